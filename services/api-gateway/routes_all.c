@@ -48,6 +48,13 @@
     AREA(webhook_events)                                                                           \
     AREA(iap_store)                                                                                \
     AREA(iap_store_test)                                                                           \
+    AREA(push_credentials)                                                                         \
+    AREA(push_devices)                                                                             \
+    AREA(push_templates)                                                                           \
+    AREA(push_categories)                                                                          \
+    AREA(push_test)                                                                                \
+    AREA(push_logs)                                                                                \
+    AREA(push_taps)                                                                                \
     AREA(tasks)                                                                                    \
     AREA(docs)
 

@@ -106,3 +106,14 @@ int tap_token_verify(struct arena *arena,
     *ret_send = (int64_t)number_read(bytes + SEND_AT, END_AT - SEND_AT);
     return 0;
 }
+
+bool tap_token_key_id(struct arena *arena, struct str token, uint32_t *ret_id)
+{
+    struct str decoded;
+
+    if (token.len != TAP_TOKEN_BYTES || !codec_b64url_decode(arena, token, &decoded) ||
+        decoded.len != TOKEN_BYTES)
+        return false;
+    *ret_id = (uint32_t)number_read((const uint8_t *)decoded.ptr + KEY_ID_AT, SEND_AT - KEY_ID_AT);
+    return true;
+}

@@ -9,6 +9,7 @@
  * 1970 (8), then 16 bytes of HMAC-SHA-256 over all of that, the project and the category. 50
  * characters.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,3 +47,7 @@ int tap_token_verify(struct arena *arena,
                      struct str token,
                      int64_t now_ms,
                      int64_t *ret_send) MUSTCHECK;
+
+/* Which data key it says that it was signed with: nothing is verified. False when it is no token.
+ */
+bool tap_token_key_id(struct arena *arena, struct str token, uint32_t *ret_id);

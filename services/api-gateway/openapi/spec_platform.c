@@ -34,6 +34,7 @@ static const struct {
     {"Row-level security", "Grants of single records to users, groups and roles"},
     {"Workflows", "What happens by itself: triggers and the steps they start"},
     {"Jobs", "Runs of workflows, with what each step read and wrote"},
+    {"Push", "Notifications to phones and browsers, and the taps that come back"},
     {"Tasks", "Progress of work that takes long"},
     {"Documentation", "This specification"},
 };

@@ -36,8 +36,7 @@ static const struct field action_fields[] = {
      .max = 100,
      .example = "\"Coming\""},
 };
-static const struct schema action_schema =
-    SCHEMA("PushAction", struct action_in, action_fields);
+static const struct schema action_schema = SCHEMA("PushAction", struct action_in, action_fields);
 
 static const struct field group_fields[] = {
     {.name = "id",
@@ -180,8 +179,7 @@ static void check_actions(struct req *r,
     const struct action_in *actions = group->actions.items;
 
     for (size_t i = 0; i < group->actions.count; i++) {
-        struct str field =
-            arena_printf(r->task.arena, "categories[%zu].actions[%zu].id", place, i);
+        struct str field = arena_printf(r->task.arena, "categories[%zu].actions[%zu].id", place, i);
         bool twice = false;
         for (size_t k = 0; k < i; k++)
             twice |= str_eq(actions[k].id.value, actions[i].id.value);
@@ -253,10 +251,9 @@ AWAITS static int push_categories_sync(struct req *r)
     TRY(sql_begin(r));
     TRY(check_room(r, sql_strs(ids, count)));
     struct db_call calls[] = {
-        db_call(SQL_PUSH_CATEGORIES_SYNC(
-                .app_version = in.app_version.value,
-                .categories = sql_strs(ids, count),
-                .actions = sql_strs(actions, count))),
+        db_call(SQL_PUSH_CATEGORIES_SYNC(.app_version = in.app_version.value,
+                                         .categories = sql_strs(ids, count),
+                                         .actions = sql_strs(actions, count))),
         gateway_audit(r, "push_categories.sync", "push_category", 0, STR_NONE),
         db_call(SQL_PUSH_CATEGORIES_OF(.categories = sql_strs(ids, count))),
     };
@@ -268,52 +265,6 @@ AWAITS static int push_categories_sync(struct req *r)
     rows_json_array(&r->task, &w, &calls[2].rows, calls[2].rows.count);
     jw_obj_end(&w);
     return reply_json(r, 200);
-}
-
-/* --- for sends --- */
-
-static struct str joined(struct req *r, struct sql_strs ids)
-{
-    struct strbuf text;
-
-    strbuf_init(&text, r->task.arena, (size_t)ACTIONS_MAX * (PUSH_ID_MAX + 2));
-    for (size_t i = 0; i < ids.count; i++)
-        strbuf_printf(&text, "%s%.*s", i ? ", " : "", STR_ARG(ids.items[i]));
-    return ids.count ? strbuf_view(&text) : STR("none");
-}
-
-static bool among(struct sql_strs ids, struct str id)
-{
-    for (size_t i = 0; i < ids.count; i++)
-        if (str_eq(ids.items[i], id))
-            return true;
-    return false;
-}
-
-int push_category_check(struct req *r, struct str category, const struct push_buttons *buttons)
-{
-    struct rows rows;
-
-    if (!category.len)
-        return 0;
-    TRY(sql_one(r, &rows, SQL_PUSH_CATEGORY_CHECK(.category = category)));
-    const struct sql_push_category_check_row group =
-        sql_push_category_check_row(r->task.arena, &rows, 0);
-    if (!group.any_group)
-        return 0;
-    if (!group.known)
-        return fail(r, PROBLEM_UNPROCESSABLE, "There is no group %.*s.", STR_ARG(category));
-    if (!group.is_enabled)
-        return fail(r, PROBLEM_UNPROCESSABLE, "The group %.*s is disabled.", STR_ARG(category));
-    for (size_t i = 0; i < buttons->count; i++)
-        if (!among(group.actions, buttons->ids[i]))
-            return fail(r,
-                        PROBLEM_UNPROCESSABLE,
-                        "The group %.*s has no action %.*s; registered: %.*s.",
-                        STR_ARG(category),
-                        STR_ARG(buttons->ids[i]),
-                        STR_ARG(joined(r, group.actions)));
-    return 0;
 }
 
 static const struct route push_categories_routes[] = {

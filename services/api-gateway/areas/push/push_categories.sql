@@ -30,14 +30,5 @@ set actions = excluded.actions, app_version = excluded.app_version, synced_at = 
 -- name: push_categories_of :many
 select {group} from {p}.push_categories c where c.category = any(:categories::text[]) order by c.category
 
--- What a send with this category may be: whether there are groups at all, and its own.
--- name: push_category_check :one
-select exists (select 1 from {p}.push_categories) as any_group:boolean,
-  g.category is not null as known:boolean, coalesce(g.is_enabled, false) as is_enabled:boolean,
-  coalesce((select array_agg(a.action ->> 'id' order by a.position)
-            from jsonb_array_elements(g.actions) with ordinality as a (action, position)), '{}'::text[]) as actions:text[]
-from (values (:category::text)) as wanted (category)
-left join {p}.push_categories g on g.category = wanted.category
-
 -- name: push_categories_count :one
 select count(*) as groups:bigint from {p}.push_categories c where c.category <> all(:categories::text[])

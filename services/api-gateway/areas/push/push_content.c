@@ -29,8 +29,7 @@ static const struct field button_fields[] = {
      .nullable = true,
      .max = PUSH_URL_MAX},
 };
-const struct schema push_button_schema =
-    SCHEMA("PushButton", struct push_button_in, button_fields);
+const struct schema push_button_schema = SCHEMA("PushButton", struct push_button_in, button_fields);
 
 bool push_id_ok(struct str id)
 {

@@ -70,8 +70,7 @@ merge(struct req *r, const struct template_in *in, struct sql_push_template_lock
 /* The audit row and the template as it is now, in the open transaction, which ends. */
 AWAITS static int finish(struct req *r, const char *action, struct str type, struct rows *ret)
 {
-    struct str detail =
-        arena_printf(r->task.arena, "{\"template_type\":\"%.*s\"}", STR_ARG(type));
+    struct str detail = arena_printf(r->task.arena, "{\"template_type\":\"%.*s\"}", STR_ARG(type));
     struct db_call calls[] = {
         gateway_audit(r, action, "push_template", 0, detail),
         db_call(SQL_PUSH_TEMPLATE_GET(.template_type = type)),
@@ -86,7 +85,8 @@ static int type_taken(struct req *r)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
-    schema_error_add(r->task.arena, errors, STR("template_type"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    schema_error_add(
+        r->task.arena, errors, STR("template_type"), PROBLEM_UNIQUE_VIOLATION, "is taken");
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A template of this type exists."), errors);
 }
 
@@ -106,8 +106,9 @@ AWAITS static int push_templates_list(struct req *r)
     struct str active = query_get(query, "is_active");
     return reply_page(r,
                       "template_type",
-                      SQL_PUSH_TEMPLATES_LIST(
-                          .active = active.ptr ? some_bool(str_is(active, "true")) : NO_BOOL));
+                      SQL_PUSH_TEMPLATES_LIST(.active = active.ptr
+                                                            ? some_bool(str_is(active, "true"))
+                                                            : NO_BOOL));
 }
 
 /* Also what is no identifier: it stands in no audit row then. */

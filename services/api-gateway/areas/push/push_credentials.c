@@ -1,0 +1,433 @@
+/* /push/credentials: with what the project asks providers, and where FCM's tokens stand. */
+#include "areas/push/push_area.h"
+#include "crypto/ec.h"
+#include "keys/place.h"
+#include "push/fcm_account.h"
+#include "push/vapid.h"
+#include "push_credentials_sql.h"
+
+struct fcm_in {
+    struct in_str service_account_json;
+};
+struct web_push_in {
+    struct in_str subject;
+};
+struct source_in {
+    struct in_str kind, entity, token_field, owner_user_field;
+};
+
+static const struct field fcm_fields[] = {
+    {.name = "service_account_json",
+     FIELD_AT(struct fcm_in, service_account_json),
+     .type = FIELD_STR,
+     .required = true,
+     .write_only = true,
+     .max = FCM_ACCOUNT_BYTES_MAX,
+     .doc = "The file of a service account as Firebase hands it out. Its token_uri is not asked",
+     .example = "\"{\\\"type\\\":\\\"service_account\\\"}\""},
+};
+static const struct schema fcm_schema = SCHEMA("PushFcmCredentials", struct fcm_in, fcm_fields);
+
+static const struct field web_push_fields[] = {
+    {.name = "subject",
+     FIELD_AT(struct web_push_in, subject),
+     .type = FIELD_STR,
+     .required = true,
+     .max = VAPID_SUBJECT_MAX,
+     .doc = "Where push services reach who sends: mailto:... or https://...",
+     .example = "\"mailto:push@example.org\""},
+};
+static const struct schema web_push_schema =
+    SCHEMA("PushWebPushCredentials", struct web_push_in, web_push_fields);
+
+static const char *const kinds[] = {"entity_field", NULL};
+static const struct field source_fields[] = {
+    {.name = "kind",
+     FIELD_AT(struct source_in, kind),
+     .type = FIELD_STR,
+     .nullable = true,
+     .values = kinds},
+    {.name = "entity",
+     FIELD_AT(struct source_in, entity),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 48,
+     .example = "\"phones\""},
+    {.name = "token_field",
+     FIELD_AT(struct source_in, token_field),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 48,
+     .doc = "A varchar or text of the entity's, with the registration token",
+     .example = "\"token\""},
+    {.name = "owner_user_field",
+     FIELD_AT(struct source_in, owner_user_field),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 48,
+     .doc = "An integer of the entity's, with the id of the user whose device it is",
+     .example = "\"owner\""},
+};
+static const struct schema source_schema =
+    SCHEMA("PushDeviceSource", struct source_in, source_fields);
+
+static const struct field out_fields[] = {
+    {.name = "provider", .type = FIELD_STR, .required = true, .values = push_providers},
+    {.name = "is_configured", .type = FIELD_BOOL, .required = true},
+    {.name = "is_active", .type = FIELD_BOOL, .required = true, .doc = "Sends go there"},
+    {.name = "project_id",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "fcm: of the service account"},
+    {.name = "client_email",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "fcm: of the service account"},
+    {.name = "subject", .type = FIELD_STR, .required = true, .nullable = true, .doc = "web_push"},
+    {.name = "public_key",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "web_push: applicationServerKey of subscriptions, as GET /push/vapid-public-key"},
+    {.name = "device_source",
+     .type = FIELD_OBJ,
+     .required = true,
+     .nullable = true,
+     .sub = &source_schema,
+     .doc = "fcm: the column that tokens are read from; null: registered devices"},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true, .nullable = true},
+};
+static const struct schema out_schema = SCHEMA_OUT("PushCredential", out_fields);
+
+static const struct field public_fields[] = {
+    {.name = "public_key", .type = FIELD_STR, .required = true},
+};
+static const struct schema public_schema = SCHEMA_OUT("PushPublicKey", public_fields);
+
+/* --- what all changes have --- */
+
+int push_register_project(struct req *r)
+{
+    int rc = db_query(&r->task,
+                      directory_control(gateway_directory()),
+                      SQL_PUSH_PROJECT_REGISTER(.number = r->scope->project->number),
+                      NULL);
+
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
+static struct str seal(struct req *r, const char *provider, struct str secret)
+{
+    struct arena *arena = r->task.arena;
+
+    return aead_seal(
+        arena,
+        &r->scope->project->data_key,
+        secret,
+        place_setting(arena, r->scope->project->number, STR("push"), str_from(provider)));
+}
+
+static struct db_call audit(struct req *r, const char *action, const char *provider)
+{
+    return gateway_audit(r,
+                         action,
+                         "push_credential",
+                         0,
+                         arena_printf(r->task.arena, "{\"provider\":\"%s\"}", provider));
+}
+
+/* The audit row and what is shown now, in the open transaction, which ends. */
+AWAITS static int finish(struct req *r, const char *action, const char *provider)
+{
+    struct db_call calls[] = {
+        audit(r, action, provider),
+        db_call(SQL_PUSH_CREDENTIAL_GET(.provider = str_from(provider))),
+    };
+
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    return reply_row(r, 200, &calls[1].rows);
+}
+
+AWAITS static int push_credentials_list(struct req *r)
+{
+    return reply_page(r, "provider", SQL_PUSH_CREDENTIALS_LIST());
+}
+
+/* --- FCM --- */
+
+AWAITS static int push_credentials_fcm(struct req *r)
+{
+    struct fcm_account account;
+    struct strbuf doc;
+    struct fcm_in in;
+    struct jw w;
+
+    TRY(req_json(r, &fcm_schema, &in));
+    int rc = fcm_account_read(r->task.arena, in.service_account_json.value, &account);
+    if (rc != 0)
+        return rc < 0 ? rc
+                      : fail_field(r,
+                                   "service_account_json",
+                                   PROBLEM_VALIDATION_FAILED,
+                                   "%s",
+                                   fcm_account_reason(rc));
+    strbuf_init(&doc, r->task.arena, 4096);
+    jw_init(&w, &doc);
+    jw_obj(&w);
+    JW_STR(&w, "project_id", account.project_id);
+    JW_STR(&w, "client_email", account.client_email);
+    jw_obj_end(&w);
+    TRY(push_register_project(r));
+    TRY(sql_begin(r));
+    TRY(sql_exec(r,
+                 NULL,
+                 SQL_PUSH_FCM_PUT(.doc = strbuf_view(&doc),
+                                  .sealed = seal(r, "fcm", in.service_account_json.value))));
+    return finish(r, "push_credentials.update", "fcm");
+}
+
+static bool given(const struct in_str *in)
+{
+    return in->set && in->value.len > 0;
+}
+
+static const struct model_field *
+source_field(const struct entity *entity, struct str name, enum model_type one, enum model_type two)
+{
+    const struct model_field *field = entity_field(entity, name);
+
+    return field && !field->system && (field->type == one || field->type == two) ? field : NULL;
+}
+
+/* What a member of the model is missed for may be there, if the model is old. */
+static int not_there(struct req *r, const char *member, const char *message)
+{
+    r->scope->behind = true;
+    return fail_field(r, member, PROBLEM_NOT_FOUND, "%s", message);
+}
+
+static int read_source(struct req *r, const struct source_in *in, struct str *ret_source)
+{
+    const char *needed = !given(&in->kind)               ? "kind"
+                         : !given(&in->entity)           ? "entity"
+                         : !given(&in->token_field)      ? "token_field"
+                         : !given(&in->owner_user_field) ? "owner_user_field"
+                                                         : NULL;
+
+    *ret_source = STR_NONE;
+    if (!given(&in->kind) && !given(&in->entity) && !given(&in->token_field) &&
+        !given(&in->owner_user_field))
+        return 0;
+    if (needed)
+        return fail_field(r, needed, PROBLEM_REQUIRED, "is required");
+    const struct entity *entity = model_entity(r->scope->model, in->entity.value);
+    if (!entity)
+        return not_there(r, "entity", "there is no such entity");
+    const struct model_field *token =
+        source_field(entity, in->token_field.value, TYPE_VARCHAR, TYPE_TEXT);
+    if (!token)
+        return not_there(r, "token_field", "is no varchar or text of the entity");
+    const struct model_field *owner =
+        source_field(entity, in->owner_user_field.value, TYPE_INTEGER, TYPE_INTEGER);
+    if (!owner)
+        return not_there(r, "owner_user_field", "is no integer of the entity");
+    *ret_source = arena_printf(r->task.arena,
+                               "{\"kind\":\"entity_field\",\"entity_id\":%lld,"
+                               "\"token_field_id\":%lld,\"owner_field_id\":%lld}",
+                               (long long)entity->id,
+                               (long long)token->id,
+                               (long long)owner->id);
+    return 0;
+}
+
+AWAITS static int push_credentials_source(struct req *r)
+{
+    struct source_in in;
+    struct str source;
+    struct rows rows;
+
+    TRY(req_json(r, &source_schema, &in));
+    TRY(read_source(r, &in, &source));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_PUSH_SOURCE_PUT(.source = source)));
+    return finish(r, "push_credentials.device_source", "fcm");
+}
+
+/* --- web push --- */
+
+/* A new pair of keys: its public key, and the private one sealed. */
+static struct str new_pair(struct req *r, struct str *ret_sealed)
+{
+    struct arena *arena = r->task.arena;
+    struct ec_key *key = ec_key_generate();
+
+    arena_defer(arena, ec_key_free_deferred, key);
+    *ret_sealed = seal(r, "web_push", ec_key_to_pkcs8(arena, key));
+    return vapid_public_key(arena, key);
+}
+
+AWAITS static int push_credentials_web_push(struct req *r)
+{
+    struct web_push_in in;
+    struct str sealed;
+
+    TRY(req_json(r, &web_push_schema, &in));
+    if (!vapid_subject_ok(in.subject.value))
+        return fail_field(
+            r, "subject", PROBLEM_PATTERN, "must be an address behind mailto: or https://");
+    struct str public_key = new_pair(r, &sealed);
+    TRY(push_register_project(r));
+    TRY(sql_begin(r));
+    TRY(sql_exec(r,
+                 NULL,
+                 SQL_PUSH_WEB_PUSH_PUT(.subject = in.subject.value,
+                                       .public_key = public_key,
+                                       .sealed = sealed)));
+    return finish(r, "push_credentials.update", "web_push");
+}
+
+AWAITS static int push_credentials_rotate(struct req *r)
+{
+    struct str sealed;
+    struct rows rows;
+    struct str public_key = new_pair(r, &sealed);
+
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_PUSH_WEB_PUSH_ROTATE(.public_key = public_key, .sealed = sealed)));
+    return finish(r, "push_credentials.rotate", "web_push");
+}
+
+AWAITS static int push_public_key(struct req *r)
+{
+    struct rows rows;
+
+    TRY(sql_one(r, &rows, SQL_PUSH_PUBLIC_KEY()));
+    return reply_row(r, 200, &rows);
+}
+
+/* --- either --- */
+
+AWAITS static int push_credentials_delete(struct req *r)
+{
+    struct str name = req_param(r, "provider");
+    const char *provider = str_is(name, "fcm")                                    ? "fcm"
+                           : str_is(name, "web_push") || str_is(name, "web-push") ? "web_push"
+                                                                                  : NULL;
+    struct rows rows;
+
+    if (!provider)
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such provider.");
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_PUSH_CREDENTIAL_REMOVE(.provider = str_from(provider))));
+    struct db_call told = audit(r, "push_credentials.delete", provider);
+    TRY(sql_batch(r, &told, 1));
+    TRY(sql_commit(r));
+    return reply_empty(r, 204);
+}
+
+static const struct route push_credentials_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/push/credentials",
+        .id = "push_credentials_list",
+        .auth = AUTH_ADMIN,
+        .query = page_query,
+        .ok = {200, &out_schema, .list = true},
+        .run = push_credentials_list,
+        .class = CLASS_READ,
+        .tag = "Push",
+        .summary = "Which providers are configured; what is secret is never returned",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/push/credentials/fcm",
+        .id = "push_credentials_fcm",
+        .auth = AUTH_ADMIN,
+        .body = &fcm_schema,
+        .body_max = 4 * FCM_ACCOUNT_BYTES_MAX,
+        .ok = {200, &out_schema},
+        .run = push_credentials_fcm,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Store or replace the service account for FCM",
+        .doc = "It needs type service_account, project_id, client_email and a private_key that "
+               "can sign. It is stored encrypted, and not tried.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/push/credentials/fcm/device-source",
+        .id = "push_credentials_source",
+        .auth = AUTH_ADMIN,
+        .body = &source_schema,
+        .ok = {200, &out_schema},
+        .fails = {404},
+        .run = push_credentials_source,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Read FCM's tokens from a column of an entity",
+        .doc = "{} returns to registered devices. With a source, registered devices are not used "
+               "for FCM. All records of the entity count, whatever its rules of rows say; dead "
+               "tokens stay in the column. 404 until FCM is configured.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/push/credentials/web-push",
+        .id = "push_credentials_web_push",
+        .auth = AUTH_ADMIN,
+        .body = &web_push_schema,
+        .ok = {200, &out_schema},
+        .run = push_credentials_web_push,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Configure web push",
+        .doc = "Makes a pair of keys the first time; another subject keeps it, and with it all "
+               "subscriptions.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/push/credentials/web-push/rotate",
+        .id = "push_credentials_rotate",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &out_schema},
+        .fails = {404},
+        .run = push_credentials_rotate,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Replace the pair of keys for web push",
+        .doc = "This ends every subscription there is: browsers made them for the old public key, "
+               "and push services answer 401 or 403 to anything signed with another. Each browser "
+               "has to unsubscribe, subscribe with the new key (GET /push/vapid-public-key) and "
+               "register again; until then sends to it fail. Needed when the private key may "
+               "have become known; another subject does not need it.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/push/credentials/{provider}",
+        .id = "push_credentials_delete",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404},
+        .run = push_credentials_delete,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Remove a provider's credentials",
+        .doc = "fcm or web_push. Its devices stop receiving, and stay registered. The next "
+               "configuration of web push makes another pair of keys, as a rotation does.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/push/vapid-public-key",
+        .id = "push_public_key",
+        .auth = AUTH_PUBLIC,
+        .ok = {200, &public_schema},
+        .fails = {404},
+        .run = push_public_key,
+        .class = CLASS_READ,
+        .tag = "Push",
+        .summary = "The key that browsers subscribe with",
+    },
+};
+ROUTES(push_credentials);

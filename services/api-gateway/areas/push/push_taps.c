@@ -1,0 +1,238 @@
+/* POST /push/action-events: an app reports that somebody tapped a button. */
+#include "areas/push/push_area.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "push/tap_token.h"
+#include "push_taps_sql.h"
+
+enum { BODY_BYTES = 16384, TOKEN_MAX = 1024, ACTION_MAX = 1024 };
+
+struct tap_in {
+    struct in_str notification_id, category, action_id, received_at, responded_at;
+    struct in_json data;
+};
+
+static const struct field in_fields[] = {
+    {.name = "notification_id",
+     FIELD_AT(struct tap_in, notification_id),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = TOKEN_MAX,
+     .doc = "data.notification_id of the notification: the credential"},
+    {.name = "category",
+     FIELD_AT(struct tap_in, category),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = ACTION_MAX,
+     .example = "\"rsvp\""},
+    {.name = "action_id",
+     FIELD_AT(struct tap_in, action_id),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = ACTION_MAX,
+     .example = "\"yes\""},
+    {.name = "received_at",
+     FIELD_AT(struct tap_in, received_at),
+     .type = FIELD_TIME,
+     .nullable = true,
+     .doc = "When the device got it"},
+    {.name = "responded_at",
+     FIELD_AT(struct tap_in, responded_at),
+     .type = FIELD_TIME,
+     .nullable = true,
+     .doc = "When the button was tapped"},
+    {.name = "data",
+     FIELD_AT(struct tap_in, data),
+     .type = FIELD_MAP,
+     .nullable = true,
+     .doc = "Becomes part of the trigger's data, but names that it has already"},
+};
+static const struct schema in_schema = SCHEMA("PushActionEvent", struct tap_in, in_fields);
+
+static const struct field out_fields[] = {
+    {.name = "received", .type = FIELD_BOOL, .doc = "Recorded; workflows that listen start"},
+    {.name = "duplicate", .type = FIELD_BOOL, .doc = "Reported before: nothing starts"},
+};
+static const struct schema out_schema = SCHEMA_OUT("PushActionReceived", out_fields);
+
+/* One answer for all that is wrong with a tap: who has no right to it learns nothing. */
+static int refuse(struct req *r)
+{
+    return fail(r,
+                PROBLEM_TOKEN_INVALID,
+                "The notification_id does not stand for this category and action, or has expired.");
+}
+
+/* A key that another process has begun to sign with is read first. */
+static void know_key(struct req *r, struct str token)
+{
+    const struct project *project = r->scope->project;
+    uint32_t id;
+
+    if (!tap_token_key_id(r->task.arena, token, &id))
+        return;
+    for (size_t i = 0; i < project->data_key_count; i++)
+        if (project->data_keys[i].id == id)
+            return;
+    if (id > project->data_key.id)
+        (void)gateway_recheck(r);
+}
+
+AWAITS static int verify(struct req *r, const struct tap_in *in, int64_t *ret_send)
+{
+    const struct project *project = r->scope->project;
+    const struct tap claim = {.project = project->number, .category = in->category.value};
+
+    know_key(r, in->notification_id.value);
+    int rc = tap_token_verify(r->task.arena,
+                              project->data_keys,
+                              project->data_key_count,
+                              &claim,
+                              in->notification_id.value,
+                              clock_wall_ms(),
+                              ret_send);
+    return rc > 0 ? refuse(r) : rc;
+}
+
+static int reply_word(struct req *r, const char *word)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    JW_BOOL(&w, word, true);
+    jw_obj_end(&w);
+    return reply_json(r, 202);
+}
+
+static void put_text(struct jw *w, const char *name, const struct in_str *in)
+{
+    jw_lit(w, name);
+    if (in->value.len)
+        jw_str(w, in->value);
+    else
+        jw_null(w);
+}
+
+static bool is_ours(const char *name)
+{
+    static const char *const ours[] = {"notification_id",
+                                       "category",
+                                       "action_id",
+                                       "target_user_id",
+                                       "received_at",
+                                       "responded_at"};
+
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+        if (str_is(str_from(name), ours[i]))
+            return true;
+    return false;
+}
+
+/* What workflows are started with. */
+static struct str payload_of(struct req *r, const struct tap_in *in, int64_t user_id)
+{
+    struct strbuf text;
+    const char *name;
+    json_t *value;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, (size_t)BODY_BYTES * 8);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    put_text(&w, "notification_id", &in->notification_id);
+    put_text(&w, "category", &in->category);
+    put_text(&w, "action_id", &in->action_id);
+    if (user_id)
+        JW_I64(&w, "target_user_id", user_id);
+    else
+        JW_NULL(&w, "target_user_id");
+    put_text(&w, "received_at", &in->received_at);
+    put_text(&w, "responded_at", &in->responded_at);
+    if (in->data.set && !in->data.null)
+        json_object_foreach(in->data.value, name, value)
+        {
+            if (is_ours(name))
+                continue;
+            jw_key(&w, str_from(name));
+            jw_json(&w, value);
+        }
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
+/* Once for each send and action, however many say so at once. */
+AWAITS static int record(struct req *r, const struct tap_in *in, int64_t send, int64_t user_id)
+{
+    struct arena *arena = r->task.arena;
+    bool has_data = in->data.set && !in->data.null;
+    int64_t added;
+
+    TRY(sql_begin(r));
+    TRY(sql_exec(r,
+                 &added,
+                 SQL_PUSH_TAP_ADD(.send_id = send,
+                                  .action_id = in->action_id.value,
+                                  .category = in->category.value,
+                                  .received_at = in->received_at.value,
+                                  .responded_at = in->responded_at.value,
+                                  .data = has_data ? jr_print(arena, in->data.value) : STR_NONE)));
+    if (!added)
+        return reply_word(r, "duplicate");
+    struct db_call told = events_outbox_plain_call(
+        arena, EVENT_PUSH_ACTION_TAKEN, user_id, payload_of(r, in, user_id));
+    TRY(sql_batch(r, &told, 1));
+    TRY(sql_commit(r));
+    if (told.rows.affected)
+        events_ring(gateway_directory(), r->scope->project);
+    return reply_word(r, "received");
+}
+
+AWAITS static int push_action_events(struct req *r)
+{
+    int64_t user_id = 0;
+    int64_t send = 0;
+    struct tap_in in;
+    struct rows rows;
+
+    TRY(req_json(r, &in_schema, &in));
+    TRY(verify(r, &in, &send));
+    TRY(sql_all(r,
+                &rows,
+                SQL_PUSH_TAP_SEND(.send_id = send,
+                                  .category = in.category.value,
+                                  .action_id = in.action_id.value)));
+    if (!rows.count)
+        return refuse(r);
+    const struct sql_push_tap_send_row row = sql_push_tap_send_row(&rows, 0);
+    if (!row.known)
+        return refuse(r);
+    if (row.reported)
+        return reply_word(r, "duplicate");
+    if (!num_parse_i64(row.target_user, &user_id))
+        user_id = 0;
+    return record(r, &in, send, user_id);
+}
+
+static const struct route push_taps_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/push/action-events",
+        .id = "push_action_events",
+        .auth = AUTH_PUBLIC,
+        .body = &in_schema,
+        .body_max = BODY_BYTES,
+        .ok = {202, &out_schema},
+        .fails = {401},
+        .run = push_action_events,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Report the tap of a button",
+        .doc = "Needs nothing but the notification_id, for an hour after the send. Starts the "
+               "workflows that listen to PushActionTaken of the category, once for each "
+               "notification and action.",
+    },
+};
+ROUTES(push_taps);

@@ -1,0 +1,332 @@
+/* POST /push/test: an administrator sends. */
+#include "areas/push/push_area.h"
+#include "bus/bus.h"
+#include "push/payload.h"
+#include "push/send_rules.h"
+#include "push_sends_sql.h"
+
+enum { USERS_MAX = 10000, DATA_MAX = 100, DATA_BYTES = 4096, REQUEST_BYTES = 1 << 20 };
+
+struct test_in {
+    struct in_str template_type;
+    struct push_content_in content;
+    struct in_json data;
+    struct in_i64 target_user_id;
+    struct in_ids target_user_ids;
+    struct in_str owner_entity_name;
+    struct in_i64 owner_entity_id;
+    struct in_str provider;
+};
+
+static const struct field in_fields[] = {
+    {.name = "template_type",
+     FIELD_AT(struct test_in, template_type),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = PUSH_ID_MAX,
+     .doc = "A saved template; what stands here goes before what it says"},
+    PUSH_CONTENT_MEMBERS(struct test_in),
+    {.name = "data",
+     FIELD_AT(struct test_in, data),
+     .type = FIELD_MAP,
+     .nullable = true,
+     .doc = "For the app: texts only; names are not from, message_type, google... or gcm...",
+     .example = "{\"dinner\":\"8\"}"},
+    {.name = "target_user_id",
+     FIELD_AT(struct test_in, target_user_id),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1,
+     .doc = "To one user's devices"},
+    {.name = "target_user_ids",
+     FIELD_AT(struct test_in, target_user_ids),
+     .type = FIELD_IDS,
+     .nullable = true,
+     .min = 1,
+     .max = USERS_MAX,
+     .doc = "To several users' devices"},
+    {.name = "owner_entity_name",
+     FIELD_AT(struct test_in, owner_entity_name),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 48,
+     .doc = "With owner_entity_id: to the devices of a record"},
+    {.name = "owner_entity_id",
+     FIELD_AT(struct test_in, owner_entity_id),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1},
+    {.name = "provider",
+     FIELD_AT(struct test_in, provider),
+     .type = FIELD_STR,
+     .nullable = true,
+     .values = push_providers,
+     .doc = "That one alone"},
+};
+static const struct schema in_schema = SCHEMA("PushTest", struct test_in, in_fields);
+
+static const struct field out_fields[] = {
+    {.name = "queued", .type = FIELD_BOOL, .required = true},
+    {.name = "send_log_id", .type = FIELD_I64, .required = true},
+};
+static const struct schema out_schema = SCHEMA_OUT("PushQueued", out_fields);
+
+/* --- to whom --- */
+
+enum target { TO_ALL, TO_USER, TO_USERS, TO_RECORD };
+
+static int read_target(struct req *r, const struct test_in *in, enum target *ret_target)
+{
+    bool user = in->target_user_id.set && !in->target_user_id.null;
+    bool users = in->target_user_ids.set && !in->target_user_ids.null;
+    bool entity = in->owner_entity_name.value.len > 0;
+    bool record = in->owner_entity_id.set && !in->owner_entity_id.null;
+
+    if (entity != record)
+        return fail_field(r,
+                          entity ? "owner_entity_id" : "owner_entity_name",
+                          PROBLEM_REQUIRED,
+                          "goes with the other");
+    if (user + users + entity > 1)
+        return fail_field(r,
+                          users ? "target_user_ids" : "owner_entity_name",
+                          PROBLEM_PATTERN,
+                          "goes without another target");
+    for (size_t i = 0; i < in->target_user_ids.count; i++)
+        if (in->target_user_ids.items[i] < 1)
+            return fail_field(r, "target_user_ids", PROBLEM_OUT_OF_RANGE, "must be ids");
+    *ret_target = user ? TO_USER : users ? TO_USERS : entity ? TO_RECORD : TO_ALL;
+    return 0;
+}
+
+static int put_audience(struct req *r, struct jw *w, const struct test_in *in, enum target target)
+{
+    static const char *const kinds[] = {"all", "user", "users", "entity"};
+    int64_t entity_id = 0;
+
+    if (target == TO_RECORD)
+        TRY(push_owner_entity(r, in->owner_entity_name.value, &entity_id));
+    jw_lit(w, "audience");
+    jw_obj(w);
+    JW_CSTR(w, "kind", kinds[target]);
+    if (target == TO_USER)
+        JW_I64(w, "user_id", in->target_user_id.value);
+    if (target == TO_USERS) {
+        jw_lit(w, "user_ids");
+        jw_arr(w);
+        for (size_t i = 0; i < in->target_user_ids.count; i++)
+            jw_i64(w, in->target_user_ids.items[i]);
+        jw_arr_end(w);
+    }
+    if (target == TO_RECORD) {
+        JW_STR(w, "owner_entity_name", in->owner_entity_name.value);
+        JW_I64(w, "owner_entity_id", in->owner_entity_id.value); /* the record, as steps name it */
+    }
+    if (in->provider.value.len)
+        JW_STR(w, "provider", in->provider.value);
+    jw_obj_end(w);
+    return 0;
+}
+
+/* --- what --- */
+
+static int check_data(struct req *r, const struct in_json *data)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct arena *arena = r->task.arena;
+    const char *name;
+    json_t *value;
+
+    if (!data->set || data->null)
+        return 0;
+    if (json_object_size(data->value) > DATA_MAX || jr_print(arena, data->value).len > DATA_BYTES)
+        return fail_field(r, "data", PROBLEM_TOO_LONG, "must have at most %d bytes", DATA_BYTES);
+    json_object_foreach(data->value, name, value)
+    {
+        struct str field = arena_printf(arena, "data.%s", name);
+        if (!json_is_string(value))
+            schema_error_add(arena, errors, field, PROBLEM_TYPE_MISMATCH, "expected a text");
+        else if (!push_data_name_ok(str_from(name)))
+            schema_error_add(arena, errors, field, PROBLEM_PATTERN, "is a name of the provider's");
+    }
+    return errors->count ? fail_fields(r, errors) : 0;
+}
+
+/* What is sent, its template's part with it. */
+struct content {
+    struct push_template texts;
+    struct sql_strs buttons; /* ids */
+};
+
+static void over(struct str *to, const struct in_str *in)
+{
+    if (in->value.len)
+        *to = in->value;
+}
+
+AWAITS static int read_template(struct req *r, struct str type, struct push_template *ret_template)
+{
+    bool found = false;
+
+    int rc = push_template_find(&r->task, r->scope->db, type, &found, ret_template);
+    if (rc != 0)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    if (!found)
+        return fail(r, PROBLEM_UNPROCESSABLE, "There is no such template.");
+    if (!ret_template->is_active)
+        return fail(r, PROBLEM_UNPROCESSABLE, "The template is not active.");
+    return 0;
+}
+
+/* Ids of a list that was checked when it was stored or read. */
+static int button_ids(struct req *r, struct str buttons, struct sql_strs *ret_ids)
+{
+    struct jr_error error;
+    json_t *list;
+
+    *ret_ids = (struct sql_strs){0};
+    if (!buttons.ptr)
+        return 0;
+    if (jr_parse_stored(r->task.arena, buttons, &list, &error) != 0)
+        return ERROR(-EBADMSG);
+    size_t count = json_array_size(list);
+    struct str *ids = ARENA_ARRAY(r->task.arena, ids, count + 1);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = jr_str(json_array_get(list, i), "id");
+    *ret_ids = sql_strs(ids, count);
+    return 0;
+}
+
+AWAITS static int read_content(struct req *r, const struct test_in *in, struct content *ret)
+{
+    struct push_template *texts = &ret->texts;
+
+    TRY(push_content_check(r, &in->content));
+    TRY(check_data(r, &in->data));
+    if (in->template_type.value.len)
+        TRY(read_template(r, in->template_type.value, texts));
+    over(&texts->title, &in->content.title);
+    over(&texts->body, &in->content.body);
+    over(&texts->image_url, &in->content.image_url);
+    over(&texts->click_action, &in->content.click_action);
+    over(&texts->category, &in->content.category);
+    if (in->content.buttons.set)
+        texts->buttons = push_buttons_json(r, &in->content.buttons);
+    if (!texts->title.len || !texts->body.len)
+        return fail_field(r,
+                          texts->title.len ? "body" : "title",
+                          PROBLEM_REQUIRED,
+                          "is required, here or of the template");
+    return button_ids(r, texts->buttons, &ret->buttons);
+}
+
+AWAITS static int check_group(struct req *r, const struct content *content)
+{
+    struct str refusal;
+
+    int rc = push_group_check(
+        &r->task, r->scope->db, content->texts.category, content->buttons, &refusal);
+    if (rc != 0)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    return refusal.ptr ? fail(r, PROBLEM_UNPROCESSABLE, "%.*s", STR_ARG(refusal)) : 0;
+}
+
+static void put_text(struct jw *w, const char *name, struct str text)
+{
+    if (text.len)
+        JW_STR(w, name, text);
+}
+
+static int put_request(struct req *r,
+                       const struct test_in *in,
+                       const struct content *content,
+                       enum target target,
+                       struct str *ret_text)
+{
+    const struct push_template *texts = &content->texts;
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, REQUEST_BYTES);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    put_text(&w, "title", texts->title);
+    put_text(&w, "body", texts->body);
+    put_text(&w, "image_url", texts->image_url);
+    put_text(&w, "click_action", texts->click_action);
+    put_text(&w, "category", texts->category);
+    if (content->buttons.count) {
+        jw_lit(&w, "buttons");
+        jw_raw(&w, texts->buttons);
+    }
+    if (in->data.set && !in->data.null) {
+        jw_lit(&w, "data");
+        jw_json(&w, in->data.value);
+    }
+    TRY(put_audience(r, &w, in, target));
+    jw_obj_end(&w);
+    *ret_text = strbuf_view(&text);
+    return 0;
+}
+
+AWAITS static int push_test(struct req *r)
+{
+    struct content content = {0};
+    enum target target;
+    struct test_in in;
+    struct str request;
+    struct rows rows;
+
+    TRY(req_json(r, &in_schema, &in));
+    TRY(read_target(r, &in, &target));
+    TRY(read_content(r, &in, &content));
+    TRY(check_group(r, &content));
+    TRY(put_request(r, &in, &content, target, &request));
+    TRY(push_register_project(r));
+    TRY(sql_begin(r));
+    TRY(sql_one(r,
+                &rows,
+                SQL_PUSH_SEND_ADD(.source = target == TO_ALL ? STR("Broadcast") : STR("Test"),
+                                  .category = content.texts.category,
+                                  .request = request)));
+    int64_t id = sql_push_send_add_row(&rows, 0).id;
+    struct db_call told = gateway_audit(r, "push_sends.create", "push_send", id, STR_NONE);
+    TRY(sql_batch(r, &told, 1));
+    TRY(sql_commit(r));
+    bus_ring(directory_bus(gateway_directory()),
+             BUS_PUSH,
+             &(struct bus_bell){.project = r->scope->project->number,
+                                .partition = r->scope->project->partition,
+                                .kind = "push.queued",
+                                .row_id = id,
+                                .traceparent = gateway_traceparent(r)});
+    struct jw w = resp_json(r);
+    jw_obj(&w);
+    JW_BOOL(&w, "queued", true);
+    JW_I64(&w, "send_log_id", id);
+    jw_obj_end(&w);
+    return reply_json(r, 202);
+}
+
+static const struct route push_test_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/push/test",
+        .id = "push_test",
+        .auth = AUTH_ADMIN,
+        .body = &in_schema,
+        .ok = {202, &out_schema},
+        .fails = {422},
+        .run = push_test,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Send a notification",
+        .doc = "To a user, to users, to a record's devices; without a target to every live device "
+               "of the project. Its end is in GET /push/send-logs/{id}. 422: the template cannot "
+               "be used, the category's group is unknown or disabled, or a button is none of its "
+               "actions, which are then listed.",
+    },
+};
+ROUTES(push_test);
