@@ -310,22 +310,34 @@ AWAITS static int push_public_key(struct req *r)
 
 /* --- either --- */
 
-AWAITS static int push_credentials_delete(struct req *r)
+AWAITS static int remove_credential(struct req *r, const char *provider)
 {
-    struct str name = req_param(r, "provider");
-    const char *provider = str_is(name, "fcm")                                    ? "fcm"
-                           : str_is(name, "web_push") || str_is(name, "web-push") ? "web_push"
-                                                                                  : NULL;
     struct rows rows;
 
-    if (!provider)
-        return fail(r, PROBLEM_NOT_FOUND, "There is no such provider.");
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_CREDENTIAL_REMOVE(.provider = str_from(provider))));
     struct db_call told = audit(r, "push_credentials.delete", provider);
     TRY(sql_batch(r, &told, 1));
     TRY(sql_commit(r));
     return reply_empty(r, 204);
+}
+
+/* Paths that are written out go before those with a parameter, for all methods. */
+AWAITS static int push_credentials_delete_fcm(struct req *r)
+{
+    return remove_credential(r, "fcm");
+}
+
+AWAITS static int push_credentials_delete_web_push(struct req *r)
+{
+    return remove_credential(r, "web_push");
+}
+
+AWAITS static int push_credentials_delete(struct req *r)
+{
+    if (!str_is(req_param(r, "provider"), "web_push"))
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such provider.");
+    return remove_credential(r, "web_push");
 }
 
 static const struct route push_credentials_routes[] = {
@@ -402,6 +414,32 @@ static const struct route push_credentials_routes[] = {
                "has to unsubscribe, subscribe with the new key (GET /push/vapid-public-key) and "
                "register again; until then sends to it fail. Needed when the private key may "
                "have become known; another subject does not need it.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/push/credentials/fcm",
+        .id = "push_credentials_delete_fcm",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404},
+        .run = push_credentials_delete_fcm,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Remove the service account",
+        .doc = "Its devices stop receiving, and stay registered.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/push/credentials/web-push",
+        .id = "push_credentials_delete_web_push",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404},
+        .run = push_credentials_delete_web_push,
+        .class = CLASS_WRITE,
+        .tag = "Push",
+        .summary = "Remove the pair of keys for web push",
+        .doc = "As /push/credentials/web_push.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -181,12 +181,15 @@ AWAITS static int record(struct req *r, const struct tap_in *in, int64_t send, i
                                   .data = has_data ? jr_print(arena, in->data.value) : STR_NONE)));
     if (!added)
         return reply_word(r, "duplicate");
-    struct db_call told = events_outbox_plain_call(
-        arena, EVENT_PUSH_ACTION_TAKEN, user_id, payload_of(r, in, user_id));
+    struct db_call told =
+        events_outbox_call(arena,
+                           &(struct outbox_row){.event = EVENT_PUSH_ACTION_TAKEN,
+                                                .record_id = user_id,
+                                                .payload = payload_of(r, in, user_id)});
     TRY(sql_batch(r, &told, 1));
     TRY(sql_commit(r));
     if (told.rows.affected)
-        events_ring(gateway_directory(), r->scope->project);
+        events_notify(gateway_directory(), r->scope->project);
     return reply_word(r, "received");
 }
 

@@ -295,9 +295,9 @@ AWAITS static int push_test(struct req *r)
     struct db_call told = gateway_audit(r, "push_sends.create", "push_send", id, STR_NONE);
     TRY(sql_batch(r, &told, 1));
     TRY(sql_commit(r));
-    bus_ring(directory_bus(gateway_directory()),
+    bus_notify(directory_bus(gateway_directory()),
              BUS_PUSH,
-             &(struct bus_bell){.project = r->scope->project->number,
+             &(struct bus_notification){.project = r->scope->project->number,
                                 .partition = r->scope->project->partition,
                                 .kind = "push.queued",
                                 .row_id = id,
