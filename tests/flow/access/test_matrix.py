@@ -201,6 +201,35 @@ ROWS = {
     "GET /integrations/svcpay/subscriptions/me/entitlement": (f"{PAY}/subscriptions/me/entitlement", None),
     "GET /integrations/svcpay/subscriptions/by-user/{userId}": (f"{PAY}/subscriptions/by-user/{NONE}", None),
     "GET /integrations/svcpay/payment-options": (f"{PAY}/payment-options?platform=ios", None),
+    "GET /push/credentials": ("/push/credentials", None),
+    "PUT /push/credentials/fcm": ("/push/credentials/fcm", {"service_account_json": "{}"}),
+    "DELETE /push/credentials/fcm": ("/push/credentials/fcm", None),
+    "PUT /push/credentials/fcm/device-source": ("/push/credentials/fcm/device-source", {}),
+    "PUT /push/credentials/web-push": ("/push/credentials/web-push", {"subject": "x"}),
+    "DELETE /push/credentials/web-push": ("/push/credentials/web-push", None),
+    "POST /push/credentials/web-push/rotate": ("/push/credentials/web-push/rotate", None),
+    "DELETE /push/credentials/{provider}": ("/push/credentials/nothing", None),
+    "GET /push/vapid-public-key": ("/push/vapid-public-key", None),
+    "POST /push/devices": ("/push/devices", {"provider": "fcm", "token": ""}),
+    "GET /push/devices": ("/push/devices", None),
+    "GET /push/devices/my": ("/push/devices/my", None),
+    "DELETE /push/devices/my/{id}": (f"/push/devices/my/{NONE}", None),
+    "GET /push/devices/{id}": (f"/push/devices/{NONE}", None),
+    "DELETE /push/devices/{id}": (f"/push/devices/{NONE}", None),
+    "GET /push/templates": ("/push/templates", None),
+    "POST /push/templates": ("/push/templates", {"template_type": ""}),
+    "GET /push/templates/{template_type}": ("/push/templates/nothing", None),
+    "PUT /push/templates/{template_type}": ("/push/templates/nothing", {"title": "x"}),
+    "DELETE /push/templates/{template_type}": ("/push/templates/nothing", None),
+    "GET /push/categories": ("/push/categories", None),
+    "PUT /push/categories": ("/push/categories", {"category": ""}),
+    "POST /push/categories/sync": ("/push/categories/sync", {"categories": []}),
+    "POST /push/test": ("/push/test", {"title": "x"}),
+    "POST /push/action-events": ("/push/action-events", {"category": "x"}),
+    "GET /push/send-logs": ("/push/send-logs", None),
+    "GET /push/send-logs/{id}": (f"/push/send-logs/{NONE}", None),
+    "GET /push/send-logs/{id}/deliveries": (f"/push/send-logs/{NONE}/deliveries", None),
+    "POST /push/send-logs/{id}/cancel": (f"/push/send-logs/{NONE}/cancel", None),
     "GET /docs": ("/docs", None),
     "GET /docs/ui": ("/docs/ui", None),
     "GET /docs/ui/{asset}": ("/docs/ui/nothing.js", None),
@@ -381,8 +410,9 @@ def test_a_key_with_the_permission(world, routes):
             keys[route.permissions] = world.key(route.permissions)
         return caller(keys[route.permissions])(route)
 
-    # a key makes no keys
-    check(routes, call, lambda route: {403} if route.name == "POST /api-keys" else ALLOWED if route.permission else None)
+    # A key makes no keys, and has no devices.
+    no_key = ("POST /api-keys", "POST /push/devices")
+    check(routes, call, lambda route: {403} if route.name in no_key else ALLOWED if route.permission else None)
 
 
 def test_a7_an_administrators_key_on_administrator_and_token_routes(world, routes):

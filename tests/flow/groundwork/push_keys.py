@@ -1,5 +1,6 @@
 """Push without a dispatcher: what it would have signed, and credentials that a gateway takes."""
 import base64
+import functools
 import hashlib
 import hmac
 import json
@@ -52,10 +53,14 @@ def started(project, db, send):
     execute(db, f"update {project.schema(db)}.push_sends set started_at = now(), status = 'Running' where id = %s", send)
 
 
+@functools.cache
+def rsa_key():
+    return rsa.generate_private_key(65537, 2048)
+
+
 def service_account(project_id="shop-1", **changed):
     """The text of the file; members that are None are left out."""
-    key = rsa.generate_private_key(65537, 2048)
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
+    pem = rsa_key().private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
     account = {"type": "service_account", "project_id": project_id, "private_key_id": "k1", "private_key": pem,
                "client_email": f"push@{project_id}.iam.gserviceaccount.com", "token_uri": "https://attacker.example/token", **changed}
     return json.dumps({name: value for name, value in account.items() if value is not None})

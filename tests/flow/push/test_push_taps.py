@@ -82,7 +82,7 @@ def test_workflows_that_a_tap_starts(app, db, runner):
     ((job, _),) = until(lambda: jobs_of(app, db, of_group), "a job")
     ended = finish(app, job)
     assert ended["status"] == "succeeded"
-    assert (ended["trigger"]["event"], ended["trigger"]["entity"], ended["trigger"]["id"]) == ("PushActionTaken", "rsvp", user)
+    assert (ended["trigger"]["event"], ended["trigger"]["entity_name"], ended["trigger"]["id"]) == ("PushActionTaken", "rsvp", user)
     assert ended["trigger"]["data"]["action_id"] == "yes" and ended["trigger"]["data"]["dinner"] == "8"
     until(lambda: len(jobs_of(app, db, of_any)) == 1, "the one of any group")
     assert jobs_of(app, db, of_no) == [] == jobs_of(app, db, of_other)

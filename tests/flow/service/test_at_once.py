@@ -15,6 +15,7 @@ import pytest
 import requests
 
 from groundwork.project import PASSWORD
+from groundwork.push_keys import service_account
 from groundwork.workflows import document
 
 FOLD = 8
@@ -74,6 +75,15 @@ class World:
 
     def make_job(self):
         return self.admin.post(f"/workflows/{self['workflow']}/trigger", {}, expect=202).json()["job_id"]
+
+    def make_device(self):
+        return self.make("/push/devices", {"provider": "fcm", "token": f"once-{self.number}"})
+
+    def make_push_template(self):
+        return self.make("/push/templates", {"template_type": f"t{self.number}", "name": "x"}, "template_type")
+
+    def make_send(self):
+        return self.admin.post("/push/test", {"title": "x", "body": "x"}, expect=202).json()["send_log_id"]
 
     def make_plan(self):
         return self.make(f"{PAY}/subscription-plans", self.plan_body())
@@ -156,6 +166,24 @@ WRITERS = {
     "POST /workflows/{id}/trigger": lambda w, n: (f"/workflows/{w['workflow']}/trigger", {"n": n}),
     "POST /workflows/jobs/{id}/cancel": lambda w, n: (f"/workflows/jobs/{w['job']}/cancel", None),
     "POST /workflows/jobs/{id}/retry": lambda w, n: (f"/workflows/jobs/{w['job']}/retry", None),
+    "POST /push/devices": lambda w, n: ("/push/devices", {"provider": "fcm", "token": f"new-{w.number}-{n // 4}", "metadata": {"n": n}}),
+    "DELETE /push/devices/{id}": lambda w, n: (f"/push/devices/{w['device']}", None),
+    "DELETE /push/devices/my/{id}": lambda w, n: (f"/push/devices/my/{w['device']}", None),
+    "POST /push/templates": lambda w, n: ("/push/templates", {"template_type": f"new{w.number}", "name": "x"}),
+    "PUT /push/templates/{template_type}": lambda w, n: (f"/push/templates/{w['push_template']}", {"title": f"n{n}"}),
+    "DELETE /push/templates/{template_type}": lambda w, n: (f"/push/templates/{w['push_template']}", None),
+    "PUT /push/categories": lambda w, n: ("/push/categories", {"category": f"g{n % 2}", "label": f"n{n}"}),
+    "POST /push/categories/sync": lambda w, n: ("/push/categories/sync", {"categories": [
+        {"id": f"g{i}", "actions": [{"id": f"a{n}", "label": "x"}]} for i in (range(4) if n % 4 < 2 else reversed(range(4)))]}),
+    "POST /push/test": lambda w, n: ("/push/test", {"title": "x", "body": f"n{n}", "target_user_id": w["user"]}),
+    "POST /push/send-logs/{id}/cancel": lambda w, n: (f"/push/send-logs/{w['send']}/cancel", None),
+    "PUT /push/credentials/web-push": lambda w, n: ("/push/credentials/web-push", {"subject": f"mailto:n{n}@example.org"}),
+    "POST /push/credentials/web-push/rotate": lambda w, n: ("/push/credentials/web-push/rotate", None),
+    "DELETE /push/credentials/web-push": lambda w, n: ("/push/credentials/web-push", None),
+    "DELETE /push/credentials/{provider}": lambda w, n: ("/push/credentials/web_push", None),
+    "PUT /push/credentials/fcm": lambda w, n: ("/push/credentials/fcm", {"service_account_json": service_account()}),
+    "DELETE /push/credentials/fcm": lambda w, n: ("/push/credentials/fcm", None),
+    "PUT /push/credentials/fcm/device-source": lambda w, n: ("/push/credentials/fcm/device-source", {}),
     "PUT /integrations/svcpay/processor-connect/fees": lambda w, n: (f"{PAY}/processor-connect/fees", {"percent": n}),
     "PUT /integrations/svcpay/processor-connect/processor-fees": lambda w, n: (
         f"{PAY}/processor-connect/processor-fees", {"rows": None}),
@@ -191,6 +219,7 @@ WRITERS = {
 }
 # Routes whose effects at once have tests of their own, or that end what the others need.
 ELSEWHERE = {
+    "POST /push/action-events",  # test_push_taps
     "POST /auth/v1/token", "POST /auth/v1/refresh", "POST /auth/v1/logout", "POST /auth/v1/google/callback",
     "POST /entities/{entity}/items/import", "POST /workflows/api/{route}", "POST /workflows/endpoint/{route}",
     # What asks a processor or a store: test_payments*, test_subscriptions* and test_store_* send them together.
@@ -208,6 +237,8 @@ REFUSED = {
     "DELETE /entities/{entity}/items/{id}/lock",
     "DELETE /integrations/svcpay/processor-connect/credentials",
     "DELETE /integrations/svcpay/iap-store/credentials",
+    "DELETE /push/credentials/web-push", "DELETE /push/credentials/{provider}", "DELETE /push/credentials/fcm",
+    "POST /push/credentials/web-push/rotate", "PUT /push/credentials/fcm/device-source",
 }
 # Found to be wrong once.
 FIRST = [

@@ -34,6 +34,7 @@ RESOURCES = {
     "/auth/v1/user": lambda w, n: ("/auth/v1/user", {"data": {"n": n}}),
     "/user-profiles/{user_id}": lambda w, n: (f"/user-profiles/{w['user']}", {"display_name": f"n{n}"}),
     "/workflows/{id}": lambda w, n: (f"/workflows/{w['workflow']}", {"name": f"n{w.number}-{n}"}),
+    "/push/templates/{template_type}": lambda w, n: (f"/push/templates/{w['push_template']}", {"title": f"n{n}"}),
     f"{PAY}/settings": lambda w, n: (f"{PAY}/settings", {"grace_days": n % 60}),
     f"{PAY}/processor-connect/fees": lambda w, n: (f"{PAY}/processor-connect/fees", {"percent": n / 10}),
     f"{PAY}/processor-connect/processor-fees": lambda w, n: (f"{PAY}/processor-connect/processor-fees", {"rows": [
@@ -48,10 +49,10 @@ RESOURCES = {
 ELSEWHERE = {
     f"{PAY}/payment-methods/{{id}}", f"{PAY}/subscriptions/{{id}}", f"{PAY}/subscriptions/{{id}}/users",
     f"{PAY}/processor-connect/credentials", f"{PAY}/iap-store/credentials",
-    "/api-keys/{id}",
+    "/api-keys/{id}", "/push/devices/{id}",
 }
 # Answered by a list, which has no tag.
-LISTS = {"/entities/{entity}/items", f"{PAY}/subscriptions/{{id}}/users"}
+LISTS = {"/entities/{entity}/items", "/push/categories", f"{PAY}/subscriptions/{{id}}/users"}
 
 
 def listed(gateway):
@@ -126,7 +127,7 @@ def test_of_two_writers_with_one_tag_one_wins(world, resource):
 
 @pytest.mark.parametrize("name, path", [
     ("enum", "/enums/{}"), ("group", "/groups/{}"), ("role", "/roles/{}"), ("secret", "/secrets/{}"), ("user", "/users/{}"),
-    ("workflow", "/workflows/{}"), ("plan", PAY + "/subscription-plans/{}"), ("offer", PAY + "/offers/{}"),
+    ("push_template", "/push/templates/{}"), ("device", "/push/devices/{}"), ("workflow", "/workflows/{}"), ("plan", PAY + "/subscription-plans/{}"), ("offer", PAY + "/offers/{}"),
     ("entity", "/entities/{}"), ("field", "/entities/{}/fields/amount"),
 ])
 def test_deleted_under_conditions(shared_project, name, path):

@@ -83,6 +83,24 @@ GET /integrations/svcpay/subscriptions/me/entitlement svc_subscription_plans:rea
 GET /integrations/svcpay/subscriptions/by-user/{userId} admin
 GET /integrations/svcpay/iap-store/credentials admin
 POST /integrations/svcpay/iap-store/test-notification admin
+PUT /push/credentials/fcm admin
+PUT /push/credentials/web-push admin
+GET /push/credentials admin
+DELETE /push/credentials/{provider} admin
+PUT /push/credentials/fcm/device-source admin
+GET /push/vapid-public-key public
+POST /push/devices svc_tenant_devices:create
+GET /push/devices admin
+DELETE /push/devices/{id} admin
+GET /push/templates admin
+POST /push/templates admin
+POST /push/test admin
+GET /push/categories admin
+PUT /push/categories admin
+POST /push/categories/sync svc_tenant_push_categories:update
+POST /push/action-events public
+GET /push/send-logs admin
+GET /push/send-logs/{id} admin
 """.split("\n")[1:-1]
 
 # Everything that asks for no credentials, and everything that only administrators call: complete lists.
@@ -99,6 +117,8 @@ PUBLIC = {
     "GET /auth/v1/.well-known/openid-configuration",
     "GET /docs/ui",
     "GET /docs/ui/{asset}",
+    "GET /push/vapid-public-key",
+    "POST /push/action-events",
 }
 ADMINISTRATOR = {
     "GET /",
@@ -138,11 +158,36 @@ ADMINISTRATOR = {
     "PUT /integrations/svcpay/subscriptions/{id}/users",
     "DELETE /integrations/svcpay/subscriptions/{id}/users/{user_id}",
     "GET /integrations/svcpay/subscriptions/by-user/{userId}",
+    "GET /push/credentials",
+    "PUT /push/credentials/fcm",
+    "DELETE /push/credentials/fcm",
+    "PUT /push/credentials/fcm/device-source",
+    "PUT /push/credentials/web-push",
+    "DELETE /push/credentials/web-push",
+    "POST /push/credentials/web-push/rotate",
+    "DELETE /push/credentials/{provider}",
+    "GET /push/devices",
+    "GET /push/devices/{id}",
+    "DELETE /push/devices/{id}",
+    "GET /push/templates",
+    "POST /push/templates",
+    "GET /push/templates/{template_type}",
+    "PUT /push/templates/{template_type}",
+    "DELETE /push/templates/{template_type}",
+    "GET /push/categories",
+    "PUT /push/categories",
+    "POST /push/test",
+    "GET /push/send-logs",
+    "GET /push/send-logs/{id}",
+    "GET /push/send-logs/{id}/deliveries",
+    "POST /push/send-logs/{id}/cancel",
 }
 OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{project_id}"}
-TOKEN_ONLY = {"POST /auth/v1/logout", "GET /auth/v1/user", "PUT /auth/v1/user", "PUT /users/me"}
+TOKEN_ONLY = {"POST /auth/v1/logout", "GET /auth/v1/user", "PUT /auth/v1/user", "PUT /users/me", "GET /push/devices/my",
+              "DELETE /push/devices/my/{id}"}
 USER = {"GET /users/me", "GET /tasks", "GET /tasks/{id}"}
-AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "workflows", "project", "payments"}
+AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "workflows", "project", "payments",
+         "push"}
 LATER = {"GET /storage admin"}  # of these areas, but not there yet
 
 

@@ -108,13 +108,16 @@ static const struct schema public_schema = SCHEMA_OUT("PushPublicKey", public_fi
 
 /* --- what all changes have --- */
 
+/* Mostly it is known: a request that has written something begins no more than once. */
 int push_register_project(struct req *r)
 {
-    int rc = db_query(&r->task,
-                      directory_control(gateway_directory()),
-                      SQL_PUSH_PROJECT_REGISTER(.number = r->scope->project->number),
-                      NULL);
+    struct db *control = directory_control(gateway_directory());
+    int64_t number = r->scope->project->number;
+    struct rows known;
 
+    int rc = db_query(&r->task, control, SQL_PUSH_PROJECT_KNOWN(.number = number), &known);
+    if (rc == 0 && known.count == 0)
+        rc = db_query(&r->task, control, SQL_PUSH_PROJECT_REGISTER(.number = number), NULL);
     return rc > 0 ? fail_db(r, rc) : rc;
 }
 

@@ -53,5 +53,8 @@ delete from {p}.settings s where s.kind = 'push' and s.key = :provider::text ret
 -- name: push_public_key :opt
 select s.doc ->> 'public_key' as public_key from {p}.settings s where s.kind = 'push' and s.key = 'web_push'
 
+-- name: push_project_known :opt
+select p.number from platform.push_projects p where p.number = :number::bigint
+
 -- name: push_project_register :exec
 insert into platform.push_projects (number) values (:number::bigint) on conflict (number) do nothing
