@@ -296,12 +296,12 @@ AWAITS static int push_test(struct req *r)
     TRY(sql_batch(r, &told, 1));
     TRY(sql_commit(r));
     bus_notify(directory_bus(gateway_directory()),
-             BUS_PUSH,
-             &(struct bus_notification){.project = r->scope->project->number,
-                                .partition = r->scope->project->partition,
-                                .kind = "push.queued",
-                                .row_id = id,
-                                .traceparent = gateway_traceparent(r)});
+               BUS_PUSH,
+               &(struct bus_notification){.project = r->scope->project->number,
+                                          .partition = r->scope->project->partition,
+                                          .kind = "push.queued",
+                                          .row_id = id,
+                                          .traceparent = gateway_traceparent(r)});
     struct jw w = resp_json(r);
     jw_obj(&w);
     JW_BOOL(&w, "queued", true);
