@@ -1,6 +1,6 @@
 """Templates, groups of buttons, test sends and their logs: the gateway's side, without a dispatcher."""
 import pytest
-from groundwork.records import bells, codes, execute, ids, rows
+from groundwork.records import codes, execute, ids, notifications, rows
 
 TEMPLATES, GROUPS, SYNC, TEST, LOGS = (
     "/push/templates", "/push/categories", "/push/categories/sync", "/push/test", "/push/send-logs")
@@ -107,10 +107,10 @@ def test_who_syncs(project):
 
 def test_whom_a_send_is_for(project, db, redis_client):
     project.entity("tables", [{"name": "name", "type": "varchar"}])
-    rung = bells(project, db, redis_client, "push", "push-dispatcher")
-    before = rung()
+    told = notifications(project, db, redis_client, "push", "push-dispatcher")
+    before = told()
     assert sent(project, db) == ("Broadcast", None, {**TEXTS, "audience": {"kind": "all"}})
-    assert rung() > before
+    assert told() > before
     assert sent(project, db, provider="fcm")[2]["audience"] == {"kind": "all", "provider": "fcm"}
     assert sent(project, db, target_user_id=7) == ("Test", None, {**TEXTS, "audience": {"kind": "user", "user_id": 7}})
     assert sent(project, db, target_user_ids=[7, 8])[2]["audience"] == {"kind": "users", "user_ids": [7, 8]}

@@ -210,7 +210,7 @@ AWAITS static int check_room(struct req *r, int64_t user_id)
 AWAITS static int push_devices_register(struct req *r)
 {
     struct device_in in;
-    struct owner owner;
+    struct owner owner = {0};
     struct token token;
     struct str metadata;
     struct rows rows;

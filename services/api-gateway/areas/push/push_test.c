@@ -274,7 +274,7 @@ static int put_request(struct req *r,
 AWAITS static int push_test(struct req *r)
 {
     struct content content = {0};
-    enum target target;
+    enum target target = TO_ALL;
     struct test_in in;
     struct str request;
     struct rows rows;
