@@ -5,8 +5,10 @@
 with own as (
   select j.id, j.workflow_id from {p}.job_leases l join {p}.jobs j on j.id = l.job_id
   where l.job_id = :job_id::bigint and l.token = :token::bigint and l.state in ('running', 'waiting') for no key update of l)
-insert into {p}.push_sends (source, workflow_id, job_id, step_seq, step_key, row_index, request)
-select 'Workflow', own.workflow_id, own.id, :seq::integer, :key::text, r.row_index, r.request::jsonb
+insert into {p}.push_sends (source, workflow_id, job_id, step_seq, step_key, row_index, request,
+  category)
+select 'Workflow', own.workflow_id, own.id, :seq::integer, :key::text, r.row_index, r.request::jsonb,
+  nullif(r.request::jsonb ->> 'category', '')
 from own cross join unnest(:indexes::bigint[], :requests::text[]) as r (row_index, request)
 order by r.row_index
 on conflict (job_id, step_seq, row_index) do update set step_key = excluded.step_key

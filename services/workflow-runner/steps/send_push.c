@@ -11,6 +11,7 @@
 #include "json/jr.h"
 #include "runner_push_sql.h"
 #include "step.h"
+#include "steps/send_push_rules.h"
 
 #define WAIT_MS        30000
 #define BEFORE_STEP_MS 200  /* the wait ends so long before the step's time does ... */
@@ -162,18 +163,13 @@ static int push_read_request(struct step_call *call, bool by_row, size_t row, js
             (void)json_object_set_new(request, members[i], json_copy(value));
     }
     TRY(fill_audience(call, json_object_get(request, "audience")));
-    if (!is_given(json_object_get(request, "template_type"))) {
-        if (!is_given(json_object_get(request, "title")))
-            return step_fail(call, PROBLEM_REQUIRED, "title: is required without a template");
-        if (!is_given(json_object_get(request, "body")))
-            return step_fail(call, PROBLEM_REQUIRED, "body: is required without a template");
-    }
     return texts_of_data(call, json_object_get(request, "data"));
 }
 
 /* All of them before the first is sent: what does not resolve fails the step, not half of it. */
-static int read_requests(struct sending *in)
+AWAITS static int read_requests(struct sending *in)
 {
+    struct send_push_last last = {0};
     struct step_call *call = in->call;
     size_t left = REQUESTS_BYTES;
     size_t rows = 0;
@@ -190,6 +186,7 @@ static int read_requests(struct sending *in)
             call->input = request;
         (void)json_array_append(requests, request);
         TRY(push_read_request(call, in->by_row, i, request));
+        TRY(send_push_rules(call, &last, request));
         in->sends[i].request = jr_print(call->task->arena, request);
         if (in->sends[i].request.len > left)
             return step_fail(
