@@ -1,0 +1,133 @@
+"""Push by the API alone, with a runner and a dispatcher: configured, sent by a step, tapped, and what the tap starts."""
+import json
+
+import pytest
+from groundwork.records import rows
+from groundwork.runs import condition, finish, step, until
+from groundwork.soon import settle
+from groundwork.workflows import jobs_of, start, workflow
+
+pytestmark = pytest.mark.usefixtures("runner", "dispatcher")
+RSVP = {"id": "rsvp", "actions": [{"id": "yes", "label": "Coming"}, {"id": "no", "label": "Not this time"}]}
+BUTTONS = [{"id": "yes", "label": "Coming"}, {"id": "no", "label": "Not this time"}]
+
+
+@pytest.fixture
+def app(project, fcm, push_service):
+    """A project with both providers and a group of buttons; `phone` and `browser` are a user's."""
+    project.admin.put("/push/credentials/fcm", {"service_account_json": fcm.new_account()}, expect=200)
+    project.admin.put("/push/credentials/web-push", {"subject": "mailto:ops@shop.example"}, expect=200)
+    project.admin.post("/push/categories/sync", {"app_version": "1", "categories": [RSVP]}, expect=200)
+    project.guest = project.user()
+    project.phone = f"phone-{project.id}"
+    key = project.client().get("/push/vapid-public-key", expect=200).json()["public_key"]
+    project.browser = push_service.subscribe(key)
+    for provider, token in (("fcm", project.phone), ("web_push", project.browser)):
+        project.guest.post("/push/devices", {"provider": provider, "token": token}, expect=201)
+    yield project
+    assert fcm.violations() == [] and push_service.violations() == []
+
+
+def push(**params):
+    return step("push", "SendPushNotification", {"audience": {"kind": "user", "user_id": "{{ $svc.trigger.data.guest }}"}, **params})
+
+
+def run(app, *steps, **data):
+    return finish(app, start(app.admin, workflow(app.admin, steps=list(steps)), {"guest": app.guest.user["id"], **data}))
+
+
+def asked(app, step_params):
+    """The output of the one step that has succeeded."""
+    ended = run(app, push(**step_params), name="Ana")
+    assert ended["status"] == "succeeded", ended
+    return ended
+
+
+def refused(app, **params):
+    ended = run(app, push(**{"title": "x", "body": "x", **params}))
+    assert ended["status"] == "failed"
+    return ended
+
+
+def sends(app, db):
+    return rows(db, f"select category, request from {app.schema(db)}.push_sends order by id")
+
+
+def test_asked_answered_and_told(app, db, fcm, push_service):
+    told = workflow(app.admin, {"kind": "event", "event": "PushActionTaken", "entity": "rsvp",
+                                "filter": {"field": "action_id", "op": "eq", "value": "yes"}}, [condition()])
+    settle()
+    asked(app, {"title": "Dinner, {{ $svc.trigger.data.name }}", "body": "Coming?", "category": "rsvp", "buttons": BUTTONS,
+                "data": {"dinner": "8"}})
+    (message,) = fcm.messages(app.phone)
+    assert message["notification"] == {"title": "Dinner, Ana", "body": "Coming?"} and message["data"]["dinner"] == "8"
+    assert json.loads(message["data"]["buttons"]) == BUTTONS
+    (shown,) = push_service.messages(app.browser)
+    assert shown["data"]["notification_id"] == message["data"]["notification_id"]
+    assert [each["action"] for each in shown["actions"]] == ["yes", "no"]
+    (log,) = app.admin.get("/push/send-logs", expect=200).json()["items"]
+    assert log["source"] == "Workflow" and log["status"] == "Succeeded" and log["step_key"] == "push" and log["workflow_name"]
+    assert log["results"] == [{"provider": provider, "delivered": 1, "failed": 0, "unregistered": 0} for provider in ("fcm", "web_push")]
+    found = app.admin.get(f"/push/send-logs/{log['id']}/deliveries", expect=200).json()["items"]
+    assert {(each["provider"], each["status"], each["code"]) for each in found} == {
+        ("fcm", "delivered", None), ("web_push", "delivered", None)}
+    # The app reports the tap with nothing but what it was sent.
+    body = {"notification_id": message["data"]["notification_id"], "category": "rsvp", "action_id": "no"}
+    assert app.client().post("/push/action-events", body, expect=202).json() == {"received": True}
+    body["action_id"] = "yes"
+    assert app.client().post("/push/action-events", body, expect=202).json() == {"received": True}
+    assert app.client().post("/push/action-events", body, expect=202).json() == {"duplicate": True}
+    ((job, _),) = until(lambda: jobs_of(app, db, told), "the workflow of the tap")
+    ended = finish(app, job)
+    assert ended["status"] == "succeeded" and ended["trigger"]["id"] == app.guest.user["id"]
+    assert ended["trigger"]["data"]["action_id"] == "yes"
+
+
+def test_a_test_send(app, fcm):
+    made = app.admin.post("/push/test", {"title": "Hello", "body": "x", "target_user_id": app.guest.user["id"], "provider": "fcm"},
+                          expect=202).json()["send_log_id"]
+    path = f"/push/send-logs/{made}"
+    until(lambda: app.admin.get(path).json()["status"] == "Succeeded", lambda: app.admin.get(path).text)
+    assert fcm.messages(app.phone)[-1]["notification"] == {"title": "Hello", "body": "x"}
+    app.admin.post(f"{path}/cancel", expect=409)
+
+
+def test_devices_of_a_record(app, fcm):
+    app.entity("tables", [{"name": "name", "type": "varchar"}])
+    table = app.item("tables", name="4")["id"]
+    token = f"table-{app.id}"
+    app.admin.post("/push/devices", {"provider": "fcm", "token": token, "owner_entity_name": "tables", "owner_entity_id": table},
+                   expect=201)
+    made = app.admin.post("/push/test", {"title": "x", "body": "x", "owner_entity_name": "tables", "owner_entity_id": table},
+                          expect=202).json()["send_log_id"]
+    path = f"/push/send-logs/{made}"
+    until(lambda: app.admin.get(path).json()["status"] == "Succeeded", lambda: app.admin.get(path).text)
+    assert len(fcm.messages(token)) == 1
+
+
+def test_a_steps_template(app, db, fcm):
+    template = {"template_type": "dinner", "name": "Dinner", "title": "From the template", "body": "So is this", "category": "rsvp",
+                "buttons": BUTTONS[:1], "click_action": "app://dinner"}
+    app.admin.post("/push/templates", template, expect=201)
+    asked(app, {"template_type": "dinner", "title": "From the step"})
+    ((category, request),) = sends(app, db)
+    assert category == "rsvp" and request == {
+        "title": "From the step", "body": "So is this", "category": "rsvp", "buttons": BUTTONS[:1], "click_action": "app://dinner",
+        "audience": {"kind": "user", "user_id": app.guest.user["id"]}}
+    assert fcm.messages(app.phone)[-1]["notification"]["body"] == "So is this"
+    app.admin.put("/push/templates/dinner", {"is_active": False}, expect=200)
+    assert "not active" in json.dumps(refused(app, template_type="dinner"))
+    assert "no template" in json.dumps(refused(app, template_type="absent"))
+    app.admin.put("/push/templates/dinner", {"is_active": True, "body": None}, expect=200)
+    ended = run(app, push(template_type="dinner"))
+    assert ended["status"] == "failed" and "body" in json.dumps(ended)
+    assert len(sends(app, db)) == 1
+
+
+def test_a_steps_buttons(app, db):
+    maybe = [{"id": "maybe", "label": "Maybe"}]
+    assert "yes, no" in json.dumps(refused(app, category="rsvp", buttons=maybe))
+    assert "absent" in json.dumps(refused(app, category="absent"))
+    app.admin.put("/push/categories", {"category": "rsvp", "is_enabled": False}, expect=200)
+    assert "disabled" in json.dumps(refused(app, category="rsvp"))
+    assert sends(app, db) == []
