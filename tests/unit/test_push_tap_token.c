@@ -126,6 +126,19 @@ static void test_changed(void **state)
     assert_int_equal(verify_at(str_from(text), SENT), TAP_TOKEN_BAD);
 }
 
+/* What a token says of its key, believed or not. */
+static void test_key_id(void **state)
+{
+    uint32_t id = 0;
+
+    (void)state;
+    assert_true(tap_token_key_id(arena, token, &id));
+    assert_int_equal(id, 2);
+    assert_false(tap_token_key_id(arena, STR("x"), &id));
+    assert_false(tap_token_key_id(arena, (struct str){token.ptr, token.len - 1}, &id));
+    assert_false(tap_token_key_id(arena, STR_NONE, &id));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +146,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hour, setup, teardown),
         cmocka_unit_test_setup_teardown(test_of_others, setup, teardown),
         cmocka_unit_test_setup_teardown(test_changed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_key_id, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
