@@ -131,3 +131,24 @@ def test_a_steps_buttons(app, db):
     app.admin.put("/push/categories", {"category": "rsvp", "is_enabled": False}, expect=200)
     assert "disabled" in json.dumps(refused(app, category="rsvp"))
     assert sends(app, db) == []
+
+
+def test_s8_an_accounts_own_token_address_is_not_asked(app, fcm, sink):
+    account = {**json.loads(fcm.new_account()), "token_uri": f"{sink.url}/token", "auth_uri": f"{sink.url}/auth",
+               "auth_provider_x509_cert_url": f"{sink.url}/certs"}
+    app.admin.put("/push/credentials/fcm", {"service_account_json": json.dumps(account)}, expect=200)
+    asked(app, {"title": "x", "body": "x"})
+    assert len(fcm.messages(app.phone)) == 1 and sink.requests == []
+
+
+def test_x5_texts_travel_as_they_are(app, fcm, push_service):
+    text = "<b>1 < 2</b>\r\nX-Header: %s%n {{ no }} \u202eelif\u202c \"quoted\" \\ \u2028"
+    made = app.admin.post("/push/test", {"title": text, "body": text, "target_user_id": app.guest.user["id"], "category": "rsvp",
+                                         "buttons": [{"id": "yes", "label": text}], "data": {"text": text}}, expect=202).json()
+    path = f"/push/send-logs/{made['send_log_id']}"
+    until(lambda: app.admin.get(path).json()["status"] == "Succeeded", lambda: app.admin.get(path).text)
+    assert app.admin.get(path).json()["body_preview"] == text
+    (message,), (shown,) = fcm.messages(app.phone), push_service.messages(app.browser)
+    assert message["notification"] == {"title": text, "body": text} and message["data"]["text"] == text
+    assert json.loads(message["data"]["buttons"])[0]["label"] == text
+    assert (shown["title"], shown["body"], shown["data"]["text"], shown["actions"][0]["title"]) == (text,) * 4
