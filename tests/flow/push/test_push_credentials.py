@@ -101,7 +101,7 @@ def test_the_stored_pair_is_the_shown_one(project, db):
 
 def test_a_device_source(project, db):
     entity = project.entity("phones", [{"name": "token", "type": "varchar"}, {"name": "owner", "type": "integer"},
-                                       {"name": "ok", "type": "bool"}])
+                                       {"name": "ok", "type": "bool"}, {"name": "pin", "type": "secret"}])
     body = {"kind": "entity_field", "entity": "phones", "token_field": "token", "owner_user_field": "owner"}
     project.admin.put(SOURCE, body, expect=404)
     project.admin.put(SOURCE, {}, expect=404)
@@ -113,7 +113,8 @@ def test_a_device_source(project, db):
     # Another service account leaves it.
     project.admin.put(FCM, {"service_account_json": service_account("shop-2")}, expect=200)
     assert shown(project, "fcm")["device_source"] == body
-    for wrong, member in (({"kind": "file"}, "kind"), ({"kind": None}, "kind"), ({"entity": "absent"}, "entity"),
+    for wrong, member in (({"kind": "file"}, "kind"), ({"kind": None}, "kind"), ({"entity": "absent"}, "entity"), ({"entity": "users"}, "entity"),
+                          ({"entity": "pg_authid"}, "entity"), ({"token_field": "pin"}, "token_field"), ({"token_field": "id"}, "token_field"),
                           ({"token_field": "ok"}, "token_field"), ({"token_field": "absent"}, "token_field"),
                           ({"owner_user_field": "token"}, "owner_user_field"), ({"owner_user_field": None}, "owner_user_field"),
                           ({"owner_user_field": "created_by"}, "owner_user_field")):
