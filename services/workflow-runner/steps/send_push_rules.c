@@ -92,7 +92,7 @@ check_group(struct step_call *call, struct send_push_last *last, const json_t *r
     struct arena *arena = call->task->arena;
     const json_t *buttons = json_object_get(request, "buttons");
     struct str category = jr_str(request, "category");
-    struct sql_strs ids;
+    struct sql_strs ids = {0};
     struct str refusal;
 
     TRY(button_ids(call, buttons, &ids));
