@@ -2,8 +2,8 @@
 /*
  * What the daemon's files share. Sends are claimed fairly over the projects (work.c,
  * common/product/queue). A send writes a row for each device (spread.c), then asks the providers,
- * both at once and many devices at a time (lane.c), by fcm.c or webpush.c with what providers.c
- * knows of the project's credentials, and ends (send.c).
+ * both at once and many devices at a time (lane.c), by deliver_fcm.c or deliver_web.c with what
+ * providers.c knows of the project's credentials, and ends (send.c).
  */
 #include "app/daemon.h"
 #include "project/project.h"

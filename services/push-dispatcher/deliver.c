@@ -31,7 +31,7 @@ void deliver_until_final(struct task *task,
     const struct app_conf *conf = dispatcher_conf();
     const struct push_backoff backoff = {.first_ms = conf->push_retry_ms,
                                          .over_rate_ms = conf->push_retry_ms * 60};
-    int64_t until_ms = clock_mono_ms() + conf->push_patience_ms;
+    int64_t until_ms = clock_mono_ms() + conf->push_deadline_ms;
     struct push_answer answer;
 
     while (true) {

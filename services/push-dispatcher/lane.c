@@ -99,7 +99,7 @@ static void begin(struct lane *lane, const struct sql_deliveries_page_row *row)
 }
 
 /* No token, no request: the device was deleted after its row was written. */
-static void skip(struct lane *lane, const struct sql_deliveries_page_row *row)
+static void lane_skip(struct lane *lane, const struct sql_deliveries_page_row *row)
 {
     struct delivery *delivery = LIST_ITEM(list_shift(&lane->free), struct delivery, link);
 
@@ -126,7 +126,7 @@ AWAITS static int look_at_providers(struct lane *lane)
 }
 
 /* With each page it is seen whether there is still somebody to send it by. */
-AWAITS static int read_page(struct lane *lane)
+AWAITS static int lane_read_page(struct lane *lane)
 {
     const struct queue_item *item = &lane->send->item;
 
@@ -164,7 +164,7 @@ static void count(enum push_provider provider, enum push_outcome outcome)
 }
 
 /* What has ended up to now, in one statement. */
-AWAITS static int record(struct lane *lane)
+AWAITS static int lane_record(struct lane *lane)
 {
     struct arena *arena = lane->scratch;
     const struct queue_item *item = &lane->send->item;
@@ -321,7 +321,7 @@ static void begin_some(struct lane *lane)
         const struct sql_deliveries_page_row row =
             sql_deliveries_page_row(&lane->rows, lane->next++);
         if (row.token.ptr == NULL)
-            skip(lane, &row);
+            lane_skip(lane, &row);
         else
             begin(lane, &row);
     }
@@ -332,14 +332,14 @@ AWAITS static int go_on(struct lane *lane)
 {
     while (send_stopped(lane->send) == SEND_GOES_ON) {
         if (lane->next == lane->rows.count && !lane->last)
-            TRY(read_page(lane));
+            TRY(lane_read_page(lane));
         if (!providers_has(lane->providers, lane->provider))
             return 0;
         begin_some(lane);
         if (lane->busy_count + lane->ended_count == 0 && lane->last)
             return 0;
         if (to_record(lane))
-            TRY(record(lane));
+            TRY(lane_record(lane));
         else
             TRY(wait_for_results(lane, false));
         if (clock_mono_ms() - lane->looked_ms >= LOOK_MS)
@@ -348,18 +348,18 @@ AWAITS static int go_on(struct lane *lane)
     return 0;
 }
 
-AWAITS static int end(struct lane *lane, int rc)
+AWAITS static int lane_end(struct lane *lane, int rc)
 {
     wait_for_busy(lane, rc);
     if (rc == 0 && lane->ended_count > 0 && lane->send->stop != SEND_LOST)
-        rc = record(lane);
+        rc = lane_record(lane);
     if (rc == 0 && lane->send->stop == SEND_GOES_ON &&
         !providers_has(lane->providers, lane->provider))
         rc = lane_fail(lane->task, lane->send, lane->provider, STR("NO_PROVIDER"));
     return rc;
 }
 
-static void prepare(struct lane *lane)
+static void lane_prepare(struct lane *lane)
 {
     list_init(&lane->free);
     list_init(&lane->busy);
@@ -375,7 +375,7 @@ static void prepare(struct lane *lane)
     lane->looked_ms = clock_mono_ms();
 }
 
-static void clear(struct lane *lane)
+static void lane_clear(struct lane *lane)
 {
     for (size_t i = 0; i < lane->window; i++) {
         if (lane->slots[i].arena != NULL)
@@ -399,10 +399,10 @@ int lane_run(struct task *task, struct send *send, enum push_provider provider)
     };
     struct arena *own = task->arena;
 
-    prepare(&lane);
+    lane_prepare(&lane);
     task->arena = lane.scratch;
-    int rc = end(&lane, go_on(&lane));
+    int rc = lane_end(&lane, go_on(&lane));
     task->arena = own;
-    clear(&lane);
+    lane_clear(&lane);
     return rc;
 }

@@ -59,7 +59,7 @@ static void prepare(const struct conf_common *common UNUSED)
 
 static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason UNUSED)
 {
-    work_start();
+    dispatcher_work_start();
     log_info("dispatcher.started", L_I64("worker", app->worker));
     return 0;
 }
@@ -81,22 +81,23 @@ static void on_work_drained(void *arg UNUSED)
 
 static void on_bus_stopped(void *arg UNUSED)
 {
-    work_drain(clock_mono_ms() + dispatcher_conf()->common.drain_timeout_ms - LAST_CALL_MS,
-               on_work_drained,
-               NULL);
+    dispatcher_work_drain(clock_mono_ms() + dispatcher_conf()->common.drain_timeout_ms -
+                              LAST_CALL_MS,
+                          on_work_drained,
+                          NULL);
 }
 
 static void drain(struct app *app UNUSED, loop_fn done, void *arg)
 {
     ending.done = done;
     ending.arg = arg;
-    work_stop_looking();
+    dispatcher_work_stop_looking();
     bus_stop(dispatcher_bus(), on_bus_stopped, NULL);
 }
 
 static void stop(struct app *app UNUSED)
 {
-    work_stop();
+    dispatcher_work_stop();
     providers_done();
 }
 

@@ -49,7 +49,7 @@ void measure_prepare(void)
                               "From a send's row to its first claim",
                               bounds,
                               ARRAY_LEN(bounds));
-    work_prepare();
+    dispatcher_work_prepare();
 }
 
 void measure_waited(int64_t ms)

@@ -49,11 +49,11 @@ static void read_web(struct providers *p, struct str doc, struct str plain)
         p->vapid = vapid_new(p->key, jr_str(root, "subject"));
 }
 
-AWAITS static int read_one(struct task *task,
-                           struct project *project,
-                           struct providers *p,
-                           const struct rows *rows,
-                           size_t i)
+AWAITS static int providers_read_one(struct task *task,
+                                     struct project *project,
+                                     struct providers *p,
+                                     const struct rows *rows,
+                                     size_t i)
 {
     const struct sql_send_credentials_row row = sql_send_credentials_row(task->arena, rows, i);
     struct str place = place_setting(task->arena, project->number, STR("push"), row.key);
@@ -76,7 +76,7 @@ AWAITS static int read_one(struct task *task,
 }
 
 /* What tells other credentials: all texts of the rows. */
-static struct str text_of(struct arena *arena, const struct rows *rows)
+static struct str providers_text(struct arena *arena, const struct rows *rows)
 {
     struct str text = STR("");
 
@@ -121,12 +121,12 @@ void providers_release(struct providers *p)
     free(p);
 }
 
-static struct str name_of(struct arena *arena, int64_t project)
+static struct str providers_name(struct arena *arena, int64_t project)
 {
     return arena_printf(arena, "%lld", (long long)project);
 }
 
-static void forget(int64_t project)
+static void providers_forget(int64_t project)
 {
     char name[24];
     struct str key = {name, (size_t)snprintf(name, sizeof(name), "%lld", (long long)project)};
@@ -134,7 +134,7 @@ static void forget(int64_t project)
     providers_release(map_remove(kept, key));
 }
 
-static void make_way(void)
+static void providers_make_way(void)
 {
     const struct providers *oldest = NULL;
     size_t cursor = 0;
@@ -149,13 +149,13 @@ static void make_way(void)
             oldest = p;
     }
     if (oldest != NULL)
-        forget(oldest->project);
+        providers_forget(oldest->project);
 }
 
-static void keep(struct arena *arena, struct providers *p)
+static void providers_keep(struct arena *arena, struct providers *p)
 {
-    make_way();
-    providers_release(map_put(kept, name_of(arena, p->project), providers_hold(p)));
+    providers_make_way();
+    providers_release(map_put(kept, providers_name(arena, p->project), providers_hold(p)));
 }
 
 int providers_get(struct task *task, struct project *project, struct providers **ret)
@@ -165,8 +165,8 @@ int providers_get(struct task *task, struct project *project, struct providers *
     if (kept == NULL)
         kept = map_new();
     TRY(db_query(task, &project->db, SQL_SEND_CREDENTIALS(), &rows));
-    struct str made_of = text_of(task->arena, &rows);
-    struct providers *p = map_get(kept, name_of(task->arena, project->number));
+    struct str made_of = providers_text(task->arena, &rows);
+    struct providers *p = map_get(kept, providers_name(task->arena, project->number));
     if (p != NULL && str_eq(p->made_of, made_of)) {
         p->used_mono_ms = clock_mono_ms();
         *ret = providers_hold(p);
@@ -176,12 +176,12 @@ int providers_get(struct task *task, struct project *project, struct providers *
     p = providers_new(project->number, made_of);
     p->used_mono_ms = clock_mono_ms();
     for (size_t i = 0; rc == 0 && i < rows.count; i++)
-        rc = read_one(task, project, p, &rows, i);
+        rc = providers_read_one(task, project, p, &rows, i);
     if (rc != 0) {
         providers_release(p);
         return rc;
     }
-    keep(task->arena, p);
+    providers_keep(task->arena, p);
     *ret = p;
     return 0;
 }

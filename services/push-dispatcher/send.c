@@ -83,7 +83,7 @@ struct part {
     enum push_provider provider;
 };
 
-AWAITS static int run_part(struct task *task, void *arg)
+AWAITS static int send_run_part(struct task *task, void *arg)
 {
     const struct part *part = arg;
     struct send *send = part->send;
@@ -93,20 +93,20 @@ AWAITS static int run_part(struct task *task, void *arg)
     return lane_run(task, send, part->provider);
 }
 
-AWAITS static int run_parts(struct task *task, struct send *send)
+AWAITS static int send_run_parts(struct task *task, struct send *send)
 {
     struct part parts[PUSH_PROVIDERS] = {{send, PUSH_FCM}, {send, PUSH_WEB}};
     struct task_call calls[PUSH_PROVIDERS];
 
     for (size_t i = 0; i < PUSH_PROVIDERS; i++)
-        calls[i] = (struct task_call){.fn = run_part, .arg = &parts[i]};
+        calls[i] = (struct task_call){.fn = send_run_part, .arg = &parts[i]};
     return task_all(task, calls, PUSH_PROVIDERS);
 }
 
 /* --- its end --- */
 
 /* Nothing else is to be done: rows, if there are any, are final. */
-AWAITS static int end(struct task *task, struct send *send, struct str code)
+AWAITS static int send_end(struct task *task, struct send *send, struct str code)
 {
     struct rows rows;
 
@@ -125,7 +125,7 @@ AWAITS static int end_cancelled(struct task *task, struct send *send)
 {
     TRY(lane_fail(task, send, PUSH_FCM, STR("CANCELLED")));
     TRY(lane_fail(task, send, PUSH_WEB, STR("CANCELLED")));
-    return end(task, send, STR("CANCELLED"));
+    return send_end(task, send, STR("CANCELLED"));
 }
 
 AWAITS static int release(struct task *task, const struct send *send)
@@ -149,20 +149,20 @@ AWAITS static int run(struct task *task, struct send *send)
     struct str code;
 
     if (push_request_read(task->arena, send->request_text, &send->request, &code) != 0)
-        return end(task, send, code);
+        return send_end(task, send, code);
     TRY(providers_get(task, send->item.project, &send->providers));
     if (!is_configured(send) && send->spread_after == 0 && send->spread == 0)
-        return end(task, send, STR("NO_PROVIDER"));
+        return send_end(task, send, STR("NO_PROVIDER"));
     if (send->key_id == 0)
         send->key_id = (int64_t)send->item.project->data_key.id;
     int rc = spread_run(task, send);
     if (rc == SPREAD_BAD_AUDIENCE)
-        return end(task, send, STR("INVALID_AUDIENCE"));
+        return send_end(task, send, STR("INVALID_AUDIENCE"));
     if (rc != 0 || send->stop != SEND_GOES_ON)
         return rc;
     make_payloads(send);
-    TRY(run_parts(task, send));
-    return send->stop == SEND_GOES_ON ? end(task, send, STR("NO_DEVICE")) : 0;
+    TRY(send_run_parts(task, send));
+    return send->stop == SEND_GOES_ON ? send_end(task, send, STR("NO_DEVICE")) : 0;
 }
 
 enum queue_outcome send_run(struct task *task, struct queue_item *item)

@@ -8,7 +8,7 @@
 
 static struct queue *sends;
 
-struct queue *work_sends(void)
+struct queue *dispatcher_work_sends(void)
 {
     return sends;
 }
@@ -40,12 +40,12 @@ static const struct queue_kind kind = {
 
 /* --- life --- */
 
-void work_prepare(void)
+void dispatcher_work_prepare(void)
 {
     queue_prepare(&kind);
 }
 
-void work_start(void)
+void dispatcher_work_start(void)
 {
     const struct app_conf *conf = dispatcher_conf();
 
@@ -63,17 +63,17 @@ void work_start(void)
                         });
 }
 
-void work_stop_looking(void)
+void dispatcher_work_stop_looking(void)
 {
     queue_stop_looking(sends);
 }
 
-void work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
+void dispatcher_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
 {
     queue_drain(sends, last_call_mono_ms, done, arg);
 }
 
-void work_stop(void)
+void dispatcher_work_stop(void)
 {
     queue_stop(sends);
     sends = NULL;

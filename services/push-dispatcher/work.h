@@ -8,13 +8,13 @@
 #include "queue/queue.h"
 
 /* Before fork. */
-void work_prepare(void);
-void work_start(void);
+void dispatcher_work_prepare(void);
+void dispatcher_work_start(void);
 /* any: projects are not looked at any more. */
-void work_stop_looking(void);
+void dispatcher_work_stop_looking(void);
 /* any: nothing new is claimed; what runs is given back as soon as what is in flight has been
  * answered. done(arg) when nothing runs any more; what runs at last_call_mono_ms is cancelled. */
-void work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
-void work_stop(void);
+void dispatcher_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
+void dispatcher_work_stop(void);
 
-struct queue *work_sends(void);
+struct queue *dispatcher_work_sends(void);

@@ -14,7 +14,7 @@ struct rsa_key {
 };
 
 /* Without one OpenSSL asks whoever sits at the terminal. */
-static int no_password(char *buf, int size, int writing, void *arg)
+static int rsa_no_password(char *buf, int size, int writing, void *arg)
 {
     (void)buf;
     (void)size;
@@ -29,7 +29,7 @@ static EVP_PKEY *pem_read(struct str pem)
         return NULL;
     BIO *bio = BIO_new_mem_buf(pem.ptr, (int)pem.len);
     ossl_must(bio != NULL, "memory BIO");
-    EVP_PKEY *pkey = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+    EVP_PKEY *pkey = PEM_read_bio_PrivateKey(bio, NULL, rsa_no_password, NULL);
     BIO_free(bio);
     return pkey;
 }
@@ -57,7 +57,7 @@ static bool verifies(EVP_PKEY *pkey, struct str data, const uint8_t *sig, size_t
     return right;
 }
 
-static bool usable(EVP_PKEY *pkey)
+static bool rsa_key_usable(EVP_PKEY *pkey)
 {
     uint8_t sig[RSA_SIGNATURE_MAX];
     const struct str probe = STR("probe");
@@ -75,7 +75,7 @@ int rsa_key_from_pem(struct str pem, struct rsa_key **ret_key)
     EVP_PKEY *pkey = pem_read(pem);
     if (!pkey)
         return RSA_KEY_BAD;
-    if (!usable(pkey)) {
+    if (!rsa_key_usable(pkey)) {
         EVP_PKEY_free(pkey);
         return RSA_KEY_BAD;
     }

@@ -90,7 +90,7 @@ struct str push_code(struct arena *arena, struct str text, long status)
     return is_code(text) ? text : arena_printf(arena, "HTTP_%ld", status);
 }
 
-static struct push_answer answer_of(enum push_outcome outcome, struct str code)
+static struct push_answer push_answer_made(enum push_outcome outcome, struct str code)
 {
     return (struct push_answer){.outcome = outcome, .code = code, .retry_after_ms = -1};
 }
@@ -148,12 +148,12 @@ struct push_answer fcm_answer_read(
     if (jr_parse(arena, body, &root, &ignored) != 0)
         root = NULL;
     if (is_success(status)) /* somebody else's 200 delivers nothing */
-        return jr_str(root, "name").len > 0 ? answer_of(PUSH_DELIVERED, STR_NONE)
-                                            : answer_of(PUSH_FAILED, STR("INVALID_ANSWER"));
+        return jr_str(root, "name").len > 0 ? push_answer_made(PUSH_DELIVERED, STR_NONE)
+                                            : push_answer_made(PUSH_FAILED, STR("INVALID_ANSWER"));
     const json_t *error = json_object_get(root, "error");
     struct str code = fcm_code(error);
     struct push_answer answer =
-        answer_of(fcm_outcome(status, code), push_code(arena, code, status));
+        push_answer_made(fcm_outcome(status, code), push_code(arena, code, status));
     answer.detail = cut(arena, jr_str(error, "message"));
     answer.retry_after_ms = push_retry_after_ms(retry_after, now_ms);
     answer.over_rate = status == 429;
@@ -175,7 +175,7 @@ struct push_answer
 webpush_answer_read(struct arena *arena, long status, struct str retry_after, int64_t now_ms)
 {
     enum push_outcome outcome = webpush_outcome(status);
-    struct push_answer answer = answer_of(
+    struct push_answer answer = push_answer_made(
         outcome, outcome == PUSH_DELIVERED ? STR_NONE : push_code(arena, STR_NONE, status));
 
     answer.retry_after_ms = push_retry_after_ms(retry_after, now_ms);
@@ -189,19 +189,19 @@ struct push_answer push_answer_of_fetch(int result)
 {
     switch (result) {
     case FETCH_UNREACHABLE:
-        return answer_of(PUSH_RETRY, STR("UNREACHABLE"));
+        return push_answer_made(PUSH_RETRY, STR("UNREACHABLE"));
     case FETCH_TIMEOUT:
-        return answer_of(PUSH_RETRY, STR("TIMEOUT"));
+        return push_answer_made(PUSH_RETRY, STR("TIMEOUT"));
     case FETCH_BUSY:
-        return answer_of(PUSH_RETRY, STR("BUSY"));
+        return push_answer_made(PUSH_RETRY, STR("BUSY"));
     case FETCH_REFUSED:
         /* Told apart from what cannot be reached it would be a port scanner (fetch.h). */
-        return answer_of(PUSH_FAILED, STR("UNREACHABLE"));
+        return push_answer_made(PUSH_FAILED, STR("UNREACHABLE"));
     case FETCH_TOO_LARGE:
-        return answer_of(PUSH_FAILED, STR("TOO_LARGE_ANSWER"));
+        return push_answer_made(PUSH_FAILED, STR("TOO_LARGE_ANSWER"));
     case FETCH_BAD_URL:
     case FETCH_BAD_HEADER:
-        return answer_of(PUSH_FAILED, STR("INVALID_REQUEST"));
+        return push_answer_made(PUSH_FAILED, STR("INVALID_REQUEST"));
     default:
         PANIC("no result of fetch(): %d", result);
     }

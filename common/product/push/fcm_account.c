@@ -40,7 +40,7 @@ static bool project_id_ok(struct str id)
     return made_of(id, "-.:", PROJECT_ID_MAX) && is_letter_or_digit(id.ptr[0]);
 }
 
-static bool email_ok(struct str email)
+static bool fcm_email_ok(struct str email)
 {
     const char *at = email.len > 0 ? memchr(email.ptr, '@', email.len) : NULL;
     return made_of(email, "@-._+", EMAIL_MAX) && at && at > email.ptr &&
@@ -65,7 +65,7 @@ int fcm_account_read(struct arena *arena, struct str json, struct fcm_account *r
         return FCM_ACCOUNT_BAD_TYPE;
     if (!project_id_ok(account.project_id))
         return FCM_ACCOUNT_BAD_PROJECT;
-    if (!email_ok(account.client_email))
+    if (!fcm_email_ok(account.client_email))
         return FCM_ACCOUNT_BAD_EMAIL;
     if (rsa_key_from_pem(jr_str(root, "private_key"), &key) != 0)
         return FCM_ACCOUNT_BAD_KEY;
@@ -127,7 +127,7 @@ struct str fcm_grant_form(struct arena *arena, const struct fcm_account *account
 }
 
 /* It goes into a header as it is (RFC 6750 section 2.1). */
-static bool token_ok(struct str token)
+static bool fcm_token_ok(struct str token)
 {
     return made_of(token, "-._~+/=", TOKEN_MAX);
 }
@@ -157,7 +157,7 @@ int fcm_token_read(struct arena *arena,
     struct str token = jr_str(root, "access_token");
     struct str type = jr_str(root, "token_type");
     int64_t seconds = jr_i64(root, "expires_in", FCM_GRANT_S - 1);
-    if (!token_ok(token) || (type.ptr && !str_ieq(type, STR("Bearer"))) || seconds < 1) {
+    if (!fcm_token_ok(token) || (type.ptr && !str_ieq(type, STR("Bearer"))) || seconds < 1) {
         *ret_code = STR("INVALID_ANSWER");
         return FCM_TOKEN_LATER;
     }

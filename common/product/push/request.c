@@ -52,7 +52,7 @@ static bool read_users(struct arena *arena, const json_t *list, struct push_audi
     return true;
 }
 
-static bool read_owner(const json_t *object, struct push_audience *audience)
+static bool request_read_owner(const json_t *object, struct push_audience *audience)
 {
     const json_t *record = json_object_get(object, "owner_record_id");
 
@@ -84,7 +84,7 @@ static bool read_audience(struct arena *arena, const json_t *object, struct push
     if (str_is(kind, "users"))
         return read_users(arena, json_object_get(object, "user_ids"), audience);
     if (str_is(kind, "entity"))
-        return read_owner(object, audience);
+        return request_read_owner(object, audience);
     return str_is(kind, "all");
 }
 

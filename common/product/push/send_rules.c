@@ -28,7 +28,7 @@ int push_template_find(struct task *task,
     return 0;
 }
 
-static bool among(struct sql_strs ids, struct str id)
+static bool button_among(struct sql_strs ids, struct str id)
 {
     for (size_t i = 0; i < ids.count; i++)
         if (str_eq(ids.items[i], id))
@@ -58,7 +58,7 @@ static struct str refusal_of(struct arena *arena,
     if (!group->is_enabled)
         return arena_printf(arena, "The button group %.*s is disabled.", STR_ARG(category));
     for (size_t i = 0; i < buttons.count; i++)
-        if (!among(group->actions, buttons.items[i]))
+        if (!button_among(group->actions, buttons.items[i]))
             return arena_printf(arena,
                                 "The button group %.*s has no action %.*s; registered: %.*s.",
                                 STR_ARG(category),

@@ -70,7 +70,7 @@ struct str tap_token_sign(struct arena *arena,
     return codec_b64url(arena, (struct str){(const char *)bytes, sizeof(bytes)});
 }
 
-static const struct aead_key *key_find(const struct aead_key *keys, size_t nkeys, uint32_t id)
+static const struct aead_key *tap_key_find(const struct aead_key *keys, size_t nkeys, uint32_t id)
 {
     for (size_t i = 0; i < nkeys; i++)
         if (keys[i].id == id)
@@ -94,7 +94,7 @@ int tap_token_verify(struct arena *arena,
         return TAP_TOKEN_BAD;
     const uint8_t *bytes = (const uint8_t *)decoded.ptr;
     uint32_t id = (uint32_t)number_read(bytes + KEY_ID_AT, SEND_AT - KEY_ID_AT);
-    const struct aead_key *key = key_find(keys, nkeys, id);
+    const struct aead_key *key = tap_key_find(keys, nkeys, id);
     if (bytes[0] != VERSION || !key)
         return TAP_TOKEN_BAD;
     mac(key, bytes, claim, expected);

@@ -82,13 +82,13 @@ void vapid_free(struct vapid *vapid)
     arena_free(vapid->arena);
 }
 
-static void forget(struct vapid *vapid, const struct token *token)
+static void vapid_forget(struct vapid *vapid, const struct token *token)
 {
     map_remove(vapid->tokens, token->origin);
     arena_free(token->arena);
 }
 
-static void make_way(struct vapid *vapid)
+static void vapid_make_way(struct vapid *vapid)
 {
     const struct token *oldest = NULL;
     size_t cursor = 0;
@@ -103,7 +103,7 @@ static void make_way(struct vapid *vapid)
             oldest = token;
     }
     MUST(oldest != NULL);
-    forget(vapid, oldest);
+    vapid_forget(vapid, oldest);
 }
 
 static struct token *token_sign(struct vapid *vapid, struct str origin, int64_t now_s)
@@ -140,11 +140,11 @@ struct str vapid_header(struct vapid *vapid, struct arena *arena, struct str ori
 
     /* A clock that was set back must not keep a token that ends more than a day away. */
     if (token && (now_s >= token->renew_s || now_s < token->renew_s - VAPID_TOKEN_S)) {
-        forget(vapid, token);
+        vapid_forget(vapid, token);
         token = NULL;
     }
     if (!token) {
-        make_way(vapid);
+        vapid_make_way(vapid);
         token = token_sign(vapid, origin, now_s);
         (void)map_put(vapid->tokens, token->origin, token);
     }

@@ -69,7 +69,7 @@ static void header_write(uint8_t *at, const uint8_t *salt, const struct ec_key *
     memcpy(at + KEY_ID_AT, ec_key_point(own).ptr, EC_POINT_BYTES);
 }
 
-static bool fits(size_t text, size_t padding)
+static bool webpush_fits(size_t text, size_t padding)
 {
     return text <= WEBPUSH_TEXT_MAX && padding <= WEBPUSH_TEXT_MAX - text;
 }
@@ -85,7 +85,7 @@ int webpush_encrypt_with(const struct ec_key *own,
     struct ec_key *peer = NULL;
     struct record_key record;
 
-    if (!fits(text.len, padding))
+    if (!webpush_fits(text.len, padding))
         return WEBPUSH_TOO_LARGE;
     if (ec_key_from_point(bytes_of(subscription->point, EC_POINT_BYTES), &peer) != 0)
         return WEBPUSH_KEY_BAD;
@@ -110,7 +110,7 @@ int webpush_encrypt(const struct webpush_subscription *subscription,
 {
     uint8_t salt[WEBPUSH_SALT_BYTES];
 
-    if (!fits(text.len, padding)) /* before a key pair is made for nothing */
+    if (!webpush_fits(text.len, padding)) /* before a key pair is made for nothing */
         return WEBPUSH_TOO_LARGE;
     rand_bytes(salt, sizeof(salt));
     struct ec_key *own = ec_key_generate();

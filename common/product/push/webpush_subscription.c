@@ -7,7 +7,7 @@
 
 /* --- origin --- */
 
-static bool is_printable(struct str url)
+static bool endpoint_is_printable(struct str url)
 {
     for (size_t i = 0; i < url.len; i++)
         if (url.ptr[i] <= ' ' || url.ptr[i] > '~' || url.ptr[i] == '\\')
@@ -51,7 +51,7 @@ int webpush_origin(struct arena *arena, struct str url, struct str *ret_origin)
     const struct str http = STR("http://");
     int64_t port = 0;
 
-    if (url.len > WEBPUSH_ENDPOINT_MAX || !is_printable(url))
+    if (url.len > WEBPUSH_ENDPOINT_MAX || !endpoint_is_printable(url))
         return WEBPUSH_BAD_ENDPOINT;
     bool secure = url.len >= https.len && str_ieq((struct str){url.ptr, https.len}, https);
     if (!secure && (url.len < http.len || !str_ieq((struct str){url.ptr, http.len}, http)))

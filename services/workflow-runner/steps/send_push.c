@@ -50,12 +50,6 @@ struct sending {
 
 /* --- requests --- */
 
-static bool is_given(const json_t *value)
-{
-    return value != NULL && !json_is_null(value) &&
-           !(json_is_string(value) && json_string_length(value) == 0);
-}
-
 /* Lists of buttons and of users are lists: one send takes all of it. */
 static bool takes_list(const struct step_call *call, const char *member)
 {
@@ -134,14 +128,14 @@ static int fill_audience(struct step_call *call, json_t *audience)
     struct str kind = jr_str(audience, "kind");
     const json_t *trigger = json_object_get(call->context, "trigger");
 
-    if (str_is(kind, "user") && !is_given(json_object_get(audience, "user_id"))) {
+    if (str_is(kind, "user") && !send_push_given(json_object_get(audience, "user_id"))) {
         json_t *user = json_object_get(json_object_get(trigger, "data"), "user_id");
         if (user != NULL)
             (void)json_object_set(audience, "user_id", user);
     }
-    if (str_is(kind, "entity") && !is_given(json_object_get(audience, "owner_entity_id")))
+    if (str_is(kind, "entity") && !send_push_given(json_object_get(audience, "owner_entity_id")))
         (void)json_object_set_new(audience, "owner_entity_id", json_integer(call->job->trigger_id));
-    if (str_is(kind, "user") && !is_given(json_object_get(audience, "user_id")))
+    if (str_is(kind, "user") && !send_push_given(json_object_get(audience, "user_id")))
         return step_fail(
             call, PROBLEM_REQUIRED, "audience.user_id: is required, the trigger's data has none");
     return 0;

@@ -3,7 +3,7 @@
 
 #include "json/jr.h"
 
-static bool is_given(const json_t *value)
+bool send_push_given(const json_t *value)
 {
     return value != NULL && !json_is_null(value) &&
            !(json_is_string(value) && json_string_length(value) == 0);
@@ -33,7 +33,7 @@ find_template(struct step_call *call, struct send_push_last *last, struct str ty
 
 static void fill(struct step_call *call, json_t *request, const char *name, struct str text)
 {
-    if (text.len && !is_given(json_object_get(request, name)))
+    if (text.len && !send_push_given(json_object_get(request, name)))
         (void)json_object_set(request, name, step_own(call, json_stringn(text.ptr, text.len)));
 }
 
@@ -42,7 +42,7 @@ static int fill_buttons(struct step_call *call, json_t *request, struct str butt
     struct jr_error error;
     json_t *list;
 
-    if (!buttons.ptr || is_given(json_object_get(request, "buttons")))
+    if (!buttons.ptr || send_push_given(json_object_get(request, "buttons")))
         return 0;
     if (jr_parse_stored(call->task->arena, buttons, &list, &error) != 0)
         return ERROR(-EBADMSG);
@@ -65,7 +65,7 @@ AWAITS static int fill_in(struct step_call *call, struct send_push_last *last, j
     }
     (void)json_object_del(request, "template_type");
     for (const char *const *name = (const char *const[]){"title", "body", NULL}; *name; name++)
-        if (!is_given(json_object_get(request, *name)))
+        if (!send_push_given(json_object_get(request, *name)))
             return step_fail(
                 call, PROBLEM_REQUIRED, "%s: is required, here or of the template", *name);
     return 0;
@@ -73,12 +73,13 @@ AWAITS static int fill_in(struct step_call *call, struct send_push_last *last, j
 
 /* --- the group --- */
 
-static int button_ids(struct step_call *call, const json_t *buttons, struct sql_strs *ret_ids)
+static int
+send_push_button_ids(struct step_call *call, const json_t *buttons, struct sql_strs *ret_ids)
 {
     size_t count = json_array_size(buttons);
     struct str *ids = ARENA_ARRAY(call->task->arena, ids, count + 1);
 
-    if (is_given(buttons) && !json_is_array(buttons))
+    if (send_push_given(buttons) && !json_is_array(buttons))
         return step_fail(call, PROBLEM_TYPE_MISMATCH, "buttons: expected an array");
     for (size_t i = 0; i < count; i++)
         ids[i] = jr_str(json_array_get(buttons, i), "id");
@@ -87,7 +88,7 @@ static int button_ids(struct step_call *call, const json_t *buttons, struct sql_
 }
 
 AWAITS static int
-check_group(struct step_call *call, struct send_push_last *last, const json_t *request)
+send_push_check_group(struct step_call *call, struct send_push_last *last, const json_t *request)
 {
     struct arena *arena = call->task->arena;
     const json_t *buttons = json_object_get(request, "buttons");
@@ -95,7 +96,7 @@ check_group(struct step_call *call, struct send_push_last *last, const json_t *r
     struct sql_strs ids = {0};
     struct str refusal;
 
-    TRY(button_ids(call, buttons, &ids));
+    TRY(send_push_button_ids(call, buttons, &ids));
     struct str text = ids.count ? jr_print(arena, buttons) : STR("");
     if (!category.len ||
         (last->category.ptr && str_eq(last->category, category) && str_eq(last->buttons, text)))
@@ -113,5 +114,5 @@ check_group(struct step_call *call, struct send_push_last *last, const json_t *r
 int send_push_rules(struct step_call *call, struct send_push_last *last, json_t *request)
 {
     TRY(fill_in(call, last, request));
-    return check_group(call, last, request);
+    return send_push_check_group(call, last, request);
 }

@@ -14,3 +14,5 @@ struct send_push_last {
 /* co: 0, STEP_FAILED, STEP_GONE, or a negative. `request` has no template_type afterwards. */
 AWAITS int send_push_rules(struct step_call *call, struct send_push_last *last, json_t *request)
     MUSTCHECK;
+/* any: whether a parameter says something: null and "" do not. */
+bool send_push_given(const json_t *value);

@@ -107,10 +107,10 @@ def test_who_syncs(project):
 
 def test_whom_a_send_is_for(project, db, redis_client):
     project.entity("tables", [{"name": "name", "type": "varchar"}])
-    told = notifications(project, db, redis_client, "push", "push-dispatcher")
-    before = told()
+    received = notifications(project, db, redis_client, "push", "push-dispatcher")
+    before = received()
     assert sent(project, db) == ("Broadcast", None, {**TEXTS, "audience": {"kind": "all"}})
-    assert told() > before
+    assert received() > before
     assert sent(project, db, provider="fcm")[2]["audience"] == {"kind": "all", "provider": "fcm"}
     assert sent(project, db, target_user_id=7) == ("Test", None, {**TEXTS, "audience": {"kind": "user", "user_id": 7}})
     assert sent(project, db, target_user_ids=[7, 8])[2]["audience"] == {"kind": "users", "user_ids": [7, 8]}

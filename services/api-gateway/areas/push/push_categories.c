@@ -1,5 +1,5 @@
 /* /push/categories: groups of buttons, whose actions the app syncs. */
-#include "areas/push/push_area.h"
+#include "areas/push/push.h"
 #include "push_categories_sql.h"
 
 enum { GROUPS_MAX = 200, ACTIONS_MAX = 20, ACTIONS_BYTES = 65536 };
@@ -147,9 +147,9 @@ AWAITS static int push_categories_save(struct req *r)
                                        .is_enabled = in.is_enabled.set
                                                          ? some_bool(in.is_enabled.value)
                                                          : NO_BOOL)));
-    struct db_call told = gateway_audit(
+    struct db_call audit = gateway_audit(
         r, "push_categories.update", "push_category", 0, detail_of(r, in.category.value));
-    TRY(sql_batch(r, &told, 1));
+    TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
     return reply_row(r, 200, &group);
 }
@@ -224,7 +224,7 @@ static struct str actions_json(struct req *r, const struct in_list *list)
     return strbuf_view(&text);
 }
 
-AWAITS static int check_room(struct req *r, struct sql_strs ids)
+AWAITS static int category_check_room(struct req *r, struct sql_strs ids)
 {
     struct rows others;
 
@@ -249,7 +249,7 @@ AWAITS static int push_categories_sync(struct req *r)
         actions[i] = actions_json(r, &groups[i].actions);
     }
     TRY(sql_begin(r));
-    TRY(check_room(r, sql_strs(ids, count)));
+    TRY(category_check_room(r, sql_strs(ids, count)));
     struct db_call calls[] = {
         db_call(SQL_PUSH_CATEGORIES_SYNC(.app_version = in.app_version.value,
                                          .categories = sql_strs(ids, count),

@@ -1,5 +1,5 @@
 /* What a notification says, as bodies of requests have it. */
-#include "areas/push/push_area.h"
+#include "areas/push/push.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* /push/credentials: with what the project asks providers, and where FCM's tokens stand. */
-#include "areas/push/push_area.h"
+#include "areas/push/push.h"
 #include "crypto/ec.h"
 #include "keys/place.h"
 #include "push/fcm_account.h"
@@ -121,7 +121,7 @@ int push_register_project(struct req *r)
     return rc > 0 ? fail_db(r, rc) : rc;
 }
 
-static struct str seal(struct req *r, const char *provider, struct str secret)
+static struct str credential_seal(struct req *r, const char *provider, struct str secret)
 {
     struct arena *arena = r->task.arena;
 
@@ -132,7 +132,7 @@ static struct str seal(struct req *r, const char *provider, struct str secret)
         place_setting(arena, r->scope->project->number, STR("push"), str_from(provider)));
 }
 
-static struct db_call audit(struct req *r, const char *action, const char *provider)
+static struct db_call credential_audit(struct req *r, const char *action, const char *provider)
 {
     return gateway_audit(r,
                          action,
@@ -142,10 +142,10 @@ static struct db_call audit(struct req *r, const char *action, const char *provi
 }
 
 /* The audit row and what is shown now, in the open transaction, which ends. */
-AWAITS static int finish(struct req *r, const char *action, const char *provider)
+AWAITS static int credential_finish(struct req *r, const char *action, const char *provider)
 {
     struct db_call calls[] = {
-        audit(r, action, provider),
+        credential_audit(r, action, provider),
         db_call(SQL_PUSH_CREDENTIAL_GET(.provider = str_from(provider))),
     };
 
@@ -185,11 +185,12 @@ AWAITS static int push_credentials_fcm(struct req *r)
     jw_obj_end(&w);
     TRY(push_register_project(r));
     TRY(sql_begin(r));
-    TRY(sql_exec(r,
-                 NULL,
-                 SQL_PUSH_FCM_PUT(.doc = strbuf_view(&doc),
-                                  .sealed = seal(r, "fcm", in.service_account_json.value))));
-    return finish(r, "push_credentials.update", "fcm");
+    TRY(sql_exec(
+        r,
+        NULL,
+        SQL_PUSH_FCM_PUT(.doc = strbuf_view(&doc),
+                         .sealed = credential_seal(r, "fcm", in.service_account_json.value))));
+    return credential_finish(r, "push_credentials.update", "fcm");
 }
 
 static bool given(const struct in_str *in)
@@ -256,7 +257,7 @@ AWAITS static int push_credentials_source(struct req *r)
     TRY(read_source(r, &in, &source));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_SOURCE_PUT(.source = source)));
-    return finish(r, "push_credentials.device_source", "fcm");
+    return credential_finish(r, "push_credentials.device_source", "fcm");
 }
 
 /* --- web push --- */
@@ -268,7 +269,7 @@ static struct str new_pair(struct req *r, struct str *ret_sealed)
     struct ec_key *key = ec_key_generate();
 
     arena_defer(arena, ec_key_free_deferred, key);
-    *ret_sealed = seal(r, "web_push", ec_key_to_pkcs8(arena, key));
+    *ret_sealed = credential_seal(r, "web_push", ec_key_to_pkcs8(arena, key));
     return vapid_public_key(arena, key);
 }
 
@@ -289,7 +290,7 @@ AWAITS static int push_credentials_web_push(struct req *r)
                  SQL_PUSH_WEB_PUSH_PUT(.subject = in.subject.value,
                                        .public_key = public_key,
                                        .sealed = sealed)));
-    return finish(r, "push_credentials.update", "web_push");
+    return credential_finish(r, "push_credentials.update", "web_push");
 }
 
 AWAITS static int push_credentials_rotate(struct req *r)
@@ -300,7 +301,7 @@ AWAITS static int push_credentials_rotate(struct req *r)
 
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_WEB_PUSH_ROTATE(.public_key = public_key, .sealed = sealed)));
-    return finish(r, "push_credentials.rotate", "web_push");
+    return credential_finish(r, "push_credentials.rotate", "web_push");
 }
 
 AWAITS static int push_public_key(struct req *r)
@@ -319,8 +320,8 @@ AWAITS static int remove_credential(struct req *r, const char *provider)
 
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_CREDENTIAL_REMOVE(.provider = str_from(provider))));
-    struct db_call told = audit(r, "push_credentials.delete", provider);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call audit = credential_audit(r, "push_credentials.delete", provider);
+    TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
     return reply_empty(r, 204);
 }

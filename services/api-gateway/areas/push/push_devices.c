@@ -1,5 +1,5 @@
 /* /push/devices: where notifications go to. */
-#include "areas/push/push_area.h"
+#include "areas/push/push.h"
 #include "base/num.h"
 #include "crypto/digest.h"
 #include "http/query.h"
@@ -150,7 +150,7 @@ struct owner {
     int64_t user_id, entity_id, record_id; /* 0: none */
 };
 
-static int read_owner(struct req *r, const struct device_in *in, struct owner *ret_owner)
+static int device_read_owner(struct req *r, const struct device_in *in, struct owner *ret_owner)
 {
     struct str name = in->owner_entity_name.value;
     bool is_admin = caller_is_admin(r->scope->caller);
@@ -182,7 +182,7 @@ int push_owner_entity(struct req *r, struct str name, int64_t *ret_id)
     return 0;
 }
 
-static int read_metadata(struct req *r, const struct in_json *in, struct str *ret_text)
+static int device_read_metadata(struct req *r, const struct in_json *in, struct str *ret_text)
 {
     *ret_text = STR_NONE;
     if (!in->set)
@@ -194,7 +194,7 @@ static int read_metadata(struct req *r, const struct in_json *in, struct str *re
     return 0;
 }
 
-AWAITS static int check_room(struct req *r, int64_t user_id)
+AWAITS static int device_check_room(struct req *r, int64_t user_id)
 {
     struct rows own;
 
@@ -216,9 +216,9 @@ AWAITS static int push_devices_register(struct req *r)
     struct rows rows;
 
     TRY(req_json(r, &in_schema, &in));
-    TRY(read_owner(r, &in, &owner));
+    TRY(device_read_owner(r, &in, &owner));
     TRY(read_token(r, &in, &token));
-    TRY(read_metadata(r, &in.metadata, &metadata));
+    TRY(device_read_metadata(r, &in.metadata, &metadata));
     TRY(push_register_project(r));
     TRY(sql_begin(r));
     TRY(sql_all(r,
@@ -234,7 +234,7 @@ AWAITS static int push_devices_register(struct req *r)
                                          .take = caller_is_admin(r->scope->caller))));
     if (!rows.count)
         return fail(r, PROBLEM_CONFLICT, "This token is registered for another user.");
-    TRY(check_room(r, owner.user_id));
+    TRY(device_check_room(r, owner.user_id));
     TRY(sql_commit(r));
     reply_location(r, sql_push_device_register_row(&rows, 0).id);
     return reply_row(r, 201, &rows);
@@ -334,8 +334,8 @@ AWAITS static int push_devices_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_DEVICE_REMOVE(.id = id, .user_id = NO_I64)));
-    struct db_call told = gateway_audit(r, "push_devices.delete", "push_device", id, STR_NONE);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call audit = gateway_audit(r, "push_devices.delete", "push_device", id, STR_NONE);
+    TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
     return reply_empty(r, 204);
 }

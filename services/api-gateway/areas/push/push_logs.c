@@ -1,5 +1,5 @@
 /* /push/send-logs: what became of sends. */
-#include "areas/push/push_area.h"
+#include "areas/push/push.h"
 #include "base/num.h"
 #include "http/query.h"
 #include "push_sends_sql.h"

@@ -1,5 +1,5 @@
 /* POST /push/action-events: an app reports that somebody tapped a button. */
-#include "areas/push/push_area.h"
+#include "areas/push/push.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "push/tap_token.h"
@@ -59,7 +59,7 @@ static const struct field out_fields[] = {
 static const struct schema out_schema = SCHEMA_OUT("PushActionReceived", out_fields);
 
 /* One answer for all that is wrong with a tap: who has no right to it learns nothing. */
-static int refuse(struct req *r)
+static int tap_refuse(struct req *r)
 {
     return fail(r,
                 PROBLEM_TOKEN_INVALID,
@@ -94,7 +94,7 @@ AWAITS static int verify(struct req *r, const struct tap_in *in, int64_t *ret_se
                               in->notification_id.value,
                               clock_wall_ms(),
                               ret_send);
-    return rc > 0 ? refuse(r) : rc;
+    return rc > 0 ? tap_refuse(r) : rc;
 }
 
 static int reply_word(struct req *r, const char *word)
@@ -107,7 +107,7 @@ static int reply_word(struct req *r, const char *word)
     return reply_json(r, 202);
 }
 
-static void put_text(struct jw *w, const char *name, const struct in_str *in)
+static void tap_put_text(struct jw *w, const char *name, const struct in_str *in)
 {
     jw_lit(w, name);
     if (in->value.len)
@@ -132,7 +132,7 @@ static bool is_ours(const char *name)
 }
 
 /* What workflows are started with. */
-static struct str payload_of(struct req *r, const struct tap_in *in, int64_t user_id)
+static struct str tap_payload(struct req *r, const struct tap_in *in, int64_t user_id)
 {
     struct strbuf text;
     const char *name;
@@ -142,15 +142,15 @@ static struct str payload_of(struct req *r, const struct tap_in *in, int64_t use
     strbuf_init(&text, r->task.arena, (size_t)BODY_BYTES * 8);
     jw_init(&w, &text);
     jw_obj(&w);
-    put_text(&w, "notification_id", &in->notification_id);
-    put_text(&w, "category", &in->category);
-    put_text(&w, "action_id", &in->action_id);
+    tap_put_text(&w, "notification_id", &in->notification_id);
+    tap_put_text(&w, "category", &in->category);
+    tap_put_text(&w, "action_id", &in->action_id);
     if (user_id)
         JW_I64(&w, "target_user_id", user_id);
     else
         JW_NULL(&w, "target_user_id");
-    put_text(&w, "received_at", &in->received_at);
-    put_text(&w, "responded_at", &in->responded_at);
+    tap_put_text(&w, "received_at", &in->received_at);
+    tap_put_text(&w, "responded_at", &in->responded_at);
     if (in->data.set && !in->data.null)
         json_object_foreach(in->data.value, name, value)
         {
@@ -164,7 +164,7 @@ static struct str payload_of(struct req *r, const struct tap_in *in, int64_t use
 }
 
 /* Once for each send and action, however many say so at once. */
-AWAITS static int record(struct req *r, const struct tap_in *in, int64_t send, int64_t user_id)
+AWAITS static int tap_record(struct req *r, const struct tap_in *in, int64_t send, int64_t user_id)
 {
     struct arena *arena = r->task.arena;
     bool has_data = in->data.set && !in->data.null;
@@ -181,14 +181,14 @@ AWAITS static int record(struct req *r, const struct tap_in *in, int64_t send, i
                                   .data = has_data ? jr_print(arena, in->data.value) : STR_NONE)));
     if (!added)
         return reply_word(r, "duplicate");
-    struct db_call told =
+    struct db_call event =
         events_outbox_call(arena,
                            &(struct outbox_row){.event = EVENT_PUSH_ACTION_TAKEN,
                                                 .record_id = user_id,
-                                                .payload = payload_of(r, in, user_id)});
-    TRY(sql_batch(r, &told, 1));
+                                                .payload = tap_payload(r, in, user_id)});
+    TRY(sql_batch(r, &event, 1));
     TRY(sql_commit(r));
-    if (told.rows.affected)
+    if (event.rows.affected)
         events_notify(gateway_directory(), r->scope->project);
     return reply_word(r, "received");
 }
@@ -208,15 +208,15 @@ AWAITS static int push_action_events(struct req *r)
                                   .category = in.category.value,
                                   .action_id = in.action_id.value)));
     if (!rows.count)
-        return refuse(r);
+        return tap_refuse(r);
     const struct sql_push_tap_send_row row = sql_push_tap_send_row(&rows, 0);
     if (!row.known)
-        return refuse(r);
+        return tap_refuse(r);
     if (row.reported)
         return reply_word(r, "duplicate");
     if (!num_parse_i64(row.target_user, &user_id))
         user_id = 0;
-    return record(r, &in, send, user_id);
+    return tap_record(r, &in, send, user_id);
 }
 
 static const struct route push_taps_routes[] = {

@@ -1,5 +1,5 @@
 /* /push/templates: texts that sends begin with. */
-#include "areas/push/push_area.h"
+#include "areas/push/push.h"
 #include "http/query.h"
 #include "push_templates_sql.h"
 
@@ -46,21 +46,22 @@ static const struct schema out_schema = SCHEMA_OUT("PushTemplate", out_fields);
 
 /* --- what is stored --- */
 
-static void merge_text(struct str *to, const struct in_str *in)
+static void template_merge_text(struct str *to, const struct in_str *in)
 {
     if (in->set)
         *to = in->value.len ? in->value : STR_NONE;
 }
 
-static void
-merge(struct req *r, const struct template_in *in, struct sql_push_template_lock_row *template)
+static void template_merge(struct req *r,
+                           const struct template_in *in,
+                           struct sql_push_template_lock_row *template)
 {
-    merge_text(&template->name, &in->name);
-    merge_text(&template->title, &in->content.title);
-    merge_text(&template->body, &in->content.body);
-    merge_text(&template->image_url, &in->content.image_url);
-    merge_text(&template->click_action, &in->content.click_action);
-    merge_text(&template->category, &in->content.category);
+    template_merge_text(&template->name, &in->name);
+    template_merge_text(&template->title, &in->content.title);
+    template_merge_text(&template->body, &in->content.body);
+    template_merge_text(&template->image_url, &in->content.image_url);
+    template_merge_text(&template->click_action, &in->content.click_action);
+    template_merge_text(&template->category, &in->content.category);
     if (in->content.buttons.set)
         template->buttons = push_buttons_json(r, &in->content.buttons);
     if (in->is_active.set)
@@ -68,7 +69,8 @@ merge(struct req *r, const struct template_in *in, struct sql_push_template_lock
 }
 
 /* The audit row and the template as it is now, in the open transaction, which ends. */
-AWAITS static int finish(struct req *r, const char *action, struct str type, struct rows *ret)
+AWAITS static int
+template_finish(struct req *r, const char *action, struct str type, struct rows *ret)
 {
     struct str detail = arena_printf(r->task.arena, "{\"template_type\":\"%.*s\"}", STR_ARG(type));
     struct db_call calls[] = {
@@ -139,7 +141,7 @@ AWAITS static int push_templates_create(struct req *r)
     if (!push_id_ok(type))
         return fail_field(r, "template_type", PROBLEM_PATTERN, "must be printable, without spaces");
     TRY(push_content_check(r, &in.content));
-    merge(r, &in, &template);
+    template_merge(r, &in, &template);
     TRY(sql_begin(r));
     TRY(sql_all(r,
                 &rows,
@@ -154,7 +156,7 @@ AWAITS static int push_templates_create(struct req *r)
                                       .is_active = template.is_active)));
     if (!rows.count)
         return type_taken(r);
-    TRY(finish(r, "push_templates.create", type, &rows));
+    TRY(template_finish(r, "push_templates.create", type, &rows));
     resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(type));
     return reply_row(r, 201, &rows);
 }
@@ -171,7 +173,7 @@ AWAITS static int push_templates_update(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_LOCK(.template_type = type)));
     struct sql_push_template_lock_row template = sql_push_template_lock_row(&rows, 0);
-    merge(r, &in, &template);
+    template_merge(r, &in, &template);
     TRY(sql_exec(r,
                  NULL,
                  SQL_PUSH_TEMPLATE_SAVE(.template_type = type,
@@ -183,7 +185,7 @@ AWAITS static int push_templates_update(struct req *r)
                                         .category = template.category,
                                         .buttons = template.buttons,
                                         .is_active = template.is_active)));
-    TRY(finish(r, "push_templates.update", type, &rows));
+    TRY(template_finish(r, "push_templates.update", type, &rows));
     return reply_row(r, 200, &rows);
 }
 
@@ -195,7 +197,7 @@ AWAITS static int push_templates_delete(struct req *r)
     TRY(wanted_type(r, &type));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_REMOVE(.template_type = type)));
-    TRY(finish(r, "push_templates.delete", type, &rows));
+    TRY(template_finish(r, "push_templates.delete", type, &rows));
     return reply_empty(r, 204);
 }
 

@@ -1,5 +1,5 @@
 /* POST /push/test: an administrator sends. */
-#include "areas/push/push_area.h"
+#include "areas/push/push.h"
 #include "bus/bus.h"
 #include "push/payload.h"
 #include "push/send_rules.h"
@@ -181,7 +181,7 @@ AWAITS static int read_template(struct req *r, struct str type, struct push_temp
 }
 
 /* Ids of a list that was checked when it was stored or read. */
-static int button_ids(struct req *r, struct str buttons, struct sql_strs *ret_ids)
+static int test_button_ids(struct req *r, struct str buttons, struct sql_strs *ret_ids)
 {
     struct jr_error error;
     json_t *list;
@@ -219,10 +219,10 @@ AWAITS static int read_content(struct req *r, const struct test_in *in, struct c
                           texts->title.len ? "body" : "title",
                           PROBLEM_REQUIRED,
                           "is required, here or of the template");
-    return button_ids(r, texts->buttons, &ret->buttons);
+    return test_button_ids(r, texts->buttons, &ret->buttons);
 }
 
-AWAITS static int check_group(struct req *r, const struct content *content)
+AWAITS static int test_check_group(struct req *r, const struct content *content)
 {
     struct str refusal;
 
@@ -233,7 +233,7 @@ AWAITS static int check_group(struct req *r, const struct content *content)
     return refusal.ptr ? fail(r, PROBLEM_UNPROCESSABLE, "%.*s", STR_ARG(refusal)) : 0;
 }
 
-static void put_text(struct jw *w, const char *name, struct str text)
+static void test_put_text(struct jw *w, const char *name, struct str text)
 {
     if (text.len)
         JW_STR(w, name, text);
@@ -252,11 +252,11 @@ static int put_request(struct req *r,
     strbuf_init(&text, r->task.arena, REQUEST_BYTES);
     jw_init(&w, &text);
     jw_obj(&w);
-    put_text(&w, "title", texts->title);
-    put_text(&w, "body", texts->body);
-    put_text(&w, "image_url", texts->image_url);
-    put_text(&w, "click_action", texts->click_action);
-    put_text(&w, "category", texts->category);
+    test_put_text(&w, "title", texts->title);
+    test_put_text(&w, "body", texts->body);
+    test_put_text(&w, "image_url", texts->image_url);
+    test_put_text(&w, "click_action", texts->click_action);
+    test_put_text(&w, "category", texts->category);
     if (content->buttons.count) {
         jw_lit(&w, "buttons");
         jw_raw(&w, texts->buttons);
@@ -282,7 +282,7 @@ AWAITS static int push_test(struct req *r)
     TRY(req_json(r, &in_schema, &in));
     TRY(read_target(r, &in, &target));
     TRY(read_content(r, &in, &content));
-    TRY(check_group(r, &content));
+    TRY(test_check_group(r, &content));
     TRY(put_request(r, &in, &content, target, &request));
     TRY(push_register_project(r));
     TRY(sql_begin(r));
@@ -292,8 +292,8 @@ AWAITS static int push_test(struct req *r)
                                   .category = content.texts.category,
                                   .request = request)));
     int64_t id = sql_push_send_add_row(&rows, 0).id;
-    struct db_call told = gateway_audit(r, "push_sends.create", "push_send", id, STR_NONE);
-    TRY(sql_batch(r, &told, 1));
+    struct db_call audit = gateway_audit(r, "push_sends.create", "push_send", id, STR_NONE);
+    TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
     bus_notify(directory_bus(gateway_directory()),
                BUS_PUSH,

@@ -13,10 +13,10 @@ struct prepared {
     struct webpush_body body;
 };
 
-AWAITS static int post(struct task *task,
-                       struct delivery *delivery,
-                       const struct prepared *prepared,
-                       struct push_answer *ret_answer)
+AWAITS static int webpush_post(struct task *task,
+                               struct delivery *delivery,
+                               const struct prepared *prepared,
+                               struct push_answer *ret_answer)
 {
     const struct webpush_subscription *subscription = &prepared->subscription;
     const struct push_message *message = &delivery->send->request.message;
@@ -55,7 +55,8 @@ AWAITS static int post(struct task *task,
     return 0;
 }
 
-static const char *prepare(struct task *task, const struct delivery *delivery, struct prepared *to)
+static const char *
+webpush_prepare(struct task *task, const struct delivery *delivery, struct prepared *to)
 {
     if (webpush_subscription_read(task->arena, delivery->token, &to->subscription) != 0)
         return "INVALID_SUBSCRIPTION";
@@ -74,13 +75,13 @@ static const char *prepare(struct task *task, const struct delivery *delivery, s
 AWAITS static int
 ask_web(struct task *task, struct delivery *delivery, struct push_answer *ret_answer)
 {
-    return post(task, delivery, delivery->prepared, ret_answer);
+    return webpush_post(task, delivery, delivery->prepared, ret_answer);
 }
 
 void deliver_web(struct task *task, struct delivery *delivery)
 {
     struct prepared *prepared = ARENA_NEW(task->arena, prepared);
-    const char *wrong = prepare(task, delivery, prepared);
+    const char *wrong = webpush_prepare(task, delivery, prepared);
 
     if (wrong != NULL) {
         deliver_ended(delivery, PUSH_FAILED, str_from(wrong));

@@ -17,7 +17,7 @@ struct waiter {
     struct list link;
 };
 
-static void abandon(struct await *await)
+static void grant_abandon(struct await *await)
 {
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
@@ -27,13 +27,13 @@ AWAITS static int wait_for_other(struct task *task, struct grant *grant)
     struct waiter waiter;
 
     await_init(&waiter.await);
-    waiter.await.abandon = abandon;
+    waiter.await.abandon = grant_abandon;
     list_init(&waiter.link);
     list_append(&grant->waiters, &waiter.link);
     return await_wait(task, &waiter.await, 0);
 }
 
-static void drop(struct grant *grant)
+static void grant_drop(struct grant *grant)
 {
     if (grant->arena != NULL)
         arena_free(grant->arena);
@@ -76,7 +76,7 @@ AWAITS static int ask_once(struct task *task, struct providers *providers, struc
         arena_free(arena);
         return rc;
     }
-    drop(grant);
+    grant_drop(grant);
     grant->arena = arena;
     grant->token = token;
     /* One that lives shorter than it is renewed ahead is used as long as it lives. */
@@ -87,7 +87,7 @@ AWAITS static int ask_once(struct task *task, struct providers *providers, struc
 /* While the endpoint is down all wait for the one who asks it. */
 AWAITS static int ask(struct task *task, struct providers *providers)
 {
-    int64_t until_ms = clock_mono_ms() + dispatcher_conf()->push_patience_ms;
+    int64_t until_ms = clock_mono_ms() + dispatcher_conf()->push_deadline_ms;
     int64_t pause_ms = GRANT_FIRST_MS;
     struct grant *grant = &providers->grant;
     struct str code;
@@ -147,10 +147,10 @@ AWAITS static int authorize(struct task *task,
 
 /* --- messages --- */
 
-AWAITS static int post(struct task *task,
-                       struct delivery *delivery,
-                       struct str authorization,
-                       struct push_answer *ret)
+AWAITS static int fcm_post(struct task *task,
+                           struct delivery *delivery,
+                           struct str authorization,
+                           struct push_answer *ret)
 {
     const struct fetch_header headers[] = {
         {STR("Authorization"), authorization},
@@ -200,7 +200,7 @@ AWAITS static int ask_fcm(struct task *task, struct delivery *delivery, struct p
                 .code = push_code(task->arena, str_from(providers->grant.code), 401)};
             return 0;
         }
-        TRY(post(task, delivery, authorization, ret));
+        TRY(fcm_post(task, delivery, authorization, ret));
         if (ret->outcome != PUSH_RENEW)
             break;
     }
