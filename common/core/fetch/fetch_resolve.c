@@ -16,23 +16,23 @@
 
 enum { PER_OWNER = 4 }; /* of the threads, at most */
 
-struct waiter;
-
-/* Owned by the thread until it is in `done`, by the loop from then on. */
+/* Owned by the thread until it is in `done`, by the loop from then on; what the loop alone touches
+ * is marked so. */
 struct lookup {
     struct list link;
-    struct share *share;   /* held until its thread has ended */
-    struct waiter *waiter; /* loop thread only; NULL when the caller has left */
+    struct list running; /* loop: resolver.running */
+    struct list waiters; /* loop: of struct waiter, none when all callers have left */
+    struct share *share; /* loop: held until its thread has ended */
+    int64_t project;
     int rc;
     struct fetch_addresses addresses;
-    char host[256];
+    char host[FETCH_HOST_BYTES];
 };
 
 /* On the caller's stack. */
 struct waiter {
     struct await await;
     struct list link;
-    struct lookup *lookup;
     struct fetch_addresses *ret_addresses;
 };
 
@@ -40,7 +40,7 @@ static struct {
     pthread_mutex_t lock; /* guards done, open */
     struct list done;
     bool open;
-    struct list waiters;  /* loop thread only */
+    struct list running;  /* loop thread only */
     struct shares shares; /* the same: threads */
     uv_async_t *wake;
 } resolver = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -110,24 +110,28 @@ static struct lookup *done_take(void)
     return node ? LIST_ITEM(node, struct lookup, link) : NULL;
 }
 
-static void waiter_finish(struct waiter *waiter, int rc)
+/* Nobody waits for it any more, and nobody will. */
+static void lookup_finish(struct lookup *lookup, int rc)
 {
-    list_remove(&waiter->link);
-    waiter->lookup->waiter = NULL;
-    await_done(&waiter->await, rc);
+    struct list *node;
+
+    list_remove(&lookup->running);
+    while ((node = list_shift(&lookup->waiters)) != NULL) {
+        struct waiter *waiter = LIST_ITEM(node, struct waiter, link);
+        if (rc == 0)
+            *waiter->ret_addresses = lookup->addresses;
+        await_done(&waiter->await, rc);
+    }
 }
 
-static void resolve_on_wake(uv_async_t *wake)
+static void resolve_on_wake(uv_async_t *wake UNUSED)
 {
-    (void)wake;
     struct lookup *lookup;
+
     while ((lookup = done_take()) != NULL) {
-        struct waiter *waiter = lookup->waiter;
-        if (waiter) {
-            if (lookup->rc == 0)
-                *waiter->ret_addresses = lookup->addresses;
-            waiter_finish(waiter, lookup->rc);
-        }
+        if (lookup->rc == 0)
+            fetch_resolve_keep(lookup->project, lookup->host, clock_mono_ms(), &lookup->addresses);
+        lookup_finish(lookup, lookup->rc);
         shares_release(&resolver.shares, lookup->share, 1);
         free(lookup);
     }
@@ -154,7 +158,8 @@ void fetch_resolve_init(unsigned max_threads)
     uv_async_t *wake = malloc(sizeof(*wake));
     MUST(wake != NULL && uv_async_init(loop_uv(), wake, resolve_on_wake) == 0);
     uv_unref((uv_handle_t *)wake);
-    list_init(&resolver.waiters);
+    list_init(&resolver.running);
+    fetch_resolve_forget();
     shares_prepare(max_threads);
     (void)pthread_mutex_lock(&resolver.lock);
     list_init(&resolver.done);
@@ -170,12 +175,13 @@ static void on_wake_closed(uv_handle_t *wake)
 
 void fetch_resolve_done(void)
 {
+    resolve_on_wake(resolver.wake); /* what was finished in time still counts */
+    LIST_FOR (node, &resolver.running)
+        lookup_finish(LIST_ITEM(node, struct lookup, running), FETCH_UNREACHABLE);
     (void)pthread_mutex_lock(&resolver.lock);
     resolver.open = false;
     (void)pthread_mutex_unlock(&resolver.lock);
-    resolve_on_wake(resolver.wake); /* what was finished in time still counts */
-    LIST_FOR (node, &resolver.waiters)
-        waiter_finish(LIST_ITEM(node, struct waiter, link), FETCH_UNREACHABLE);
+    resolve_on_wake(resolver.wake); /* nobody waits for them: they are freed */
     uv_close((uv_handle_t *)resolver.wake, on_wake_closed);
     resolver.wake = NULL;
 }
@@ -195,9 +201,77 @@ static bool thread_start(struct lookup *lookup)
 
 static void resolve_waiter_abandon(struct await *await)
 {
-    struct waiter *waiter = CONTAINER_OF(await, struct waiter, await);
-    list_remove(&waiter->link);
-    waiter->lookup->waiter = NULL;
+    list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
+}
+
+/* The lookup of this name that is under way for the project, or NULL. */
+static struct lookup *lookup_find(int64_t project, const char *host)
+{
+    LIST_FOR (node, &resolver.running) {
+        struct lookup *lookup = LIST_ITEM(node, struct lookup, running);
+        if (lookup->project == project && strcmp(lookup->host, host) == 0)
+            return lookup;
+    }
+    return NULL;
+}
+
+/* A new one, on its way; NULL when the system gives no thread. The share is its own then. */
+static struct lookup *lookup_start(int64_t project, const char *host, struct share *share)
+{
+    struct lookup *lookup = calloc(1, sizeof(*lookup));
+
+    MUST(lookup != NULL && strlen(host) < sizeof(lookup->host));
+    memcpy(lookup->host, host, strlen(host) + 1);
+    lookup->project = project;
+    lookup->share = share;
+    list_init(&lookup->waiters);
+    list_init(&lookup->running);
+    if (!thread_start(lookup)) {
+        free(lookup);
+        return NULL;
+    }
+    list_append(&resolver.running, &lookup->running);
+    return lookup;
+}
+
+/* What wants no thread: the addresses, or somebody's *ret_lookup. */
+static bool is_asked(struct share_owner owner,
+                     const char *host,
+                     struct fetch_addresses *ret_addresses,
+                     struct lookup **ret_lookup)
+{
+    *ret_lookup = NULL;
+    if (fetch_resolve_cached(owner.project, host, clock_mono_ms(), ret_addresses))
+        return true;
+    *ret_lookup = lookup_find(owner.project, host);
+    return *ret_lookup != NULL;
+}
+
+/* co: the lookup to wait for; NULL: the addresses are there. */
+AWAITS static int lookup_get(struct task *task,
+                             const char *host,
+                             struct share_owner owner,
+                             int64_t limit_ms,
+                             struct fetch_addresses *ret_addresses,
+                             struct lookup **ret_lookup)
+{
+    struct share *share;
+
+    if (is_asked(owner, host, ret_addresses, ret_lookup))
+        return 0;
+    int rc = shares_acquire(task, &resolver.shares, owner, 1, limit_ms, &share);
+    if (rc != 0)
+        return rc == -EAGAIN ? FETCH_BUSY : rc;
+    if (!resolver.wake) { /* it ended meanwhile */
+        rc = FETCH_UNREACHABLE;
+    } else if (!is_asked(owner, host, ret_addresses, ret_lookup)) {
+        *ret_lookup = lookup_start(owner.project, host, share);
+        if (*ret_lookup)
+            return 0;
+        rc = FETCH_BUSY;
+    }
+    shares_release(&resolver.shares, share, 1);
+    return rc;
 }
 
 int fetch_resolve(struct task *task,
@@ -207,33 +281,17 @@ int fetch_resolve(struct task *task,
                   struct fetch_addresses *ret_addresses)
 {
     int64_t due_ms = clock_mono_ms() + limit_ms;
-    struct share *share;
+    struct waiter waiter = {.ret_addresses = ret_addresses};
+    struct lookup *lookup;
 
     if (!resolver.wake)
         return FETCH_UNREACHABLE;
-    int rc = shares_acquire(task, &resolver.shares, owner, 1, limit_ms, &share);
-    if (rc != 0)
-        return rc == -EAGAIN ? FETCH_BUSY : rc;
-    if (!resolver.wake) { /* it ended meanwhile */
-        shares_release(&resolver.shares, share, 1);
-        return FETCH_UNREACHABLE;
-    }
-    struct waiter waiter = {.ret_addresses = ret_addresses};
-    struct lookup *lookup = calloc(1, sizeof(*lookup));
-
-    MUST(lookup != NULL && strlen(host) < sizeof(lookup->host));
-    memcpy(lookup->host, host, strlen(host) + 1);
-    lookup->waiter = &waiter;
-    lookup->share = share;
-    waiter.lookup = lookup;
-    if (!thread_start(lookup)) {
-        shares_release(&resolver.shares, share, 1);
-        free(lookup);
-        return FETCH_BUSY;
-    }
+    TRY(lookup_get(task, host, owner, limit_ms, ret_addresses, &lookup));
+    if (!lookup)
+        return 0;
     await_init(&waiter.await);
     waiter.await.abandon = resolve_waiter_abandon;
-    list_append(&resolver.waiters, &waiter.link);
+    list_append(&lookup->waiters, &waiter.link);
     int64_t left_ms = due_ms - clock_mono_ms();
     return await_wait(task, &waiter.await, left_ms > 0 ? left_ms : 1);
 }

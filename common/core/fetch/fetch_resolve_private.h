@@ -2,7 +2,9 @@
 /*
  * Names to addresses, all of them at once, off the loop. Each lookup has a thread of its own: a
  * name server that answers late (anybody can run one) must not hold up other lookups, files or
- * hashing.
+ * hashing. Whoever asks for a name that the project is asking for waits for that answer, and it is
+ * kept for a few seconds: a broadcast has hundreds of requests to one host. What is kept is the
+ * whole answer with the judgement of its addresses, which callers look at each time.
  */
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -12,6 +14,8 @@
 #include "loop/shares.h"
 
 #define FETCH_MAX_ADDRESSES 16
+#define FETCH_HOST_BYTES    256
+#define FETCH_KEPT_MS       5000
 
 struct fetch_addresses {
     bool all_public;
@@ -32,3 +36,18 @@ AWAITS int fetch_resolve(struct task *task,
                          struct share_owner owner,
                          int64_t limit_ms,
                          struct fetch_addresses *ret_addresses) MUSTCHECK;
+
+/* --- fetch_resolve_cache.c; loop thread --- */
+
+/* any: what was kept of the name less than FETCH_KEPT_MS ago. */
+bool fetch_resolve_cached(int64_t project,
+                          const char *host,
+                          int64_t now_ms,
+                          struct fetch_addresses *ret_addresses);
+/* any: names of one project push out no more than a few of others. */
+void fetch_resolve_keep(int64_t project,
+                        const char *host,
+                        int64_t now_ms,
+                        const struct fetch_addresses *addresses);
+/* any: nothing is kept. */
+void fetch_resolve_forget(void);

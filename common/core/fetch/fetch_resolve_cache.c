@@ -1,0 +1,68 @@
+/* Answers of name servers, for a few seconds. */
+#include <string.h>
+
+#include "base/str.h"
+#include "fetch/fetch_resolve_private.h"
+
+/* Each project has one row of places, which few others share: what it looks up pushes nobody else's
+ * names out but theirs. */
+enum { ROWS = 64, PLACES = 8 };
+
+struct kept {
+    int64_t project, until_ms; /* mono; 0: empty */
+    struct fetch_addresses addresses;
+    char host[FETCH_HOST_BYTES];
+};
+
+static struct kept rows[ROWS][PLACES];
+
+static struct kept *row_of(int64_t project)
+{
+    return rows[(uint64_t)project % ROWS];
+}
+
+bool fetch_resolve_cached(int64_t project,
+                          const char *host,
+                          int64_t now_ms,
+                          struct fetch_addresses *ret_addresses)
+{
+    const struct kept *row = row_of(project);
+
+    for (size_t i = 0; i < PLACES; i++) {
+        if (row[i].until_ms > now_ms && row[i].project == project &&
+            strcmp(row[i].host, host) == 0) {
+            *ret_addresses = row[i].addresses;
+            return true;
+        }
+    }
+    return false;
+}
+
+void fetch_resolve_keep(int64_t project,
+                        const char *host,
+                        int64_t now_ms,
+                        const struct fetch_addresses *addresses)
+{
+    struct kept *row = row_of(project);
+    struct kept *place = row; /* of the same name, or the oldest */
+
+    for (size_t i = 0; i < PLACES; i++) {
+        bool same = row[i].project == project && strcmp(row[i].host, host) == 0;
+        if (same || row[i].until_ms < place->until_ms)
+            place = &row[i];
+        if (same)
+            break;
+    }
+    place->project = project;
+    place->until_ms = now_ms + FETCH_KEPT_MS;
+    place->addresses = *addresses;
+    memcpy(place->host, host, strlen(host) + 1);
+}
+
+void fetch_resolve_forget(void)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        for (size_t k = 0; k < PLACES; k++)
+            rows[i][k].until_ms = 0;
+    }
+}
