@@ -72,6 +72,7 @@ static void make_payloads(struct send *send)
     message->category = send->category;
     message->notification_id = tap_token_sign(arena, key_of(send), &tap, send->started_ms);
     message->sent_ms = send->started_ms;
+    send->fcm_bytes = push_fcm_bytes(arena, message);
     send->fcm_rest = push_fcm_rest(arena, message);
     send->web_payload = push_web_payload(arena, message);
 }
@@ -88,7 +89,8 @@ AWAITS static int send_run_part(struct task *task, void *arg)
     const struct part *part = arg;
     struct send *send = part->send;
 
-    if (part->provider == PUSH_WEB && send->web_payload.len > WEBPUSH_TEXT_MAX)
+    if (part->provider == PUSH_WEB ? send->web_payload.len > WEBPUSH_TEXT_MAX
+                                   : send->fcm_bytes > PUSH_FCM_BYTES_MAX)
         return lane_fail(task, send, part->provider, STR("PAYLOAD_TOO_LARGE"));
     return lane_run(task, send, part->provider);
 }

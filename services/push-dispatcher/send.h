@@ -22,6 +22,7 @@ struct send {
     int64_t started_ms, key_id, spread, spread_after; /* as in the row */
     struct push_request request;
     struct str fcm_rest, web_payload; /* of the payloads, the same for all devices */
+    size_t fcm_bytes;                 /* as FCM counts */
     struct providers *providers;      /* held: as of the last look */
     enum send_stop stop;
     uint64_t recorded; /* devices, by this process */

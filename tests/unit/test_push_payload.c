@@ -289,6 +289,25 @@ static void test_large(void **state)
     assert_int_equal(json_string_length(at(parsed(web), "body")), 100000);
 }
 
+/* What FCM counts at least. */
+static void test_fcm_bytes(void **state)
+{
+    struct push_message message = message_bare();
+    size_t bare = message.title.len + message.body.len + strlen("notification_id") +
+                  message.notification_id.len;
+
+    (void)state;
+    assert_int_equal(push_fcm_bytes(arena, &message), bare);
+    message.category = STR("rsvp");
+    assert_int_equal(push_fcm_bytes(arena, &message), bare + strlen("categoryrsvp"));
+    const struct push_datum own[] = {{STR("category"), STR("mine")}, {STR("a"), STR("bc")}};
+    message.data = own;
+    message.ndata = ARRAY_LEN(own);
+    assert_int_equal(push_fcm_bytes(arena, &message), bare + strlen("categoryrsvp") + 3);
+    message = message_full();
+    assert_true(push_fcm_bytes(arena, &message) < push_fcm_rest(arena, &message).len);
+}
+
 static void test_data_names(void **state)
 {
     static const char *const bad[] = {
@@ -311,6 +330,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_web, setup, teardown),
         cmocka_unit_test_setup_teardown(test_large, setup, teardown),
         cmocka_unit_test_setup_teardown(test_data_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fcm_bytes, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,15 @@ static struct str buttons_text(struct arena *arena, const struct push_message *m
     return strbuf_view(&text);
 }
 
+static bool datum_is_taken(const struct push_datum *ours, size_t nours, struct str name)
+{
+    for (size_t i = 0; i < nours; i++) {
+        if (ours[i].value.len > 0 && str_eq(ours[i].name, name))
+            return true;
+    }
+    return false;
+}
+
 /* Ours first, then the send's own but those names that ours have taken. */
 static void
 data(struct jw *w, const struct push_message *message, const struct push_datum *ours, size_t nours)
@@ -84,10 +93,7 @@ data(struct jw *w, const struct push_message *message, const struct push_datum *
         }
     }
     for (size_t i = 0; i < message->ndata; i++) {
-        bool taken = false;
-        for (size_t k = 0; k < nours; k++)
-            taken |= ours[k].value.len > 0 && str_eq(ours[k].name, message->data[i].name);
-        if (!taken) {
+        if (!datum_is_taken(ours, nours, message->data[i].name)) {
             jw_key(w, message->data[i].name);
             jw_str(w, message->data[i].value);
         }
@@ -176,24 +182,47 @@ static void fcm_webpush(struct jw *w, const struct push_message *message)
     jw_obj_end(w);
 }
 
+enum { FCM_OURS = 4 };
+
+static void
+fcm_ours(struct arena *arena, const struct push_message *message, struct push_datum to[FCM_OURS])
+{
+    MUST(message->notification_id.len > 0);
+    to[0] = (struct push_datum){STR("notification_id"), message->notification_id};
+    to[1] = (struct push_datum){STR("category"), message->category};
+    to[2] = (struct push_datum){STR("buttons"),
+                                message->nbuttons > 0 ? buttons_text(arena, message) : STR_NONE};
+    to[3] = (struct push_datum){STR("click_action"), message->click_action};
+}
+
+size_t push_fcm_bytes(struct arena *arena, const struct push_message *message)
+{
+    size_t bytes = message->title.len + message->body.len + message->image_url.len;
+    struct push_datum ours[FCM_OURS];
+
+    fcm_ours(arena, message, ours);
+    for (size_t i = 0; i < FCM_OURS; i++)
+        bytes += ours[i].value.len > 0 ? ours[i].name.len + ours[i].value.len : 0;
+    for (size_t i = 0; i < message->ndata; i++) {
+        if (!datum_is_taken(ours, FCM_OURS, message->data[i].name))
+            bytes += message->data[i].name.len + message->data[i].value.len;
+    }
+    return bytes;
+}
+
 struct str push_fcm_rest(struct arena *arena, const struct push_message *message)
 {
-    const struct push_datum ours[] = {
-        {STR("notification_id"), message->notification_id},
-        {STR("category"), message->category},
-        {STR("buttons"), message->nbuttons > 0 ? buttons_text(arena, message) : STR_NONE},
-        {STR("click_action"), message->click_action},
-    };
+    struct push_datum ours[FCM_OURS];
     struct strbuf text;
     struct jw w;
 
-    MUST(message->notification_id.len > 0);
+    fcm_ours(arena, message, ours);
     /* Written as an object of its own, whose opening brace is then the comma behind the token. */
     strbuf_init(&text, arena, PAYLOAD_MAX);
     jw_init(&w, &text);
     jw_obj(&w);
     fcm_notification(&w, message);
-    data(&w, message, ours, ARRAY_LEN(ours));
+    data(&w, message, ours, FCM_OURS);
     fcm_android(&w, message);
     fcm_apns(&w, message);
     fcm_webpush(&w, message);

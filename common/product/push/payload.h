@@ -51,6 +51,10 @@ struct push_message {
  * first. */
 bool push_data_name_ok(struct str name);
 
+/* What FCM takes of notification and data together. It does not say how it counts: these are the
+ * texts and the names in data alone, so what is above the limit here is so there. */
+#define PUSH_FCM_BYTES_MAX 4096
+size_t push_fcm_bytes(struct arena *arena, const struct push_message *message);
 /* A body of messages:send without the token: {"message":{"token":<token>,<rest>. Made once a send;
  * arena-owned. */
 struct str push_fcm_rest(struct arena *arena, const struct push_message *message);

@@ -229,6 +229,15 @@ def test_web_push_too_long(pushing, push_service):
     assert push_service.sends() == []
 
 
+def test_too_long_for_fcm(pushing, fcm):
+    """What is too long for all is known before the first request."""
+    pushing.phones(3, f"long{pushing.number}")
+    fcm.forget()
+    log = pushing.ended(pushing.send(body="x" * 4000, data={"more": "y" * 100}))
+    assert (log["status"], log["first_error"], log["fcm_failed"]) == ("Failed", "PAYLOAD_TOO_LARGE", 3)
+    assert fcm.sends() == []
+
+
 def test_vapid_token_is_used_again(pushing, push_service):
     for _ in range(5):
         pushing.browser()

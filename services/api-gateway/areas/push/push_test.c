@@ -2,7 +2,10 @@
 #include "areas/push/push.h"
 #include "bus/bus.h"
 #include "push/payload.h"
+#include "push/request.h"
 #include "push/send_rules.h"
+#include "push/tap_token.h"
+#include "push/webpush_encrypt.h"
 #include "push_sends_sql.h"
 
 enum { USERS_MAX = 10000, DATA_MAX = 100, DATA_BYTES = 4096, REQUEST_BYTES = 1 << 20 };
@@ -271,6 +274,31 @@ static int put_request(struct req *r,
     return 0;
 }
 
+/* What no device could be sent: above the limit of the provider that is named, or of FCM's, which
+ * is the larger one. */
+static int check_size(struct req *r, const struct test_in *in, struct str request)
+{
+    struct arena *arena = r->task.arena;
+    struct push_request read;
+    struct str code;
+
+    if (push_request_read(arena, request, &read, &code) != 0)
+        return ERROR(-EBADMSG);
+    read.message.notification_id = arena_printf(arena, "%0*d", TAP_TOKEN_BYTES, 0);
+    bool web = push_provider_of(in->provider.value) == PUSH_WEB;
+    size_t max = web ? WEBPUSH_TEXT_MAX : PUSH_FCM_BYTES_MAX;
+    size_t bytes =
+        web ? push_web_payload(arena, &read.message).len : push_fcm_bytes(arena, &read.message);
+    if (bytes > max)
+        return fail_field(r,
+                          "body",
+                          PROBLEM_TOO_LONG,
+                          "the notification has %zu bytes, of %zu that providers take",
+                          bytes,
+                          max);
+    return 0;
+}
+
 AWAITS static int push_test(struct req *r)
 {
     struct content content = {0};
@@ -284,6 +312,7 @@ AWAITS static int push_test(struct req *r)
     TRY(read_content(r, &in, &content));
     TRY(test_check_group(r, &content));
     TRY(put_request(r, &in, &content, target, &request));
+    TRY(check_size(r, &in, request));
     TRY(push_register_project(r));
     TRY(sql_begin(r));
     TRY(sql_one(r,
@@ -324,7 +353,8 @@ static const struct route push_test_routes[] = {
         .tag = "Push",
         .summary = "Send a notification",
         .doc = "To a user, to users, to a record's devices; without a target to every live device "
-               "of the project. Its end is in GET /push/send-logs/{id}. 422: the template cannot "
+               "of the project. Its end is in GET /push/send-logs/{id}. FCM takes 4,096 bytes of "
+               "texts and data, web push 3,993 of all together. 422: the template cannot "
                "be used, the category's group is unknown or disabled, or a button is none of its "
                "actions, which are then listed.",
     },
