@@ -32,3 +32,17 @@ returning s.spread:smallint, s.spread_after:bigint, s.key_id:integer!, s.cancell
 
 -- name: spread_owner :opt row(spread)
 {own} and d.owner_entity_id = :entity::bigint and d.owner_record_id = :record::bigint {written};
+
+-- Records that are devices, as they were read.
+-- name: spread_source :opt row(spread)
+with own as (
+  select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),
+written as (
+  insert into {p}.push_deliveries (send_id, provider, target_id, token)
+  select own.id, 1, r.record, r.token from own cross join unnest(:records::bigint[], :tokens::text[]) as r (record, token)
+  on conflict do nothing returning 1)
+update {p}.push_sends s set key_id = coalesce(s.key_id, :key_id::integer),
+  targets = s.targets + (select count(*) from written), spread = :next::smallint, spread_after = :after::bigint,
+  first_error = coalesce(s.first_error, :error::text?)
+from own where s.id = own.id
+returning s.spread:smallint, s.spread_after:bigint, s.key_id:integer!, s.cancelled_at is not null as cancelled:boolean;

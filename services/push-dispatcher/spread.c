@@ -2,6 +2,7 @@
 #include "spread.h"
 
 #include "dispatch_spread_sql.h"
+#include "spread_source.h"
 
 enum { PAGE = 500 };
 
@@ -22,11 +23,19 @@ static size_t devices_of(const struct send *send, struct str to[PUSH_PROVIDERS])
     return count;
 }
 
+static int after_devices(const struct send *send)
+{
+    return spread_has_source(send) ? FROM_SOURCE : ALL_WRITTEN;
+}
+
 static int owner_entity(const struct send *send, int64_t *ret_id)
 {
     const struct push_audience *audience = &send->request.audience;
     const struct entity *entity;
 
+    *ret_id = 0;
+    if (audience->kind != PUSH_TO_OWNER)
+        return 0;
     *ret_id = audience->owner_entity_id;
     if (*ret_id != 0)
         return 0;
@@ -37,13 +46,13 @@ static int owner_entity(const struct send *send, int64_t *ret_id)
     return 0;
 }
 
-AWAITS static int devices_page(struct task *task, struct send *send, struct rows *ret_rows)
+AWAITS static int
+devices_page(struct task *task, struct send *send, int64_t entity, struct rows *ret_rows)
 {
     const struct push_audience *audience = &send->request.audience;
     struct db *db = &send->item.project->db;
     struct str names[PUSH_PROVIDERS];
     struct sql_strs providers = sql_strs(names, devices_of(send, names));
-    int64_t entity;
 
     switch (audience->kind) {
     case PUSH_TO_ALL:
@@ -55,7 +64,7 @@ AWAITS static int devices_page(struct task *task, struct send *send, struct rows
                                        .providers = providers,
                                        .count = PAGE,
                                        .key_id = send->key_id,
-                                       .next = ALL_WRITTEN),
+                                       .next = after_devices(send)),
                         ret_rows);
     case PUSH_TO_USERS:
         return db_query(task,
@@ -67,10 +76,9 @@ AWAITS static int devices_page(struct task *task, struct send *send, struct rows
                                          .users = sql_i64s(audience->users, audience->nusers),
                                          .count = PAGE,
                                          .key_id = send->key_id,
-                                         .next = ALL_WRITTEN),
+                                         .next = after_devices(send)),
                         ret_rows);
     default:
-        TRY(owner_entity(send, &entity));
         return db_query(task,
                         db,
                         SQL_SPREAD_OWNER(.id = send->item.id,
@@ -81,7 +89,7 @@ AWAITS static int devices_page(struct task *task, struct send *send, struct rows
                                          .record = audience->owner_record_id,
                                          .count = PAGE,
                                          .key_id = send->key_id,
-                                         .next = ALL_WRITTEN),
+                                         .next = after_devices(send)),
                         ret_rows);
     }
 }
@@ -89,8 +97,11 @@ AWAITS static int devices_page(struct task *task, struct send *send, struct rows
 AWAITS static int page(struct task *task, struct send *send)
 {
     struct rows rows;
+    int64_t entity;
 
-    TRY(devices_page(task, send, &rows));
+    TRY(owner_entity(send, &entity));
+    TRY(send->spread == FROM_DEVICES ? devices_page(task, send, entity, &rows)
+                                     : spread_source_page(task, send, entity, ALL_WRITTEN, &rows));
     if (rows.count == 0) {
         send_stop(send, SEND_LOST);
         return 0;
