@@ -16,6 +16,7 @@ from .processor import (  # noqa: F401
 from .project import Project
 from .records import execute
 from .runs import condition
+from .sealed import MASTER
 from .servers import ROOT, Servers
 from .sink import MailSink, Sink
 from .soon import settle
@@ -50,7 +51,7 @@ def settings(servers):
     return {
         "DATABASE_URL": servers.database_url,
         "REDIS_URL": servers.redis_url,
-        "MASTER_KEY": "00112233445566778899aabbccddeeff" * 2,
+        "MASTER_KEY": MASTER,
         "OPERATOR_TOKEN": servers.operator_token,
         "WORKERS": 2,
         "FETCH_ALLOW": "127.0.0.1,localhost",

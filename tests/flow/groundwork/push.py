@@ -1,7 +1,6 @@
 """Push notifications: the stand-ins of the providers, dispatchers, and a project's devices and sends as rows."""
 import hashlib
 import json
-import os
 import pathlib
 import sys
 import time
@@ -9,12 +8,12 @@ import time
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from psycopg2.extras import Json
 
 from .daemon import Daemon  # noqa: F401
-from .fixtures import settings, starter
+from .fixtures import starter
 from .records import execute, rows
+from .sealed import seal, setting_place, unwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from push import Fcm, PushService  # noqa: E402
@@ -53,9 +52,9 @@ def dispatcher(start_dispatcher):
 
 
 @pytest.fixture
-def pushing(project, db, servers, fcm, push_service):
+def pushing(project, db, fcm, push_service):
     """The test's project, with credentials of both providers."""
-    made = Pushing(project, db, settings(servers)["MASTER_KEY"], fcm, push_service)
+    made = Pushing(project, db, fcm, push_service)
     made.configure_fcm()
     made.configure_web()
     yield made
@@ -65,11 +64,10 @@ def pushing(project, db, servers, fcm, push_service):
 class Pushing:
     """Credentials, devices and sends of a project, written as the gateway writes them."""
 
-    def __init__(self, project, db, master, fcm, service):
+    def __init__(self, project, db, fcm, service):
         self.project, self.db, self.fcm, self.service = project, db, fcm, service
         self.schema = project.schema(db)
         self.number = int(self.schema[2:])
-        self.master = bytes.fromhex(master)
         self.account = self.key = self.public_key = None
         self.execute("insert into platform.push_projects (number) values (%s) on conflict do nothing", self.number)
 
@@ -85,16 +83,13 @@ class Pushing:
     # --- credentials ---
 
     def seal(self, place, plain):
-        number, wrapped = self.rows("select id, wrapped from {p}.data_keys order by id desc limit 1")[0]
-        wrapped = bytes(wrapped)
-        key = AESGCM(self.master).decrypt(wrapped[5:17], wrapped[17:], wrapped[:5] + f"p{self.number}:data_key:{number}".encode())
-        head, nonce = b"\1" + number.to_bytes(4, "big"), os.urandom(12)
-        return head + nonce + AESGCM(key).encrypt(nonce, plain, head + place.encode())
+        keys = unwrap(self.number, self.rows("select id, wrapped from {p}.data_keys"))
+        return seal(keys[max(keys)], max(keys), place, plain)
 
     def put(self, key, doc, plain):
         self.execute("insert into {p}.settings (kind, key, doc, sealed) values ('push', %s, %s, %s) on conflict (kind, key) do "
                      "update set doc = excluded.doc, sealed = excluded.sealed, updated_at = now()",
-                     key, Json(doc), self.seal(f"p{self.number}:settings:push:{key}", plain))
+                     key, Json(doc), self.seal(setting_place(self.number, "push", key), plain))
 
     def configure_fcm(self, account=None):
         self.account = json.loads(account or self.fcm.new_account())

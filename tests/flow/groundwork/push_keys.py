@@ -9,12 +9,11 @@ import time
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from .records import execute, rows
+from .sealed import unwrap
 
-MASTER = bytes.fromhex("00112233445566778899aabbccddeeff" * 2)
 HOUR = 3600
 
 
@@ -22,17 +21,10 @@ def b64(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def unseal(key, sealed, place):
-    """common/core/crypto/aead.h"""
-    sealed = bytes(sealed)
-    return AESGCM(key).decrypt(sealed[5:17], sealed[17:], sealed[:5] + place.encode())
-
-
 def data_keys(project, db):
     """{id: key}"""
     schema = project.schema(db)
-    return {number: unseal(MASTER, wrapped, f"p{schema[2:]}:data_key:{number}")
-            for number, wrapped in rows(db, f"select id, wrapped from {schema}.data_keys order by id")}
+    return unwrap(schema[2:], rows(db, f"select id, wrapped from {schema}.data_keys order by id"))
 
 
 def derive(key, label):

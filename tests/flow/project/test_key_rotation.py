@@ -1,6 +1,5 @@
 """Data keys and master keys replaced beside gateways at work, by a command that is killed again and again (C2)."""
 import itertools
-import os
 import secrets
 import signal
 import subprocess
@@ -8,15 +7,15 @@ import threading
 import time
 
 import pytest
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from groundwork.client import Client
 from groundwork.daemon import Daemon
 from groundwork.fixtures import binary, keep_logs, settings
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
+from groundwork.push_keys import service_account
+from groundwork.sealed import key_of, seal, setting_place, unseal, unwrap
 from groundwork.servers import Servers
 
 KEY_A, KEY_B, KEY_C = ("0a" * 32, "0b" * 32, "0c" * 32)
@@ -25,11 +24,6 @@ REFRESH = "/auth/v1/refresh"
 
 
 # --- what is stored, read without the service ---------------------------------------------------------
-
-
-def opened(key, sealed, place):
-    """Version and key id (5 bytes), nonce (12), text and tag."""
-    return AESGCM(key).decrypt(sealed[5:17], sealed[17:], sealed[:5] + place.encode())
 
 
 def derived(master, number):
@@ -43,29 +37,19 @@ class Vault:
         cursor.execute("select number from platform.projects where slug = %s", (slug,))
         self.number = cursor.fetchone()[0]
         self.cursor, self.schema = cursor, f"p_{self.number}"
-        self.keys, self.retired = {}, set()
-        for id, wrapped, retired in self.rows("select id, wrapped, retired_at is not null from {p}.data_keys"):
-            self.keys[id] = self.unwrap(id, bytes(wrapped), masters)
-            if retired:
-                self.retired.add(id)
+        stored = self.rows("select id, wrapped, retired_at is not null from {p}.data_keys")
+        self.keys = unwrap(self.number, stored, *masters)
+        self.retired = {id for id, _, retired in stored if retired}
 
     def rows(self, sql):
         self.cursor.execute(sql.replace("{p}", self.schema))
         return self.cursor.fetchall()
 
-    def unwrap(self, id, wrapped, masters):
-        for master in masters:
-            try:
-                return opened(bytes.fromhex(master), wrapped, f"p{self.number}:data_key:{id}")
-            except InvalidTag:
-                pass
-        raise AssertionError(f"no master key opens key {id} of {self.schema}")
-
     def sealed(self):
         """(place, sealed) of every value."""
         n = self.number
         for kind, key, value in self.rows("select kind, key, sealed from {p}.settings where sealed is not null"):
-            yield f"p{n}:settings:oidc_client_secret" if kind == "setting" else f"p{n}:{kind}:{key}", value
+            yield setting_place(n, kind, key), value
         for name, value in self.rows("select name, sealed from {p}.secrets"):
             yield f"p{n}:secrets:{name}", value
         for id, value in self.rows("select id, successor from {p}.refresh_tokens where successor is not null"):
@@ -83,9 +67,8 @@ class Vault:
         """Opens everything; returns the key ids that are in use, and the plain texts by place."""
         used, texts = set(), {}
         for place, value in self.sealed():
-            value = bytes(value)
-            used.add(int.from_bytes(value[1:5], "big"))
-            texts[place] = opened(self.keys[int.from_bytes(value[1:5], "big")], value, place)
+            used.add(key_of(value))
+            texts[place] = unseal(self.keys[key_of(value)], value, place)
         return used, texts
 
 
@@ -122,6 +105,8 @@ class World:
             own.admin.post("/entities/vaults/items/bulk", {"items": records}, expect=201)
         for name in ("ONE", "TWO"):
             own.admin.post("/secrets", {"name": name, "value": CANARY}, expect=201)
+        own.admin.put("/push/credentials/fcm", {"service_account_json": service_account(CANARY)}, expect=200)
+        own.admin.put("/push/credentials/web-push", {"subject": "mailto:push@example.org"}, expect=200)
         own.admin.post(f"/integrations/svcpay/balances/{own.admin.user['id']}/adjust",
                        {"amount": 1, "unit": "usd", "reason": "first"}, headers={"Idempotency-Key": "a:b"}, expect=200)
         return own
@@ -248,8 +233,8 @@ def test_a_rotation_killed_again_and_again_under_load(world):
         used, texts = vault.check()
         newest = max(vault.keys)
         assert used == {newest} and vault.retired == set(vault.keys) - {newest}, (slug, used, vault.keys.keys())
-    assert {place: text for place, text in texts.items() if "secrets" in place or "oidc" in place} == {
-        place: text for place, text in before.items() if "secrets" in place or "oidc" in place}
+    assert {place: text for place, text in texts.items() if "secrets" in place or "settings" in place} == {
+        place: text for place, text in before.items() if "secrets" in place or "settings" in place}
     # A gateway that has nothing opened yet: signing keys, successors and settings are read anew.
     fresh = world.gateway()
     for slug in ("busy", "quiet"):
@@ -294,15 +279,12 @@ def test_a_project_of_an_earlier_release(world):
     legacy = derived(KEY_A, vault.number)
 
     def reseal(value, place):
-        head, nonce = b"\x01\0\0\0\0", os.urandom(12)
-        plain = opened(vault.keys[1], bytes(value), place)
-        return head + nonce + AESGCM(legacy).encrypt(nonce, plain, head + place.encode())
+        return seal(legacy, 0, place, unseal(vault.keys[1], value, place))
 
     cursor, schema = vault.cursor, vault.schema
     for kind, key, value in vault.rows("select kind, key, sealed from {p}.settings where sealed is not null"):
-        place = f"p{vault.number}:settings:oidc_client_secret" if kind == "setting" else f"p{vault.number}:{kind}:{key}"
         cursor.execute(f"update {schema}.settings set sealed = %s where kind = %s and key = %s",
-                       (reseal(value, place), kind, key))
+                       (reseal(value, setting_place(vault.number, kind, key)), kind, key))
     for name, value in vault.rows("select name, sealed from {p}.secrets"):
         cursor.execute(f"update {schema}.secrets set sealed = %s where name = %s",
                        (reseal(value, f"p{vault.number}:secrets:{name}"), name))

@@ -2,8 +2,9 @@
 import json
 
 import pytest
-from groundwork.push_keys import service_account, unseal, data_keys
+from groundwork.push_keys import data_keys, service_account
 from groundwork.records import codes, rows
+from groundwork.sealed import key_of, setting_place, unseal
 
 CREDENTIALS = "/push/credentials"
 FCM, WEB, SOURCE = f"{CREDENTIALS}/fcm", f"{CREDENTIALS}/web-push", f"{CREDENTIALS}/fcm/device-source"
@@ -19,10 +20,8 @@ def setting(project, db, key):
 
 
 def opened(project, db, key):
-    schema = project.schema(db)
-    sealed = bytes(setting(project, db, key)[1])
-    data_key = data_keys(project, db)[int.from_bytes(sealed[1:5], "big")]
-    return unseal(data_key, sealed, f"p{schema[2:]}:settings:push:{key}")
+    sealed = setting(project, db, key)[1]
+    return unseal(data_keys(project, db)[key_of(sealed)], sealed, setting_place(project.schema(db)[2:], "push", key))
 
 
 def test_nothing_is_configured_at_first(project):
