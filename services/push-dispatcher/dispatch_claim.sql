@@ -10,14 +10,14 @@ returning s.id:bigint, s.token:bigint, s.request:jsonb, s.category:text?, s.star
 -- name: sends_claim :many row(claimed_send)
 with due as (
   select q.id from {p}.push_sends q where q.due_at <= now() and not q.leased
-  order by q.due_at limit :count::bigint for update skip locked)
+  order by q.due_at limit :most::bigint for update skip locked)
 {claimed};
 
 -- Those whose last process died.
 -- name: sends_claim_crashed :many row(claimed_send)
 with due as (
   select q.id from {p}.push_sends q where q.due_at <= now() and q.leased
-  order by q.due_at limit :count::bigint for update skip locked)
+  order by q.due_at limit :most::bigint for update skip locked)
 {claimed};
 
 -- A row that is locked is being written by its own process: the next beat tells.
@@ -66,10 +66,10 @@ from (select s.leased from {p}.push_sends s where s.due_at <= now() limit 1000) 
 -- name: retain_deliveries :exec
 delete from {p}.push_deliveries y where y.ctid = any (array(
   select o.ctid from {p}.push_sends s join {p}.push_deliveries o on o.send_id = s.id
-  where s.finished_at < now() - make_interval(days => :days::integer) limit :count::bigint));
+  where s.finished_at < now() - make_interval(days => :days::integer) limit :most::bigint));
 
 -- name: retain_sends :exec
 delete from {p}.push_sends s where s.id in (
   select o.id from {p}.push_sends o where o.finished_at < now() - make_interval(days => :days::integer)
     and not exists (select 1 from {p}.push_deliveries y where y.send_id = o.id)
-  order by o.id limit :count::bigint);
+  order by o.id limit :most::bigint);
