@@ -49,12 +49,14 @@ is_daemon() { # PID NAME
     return 1
 }
 
-# What stands in for others beside the daemons: the processor and the store of the tests, each with its state in .run.
-stand_ins() { echo processor store; }
+# What stands in for others beside the daemons: the processor, the store and the providers of push of the tests. The first two keep
+# their state in .run.
+stand_ins() { echo processor store push; }
 stand_in_command() { # NAME: a word a line
     case "$1" in
     processor) printf '%s\n' tests/processor --state "$RUN/processor.json" ;;
     store) printf '%s\n' tests/flow/store --folder "$RUN/store" ;;
+    push) printf '%s\n' tests/push --ca "$RUN/push-ca.pem" ;;
     esac
 }
 

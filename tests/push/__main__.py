@@ -1,11 +1,10 @@
-"""python3 tests/push [--fcm-port N] [--webpush-port N] [--control-port N] [--host H] [--ca FILE]
+"""python3 tests/push [--fcm-port N] [--webpush-port N] [--port N] [--host H] [--ca FILE]
 
-Runs both stand-ins until it is told to end (SIGTERM, SIGINT). --ca: where the certificate of the authority is copied to
-that signs for FCM's. Prints one line with the addresses when it is ready.
+Runs both stand-ins until it is told to end (SIGTERM, SIGINT). --port: of control.py, which also tells the others' addresses: GET /fcm,
+GET /webpush. --ca: a file for what a client of both trusts: this system's authorities and the one that signs for FCM's.
 """
 import argparse
 import pathlib
-import shutil
 import signal
 import sys
 import threading
@@ -18,8 +17,8 @@ from push.control import serve  # noqa: E402
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("fcm", "webpush", "control"):
-        parser.add_argument(f"--{name}-port", type=int, default=0)
+    for name in ("fcm-port", "webpush-port", "port"):
+        parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--ca", type=pathlib.Path)
     options = parser.parse_args()
@@ -28,9 +27,10 @@ def main():
         signal.signal(number, lambda *_: ended.set())
     fcm = Fcm(options.fcm_port, options.host)
     webpush = PushService(options.webpush_port, options.host)
-    control = serve({"fcm": fcm, "webpush": webpush}, options.control_port, options.host)
     if options.ca:
-        shutil.copyfile(fcm.ca_file, options.ca)
+        system = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+        options.ca.write_text((system.read_text() if system.exists() else "") + pathlib.Path(fcm.ca_file).read_text())
+    control = serve({"fcm": fcm, "webpush": webpush}, options.port, options.host)
     print(f"fcm {fcm.url} webpush {webpush.url} control http://{options.host}:{control.server_address[1]}", flush=True)
     ended.wait()
     for each in (fcm, webpush):

@@ -1,4 +1,5 @@
-"""The stand-ins in another process: POST /_control/<fcm or webpush>/<method> {arguments}, from this machine alone."""
+"""The stand-ins in another process: POST /_control/<fcm or webpush>/<method> {arguments}, from this machine alone. GET /fcm and
+GET /webpush tell their addresses."""
 import http.server
 import json
 import threading
@@ -16,6 +17,12 @@ def serve(parts, port=0, host="127.0.0.1"):
 
         def log_message(self, *_):
             pass
+
+        def do_GET(self):
+            part = parts.get(self.path[1:])
+            text = (part.url if part else "fcm webpush").encode()
+            self.wfile.write(f"HTTP/1.1 {200 if part or self.path == '/' else 404} Answer\r\nContent-Type: text/plain\r\n"
+                             f"Content-Length: {len(text)}\r\n\r\n".encode() + text)
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

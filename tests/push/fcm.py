@@ -43,7 +43,7 @@ class Fcm:
     """A server on a port of its own from the moment it is made. Its certificate is signed by `ca_file`."""
 
     # What POST /_control/<name> may call (control.py).
-    REMOTE = frozenset("""new_account kill revive fault clear_faults faults_left sends messages violations stats
+    REMOTE = frozenset("""new_account has_account kill revive fault clear_faults faults_left sends messages violations stats
         revoke_tokens expire_account forget grants ping""".split())
 
     def __init__(self, port=0, host="127.0.0.1", streams_max=100, token_seconds=3599, schema=SCHEMA):
@@ -88,6 +88,10 @@ class Fcm:
             "private_key": pem, "client_email": email, "client_id": str(secrets.randbelow(10**20)),
             "auth_uri": "https://accounts.google.com/o/oauth2/auth", "token_uri": TOKEN_URL,
             "universe_domain": "googleapis.com"}, indent=2)
+
+    def has_account(self, email):
+        with self.lock:
+            return email in self.accounts
 
     def expire_account(self, email):
         """Deleted in Google's console: no further tokens, and those there are end."""

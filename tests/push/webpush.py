@@ -76,7 +76,7 @@ def decrypt(body, private, auth):
 class PushService:
     """A server on a port of its own from the moment it is made."""
 
-    REMOTE = frozenset("""subscribe unsubscribe fault clear_faults faults_left sends messages violations stats forget
+    REMOTE = frozenset("""subscribe has_subscription unsubscribe fault clear_faults faults_left sends messages violations stats forget
         ping""".split())
 
     def __init__(self, port=0, host="127.0.0.1"):
@@ -109,6 +109,10 @@ class PushService:
             self.subscriptions[identity] = {"private": private, "auth": auth, "key": key, "gone": None}
         return json.dumps({"endpoint": f"{self.url}/push/{identity}", "expirationTime": None,
                            "keys": {"p256dh": b64(_point(private.public_key())), "auth": b64(auth)}})
+
+    def has_subscription(self, subscription):
+        with self.lock:
+            return identity_of(subscription) in self.subscriptions
 
     def unsubscribe(self, subscription, status=410):
         """The person has taken the permission back; `status`: 404 or 410."""

@@ -124,14 +124,15 @@ def test_all_tools_are_kept(path):
 
 PACKAGES = {"requests": "python3-requests", "psycopg2": "python3-psycopg2", "redis": "python3-redis", "jwt": "python3-jwt",
             "cryptography": "python3-cryptography", "pytest": "python3-pytest", "aiosmtpd": "python3-aiosmtpd",
-            "dateutil": "python3-dateutil"}
+            "dateutil": "python3-dateutil", "h2": "python3-h2", "jsonschema": "python3-jsonschema"}
 PROGRAMS = {"wrk": "wrk", "nginx": "nginx-light", "strace": "strace", "sqlmap": "sqlmap", "varnishtest": "varnish",
             "haproxy": "haproxy", "pgbench": "postgresql-15", "redis-cli": "redis-server"}
 # As the Makefile installs them, or the tool itself does before it begins.
 GROUPS = {"tests/bench/run": "build server bench", "tests/chaos/run": "build server chaos", "scripts/check-sql": "build server test",
           "scripts/test": "build server test", "tests/flow": "build server test", "tests/http": "build server test",
           "tests/docs": "build server test", "tests/load": "build server test load", "tests/flow/store/__main__.py": "build server store",
-          "tests/processor/__main__.py": "build server store", "tests/fault/mutants": "build server test"}
+          "tests/processor/__main__.py": "build server store", "tests/push/__main__.py": "build server store",
+          "tests/fault/mutants": "build server test"}
 
 
 def imported(path):
