@@ -1,5 +1,6 @@
-"""The push-dispatcher end to end: rows of sends in, requests at the providers and rows of results out."""
+"""The push-dispatcher end to end, its providers' faults (D15): rows of sends in, requests at the providers and rows of results out."""
 import json
+import socket
 import time
 
 import pytest
@@ -205,7 +206,8 @@ def test_web_push_that_does_not_work(pushing, push_service, fault, code):
 
 
 @pytest.mark.parametrize("endpoint", [
-    "http://127.0.0.1:9/x", "http://10.0.0.1/x", "https://[::1]/x", "http://push.example.org/x", "https://a@push.example/x", "nonsense"])
+    "http://127.0.0.1:9/x", "http://10.0.0.1/x", "https://[::1]/x", "https://localhost/x", "https://localhost./x",
+    f"https://{socket.gethostname()}/x", "https://127.1/x", "http://push.example.org/x", "https://a@push.example/x", "nonsense"])
 def test_endpoints_that_are_nobodys_business(pushing, endpoint):
     subscription = json.loads(pushing.service.subscribe(pushing.public_key))
     pushing.device(json.dumps({**subscription, "endpoint": endpoint}), "web_push")

@@ -1,4 +1,4 @@
-"""A dispatcher that is killed at each point of a send: another one goes on, no device is missed, and only requests that
+"""K13, I6: a dispatcher that is killed at each point of a send; another one goes on, no device is missed, and only requests that
 were in flight at the kill are repeated, with the same notification_id."""
 import collections
 import time

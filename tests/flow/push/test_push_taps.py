@@ -1,4 +1,5 @@
 """Taps: what the app reports, whom it is believed, and what it starts."""
+import collections
 import concurrent.futures
 import secrets
 import time
@@ -164,6 +165,35 @@ def test_the_same_tap_at_once(app, db):
     assert answers.count({"received": True}) == 2 and answers.count({"duplicate": True}) == 198
     assert len(outbox(app, db, since)) == 2
     assert made["enabled"]
+
+
+@pytest.mark.slow
+def test_ten_thousand_taps_at_once(app, db, runner):
+    """Of one notification, by everybody who has its token: one job for each of its actions."""
+    made = listen(app)
+    settle()
+    token = notification_id(app, db, sent(app, db), "rsvp")
+    app.admin.put("/", {"settings": {"rate_write": 0}}, expect=200)
+    answers = collections.Counter()
+
+    def report(first):
+        session = requests.Session()
+        for number in range(first, 10000, 32):
+            body = {"notification_id": token, "category": "rsvp", "action_id": ("yes", "no")[number % 2]}
+            answer = session.post(f"{app.base_url}{TAPS}", json=body, timeout=60)
+            while answer.status_code == 503:  # as the app does it
+                time.sleep(0.05)
+                answer = session.post(f"{app.base_url}{TAPS}", json=body, timeout=60)
+            yield answer.status_code, *answer.json()
+
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        for some in pool.map(lambda first: list(report(first)), range(32)):
+            answers.update(some)
+    assert answers == {(202, "received"): 2, (202, "duplicate"): 9998}
+    until(lambda: len(jobs_of(app, db, made)) == 2, "both have begun")
+    settle()
+    assert len(jobs_of(app, db, made)) == 2
+    assert rows(db, f"select count(*) from {app.schema(db)}.push_taps") == [(2,)]
 
 
 def test_tokens_of_retired_keys(app, db):

@@ -1,0 +1,86 @@
+"""Dispatchers side by side, and what they remove when it is old."""
+import collections
+
+import pytest
+from groundwork.runs import until
+
+SETTINGS = {"LEASE_MS": 2000, "SWEEP_MS": 200}
+
+
+@pytest.fixture
+def start_some(start_dispatcher):
+    """Dispatchers of one test: nobody else takes its sends."""
+    started = []
+
+    def start(**settings):
+        started.append(start_dispatcher(**{**SETTINGS, **settings}))
+        return started[-1]
+
+    yield start
+    for daemon in started:
+        if daemon.running():
+            daemon.stop()
+
+
+def sends_of(daemon):
+    """How many have ended in this process."""
+    lines = daemon.metrics().splitlines()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("groundwork_push_sends_total{"))
+
+
+def test_two_dispatchers(pushing, start_some, fcm):
+    """I6: each send is one's, each device gets each send once."""
+    daemons = [start_some(SEND_SLOTS=2) for _ in range(2)]
+    pushing.phones(120, f"two{pushing.number}")
+    fcm.forget()
+    fcm.fault("delay", times=None, seconds=0.02)
+    try:
+        made = [pushing.send(data={"number": str(number)}) for number in range(20)]
+        for send in made:
+            log = pushing.ended(send, 60)
+            assert (log["status"], log["fcm_delivered"], log["attempt"]) == ("Succeeded", 120, 1)
+    finally:
+        fcm.clear_faults()
+    got = collections.Counter((each["token"], each["data"]["number"]) for each in fcm.messages())
+    assert len(got) == 120 * 20 and set(got.values()) == {1}
+    assert len({each["data"]["notification_id"] for each in fcm.messages()}) == 20
+    parts = [sends_of(daemon) for daemon in daemons]
+    assert sum(parts) == 20 and min(parts) > 0, parts
+
+
+def test_one_goes_and_one_comes(pushing, start_some, fcm):
+    """As an update of the program does it: nothing is repeated, nothing waits for a lease."""
+    first = start_some(LEASE_MS=60000)
+    pushing.phones(1500, f"update{pushing.number}")
+    fcm.forget()
+    fcm.fault("delay", times=None, seconds=0.05)
+    try:
+        send = pushing.send()
+        until(lambda: len(fcm.sends()) > 300, "it is under way")
+        second = start_some(LEASE_MS=60000)
+        first.stop()
+        log = pushing.ended(send, 30)
+    finally:
+        fcm.clear_faults()
+    assert (log["status"], log["fcm_delivered"]) == ("Succeeded", 1500)
+    assert len(fcm.messages()) == 1500 and second.running()
+
+
+def test_what_is_old_goes(pushing, start_some):
+    insert = """insert into {p}.push_sends (source, request, status, due_at, finished_at, created_at)
+        select 'Test', '{{}}', 'Succeeded', null, now() - make_interval(days => %s), now() - interval '90 days'
+        from generate_series(1, %s)"""
+    for days, number in ((31, 600), (400, 3), (29, 2)):
+        pushing.execute(insert, days, number)
+    # One that has not ended, however old it is.
+    pushing.execute("""insert into {p}.push_sends (source, request, status, due_at, leased, created_at)
+                       values ('Test', '{{}}', 'Running', now() + interval '1 hour', true, now() - interval '90 days')""")
+    pushing.execute("""insert into {p}.push_deliveries (send_id, provider, target_id, status)
+                       select s.id, 1, n, 'delivered' from {p}.push_sends s, generate_series(1, 20) n""")
+
+    def left():
+        return (pushing.one("select count(*) from {p}.push_sends"),
+                pushing.rows("select count(*), count(distinct send_id) from {p}.push_deliveries")[0])
+
+    start_some(SEND_RETENTION_DAYS=30)
+    until(lambda: left() == (3, (60, 3)), left, 40)
