@@ -23,11 +23,6 @@ static size_t devices_of(const struct send *send, struct str to[PUSH_PROVIDERS])
     return count;
 }
 
-static int after_devices(const struct send *send)
-{
-    return spread_has_source(send) ? FROM_SOURCE : ALL_WRITTEN;
-}
-
 static int owner_entity(const struct send *send, int64_t *ret_id)
 {
     const struct push_audience *audience = &send->request.audience;
@@ -53,6 +48,7 @@ devices_page(struct task *task, struct send *send, int64_t entity, struct rows *
     struct db *db = &send->item.project->db;
     struct str names[PUSH_PROVIDERS];
     struct sql_strs providers = sql_strs(names, devices_of(send, names));
+    int next = spread_has_source(send) ? FROM_SOURCE : ALL_WRITTEN;
 
     switch (audience->kind) {
     case PUSH_TO_ALL:
@@ -64,7 +60,7 @@ devices_page(struct task *task, struct send *send, int64_t entity, struct rows *
                                        .providers = providers,
                                        .count = PAGE,
                                        .key_id = send->key_id,
-                                       .next = after_devices(send)),
+                                       .next = next),
                         ret_rows);
     case PUSH_TO_USERS:
         return db_query(task,
@@ -76,7 +72,7 @@ devices_page(struct task *task, struct send *send, int64_t entity, struct rows *
                                          .users = sql_i64s(audience->users, audience->nusers),
                                          .count = PAGE,
                                          .key_id = send->key_id,
-                                         .next = after_devices(send)),
+                                         .next = next),
                         ret_rows);
     default:
         return db_query(task,
@@ -89,7 +85,7 @@ devices_page(struct task *task, struct send *send, int64_t entity, struct rows *
                                          .record = audience->owner_record_id,
                                          .count = PAGE,
                                          .key_id = send->key_id,
-                                         .next = after_devices(send)),
+                                         .next = next),
                         ret_rows);
     }
 }

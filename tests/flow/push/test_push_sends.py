@@ -136,8 +136,8 @@ def test_what_is_sent(project, db):
 def test_what_no_device_would_take(project):
     """4,096 bytes of FCM's, with the token of taps; 3,993 of web push with all around them."""
     fits = 4096 - len("Dinner") - len("notification_id") - 50
-    send(project, body="x" * fits, data={})
-    assert codes(send(project, 400, body="x" * fits, data={"a": "b"})) == {"body": "too_long"}
+    send(project, body="x" * 4000, data={"n": "y" * (fits - 4001)})
+    assert codes(send(project, 400, body="x" * 4000, data={"n": "y" * (fits - 4000)})) == {"body": "too_long"}
     send(project, body="ä" * (fits // 2))
     assert codes(send(project, 400, body="ä" * (fits // 2 + 1))) == {"body": "too_long"}
     around = len('{"title":"Dinner","body":"","data":{"notification_id":""}}') + 50
