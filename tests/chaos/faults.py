@@ -56,6 +56,8 @@ class Faults:
         self.world.pg_proxy.say("pass")
         self.world.redis_proxy.say("pass")
         self.world.processor.clear_faults()
+        self.world.fcm.clear_faults()
+        self.world.push_service.clear_faults()
         self.world.processor.update_endpoint(duplicate=0, shuffle=False, delay=0, drop=False, paused=False)
         self.world.processor.resend()
         for daemon in self.world.daemons():
@@ -81,6 +83,30 @@ class Faults:
         workers = self.runner().workers()
         if workers:
             os.kill(self.random.choice(workers), signal.SIGKILL)
+
+    def do_kill_dispatcher(self):
+        """[K13]"""
+        kill_group(self.random.choice(self.world.dispatchers))
+
+    def do_terminate_dispatcher(self):
+        """[K20]"""
+        daemon = self.random.choice(self.world.dispatchers)
+        since = time.monotonic()
+        status = daemon.stop(wait=20)
+        if status != 0 or time.monotonic() - since > 10:
+            self.broken.append(f"K20: a dispatcher's exit status is {status} {time.monotonic() - since:.1f} s after SIGTERM")
+
+    def do_trouble_providers(self):
+        """[D15] They refuse, fail, leave, lose answers."""
+        fcm, browsers = self.world.fcm, self.world.push_service
+        for kind, more in self.random.sample([
+                ("status", {"status": 503}), ("status", {"status": 429, "retry_after": 1}), ("status", {"status": 500, "html": True}),
+                ("reset", {}), ("goaway", {}), ("refuse", {}), ("drop", {"act": True}), ("drop", {}), ("delay", {"seconds": 1})], 3):
+            fcm.fault(kind, times=self.random.randrange(1, 60), **more)
+        fcm.fault("status", on="token", status=503, times=3)
+        fcm.revoke_tokens()
+        browsers.fault(self.random.choice(("reset", "drop")), times=5)
+        time.sleep(self.random.uniform(1, 4))
 
     def do_kill_gateway(self):
         kill_group(self.world.gateway)

@@ -1,5 +1,5 @@
-"""What a chaos run consists of: servers behind proxies, one gateway, runners, payments services, a sink, a test processor,
-and a project with workflows."""
+"""What a chaos run consists of: servers behind proxies, one gateway, runners, payments services, dispatchers, a sink, a test
+processor, stand-ins for providers of push, and a project with workflows."""
 import os
 import pathlib
 import random
@@ -8,7 +8,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/flow"))
+sys.path[:0] = [str(ROOT / "tests/flow"), str(ROOT / "tests")]
 
 from groundwork.client import Client  # noqa: E402
 from groundwork.daemon import Daemon, free_port  # noqa: E402
@@ -17,6 +17,7 @@ from groundwork.project import Project  # noqa: E402
 from groundwork.proxy import Proxy  # noqa: E402
 from groundwork.servers import Servers  # noqa: E402
 from groundwork.sink import Sink  # noqa: E402
+from push import Fcm, PushService  # noqa: E402
 
 LEASE_MS = 3000
 OPERATOR_TOKEN = "chaos-operator-token-chaos"
@@ -55,6 +56,8 @@ class World:
         self.gateway = None
         self.runners = []
         self.webhooks = []
+        self.dispatchers = []
+        self.fcm, self.push_service = Fcm(), PushService()
         self.log_number = 0
 
     def pg_socket(self):
@@ -77,7 +80,7 @@ class World:
                 "FETCH_ALLOW": f"127.0.0.1:{self.processor.port}"}
 
     def daemons(self):
-        return [self.gateway, *self.runners, *self.webhooks]
+        return [self.gateway, *self.runners, *self.webhooks, *self.dispatchers]
 
     def next_log(self, name):
         self.log_number += 1
@@ -105,6 +108,14 @@ class World:
             **self.settings(), **self.paying(), "WORKERS": 1, "LEASE_MS": LEASE_MS, "SWEEP_MS": 500, "EVENT_ATTEMPTS": 100,
             **({} if self.webhooks else {"PORT": self.webhook_port})})
         self.webhooks.append(daemon)
+        return daemon
+
+    def start_dispatcher(self):
+        daemon = Daemon(str(self.binaries / "push-dispatcher"), self.next_log("dispatcher"), **self.settings(), FCM_URL=self.fcm.url,
+                        FCM_TOKEN_URL=self.fcm.token_url, FETCH_CA_FILE=self.fcm.ca_file,
+                        FETCH_ALLOW=f"127.0.0.1:{self.fcm.port},127.0.0.1:{self.push_service.port}", PUSH_TIMEOUT_MS=3000,
+                        PUSH_RETRY_MS=100, SEND_ATTEMPTS=100, WORKERS=1, LEASE_MS=LEASE_MS, SWEEP_MS=500, DRAIN_TIMEOUT_MS=6000)
+        self.dispatchers.append(daemon)
         return daemon
 
     def build_project(self):
@@ -156,4 +167,6 @@ class World:
         self.redis_proxy.close()
         self.sink.close()
         self.processor.close()
+        self.fcm.close()
+        self.push_service.close()
         self.servers.wipe()

@@ -114,6 +114,11 @@ class PushService:
         with self.lock:
             return identity_of(subscription) in self.subscriptions
 
+    def secrets(self, subscription):
+        """What the browser keeps to itself: its private key and the authentication secret."""
+        kept = self.subscriptions[identity_of(subscription)]
+        return {"private": b64(kept["private"].private_numbers().private_value.to_bytes(32, "big")), "auth": b64(kept["auth"])}
+
     def unsubscribe(self, subscription, status=410):
         """The person has taken the permission back; `status`: 404 or 410."""
         with self.lock:
@@ -244,7 +249,7 @@ def make_server(service, host, port):
             body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), 1 << 20))
             record = {"at": time.time(), "id": self.path.rpartition("/")[2], "path": self.path, "status": 0, "bytes": len(body),
                       "ttl": self.headers.get("TTL"), "urgency": self.headers.get("Urgency"), "topic": self.headers.get("Topic"),
-                      "authorization": self.headers.get("Authorization"), "vapid": None, "text": None, "message": None,
+                      "authorization": self.headers.get("Authorization"), "body": b64(body), "vapid": None, "text": None, "message": None,
                       "acted": False, "reason": None, "fault": None}
             with service.lock:
                 service._sends.append(record)
