@@ -59,8 +59,8 @@ class PushCheck:
         """N3"""
         marks = {each["id"]: each["mark"] for each in self.data["sends"]}
         for each in self.data["deliveries"]:
-            token = self.data["devices"][str(each["target_id"])]
-            if each["status"] == "delivered" and not self.arrived[token, marks[each["send_id"]]]:
+            token, mark = self.data["devices"].get(str(each["target_id"])), marks.get(each["send_id"])
+            if each["status"] == "delivered" and not self.arrived[token, mark]:
                 self.say("N3", f"send {each['send_id']} was not delivered to {token} as it says")
         numbers = collections.defaultdict(set)
         for (_, mark), ids in self.arrived.items():

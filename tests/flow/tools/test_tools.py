@@ -124,7 +124,7 @@ def test_all_tools_are_kept(path):
 
 PACKAGES = {"requests": "python3-requests", "psycopg2": "python3-psycopg2", "redis": "python3-redis", "jwt": "python3-jwt",
             "cryptography": "python3-cryptography", "pytest": "python3-pytest", "aiosmtpd": "python3-aiosmtpd",
-            "dateutil": "python3-dateutil", "h2": "python3-h2", "jsonschema": "python3-jsonschema"}
+            "dateutil": "python3-dateutil", "h2": "python3-h2", "hyperframe": "python3-hyperframe", "jsonschema": "python3-jsonschema"}
 PROGRAMS = {"wrk": "wrk", "nginx": "nginx-light", "strace": "strace", "sqlmap": "sqlmap", "varnishtest": "varnish",
             "haproxy": "haproxy", "pgbench": "postgresql-15", "redis-cli": "redis-server"}
 # As the Makefile installs them, or the tool itself does before it begins.
