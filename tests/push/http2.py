@@ -1,5 +1,6 @@
 """An HTTP/2 server over TLS (python3-h2), in a thread of its own, that can also misbehave on its connections."""
 import asyncio
+import logging
 import socket
 import threading
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ import h2.events
 import h2.exceptions
 import h2.settings
 import hyperframe.frame
+
+# It warns of each write to a client that has gone.
+logging.getLogger("asyncio").setLevel(logging.ERROR)
 
 BODY_MAX = 1 << 20
 
