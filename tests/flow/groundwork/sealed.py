@@ -39,4 +39,6 @@ def key_of(sealed):
 
 
 def setting_place(project, kind, key):
-    return f"p{project}:settings:oidc_client_secret" if kind == "setting" else f"p{project}:settings:{kind}:{key}"
+    """common/product/keys/place.c"""
+    named = {"setting": "settings:oidc_client_secret", "signing_key": f"signing_key:{key}"}
+    return f"p{project}:{named.get(kind, f'settings:{kind}:{key}')}"
