@@ -385,7 +385,8 @@ static const struct route push_credentials_routes[] = {
         .tag = "Push",
         .summary = "Read FCM's tokens from a column of an entity",
         .doc = "{} returns to registered devices. With a source, registered devices are not used "
-               "for FCM. All records of the entity count, whatever its rules of rows say; dead "
+               "for FCM. All records of the entity count, whatever its rules of rows say; those "
+               "without a token do not. An audience that is a record is that record's token. Dead "
                "tokens stay in the column. 404 until FCM is configured.",
     },
     {
