@@ -16,8 +16,9 @@ struct delivery {
     struct lane *lane;
     const struct send *send;
     struct providers *providers; /* held */
+    struct window_place place;   /* of the providers' window */
     struct str token;
-    int64_t target;
+    int64_t target, read_at_ms;      /* when its token was read */
     bool device;                     /* the token is a registered device's */
     bool idle;                       /* no request is under way: it may be woken up to end */
     const struct prepared *prepared; /* of web push */

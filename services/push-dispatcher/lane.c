@@ -21,7 +21,6 @@ struct lane {
     struct send *send;
     enum push_provider provider;
     struct providers *providers; /* held */
-    struct delivery *slots;
     size_t window;
     struct list free, busy, ended;
     size_t busy_count, ended_count;
@@ -31,7 +30,7 @@ struct lane {
     struct arena *scratch, *page;
     struct rows rows; /* the page */
     size_t next;      /* row of it */
-    int64_t after, read_at_ms;
+    int64_t after;
     bool last; /* page */
 };
 
@@ -49,6 +48,7 @@ static void on_left(void *arg)
     struct delivery *delivery = arg;
     struct lane *lane = delivery->lane;
 
+    window_leave(&delivery->providers->window, lane->provider, &delivery->place);
     providers_release(delivery->providers);
     delivery->providers = NULL;
     list_remove(&delivery->link);
@@ -75,9 +75,24 @@ static void delivery_main(struct task *task, void *arg)
     loop_at_turn_end(&delivery->left);
 }
 
-static void begin(struct lane *lane, const struct sql_deliveries_page_row *row)
+/* No more are made than are used at once. */
+static struct delivery *take_free(struct lane *lane)
 {
-    struct delivery *delivery = LIST_ITEM(list_shift(&lane->free), struct delivery, link);
+    struct list *node = list_shift(&lane->free);
+    struct delivery *delivery;
+
+    if (node != NULL)
+        return LIST_ITEM(node, struct delivery, link);
+    delivery = calloc(1, sizeof(*delivery));
+    MUST(delivery != NULL);
+    list_init(&delivery->link);
+    return delivery;
+}
+
+static void
+begin(struct lane *lane, const struct sql_deliveries_page_row *row, struct window_place place)
+{
+    struct delivery *delivery = take_free(lane);
 
     if (delivery->arena == NULL)
         delivery->arena = arena_new(0);
@@ -88,9 +103,11 @@ static void begin(struct lane *lane, const struct sql_deliveries_page_row *row)
         .lane = lane,
         .send = lane->send,
         .providers = providers_hold(lane->providers),
+        .place = place,
         .token = arena_dup(delivery->arena, row->token),
         .target = row->target_id,
         .device = row->device,
+        .read_at_ms = row->read_at,
     };
     list_init(&delivery->link);
     list_append(&lane->busy, &delivery->link);
@@ -101,7 +118,7 @@ static void begin(struct lane *lane, const struct sql_deliveries_page_row *row)
 /* No token, no request: the device was deleted after its row was written. */
 static void lane_skip(struct lane *lane, const struct sql_deliveries_page_row *row)
 {
-    struct delivery *delivery = LIST_ITEM(list_shift(&lane->free), struct delivery, link);
+    struct delivery *delivery = take_free(lane);
 
     delivery->lane = lane;
     delivery->target = row->target_id;
@@ -147,7 +164,6 @@ AWAITS static int lane_read_page(struct lane *lane)
     if (lane->rows.count == 0)
         return 0;
     lane->after = sql_deliveries_page_row(&lane->rows, lane->rows.count - 1).target_id;
-    lane->read_at_ms = sql_deliveries_page_row(&lane->rows, 0).read_at;
     return look_at_providers(lane);
 }
 
@@ -175,6 +191,7 @@ AWAITS static int lane_record(struct lane *lane)
     int64_t *tries = ARENA_ARRAY(arena, tries, n);
     int64_t *dead = ARENA_ARRAY(arena, dead, n);
     size_t ndead = 0;
+    int64_t read_at_ms = INT64_MAX; /* of the dead, the oldest */
     size_t i = 0;
     struct list recorded;
     struct list *node;
@@ -188,8 +205,11 @@ AWAITS static int lane_record(struct lane *lane)
         codes[i] =
             delivery->code[0] != '\0' ? arena_dup(arena, str_from(delivery->code)) : STR_NONE;
         tries[i++] = delivery->tries;
-        if (delivery->outcome == PUSH_UNREGISTERED && delivery->device)
+        if (delivery->outcome == PUSH_UNREGISTERED && delivery->device) {
             dead[ndead++] = delivery->target;
+            if (delivery->read_at_ms < read_at_ms)
+                read_at_ms = delivery->read_at_ms;
+        }
         count(lane->provider, delivery->outcome);
         list_append(&recorded, node);
     }
@@ -203,7 +223,7 @@ AWAITS static int lane_record(struct lane *lane)
                                             .tries = sql_i64s(tries, n),
                                             .provider = lane->provider,
                                             .dead = sql_i64s(dead, ndead),
-                                            .read_at = lane->read_at_ms),
+                                            .read_at = ndead > 0 ? read_at_ms : 0),
                       &rows);
     while ((node = list_shift(&recorded)) != NULL)
         list_append(&lane->free, node);
@@ -315,15 +335,29 @@ AWAITS static void wait_for_busy(struct lane *lane, int rc)
     }
 }
 
+/* One is always under way, however many other sends there are. */
+static bool enter(struct lane *lane, struct window_place *ret_place)
+{
+    const struct queue_item *item = &lane->send->item;
+    const struct share_owner send = {.project = item->project->number, .part = item->id};
+
+    return window_enter(&lane->providers->window, lane->provider, send, ret_place) ||
+           lane->busy_count == 0;
+}
+
 static void begin_some(struct lane *lane)
 {
-    while (lane->next < lane->rows.count && !list_empty(&lane->free)) {
-        const struct sql_deliveries_page_row row =
-            sql_deliveries_page_row(&lane->rows, lane->next++);
+    struct window_place place;
+
+    while (lane->next < lane->rows.count && lane->busy_count + lane->ended_count < lane->window) {
+        const struct sql_deliveries_page_row row = sql_deliveries_page_row(&lane->rows, lane->next);
         if (row.token.ptr == NULL)
             lane_skip(lane, &row);
+        else if (enter(lane, &place))
+            begin(lane, &row, place);
         else
-            begin(lane, &row);
+            return;
+        lane->next++;
     }
 }
 
@@ -364,24 +398,28 @@ static void lane_prepare(struct lane *lane)
     list_init(&lane->free);
     list_init(&lane->busy);
     list_init(&lane->ended);
-    lane->slots = calloc(lane->window, sizeof(*lane->slots));
-    MUST(lane->slots != NULL);
-    for (size_t i = 0; i < lane->window; i++) {
-        list_init(&lane->slots[i].link);
-        list_append(&lane->free, &lane->slots[i].link);
-    }
     lane->scratch = arena_new(0);
     lane->page = arena_new(0);
     lane->looked_ms = clock_mono_ms();
 }
 
+static void free_deliveries(struct list *deliveries)
+{
+    struct list *node;
+
+    while ((node = list_shift(deliveries)) != NULL) {
+        struct delivery *delivery = LIST_ITEM(node, struct delivery, link);
+        if (delivery->arena != NULL)
+            arena_free(delivery->arena);
+        free(delivery);
+    }
+}
+
+/* Nothing is under way any more; what was not recorded is done again. */
 static void lane_clear(struct lane *lane)
 {
-    for (size_t i = 0; i < lane->window; i++) {
-        if (lane->slots[i].arena != NULL)
-            arena_free(lane->slots[i].arena);
-    }
-    free(lane->slots);
+    free_deliveries(&lane->free);
+    free_deliveries(&lane->ended);
     arena_free(lane->page);
     arena_free(lane->scratch);
     providers_release(lane->providers);

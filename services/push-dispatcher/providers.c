@@ -106,6 +106,7 @@ static struct providers *providers_new(int64_t project, struct str made_of)
     p->arena = arena_new(0);
     p->made_of = arena_dup(p->arena, made_of);
     list_init(&p->grant.waiters);
+    window_init(&p->window);
     return p;
 }
 
@@ -113,6 +114,7 @@ void providers_release(struct providers *p)
 {
     if (p == NULL || --p->refs > 0)
         return;
+    window_done(&p->window);
     vapid_free(p->vapid);
     ec_key_free(p->key);
     if (p->grant.arena != NULL)

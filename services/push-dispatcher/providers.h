@@ -11,6 +11,7 @@
 #include "push/fcm_account.h"
 #include "push/request.h"
 #include "push/vapid.h"
+#include "window.h"
 
 /* Where tokens of FCM stand when they are an entity's; ids. */
 struct push_source {
@@ -43,7 +44,8 @@ struct providers {
     struct push_source source;
     struct grant grant;
     struct ec_key *key;
-    struct vapid *vapid; /* NULL: web push is not configured */
+    struct vapid *vapid;  /* NULL: web push is not configured */
+    struct window window; /* of the project's sends */
 };
 
 /* co: reads the project's rows, and opens them if they are others than before. Held until

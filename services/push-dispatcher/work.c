@@ -3,6 +3,7 @@
 
 #include "dispatch_claim_sql.h"
 #include "send.h"
+#include "window.h"
 
 #define RETAIN_EVERY_MS 60000
 
@@ -49,6 +50,7 @@ void dispatcher_work_start(void)
 {
     const struct app_conf *conf = dispatcher_conf();
 
+    window_start();
     sends = queue_start(&kind,
                         &(struct queue_config){
                             .directory = dispatcher_directory(),
@@ -77,4 +79,5 @@ void dispatcher_work_stop(void)
 {
     queue_stop(sends);
     sends = NULL;
+    window_stop();
 }

@@ -1,5 +1,6 @@
 """Dispatchers side by side, and what they remove when it is old."""
 import collections
+import re
 
 import pytest
 from groundwork.runs import until
@@ -84,3 +85,26 @@ def test_what_is_old_goes(pushing, start_some):
 
     start_some(SEND_RETENTION_DAYS=30)
     until(lambda: left() == (3, (60, 3)), left, 40)
+
+
+def held(daemon):
+    """Phones under way, of those that the process's share counts."""
+    return int(re.search(r'shares_held{pool="push_fcm"} (\d+)', daemon.metrics())[1])
+
+
+def test_many_broadcasts_of_one_project(pushing, start_some, fcm):
+    """What waits here has not failed, however many broadcasts want the same provider."""
+    daemon = start_some()
+    pushing.phones(600, f"many{pushing.number}")
+    fcm.forget()
+    fcm.fault("delay", times=None, seconds=0.5)
+    try:
+        made = [pushing.send(data={"number": str(number)}) for number in range(12)]
+        until(lambda: len(fcm.sends()) >= 1000, "they are under way", 60)
+        assert 500 <= held(daemon) <= 1000
+        for send in made:
+            log = pushing.ended(send, 90)
+            assert (log["status"], log["fcm_delivered"], log["first_error"]) == ("Succeeded", 600, None)
+    finally:
+        fcm.clear_faults()
+    assert len(fcm.messages()) == 600 * 12

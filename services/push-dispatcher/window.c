@@ -1,0 +1,67 @@
+/* How many devices are under way at once. */
+#include "window.h"
+
+/* One project alone has half of what there is, and one send of it half of that: FCM_REQUESTS. Of
+ * browsers no more than fetch() runs at once for a project, for their servers may be slow: what
+ * waits in fetch() runs out of its time. */
+enum { FCM_PLACES = 2000, WEB_PLACES = 1024 };
+
+static const uint64_t places[PUSH_PROVIDERS + 1] = {
+    [PUSH_FCM] = FCM_PLACES, [PUSH_WEB] = WEB_PLACES};
+static struct shares projects[PUSH_PROVIDERS + 1];
+
+void window_start(void)
+{
+    static const char *const names[] = {[PUSH_FCM] = "push_fcm", [PUSH_WEB] = "push_web"};
+
+    for (enum push_provider i = PUSH_FCM; i <= PUSH_WEB; i++)
+        shares_init(
+            &projects[i],
+            &(struct shares_config){
+                .name = names[i], .limit = places[i], .per_owner = SHARES_ANY, .leave_room = true});
+}
+
+void window_stop(void)
+{
+    for (enum push_provider i = PUSH_FCM; i <= PUSH_WEB; i++)
+        shares_done(&projects[i]);
+}
+
+void window_init(struct window *window)
+{
+    for (enum push_provider i = PUSH_FCM; i <= PUSH_WEB; i++)
+        shares_init(&window->sends[i],
+                    &(struct shares_config){
+                        .limit = places[i] / 2, .per_owner = SHARES_ANY, .leave_room = true});
+}
+
+void window_done(struct window *window)
+{
+    for (enum push_provider i = PUSH_FCM; i <= PUSH_WEB; i++)
+        shares_done(&window->sends[i]);
+}
+
+bool window_enter(struct window *window,
+                  enum push_provider provider,
+                  struct share_owner send,
+                  struct window_place *ret_place)
+{
+    const struct share_owner project = {.project = send.project};
+
+    *ret_place = (struct window_place){0};
+    if (shares_try(&window->sends[provider], send, 1, &ret_place->of_send) != 0)
+        return false;
+    if (shares_try(&projects[provider], project, 1, &ret_place->of_project) == 0)
+        return true;
+    window_leave(window, provider, ret_place);
+    return false;
+}
+
+void window_leave(struct window *window, enum push_provider provider, struct window_place *place)
+{
+    if (place->of_project != NULL)
+        shares_release(&projects[provider], place->of_project, 1);
+    if (place->of_send != NULL)
+        shares_release(&window->sends[provider], place->of_send, 1);
+    *place = (struct window_place){0};
+}
