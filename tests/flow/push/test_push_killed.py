@@ -3,8 +3,10 @@ were in flight at the kill are repeated, with the same notification_id."""
 import collections
 import time
 
+import psycopg2
 import pytest
 from groundwork.chaos import kill
+from psycopg2.extras import Json
 
 LEASE = {"LEASE_MS": 2000, "SWEEP_MS": 200}
 
@@ -106,6 +108,40 @@ def test_rows_are_there_before_the_first_request(pushing, start_one, fcm):
     start_one(**LEASE)
     log = pushing.ended(send, 60)
     assert (log["targets"], log["fcm_delivered"]) == (1200, 1200)
+
+
+def blocked_row(pushing, send, record):
+    """A row that somebody else is writing: whoever writes the page with it waits until this connection ends."""
+    connection = psycopg2.connect(pushing.db.dsn)
+    with connection.cursor() as cursor:
+        cursor.execute(f"insert into {pushing.schema}.push_deliveries (send_id, provider, target_id) values (%s, 1, %s)", (send, record))
+    return connection
+
+
+@pytest.mark.parametrize("pages", [1, 3])
+def test_killed_while_it_reads_a_source(pushing, start_one, fcm, pages):
+    """`pages` of an entity's records are rows of deliveries, the next one is being written."""
+    project = pushing.project
+    entity = project.entity("phones", [{"name": "token", "type": "varchar"}, {"name": "owner", "type": "integer"}])
+    ids = {field["name"]: field["id"] for field in entity["fields"]}
+    pushing.execute(f"insert into {{p}}.e_{entity['id']} (f_{ids['token']}) select 'src{pushing.number}-' || n from generate_series(1, 2200) n")
+    source = {"kind": "entity_field", "entity_id": entity["id"], "token_field_id": ids["token"], "owner_field_id": ids["owner"]}
+    pushing.execute("update {p}.settings set doc = doc || %s where kind = 'push' and key = 'fcm'", Json({"source": source}))
+    fcm.forget()
+    send = pushing.send()
+    records = [each for each, in pushing.rows(f"select id from {{p}}.e_{entity['id']} order by id")]
+    blocker = blocked_row(pushing, send, records[pages * 500 + 100])
+    try:
+        first = start_one(**LEASE)
+        soon(lambda: pushing.log(send)["targets"] == pages * 500)
+        time.sleep(0.3)  # it has begun to write the next
+        kill(first)
+    finally:
+        blocker.close()
+    assert fcm.sends() == []
+    start_one(**LEASE)
+    assert check(pushing, fcm, send, 2200, 0) == []
+    assert set(pushing.deliveries(send)) == set(records)
 
 
 def test_told_to_end_it_gives_back(pushing, start_one, fcm):
