@@ -49,7 +49,7 @@ class Fcm:
     def __init__(self, port=0, host="127.0.0.1", streams_max=100, token_seconds=3599, schema=SCHEMA):
         self.lock = threading.Lock()
         self.accounts, self.tokens, self.dead = {}, {}, set()
-        self.faults = Faults("goaway", "reset", "refuse")
+        self.faults = Faults("goaway", "reset", "refuse", "huge", "redirect")
         self.token_seconds = token_seconds
         self._sends, self._violations, self._grants = [], [], []
         self.validator = None
@@ -183,6 +183,10 @@ class Fcm:
             raise GoAway
         if kind in ("reset", "refuse"):
             raise Reset(h2.errors.ErrorCodes.INTERNAL_ERROR if kind == "reset" else h2.errors.ErrorCodes.REFUSED_STREAM)
+        if kind == "huge":
+            return Answer(200, b'{"name": "' + b"x" * 10_000_000 + b'"}', {"Content-Type": "application/json"})
+        if kind == "redirect":  # whoever goes there makes a violation
+            return Answer(307, b"", {"Location": f"{self.url}/elsewhere"})
         if kind == "garbage":
             return Answer(200, PAGE, {"Content-Type": "text/html; charset=UTF-8"})
         headers = {} if fault["retry_after"] is None else {"Retry-After": str(fault["retry_after"])}

@@ -93,7 +93,7 @@ def held(daemon):
 
 
 def test_many_broadcasts_of_one_project(pushing, start_some, fcm):
-    """What waits here has not failed, however many broadcasts want the same provider."""
+    """R16: what waits here has not failed, however many broadcasts want the same provider."""
     daemon = start_some()
     pushing.phones(600, f"many{pushing.number}")
     fcm.forget()

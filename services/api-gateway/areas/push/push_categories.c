@@ -131,6 +131,16 @@ static struct str detail_of(struct req *r, struct str category)
     return arena_printf(r->task.arena, "{\"category\":\"%.*s\"}", STR_ARG(category));
 }
 
+AWAITS static int category_check_room(struct req *r, struct sql_strs ids)
+{
+    struct rows others;
+
+    TRY(sql_one(r, &others, SQL_PUSH_CATEGORIES_COUNT(.categories = ids)));
+    if (sql_push_categories_count_row(&others, 0).groups + (int64_t)ids.count > GROUPS_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d groups.", GROUPS_MAX);
+    return 0;
+}
+
 AWAITS static int push_categories_save(struct req *r)
 {
     struct category_in in;
@@ -140,6 +150,7 @@ AWAITS static int push_categories_save(struct req *r)
     if (!push_id_ok(in.category.value))
         return fail_field(r, "category", PROBLEM_PATTERN, "must be printable, without spaces");
     TRY(sql_begin(r));
+    TRY(category_check_room(r, sql_strs(&in.category.value, 1)));
     TRY(sql_one(r,
                 &group,
                 SQL_PUSH_CATEGORY_SAVE(.category = in.category.value,
@@ -224,16 +235,6 @@ static struct str actions_json(struct req *r, const struct in_list *list)
     return strbuf_view(&text);
 }
 
-AWAITS static int category_check_room(struct req *r, struct sql_strs ids)
-{
-    struct rows others;
-
-    TRY(sql_one(r, &others, SQL_PUSH_CATEGORIES_COUNT(.categories = ids)));
-    if (sql_push_categories_count_row(&others, 0).groups + (int64_t)ids.count > GROUPS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d groups.", GROUPS_MAX);
-    return 0;
-}
-
 AWAITS static int push_categories_sync(struct req *r)
 {
     struct sync_in in;
@@ -287,6 +288,7 @@ static const struct route push_categories_routes[] = {
         .auth = AUTH_ADMIN,
         .body = &save_schema,
         .ok = {200, &out_schema},
+        .fails = {409},
         .run = push_categories_save,
         .class = CLASS_WRITE,
         .tag = "Push",

@@ -1,5 +1,6 @@
 /* /push/devices: where notifications go to. */
 #include "areas/push/push.h"
+#include "base/codec.h"
 #include "base/num.h"
 #include "crypto/digest.h"
 #include "http/query.h"
@@ -7,7 +8,7 @@
 #include "push_devices_sql.h"
 #include "walk.h"
 
-enum { METADATA_BYTES = 4096, DEVICES_OF_USER = 1000 };
+enum { METADATA_BYTES = 4096, DEVICES_OF_USER = 100 };
 
 struct device_in {
     struct in_str provider, token;
@@ -128,6 +129,28 @@ static const char *subscription_reason(int result)
     }
 }
 
+/* What sends need of it: whatever else the text had is not kept. */
+static struct str subscription_text(struct req *r, const struct webpush_subscription *from)
+{
+    struct arena *arena = r->task.arena;
+    const struct str point = {(const char *)from->point, sizeof(from->point)};
+    const struct str auth = {(const char *)from->auth, sizeof(from->auth)};
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, arena, WEBPUSH_SUBSCRIPTION_BYTES);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    JW_STR(&w, "endpoint", from->endpoint);
+    jw_lit(&w, "keys");
+    jw_obj(&w);
+    JW_STR(&w, "p256dh", codec_b64url(arena, point));
+    JW_STR(&w, "auth", codec_b64url(arena, auth));
+    jw_obj_end(&w);
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
 static int web_push_token(struct req *r, struct str text, struct token *ret_token)
 {
     struct webpush_subscription subscription;
@@ -135,7 +158,7 @@ static int web_push_token(struct req *r, struct str text, struct token *ret_toke
 
     if (rc != 0)
         return rc < 0 ? rc : fail_field(r, "token", PROBLEM_PATTERN, "%s", subscription_reason(rc));
-    ret_token->text = text;
+    ret_token->text = subscription_text(r, &subscription);
     digest_sha256(subscription.endpoint, ret_token->hash);
     return 0;
 }
@@ -368,7 +391,7 @@ static const struct route push_devices_routes[] = {
         .tag = "Push",
         .summary = "Register a device, or one again",
         .doc = "A token that is registered already is seen again, and live again. 409 when it is "
-               "another user's; an administrator takes it over.",
+               "another user's (an administrator takes it over), or the user has 100 devices.",
     },
     {
         .method = HTTP_GET_M,

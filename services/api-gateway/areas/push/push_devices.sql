@@ -3,7 +3,7 @@
 -- The first characters of a token that FCM gave out tell nothing; of a subscription the push service is shown.
 -- part: device
 d.id, d.provider, d.user_id, e.name as owner_entity_name, d.owner_record_id as owner_entity_id,
-  case d.provider when 'fcm' then left(d.token, 8) || '...' else substring(d.token from '"(https?://[^/"]+)') || '/...' end
+  case d.provider when 'fcm' then left(d.token, 8) || '...' else substring(d.token from '(?i)"endpoint":"(https?://[^/?#"]+)') || '/...' end
     as token_preview,
   d.metadata, d.registered_at, d.last_seen_at, d.unregistered_at
 

@@ -3,6 +3,8 @@
 #include "http/query.h"
 #include "push_templates_sql.h"
 
+enum { TEMPLATES_MAX = 1000 };
+
 struct template_in {
     struct in_str template_type, name;
     struct push_content_in content;
@@ -143,6 +145,9 @@ AWAITS static int push_templates_create(struct req *r)
     TRY(push_content_check(r, &in.content));
     template_merge(r, &in, &template);
     TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATES_COUNT()));
+    if (sql_push_templates_count_row(&rows, 0).templates >= TEMPLATES_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d templates.", TEMPLATES_MAX);
     TRY(sql_all(r,
                 &rows,
                 SQL_PUSH_TEMPLATE_ADD(.template_type = type,

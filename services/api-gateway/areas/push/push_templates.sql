@@ -9,6 +9,9 @@ from {p}.push_templates t
 {template}
 where (:active::boolean? is null or t.is_active = :active::boolean)
 
+-- name: push_templates_count :one
+select count(*) as templates:bigint from {p}.push_templates
+
 -- name: push_template_get :opt
 {template} where t.template_type = :template_type::text
 

@@ -1,0 +1,173 @@
+"""Those who would use notifications against the service, their own project or somebody else's."""
+import json
+import socket
+import threading
+import time
+
+import pytest
+from groundwork.project import Project
+from groundwork.push import Pushing
+from groundwork.push_keys import subscription
+from groundwork.records import codes, execute, rows
+
+pytestmark = pytest.mark.usefixtures("dispatcher")
+DEVICES, TEMPLATES, GROUPS, SYNC = "/push/devices", "/push/templates", "/push/categories", "/push/categories/sync"
+
+
+# --- providers that lie ---
+
+
+@pytest.mark.parametrize("fault, code", [
+    (dict(kind="huge"), "TOO_LARGE_ANSWER"), (dict(kind="redirect"), "HTTP_307"), (dict(kind="garbage"), "INVALID_ANSWER"),
+    (dict(kind="status", status=404, html=True), "HTTP_404"), (dict(kind="status", status=400, code="x" * 5000), "HTTP_400"),
+    (dict(kind="status", status=400, code="a\nb: c"), "HTTP_400"), (dict(kind="status", status=429, retry_after="9" * 30, times=9), "RESOURCE_EXHAUSTED")])
+def test_fcm_that_lies(pushing, fcm, fault, code):
+    """D15, S3: one device fails with a code that is a word; the next one gets its message, nobody is unregistered, nothing is followed."""
+    lied, good = (pushing.device(f"{name}-{pushing.number}") for name in ("lied", "good"))
+    fcm.fault(token=f"lied-{pushing.number}", **fault)
+    try:
+        send = pushing.send()
+        log = pushing.ended(send, 30)
+    finally:
+        fcm.clear_faults()
+    assert (log["status"], log["first_error"]) == ("Partial", code)
+    assert pushing.deliveries(send) == {lied: ("failed", code), good: ("delivered", None)}
+    assert pushing.live(lied)
+
+
+@pytest.mark.parametrize("fault", [dict(kind="huge"), dict(kind="redirect"), dict(kind="garbage")])
+def test_a_token_endpoint_that_lies(pushing, fcm, fault):
+    """D15: nothing is sent with what is no token; it is asked again when it is well."""
+    token = f"granted-{pushing.number}"
+    pushing.device(token)
+    fcm.fault(on="token", times=1, **fault)
+    try:
+        log = pushing.ended(pushing.send(), 30)
+    finally:
+        fcm.clear_faults()
+    assert log["status"] == "Succeeded" or (log["status"] == "Failed" and log["fcm_failed"] == 1), log
+    assert all(each["status"] == 200 for each in fcm.sends(token))
+
+
+# --- endpoints of browsers ---
+
+
+class Trap:
+    """A port of this machine: who comes?"""
+
+    def __init__(self):
+        self.came = 0
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                self.socket.accept()[0].close()
+            except OSError:
+                return
+            self.came += 1
+
+
+def test_endpoints_reach_nobody_here(pushing):
+    """S1, S7: what is refused, and what nobody answers at, say the same; nothing was dialled."""
+    trap = Trap()
+    hosts = ["169.254.169.254", "[::ffff:169.254.169.254]", "[fd00:ec2::254]", f"127.0.0.1:{trap.port}", f"localhost:{trap.port}",
+             f"[::1]:{trap.port}", f"0.0.0.0:{trap.port}", "127.0.0.1:22", "127.0.0.1:6379", "100.64.0.1", "[64:ff9b::7f00:1]", "192.0.0.8",
+             "metadata.google.internal", "nobody.invalid"]
+    for host in hosts:
+        pushing.device(subscription(f"https://{host}/latest/meta-data"), "web_push")
+    send = pushing.send()
+    log = pushing.ended(send, 60)
+    assert (log["status"], log["web_failed"]) == ("Failed", len(hosts))
+    assert set(pushing.deliveries(send).values()) == {("failed", "UNREACHABLE")}
+    assert trap.came == 0
+    trap.socket.close()
+
+
+def test_spellings_of_addresses(project):
+    """S4: what parsers read differently is no endpoint, or is read by everybody alike."""
+    user = project.only("svc_tenant_devices:create")
+    for endpoint in ("https://a@b/", "https://push.example:0/", "https://push.example:65536/", "https://push.example\\@10.0.0.1/", "https:///x",
+                     "https://%31%32%37.0.0.1/", "javascript:alert(1)", "//push.example/", "https://a b/",
+                     "https://push.example/\r\nHost: x", "https://[::1/", "ftp://push.example/", "https://" + "a" * 300 + "/"):
+        answer = user.post(DEVICES, {"provider": "web_push", "token": subscription(endpoint)}, expect=400)
+        assert codes(answer) == {"token": "pattern"}, endpoint
+
+
+def test_a_subscription_is_kept_as_what_is_needed(project, db):
+    """What else its text says shows nowhere, and no spelling of it hides where it goes."""
+    user = project.only("svc_tenant_devices:create")
+    whole = json.loads(subscription("https://push.example.net/s/1?a=b"))
+    text = json.dumps({"decoy": "https://fcm.googleapis.com/", "nul": "x", "x": ["y"] * 50, **whole}).replace("/", "\\/")
+    made = user.post(DEVICES, {"provider": "web_push", "token": text}, expect=201).json()["id"]
+    assert project.admin.get(f"{DEVICES}/{made}", expect=200).json()["token_preview"] == "https://push.example.net/..."
+    ((kept,),) = rows(db, f"select token from {project.schema(db)}.push_devices where id = %s", made)
+    kept = json.loads(kept)
+    assert sorted(kept) == ["endpoint", "keys"] and kept["endpoint"] == whole["endpoint"]
+    for endpoint in ("HTTPS://PUSH.example.net/2", "https://push.example.net?x", "https://push.example.net"):
+        made = user.post(DEVICES, {"provider": "web_push", "token": subscription(endpoint)}, expect=201).json()["id"]
+        assert project.admin.get(f"{DEVICES}/{made}", expect=200).json()["token_preview"].lower() == "https://push.example.net/..."
+
+
+# --- too much of everything ---
+
+
+def test_devices_of_one_user(project, db):
+    """L13"""
+    user = project.only("svc_tenant_devices:create")
+    execute(db, f"""insert into {project.schema(db)}.push_devices (provider, token, token_hash, user_id)
+                    select 'fcm', 't' || n, sha256(('t' || n)::bytea), %s from generate_series(1, 99) n""", user.user["id"])
+    user.post(DEVICES, {"provider": "fcm", "token": "hundredth"}, expect=201)
+    user.post(DEVICES, {"provider": "fcm", "token": "one-more"}, expect=409)
+    user.post(DEVICES, {"provider": "fcm", "token": "t1"}, expect=201)  # seen again
+    other = project.user()
+    other.post(DEVICES, {"provider": "fcm", "token": "one-more"}, expect=201)
+
+
+def test_templates_and_groups(project, db):
+    """L13"""
+    admin, app = project.admin, project.only("svc_tenant_push_categories:update")
+    for body in ({"template_type": "big", "name": "x", "body": "x" * 1_000_000}, {"template_type": "x" * 65, "name": "x"},
+                 {"template_type": "big", "name": "x", "buttons": [{"id": f"b{n}", "label": "x"} for n in range(21)]}):
+        assert admin.post(TEMPLATES, body).status_code in (400, 413)
+    execute(db, f"insert into {project.schema(db)}.push_templates (template_type, name) select 't' || n, 'x' from generate_series(1, 999) n")
+    admin.post(TEMPLATES, {"template_type": "last", "name": "x"}, expect=201)
+    admin.post(TEMPLATES, {"template_type": "more", "name": "x"}, expect=409)
+    app.post(SYNC, {"categories": [{"id": f"g{n}", "actions": []} for n in range(201)]}, expect=400)
+    app.post(SYNC, {"categories": [{"id": f"g{n}", "actions": []} for n in range(200)]}, expect=200)
+    app.post(SYNC, {"categories": [{"id": "other", "actions": []}]}, expect=409)
+    app.post(SYNC, {"categories": [{"id": f"g{n}", "actions": [{"id": f"a{i}", "label": "x"} for i in range(21)]} for n in range(2)]}, expect=400)
+    admin.put(GROUPS, {"category": "other"}, expect=409)
+    admin.put(GROUPS, {"category": "g7", "label": "seven"}, expect=200)
+
+
+# --- one tenant beside another ---
+
+
+def test_a_single_one_beside_a_flood(pushing, fcm, gateway, operator, recorder, db):
+    """R16: ten broadcasts of one project at a slow provider: another's notification goes out at once."""
+    other = Pushing(Project(gateway, operator, recorder), db, fcm, pushing.service)
+    other.configure_fcm()
+    other.device(f"single-{other.number}")
+    pushing.phones(1500, f"flood{pushing.number}")
+    fcm.fault("delay", times=None, token=f"flood{pushing.number}*", seconds=1)
+    try:
+        floods = [pushing.send() for _ in range(10)]
+        end = time.monotonic() + 30
+        while len([each for each in fcm.sends() if each["token"].startswith("flood")]) < 400:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        waited = []
+        for _ in range(5):
+            began = time.monotonic()
+            assert other.ended(other.send(), 30)["status"] == "Succeeded"
+            waited.append(time.monotonic() - began)
+        assert sorted(waited)[2] < 5, waited
+        for send in floods:
+            pushing.execute("update {p}.push_sends set cancelled_at = now() where id = %s and due_at is not null", send)
+        for send in floods:
+            pushing.ended(send, 60)
+    finally:
+        fcm.clear_faults()
