@@ -13,6 +13,7 @@
 #include "crypto/ct.h"
 #include "crypto/digest.h"
 #include "crypto/ec.h"
+#include "crypto/ec_agree.h"
 #include "crypto/password.h"
 #include "crypto/rsa_private.h"
 
@@ -334,6 +335,52 @@ static void test_ec_jwk(void **state)
 }
 
 /* Each bit, each length, and the numbers that fooled other implementations. */
+/* The other side's agreement is the one of ec.h. */
+static void test_ec_agree(void **state UNUSED)
+{
+    struct ec_key *holder = ec_key_generate();
+    struct ec_key *made = NULL;
+    uint8_t point[EC_POINT_BYTES], again[EC_POINT_BYTES];
+    uint8_t ours[EC_COORDINATE_BYTES], theirs[EC_COORDINATE_BYTES];
+
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(ec_agree(ec_key_point(holder), point, ours), 0);
+        assert_int_equal(ec_key_from_point((struct str){(char *)point, sizeof(point)}, &made), 0);
+        ec_shared_secret(holder, made, theirs);
+        assert_memory_equal(ours, theirs, sizeof(ours));
+        ec_key_free(made);
+    }
+    assert_int_equal(ec_agree(ec_key_point(holder), again, theirs), 0);
+    assert_memory_not_equal(again, point, sizeof(point));
+    assert_memory_not_equal(ours, theirs, sizeof(ours));
+    ec_key_free(holder);
+}
+
+static void test_ec_points(void **state UNUSED)
+{
+    struct ec_key *key = ec_key_generate();
+    uint8_t point[EC_POINT_BYTES + 1] = {0}, own[EC_POINT_BYTES], secret[EC_COORDINATE_BYTES];
+    struct str text = {(char *)point, EC_POINT_BYTES};
+
+    assert_false(ec_point_ok(text)); /* infinity's mark, too long */
+    assert_false(ec_point_ok((struct str){(char *)point, 1}));
+    memcpy(point, ec_key_point(key).ptr, EC_POINT_BYTES);
+    assert_true(ec_point_ok(text));
+    assert_false(ec_point_ok((struct str){(char *)point, EC_POINT_BYTES + 1}));
+    assert_false(ec_point_ok((struct str){(char *)point, EC_POINT_BYTES - 1}));
+    for (uint8_t mark = 0; mark < 8; mark++) { /* compressed, hybrid */
+        point[0] = mark;
+        assert_int_equal(ec_point_ok(text), mark == 4);
+    }
+    point[0] = 4;
+    point[EC_POINT_BYTES - 1] ^= 1; /* off the curve */
+    assert_false(ec_point_ok(text));
+    assert_int_equal(ec_agree(text, own, secret), EC_KEY_BAD);
+    memset(point + 1, 0xff, EC_POINT_BYTES - 1); /* above the field */
+    assert_int_equal(ec_agree(text, own, secret), EC_KEY_BAD);
+    ec_key_free(key);
+}
+
 static void test_ec_signature_tampering(void **state)
 {
     (void)state;
@@ -389,6 +436,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_password_phc, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ec_pkcs8, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ec_jwk, setup, teardown),
+        cmocka_unit_test(test_ec_agree),
+        cmocka_unit_test(test_ec_points),
         cmocka_unit_test_setup_teardown(test_ec_signature_tampering, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rsa_key_limits, setup, teardown),
     };

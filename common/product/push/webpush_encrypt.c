@@ -6,6 +6,7 @@
 #include "base/panic.h"
 #include "base/rand.h"
 #include "crypto/digest.h"
+#include "crypto/ec_agree.h"
 #include "crypto/gcm128.h"
 
 enum {
@@ -28,24 +29,27 @@ static struct str bytes_of(const void *bytes, size_t count)
     return (struct str){bytes, count};
 }
 
+/* What both sides know, and the point that tells the other one. */
+struct agreed {
+    uint8_t point[EC_POINT_BYTES];
+    uint8_t secret[EC_COORDINATE_BYTES];
+};
+
 /* RFC 8291 section 3.4. */
-static void derive(const struct ec_key *own,
-                   const struct ec_key *peer,
-                   const uint8_t auth[WEBPUSH_AUTH_BYTES],
+static void derive(const struct agreed *agreed,
+                   const struct webpush_subscription *subscription,
                    const uint8_t salt[WEBPUSH_SALT_BYTES],
                    struct record_key *ret)
 {
     static const char label[14] = "WebPush: info"; /* the NUL belongs to it */
-    uint8_t secret[EC_COORDINATE_BYTES];
     uint8_t keying[DIGEST_SHA256_BYTES];
     char info[INFO_BYTES];
 
     memcpy(info, label, sizeof(label));
-    memcpy(info + sizeof(label), ec_key_point(peer).ptr, EC_POINT_BYTES);
-    memcpy(info + sizeof(label) + EC_POINT_BYTES, ec_key_point(own).ptr, EC_POINT_BYTES);
-    ec_shared_secret(own, peer, secret);
-    digest_hkdf_sha256(bytes_of(secret, sizeof(secret)),
-                       bytes_of(auth, WEBPUSH_AUTH_BYTES),
+    memcpy(info + sizeof(label), subscription->point, EC_POINT_BYTES);
+    memcpy(info + sizeof(label) + EC_POINT_BYTES, agreed->point, EC_POINT_BYTES);
+    digest_hkdf_sha256(bytes_of(agreed->secret, EC_COORDINATE_BYTES),
+                       bytes_of(subscription->auth, WEBPUSH_AUTH_BYTES),
                        bytes_of(info, sizeof(info)),
                        keying);
 
@@ -53,12 +57,11 @@ static void derive(const struct ec_key *own,
     struct str keying_bytes = bytes_of(keying, sizeof(keying));
     digest_hkdf_sha256(keying_bytes, salt_bytes, STR("Content-Encoding: aes128gcm\0"), ret->key);
     digest_hkdf_sha256(keying_bytes, salt_bytes, STR("Content-Encoding: nonce\0"), ret->nonce);
-    OPENSSL_cleanse(secret, sizeof(secret));
     OPENSSL_cleanse(keying, sizeof(keying));
 }
 
 /* RFC 8188 section 2.1. */
-static void header_write(uint8_t *at, const uint8_t *salt, const struct ec_key *own)
+static void header_write(uint8_t *at, const uint8_t *salt, const struct agreed *agreed)
 {
     memcpy(at + SALT_AT, salt, WEBPUSH_SALT_BYTES);
     at[RECORD_SIZE_AT] = 0;
@@ -66,12 +69,38 @@ static void header_write(uint8_t *at, const uint8_t *salt, const struct ec_key *
     at[RECORD_SIZE_AT + 2] = WEBPUSH_BODY_MAX >> 8;
     at[RECORD_SIZE_AT + 3] = WEBPUSH_BODY_MAX & 255;
     at[KEY_ID_LENGTH_AT] = EC_POINT_BYTES;
-    memcpy(at + KEY_ID_AT, ec_key_point(own).ptr, EC_POINT_BYTES);
+    memcpy(at + KEY_ID_AT, agreed->point, EC_POINT_BYTES);
 }
 
 static bool webpush_fits(size_t text, size_t padding)
 {
     return text <= WEBPUSH_TEXT_MAX && padding <= WEBPUSH_TEXT_MAX - text;
+}
+
+/* Wipes what was agreed on. */
+static void webpush_seal(struct agreed *agreed,
+                         const uint8_t salt[WEBPUSH_SALT_BYTES],
+                         const struct webpush_subscription *subscription,
+                         const struct str parts[2],
+                         struct webpush_body *ret_body)
+{
+    struct record_key record;
+    uint8_t *at = ret_body->bytes;
+
+    derive(agreed, subscription, salt, &record);
+    header_write(at, salt, agreed);
+    size_t sealed = gcm128_seal(record.key, record.nonce, parts, 2, at + WEBPUSH_HEADER_BYTES);
+    ret_body->len = WEBPUSH_HEADER_BYTES + sealed;
+    MUST(ret_body->len <= WEBPUSH_BODY_MAX);
+    OPENSSL_cleanse(&record, sizeof(record));
+    OPENSSL_cleanse(agreed, sizeof(*agreed));
+}
+
+static struct str webpush_ending(size_t padding)
+{
+    static const char ending[1 + WEBPUSH_TEXT_MAX] = {DELIMITER_LAST};
+
+    return bytes_of(ending, 1 + padding);
 }
 
 int webpush_encrypt_with(const struct ec_key *own,
@@ -81,25 +110,18 @@ int webpush_encrypt_with(const struct ec_key *own,
                          size_t padding,
                          struct webpush_body *ret_body)
 {
-    static const char ending[1 + WEBPUSH_TEXT_MAX] = {DELIMITER_LAST};
     struct ec_key *peer = NULL;
-    struct record_key record;
+    struct agreed agreed;
 
     if (!webpush_fits(text.len, padding))
         return WEBPUSH_TOO_LARGE;
     if (ec_key_from_point(bytes_of(subscription->point, EC_POINT_BYTES), &peer) != 0)
         return WEBPUSH_KEY_BAD;
-    derive(own, peer, subscription->auth, salt, &record);
+    memcpy(agreed.point, ec_key_point(own).ptr, EC_POINT_BYTES);
+    ec_shared_secret(own, peer, agreed.secret);
     ec_key_free(peer);
-
-    const struct str parts[] = {text, bytes_of(ending, 1 + padding)};
-    uint8_t *at = ret_body->bytes;
-    header_write(at, salt, own);
-    size_t sealed =
-        gcm128_seal(record.key, record.nonce, parts, ARRAY_LEN(parts), at + WEBPUSH_HEADER_BYTES);
-    ret_body->len = WEBPUSH_HEADER_BYTES + sealed;
-    MUST(ret_body->len <= WEBPUSH_BODY_MAX);
-    OPENSSL_cleanse(&record, sizeof(record));
+    webpush_seal(
+        &agreed, salt, subscription, (const struct str[]){text, webpush_ending(padding)}, ret_body);
     return 0;
 }
 
@@ -109,12 +131,14 @@ int webpush_encrypt(const struct webpush_subscription *subscription,
                     struct webpush_body *ret_body)
 {
     uint8_t salt[WEBPUSH_SALT_BYTES];
+    struct agreed agreed;
 
     if (!webpush_fits(text.len, padding)) /* before a key pair is made for nothing */
         return WEBPUSH_TOO_LARGE;
+    if (ec_agree(bytes_of(subscription->point, EC_POINT_BYTES), agreed.point, agreed.secret) != 0)
+        return WEBPUSH_KEY_BAD;
     rand_bytes(salt, sizeof(salt));
-    struct ec_key *own = ec_key_generate();
-    int rc = webpush_encrypt_with(own, salt, subscription, text, padding, ret_body);
-    ec_key_free(own);
-    return rc;
+    webpush_seal(
+        &agreed, salt, subscription, (const struct str[]){text, webpush_ending(padding)}, ret_body);
+    return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/codec.h"
 #include "base/num.h"
+#include "crypto/ec_agree.h"
 #include "json/jr.h"
 
 /* --- origin --- */
@@ -98,16 +99,6 @@ static bool key_read(struct arena *arena, struct str text, uint8_t *ret, size_t 
     return true;
 }
 
-static bool on_curve(const uint8_t point[EC_POINT_BYTES])
-{
-    struct ec_key *key = NULL;
-
-    if (ec_key_from_point((struct str){(const char *)point, EC_POINT_BYTES}, &key) != 0)
-        return false;
-    ec_key_free(key);
-    return true;
-}
-
 int webpush_subscription_read(struct arena *arena,
                               struct str json,
                               struct webpush_subscription *ret_subscription)
@@ -126,7 +117,8 @@ int webpush_subscription_read(struct arena *arena,
         return WEBPUSH_BAD_JSON;
     TRY(webpush_origin(arena, found.endpoint, &found.origin));
     found.secure = str_starts(found.origin, STR("https:"));
-    if (!key_read(arena, p256dh, found.point, sizeof(found.point)) || !on_curve(found.point))
+    if (!key_read(arena, p256dh, found.point, sizeof(found.point)) ||
+        !ec_point_ok((struct str){(const char *)found.point, EC_POINT_BYTES}))
         return WEBPUSH_BAD_POINT;
     if (!key_read(arena, auth, found.auth, sizeof(found.auth)))
         return WEBPUSH_BAD_AUTH;
