@@ -46,7 +46,7 @@ void deliver_until_final(struct task *task,
             &backoff,
             &(struct push_tries){
                 .done = delivery->tries, .retries = retries, .left_ms = until_ms - clock_mono_ms()},
-            rand_u64());
+            answer.outcome == PUSH_RETRY ? rand_u64() : 0);
         if (pause_ms < 0)
             break;
         if (delivery->send->stop != SEND_GOES_ON) {

@@ -17,6 +17,9 @@
 enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };
 /* To one host, which all projects' go to. */
 enum { CROWD_CONNECTIONS = 5, CROWD_STREAMS = 100 };
+/* Of each push while it is under way; 16 and 64 KB if libcurl were not told. */
+#define RECEIVE_BYTES    4096L
+#define SEND_BYTES       16384L
 #define DEFAULT_ARRIVING ((uint64_t)32 << 20)
 
 /* In the task's arena. */
@@ -124,6 +127,15 @@ static int on_before_request(void *arg, char *remote, char *local, int remote_po
 
 /* --- the easy handle --- */
 
+/* Many at once to few hosts: a connection of its own would take as long as a stream of another one,
+ * and cost far more. */
+static void set_many(CURL *easy)
+{
+    (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    (void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, SEND_BYTES);
+}
+
 static void set_rules(CURL *easy, struct fetch_op *op)
 {
     (void)curl_easy_setopt(easy, CURLOPT_CURLU, op->url.parsed);
@@ -142,8 +154,8 @@ static void set_rules(CURL *easy, struct fetch_op *op)
     /* Hosts of a tenant's choice do not push out connections that all use. */
     if (op->request->purpose == FETCH_IDENTITY)
         (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-    if (op->request->purpose == FETCH_PUSH_FCM)
-        (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    if (op->request->purpose == FETCH_PUSH_FCM || op->request->purpose == FETCH_PUSH_WEB)
+        set_many(easy);
     if (ca_file)
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
     if (op->resolve)

@@ -37,7 +37,7 @@ enum fetch_purpose {
     FETCH_PUSH_FCM, /* many at once to one host: they wait for a stream of a connection, not each
                        for a connection of its own */
     FETCH_PUSH_TOKEN,
-    FETCH_PUSH_WEB,
+    FETCH_PUSH_WEB, /* the same, to few hosts */
 };
 
 /* Memory that a large answer holds beside others that arrive (fetch_room.h). */
