@@ -1,5 +1,6 @@
-"""Job queues from npm, installed into build/bench-peers, run on the same servers as the workflow-runner."""
+"""Job queues and clients of push providers from npm, installed into build/bench-peers, run on the same servers as the workflow-runner."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -66,11 +67,11 @@ class PlainRedis:
         self.process.wait(10)
 
 
-def node(program, *arguments, timeout=300):
-    """What the program of peers/ measured: {"jobs", "seconds", "rate", "enqueue_rate"}."""
-    done = subprocess.run(
-        ["node", f"{program}.mjs", *map(str, arguments)], cwd=FOLDER, capture_output=True, text=True, timeout=timeout
-    )
+def node(program, *arguments, timeout=300, ca=None):
+    """What the program of peers/ measured: {"jobs" or "messages", "seconds", "rate", "enqueue_rate"?}. `ca`: whom it trusts."""
+    trusted = {"NODE_EXTRA_CA_CERTS": str(ca)} if ca else {}
+    done = subprocess.run(["node", f"{program}.mjs", *map(str, arguments)], cwd=FOLDER, env={**os.environ, **trusted},
+                          capture_output=True, text=True, timeout=timeout)
     if done.returncode:
         raise RuntimeError(f"{program}: {done.stderr[-2000:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])

@@ -1,5 +1,5 @@
-"""Push: a broadcast to many phones and browsers, its memory, and another project's single notification beside it. The provider is nginx,
-which answers everything at once."""
+"""Push: broadcasts beside firebase-admin and web-push, their memory, and another project's single notification. The provider is
+nginx, which answers everything at once."""
 import pathlib
 import statistics
 import subprocess
@@ -7,39 +7,56 @@ import sys
 import tempfile
 import time
 
+import peers
 from world import MASTER_KEY, ROOT  # first: it makes the flow tests' library importable
 from groundwork.daemon import Daemon, free_port
 from groundwork.push_keys import service_account, subscription
+from groundwork.runs import step
+from groundwork.workflows import api
 from memory import forget_peak, peak_mb
+from workflows import caller_of_routes, make_workflow
 
 sys.path.insert(0, str(ROOT / "tests"))
 from push import certificates  # noqa: E402
 
-PHONES, BROWSERS, SINGLES = 100_000, 20_000, 100
+PHONES, BROWSERS, MANY, MANY_QUICK, SINGLES = 100_000, 20_000, 1_000_000, 200_000, 200
+TEXT = {"title": "Dinner", "body": "Are you coming?"}
+# Peers: what they are called in the table, their program's arguments, messages a round, the bar of ours to theirs.
+FCM_PEERS = {"firebase-admin": ("firebase", 10_000, 5), "a plain node:http2 client": ("http2", 30_000, None)}
+WEB_MESSAGES, WEB_BAR = 5_000, 5
 
 
 class Provider:
-    """FCM over HTTP/2 and TLS, a web push service over HTTP. What the project `single` sends stands in the log."""
+    """FCM and a web push service, over TLS, with HTTP/2 for who can. What the project `single` sends stands in the log."""
 
     def __init__(self, folder):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="push.", dir=folder))
         self.root.chmod(0o755)
         self.ca, server = certificates.make(self.root)
         self.port, self.web_port = free_port(), free_port()
-        sent = "default_type application/json; return 200 '{\"name\":\"projects/x/messages/1\"}';"
+        # An answer before the request has been read would end in a reset of its stream.
+        sent = "default_type application/json; echo_read_request_body; echo '{\"name\":\"projects/x/messages/1\"}';"
+        tls = f"ssl http2; http2_max_concurrent_streams 100; ssl_certificate {server}; ssl_certificate_key {server}"
         (self.root / "nginx.conf").write_text(
-            f"worker_processes 1; pid {self.root}/pid; error_log {self.root}/error.log; daemon off;\n"
+            f"load_module modules/ngx_http_echo_module.so; worker_processes 1; pid {self.root}/pid; error_log {self.root}/error.log; daemon off;\n"
             "events { worker_connections 4096; }\n"
             "http { log_format at '$msec'; access_log off; keepalive_requests 1000000000; keepalive_timeout 600;\n"
-            f"server {{ listen 127.0.0.1:{self.port} ssl http2; http2_max_concurrent_streams 128;"
-            f" ssl_certificate {server}; ssl_certificate_key {server};\n"
+            f"server {{ listen 127.0.0.1:{self.port} {tls};\n"
             "location = /token { default_type application/json;"
             " return 200 '{\"access_token\":\"t\",\"expires_in\":3599,\"token_type\":\"Bearer\"}'; }\n"
             f"location ~ ^/v1/projects/single/ {{ access_log {self.root}/single.log at; {sent} }}\n"
             f"location / {{ {sent} }} }}\n"
-            f"server {{ listen 127.0.0.1:{self.web_port}; location / {{ return 201; }} }} }}\n")
+            f"server {{ listen 127.0.0.1:{self.web_port} {tls}; location / {{ echo_read_request_body; echo_status 201; echo -n; }} }} }}\n")
         self.process = subprocess.Popen(["nginx", "-c", self.root / "nginx.conf"], stderr=subprocess.DEVNULL)
         time.sleep(0.5)
+
+    @property
+    def fcm(self):
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def web(self):
+        return f"https://127.0.0.1:{self.web_port}"
 
     def singles(self):
         """When each arrived, in seconds."""
@@ -54,7 +71,7 @@ class Provider:
 def start(world, provider):
     return Daemon(pathlib.Path(world.gateway.binary).with_name("push-dispatcher"), world.servers.folder / "dispatcher.log",
                   DATABASE_URL=world.servers.database_url, REDIS_URL=world.servers.redis_url, MASTER_KEY=MASTER_KEY, WORKERS=1,
-                  FCM_URL=f"https://127.0.0.1:{provider.port}", FCM_TOKEN_URL=f"https://127.0.0.1:{provider.port}/token",
+                  FCM_URL=provider.fcm, FCM_TOKEN_URL=f"{provider.fcm}/token",
                   FETCH_CA_FILE=provider.ca, FETCH_ALLOW=f"127.0.0.1:{provider.port},127.0.0.1:{provider.web_port}").start()
 
 
@@ -67,11 +84,23 @@ def configured(world, slug):
     return admin
 
 
+def add_phones(world, schema, first, last):
+    world.sql(f"insert into {schema}.push_devices (provider, token, token_hash) select 'fcm', repeat('t', 140) || n, sha256(n::text::bytea) "
+              "from generate_series(%s, %s) n", first, last)
+    world.vacuum(f"{schema}.push_devices")
+
+
+def add_browsers(world, schema, provider):
+    made = subscription(f"{provider.web}/push/NUMBER")
+    world.sql(f"insert into {schema}.push_devices (provider, token, token_hash) select 'web_push', replace(%s, 'NUMBER', n::text), "
+              "sha256(n::text::bytea) from generate_series(1, %s) n", made, BROWSERS)
+
+
 def send(admin, **members):
-    return admin.post("/push/test", {"title": "Dinner", "body": "Are you coming?", **members}, expect=202).json()["send_log_id"]
+    return admin.post("/push/test", {**TEXT, **members}, expect=202).json()["send_log_id"]
 
 
-def ended(world, schema, number, within=300):
+def ended(world, schema, number, within=600):
     """Seconds that the send took, from its row to its end."""
     end = time.monotonic() + within
     while time.monotonic() < end:
@@ -84,12 +113,12 @@ def ended(world, schema, number, within=300):
     raise RuntimeError("the broadcast does not end")
 
 
-def single(admin, provider, count, pause):
+def single(begin, provider, count, pause):
     """ms from the call to the request at the provider, of each."""
     took = []
     for _ in range(count):
         before, since = len(provider.singles()), time.time()
-        send(admin)
+        begin()
         end = time.monotonic() + 30
         while len(seen := provider.singles()) == before and time.monotonic() < end:
             time.sleep(0.002)
@@ -98,45 +127,94 @@ def single(admin, provider, count, pause):
     return sorted(took)
 
 
+def p99(took):
+    return took[int(len(took) * 0.99)]
+
+
 def pushes(world, folder, args, out, say):
     provider = Provider(folder)
     daemon = start(world, provider)
     try:
-        measure(world, provider, daemon, args, out, say)
+        bench = Bench(world, provider, daemon, args, out, say)
+        bench.latency()
+        bench.rates()
+        bench.many()
     finally:
+        world.stop_runner()
         daemon.stop()
         provider.stop()
 
 
-def measure(world, provider, daemon, args, out, say):
-    many, alone = configured(world, "broadcast"), configured(world, "single")
-    schema = world.schema("broadcast")
-    alone.post("/push/devices", {"provider": "fcm", "token": "only"}, expect=201)
-    world.sql(f"insert into {schema}.push_devices (provider, token, token_hash) select 'fcm', repeat('t', 140) || n, sha256(n::text::bytea) "
-              "from generate_series(1, %s) n", PHONES)
-    made = subscription(f"http://127.0.0.1:{provider.web_port}/push/NUMBER")
-    world.sql(f"insert into {schema}.push_devices (provider, token, token_hash) select 'web_push', replace(%s, 'NUMBER', n::text), "
-              "sha256(n::text::bytea) from generate_series(1, %s) n", made, BROWSERS)
-    world.vacuum(f"{schema}.push_devices")
-    (pid,) = daemon.workers()
-    out.add("memory of a dispatcher at rest", f"{peak_mb(pid):.1f} MB", "<= 15 MB", peak_mb(pid) <= 15)
-    quiet = single(alone, provider, SINGLES, 0)
-    out.add("test send to request at the provider, median", f"{statistics.median(quiet):.1f} ms", "<= 20 ms",
-            statistics.median(quiet) <= 20, f"p99 {quiet[int(len(quiet) * 0.99)]:.1f} ms")
-    forget_peak(pid)
-    rates = {"fcm": [], "web_push": []}
-    for _ in range(2 if args.quick else args.rounds):
-        for provider_name, count in (("fcm", PHONES), ("web_push", BROWSERS)):
-            rates[provider_name].append(count / ended(world, schema, send(many, provider=provider_name)))
-            say(f"  {provider_name}: {rates[provider_name][-1]:,.0f} devices/s")
-    rate = statistics.median(rates["fcm"])
-    out.add(f"broadcast to {PHONES:,} phones", f"{rate:,.0f} devices/s", ">= 10000", rate >= 10000, "rows, requests over HTTP/2 and TLS, results")
-    rate = statistics.median(rates["web_push"])
-    out.add(f"broadcast to {BROWSERS:,} browsers", f"{rate:,.0f} devices/s", "-", True, "each encrypted for itself, HTTP/1.1")
-    out.add("memory of a dispatcher in broadcasts", f"{peak_mb(pid):.0f} MB", "<= 64 MB", peak_mb(pid) <= 64)
-    number = send(many, provider="fcm")
-    beside = single(alone, provider, SINGLES, 0.02)
-    over = world.sql(f"select finished_at is not null from {schema}.push_sends where id = %s", number)[0][0]
-    out.add("single notification beside another project's broadcast, p99", f"{beside[int(len(beside) * 0.99)]:.0f} ms", "<= 500 ms",
-            beside[int(len(beside) * 0.99)] <= 500, f"median {statistics.median(beside):.1f} ms" + ("; the broadcast ended before" if over else ""))
-    ended(world, schema, number)
+class Bench:
+    """A project with phones and browsers, and one with a single phone."""
+
+    def __init__(self, world, provider, daemon, args, out, say):
+        self.world, self.provider, self.args, self.out, self.say = world, provider, args, out, say
+        self.broadcaster, self.alone = configured(world, "broadcast"), configured(world, "single")
+        self.schema = world.schema("broadcast")
+        self.alone.post("/push/devices", {"provider": "fcm", "token": "only"}, expect=201)
+        add_phones(world, self.schema, 1, PHONES)
+        add_browsers(world, self.schema, provider)
+        (self.pid,) = daemon.workers()
+        out.add("memory of a dispatcher at rest", f"{peak_mb(self.pid):.1f} MB", "<= 15 MB", peak_mb(self.pid) <= 15)
+
+    def latency(self):
+        took = single(lambda: send(self.alone), self.provider, SINGLES, 0)
+        self.out.add("test send to request at the provider, median", f"{statistics.median(took):.1f} ms", "-", True, f"p99 {p99(took):.1f} ms")
+        make_workflow(self.alone, api("ask"), [step("ask", "SendPushNotification", {**TEXT, "audience": {"kind": "all"}})])
+        caller = caller_of_routes(self.alone)
+        self.world.start_runner()
+        took = single(lambda: caller.post("/workflows/api/ask", {}), self.provider, SINGLES, 0)
+        self.world.stop_runner()
+        self.out.add("trigger of a workflow to request at the provider, median", f"{statistics.median(took):.1f} ms", "<= 20 ms",
+                     statistics.median(took) <= 20, f"p99 {p99(took):.1f} ms; aim 5")
+
+    def broadcast(self, name, count):
+        return count / ended(self.world, self.schema, send(self.broadcaster, provider=name))
+
+    def rates(self):
+        """In turn with the peers."""
+        reason = peers.install()
+        if reason:
+            self.say(f"  clients of others: {reason}")
+        seen = {"fcm": [], "web_push": [], "web-push": [], **{name: [] for name in FCM_PEERS}}
+        forget_peak(self.pid)
+        for number in range(self.args.rounds):
+            self.say(f"  round {number + 1} of {self.args.rounds}")
+            seen["fcm"].append(self.broadcast("fcm", PHONES))
+            seen["web_push"].append(self.broadcast("web_push", BROWSERS))
+            if reason:
+                continue
+            for name, (kind, count, _) in FCM_PEERS.items():
+                seen[name].append(peers.node("fcm", self.provider.fcm, count, kind, ca=self.provider.ca)["rate"])
+            seen["web-push"].append(peers.node("webpush", self.provider.web, WEB_MESSAGES, ca=self.provider.ca)["rate"])
+            self.say("   " + ", ".join(f"{name} {rates[-1]:,.0f}/s" for name, rates in seen.items()))
+        rate = statistics.median(seen["fcm"])
+        self.out.add(f"broadcast to {PHONES:,} phones", f"{rate:,.0f} devices/s", ">= 10,000", rate >= 10_000,
+                     "rows, requests over HTTP/2 and TLS, results; aim 20,000")
+        for name, (_, _, bar) in FCM_PEERS.items():
+            self.ratio(f"broadcast to phones / {name}", bar, seen["fcm"], seen[name], reason)
+        self.ratio("broadcast to browsers / web-push", WEB_BAR, seen["web_push"], seen["web-push"], reason)
+
+    def ratio(self, name, bar, ours, theirs, reason):
+        text = f">= {bar}" if bar else "-"
+        if reason:
+            self.out.add(name, "not measured", text, True, reason)
+            return
+        ratios = [mine / other for mine, other in zip(ours, theirs)]
+        ratio = statistics.median(ratios)
+        self.out.add(name, f"{ratio:.2f} x [{min(ratios):.2f} .. {max(ratios):.2f}]", text, bar is None or ratio >= bar,
+                     f"{statistics.median(ours):,.0f}/s against {statistics.median(theirs):,.0f}/s, one process each" + ("; aim 10" if bar else ""))
+
+    def many(self):
+        count = MANY_QUICK if self.args.quick else MANY
+        add_phones(self.world, self.schema, PHONES + 1, count)
+        forget_peak(self.pid)
+        number = send(self.broadcaster, provider="fcm")
+        took = single(lambda: send(self.alone), self.provider, SINGLES, 0.02)
+        early = self.world.sql(f"select finished_at is not null from {self.schema}.push_sends where id = %s", number)[0][0]
+        seconds = ended(self.world, self.schema, number)
+        self.out.add(f"single notification beside another project's broadcast to {count:,}, p99", f"{p99(took):.0f} ms", "<= 500 ms",
+                     p99(took) <= 500, f"median {statistics.median(took):.1f} ms; aim 100" + ("; the broadcast ended before" if early else ""))
+        peak = peak_mb(self.pid)
+        self.out.add(f"memory of a dispatcher in a broadcast to {count:,}", f"{peak:.0f} MB", "<= 64 MB", peak <= 64, f"{count / seconds:,.0f} devices/s")

@@ -19,3 +19,13 @@ export async function measure(seconds, enqueue, completed) {
   const whole = (performance.now() - begin) / 1000;
   console.log(JSON.stringify({ jobs: made, seconds: whole, rate: made / whole, enqueue_rate: (made * 1000) / (enqueued - begin) }));
 }
+
+// Messages to devices `begin` up to `end`; the first thousand make connections and code warm.
+export async function sent(count, send) {
+  const WARM = 1000;
+  await send(0, WARM);
+  const begin = performance.now();
+  await send(WARM, WARM + count);
+  const seconds = (performance.now() - begin) / 1000;
+  console.log(JSON.stringify({ messages: count, seconds, rate: count / seconds }));
+}
