@@ -1,8 +1,10 @@
 -- What becomes of the devices of a send.
 
+-- Each token by its device's key: joined, all devices before the page were read with each page when the planner merged.
 -- name: deliveries_page :many
-select y.target_id:bigint, coalesce(y.token, d.token) as token:text?, y.token is null as device:boolean, now() as read_at:timestamptz
-from {p}.push_deliveries y left join {p}.push_devices d on d.id = y.target_id and y.token is null
+select y.target_id:bigint, coalesce(y.token, (select d.token from {p}.push_devices d where d.id = y.target_id)) as token:text?,
+  y.token is null as device:boolean, now() as read_at:timestamptz
+from {p}.push_deliveries y
 where y.send_id = :id::bigint and y.provider = :provider::smallint and y.target_id > :after::bigint and y.status = 'pending'
 order by y.target_id limit :count::bigint;
 
@@ -33,13 +35,15 @@ update {p}.push_sends s set attempt = least(s.attempt, 1), first_error = coalesc
 from own, sums where s.id = own.id
 returning s.cancelled_at is not null as cancelled:boolean;
 
--- All that is left fails the same way: nobody is there to send it, or nobody wants it sent. Some at a time.
+-- All that is left fails the same way: nobody is there to send it, or nobody wants it sent. Some at a time, in the order of the
+-- key: with `own` joined, all that is left would be sorted for each page.
 -- name: deliveries_fail :opt
 with own as (
   select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),
 page as (
-  select y.target_id from own join {p}.push_deliveries y on y.send_id = own.id
-  where y.provider = :provider::smallint and y.target_id > :after::bigint and y.status = 'pending'
+  select y.target_id from {p}.push_deliveries y
+  where exists (select from own) and y.send_id = :id::bigint and y.provider = :provider::smallint and y.target_id > :after::bigint
+    and y.status = 'pending'
   order by y.target_id limit :count::bigint),
 done as (
   update {p}.push_deliveries y set status = 'failed', code = :code::text, ended_at = now()

@@ -7,8 +7,8 @@ select s.key:text, s.doc:jsonb, s.sealed:bytea? from {p}.settings s where s.kind
 with own as (
   select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),
 page as (
-  select d.id, d.provider from own cross join {p}.push_devices d
-  where d.id > :after::bigint and d.unregistered_at is null and d.provider = any(:providers::text[])
+  select d.id, d.provider from {p}.push_devices d
+  where exists (select from own) and d.id > :after::bigint and d.unregistered_at is null and d.provider = any(:providers::text[])
 
 -- part: written
   order by d.id limit :count::bigint),
