@@ -167,8 +167,7 @@ AWAITS static int events_start_jobs(struct task *task,
                      tx,
                      SQL_EVENTS_MAKE_JOBS(.event_ids = sql_i64s(match->events, match->count),
                                           .workflow_ids = sql_i64s(match->workflows, match->count),
-                                          .versions = sql_i64s(match->versions, match->count),
-                                          .depth_max = DEPTH_MAX),
+                                          .versions = sql_i64s(match->versions, match->count)),
                      &rows));
         outcome->made = (unsigned)rows.affected;
         return 0;

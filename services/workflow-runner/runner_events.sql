@@ -30,23 +30,19 @@ select case when (select l.job_id from {p}.job_leases l
 select w.id:bigint, w.version:integer, w.event:text!, w.entity_id:bigint?, w.category:text?, w.filter::text as filter:text?
 from {p}.workflows w where w.event is not null and w.enabled order by w.id
 
--- Its rows are those that are queued.
+-- Of events that no job has made: a chain's are made by events_make_few. Its rows are those that are queued.
 -- name: events_make_jobs :exec
 with made as (
-  insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
-    trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace, root)
-  select m.workflow_id, m.version,
-    case when o.depth >= :depth_max::smallint then 'skipped' end,
-    case when o.depth >= :depth_max::smallint then 'loop_guard' end,
-    case when o.depth >= :depth_max::smallint then now() end,
-    'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'), nullif(o.entity_id, 0),
-    o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, coalesce(o.root, o.id)
+  insert into {p}.jobs (workflow_id, version, trigger_kind, trigger_event, trigger_id, trigger_entity, trigger_entity_id,
+    trigger_data, trigger_at, origin, actor_id, depth, trace, root)
+  select m.workflow_id, m.version, 'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'),
+    nullif(o.entity_id, 0), o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, coalesce(o.root, o.id)
   from unnest(:event_ids::bigint[], :workflow_ids::bigint[], :versions::bigint[]) as m (event_id, workflow_id, version)
   join {p}.outbox o on o.id = m.event_id
   left join {p}.entities e on e.id = o.entity_id
   on conflict (workflow_id, origin) where origin is not null do nothing
-  returning id, status)
-insert into {p}.job_leases (job_id) select m.id from made m where m.status is null
+  returning id)
+insert into {p}.job_leases (job_id) select m.id from made m
 
 -- The same where a chain of events may have made too many (:chain_max at most), or the queue may be full (:room is left):
 -- of those that are not to run, one row a workflow records it. How many wait now, how many were left out, one of their
