@@ -1,10 +1,22 @@
 -- History that is old enough goes, some at a time, from the oldest on.
 
+-- part: old_jobs
+select o.id from (select j.id, j.finished_at from {p}.jobs j order by j.id limit :most::bigint) o
+where o.finished_at < now() - make_interval(days => :days::integer)
+
+-- part: old_fan_out
+select o.root from {p}.fan_out o where o.at < now() - interval '1 day' limit 5000
+
+-- part: old_events
+select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f
+where f.consumed_at < now() - interval '1 day'
+
+-- name: retain_look :one
+select exists ({old_jobs}) or exists ({old_fan_out}) or exists ({old_events}) as found:boolean
+
 -- With its steps. A job that is run again meanwhile stays.
 -- name: retain_jobs :one
-with old as (
-  select o.id from (select j.id, j.finished_at from {p}.jobs j order by j.id limit :most::bigint) o
-  where o.finished_at < now() - make_interval(days => :days::integer)),
+with old as ({old_jobs}),
 gone as (
   delete from {p}.jobs j using old
   where j.id = old.id and j.finished_at < now() - make_interval(days => :days::integer) returning j.id),
@@ -12,9 +24,7 @@ steps as (delete from {p}.job_steps s using gone where s.job_id = gone.id)
 select count(*) as removed from gone
 
 -- name: retain_fan_out :exec
-delete from {p}.fan_out f where f.root in (select o.root from {p}.fan_out o where o.at < now() - interval '1 day' limit 5000)
+delete from {p}.fan_out f where f.root in ({old_fan_out})
 
 -- name: retain_events :exec
-delete from {p}.outbox o where o.id in
-  (select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f
-   where f.consumed_at < now() - interval '1 day')
+delete from {p}.outbox o where o.id in ({old_events})

@@ -183,6 +183,7 @@ static const struct queue_kind jobs = {
     .crashed_put = &SQL_CRASHED_PUT,
     .crashed_take = &SQL_CRASHED_TAKE,
     .retain = history,
+    .old = &SQL_RETAIN_LOOK,
     .topic = BUS_JOB,
     .group = GROUP,
     .message = "job.queued",

@@ -68,6 +68,7 @@ static const struct queue_kind toys = {
     .projects = &SQL_TOYS_PROJECTS,
     .look = &SQL_TOYS_LOOK,
     .retain = history,
+    .old = &SQL_TOYS_OLD,
     .release_begun = true,
     .topic = BUS_SEARCH,
     .group = "toys",
@@ -487,11 +488,40 @@ static void retained(struct task *task, struct directory *one, struct directory 
     clear(task, project);
 }
 
+static void put_old(struct task *task, struct project *project)
+{
+    put(task, project, 1);
+    exec(task,
+         &project->db,
+         "update {p}.toys set status = 'done', finished_at = now() - interval '2 days'");
+}
+
+/* Not all at once: the last ones are asked a while after the first. */
+static void retained_in_turn(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct project *first = make_shop(task, one, "retain-a");
+    struct queue_config config = config_of(one);
+
+    for (unsigned i = 0; i < 16; i++)
+        (void)make_shop(task, one, arena_printf(task->arena, "retain-%u", i).ptr);
+    struct project *last = make_shop(task, one, "retain-z");
+    put_old(task, first);
+    put_old(task, last);
+    config.retain_every_ms = 4000;
+    struct queue *queue = queue_start(&toys, &config);
+    WAIT_FOR(task, count_of(task, first, "true") == 0);
+    pause_ms(task, 300);
+    assert_int_equal(count_of(task, last, "true"), 1);
+    WAIT_FOR(task, count_of(task, last, "true") == 0);
+    end_queue(task, queue, 1000);
+}
+
 static void test_the_rest(void **state)
 {
     (void)state;
     test_in_world(adopted);
     test_in_world(retained);
+    test_in_world(retained_in_turn);
 }
 
 int main(void)

@@ -51,3 +51,6 @@ where t.id = :id::bigint and t.token = :token::bigint and t.status = 'running'
 -- name: toys_retain :exec
 delete from {p}.toys t where t.id in (select o.id from {p}.toys o
   where o.finished_at < now() - make_interval(days => :days::integer) order by o.id limit :most::bigint)
+
+-- name: toys_old :one
+select exists (select 1 from {p}.toys o where o.finished_at < now() - make_interval(days => :days::integer)) as found

@@ -131,6 +131,9 @@ struct queue_kind {
     /* History that is old enough goes, some at a time: :days, :most. A :one statement returns how
      * many are gone in its first column. Ends with NULL. */
     const struct sql *const *retain;
+    /* The same parameters, :one with one boolean: there is some. Mostly there is none, and a read
+     * costs less than writes of nothing. NULL = .retain is run at once. */
+    const struct sql *old;
 
     enum bus_topic topic;
     const char *group;          /* of consumers; NULL = nobody is notified */

@@ -1,15 +1,18 @@
 /*
  * Old history goes, of this process's share of the projects, beside everything else: a project with
- * much of it keeps nobody waiting.
+ * much of it keeps nobody waiting, and projects that have none are asked some together, with a
+ * pause before the next.
  */
 #include "log/log.h"
 #include "loop/background.h"
 #include "queue/queue_private.h"
 
-#define FIRST_MS     5000   /* after the start */
-#define ROUND_MAX_MS 600000 /* what is left then goes in the next round */
-#define AT_ONCE      500
-#define FEWER        8
+#define FIRST_MS      5000   /* after the start */
+#define ROUND_MAX_MS  600000 /* what is left then goes in the next round */
+#define AT_ONCE       500
+#define FEWER         8
+#define LOOKS_AT_ONCE 16
+#define PAUSE_MAX_MS  50 /* for each project */
 
 static bool retain_is_over(const struct queue *queue)
 {
@@ -38,30 +41,102 @@ remove_old(struct task *task, struct queue *queue, struct db *db, const struct s
     return 0;
 }
 
-/* co: one project, with memory of its own. A project that cannot be asked is asked the next time.
- */
-AWAITS static int
-retain_tidy(struct task *task, struct queue *queue, const struct rows *projects, size_t project)
+/* --- one project --- */
+
+struct tidy {
+    struct queue *queue;
+    struct db db;
+    bool found;
+};
+
+/* A project that cannot be asked is asked the next time. */
+static int tidy_left(const struct tidy *tidy, int rc)
 {
-    struct db db = {0};
-    struct arena *own = task->arena;
+    if (rc > 0)
+        log_debug("queue.retain_failed", L_I64("project", tidy->db.schema), L_RESULT("rc", rc));
+    return rc < 0 ? rc : 0;
+}
+
+/* co: whether the project has any. */
+AWAITS static int tidy_look(struct task *task, void *arg)
+{
+    struct tidy *tidy = arg;
+    const struct queue *queue = tidy->queue;
+    struct rows rows;
+
+    const struct db_call call = QUEUE_CALL(task->arena,
+                                           queue->kind->old,
+                                           {"days", P_I64(queue->config.retain_days)},
+                                           {"most", P_I64(AT_ONCE)});
+    int rc = queue_query(task, &tidy->db, call, &rows);
+    tidy->found = rc == 0 && rows_bool(&rows, 0, 0);
+    return tidy_left(tidy, rc);
+}
+
+AWAITS static int tidy_project(struct task *task, struct tidy *tidy)
+{
     int rc = 0;
 
-    if (!sweep_project(queue, projects, project, &db))
-        return 0;
+    for (const struct sql *const *sql = tidy->queue->kind->retain; rc == 0 && *sql != NULL; sql++)
+        rc = remove_old(task, tidy->queue, &tidy->db, *sql);
+    return tidy_left(tidy, rc);
+}
+
+/* --- all of them --- */
+
+/* co: projects that are looked at together; what is found goes one project after the other. */
+AWAITS static int tidy_some(struct task *task, struct tidy *tidies, size_t count)
+{
+    struct task_call calls[LOOKS_AT_ONCE];
+
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = (struct task_call){.fn = tidy_look, .arg = &tidies[i]};
+        tidies[i].found = true;
+    }
+    if (count > 0 && tidies[0].queue->kind->old != NULL)
+        TRY(task_all(task, calls, count));
+    for (size_t i = 0; i < count; i++)
+        if (tidies[i].found)
+            TRY(tidy_project(task, &tidies[i]));
+    return 0;
+}
+
+/* All pauses of a round are half of its time at most. */
+static int64_t pause_ms(const struct queue *queue, size_t projects)
+{
+    int64_t every_ms = queue->config.retain_every_ms;
+    int64_t round_ms = every_ms < ROUND_MAX_MS ? every_ms : ROUND_MAX_MS;
+    int64_t own_ms = round_ms / 2 / (int64_t)(projects / queue->share.count + 1);
+
+    return own_ms < PAUSE_MAX_MS ? own_ms : PAUSE_MAX_MS;
+}
+
+/* co: the next of this process's projects, with memory of their own, and the pause before more. */
+AWAITS static int
+tidy_next(struct task *task, struct queue *queue, const struct rows *projects, size_t *next)
+{
+    struct tidy tidies[LOOKS_AT_ONCE];
+    struct arena *own = task->arena;
+    size_t count = 0;
+
+    while (*next < projects->count && count < LOOKS_AT_ONCE) {
+        tidies[count] = (struct tidy){.queue = queue};
+        count += sweep_project(queue, projects, (*next)++, &tidies[count].db);
+    }
     task->arena = arena_new(0);
-    for (const struct sql *const *sql = queue->kind->retain; rc == 0 && *sql != NULL; sql++)
-        rc = remove_old(task, queue, &db, *sql);
+    int rc = tidy_some(task, tidies, count);
     arena_free(task->arena);
     task->arena = own;
-    if (rc > 0)
-        log_debug("queue.retain_failed", L_I64("project", db.schema), L_RESULT("rc", rc));
-    return rc < 0 ? rc : 0;
+    TRY(rc);
+    if (*next == projects->count)
+        return 0;
+    return task_sleep(task, (int64_t)count * pause_ms(queue, projects->count));
 }
 
 AWAITS static int tidy_all(struct task *task, struct queue *queue)
 {
     struct rows projects;
+    size_t next = 0;
 
     TRY(db_query(task,
                  directory_control(queue->config.directory),
@@ -69,8 +144,8 @@ AWAITS static int tidy_all(struct task *task, struct queue *queue)
                  NULL,
                  0,
                  &projects));
-    for (size_t i = 0; i < projects.count && !retain_is_over(queue); i++)
-        TRY(retain_tidy(task, queue, &projects, i));
+    while (next < projects.count && !retain_is_over(queue))
+        TRY(tidy_next(task, queue, &projects, &next));
     return 0;
 }
 
