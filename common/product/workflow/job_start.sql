@@ -20,10 +20,12 @@ select (select m.id from made m) as job_id:bigint?, w.id as workflow_id:bigint f
    order by l.job_id limit 1) is null
   or (select count(*) from (select 1 from {p}.job_leases q where q.state = 'queued' limit :queued_max::bigint) c) < :queued_max::bigint)
 
--- name: job_start_workflow :opt row(job_start)
-with w as (select w.id, w.version, 'manual' as kind from {p}.workflows w where w.id = :id::bigint and w.enabled),
+-- name: job_start_workflow :opt args(job_start) row(job_start)
+with w as (select w.id, w.version, 'manual' as kind from {p}.workflows w
+  where w.id = :id::bigint and :route::text? is null and w.enabled),
   {start}
 
--- name: job_start_route :opt row(job_start)
-with w as (select w.id, w.version, 'api' as kind from {p}.workflows w where w.route = :route::text and w.enabled),
+-- name: job_start_route :opt args(job_start) row(job_start)
+with w as (select w.id, w.version, 'api' as kind from {p}.workflows w
+  where w.route = :route::text? and :id::bigint = 0 and w.enabled),
   {start}

@@ -12,27 +12,18 @@ struct db_call job_start_call(struct arena *arena, const struct job_start *start
     struct str entity = start->trigger_entity.len ? start->trigger_entity : STR_NONE;
     struct str trace = start->traceparent.len ? start->traceparent : STR_NONE;
 
-    if (start->route.len > 0)
-        return db_call_new(arena,
-                           SQL_JOB_START_ROUTE(.route = start->route,
-                                               .trigger_id = start->trigger_id,
-                                               .trigger_entity = entity,
-                                               .trigger_data = start->data,
-                                               .actor_id = some_id(start->actor_id),
-                                               .actor_key_id = some_id(start->actor_key_id),
-                                               .depth = start->depth,
-                                               .trace = trace,
-                                               .queued_max = start->queued_max));
     return db_call_new(arena,
-                       SQL_JOB_START_WORKFLOW(.id = start->workflow_id,
-                                              .trigger_id = start->trigger_id,
-                                              .trigger_entity = entity,
-                                              .trigger_data = start->data,
-                                              .actor_id = some_id(start->actor_id),
-                                              .actor_key_id = some_id(start->actor_key_id),
-                                              .depth = start->depth,
-                                              .trace = trace,
-                                              .queued_max = start->queued_max));
+                       start->route.len > 0 ? &SQL_JOB_START_ROUTE : &SQL_JOB_START_WORKFLOW,
+                       SQL_JOB_START_ARGS(.id = start->workflow_id,
+                                          .route = start->route.len > 0 ? start->route : STR_NONE,
+                                          .trigger_id = start->trigger_id,
+                                          .trigger_entity = entity,
+                                          .trigger_data = start->data,
+                                          .actor_id = some_id(start->actor_id),
+                                          .actor_key_id = some_id(start->actor_key_id),
+                                          .depth = start->depth,
+                                          .trace = trace,
+                                          .queued_max = start->queued_max));
 }
 
 void jobs_notify(struct directory *directory, const struct project *project, int64_t job_id)

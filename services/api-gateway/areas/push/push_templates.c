@@ -132,6 +132,25 @@ AWAITS static int push_templates_get(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
+/* One of the two statements that share their parameters. */
+static struct db_call put_call(struct req *r,
+                               const struct sql *sql,
+                               struct str type,
+                               const struct sql_push_template_lock_row *template)
+{
+    return db_call_new(r->task.arena,
+                       sql,
+                       SQL_PUSH_TEMPLATE_ARGS(.template_type = type,
+                                              .name = template->name,
+                                              .title = template->title,
+                                              .body = template->body,
+                                              .image_url = template->image_url,
+                                              .click_action = template->click_action,
+                                              .category = template->category,
+                                              .buttons = template->buttons,
+                                              .is_active = template->is_active));
+}
+
 AWAITS static int push_templates_create(struct req *r)
 {
     struct sql_push_template_lock_row template = {.is_active = true};
@@ -148,18 +167,9 @@ AWAITS static int push_templates_create(struct req *r)
     TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATES_COUNT()));
     if (sql_push_templates_count_row(&rows, 0).templates >= TEMPLATES_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d templates.", TEMPLATES_MAX);
-    TRY(sql_all(r,
-                &rows,
-                SQL_PUSH_TEMPLATE_ADD(.template_type = type,
-                                      .name = template.name,
-                                      .title = template.title,
-                                      .body = template.body,
-                                      .image_url = template.image_url,
-                                      .click_action = template.click_action,
-                                      .category = template.category,
-                                      .buttons = template.buttons,
-                                      .is_active = template.is_active)));
-    if (!rows.count)
+    struct db_call add = put_call(r, &SQL_PUSH_TEMPLATE_ADD, type, &template);
+    TRY(sql_batch(r, &add, 1));
+    if (!add.rows.count)
         return type_taken(r);
     TRY(template_finish(r, "push_templates.create", type, &rows));
     resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(type));
@@ -179,17 +189,8 @@ AWAITS static int push_templates_update(struct req *r)
     TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_LOCK(.template_type = type)));
     struct sql_push_template_lock_row template = sql_push_template_lock_row(&rows, 0);
     template_merge(r, &in, &template);
-    TRY(sql_exec(r,
-                 NULL,
-                 SQL_PUSH_TEMPLATE_SAVE(.template_type = type,
-                                        .name = template.name,
-                                        .title = template.title,
-                                        .body = template.body,
-                                        .image_url = template.image_url,
-                                        .click_action = template.click_action,
-                                        .category = template.category,
-                                        .buttons = template.buttons,
-                                        .is_active = template.is_active)));
+    struct db_call save = put_call(r, &SQL_PUSH_TEMPLATE_SAVE, type, &template);
+    TRY(sql_batch(r, &save, 1));
     TRY(template_finish(r, "push_templates.update", type, &rows));
     return reply_row(r, 200, &rows);
 }

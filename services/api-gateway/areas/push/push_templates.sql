@@ -20,7 +20,7 @@ select t.name:text, t.title:text?, t.body:text?, t.image_url:text?, t.click_acti
   t.buttons:jsonb?, t.is_active:boolean
 from {p}.push_templates t where t.template_type = :template_type::text for update
 
--- name: push_template_add :opt
+-- name: push_template_add :opt args(push_template)
 insert into {p}.push_templates
   (template_type, name, title, body, image_url, click_action, category, buttons, is_active)
 values (:template_type::text, :name::text, :title::text?, :body::text?, :image_url::text?, :click_action::text?,
@@ -28,7 +28,7 @@ values (:template_type::text, :name::text, :title::text?, :body::text?, :image_u
 on conflict (template_type) do nothing
 returning template_type
 
--- name: push_template_save :exec
+-- name: push_template_save :exec args(push_template)
 update {p}.push_templates t
 set name = :name::text, title = :title::text?, body = :body::text?, image_url = :image_url::text?,
   click_action = :click_action::text?, category = :category::text?, buttons = :buttons::jsonb?,

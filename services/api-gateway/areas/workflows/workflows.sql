@@ -36,17 +36,19 @@ left join {p}.entities e on e.id = w.entity_id
 where w.id = :id::bigint
 for update of w
 
--- name: workflow_add :one row(saved_workflow)
+-- A new one has the id 0.
+-- name: workflow_add :one args(workflow) row(saved_workflow)
 insert into {p}.workflows (name, enabled, trigger_kind, event, entity_id, category, filter, route, cron, timezone,
   next_fire_at, editor_id, editor_key_id)
-values (:name::text, :enabled::boolean, :trigger_kind::text, :event::text?, :entity_id::bigint?, :category::text?,
+select :name::text, :enabled::boolean, :trigger_kind::text, :event::text?, :entity_id::bigint?, :category::text?,
   :filter::jsonb?, :route::text?, :cron::text?, :timezone::text?, :next_fire_at::timestamptz?, :editor_id::bigint,
-  :editor_key_id::bigint?)
+  :editor_key_id::bigint?
+where :adopts::boolean and :id::bigint = 0
 returning id as id:bigint, version as version:integer, editor_id as editor_id:bigint,
   editor_key_id as editor_key_id:bigint?
 
 -- Who changes nothing of what happens (not :adopts) is not its editor.
--- name: workflow_save :one row(saved_workflow)
+-- name: workflow_save :one args(workflow) row(saved_workflow)
 update {p}.workflows
 set name = :name::text, enabled = :enabled::boolean, trigger_kind = :trigger_kind::text, event = :event::text?,
   entity_id = :entity_id::bigint?, category = :category::text?, filter = :filter::jsonb?, route = :route::text?,

@@ -41,11 +41,6 @@ struct stored {
     json_t *doc; /* as it is stored, whatever becomes of it; NULL = new */
 };
 
-static void free_json(void *value)
-{
-    json_decref(value);
-}
-
 /* --- the document: members that were sent, else what is stored --- */
 
 static void save_put(json_t *doc, const char *member, json_t *value)
@@ -101,11 +96,10 @@ merge(struct req *r, const struct workflow_in *in, struct stored *stored, json_t
 
     if (stored->found) {
         TRY(stored_doc(r, stored, &doc));
-        stored->doc = json_copy(doc); /* members are replaced, never changed */
-        arena_defer(r->task.arena, free_json, stored->doc);
+        /* Members are replaced, never changed. */
+        stored->doc = jr_adopt(r->task.arena, json_copy(doc));
     } else {
-        doc = json_object();
-        arena_defer(r->task.arena, free_json, doc);
+        doc = jr_adopt(r->task.arena, json_object());
     }
     if (in->name.set)
         save_put(doc, "name", text(in->name.value));
@@ -358,36 +352,15 @@ write_parts(struct req *r, const struct draft *draft, const struct sql_saved_wor
     return sql_batch(r, calls, listens ? 3 : 2);
 }
 
-AWAITS static int add_row(struct req *r, const struct draft *draft, struct rows *ret_row)
-{
-    const struct definition *definition = &draft->definition;
-
-    return db_query(&r->task,
-                    r->scope->db,
-                    SQL_WORKFLOW_ADD(.name = definition->name,
-                                     .enabled = definition->enabled,
-                                     .trigger_kind = str_from(trigger_kind_name(definition->kind)),
-                                     .event = event_of(definition),
-                                     .entity_id = some_id(draft->entity_id),
-                                     .category = category_of(definition),
-                                     .filter = filter_of(r->task.arena, definition),
-                                     .route = definition->route,
-                                     .cron = definition->cron_text,
-                                     .timezone = definition->timezone,
-                                     .next_fire_at = draft->fire_ms,
-                                     .editor_id = r->scope->caller->user_id,
-                                     .editor_key_id = some_id(r->scope->caller->key_id)),
-                    ret_row);
-}
-
 AWAITS static int
-change_row(struct req *r, const struct draft *draft, int64_t id, struct rows *ret_row)
+workflow_put(struct req *r, const struct draft *draft, int64_t id, struct rows *ret_row)
 {
     const struct definition *definition = &draft->definition;
 
     return db_query(&r->task,
                     r->scope->db,
-                    SQL_WORKFLOW_SAVE(.id = id,
+                    id ? &SQL_WORKFLOW_SAVE : &SQL_WORKFLOW_ADD,
+                    SQL_WORKFLOW_ARGS(.id = id,
                                       .name = definition->name,
                                       .enabled = definition->enabled,
                                       .trigger_kind = str_from(trigger_kind_name(definition->kind)),
@@ -408,7 +381,7 @@ change_row(struct req *r, const struct draft *draft, int64_t id, struct rows *re
 AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t id, int64_t *ret_id)
 {
     struct rows row;
-    int rc = id ? change_row(r, draft, id, &row) : add_row(r, draft, &row);
+    int rc = workflow_put(r, draft, id, &row);
 
     if (rc == DB_UNIQUE)
         return fail_route(r);

@@ -282,31 +282,49 @@ offers_finish(struct req *r, const char *action, int64_t id, struct rows *ret_of
     return sql_commit(r);
 }
 
-/* The columns of an offer, as parameters of both statements that write them. */
-#define WITH(sql, ...) sql(__VA_ARGS__)
-/* clang-format off: columns */
-#define STORED(offer)                                                                              \
-    .name = (offer).name, .description = (offer).description, .kind = (offer).kind,                \
-    .percent_off = (offer).percent_off, .amount_minor = (offer).amount_minor,                      \
-    .currency = (offer).currency, .trial_days = (offer).trial_days,                                \
-    .store_offer_id = (offer).store_offer_id, .plan_ids = (offer).plan_ids,                        \
-    .max_redemptions = (offer).max_redemptions, .per_user_limit = (offer).per_user_limit,          \
-    .starts_at = (offer).starts_at, .ends_at = (offer).ends_at, .is_active = (offer).is_active
-/* clang-format on */
+/* Adds it, or changes the one with that id. */
+AWAITS static int
+offers_put(struct req *r, const struct sql_offer_lock_row *offer, int64_t id, int64_t *ret_id)
+{
+    struct rows saved;
+    int rc = db_query(&r->task,
+                      r->scope->db,
+                      id ? &SQL_OFFER_SAVE : &SQL_OFFER_ADD,
+                      SQL_OFFER_ARGS(.id = id,
+                                     .name = offer->name,
+                                     .description = offer->description,
+                                     .kind = offer->kind,
+                                     .percent_off = offer->percent_off,
+                                     .amount_minor = offer->amount_minor,
+                                     .currency = offer->currency,
+                                     .trial_days = offer->trial_days,
+                                     .store_offer_id = offer->store_offer_id,
+                                     .plan_ids = offer->plan_ids,
+                                     .max_redemptions = offer->max_redemptions,
+                                     .per_user_limit = offer->per_user_limit,
+                                     .starts_at = offer->starts_at,
+                                     .ends_at = offer->ends_at,
+                                     .is_active = offer->is_active),
+                      &saved);
+
+    if (rc)
+        return offers_fail_save(r, rc);
+    *ret_id = sql_saved_offer_row(&saved, 0).id;
+    return 0;
+}
 
 AWAITS static int offers_create(struct req *r)
 {
     struct sql_offer_lock_row offer = {.per_user_limit = 1, .is_active = true};
     struct offer_in in;
     struct rows rows;
+    int64_t id;
 
     TRY(req_json(r, &create_schema, &in));
     TRY(offers_take(r, &in, &offer));
     TRY(sql_begin(r));
-    int rc = db_query(&r->task, r->scope->db, WITH(SQL_OFFER_ADD, STORED(offer)), &rows);
-    if (rc)
-        return offers_fail_save(r, rc);
-    TRY(offers_finish(r, "offers.create", sql_offer_add_row(&rows, 0).id, &rows));
+    TRY(offers_put(r, &offer, 0, &id));
+    TRY(offers_finish(r, "offers.create", id, &rows));
     return reply_created(r, &rows);
 }
 
@@ -322,9 +340,7 @@ AWAITS static int offers_update(struct req *r)
     TRY(sql_one(r, &rows, SQL_OFFER_LOCK(.id = id)));
     struct sql_offer_lock_row offer = sql_offer_lock_row(r->task.arena, &rows, 0);
     TRY(offers_take(r, &in, &offer));
-    int rc = db_query(&r->task, r->scope->db, WITH(SQL_OFFER_SAVE, .id = id, STORED(offer)), NULL);
-    if (rc)
-        return offers_fail_save(r, rc);
+    TRY(offers_put(r, &offer, id, &id));
     TRY(offers_finish(r, "offers.update", id, &rows));
     return reply_row(r, 200, &rows);
 }

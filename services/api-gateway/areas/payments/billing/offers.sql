@@ -29,16 +29,17 @@ select o.name:text, o.description:text?, o.kind:text, o.percent_off::float8 as p
   o.starts_at as starts_ms:timestamptz?, o.ends_at as ends_ms:timestamptz?
 from {p}.offers o where o.id = :id::bigint for update
 
--- name: offer_add :one
+-- A new one has the id 0.
+-- name: offer_add :one args(offer) row(saved_offer)
 insert into {p}.offers (name, description, kind, percent_off, amount_minor, currency, trial_days, store_offer_id,
-  plan_ids,
-  max_redemptions, per_user_limit, starts_at, ends_at, is_active)
-values (:name::text?, :description::text?, :kind::text?, :percent_off::float8?, :amount_minor::bigint?,
+  plan_ids, max_redemptions, per_user_limit, starts_at, ends_at, is_active)
+select :name::text?, :description::text?, :kind::text?, :percent_off::float8?, :amount_minor::bigint?,
   :currency::text?, :trial_days::integer?, :store_offer_id::text?, :plan_ids::bigint[], :max_redemptions::integer?,
-  :per_user_limit::integer, :starts_at::text?::timestamptz, :ends_at::text?::timestamptz, :is_active::boolean)
+  :per_user_limit::integer, :starts_at::text?::timestamptz, :ends_at::text?::timestamptz, :is_active::boolean
+where :id::bigint = 0
 returning id as id:bigint
 
--- name: offer_save :exec
+-- name: offer_save :one args(offer) row(saved_offer)
 update {p}.offers o
 set name = :name::text?, description = :description::text?, kind = :kind::text?, percent_off = :percent_off::float8?,
   amount_minor = :amount_minor::bigint?, currency = :currency::text?, trial_days = :trial_days::integer?,
@@ -46,6 +47,7 @@ set name = :name::text?, description = :description::text?, kind = :kind::text?,
   per_user_limit = :per_user_limit::integer, starts_at = :starts_at::text?::timestamptz,
   ends_at = :ends_at::text?::timestamptz, is_active = :is_active::boolean, updated_at = greatest(now(), o.updated_at)
 where o.id = :id::bigint
+returning o.id:bigint
 
 -- name: offer_remove :opt
 delete from {p}.offers o where o.id = :id::bigint returning o.id

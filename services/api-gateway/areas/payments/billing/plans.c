@@ -162,38 +162,52 @@ AWAITS static int sync_processor(struct req *r, int64_t id)
     return plan_sync(r, settings, id);
 }
 
+/* Adds it, or changes the one with that id. */
+AWAITS static int plans_put(struct req *r, const struct plan *plan, int64_t id, int64_t *ret_id)
+{
+    struct rows saved;
+    int rc = db_query(&r->task,
+                      r->scope->db,
+                      id ? &SQL_PLAN_SAVE : &SQL_PLAN_ADD,
+                      SQL_PLAN_ARGS(.id = id,
+                                    .plan_name = plan->plan_name,
+                                    .name = plan->name,
+                                    .description = plan->description,
+                                    .amount_minor = plan->terms.amount_minor,
+                                    .currency = plan->terms.currency,
+                                    .billing_interval = plan->terms.billing_interval,
+                                    .interval_count = plan->terms.interval_count,
+                                    .trial_period_days = plan->terms.trial_period_days,
+                                    .is_active = plan->is_active,
+                                    .store_product_id = plan->store_product_id),
+                      &saved);
+
+    if (rc)
+        return plans_fail_save(r, rc);
+    *ret_id = sql_saved_plan_row(&saved, 0).id;
+    return 0;
+}
+
+AWAITS static int plans_finish(struct req *r, const char *action, int64_t id)
+{
+    struct db_call audit = gateway_audit(r, action, "subscription_plan", id, STR_NONE);
+
+    TRY(sql_batch(r, &audit, 1));
+    TRY(sql_commit(r));
+    return sync_processor(r, id);
+}
+
 AWAITS static int plans_create(struct req *r)
 {
     struct plan plan = {.terms = TERMS_NONE, .is_active = true};
     struct plan_in in;
-    struct rows added;
     int64_t id;
-    int rc;
 
     TRY(req_json(r, &create_schema, &in));
     TRY(plans_merge(r, &in, &plan));
     TRY(sql_begin(r));
-    rc = db_query(&r->task,
-                  r->scope->db,
-                  SQL_PLAN_ADD(.plan_name = plan.plan_name,
-                               .name = plan.name,
-                               .description = plan.description,
-                               .amount_minor = plan.terms.amount_minor,
-                               .currency = plan.terms.currency,
-                               .billing_interval = plan.terms.billing_interval,
-                               .interval_count = plan.terms.interval_count,
-                               .trial_period_days = plan.terms.trial_period_days,
-                               .is_active = plan.is_active,
-                               .store_product_id = plan.store_product_id),
-                  &added);
-    if (rc)
-        return plans_fail_save(r, rc);
-    id = sql_plan_add_row(&added, 0).id;
-    struct db_call audit =
-        gateway_audit(r, "subscription_plans.create", "subscription_plan", id, STR_NONE);
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
-    TRY(sync_processor(r, id));
+    TRY(plans_put(r, &plan, 0, &id));
+    TRY(plans_finish(r, "subscription_plans.create", id));
     return reply_plan(r, 201, id);
 }
 
@@ -226,34 +240,14 @@ AWAITS static int plans_update(struct req *r)
     struct plan plan;
     struct plan_in in;
     int64_t id;
-    int rc;
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &update_schema, &in));
     TRY(sql_begin(r));
     TRY(lock_plan(r, id, &plan));
     TRY(plans_merge(r, &in, &plan));
-    rc = db_query(&r->task,
-                  r->scope->db,
-                  SQL_PLAN_SAVE(.id = id,
-                                .plan_name = plan.plan_name,
-                                .name = plan.name,
-                                .description = plan.description,
-                                .amount_minor = plan.terms.amount_minor,
-                                .currency = plan.terms.currency,
-                                .billing_interval = plan.terms.billing_interval,
-                                .interval_count = plan.terms.interval_count,
-                                .trial_period_days = plan.terms.trial_period_days,
-                                .is_active = plan.is_active,
-                                .store_product_id = plan.store_product_id),
-                  NULL);
-    if (rc)
-        return plans_fail_save(r, rc);
-    struct db_call audit =
-        gateway_audit(r, "subscription_plans.update", "subscription_plan", id, STR_NONE);
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
-    TRY(sync_processor(r, id));
+    TRY(plans_put(r, &plan, id, &id));
+    TRY(plans_finish(r, "subscription_plans.update", id));
     return reply_plan(r, 200, id);
 }
 

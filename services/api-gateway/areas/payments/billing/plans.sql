@@ -36,15 +36,17 @@ select p.plan_name:text?, p.name:text?, p.description:text?, p.amount_minor:bigi
 from {p}.subscription_plans p where p.id = :id::bigint
 for update
 
--- name: plan_add :one
+-- A new one has the id 0.
+-- name: plan_add :one args(plan) row(saved_plan)
 insert into {p}.subscription_plans (plan_name, name, description, type, amount_minor, currency, billing_interval,
   interval_count, trial_period_days, is_active, store_product_id)
-values (:plan_name::text, :name::text, :description::text, 'recurring', :amount_minor::bigint, :currency::text,
+select :plan_name::text, :name::text, :description::text, 'recurring', :amount_minor::bigint, :currency::text,
   :billing_interval::text, :interval_count::integer, :trial_period_days::integer, :is_active::boolean,
-  :store_product_id::text)
+  :store_product_id::text
+where :id::bigint = 0
 returning id as id:bigint
 
--- name: plan_save :exec
+-- name: plan_save :one args(plan) row(saved_plan)
 update {p}.subscription_plans
 set plan_name = :plan_name::text, name = :name::text, description = :description::text,
   amount_minor = :amount_minor::bigint, currency = :currency::text,
@@ -52,6 +54,7 @@ set plan_name = :plan_name::text, name = :name::text, description = :description
   trial_period_days = :trial_period_days::integer, is_active = :is_active::boolean,
   store_product_id = :store_product_id::text, updated_at = greatest(now(), updated_at)
 where id = :id::bigint
+returning id as id:bigint
 
 -- Removing: subscriptions that go on hold it.
 

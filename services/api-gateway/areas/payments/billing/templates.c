@@ -168,44 +168,6 @@ static int templates_fail_save(struct req *r, int rc)
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("Another template has this name."), errors);
 }
 
-AWAITS static int templates_finish(struct req *r, const char *action, int64_t id)
-{
-    struct db_call audit = gateway_audit(r, action, "subscription_template", id, STR_NONE);
-
-    TRY(sql_batch(r, &audit, 1));
-    return sql_commit(r);
-}
-
-AWAITS static int templates_create(struct req *r)
-{
-    struct template template = {.terms = TERMS_NONE, .is_active = true};
-    struct template_in in;
-    struct rows added;
-    int rc;
-
-    TRY(req_json(r, &create_schema, &in));
-    TRY(templates_merge(r, &in, &template));
-    TRY(sql_begin(r));
-    rc = db_query(
-        &r->task,
-        r->scope->db,
-        SQL_TEMPLATE_ADD(.name = template.name,
-                         .description = template.description,
-                         .plan_id = some_id(template.plan_id),
-                         .amount_minor = templates_own(&template, template.terms.amount_minor),
-                         .currency = template.terms.currency,
-                         .billing_interval = template.terms.billing_interval,
-                         .interval_count = templates_own(&template, template.terms.interval_count),
-                         .trial_period_days = trial(&template),
-                         .is_active = template.is_active),
-        &added);
-    if (rc)
-        return templates_fail_save(r, rc);
-    int64_t id = sql_template_add_row(&added, 0).id;
-    TRY(templates_finish(r, "subscription_templates.create", id));
-    return reply_template(r, 201, id);
-}
-
 AWAITS static int lock_template(struct req *r, int64_t id, struct template *ret_template)
 {
     struct rows found;
@@ -230,34 +192,67 @@ AWAITS static int lock_template(struct req *r, int64_t id, struct template *ret_
     return 0;
 }
 
+AWAITS static int templates_finish(struct req *r, const char *action, int64_t id)
+{
+    struct db_call audit = gateway_audit(r, action, "subscription_template", id, STR_NONE);
+
+    TRY(sql_batch(r, &audit, 1));
+    return sql_commit(r);
+}
+
+/* Adds it, or changes the one with that id. */
+AWAITS static int
+templates_put(struct req *r, const struct template *template, int64_t id, int64_t *ret_id)
+{
+    struct rows saved;
+    int rc = db_query(
+        &r->task,
+        r->scope->db,
+        id ? &SQL_TEMPLATE_SAVE : &SQL_TEMPLATE_ADD,
+        SQL_TEMPLATE_ARGS(.id = id,
+                          .name = template->name,
+                          .description = template->description,
+                          .plan_id = some_id(template->plan_id),
+                          .amount_minor = templates_own(template, template->terms.amount_minor),
+                          .currency = template->terms.currency,
+                          .billing_interval = template->terms.billing_interval,
+                          .interval_count = templates_own(template, template->terms.interval_count),
+                          .trial_period_days = trial(template),
+                          .is_active = template->is_active),
+        &saved);
+
+    if (rc)
+        return templates_fail_save(r, rc);
+    *ret_id = sql_saved_template_row(&saved, 0).id;
+    return 0;
+}
+
+AWAITS static int templates_create(struct req *r)
+{
+    struct template template = {.terms = TERMS_NONE, .is_active = true};
+    struct template_in in;
+    int64_t id;
+
+    TRY(req_json(r, &create_schema, &in));
+    TRY(templates_merge(r, &in, &template));
+    TRY(sql_begin(r));
+    TRY(templates_put(r, &template, 0, &id));
+    TRY(templates_finish(r, "subscription_templates.create", id));
+    return reply_template(r, 201, id);
+}
+
 AWAITS static int templates_update(struct req *r)
 {
     struct template template;
     struct template_in in;
     int64_t id;
-    int rc;
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &update_schema, &in));
     TRY(sql_begin(r));
     TRY(lock_template(r, id, &template));
     TRY(templates_merge(r, &in, &template));
-    rc = db_query(
-        &r->task,
-        r->scope->db,
-        SQL_TEMPLATE_SAVE(.id = id,
-                          .name = template.name,
-                          .description = template.description,
-                          .plan_id = some_id(template.plan_id),
-                          .amount_minor = templates_own(&template, template.terms.amount_minor),
-                          .currency = template.terms.currency,
-                          .billing_interval = template.terms.billing_interval,
-                          .interval_count = templates_own(&template, template.terms.interval_count),
-                          .trial_period_days = trial(&template),
-                          .is_active = template.is_active),
-        NULL);
-    if (rc)
-        return templates_fail_save(r, rc);
+    TRY(templates_put(r, &template, id, &id));
     TRY(templates_finish(r, "subscription_templates.update", id));
     return reply_template(r, 200, id);
 }

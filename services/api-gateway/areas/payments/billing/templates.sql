@@ -26,14 +26,16 @@ select t.name:text, t.description:text?, t.plan_id:bigint?, t.amount_minor:bigin
 from {p}.subscription_templates t where t.id = :id::bigint
 for update
 
--- name: template_add :one
+-- A new one has the id 0.
+-- name: template_add :one args(template) row(saved_template)
 insert into {p}.subscription_templates (name, description, plan_id, type, amount_minor, currency, billing_interval,
   interval_count, trial_period_days, is_active)
-values (:name::text, :description::text, :plan_id::bigint?, 'recurring', :amount_minor::bigint?, :currency::text,
-  :billing_interval::text, :interval_count::integer?, :trial_period_days::integer?, :is_active::boolean)
+select :name::text, :description::text, :plan_id::bigint?, 'recurring', :amount_minor::bigint?, :currency::text,
+  :billing_interval::text, :interval_count::integer?, :trial_period_days::integer?, :is_active::boolean
+where :id::bigint = 0
 returning id as id:bigint
 
--- name: template_save :exec
+-- name: template_save :one args(template) row(saved_template)
 update {p}.subscription_templates
 set name = :name::text, description = :description::text, plan_id = :plan_id::bigint?,
   amount_minor = :amount_minor::bigint?, currency = :currency::text,
@@ -41,6 +43,7 @@ set name = :name::text, description = :description::text, plan_id = :plan_id::bi
   trial_period_days = :trial_period_days::integer?, is_active = :is_active::boolean,
   updated_at = greatest(now(), updated_at)
 where id = :id::bigint
+returning id as id:bigint
 
 -- name: template_remove :exec
 delete from {p}.subscription_templates where id = :id::bigint
