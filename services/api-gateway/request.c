@@ -1,15 +1,10 @@
 /* Helpers of app.h that handlers of all areas use. */
 #include "app.h"
 
-static void request_unref_model(void *model)
-{
-    model_unref(model);
-}
-
 void gateway_hold_model(struct req *r)
 {
     r->scope->model = model_ref(r->scope->project->model);
-    arena_defer(r->task.arena, request_unref_model, r->scope->project->model);
+    model_adopt(r->task.arena, r->scope->project->model);
 }
 
 bool gateway_recheck(struct req *r)

@@ -11,11 +11,6 @@
 #include "run.h"
 #include "runner_run_sql.h"
 
-static void free_value(void *value)
-{
-    json_decref(value);
-}
-
 static json_t *trigger_of(const struct job *job, json_t *data)
 {
     json_t *trigger = json_object();
@@ -42,9 +37,8 @@ bool context_init(struct run *run)
     struct jr_error error;
     json_t *data = NULL;
 
-    run->root = json_object();
-    MUST(run->root != NULL && workflow != NULL && self != NULL);
-    arena_defer(job->item.arena, free_value, run->root);
+    run->root = jr_adopt(job->item.arena, json_object());
+    MUST(workflow != NULL && self != NULL);
     (void)json_object_set_new(workflow, "id", json_integer(job->workflow_id));
     (void)json_object_set_new(workflow, "name", jr_text(run->version->definition.name));
     (void)json_object_set_new(self, "id", json_integer(job->item.id));

@@ -153,9 +153,16 @@ static int scan(struct str text, struct jr_error *ret_error)
     return nul != NULL ? refuse_at(ret_error, text, before.len, "U+0000 is not allowed") : 0;
 }
 
-static void free_root(void *root)
+static void jr_give_up(void *value)
 {
-    json_decref(root);
+    json_decref(value);
+}
+
+json_t *jr_adopt(struct arena *arena, json_t *value)
+{
+    MUST(value != NULL);
+    arena_defer(arena, jr_give_up, value);
+    return value;
 }
 
 /* Reads `text`; numbers are kept as they stand in `original`, of which it was made. */
@@ -181,7 +188,7 @@ static int jr_read_text(struct arena *arena,
         return JR_INVALID;
     }
     number_keep_literals(&root, original);
-    arena_defer(arena, free_root, root);
+    (void)jr_adopt(arena, root);
     *ret_root = root;
     return 0;
 }

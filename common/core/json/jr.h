@@ -43,6 +43,8 @@ struct str jr_number(const json_t *value, char *buf);
 /* The path of the value that stands at a byte of a text ("items[3].price", empty = the root, or one
  * too long to be shown); arena-owned. */
 struct str jr_path(struct arena *arena, struct str text, size_t at);
+/* any: returns `value`, whose reference goes with the arena. What may be large: jr_own(). */
+json_t *jr_adopt(struct arena *arena, json_t *value);
 /* A new reference to a text as jsonb can hold it: U+FFFD for U+0000 and for what is no UTF-8. */
 json_t *jr_text(struct str text) MUSTCHECK;
 /* Borrowed views of members; STR_NONE / fallback when missing or of another type. */

@@ -94,6 +94,16 @@ void model_unref(struct model *model)
         work_later(free_arena, model->arena);
 }
 
+static void model_unref_deferred(void *model)
+{
+    model_unref(model);
+}
+
+void model_adopt(struct arena *arena, struct model *model)
+{
+    arena_defer(arena, model_unref_deferred, model);
+}
+
 const struct entity *model_entity(const struct model *model, struct str name)
 {
     return map_get(model->by_name, name);

@@ -104,6 +104,8 @@ struct model {
 AWAITS int model_load(struct task *task, struct db *db, struct model **ret_model) MUSTCHECK;
 struct model *model_ref(struct model *model);
 void model_unref(struct model *model);
+/* any: the reference goes with the arena. */
+void model_adopt(struct arena *arena, struct model *model);
 
 /* any: borrowed, NULL when absent. */
 const struct entity *model_entity(const struct model *model, struct str name);

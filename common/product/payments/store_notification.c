@@ -126,11 +126,6 @@ static int open_inner(struct reading *reading,
     return 0;
 }
 
-static void notification_json_release(void *root)
-{
-    json_decref(root);
-}
-
 /* Adds what was opened, or null. */
 static void notification_put(json_t *document, const char *name, const json_t *claims)
 {
@@ -162,8 +157,7 @@ static int open_document(struct reading *reading, const json_t *claims, struct s
     TRY(open_inner(reading, data, &transaction_info, &transaction));
     TRY(open_inner(reading, data, &renewal_info, &renewal));
     TRY(open_inner(reading, json_object_get(claims, "appData"), &app_transaction, &app));
-    json_t *document = json_object();
-    arena_defer(reading->arena, notification_json_release, document);
+    json_t *document = jr_adopt(reading->arena, json_object());
     (void)json_object_set_new(document, "notification", without_signed(claims));
     notification_put(document, "transaction", transaction);
     notification_put(document, "renewal", renewal);

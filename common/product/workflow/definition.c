@@ -4,8 +4,8 @@
 #include <stdarg.h>
 
 #include "base/ascii.h"
-#include "base/panic.h"
 #include "base/utf8.h"
+#include "json/jr.h"
 #include "workflow/definition_private.h"
 
 #define NAME_MAX_CHARS 200
@@ -289,21 +289,11 @@ static bool read_action(const struct check *in,
     return false;
 }
 
-static void definition_free_value(void *value)
-{
-    json_decref(value);
-}
-
 static const json_t *read_params(const struct check *in, const json_t *object)
 {
     const json_t *params = check_member(object, "params");
 
-    if (params != NULL)
-        return params;
-    json_t *empty = json_object();
-    MUST(empty != NULL);
-    arena_defer(in->arena, definition_free_value, empty);
-    return empty;
+    return params != NULL ? params : jr_adopt(in->arena, json_object());
 }
 
 static void definition_read_links(struct check *in,

@@ -1,5 +1,6 @@
 /* Definitions as documents, and the secrets they use. */
 #include "base/panic.h"
+#include "json/jr.h"
 #include "workflow/definition_private.h"
 
 /* --- documents --- */
@@ -73,17 +74,11 @@ static json_t *step_doc(const struct definition *definition, const struct step *
     return doc;
 }
 
-static void free_doc(void *doc)
-{
-    json_decref(doc);
-}
-
 json_t *definition_doc(struct arena *arena, const struct definition *definition)
 {
-    json_t *doc = json_object();
+    json_t *doc = jr_adopt(arena, json_object());
     json_t *steps = json_array();
 
-    arena_defer(arena, free_doc, doc);
     for (size_t i = 0; i < definition->step_count; i++)
         MUST(json_array_append_new(steps, step_doc(definition, &definition->steps[i])) == 0);
     set(doc, "name", doc_text(definition->name));

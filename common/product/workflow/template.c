@@ -3,6 +3,7 @@
 
 #include "base/panic.h"
 #include "base/strbuf.h"
+#include "json/jr.h"
 #include "json/jw.h"
 #include "workflow/template_private.h"
 
@@ -153,18 +154,6 @@ static int too_large(const struct evaluation *in, const struct place *at)
     return template_fail(in, at, TEMPLATE_TOO_LARGE);
 }
 
-static void template_free_value(void *value)
-{
-    json_decref(value);
-}
-
-static json_t *template_own(const struct evaluation *in, json_t *value)
-{
-    MUST(value != NULL);
-    arena_defer(in->arena, template_free_value, value);
-    return value;
-}
-
 static void put_html(struct strbuf *out, struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -252,7 +241,7 @@ eval_mixed(struct evaluation *in, const struct place *at, struct str text, json_
     }
     if (!spend(&in->left, out.len + 2))
         return too_large(in, at);
-    *ret_value = template_own(in, json_stringn(out.len > 0 ? out.ptr : "", out.len));
+    *ret_value = jr_adopt(in->arena, json_stringn(out.len > 0 ? out.ptr : "", out.len));
     return 0;
 }
 
@@ -310,7 +299,7 @@ static int eval_object(struct evaluation *in,
         if (changed == item)
             continue;
         if (result == value)
-            result = template_own(in, json_copy((json_t *)value));
+            result = jr_adopt(in->arena, json_copy((json_t *)value));
         MUST(json_object_setn_nocheck(result, name, len, changed) == 0);
     }
     *ret_value = result;
@@ -337,7 +326,7 @@ static int eval_array(struct evaluation *in,
         if (changed == item)
             continue;
         if (result == value)
-            result = template_own(in, json_copy((json_t *)value));
+            result = jr_adopt(in->arena, json_copy((json_t *)value));
         MUST(json_array_set(result, i, changed) == 0);
     }
     *ret_value = result;

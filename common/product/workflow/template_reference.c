@@ -6,6 +6,7 @@
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "json/jr.h"
 #include "workflow/template_private.h"
 
 #define SHOWN_BYTES  120
@@ -444,18 +445,6 @@ static int reference_spread(struct lookup *in, size_t at)
     return 0;
 }
 
-static void reference_free_value(void *value)
-{
-    json_decref(value);
-}
-
-static json_t *reference_own(struct arena *arena, json_t *value)
-{
-    MUST(value != NULL);
-    arena_defer(arena, reference_free_value, value);
-    return value;
-}
-
 /* The parts from the first [*] on, over several values at once. */
 static int find_all(struct lookup *in, size_t at, const json_t *value, json_t **ret_value)
 {
@@ -478,7 +467,7 @@ static int find_all(struct lookup *in, size_t at, const json_t *value, json_t **
             in->values[i] = found;
         }
     }
-    *ret_value = reference_own(in->arena, json_array());
+    *ret_value = jr_adopt(in->arena, json_array());
     for (size_t i = 0; i < in->count; i++)
         MUST(json_array_append(*ret_value, (json_t *)in->values[i]) == 0);
     return 0;
@@ -503,7 +492,7 @@ find_secret(struct lookup *in, const struct template_context *context, json_t **
     json_t *value = json_stringn(text.ptr, text.len);
     if (value == NULL)
         return unresolved(in, "the secret \"%.*s\" is not UTF-8", STR_ARG(shown));
-    *ret_value = reference_own(in->arena, value);
+    *ret_value = jr_adopt(in->arena, value);
     return 0;
 }
 
@@ -522,7 +511,7 @@ static int find_plain(struct lookup *in, size_t *at, const json_t **value)
     for (; *at < reference->count && reference->parts[*at].kind != PART_ALL; ++*at) {
         const json_t *found = reference_step(&reference->parts[*at], *value);
         if (is_payload(reference, *at) && (found == NULL || json_is_null(found)))
-            found = reference_own(in->arena, json_object());
+            found = jr_adopt(in->arena, json_object());
         if (found == NULL)
             return miss(in, *at, 0, *value);
         *value = found;
@@ -579,7 +568,7 @@ int reference_find(struct arena *arena,
     if (reference->root == ROOT_SECRETS)
         return find_secret(&in, context, ret_value);
     if (leads_nowhere(reference, context)) {
-        *ret_value = reference_own(arena, json_null());
+        *ret_value = jr_adopt(arena, json_null());
         return 0;
     }
     TRY(find_plain(&in, &at, &value));

@@ -9,11 +9,6 @@
 #define TRIES        4
 #define OPTIONS_SIZE 4096
 
-static void unref_model(void *model)
-{
-    model_unref(model);
-}
-
 /* Under the lock nobody else changes the model: what is read now stays true until the commit. */
 AWAITS static int use_locked_model(struct req *r, int64_t version)
 {
@@ -25,7 +20,7 @@ AWAITS static int use_locked_model(struct req *r, int64_t version)
     rc = model_load(&r->task, r->scope->db, &model);
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
-    arena_defer(r->task.arena, unref_model, model);
+    model_adopt(r->task.arena, model);
     r->scope->model = model;
     return 0;
 }

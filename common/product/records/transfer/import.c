@@ -94,11 +94,6 @@ void records_import_errors(const struct import *import, struct strbuf *out)
 
 /* --- chunks --- */
 
-static void import_unref_model(void *model)
-{
-    model_unref(model);
-}
-
 /* A model that was read again while the chunk was written: its reference goes with the chunk's
  * arena, so take one that stays. */
 static void keep_model(struct import *import, struct arena *arena, const struct model *before)
@@ -106,7 +101,7 @@ static void keep_model(struct import *import, struct arena *arena, const struct 
     const struct model *model = import->ctx->model;
 
     if (model != before)
-        arena_defer(arena, import_unref_model, model_ref((struct model *)model));
+        model_adopt(arena, model_ref((struct model *)model));
 }
 
 /* The failure's texts, out of the chunk's arena. */

@@ -1,8 +1,8 @@
 /* Forms are turned into the JSON object that they stand for, then read by the same schema. */
 #include "areas/auth/auth_input.h"
 
-#include "base/panic.h"
 #include "http/query.h"
+#include "json/jr.h"
 
 #define FORM_MAX_BYTES 16384
 
@@ -11,11 +11,6 @@ static bool is_form(struct req *r)
     struct str type = req_header(r, "content-type");
 
     return str_ieq(str_trim(str_split(&type, ';')), STR("application/x-www-form-urlencoded"));
-}
-
-static void input_release(void *root)
-{
-    json_decref(root);
 }
 
 AWAITS static int read_form(struct req *r, json_t **ret_root)
@@ -40,9 +35,7 @@ AWAITS static int read_form(struct req *r, json_t **ret_root)
         return fail(r, PROBLEM_BAD_REQUEST, "The body ended early or is not framed correctly.");
     if (query_parse(r->task.arena, text, &form, &reason) != 0)
         return fail(r, PROBLEM_BAD_REQUEST, "The form is invalid: %s.", reason);
-    json_t *root = json_object();
-    MUST(root);
-    arena_defer(r->task.arena, input_release, root);
+    json_t *root = jr_adopt(r->task.arena, json_object());
     for (size_t i = 0; i < form.count; i++) {
         const char *name = arena_cstr(r->task.arena, form.items[i].name);
         if (json_object_get(root, name))

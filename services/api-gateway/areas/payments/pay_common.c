@@ -223,19 +223,6 @@ int pay_amount(struct req *r,
 
 /* --- metadata --- */
 
-static void pay_release_json(void *json)
-{
-    json_decref(json);
-}
-
-static json_t *new_object(struct req *r)
-{
-    json_t *object = json_object();
-
-    arena_defer(r->task.arena, pay_release_json, object);
-    return object;
-}
-
 static bool pay_is_ours(struct str name)
 {
     return str_is(name, "project_id") || str_is(name, "payment_id") ||
@@ -292,7 +279,7 @@ static int add_metadata(struct req *r, json_t *metadata, struct str name, const 
 
 int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata)
 {
-    json_t *metadata = new_object(r);
+    json_t *metadata = jr_adopt(r->task.arena, json_object());
     const char *name;
     json_t *value;
 
@@ -307,7 +294,7 @@ int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata)
 
 json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, int64_t id)
 {
-    json_t *metadata = new_object(r);
+    json_t *metadata = jr_adopt(r->task.arena, json_object());
     struct str text = arena_printf(r->task.arena, "%lld", (long long)id);
     struct str slug = r->scope->project->slug;
 

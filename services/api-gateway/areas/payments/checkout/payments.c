@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "http/query.h"
+#include "json/jr.h"
 #include "payments_sql.h"
 #include "walk.h"
 
@@ -107,21 +108,16 @@ int payment_load_path(struct req *r, struct payment *ret_payment)
     return 0;
 }
 
-static void payments_release_json(void *json)
-{
-    json_decref(json);
-}
-
 int payment_amount(struct req *r,
                    const struct in_f64 *amount,
                    struct str currency,
                    int64_t *ret_minor,
                    struct str *ret_currency)
 {
-    json_t *number = amount->set && !amount->null ? json_real(amount->value) : NULL;
+    json_t *number = NULL;
 
-    if (number)
-        arena_defer(r->task.arena, payments_release_json, number);
+    if (amount->set && !amount->null)
+        number = jr_adopt(r->task.arena, json_real(amount->value));
     return pay_amount(r, number, currency, ret_minor, ret_currency);
 }
 
