@@ -111,11 +111,6 @@ struct db_server *directory_server(struct directory *directory, struct str name)
     return servers_find(&directory->servers, name);
 }
 
-void directory_server_add(struct directory *directory, const char *name, const char *dsn)
-{
-    servers_add(&directory->servers, name, dsn);
-}
-
 int64_t directory_record_bytes(const struct directory *directory)
 {
     return directory->record_bytes;

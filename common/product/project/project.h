@@ -78,9 +78,6 @@ void directory_free(struct directory *directory);
 struct db *directory_control(struct directory *directory); /* control schema, autocommit */
 struct db_server *directory_server(struct directory *directory,
                                    struct str name); /* NULL = unknown */
-/* any: one more server that projects may live on (platform.projects.server); "main" is there
- * already. */
-void directory_server_add(struct directory *directory, const char *name, const char *dsn);
 /* any: how large a record may be as it is stored. */
 int64_t directory_record_bytes(const struct directory *directory);
 struct redis *directory_redis(struct directory *directory);
