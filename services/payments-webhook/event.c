@@ -35,7 +35,7 @@ void event_prepare(void)
                                ARRAY_LEN(seconds_bounds));
 }
 
-struct run {
+struct event_run {
     struct task *task;
     struct event *event;
     struct apply_source source;
@@ -46,7 +46,7 @@ struct run {
 
 /* --- in the transaction --- */
 
-static struct db_call done_call(struct arena *arena, const struct run *run, const char *state)
+static struct db_call done_call(struct arena *arena, const struct event_run *run, const char *state)
 {
     const struct applied *applied = &run->applied;
 
@@ -58,7 +58,7 @@ static struct db_call done_call(struct arena *arena, const struct run *run, cons
                                       .effect = applied->effect.len ? applied->effect : STR_NONE));
 }
 
-AWAITS static int lock(struct run *run, struct db *tx)
+AWAITS static int lock(struct event_run *run, struct db *tx)
 {
     struct rows rows;
 
@@ -69,12 +69,12 @@ AWAITS static int lock(struct run *run, struct db *tx)
     return rows.count == 1 ? 0 : EVENT_LOST;
 }
 
-static const char *state_of(const struct run *run)
+static const char *state_of(const struct event_run *run)
 {
     return run->applied.waits || run->applied.object.len == 0 ? "ignored" : "applied";
 }
 
-AWAITS static int apply_in(struct run *run, struct db *tx)
+AWAITS static int apply_in(struct event_run *run, struct db *tx)
 {
     run->applied = (struct applied){.waits = false};
     TRY(lock(run, tx));
@@ -88,7 +88,7 @@ AWAITS static int apply_in(struct run *run, struct db *tx)
     return apply_commit(&run->source, tx, &run->applied, &call, 1);
 }
 
-AWAITS static int event_attempt(struct run *run)
+AWAITS static int event_attempt(struct event_run *run)
 {
     struct db *tx;
 
@@ -100,7 +100,7 @@ AWAITS static int event_attempt(struct run *run)
 }
 
 /* An order that is not known asks for one reading; two that met head-on go again. */
-AWAITS static int apply(struct run *run)
+AWAITS static int apply(struct event_run *run)
 {
     struct db_tries tries = {0};
     int rc = 0;
@@ -124,7 +124,7 @@ AWAITS static int apply(struct run *run)
 
 /* Without an effect: another state, and why. */
 AWAITS static void
-note_state(struct run *run, const char *state, const char *effect, uint64_t *counter)
+note_state(struct event_run *run, const char *state, const char *effect, uint64_t *counter)
 {
     run->applied = (struct applied){.effect = str_from(effect)};
     struct db_call call = done_call(run->task->arena, run, state);
@@ -200,7 +200,7 @@ event_note_failure(struct task *task, struct event *event, struct project *proje
     webhook_work_stats()->dead += dead;
 }
 
-AWAITS static void after_commit(struct run *run)
+AWAITS static void after_commit(struct event_run *run)
 {
     struct event *event = run->event;
     struct project *project = run->source.project;
@@ -217,7 +217,7 @@ AWAITS static void after_commit(struct run *run)
         project_touch(run->task, webhook_directory(), project);
 }
 
-AWAITS static enum queue_outcome end(struct run *run, int rc)
+AWAITS static enum queue_outcome end(struct event_run *run, int rc)
 {
     switch (rc) {
     case 0:
@@ -259,7 +259,7 @@ void event_from_row(struct queue_item *item)
 enum queue_outcome event_run(struct task *task, struct queue_item *item)
 {
     struct event *event = CONTAINER_OF(item, struct event, item);
-    struct run run = {.task = task, .event = event};
+    struct event_run run = {.task = task, .event = event};
     struct project *project;
     struct jr_error error;
 

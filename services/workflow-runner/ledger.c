@@ -33,14 +33,14 @@ struct member {
     int rc;
 };
 
-struct lane {
+struct ledger_lane {
     int64_t number; /* of the project */
     struct list members;
     struct loop_hook hook;
     bool running;
 };
 
-static struct map *lanes; /* 8 bytes -> struct lane, while it has something to do */
+static struct map *lanes; /* 8 bytes -> struct ledger_lane, while it has something to do */
 
 /* --- a write as statements --- */
 
@@ -191,12 +191,12 @@ static bool lease_is_over(const struct job *job)
 
 /* --- lanes --- */
 
-static struct str lane_name(const struct lane *lane)
+static struct str lane_name(const struct ledger_lane *lane)
 {
     return (struct str){(const char *)&lane->number, sizeof(lane->number)};
 }
 
-static void lane_free(struct lane *lane)
+static void lane_free(struct ledger_lane *lane)
 {
     (void)map_remove(lanes, lane_name(lane));
     free(lane);
@@ -225,7 +225,7 @@ struct batch {
     size_t count, steps;
 };
 
-static void take_batch(struct lane *lane, struct batch *batch, size_t most)
+static void take_batch(struct ledger_lane *lane, struct batch *batch, size_t most)
 {
     size_t bytes = 0;
 
@@ -297,7 +297,7 @@ static void end_batch(const struct batch *batch, const struct outcome *outcome)
 }
 
 /* One attempt; false when it has to be repeated after a pause. */
-AWAITS static bool try_batch(struct task *task, struct lane *lane, size_t *most)
+AWAITS static bool try_batch(struct task *task, struct ledger_lane *lane, size_t *most)
 {
     struct arena *own = task->arena;
     struct batch batch;
@@ -333,7 +333,7 @@ AWAITS static bool try_batch(struct task *task, struct lane *lane, size_t *most)
 
 static void run_lane(struct task *task, void *arg)
 {
-    struct lane *lane = arg;
+    struct ledger_lane *lane = arg;
     struct backoff pause = JOB_PAUSE;
     size_t most = BATCH_MAX;
 
@@ -352,11 +352,11 @@ static void on_turn_end(void *arg)
     background_run(LANE_LIMIT_MS, run_lane, arg);
 }
 
-static struct lane *find_lane(int64_t number)
+static struct ledger_lane *find_lane(int64_t number)
 {
     if (lanes == NULL)
         lanes = map_new();
-    struct lane *lane = map_get(lanes, (struct str){(const char *)&number, sizeof(number)});
+    struct ledger_lane *lane = map_get(lanes, (struct str){(const char *)&number, sizeof(number)});
     if (lane != NULL)
         return lane;
     lane = calloc(1, sizeof(*lane));
@@ -371,7 +371,7 @@ static struct lane *find_lane(int64_t number)
 
 int ledger_write(struct job *job, const struct ledger_entry *entry)
 {
-    struct lane *lane = find_lane(job->item.db.schema);
+    struct ledger_lane *lane = find_lane(job->item.db.schema);
     struct member member = {.job = job, .entry = entry};
 
     await_init(&member.await);

@@ -27,7 +27,7 @@
 #define START_MS          5000 /* a process that is not ready after that is ended */
 #define GRACE_MS          1000 /* past the script's own limit */
 
-struct run {
+struct pool_run {
     struct await await;
     struct process *process;
     struct arena *arena;
@@ -44,7 +44,7 @@ struct process {
     bool started;
     bool ready; /* has said so */
     bool ending;
-    struct run *run;
+    struct pool_run *run;
     unsigned runs;
     struct loop_timer timer;
     uv_write_t write;
@@ -82,7 +82,7 @@ static void on_exit_status(uv_process_t *uv, int64_t status UNUSED, int signum U
 /* The handle of a process stays until its exit, for else nobody would collect it. */
 static void end_process(struct process *process)
 {
-    struct run *run = process->run;
+    struct pool_run *run = process->run;
 
     if (process->ending)
         return;
@@ -123,7 +123,7 @@ static void rest(struct process *process)
 
 static void script_pool_take_answer(struct process *process, struct str answer)
 {
-    struct run *run = process->run;
+    struct pool_run *run = process->run;
 
     run->answer = arena_dup(run->arena, answer);
     process->run = NULL;
@@ -313,7 +313,7 @@ static void make_frame(void *arg)
 
 static void run_abandon(struct await *await)
 {
-    struct run *run = CONTAINER_OF(await, struct run, await);
+    struct pool_run *run = CONTAINER_OF(await, struct pool_run, await);
     struct process *process = run->process;
 
     if (process->run != run) /* answered in this very turn */
@@ -322,8 +322,8 @@ static void run_abandon(struct await *await)
     end_process(process);
 }
 
-static void
-send_request(struct process *process, struct run *run, char *frame, size_t len, int64_t time_ms)
+static void send_request(
+    struct process *process, struct pool_run *run, char *frame, size_t len, int64_t time_ms)
 {
     uv_buf_t buf = uv_buf_init(frame, (unsigned)len);
 
@@ -357,7 +357,7 @@ static json_t *empty_log(struct arena *arena)
 }
 
 AWAITS static void
-script_pool_read_answer(struct task *task, const struct run *run, struct script_result *ret)
+script_pool_read_answer(struct task *task, const struct pool_run *run, struct script_result *ret)
 {
     json_t *root = NULL;
     struct jr_error error;
@@ -403,7 +403,7 @@ static void count_result(const struct script_result *result)
 static int
 run_in_slot(struct task *task, const struct script_request *request, struct script_result *ret)
 {
-    struct run run = {.arena = task->arena};
+    struct pool_run run = {.arena = task->arena};
     struct process *process;
     struct frame frame = {.request = request, .arena = task->arena};
 

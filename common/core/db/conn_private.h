@@ -74,7 +74,7 @@ struct item {
 };
 
 /* --- connection (conn.c) --- */
-enum conn_state { CONN_CONNECTING, CONN_READY, CONN_LOST };
+enum db_conn_state { CONN_CONNECTING, CONN_READY, CONN_LOST };
 enum conn_pool { POOL_READ, POOL_WRITE };
 /* Heavy reads, of which there are so many, are LEASE_SLOW; others come when their project keeps the
  * server busy. */
@@ -92,7 +92,7 @@ struct conn_poll {
 struct db_conn {
     struct list link; /* its pool's list, or server->dead */
     struct db_server *server;
-    enum conn_state state;
+    enum db_conn_state state;
     enum conn_pool pool;
     PGconn *pg;
     struct resolve *resolve; /* names being looked up */

@@ -38,7 +38,7 @@ static int conn_fd(const struct http_conn *conn)
     return fd;
 }
 
-static void conn_set_state(struct http_conn *conn, enum conn_state state)
+static void conn_set_state(struct http_conn *conn, enum http_conn_state state)
 {
     list_remove(&conn->link);
     list_append(&conn->server->conns[state], &conn->link);
@@ -393,7 +393,7 @@ static void conn_reset(struct http_conn *conn)
 static const struct http_fault fault_slow_head = {
     408, PROBLEM_REQUEST_TIMEOUT, "the request head did not arrive in time"};
 
-static void sweep_old(struct http_server *server, enum conn_state state, int64_t before_ms)
+static void sweep_old(struct http_server *server, enum http_conn_state state, int64_t before_ms)
 {
     LIST_FOR (link, &server->conns[state]) {
         struct http_conn *conn = LIST_ITEM(link, struct http_conn, link);

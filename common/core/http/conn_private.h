@@ -16,7 +16,7 @@
 #include "http/parse_private.h"
 #include "http/server.h"
 
-enum conn_state { CONN_IDLE, CONN_HEAD, CONN_BUSY, CONN_LINGER, CONN_CLOSING, CONN_STATES };
+enum http_conn_state { CONN_IDLE, CONN_HEAD, CONN_BUSY, CONN_LINGER, CONN_CLOSING, CONN_STATES };
 
 struct exchange;
 
@@ -29,7 +29,7 @@ struct held {
 struct http_conn {
     uv_tcp_t tcp; /* first: handle->data is not needed to find the owner */
     unsigned magic;
-    enum conn_state state;
+    enum http_conn_state state;
     struct list link; /* server->conns[state] */
     int64_t since_ms; /* when it entered its state */
     struct http_server *server;

@@ -22,11 +22,11 @@ struct entry {
     size_t param_count;
 };
 
-struct node {
+struct router_node {
     struct str segment; /* of a literal; borrowed from the route table */
-    struct node *literals;
+    struct router_node *literals;
     size_t literal_count; /* sorted by segment */
-    struct node *param;
+    struct router_node *param;
     const struct entry *by_method[METHODS];
     /* Routes of a mount's "/": they answer with the slash, and without it where by_method has none.
      * So {base_url}/ and /org/{project_id} may differ. */
@@ -34,7 +34,7 @@ struct node {
 };
 
 struct router {
-    struct node root;
+    struct router_node root;
     struct entry **entries; /* in table order */
     size_t entry_count;
     struct map *ids;
@@ -55,7 +55,8 @@ struct router *router_new(void)
 }
 
 /* The trie is as deep as the longest route, known at compile time. */
-static void node_done(struct node *node) /* NOLINT(misc-no-recursion): bounded by SEGMENTS_MAX */
+static void
+node_done(struct router_node *node) /* NOLINT(misc-no-recursion): bounded by SEGMENTS_MAX */
 {
     for (size_t i = 0; i < node->literal_count; i++)
         node_done(&node->literals[i]);
@@ -78,7 +79,7 @@ void router_free(struct router *router)
 }
 
 /* Index of the literal, or where it belongs. */
-static size_t literal_place(const struct node *node, struct str segment)
+static size_t literal_place(const struct router_node *node, struct str segment)
 {
     size_t low = 0;
     size_t high = node->literal_count;
@@ -92,7 +93,7 @@ static size_t literal_place(const struct node *node, struct str segment)
     return low;
 }
 
-static struct node *literal_find(const struct node *node, struct str segment)
+static struct router_node *literal_find(const struct router_node *node, struct str segment)
 {
     size_t place = literal_place(node, segment);
     if (place < node->literal_count && str_eq(node->literals[place].segment, segment))
@@ -100,19 +101,20 @@ static struct node *literal_find(const struct node *node, struct str segment)
     return NULL;
 }
 
-static struct node *literal_add(struct node *node, struct str segment)
+static struct router_node *literal_add(struct router_node *node, struct str segment)
 {
     size_t place = literal_place(node, segment);
-    struct node *grown =
+    struct router_node *grown =
         must_alloc(realloc(node->literals, (node->literal_count + 1) * sizeof(*grown)));
     memmove(&grown[place + 1], &grown[place], (node->literal_count - place) * sizeof(*grown));
-    grown[place] = (struct node){.segment = segment};
+    grown[place] = (struct router_node){.segment = segment};
     node->literals = grown;
     node->literal_count++;
     return &grown[place];
 }
 
-static struct node *param_child(struct node *node, struct str segment, struct entry *entry)
+static struct router_node *
+param_child(struct router_node *node, struct str segment, struct entry *entry)
 {
     MUST(segment.len > 2 && segment.ptr[segment.len - 1] == '}');
     if (entry->param_count == REQ_PARAMS_MAX)
@@ -124,7 +126,8 @@ static struct node *param_child(struct node *node, struct str segment, struct en
 }
 
 /* The node of `path` below `node`, made where missing; names of parameters go to the entry. */
-static struct node *node_of_path(struct node *node, const char *path, struct entry *entry)
+static struct router_node *
+node_of_path(struct router_node *node, const char *path, struct entry *entry)
 {
     struct str rest = str_from(path);
 
@@ -140,7 +143,7 @@ static struct node *node_of_path(struct node *node, const char *path, struct ent
         if (segment.ptr[0] == '{') {
             node = param_child(node, segment, entry);
         } else {
-            struct node *next = literal_find(node, segment);
+            struct router_node *next = literal_find(node, segment);
             node = next ? next : literal_add(node, segment);
         }
     }
@@ -173,7 +176,7 @@ void router_add(struct router *router, const char *mount, const struct route *ro
     router->entries = must_alloc(realloc(router->entries, total * sizeof(*router->entries)));
     for (size_t i = 0; i < count; i++) {
         struct entry *entry = must_alloc(calloc(1, sizeof(*entry)));
-        struct node *node;
+        struct router_node *node;
 
         entry->mount = mount;
         entry->route = &routes[i];
@@ -264,14 +267,15 @@ static int path_split(struct arena *arena, struct str path, struct walk *walk)
     return 0;
 }
 
-static const struct entry *node_entry(const struct node *node, bool trailing_slash, size_t method)
+static const struct entry *
+node_entry(const struct router_node *node, bool trailing_slash, size_t method)
 {
     if (!trailing_slash && node->by_method[method])
         return node->by_method[method];
     return node->at_root[method];
 }
 
-static bool node_answers(const struct node *node, bool trailing_slash)
+static bool node_answers(const struct router_node *node, bool trailing_slash)
 {
     for (size_t i = 0; i < METHODS; i++)
         if (node_entry(node, trailing_slash, i))
@@ -281,16 +285,16 @@ static bool node_answers(const struct node *node, bool trailing_slash)
 
 /* Depth-first, literals before parameters; NULL when nothing answers the path. `by_param` says
  * which segments were taken as parameters. Each node of the trie is visited at most once. */
-static const struct node *
-node_match(const struct node *root, const struct walk *walk, bool by_param[SEGMENTS_MAX])
+static const struct router_node *
+node_match(const struct router_node *root, const struct walk *walk, bool by_param[SEGMENTS_MAX])
 {
-    const struct node *nodes[SEGMENTS_MAX + 1];
+    const struct router_node *nodes[SEGMENTS_MAX + 1];
     size_t depth = 0;
 
     nodes[0] = root;
     for (;;) {
-        const struct node *node = nodes[depth];
-        const struct node *next = NULL;
+        const struct router_node *node = nodes[depth];
+        const struct router_node *next = NULL;
         if (depth == walk->count) {
             if (node_answers(node, walk->trailing_slash))
                 return node;
@@ -313,7 +317,8 @@ node_match(const struct node *root, const struct walk *walk, bool by_param[SEGME
     }
 }
 
-static struct str allow_text(struct arena *arena, const struct node *node, bool trailing_slash)
+static struct str
+allow_text(struct arena *arena, const struct router_node *node, bool trailing_slash)
 {
     struct strbuf text;
     strbuf_init(&text, arena, 128);
@@ -331,7 +336,7 @@ int router_match(const struct router *router, struct req *req, struct str *ret_a
 {
     struct walk walk;
     bool by_param[SEGMENTS_MAX];
-    const struct node *node;
+    const struct router_node *node;
     const struct entry *entry;
     int rc;
 

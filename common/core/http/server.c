@@ -152,7 +152,7 @@ unsigned http_connections_fit(unsigned wanted, unsigned others)
     return (unsigned)(limit.rlim_cur > 2UL * others ? limit.rlim_cur - others : limit.rlim_cur / 2);
 }
 
-union address {
+union socket_address {
     struct sockaddr any;
     struct sockaddr_in four;
     struct sockaddr_in6 six;
@@ -160,7 +160,7 @@ union address {
 
 int http_listen_port(int fd)
 {
-    union address address = {.any = {.sa_family = AF_UNSPEC}};
+    union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t len = sizeof(address);
 
     if (fd < 0 || getsockname(fd, &address.any, &len) != 0)
@@ -186,7 +186,7 @@ const struct http_stats *http_server_stats(const struct http_server *server)
 /* --- accepting --- */
 
 /* IPv4 clients of an IPv6 socket are shown as what they are. */
-static void peer_text(const union address *address, char text[46])
+static void peer_text(const union socket_address *address, char text[46])
 {
     const struct in6_addr *six = &address->six.sin6_addr;
     const char *done;
@@ -228,7 +228,7 @@ static void on_acceptable(uv_poll_t *listener, int status, int events UNUSED)
         return;
     }
     for (int i = 0; i < ACCEPTS_PER_EVENT; i++) {
-        union address address = {.any = {.sa_family = AF_UNSPEC}};
+        union socket_address address = {.any = {.sa_family = AF_UNSPEC}};
         socklen_t len = sizeof(address);
         char peer[46];
         int fd;
@@ -330,7 +330,7 @@ static void close_listener(struct http_server *server)
     server->fd = -1;
 }
 
-static void close_all(struct http_server *server, enum conn_state state)
+static void close_all(struct http_server *server, enum http_conn_state state)
 {
     LIST_FOR (link, &server->conns[state])
         conn_lost(LIST_ITEM(link, struct http_conn, link));
@@ -389,6 +389,6 @@ void http_server_stop(struct http_server *server)
     loop_timer_stop(&server->sweep_timer);
     close_listener(server);
     for (size_t state = 0; state < CONN_CLOSING; state++)
-        close_all(server, (enum conn_state)state);
+        close_all(server, (enum http_conn_state)state);
     server_maybe_done(server);
 }

@@ -17,7 +17,7 @@
 #define PRINT_BYTES 32
 
 /* What is allocated for a real: jansson's node, and our part behind it. */
-struct node {
+struct number_node {
     char jansson[NODE_BYTES];
     size_t len; /* 0 = no literal */
     char text[];
@@ -26,7 +26,7 @@ struct node {
 /* Nodes of numbers come with room for `len`, zeroed: what has no literal says so. */
 static void *node_alloc(size_t bytes)
 {
-    return bytes == NODE_BYTES ? calloc(1, sizeof(struct node)) : malloc(bytes);
+    return bytes == NODE_BYTES ? calloc(1, sizeof(struct number_node)) : malloc(bytes);
 }
 
 /* Before main(), and so before the first node: one that jansson allocated by itself could not be
@@ -38,7 +38,7 @@ __attribute__((constructor)) static void room_for_literals(void)
 
 struct str jr_literal(const json_t *value)
 {
-    const struct node *node = (const void *)value;
+    const struct number_node *node = (const void *)value;
 
     if (!json_is_real(value) || node->len == 0)
         return STR_NONE;
@@ -110,7 +110,7 @@ static json_t *with_literal(const json_t *value, struct str literal)
         return NULL;
     json_t *plain = json_real(json_real_value(value));
     MUST(plain != NULL);
-    struct node *node = realloc(plain, sizeof(*node) + literal.len);
+    struct number_node *node = realloc(plain, sizeof(*node) + literal.len);
     MUST(node != NULL);
     node->len = literal.len;
     memcpy(node->text, literal.ptr, literal.len);

@@ -21,8 +21,8 @@
 #define PLACE_DEPTH 32                 /* schemas nest a handful deep; below, paths are cut */
 
 /* Where the walk is; rendered only when there is something to say. */
-struct place {
-    const struct place *parent;
+struct schema_place {
+    const struct schema_place *parent;
     struct str name; /* without a pointer: an array item */
     size_t index;
 };
@@ -86,16 +86,16 @@ void schema_error_add_code(struct arena *arena,
 }
 
 /* "items[3].price" */
-static struct str schema_place_print(struct arena *arena, const struct place *place)
+static struct str schema_place_print(struct arena *arena, const struct schema_place *place)
 {
-    const struct place *chain[PLACE_DEPTH];
+    const struct schema_place *chain[PLACE_DEPTH];
     size_t count = 0;
     for (; place != NULL && count < PLACE_DEPTH; place = place->parent)
         chain[count++] = place;
     struct strbuf out;
     strbuf_init(&out, arena, PLACE_BYTES);
     while (count > 0) {
-        const struct place *part = chain[--count];
+        const struct schema_place *part = chain[--count];
         if (part->name.ptr == NULL) {
             strbuf_printf(&out, "[%zu]", part->index);
             continue;
@@ -107,8 +107,11 @@ static struct str schema_place_print(struct arena *arena, const struct place *pl
     return strbuf_view(&out);
 }
 
-static void PRINTF_LIKE(4, 5) fail(
-    const struct walk *walk, const struct place *at, enum problem code, const char *format, ...)
+static void PRINTF_LIKE(4, 5) fail(const struct walk *walk,
+                                   const struct schema_place *at,
+                                   enum problem code,
+                                   const char *format,
+                                   ...)
 {
     struct schema_errors *errors = walk->errors;
     if (is_full(errors))
@@ -158,7 +161,7 @@ static const char *format_words(const char *format)
 }
 
 static void schema_check_values(const struct walk *walk,
-                                const struct place *at,
+                                const struct schema_place *at,
                                 const char *const *values,
                                 struct str text)
 {
@@ -174,7 +177,7 @@ static void schema_check_values(const struct walk *walk,
 
 /* Enum and format: also of the items of a list of texts. */
 static void check_words(const struct walk *walk,
-                        const struct place *at,
+                        const struct schema_place *at,
                         const struct field *field,
                         struct str text)
 {
@@ -188,7 +191,7 @@ static void check_words(const struct walk *walk,
 }
 
 static void check_length(
-    const struct walk *walk, const struct place *at, size_t min, size_t max, struct str text)
+    const struct walk *walk, const struct schema_place *at, size_t min, size_t max, struct str text)
 {
     if (text.len > max && utf8_length(text) > max)
         fail(walk, at, PROBLEM_TOO_LONG, "must be at most %zu characters", max);
@@ -199,7 +202,7 @@ static void check_length(
 }
 
 static void schema_read_text(const struct walk *walk,
-                             const struct place *at,
+                             const struct schema_place *at,
                              const struct field *field,
                              const json_t *value,
                              void *out)
@@ -226,7 +229,7 @@ static const char *number_print(char buf[40], double value)
 }
 
 static void check_bounds(const struct walk *walk,
-                         const struct place *at,
+                         const struct schema_place *at,
                          const struct field *field,
                          double value)
 {
@@ -248,7 +251,7 @@ static void check_bounds(const struct walk *walk,
 
 /* An integer, or a real that is one exactly. */
 static bool schema_read_integer(const struct walk *walk,
-                                const struct place *at,
+                                const struct schema_place *at,
                                 const json_t *value,
                                 int64_t *ret_number)
 {
@@ -270,7 +273,7 @@ static bool schema_read_integer(const struct walk *walk,
 }
 
 static void schema_read_i64(const struct walk *walk,
-                            const struct place *at,
+                            const struct schema_place *at,
                             const struct field *field,
                             const json_t *value,
                             void *out)
@@ -284,7 +287,7 @@ static void schema_read_i64(const struct walk *walk,
 }
 
 static void schema_read_f64(const struct walk *walk,
-                            const struct place *at,
+                            const struct schema_place *at,
                             const struct field *field,
                             const json_t *value,
                             void *out)
@@ -301,8 +304,10 @@ static void schema_read_f64(const struct walk *walk,
     }
 }
 
-static void
-schema_read_bool(const struct walk *walk, const struct place *at, const json_t *value, void *out)
+static void schema_read_bool(const struct walk *walk,
+                             const struct schema_place *at,
+                             const json_t *value,
+                             void *out)
 {
     if (!json_is_boolean(value)) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
@@ -315,13 +320,13 @@ schema_read_bool(const struct walk *walk, const struct place *at, const json_t *
 /* --- containers --- */
 
 static void walk_object(const struct walk *walk,
-                        const struct place *at,
+                        const struct schema_place *at,
                         const struct schema *schema,
                         const json_t *object,
                         char *out);
 
 static void schema_read_json(const struct walk *walk,
-                             const struct place *at,
+                             const struct schema_place *at,
                              const struct field *field,
                              const json_t *value,
                              void *out)
@@ -333,7 +338,7 @@ static void schema_read_json(const struct walk *walk,
 }
 
 static bool schema_check_list(const struct walk *walk,
-                              const struct place *at,
+                              const struct schema_place *at,
                               const struct field *field,
                               const json_t *value)
 {
@@ -352,7 +357,7 @@ static bool schema_check_list(const struct walk *walk,
 }
 
 static void schema_read_ids(const struct walk *walk,
-                            const struct place *at,
+                            const struct schema_place *at,
                             const json_t *array,
                             struct in_ids *out)
 {
@@ -360,7 +365,7 @@ static void schema_read_ids(const struct walk *walk,
     int64_t ignored;
     int64_t *items = out ? ARENA_ARRAY(walk->arena, items, count) : NULL;
     for (size_t i = 0; i < count; i++) {
-        struct place item = {.parent = at, .index = i};
+        struct schema_place item = {.parent = at, .index = i};
         (void)schema_read_integer(
             walk, &item, json_array_get(array, i), items ? &items[i] : &ignored);
     }
@@ -371,7 +376,7 @@ static void schema_read_ids(const struct walk *walk,
 }
 
 static void read_texts(const struct walk *walk,
-                       const struct place *at,
+                       const struct schema_place *at,
                        const struct field *field,
                        const json_t *array,
                        struct in_strs *out)
@@ -379,7 +384,7 @@ static void read_texts(const struct walk *walk,
     size_t count = json_array_size(array);
     struct str *items = out ? ARENA_ARRAY(walk->arena, items, count) : NULL;
     for (size_t i = 0; i < count; i++) {
-        struct place item = {.parent = at, .index = i};
+        struct schema_place item = {.parent = at, .index = i};
         const json_t *value = json_array_get(array, i);
         if (!json_is_string(value)) {
             fail(walk, &item, PROBLEM_TYPE_MISMATCH, "expected a string");
@@ -407,7 +412,7 @@ static bool is_loose(const struct schema *schema)
 /* A value of a sub-schema; false when it is no object. A loose one documents any shape in a
  * response. */
 static bool read_sub(const struct walk *walk,
-                     const struct place *at,
+                     const struct schema_place *at,
                      const struct schema *sub,
                      const json_t *value,
                      char *out)
@@ -422,7 +427,7 @@ static bool read_sub(const struct walk *walk,
 }
 
 static void schema_read_list(const struct walk *walk,
-                             const struct place *at,
+                             const struct schema_place *at,
                              const struct schema *sub,
                              const json_t *array,
                              struct in_list *out)
@@ -431,7 +436,7 @@ static void schema_read_list(const struct walk *walk,
     size_t size = is_loose(sub) ? sizeof(json_t *) : sub->struct_bytes;
     char *items = out ? arena_zalloc(walk->arena, count * size) : NULL;
     for (size_t i = 0; i < count; i++) {
-        struct place item = {.parent = at, .index = i};
+        struct schema_place item = {.parent = at, .index = i};
         json_t *value = json_array_get(array, i);
         char *to = items ? items + i * size : NULL;
         if (read_sub(walk, &item, sub, value, to) && to != NULL && is_loose(sub))
@@ -444,7 +449,7 @@ static void schema_read_list(const struct walk *walk,
 }
 
 static void schema_read_object(const struct walk *walk,
-                               const struct place *at,
+                               const struct schema_place *at,
                                const struct schema *sub,
                                const json_t *value,
                                struct in_obj *out)
@@ -458,7 +463,7 @@ static void schema_read_object(const struct walk *walk,
 
 /* `out` is the in_* member of the struct, or NULL. */
 static void schema_read_value(const struct walk *walk,
-                              const struct place *at,
+                              const struct schema_place *at,
                               const struct field *field,
                               const json_t *value,
                               void *out)
@@ -510,7 +515,7 @@ static void schema_set_flags(void *out, bool null)
 }
 
 static void schema_read_member(const struct walk *walk,
-                               const struct place *at,
+                               const struct schema_place *at,
                                const struct field *field,
                                const json_t *value,
                                void *out)
@@ -543,7 +548,7 @@ static bool service_sets(struct str name)
 
 /* A caller may send a name of any length: the answer repeats its beginning only. */
 static void report_unknown(const struct walk *walk,
-                           const struct place *at,
+                           const struct schema_place *at,
                            const struct schema *schema,
                            json_t *object)
 {
@@ -551,7 +556,7 @@ static void report_unknown(const struct walk *walk,
         struct str name = {json_object_iter_key(it), json_object_iter_key_len(it)};
         if (schema_has(schema, name))
             continue;
-        struct place member = {.parent = at, .name = utf8_cut(name, SHOWN_BYTES)};
+        struct schema_place member = {.parent = at, .name = utf8_cut(name, SHOWN_BYTES)};
         if (!walk->response && service_sets(name))
             fail(walk, &member, PROBLEM_READ_ONLY, "is set by the service");
         else
@@ -560,7 +565,7 @@ static void report_unknown(const struct walk *walk,
 }
 
 static void walk_object(const struct walk *walk,
-                        const struct place *at,
+                        const struct schema_place *at,
                         const struct schema *schema,
                         const json_t *object,
                         char *out)
@@ -568,7 +573,7 @@ static void walk_object(const struct walk *walk,
     size_t known = 0;
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
-        struct place member = {.parent = at, .name = str_from(field->name)};
+        struct schema_place member = {.parent = at, .name = str_from(field->name)};
         const json_t *value = json_object_get(object, field->name);
         if (value != NULL) {
             known++;

@@ -13,38 +13,38 @@
 
 #define LONG_NUMBER 15 /* digits that fit any kind of number without a look */
 
-struct scope {
+struct skim_scope {
     bool object;
     uint32_t wanted; /* below this scope */
     uint32_t seen;   /* what was met in it: a second time is a duplicate */
 };
 
-struct reader {
+struct skim_reader {
     struct arena *arena;
     const char *at, *end;
     struct skim *items;
     size_t count;
     struct str keys[SKIM_WANTED_MAX][SKIM_DEPTH_MAX];
     size_t lengths[SKIM_WANTED_MAX];
-    struct scope scopes[JR_MAX_DEPTH + 1]; /* [0] is what holds the root */
+    struct skim_scope scopes[JR_MAX_DEPTH + 1]; /* [0] is what holds the root */
     size_t depth;
     uint32_t wanted; /* for the value that comes */
     const char *reason;
 };
 
-static bool skim_refuse(struct reader *r, const char *reason)
+static bool skim_refuse(struct skim_reader *r, const char *reason)
 {
     r->reason = reason;
     return false;
 }
 
-static void skip_space(struct reader *r)
+static void skip_space(struct skim_reader *r)
 {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t'))
         r->at++;
 }
 
-static bool skim_take(struct reader *r, char c)
+static bool skim_take(struct skim_reader *r, char c)
 {
     if (r->at == r->end || *r->at != c)
         return false;
@@ -54,7 +54,7 @@ static bool skim_take(struct reader *r, char c)
 
 /* --- strings --- */
 
-static bool read_unit(struct reader *r, unsigned *ret_unit)
+static bool read_unit(struct skim_reader *r, unsigned *ret_unit)
 {
     unsigned unit = 0;
 
@@ -71,7 +71,7 @@ static bool read_unit(struct reader *r, unsigned *ret_unit)
 }
 
 /* Behind "\u": one code point, of two units when they are a pair. */
-static bool read_escape_u(struct reader *r, unsigned *ret_point)
+static bool read_escape_u(struct skim_reader *r, unsigned *ret_point)
 {
     unsigned high;
     unsigned low;
@@ -110,7 +110,7 @@ static void put_point(struct strbuf *out, unsigned point)
 }
 
 /* Behind a backslash; `out` NULL only checks. */
-static bool read_escape(struct reader *r, struct strbuf *out)
+static bool read_escape(struct skim_reader *r, struct strbuf *out)
 {
     static const char from[] = "\"\\/bfnrt";
     static const char to[] = "\"\\/\b\f\n\r\t";
@@ -130,7 +130,7 @@ static bool read_escape(struct reader *r, struct strbuf *out)
 }
 
 /* Behind the opening quote. *ret_raw is what stands between the quotes. */
-static bool read_string(struct reader *r, struct str *ret_raw, bool *ret_escaped)
+static bool read_string(struct skim_reader *r, struct str *ret_raw, bool *ret_escaped)
 {
     const char *from = r->at;
 
@@ -153,9 +153,9 @@ static bool read_string(struct reader *r, struct str *ret_raw, bool *ret_escaped
 }
 
 /* A string that was read before, without its escapes. */
-static struct str decode(struct reader *r, struct str raw)
+static struct str decode(struct skim_reader *r, struct str raw)
 {
-    struct reader again = {.at = raw.ptr, .end = raw.ptr + raw.len};
+    struct skim_reader again = {.at = raw.ptr, .end = raw.ptr + raw.len};
     struct strbuf out;
 
     strbuf_init(&out, r->arena, raw.len + 1);
@@ -171,7 +171,7 @@ static struct str decode(struct reader *r, struct str raw)
 
 /* --- numbers --- */
 
-static size_t skim_skip_digits(struct reader *r)
+static size_t skim_skip_digits(struct skim_reader *r)
 {
     size_t count = ascii_span((struct str){r->at, (size_t)(r->end - r->at)}, ASCII_DIGIT);
 
@@ -179,7 +179,7 @@ static size_t skim_skip_digits(struct reader *r)
     return count;
 }
 
-static bool skim_read_number(struct reader *r, struct str *ret_text)
+static bool skim_read_number(struct skim_reader *r, struct str *ret_text)
 {
     const char *from = r->at;
     bool integer = true;
@@ -211,7 +211,7 @@ static bool skim_read_number(struct reader *r, struct str *ret_text)
 
 /* --- what is wanted --- */
 
-static void split_paths(struct reader *r)
+static void split_paths(struct skim_reader *r)
 {
     MUST(r->count <= SKIM_WANTED_MAX);
     for (size_t i = 0; i < r->count; i++) {
@@ -226,9 +226,9 @@ static void split_paths(struct reader *r)
 }
 
 /* The candidates of a scope that go on with this key. */
-static bool follow_key(struct reader *r, struct str raw, bool escaped)
+static bool follow_key(struct skim_reader *r, struct str raw, bool escaped)
 {
-    struct scope *scope = &r->scopes[r->depth];
+    struct skim_scope *scope = &r->scopes[r->depth];
     size_t level = r->depth - 1; /* of keys: the root object's are level 0 */
 
     r->wanted = 0;
@@ -247,7 +247,7 @@ static bool follow_key(struct reader *r, struct str raw, bool escaped)
 }
 
 /* The value at the end of a path. */
-static void skim_keep(struct reader *r, enum skim_kind kind, struct str text, bool escaped)
+static void skim_keep(struct skim_reader *r, enum skim_kind kind, struct str text, bool escaped)
 {
     for (size_t i = 0; r->wanted != 0 && i < r->count; i++) {
         if (!(r->wanted >> i & 1U) || r->lengths[i] != r->depth)
@@ -257,7 +257,7 @@ static void skim_keep(struct reader *r, enum skim_kind kind, struct str text, bo
     }
 }
 
-static bool skim_open_scope(struct reader *r, bool object)
+static bool skim_open_scope(struct skim_reader *r, bool object)
 {
     uint32_t deeper = 0;
 
@@ -268,13 +268,13 @@ static bool skim_open_scope(struct reader *r, bool object)
     }
     if (r->depth == JR_MAX_DEPTH)
         return skim_refuse(r, "nested deeper than 64 levels");
-    r->scopes[++r->depth] = (struct scope){.object = object, .wanted = deeper};
+    r->scopes[++r->depth] = (struct skim_scope){.object = object, .wanted = deeper};
     return true;
 }
 
 /* --- values --- */
 
-static bool read_word(struct reader *r)
+static bool read_word(struct skim_reader *r)
 {
     static const struct str words[] = {STR_INIT("true"), STR_INIT("false"), STR_INIT("null")};
 
@@ -288,7 +288,7 @@ static bool read_word(struct reader *r)
     return skim_refuse(r, "invalid syntax");
 }
 
-static bool read_scalar(struct reader *r)
+static bool read_scalar(struct skim_reader *r)
 {
     struct str text;
     bool escaped;
@@ -307,7 +307,7 @@ static bool read_scalar(struct reader *r)
     return true;
 }
 
-static bool skim_read_key(struct reader *r)
+static bool skim_read_key(struct skim_reader *r)
 {
     struct str raw;
     bool escaped;
@@ -322,9 +322,9 @@ static bool skim_read_key(struct reader *r)
 }
 
 /* After "{" or "[": is it empty? Else up to its first value. */
-static bool skim_enter(struct reader *r, bool *ret_closed)
+static bool skim_enter(struct skim_reader *r, bool *ret_closed)
 {
-    const struct scope *scope = &r->scopes[r->depth];
+    const struct skim_scope *scope = &r->scopes[r->depth];
 
     skip_space(r);
     *ret_closed = skim_take(r, scope->object ? '}' : ']');
@@ -337,11 +337,11 @@ static bool skim_enter(struct reader *r, bool *ret_closed)
 }
 
 /* After a value: closes what ends here; false in *ret_more when all is closed. */
-static bool skim_leave(struct reader *r, bool *ret_more)
+static bool skim_leave(struct skim_reader *r, bool *ret_more)
 {
     *ret_more = false;
     while (r->depth > 0) {
-        const struct scope *scope = &r->scopes[r->depth];
+        const struct skim_scope *scope = &r->scopes[r->depth];
         skip_space(r);
         if (skim_take(r, ',')) {
             *ret_more = true;
@@ -356,7 +356,7 @@ static bool skim_leave(struct reader *r, bool *ret_more)
     return true;
 }
 
-static bool skim_read_text(struct reader *r)
+static bool skim_read_text(struct skim_reader *r)
 {
     bool more = true;
 
@@ -381,7 +381,7 @@ static bool skim_read_text(struct reader *r)
 int skim(
     struct arena *arena, struct str text, struct skim *items, size_t count, const char **ret_reason)
 {
-    struct reader reader = {
+    struct skim_reader reader = {
         .arena = arena,
         .at = text.ptr,
         .end = text.ptr + text.len,

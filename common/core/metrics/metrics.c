@@ -15,7 +15,7 @@
 #define NAMES_MAX  32 /* of metric_names(); the last one is "other" */
 #define NAME_WORDS 6  /* of eight bytes each */
 
-enum metric_kind { COUNTER, GAUGE, HISTOGRAM, NAMES };
+enum series_kind { COUNTER, GAUGE, HISTOGRAM, NAMES };
 
 /* One name of metric_names() in a worker's slot. */
 struct named {
@@ -28,7 +28,7 @@ struct metric {
     const char *name;
     const char *labels;
     const char *help;
-    enum metric_kind kind;
+    enum series_kind kind;
     const double *bounds;
     size_t bound_count;
     size_t first; /* index of its numbers in a worker's slot */
@@ -50,7 +50,7 @@ static uint64_t *slot(unsigned worker)
 }
 
 static struct metric *metrics_add(
-    enum metric_kind kind, const char *name, const char *labels, const char *help, size_t numbers)
+    enum series_kind kind, const char *name, const char *labels, const char *help, size_t numbers)
 {
     struct metric *metric = &registry[registry_count];
 

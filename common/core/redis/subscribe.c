@@ -15,7 +15,7 @@
 
 enum { BEAT_MS = 4000, HEARTBEAT_TIMEOUT_MS = 11000 };
 
-struct subscription {
+struct redis_subscription {
     struct list link;
     char *channel;
     redis_message_fn fn;
@@ -42,7 +42,7 @@ subscribe_deliver(struct redis *redis, const redisReply *channel, const redisRep
         return;
     }
     LIST_FOR (it, &redis->subscriptions) {
-        struct subscription *sub = LIST_ITEM(it, struct subscription, link);
+        struct redis_subscription *sub = LIST_ITEM(it, struct redis_subscription, link);
         if (str_is(name, sub->channel))
             sub->fn(payload ? (struct str){payload->str, payload->len} : STR_NONE, sub->arg);
     }
@@ -65,10 +65,10 @@ static void on_message(redisAsyncContext *context, void *ptr, void *arg)
         subscribe_deliver(redis, reply->element[1], reply->element[2]);
 }
 
-static bool is_first_of_channel(struct redis *redis, const struct subscription *sub)
+static bool is_first_of_channel(struct redis *redis, const struct redis_subscription *sub)
 {
     LIST_FOR (it, &redis->subscriptions) {
-        struct subscription *other = LIST_ITEM(it, struct subscription, link);
+        struct redis_subscription *other = LIST_ITEM(it, struct redis_subscription, link);
         if (strcmp(other->channel, sub->channel) == 0)
             return other == sub;
     }
@@ -82,7 +82,7 @@ static void subscribe_all(struct link *link)
     redis->heartbeat_received_ms = clock_mono_ms();
     send_subscribe(redis, redis->heartbeat_channel);
     LIST_FOR (it, &redis->subscriptions) {
-        struct subscription *sub = LIST_ITEM(it, struct subscription, link);
+        struct redis_subscription *sub = LIST_ITEM(it, struct redis_subscription, link);
         if (is_first_of_channel(redis, sub))
             send_subscribe(redis, sub->channel);
     }
@@ -127,7 +127,7 @@ void subscribe_done(struct redis *redis)
     loop_timer_stop(&redis->heartbeat);
     link_close(&redis->messages);
     while ((node = list_shift(&redis->subscriptions))) {
-        struct subscription *sub = LIST_ITEM(node, struct subscription, link);
+        struct redis_subscription *sub = LIST_ITEM(node, struct redis_subscription, link);
         free(sub->channel);
         free(sub);
     }
@@ -135,7 +135,7 @@ void subscribe_done(struct redis *redis)
 
 void redis_subscribe(struct redis *redis, const char *channel, redis_message_fn fn, void *arg)
 {
-    struct subscription *sub = calloc(1, sizeof(*sub));
+    struct redis_subscription *sub = calloc(1, sizeof(*sub));
 
     MUST(sub != NULL);
     sub->channel = strdup(channel);

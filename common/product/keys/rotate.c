@@ -166,7 +166,7 @@ struct pass {
     size_t sealed, unreadable;
 };
 
-struct window {
+struct rotate_window {
     struct pass *pass;
     const struct sealed_column *column;
     char after[KEY_BYTES]; /* the last key that was seen */
@@ -174,7 +174,7 @@ struct window {
     bool last;
 };
 
-static void set_after(struct window *window, struct str key)
+static void set_after(struct rotate_window *window, struct str key)
 {
     MUST(key.len <= sizeof(window->after));
     memcpy(window->after, key.ptr, key.len);
@@ -234,7 +234,7 @@ static struct sql update_window(struct arena *arena, const struct sealed_column 
 
 /* The value sealed by the newest key, in hex; false when it cannot be opened. */
 static bool seal_again(struct arena *arena,
-                       const struct window *window,
+                       const struct rotate_window *window,
                        struct str what,
                        struct str hex,
                        struct str *ret_hex)
@@ -284,7 +284,7 @@ static int run_again(struct task *task,
 
 static int rotate_window(struct task *task, void *arg)
 {
-    struct window *window = arg;
+    struct rotate_window *window = arg;
     struct pass *pass = window->pass;
     struct arena *arena = task->arena;
     const struct sealed_column *column = window->column;
@@ -338,7 +338,7 @@ static int rotate_window(struct task *task, void *arg)
 
 static int rotate_column(struct task *task, struct pass *pass, const struct sealed_column *column)
 {
-    struct window window = {.pass = pass, .column = column};
+    struct rotate_window window = {.pass = pass, .column = column};
 
     set_after(&window, str_from(column->first));
     while (!window.last)
@@ -463,7 +463,7 @@ static int add_key(struct task *task, const struct rotation *rotation, struct ro
     return 0;
 }
 
-struct step {
+struct rotate_step {
     struct rotation *rotation;
     struct rotated *project;
 };
@@ -471,7 +471,7 @@ struct step {
 /* The new key, and word of it to the daemons. */
 static int rotate_begin(struct task *task, void *arg)
 {
-    const struct step *step = arg;
+    const struct rotate_step *step = arg;
     const struct key_owners *owners = step->rotation->owners;
     int64_t number = step->project->db.schema;
     struct rows rows;
@@ -485,7 +485,7 @@ static int rotate_begin(struct task *task, void *arg)
 
 static int seal_most(struct task *task, void *arg)
 {
-    const struct step *step = arg;
+    const struct rotate_step *step = arg;
     struct pass pass = {.rotation = step->rotation, .project = step->project};
     int rc = one_pass(task, &pass);
 
@@ -494,7 +494,7 @@ static int seal_most(struct task *task, void *arg)
 
 static int rotate_finish(struct task *task, void *arg)
 {
-    const struct step *step = arg;
+    const struct rotate_step *step = arg;
     int64_t newest;
 
     TRY(rotate_rest(task, step->rotation, step->project, &newest));
@@ -514,7 +514,7 @@ static void for_all(struct task *task,
                     int (*fn)(struct task *task, void *arg))
 {
     for (size_t i = 0; i < count; i++) {
-        struct step step = {rotation, &list[i]};
+        struct rotate_step step = {rotation, &list[i]};
         if (list[i].slug.len == 0)
             continue;
         int rc = list[i].db.server ? rotation_scope(task, fn, &step) : DB_UNAVAILABLE;

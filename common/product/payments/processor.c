@@ -58,7 +58,7 @@ void processor_init(const struct processor_config *config)
 
 /* --- what is sent --- */
 
-struct exchange {
+struct processor_exchange {
     struct task *task;
     const struct processor_request *request;
     struct fetch_header headers[HEADERS_MAX];
@@ -67,15 +67,17 @@ struct exchange {
     bool changes; /* not a GET: a lost answer leaves something unknown */
 };
 
-static void processor_add_header(struct exchange *call, const char *name, struct str value)
+static void
+processor_add_header(struct processor_exchange *call, const char *name, struct str value)
 {
     MUST(call->header_count < HEADERS_MAX);
     call->headers[call->header_count++] = (struct fetch_header){str_from(name), value};
 }
 
 /* PROCESSOR_NOT_CONFIGURED when there is nobody to act for. */
-static int
-call_init(struct exchange *call, struct task *task, const struct processor_account *account)
+static int call_init(struct processor_exchange *call,
+                     struct task *task,
+                     const struct processor_account *account)
 {
     const struct processor_request *request = call->request;
     struct arena *arena = task->arena;
@@ -167,7 +169,7 @@ static int classify(const struct processor_reply *reply)
     }
 }
 
-AWAITS static struct attempt processor_read_answer(struct exchange *call,
+AWAITS static struct attempt processor_read_answer(struct processor_exchange *call,
                                                    const struct fetch_response *response,
                                                    struct processor_reply *reply)
 {
@@ -239,7 +241,7 @@ static int64_t time_left(int64_t end_ms)
 }
 
 /* The path holds ids, not secrets; the query and the body may hold addresses of people. */
-static void processor_note(const struct exchange *call,
+static void processor_note(const struct processor_exchange *call,
                            const struct processor_reply *reply,
                            const struct attempt *attempt,
                            unsigned tries)
@@ -262,8 +264,10 @@ static void processor_note(const struct exchange *call,
               L_I64("attempt", tries));
 }
 
-AWAITS static struct attempt
-attempt_once(struct exchange *call, int64_t limit_ms, unsigned tries, struct processor_reply *reply)
+AWAITS static struct attempt attempt_once(struct processor_exchange *call,
+                                          int64_t limit_ms,
+                                          unsigned tries,
+                                          struct processor_reply *reply)
 {
     const struct fetch_request request = {
         .method = str_from(call->request->method),
@@ -290,7 +294,7 @@ int processor_call(struct task *task,
                    const struct processor_request *request,
                    struct processor_reply *ret_reply)
 {
-    struct exchange call = {.request = request};
+    struct processor_exchange call = {.request = request};
     struct backoff pause = {.first_ms = 667, .most_ms = 5000}; /* half a second at least */
     struct processor_reply reply = {0};
     bool lost = false;

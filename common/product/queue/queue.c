@@ -90,7 +90,7 @@ const struct queue_stats *queue_stats(struct queue *queue)
 
 /* --- lanes --- */
 
-static bool is_claiming(const struct lane *lane)
+static bool is_claiming(const struct queue_lane *lane)
 {
     return lane->state == LANE_CLAIMING || lane->state == LANE_AGAIN;
 }
@@ -204,7 +204,7 @@ static void turn(struct queue_project *project, size_t waiting)
 
 static struct queue_project *next_of(struct list *ring, int lane)
 {
-    struct lane *node = LIST_ITEM(list_shift(ring), struct lane, ring);
+    struct queue_lane *node = LIST_ITEM(list_shift(ring), struct queue_lane, ring);
 
     return CONTAINER_OF(node, struct queue_project, lanes[lane]);
 }

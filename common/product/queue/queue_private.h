@@ -17,7 +17,7 @@ enum lane_state {
 /* Fresh rows and crashed ones are claimed apart. */
 enum { FRESH, CRASHED, LANES };
 
-struct lane {
+struct queue_lane {
     enum lane_state state;
     struct list ring; /* queue.rings: its turn comes */
 };
@@ -25,7 +25,7 @@ struct lane {
 struct queue_project {
     int64_t number;
     struct queue *queue;
-    struct lane lanes[LANES];
+    struct queue_lane lanes[LANES];
     struct list items[QUEUE_STATES];
     unsigned counts[QUEUE_STATES];
     unsigned reserved;  /* slots kept for what is being claimed, or of a pass */

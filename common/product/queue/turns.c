@@ -13,7 +13,7 @@
 #define LOOKS     10 /* for idle ones, in the time after which they are forgotten */
 
 /* An item with what is known of it here. */
-struct place {
+struct turn_place {
     int64_t idle_since_ms; /* mono; 0 = it was busy at the last look */
     max_align_t item[];
 };
@@ -25,14 +25,14 @@ static struct str turns_number_key(const int64_t *number)
 
 void *turns_find(const struct turns *turns, int64_t number)
 {
-    struct place *place = map_get(turns->by_number, turns_number_key(&number));
+    struct turn_place *place = map_get(turns->by_number, turns_number_key(&number));
 
     return place != NULL ? place->item : NULL;
 }
 
 void *turns_get(struct turns *turns, int64_t number)
 {
-    struct place *place = map_get(turns->by_number, turns_number_key(&number));
+    struct turn_place *place = map_get(turns->by_number, turns_number_key(&number));
 
     if (place == NULL) {
         place = calloc(1, sizeof(*place) + turns->size);
@@ -55,7 +55,7 @@ void turns_each(struct turns *turns, void (*fn)(void *item))
     void *place;
 
     while (map_next(turns->by_number, &cursor, &key, &place))
-        fn(((struct place *)place)->item);
+        fn(((struct turn_place *)place)->item);
 }
 
 /* --- rings --- */
@@ -114,7 +114,7 @@ static void on_housekeeping(void *arg)
     void *value;
 
     while (map_next(turns->by_number, &cursor, &key, &value)) {
-        struct place *place = value;
+        struct turn_place *place = value;
         if (!turns->idle(place->item)) {
             place->idle_since_ms = 0;
         } else if (place->idle_since_ms == 0) {

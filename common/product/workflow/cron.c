@@ -15,7 +15,7 @@
 
 /* --- parsing --- */
 
-struct field {
+struct cron_field {
     const char *name;
     int min, max;
     int last;          /* where * and n/step end: Sunday's second number is no eighth day */
@@ -23,7 +23,7 @@ struct field {
     int first_name;
 };
 enum { FIELD_MINUTE, FIELD_HOUR, FIELD_DAY, FIELD_MONTH, FIELD_WEEKDAY, FIELDS };
-static const struct field fields[FIELDS] = {
+static const struct cron_field fields[FIELDS] = {
     {"minute", 0, 59, 59, NULL, 0},
     {"hour", 0, 23, 23, NULL, 0},
     {"day of month", 1, 31, 31, NULL, 0},
@@ -33,11 +33,11 @@ static const struct field fields[FIELDS] = {
 
 struct parser {
     struct arena *arena;
-    const struct field *field;
+    const struct cron_field *field;
     struct str error;
 };
 
-static bool cron_find_name(const struct field *field, struct str text, int *ret_value)
+static bool cron_find_name(const struct cron_field *field, struct str text, int *ret_value)
 {
     size_t len = field->names ? strlen(field->names) : 0;
 

@@ -16,19 +16,19 @@ struct rest {
     unsigned char bytes[4];
     int count; /* still to be handed out, the last ones of bytes */
 };
-struct cursor {
+struct mask_cursor {
     struct str text;
     size_t at;
     struct rest inner, outer; /* of \u escapes that stand for several bytes */
 };
-typedef int (*reader_fn)(struct cursor *cursor);
+typedef int (*reader_fn)(struct mask_cursor *cursor);
 
-static int mask_next_plain(struct cursor *cursor)
+static int mask_next_plain(struct mask_cursor *cursor)
 {
     return cursor->at < cursor->text.len ? (unsigned char)cursor->text.ptr[cursor->at++] : END;
 }
 
-static int percent(struct cursor *cursor)
+static int percent(struct mask_cursor *cursor)
 {
     int c = mask_next_plain(cursor);
 
@@ -41,7 +41,7 @@ static int percent(struct cursor *cursor)
     return low == END ? END : high << 4 | low;
 }
 
-static int four_digits(struct cursor *cursor, reader_fn below)
+static int four_digits(struct mask_cursor *cursor, reader_fn below)
 {
     int value = 0;
 
@@ -67,7 +67,7 @@ static int mask_encode(int code, struct rest *rest)
     return heads[more] | code >> (6 * more);
 }
 
-static int unicode(struct cursor *cursor, reader_fn below, struct rest *rest)
+static int unicode(struct mask_cursor *cursor, reader_fn below, struct rest *rest)
 {
     int code = four_digits(cursor, below);
 
@@ -85,7 +85,7 @@ static int unicode(struct cursor *cursor, reader_fn below, struct rest *rest)
 }
 
 /* RFC 8259 section 7. */
-static int mask_unescape(struct cursor *cursor, reader_fn below, struct rest *rest)
+static int mask_unescape(struct mask_cursor *cursor, reader_fn below, struct rest *rest)
 {
     static const char letters[] = "bfnrt\"\\/";
     static const char meanings[] = "\b\f\n\r\t\"\\/";
@@ -102,24 +102,24 @@ static int mask_unescape(struct cursor *cursor, reader_fn below, struct rest *re
     return letter ? meanings[letter - letters] : END;
 }
 
-static int json_once(struct cursor *cursor)
+static int json_once(struct mask_cursor *cursor)
 {
     return mask_unescape(cursor, mask_next_plain, &cursor->inner);
 }
 
-static int json_twice(struct cursor *cursor)
+static int json_twice(struct mask_cursor *cursor)
 {
     return mask_unescape(cursor, json_once, &cursor->outer);
 }
 
 /* Percent-encoding of what was JSON. */
-static int json_in_percent(struct cursor *cursor)
+static int json_in_percent(struct mask_cursor *cursor)
 {
     return mask_unescape(cursor, percent, &cursor->inner);
 }
 
 /* Percent-encoding in JSON whose escapes matter: "\u0025" and "\/". */
-static int percent_in_json(struct cursor *cursor)
+static int percent_in_json(struct mask_cursor *cursor)
 {
     int c = json_once(cursor);
 
@@ -202,7 +202,7 @@ static bool mask_same(enum mask_form form, int got, unsigned char want)
 static size_t
 match(const struct mask_needle *needle, struct str text, size_t at, reader_fn read, size_t *work)
 {
-    struct cursor cursor = {.text = text, .at = at};
+    struct mask_cursor cursor = {.text = text, .at = at};
 
     for (size_t i = 0; i < needle->bytes.len; i++) {
         int got = read(&cursor);
@@ -246,7 +246,7 @@ add_match(struct search *search, const struct mask_needle *needle, size_t from, 
 static void find_as(struct search *search, reader_fn read)
 {
     for (size_t at = 0; at < search->text.len && search->work <= search->work_max; at++) {
-        struct cursor cursor = {.text = search->text, .at = at};
+        struct mask_cursor cursor = {.text = search->text, .at = at};
         char c = search->text.ptr[at];
         int first = c == '%' || c == '\\' || c == '+' ? read(&cursor) : (unsigned char)c;
         if (first == END || !search->begins[first])

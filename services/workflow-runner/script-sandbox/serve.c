@@ -28,7 +28,7 @@
 
 enum end { END_OWN, END_TIME, END_MEMORY, END_RECORDS, END_STARTER };
 
-struct run {
+struct served_run {
     pid_t pid;
     int request_fd;
     int pipe_fd;
@@ -98,7 +98,7 @@ next_record(const struct text *records, size_t *at, char *ret_kind, struct text 
 }
 
 /* Looks on from where it stopped; sets run->answer. */
-static void find_answer(struct run *run)
+static void find_answer(struct served_run *run)
 {
     struct text record;
     char kind;
@@ -112,7 +112,7 @@ static void find_answer(struct run *run)
 /* --- watching --- */
 
 /* True while the child may go on. */
-static bool within_limits(struct run *run)
+static bool within_limits(struct served_run *run)
 {
     if (private_pages(run->statm_fd) > run->private_limit)
         run->end = END_MEMORY;
@@ -123,7 +123,7 @@ static bool within_limits(struct run *run)
 
 /* True while there is more to come. What follows an answer is of no interest: not waiting for the
  * child's end saves half of the time of a short run. */
-static bool take_records(struct run *run)
+static bool take_records(struct served_run *run)
 {
     static char bytes[65536];
     ssize_t len = read(run->pipe_fd, bytes, sizeof(bytes));
@@ -138,7 +138,7 @@ static bool take_records(struct run *run)
 }
 
 /* Until the child closed its end or must go. */
-static void watch(struct run *run)
+static void watch(struct served_run *run)
 {
     struct pollfd fds[2] = {{.fd = run->pipe_fd, .events = POLLIN},
                             {.fd = STDIN_FILENO, .events = POLLRDHUP}};
@@ -178,14 +178,15 @@ static void add_log(struct text *answer, const struct text *records)
 
 /* Memory that runs out ends a process in one of several ways; abort() itself is a forbidden call
  * here. */
-static bool died_of_memory(const struct run *run, int status, int64_t peak_bytes)
+static bool died_of_memory(const struct served_run *run, int status, int64_t peak_bytes)
 {
     if (run->end == END_MEMORY || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_MEMORY))
         return true;
     return WIFSIGNALED(status) && peak_bytes > memory_limit / 2;
 }
 
-static void add_failure(struct text *answer, const struct run *run, int status, int64_t peak_bytes)
+static void
+add_failure(struct text *answer, const struct served_run *run, int status, int64_t peak_bytes)
 {
     char words[160];
 
@@ -210,7 +211,7 @@ static void add_failure(struct text *answer, const struct run *run, int status, 
     text_cstr(answer, words);
 }
 
-static void serve_write_answer(struct run *run, int status, int64_t peak_bytes)
+static void serve_write_answer(struct served_run *run, int status, int64_t peak_bytes)
 {
     struct text frame = {0};
 
@@ -274,13 +275,13 @@ static char *serve_read_request(void)
 
 /* Forks the child of the next request. It warms itself up while nobody waits: most of what a short
  * script costs are first touches of pages that parent and child share. */
-static void start_child(struct run *run)
+static void start_child(struct served_run *run)
 {
     pid_t parent = getpid();
     int requests[2];
     int records[2];
 
-    *run = (struct run){0};
+    *run = (struct served_run){0};
     if (pipe2(requests, O_CLOEXEC) != 0 || pipe2(records, O_CLOEXEC) != 0)
         _exit(1);
     run->pid = fork();
@@ -299,7 +300,8 @@ static void start_child(struct run *run)
 }
 
 /* A child that died before it was needed is found when its records end. */
-static void serve_hand_over(struct run *run, const char *request, size_t len, int64_t time_ms)
+static void
+serve_hand_over(struct served_run *run, const char *request, size_t len, int64_t time_ms)
 {
     uint32_t size = (uint32_t)len;
     struct rlimit cpu = {.rlim_cur = (rlim_t)(time_ms / 1000) + 2,
@@ -314,7 +316,7 @@ static void serve_hand_over(struct run *run, const char *request, size_t len, in
     run->deadline_ms = now_ms() + time_ms;
 }
 
-static void finish(struct run *run)
+static void finish(struct served_run *run)
 {
     struct rusage usage = {0};
     int status = 0;
@@ -337,7 +339,7 @@ static void finish(struct run *run)
 void serve(int64_t memory_bytes)
 {
     unsigned char head[HEAD_BYTES];
-    struct run run;
+    struct served_run run;
 
     page_bytes = sysconf(_SC_PAGESIZE);
     memory_limit = memory_bytes;

@@ -32,7 +32,7 @@ static const char *const members[] = {"title",
                                       "data",
                                       "audience"};
 
-struct send {
+struct push_step {
     struct str request; /* JSON text */
     int64_t id;         /* 0 = not handed over yet */
     struct str status, result;
@@ -41,7 +41,7 @@ struct send {
 
 struct sending {
     struct step_call *call;
-    struct send *sends;
+    struct push_step *sends;
     size_t count, handed, open;
     bool by_row;
     json_t *first; /* the first request */
@@ -261,7 +261,7 @@ AWAITS static int look(struct sending *in)
         return rc < 0 ? rc : 0;
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_push_look_row row = sql_push_look_row(&rows, i);
-        struct send *send = &in->sends[row.row_index];
+        struct push_step *send = &in->sends[row.row_index];
         send->status = row.status;
         send->result = row.result;
         send->ended = is_end(send->status);
@@ -300,7 +300,7 @@ static const char *const counters[] = {"delivered", "failed", "unregistered"};
 
 /* delivered, failed, unregistered, delivery_error as the dispatcher counted, and which send it
  * was. */
-static json_t *send_data(struct step_call *call, const struct send *send)
+static json_t *send_data(struct step_call *call, const struct push_step *send)
 {
     struct jr_error error;
     json_t *counts = NULL;

@@ -5,7 +5,7 @@
 #include "records/write/size.h"
 
 /* What a body is checked against, and by which rights. */
-struct reader {
+struct body_reading {
     struct records_ctx *ctx;
     const struct entity *entity;
     enum write_mode mode;
@@ -14,12 +14,12 @@ struct reader {
 };
 
 static void
-body_find(const struct reader *in, struct str field, enum problem code, const char *message)
+body_find(const struct body_reading *in, struct str field, enum problem code, const char *message)
 {
     schema_error_add(in->ctx->task->arena, in->row->errors, field, code, "%s", message);
 }
 
-static bool writable(const struct reader *in, const struct model_field *field)
+static bool writable(const struct body_reading *in, const struct model_field *field)
 {
     const struct records_ctx *ctx = in->ctx;
 
@@ -36,7 +36,7 @@ static bool writable(const struct reader *in, const struct model_field *field)
 }
 
 /* A field that the caller may neither read nor write does not exist for it. */
-static void body_read_member(const struct reader *in, struct str name, const json_t *value)
+static void body_read_member(const struct body_reading *in, struct str name, const json_t *value)
 {
     const struct model_field *field = entity_field(in->entity, name);
     bool service = field != NULL ? field->system : str_is(name, "version");
@@ -54,7 +54,7 @@ static void body_read_member(const struct reader *in, struct str name, const jso
 
 /* A required field that was left out. One that the caller does not even see cannot be filled by it:
  * said without its name. */
-static void find_missing(const struct reader *in, const struct model_field *field)
+static void find_missing(const struct body_reading *in, const struct model_field *field)
 {
     bool seen = writable(in, field) || field_rule_allows(in->ctx, field, ACT_READ);
 
@@ -64,7 +64,7 @@ static void find_missing(const struct reader *in, const struct model_field *fiel
               seen ? "is required" : "is not complete");
 }
 
-static void body_read_field(const struct reader *in, size_t index)
+static void body_read_field(const struct body_reading *in, size_t index)
 {
     const struct model_field *field = &in->entity->fields[index];
     struct value_scope scope = {in->ctx->task->arena, in->ctx->project, in->row->errors};
@@ -102,7 +102,7 @@ void write_read(struct records_ctx *ctx,
                 struct write_row *row)
 {
     struct arena *arena = ctx->task->arena;
-    struct reader in = {ctx, entity, mode, row, NULL};
+    struct body_reading in = {ctx, entity, mode, row, NULL};
     const char *key;
     json_t *value;
 

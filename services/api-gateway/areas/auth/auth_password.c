@@ -35,7 +35,7 @@ int auth_password_policy(struct req *r, const char *field, struct str password)
 }
 
 /* What a worker thread gets; the arena is its own until the task is resumed. */
-struct job {
+struct hash_job {
     struct arena *arena;
     struct str password;
     struct str hash;
@@ -44,21 +44,21 @@ struct job {
 
 static void run_hash(void *arg)
 {
-    struct job *job = arg;
+    struct hash_job *job = arg;
 
     job->hash = password_hash(job->arena, job->password);
 }
 
 static void password_run_check(void *arg)
 {
-    struct job *job = arg;
+    struct hash_job *job = arg;
 
     job->result = password_verify(job->hash, job->password);
     if (job->result == PASSWORD_OK_REHASH)
         job->hash = password_hash(job->arena, job->password);
 }
 
-AWAITS static int run_hashing(struct req *r, work_fn fn, struct job *job)
+AWAITS static int run_hashing(struct req *r, work_fn fn, struct hash_job *job)
 {
     int rc = work_run(&r->task, WORK_HASH, fn, job);
 
@@ -70,9 +70,9 @@ AWAITS static int run_hashing(struct req *r, work_fn fn, struct job *job)
 
 int auth_password_hash(struct req *r, struct str password, struct str *ret_hash)
 {
-    struct job *job = ARENA_NEW(r->task.arena, job);
+    struct hash_job *job = ARENA_NEW(r->task.arena, job);
 
-    *job = (struct job){.arena = r->task.arena, .password = password};
+    *job = (struct hash_job){.arena = r->task.arena, .password = password};
     TRY(run_hashing(r, run_hash, job));
     metric_add(made, 1);
     *ret_hash = job->hash;
@@ -96,9 +96,9 @@ struct str auth_password_of_nobody(struct req *r, struct str email)
 int auth_password_check(
     struct req *r, struct str hash, struct str password, bool *ret_right, struct str *ret_rehash)
 {
-    struct job *job = ARENA_NEW(r->task.arena, job);
+    struct hash_job *job = ARENA_NEW(r->task.arena, job);
 
-    *job = (struct job){.arena = r->task.arena, .password = password, .hash = hash};
+    *job = (struct hash_job){.arena = r->task.arena, .password = password, .hash = hash};
     TRY(run_hashing(r, password_run_check, job));
     metric_add(checked, 1);
     *ret_right = job->result != PASSWORD_WRONG;

@@ -140,10 +140,11 @@ AWAITS static int on_slice(void *arg)
     return task_yield_if_due(making->task);
 }
 
-typedef int (*write_fn)(struct jw *w, const struct openapi *about);
+typedef int (*docs_write_fn)(struct jw *w, const struct openapi *about);
 
 /* One reference; DOCS_TOO_LARGE, or what an await said. */
-AWAITS static int docs_cache_make(struct req *r, write_fn write, size_t max, struct kept **ret_kept)
+AWAITS static int
+docs_cache_make(struct req *r, docs_write_fn write, size_t max, struct kept **ret_kept)
 {
     struct arena *arena = arena_new(0);
     struct kept *kept = ARENA_NEW(arena, kept);
