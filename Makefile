@@ -247,10 +247,10 @@ $(BUILD)/.results: scripts/results common/core/base/result.def $(filter common/%
 	@scripts/results
 	@mkdir -p $(@D); touch $@
 
-.PHONY: lint fmt fmt-check tidy headers layers names sizes shell compile_commands readme
-lint: ## All checks of the text: format, layers, names, sizes, headers, clang-tidy, shellcheck
+.PHONY: lint fmt fmt-check tidy headers layers names statements sizes shell compile_commands readme
+lint: ## All checks of the text: format, layers, names, statements, sizes, headers, clang-tidy, shellcheck
 	@scripts/setup build lint
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) fmt-check layers names sizes headers shell tidy
+	@$(MAKE) --no-print-directory -k -j$(shell nproc) fmt-check layers names statements sizes headers shell tidy
 	@echo "lint: clean"
 fmt: ## Format the C files
 	@clang-format -i $(C_FILES)
@@ -258,8 +258,10 @@ fmt-check: ## Fail when a C file is not formatted
 	@clang-format --dry-run --Werror $(C_FILES)
 layers: ## Fail on an include that common/layers.txt does not allow
 	@scripts/layers
-names: ## Fail on a function with a namesake, or one that its header does not lead to
+names: ## Fail on a function or a header's type with a namesake, or a function that its header does not lead to
 	@scripts/names
+statements: ## Fail on values by number for a statement of a .sql file, and on statements that nobody uses
+	@scripts/statements
 sizes: ## Fail on a file over 800 lines
 	@scripts/sizes
 shell:

@@ -1,0 +1,64 @@
+"""scripts/names and scripts/statements: what they forbid fails. A small tree is right; each case spoils it in one way."""
+import subprocess
+
+import pytest
+
+from groundwork.servers import ROOT
+
+RIGHT = {
+    "common/core/base/str.h": "struct str {\n    int len;\n};\ntypedef int (*str_fn)(struct str text);\nint str_len(struct str text);",
+    "common/core/base/str.c": '#include "base/str.h"\nextern const int str_limit;\nstruct part {\n    int at;\n};\n'
+                              "int str_len(struct str text)\n{\n    return text.len;\n}",
+    "services/gateway/users.sql": "-- part: user\nselect 1\n-- name: user_get :opt\n{user} where :id::bigint = 1\n"
+                                  "-- name: user_put :exec args(user_get)\n{user} where :id::bigint = 2",
+    "services/gateway/users.h": "extern int users_open;",
+    "services/gateway/users.c": "struct part {\n    int of;\n};\nstatic int users_get(bool put)\n{\n"
+                                "    return put ? ask(&SQL_USER_PUT, SQL_USER_GET_ARGS(.id = 1)) : ask(SQL_USER_GET(.id = 1));\n}",
+    "services/api-gateway/ddl/ddl.c": "static int ddl_run(const struct sql *sql)\n{\n    return ask(sql, PARAMS(P_I64(1)));\n}",
+}
+
+
+def complaints(check, folder, files):
+    for path, text in {**RIGHT, **files}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text + "\n")
+    done = subprocess.run(["/usr/bin/python3", ROOT / "scripts" / check, folder], capture_output=True, text=True)
+    assert not done.stderr and done.returncode == (1 if done.stdout else 0)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("check", ["names", "statements"])
+def test_the_small_tree_is_right(tmp_path, check):
+    assert complaints(check, tmp_path, {}) == []
+
+
+@pytest.mark.parametrize("check", ["names", "statements"])
+def test_ours_is_right(check):
+    done = subprocess.run([ROOT / "scripts" / check], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path, text, reason", [
+    ("services/gateway/list.c", "static int users_get(void)\n{\n    return 0;\n}", "is defined in"),
+    ("services/gateway/users.h", "int str_len(struct str text);", ":1: str_len is defined in common/core/base/str.c"),
+    ("services/gateway/list.c", "\nstruct str {\n    int of;\n};", ":2: str is what common/core/base/str.h calls"),
+    ("services/gateway/list.h", "enum str { STR_A };", ":1: str is what common/core/base/str.h calls"),
+    ("services/gateway/list.c", "typedef void (*str_fn)(void);", ":1: str_fn is what common/core/base/str.h calls"),
+    ("services/gateway/list.h", "extern bool users_open;", ":1: users_open is what"),
+], ids=["function", "declared elsewhere", "struct", "enum", "typedef", "variable"])
+def test_what_names_forbids(tmp_path, path, text, reason):
+    said = complaints("names", tmp_path, {path: text})
+    assert said and reason in "".join(said), said
+
+
+@pytest.mark.parametrize("path, text, reason", [
+    ("services/api-gateway/ddl/ddl.c", "int rc = ask(&SQL_USER_GET, PARAMS(P_I64(1)));", ":1: a statement of a .sql file"),
+    ("services/api-gateway/ddl/ddl.c", "\nint rc = ask(&SQL_USER_GET,\n    (const struct db_param[]){P_I64(1)}, 1);",
+     ":3: a statement of a .sql file"),
+    ("services/gateway/list.c", "int rc = ask(sql, PARAMS(P_I64(1)));", ":1: values by number are for SQL that is built"),
+    ("services/gateway/list.sql", "-- name: list_get :opt\nselect 1", ":1: nobody uses list_get"),
+    ("services/gateway/users.sql", RIGHT["services/gateway/users.sql"] + "\n-- part: other\nfrom x", ":7: nobody uses other"),
+], ids=["behind a statement", "without the macro", "through a variable", "statement", "part"])
+def test_what_statements_forbids(tmp_path, path, text, reason):
+    said = complaints("statements", tmp_path, {path: text})
+    assert said and reason in "".join(said), said
