@@ -9,7 +9,8 @@
 #include "runner_events_sql.h"
 #include "workflow/condition.h"
 
-#define JOBS_AT_ONCE  5000
+#define JOBS_AT_ONCE  1000               /* of several events */
+#define JOBS_MAX      5000               /* of one */
 #define BYTES_AT_ONCE ((size_t)16 << 20) /* of the jobs' data, as it is stored */
 #define READ_AT_ONCE  ((size_t)1 << 20)  /* of events whose data a filter asks for, as text */
 
@@ -215,7 +216,7 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     struct db_call reads[] = {
         db_call(SQL_EVENTS_CLAIM(.most = EVENTS_AT_ONCE, .bytes = READ_AT_ONCE)),
         db_call(SQL_EVENTS_LISTENERS()),
-        db_call(SQL_EVENTS_ROOM(.limit = runner_conf()->common.queued_jobs, .most = JOBS_AT_ONCE)),
+        db_call(SQL_EVENTS_ROOM(.limit = runner_conf()->common.queued_jobs, .most = JOBS_MAX)),
     };
     TRY(db_batch(task, tx, reads, ARRAY_LEN(reads), NULL));
     const struct rows *events = &reads[0].rows;

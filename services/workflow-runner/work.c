@@ -15,7 +15,9 @@
 #include "workflow_stops_sql.h"
 
 #define GROUP           "workflow-runner"
-#define PASSES_AT_ONCE  16   /* of events */
+#define PASSES_AT_ONCE  16 /* of events */
+#define STOCK           1000 /* jobs of a project that wait here are enough: its events take their time */
+#define STOCK_PAUSES    4    /* of as long as the last ones took */
 #define LAST_CALL_MS    2000 /* before the end of the drain */
 #define STOPS_AT_ONCE   20   /* batches a sweep */
 #define LOOKS_AT_ONCE   128  /* at a thousand projects, what a runner without work does is look */
@@ -127,10 +129,26 @@ AWAITS static int looked(struct task *task,
 
 /* --- events --- */
 
+/* Events that become jobs faster than jobs run only make the queue longer, and who writes waits
+ * for the database meanwhile. They go on when few jobs are left, and never stop: what the project
+ * may not have is found out in time. */
+static void pace_events(int64_t number, int64_t taken_ms)
+{
+    if (queue_waiting(w.jobs, number) >= STOCK)
+        queue_pause(w.events, number, STOCK_PAUSES * taken_ms);
+}
+
+static void on_jobs_claimed(int64_t number, unsigned waiting)
+{
+    if (waiting < STOCK && w.events != NULL)
+        queue_resume(w.events, number);
+}
+
 AWAITS static int
 take_events(struct task *task, struct queue *queue UNUSED, struct project *project, bool *ret_more)
 {
     struct events_outcome outcome = {0};
+    int64_t begun_ms = clock_mono_ms();
 
     TRY(events_take(task, project, &outcome));
     w.stats.events_taken += outcome.taken;
@@ -138,6 +156,7 @@ take_events(struct task *task, struct queue *queue UNUSED, struct project *proje
     w.stats.jobs_made += outcome.made;
     if (outcome.made > 0)
         queue_stored(w.jobs, project, outcome.made);
+    pace_events(project->number, clock_mono_ms() - begun_ms);
     *ret_more = outcome.more;
     return 0;
 }
@@ -174,6 +193,7 @@ static const struct queue_kind jobs = {
     .holders = &SQL_SWEEP_HOLDERS,
     .rescue = &SQL_SWEEP_RESCUE,
     .claim_bytes = LARGE_BYTES,
+    .claimed = on_jobs_claimed,
     .release_begun = true,
     .projects = &SQL_SWEEP_PROJECTS,
     .look = &SQL_SWEEP_LOOK,

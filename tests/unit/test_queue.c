@@ -516,6 +516,94 @@ static void retained_in_turn(struct task *task, struct directory *one, struct di
     end_queue(task, queue, 1000);
 }
 
+/* --- what waits to be claimed, and passes that wait for it --- */
+
+static unsigned claims, left;
+
+static void on_claimed(int64_t number UNUSED, unsigned waiting)
+{
+    claims++;
+    left = waiting;
+}
+
+static void counted(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct queue_kind kind = toys;
+    struct project *project = make_shop(task, one, "count");
+    struct queue_config config = config_of(one);
+
+    kind.claimed = on_claimed;
+    config.sweep_ms = 60000;
+    t.hold = true;
+    struct queue *queue = queue_start(&kind, &config);
+    put(task, project, 20);
+    queue_stored(queue, project, 20);
+    assert_int_equal(queue_waiting(queue, project->number), 20);
+    WAIT_FOR(task, t.running == 8);
+    assert_int_equal(queue_waiting(queue, project->number), 12);
+    assert_true(claims > 0 && left == 12);
+    /* Somebody else has taken some: what is told of and not there waits for nobody. */
+    exec(task, &project->db, "delete from {p}.toys where id > 15");
+    t.hold = false;
+    WAIT_FOR(task, count_of(task, project, "status = 'done'") == 15);
+    WAIT_FOR(task, queue_waiting(queue, project->number) == 0);
+    assert_int_equal(left, 0);
+    end_queue(task, queue, 1000);
+}
+
+static unsigned passes;
+static int64_t pass_pause_ms;
+
+static int
+count_pass(struct task *task UNUSED, struct queue *queue, struct project *project, bool *ret_more)
+{
+    passes++;
+    *ret_more = true;
+    if (pass_pause_ms > 0)
+        queue_pause(queue, project->number, pass_pause_ms);
+    return 0;
+}
+
+static void paused(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    static const struct queue_kind kind = {
+        .name = "passes", .pass = count_pass, .topic = BUS_SEARCH};
+    struct project *slow = make_shop(task, one, "slow");
+    struct project *other = make_shop(task, one, "other");
+    struct queue_config config = config_of(one);
+
+    passes = 0;
+    pass_pause_ms = 60000;
+    struct queue *queue = queue_start(&kind, &config);
+    queue_resume(queue, slow->number); /* nothing is known of it */
+    queue_due(queue, slow->number);
+    WAIT_FOR(task, passes == 1);
+    queue_due(queue, slow->number);
+    pause_ms(task, 100);
+    assert_int_equal(passes, 1);
+    queue_due(queue, other->number); /* is nobody's pause but its own */
+    WAIT_FOR(task, passes == 2);
+    queue_resume(queue, slow->number);
+    WAIT_FOR(task, passes == 3);
+
+    pass_pause_ms = 20; /* ends by itself */
+    queue_resume(queue, slow->number);
+    WAIT_FOR(task, passes >= 6);
+    pass_pause_ms = 60000;
+    pause_ms(task, 100);
+    unsigned before = passes;
+    pause_ms(task, 100);
+    assert_int_equal(passes, before);
+    end_queue(task, queue, 1000); /* one that is paused keeps nobody */
+}
+
+static void test_paused(void **state)
+{
+    (void)state;
+    test_in_world(counted);
+    test_in_world(paused);
+}
+
 static void test_the_rest(void **state)
 {
     (void)state;
@@ -533,6 +621,7 @@ int main(void)
         cmocka_unit_test(test_crashed),
         cmocka_unit_test(test_drained),
         cmocka_unit_test(test_notified),
+        cmocka_unit_test(test_paused),
         cmocka_unit_test(test_the_rest),
     };
 

@@ -231,6 +231,20 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
     return 0;
 }
 
+/* One that finds fewer rows than it asked for has found them all. */
+static void claim_count(const struct claim *claim, unsigned claimed)
+{
+    struct queue_project *project = claim->project;
+    const struct queue_kind *kind = project->queue->kind;
+
+    if (claim->lane != FRESH)
+        return;
+    bool more = claimed == claim->count && project->waiting > claimed;
+    project->waiting = more ? project->waiting - claimed : 0;
+    if (kind->claimed != NULL)
+        kind->claimed(project->number, project->waiting);
+}
+
 static void claim_run(struct task *task, void *arg)
 {
     struct claim *claim = arg;
@@ -243,6 +257,8 @@ static void claim_run(struct task *task, void *arg)
     bool refused = rc != 0 && !gone;
     if (rc != 0)
         queue_return_slots(project, claim->reserved);
+    else
+        claim_count(claim, claimed);
     if (claim->lane == CRASHED && claimed == 0)
         queue->crashed = 0;
     queue_lane_done(project, claim->lane, refused || (rc == 0 && claimed == claim->count));

@@ -4,6 +4,46 @@
 
 #define PASS_MS 15000
 
+/* --- pauses --- */
+
+void pass_unpause(struct queue_project *project)
+{
+    if (!project->paused)
+        return;
+    project->paused = false;
+    loop_timer_stop(&project->pause);
+}
+
+static void on_pause_end(void *arg)
+{
+    struct queue_project *project = arg;
+
+    project->paused = false;
+    queue_join(project);
+}
+
+void queue_pause(struct queue *queue, int64_t number, int64_t ms)
+{
+    struct queue_project *project = queue_project(queue, number);
+
+    pass_unpause(project);
+    project->paused = true;
+    loop_timer_init(&project->pause, on_pause_end, project);
+    loop_timer_start(&project->pause, ms);
+}
+
+void queue_resume(struct queue *queue, int64_t number)
+{
+    struct queue_project *project = turns_find(&queue->turns, number);
+
+    if (project == NULL || !project->paused)
+        return;
+    pass_unpause(project);
+    queue_join(project);
+}
+
+/* --- a pass --- */
+
 static void pass_run(struct task *task, void *arg)
 {
     struct queue_project *own = arg;

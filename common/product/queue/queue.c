@@ -99,7 +99,7 @@ static bool wants_claim(const struct queue_project *project)
 {
     unsigned ahead = project->queue->kind->ahead;
 
-    if (project->lanes[FRESH].state != LANE_DUE || project->releasing > 0)
+    if (project->lanes[FRESH].state != LANE_DUE || project->releasing > 0 || project->paused)
         return false;
     return ahead == 0 ? queue_project_room(project) > 0
                       : project->counts[QUEUE_CLAIMED] <= ahead / AGAIN_PART;
@@ -250,9 +250,15 @@ void queue_stored(struct queue *queue, const struct project *project, unsigned c
     bool full = ahead > 0 ? free == 0 || own->counts[QUEUE_CLAIMED] > ahead / AGAIN_PART
                           : count > free || count > queue_project_room(own);
 
+    own->waiting += count;
     if (queue_draining(queue) || full)
         queue_notify(queue, project);
     queue_lane_due(own, FRESH);
+}
+
+unsigned queue_waiting(struct queue *queue, int64_t number)
+{
+    return queue_project(queue, number)->waiting;
 }
 
 unsigned queue_reserve(struct queue *queue, int64_t number, unsigned wanted)
@@ -299,7 +305,7 @@ static bool queue_is_idle(const void *item)
         if (project->lanes[lane].state != LANE_QUIET || !list_empty(&project->lanes[lane].ring))
             return false;
     }
-    return project->reserved == 0 && project->releasing == 0 &&
+    return project->reserved == 0 && project->releasing == 0 && !project->paused &&
            project->counts[QUEUE_CLAIMED] == 0 && queue_project_held(project) == 0;
 }
 
@@ -419,6 +425,11 @@ struct queue *queue_start(const struct queue_kind *kind, const struct queue_conf
     return queue;
 }
 
+static void unpause(void *item)
+{
+    pass_unpause(item);
+}
+
 static void on_freed(void *arg)
 {
     free(arg);
@@ -430,6 +441,7 @@ void queue_stop(struct queue *queue)
     loop_timer_stop(&queue->renewals);
     loop_timer_stop(&queue->sweeps);
     loop_timer_stop(&queue->retention);
+    turns_each(&queue->turns, unpause);
     turns_stop(&queue->turns);
     list_remove(&queue->link);
     if (turns_leave(&queue->turns, on_freed, queue))

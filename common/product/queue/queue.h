@@ -104,6 +104,9 @@ struct queue_kind {
     const struct sql *held;          /* :ids, :tokens: the ids that are ours still */
     const struct sql *release;       /* :ids, :tokens: given back, as if never claimed */
     const struct sql *holders;       /* names of the processes whose leases have ended; or NULL */
+    /* any: rows of the project were claimed here; `waiting` of those that queue_stored() told of
+     * may be left. NULL = nothing. */
+    void (*claimed)(int64_t number, unsigned waiting);
     /* :attempts, :alone (of the holders those that never had two items at a time): rows whose
      * process died, put back or, after so many attempts, quarantined: id, attempt, quarantined. */
     const struct sql *rescue;
@@ -175,6 +178,12 @@ void queue_notify(struct queue *queue, const struct project *project);
 /* any: work was just stored by this process: it is done here; without a free slot others
  * are notified. */
 void queue_stored(struct queue *queue, const struct project *project, unsigned count);
+/* any: how many rows that queue_stored() told of have not been claimed, as far as is known here. */
+unsigned queue_waiting(struct queue *queue, int64_t number);
+/* any: of kinds with .pass: the project's next one begins after so long, or after queue_resume().
+ */
+void queue_pause(struct queue *queue, int64_t number, int64_t ms);
+void queue_resume(struct queue *queue, int64_t number);
 /* any: the row may not be ours any more: when it is claimed here the database is asked at once. */
 void queue_recheck(struct queue *queue, int64_t number, int64_t id);
 

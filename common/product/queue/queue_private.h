@@ -30,6 +30,9 @@ struct queue_project {
     unsigned counts[QUEUE_STATES];
     unsigned reserved;  /* slots kept for what is being claimed, or of a pass */
     unsigned releasing; /* statements that give back under way */
+    unsigned waiting; /* rows that were stored here and not claimed; others may have claimed them */
+    bool paused;      /* no pass begins */
+    struct loop_timer pause;
 };
 
 struct queue {
@@ -97,6 +100,8 @@ void item_free(struct queue_item *item);
 
 /* any: one pass; its slot is taken already. */
 void pass_start(struct queue_project *project);
+/* any: no pass waits for its time any more. */
+void pass_unpause(struct queue_project *project);
 
 /* --- lease.c --- */
 
