@@ -11,12 +11,12 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "bus/bus.h"
+#include "insert.h"
 #include "json/skim.h"
 #include "metrics/metrics.h"
 #include "payments/apply.h"
 #include "payments/store.h"
 #include "payments/webhook_signature.h"
-#include "webhook_ingest_sql.h"
 #include "work.h"
 
 #define ID_BYTES      255 /* of an event, and of its type */
@@ -138,29 +138,12 @@ static int reply(struct req *r, enum source source, enum outcome outcome)
     return reply_json(r, 200);
 }
 
-struct record {
-    struct str id, type, subtype, api_version, account, payload;
-    int64_t created_ms;
-    bool supported;
-};
-
-/* The one statement of a request. Committed when it returns; a connection that was lost meanwhile
- * leaves it open whether the row is there, and the sender's next try decides. */
-AWAITS static int store(struct req *r, enum source source, const struct record *record)
+/* Committed when it returns; a connection that was lost meanwhile leaves it open whether the row is
+ * there, and the sender's next try decides. */
+AWAITS static int store(struct req *r, enum source source, const struct event_row *event)
 {
-    struct rows rows;
-    int rc = db_query(&r->task,
-                      r->scope->db,
-                      SQL_EVENT_STORE(.source = str_from(source_names[source]),
-                                      .event_id = record->id,
-                                      .type = record->type,
-                                      .subtype = record->subtype,
-                                      .api_version = record->api_version,
-                                      .account = record->account,
-                                      .created_at = record->created_ms,
-                                      .payload = record->payload,
-                                      .supported = record->supported),
-                      &rows);
+    bool is_new = false;
+    int rc = insert_event(r, event, &is_new);
 
     if (rc == DB_CHECK)
         return fail(r, PROBLEM_BAD_REQUEST, "The event holds a value that cannot be stored.");
@@ -168,11 +151,11 @@ AWAITS static int store(struct req *r, enum source source, const struct record *
         return unavailable(r, source);
     if (rc < 0)
         return rc;
-    if (record->supported)
+    if (event->supported)
         queue_stored(webhook_work_events(), r->scope->project, 1);
-    if (!record->supported)
+    if (!event->supported)
         return reply(r, source, UNSUPPORTED);
-    return reply(r, source, rows.affected == 1 ? STORED : DUPLICATE);
+    return reply(r, source, is_new ? STORED : DUPLICATE);
 }
 
 /* --- the processor --- */
@@ -301,7 +284,8 @@ int ingest_processor(struct req *r)
     const char *reason = foreign(r->scope->project, account, members);
     if (reason != NULL)
         return refuse_foreign(r, PROCESSOR, reason);
-    const struct record record = {
+    const struct event_row event = {
+        .source = str_from(source_names[PROCESSOR]),
         .id = text_of(members, ID),
         .type = text_of(members, TYPE),
         .api_version = text_of(members, API_VERSION),
@@ -311,7 +295,7 @@ int ingest_processor(struct req *r)
         .supported =
             !str_is(text_of(members, OBJECT), THIN_EVENT) && apply_knows(text_of(members, TYPE)),
     };
-    return store(r, PROCESSOR, &record);
+    return store(r, PROCESSOR, &event);
 }
 
 /* --- the store --- */
@@ -349,7 +333,8 @@ int ingest_store(struct req *r)
         r->task.arena, body, &settings->store, clock_wall_ms(), &notification, &reason);
     if (rc != 0)
         return refuse_notification(r, rc, reason);
-    const struct record record = {
+    const struct event_row event = {
+        .source = str_from(source_names[STORE]),
         .id = notification.event_id,
         .type = notification.type,
         .subtype = notification.subtype.len ? notification.subtype : STR_NONE,
@@ -357,5 +342,5 @@ int ingest_store(struct req *r)
         .created_ms = notification.signed_ms,
         .supported = true,
     };
-    return store(r, STORE, &record);
+    return store(r, STORE, &event);
 }

@@ -209,6 +209,34 @@ def test_w2_a_hundred_at_once(project, webhook, db):
     assert hooks.stored() == 1 and hooks.status(payment) == "succeeded" and hooks.emitted("PaymentSucceeded") == [payment]
 
 
+def test_a_burst_beside_what_the_database_refuses(project, webhook, db):
+    """Events that come together are inserted together; the refusal of one is nothing to the others."""
+    hooks = Hooks(project, webhook, db)
+    execute(db, f"alter table {hooks.schema}.webhook_events add constraint tests check (type not like '%%.poison')")
+    told = [event("customer.poison" if n % 10 == 0 else "customer.created", {"id": f"cus_{n}"}) for n in range(80)]
+    with ThreadPoolExecutor(40) as pool:
+        answers = list(pool.map(hooks.send, told))
+    for one, answer in zip(told, answers):
+        if one["type"] == "customer.poison":
+            assert refused(hooks, answer)["detail"] == "The event holds a value that cannot be stored."
+        else:
+            assert answer.status_code == 200 and "duplicate" not in answer.json()
+    assert hooks.stored() == 72
+
+
+def test_the_same_burst_at_two_daemons(project, start_webhook, db):
+    """Each in an order of its own: nobody waits for the other in a circle."""
+    here = Hooks(project, start_webhook(), db)
+    there = Hooks(project, start_webhook(), db, secret=here.secret)
+    told = [event("payment_intent.succeeded", intent(f"pi_{n}")) for n in range(100)]
+    sends = itertools.chain(*zip(((here, one) for one in told), ((there, one) for one in reversed(told))))
+    with ThreadPoolExecutor(60) as pool:
+        answers = list(pool.map(lambda sent: sent[0].send(sent[1]), sends))
+    assert {answer.status_code for answer in answers} == {200}
+    assert sum("duplicate" not in answer.json() for answer in answers) == 100
+    assert here.stored() == 100
+
+
 def test_two_events_of_one_id(hooks):
     """The first one counts: ids are the processor's."""
     one, other = event("customer.created", {"id": "cus_1"}), event("customer.updated", {"id": "cus_2"})
