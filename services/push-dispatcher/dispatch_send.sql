@@ -8,14 +8,20 @@ from {p}.push_deliveries y
 where y.send_id = :id::bigint and y.provider = :provider::smallint and y.target_id > :after::bigint and y.status = 'pending'
 order by y.target_id limit :count::bigint;
 
--- A device that was seen again after its token was read lives. A send that got so far did not end its process.
+-- A device that was seen again after its token was read lives. A send that got so far did not end its process. Rows are found one
+-- by one, by their key, and written by their place, which nobody else changes: joined, a plan that was made while the table was
+-- small reads all rows of the send with each.
 -- name: deliveries_record :opt
 with own as (
   select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),
 done as (
   update {p}.push_deliveries y set status = g.status, code = g.code, tries = g.tries, ended_at = now()
-  from own cross join unnest(:targets::bigint[], :statuses::text[], :codes::text[], :tries::bigint[]) as g (target_id, status, code, tries)
-  where y.send_id = own.id and y.provider = :provider::smallint and y.target_id = g.target_id and y.status = 'pending'
+  from unnest(:targets::bigint[], :statuses::text[], :codes::text[], :tries::bigint[]) as g (target_id, status, code, tries)
+  where y.ctid = any (array(
+      select (select o.ctid from {p}.push_deliveries o
+        where o.send_id = own.id and o.provider = :provider::smallint and o.target_id = t.id and o.status = 'pending')
+      from own cross join unnest(:targets::bigint[]) as t (id)))
+    and y.target_id = g.target_id
   returning y.status, y.code),
 dead as (
   update {p}.push_devices d set unregistered_at = now()
@@ -41,13 +47,13 @@ returning s.cancelled_at is not null as cancelled:boolean;
 with own as (
   select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),
 page as (
-  select y.target_id from {p}.push_deliveries y
+  select y.target_id, y.ctid as place from {p}.push_deliveries y
   where exists (select from own) and y.send_id = :id::bigint and y.provider = :provider::smallint and y.target_id > :after::bigint
     and y.status = 'pending'
   order by y.target_id limit :count::bigint),
 done as (
   update {p}.push_deliveries y set status = 'failed', code = :code::text, ended_at = now()
-  from own, page where y.send_id = own.id and y.provider = :provider::smallint and y.target_id = page.target_id
+  where y.ctid = any (array(select page.place from page))
   returning 1),
 sums as (select (select count(*) from done) as failed, (select max(page.target_id) from page) as last)
 update {p}.push_sends s set

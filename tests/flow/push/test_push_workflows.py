@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from groundwork.records import rows
+from groundwork.records import execute, rows
 from groundwork.runs import condition, finish, step, until
 from groundwork.soon import settle
 from groundwork.workflows import jobs_of, start, workflow
@@ -89,6 +89,39 @@ def test_a_test_send(app, fcm):
     path = f"/push/send-logs/{made}"
     until(lambda: app.admin.get(path).json()["status"] == "Succeeded", lambda: app.admin.get(path).text)
     assert fcm.messages(app.phone)[-1]["notification"] == {"title": "Hello", "body": "x"}
+    app.admin.post(f"{path}/cancel", expect=409)
+
+
+def test_a_broadcast_is_watched_and_stopped(app, db, fcm):
+    """Its progress stands in the log while it runs; what was not sent when it was stopped is not sent, and says so."""
+    execute(db, f"""insert into {app.schema(db)}.push_devices (provider, token, token_hash)
+                    select 'fcm', 'watch' || n, sha256(('watch' || n)::bytea) from generate_series(1, 4000) n""")
+    fcm.forget()
+    fcm.fault("delay", times=None, seconds=0.3)
+    try:
+        made = app.admin.post("/push/test", {"title": "All", "body": "x"}, expect=202).json()["send_log_id"]
+        path = f"/push/send-logs/{made}"
+
+        def so_far():
+            log = app.admin.get(path, expect=200).json()
+            counts = {each["provider"]: each["delivered"] for each in log["results"]}
+            return log["status"] == "Running" and counts.get("fcm", 0)
+
+        first = until(so_far, lambda: app.admin.get(path).text, 30)
+        second = until(lambda: so_far() > first and so_far(), lambda: app.admin.get(path).text, 30)
+        assert 0 < first < second < 4001
+        assert app.admin.get(path).json()["targets"] == 4002
+        app.admin.post(f"{path}/cancel", expect=202)
+        until(lambda: app.admin.get(path).json()["finished_at"], lambda: app.admin.get(path).text, 30)
+    finally:
+        fcm.clear_faults()
+    log = app.admin.get(path, expect=200).json()
+    assert (log["source"], log["status"], log["first_error"]) == ("Broadcast", "Partial", "CANCELLED") and log["cancelled_at"]
+    (phones,) = [each for each in log["results"] if each["provider"] == "fcm"]
+    assert phones["delivered"] == len(fcm.messages()) < 4001 and phones["delivered"] + phones["failed"] == 4001
+    params = {"provider": "fcm", "status": "failed", "limit": 1}
+    failed = app.admin.get(f"{path}/deliveries", params=params, expect=200).json()
+    assert failed["items"][0]["code"] == "CANCELLED" and failed["total_items"] == phones["failed"]
     app.admin.post(f"{path}/cancel", expect=409)
 
 
