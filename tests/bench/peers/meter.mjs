@@ -25,7 +25,9 @@ export async function sent(count, send) {
   const WARM = 1000;
   await send(0, WARM);
   const begin = performance.now();
+  const cpu = process.cpuUsage();
   await send(WARM, WARM + count);
   const seconds = (performance.now() - begin) / 1000;
-  console.log(JSON.stringify({ messages: count, seconds, rate: count / seconds }));
+  const { user, system } = process.cpuUsage(cpu);
+  console.log(JSON.stringify({ messages: count, seconds, rate: count / seconds, cpu_us: (user + system) / count }));
 }
