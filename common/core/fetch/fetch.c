@@ -128,10 +128,11 @@ static int on_before_request(void *arg, char *remote, char *local, int remote_po
 /* --- the easy handle --- */
 
 /* Many at once to few hosts: a connection of its own would take as long as a stream of another one,
- * and cost far more. */
-static void set_many(CURL *easy)
+ * and cost far more. Without TLS only the first answer tells how many requests a connection takes:
+ * a slow one would hold up all others. */
+static void set_many(CURL *easy, const struct fetch_op *op)
 {
-    (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, op->url.secure ? 1L : 0L);
     (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     (void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, SEND_BYTES);
 }
@@ -155,7 +156,7 @@ static void set_rules(CURL *easy, struct fetch_op *op)
     if (op->request->purpose == FETCH_IDENTITY)
         (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     if (op->request->purpose == FETCH_PUSH_FCM || op->request->purpose == FETCH_PUSH_WEB)
-        set_many(easy);
+        set_many(easy, op);
     if (ca_file)
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
     if (op->resolve)

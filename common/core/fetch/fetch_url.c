@@ -171,6 +171,7 @@ static int address_read(struct arena *arena, struct str url, struct fetch_url *r
     if (curl_url_set(result->parsed, CURLUPART_URL, arena_cstr(arena, url), CURLU_DISALLOW_USER) !=
         CURLUE_OK)
         return FETCH_BAD_URL;
+    result->secure = url.ptr[strlen("http")] != ':'; /* one of the two */
     TRY(host_read(arena, result));
     return port_read(result);
 }

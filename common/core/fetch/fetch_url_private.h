@@ -15,6 +15,7 @@ struct fetch_url {
     CURLU *parsed;    /* released with the arena */
     const char *host; /* without trailing dot; IPv6 literals in brackets */
     long port;
+    bool secure;      /* https: how many requests its connections take is known once they stand */
     bool is_address;  /* host is an IP literal: nothing to resolve */
     bool any_address; /* the operator allows private addresses for this host */
 };
