@@ -104,6 +104,9 @@ db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count, 
  * and is rolled back when the arena dies without db_commit. BEGIN travels with the first statement.
  */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
+/* co: the same for one that changes schemas: on a few connections of its own, opened with the
+ * first, when the server has a ddl_dsn. */
+AWAITS int db_begin_ddl(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
 /* co: this transaction's statements, and its pauses, may take `ms` from now on instead of
  * statement_timeout_ms. */
 AWAITS int db_set_timeout(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
@@ -174,6 +177,7 @@ AWAITS int db_piece(struct task *task,
 /* --- servers --- */
 struct db_config {
     const char *dsn;              /* libpq keyword/value or URI */
+    const char *ddl_dsn;          /* the same for db_begin_ddl(); NULL: no other */
     unsigned read_connections;    /* 4 */
     unsigned write_connections;   /* 32 */
     int64_t statement_timeout_ms; /* 5000 */
@@ -196,6 +200,8 @@ AWAITS int db_server_wait(struct task *task,
                           int64_t limit_ms,
                           struct str *ret_reason) MUSTCHECK;
 bool db_server_up(const struct db_server *server);
+/* any: whether schemas are changed by other connections, as another role perhaps. */
+bool db_server_has_ddl(const struct db_server *server);
 
 struct db_stats {
     uint64_t statements, groups, retries, redispatched, errors, reconnects, prepared;

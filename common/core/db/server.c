@@ -343,6 +343,7 @@ static void server_release(struct db_server *server)
     server->gate->closed = true;
     gate_release(server->gate);
     free((char *)server->config.dsn);
+    free((char *)server->config.ddl_dsn);
     free(server->name);
     free(server);
 }
@@ -382,7 +383,10 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
     server->name = strdup(name);
     server->config = *config;
     server->config.dsn = strdup(config->dsn);
-    MUST(server->name != NULL && server->config.dsn != NULL);
+    if (config->ddl_dsn)
+        server->config.ddl_dsn = strdup(config->ddl_dsn);
+    MUST(server->name != NULL && server->config.dsn != NULL &&
+         !config->ddl_dsn == !server->config.ddl_dsn);
     if (config->read_connections == 0)
         server->config.read_connections = 4;
     if (config->write_connections == 0)
@@ -412,6 +416,26 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
     return server;
 }
 
+bool db_server_has_ddl(const struct db_server *server)
+{
+    return server->config.ddl_dsn != NULL;
+}
+
+struct db_server *server_ddl(struct db_server *server)
+{
+    if (!server->config.ddl_dsn)
+        return server;
+    if (!server->ddl) {
+        struct db_config config = server->config;
+        config.dsn = config.ddl_dsn;
+        config.ddl_dsn = NULL;
+        config.read_connections = 1;
+        config.write_connections = DDL_CONNECTIONS;
+        server->ddl = db_server_new("ddl", &config);
+    }
+    return server->ddl;
+}
+
 static void close_pool(struct list *pool)
 {
     while (!list_empty(pool))
@@ -432,10 +456,8 @@ static void fail_waiters(struct db_server *server)
         await_done(&LIST_ITEM(node, struct up_wait, link)->await, DB_UNAVAILABLE);
 }
 
-void db_server_free(struct db_server *server)
+static void server_close(struct db_server *server)
 {
-    if (!server)
-        return;
     server->freeing = true;
     loop_timer_stop(&server->tick);
     close_pool(&server->read);
@@ -451,6 +473,15 @@ void db_server_free(struct db_server *server)
         server->free_at_flush = true;
     else
         server_release(server);
+}
+
+void db_server_free(struct db_server *server)
+{
+    if (!server)
+        return;
+    if (server->ddl)
+        server_close(server->ddl);
+    server_close(server);
 }
 
 static void up_abandon(struct await *await)

@@ -17,6 +17,7 @@ enum {
     SPREAD_FROM = 4,      /* of one statement at a time: worth preparing elsewhere */
     GROUPS_IN_FLIGHT = 4, /* per connection; more wait for natural batching */
     HOME_GROUPS = 8,      /* of a statement's own connection */
+    DDL_CONNECTIONS = 8,  /* for schema changes, where they have connections of their own */
     READ_EXTRA = 4,       /* read connections opened while others are stuck */
     TICK_MS = 10,
     STUCK_MS = 20,
@@ -85,7 +86,8 @@ struct trait {
 
 struct db_server {
     char *name;
-    struct db_config config; /* dsn is a copy */
+    struct db_config config; /* dsn and ddl_dsn are copies */
+    struct db_server *ddl;   /* owned; NULL until somebody changes a schema */
     struct list read;        /* connections; with the connecting ones */
     struct list write;
     struct list dead;        /* lost ones, freed from the clock */
@@ -123,6 +125,8 @@ struct db_server {
 };
 
 int64_t server_now_ms(void);
+/* Where schemas are changed: the server itself, or one that is opened now. */
+struct db_server *server_ddl(struct db_server *server);
 /* The clock runs while something waits or is in flight. */
 void server_tick_start(struct db_server *server);
 /* Opens connections where something waits for one. */

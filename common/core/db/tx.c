@@ -78,6 +78,13 @@ int db_begin(struct task *task, struct db *db, struct db **ret_tx)
     return 0;
 }
 
+int db_begin_ddl(struct task *task, struct db *db, struct db **ret_tx)
+{
+    struct db ddl = {.server = server_ddl(db->server), .schema = db->schema};
+
+    return db_begin(task, &ddl, ret_tx);
+}
+
 /* A server that works on many statements or a long one says nothing meanwhile: the connection must
  * not be taken for dead before the server itself gives up. */
 int db_set_timeout(struct task *task, struct db *tx, int64_t ms)

@@ -60,6 +60,7 @@ static void open_dependencies(void)
     struct directory_config config = {
         .control_dsn = conf->database_url.ptr,
         .db = {.dsn = conf->database_url.ptr,
+               .ddl_dsn = conf->database_ddl_url.ptr,
                .read_connections = (unsigned)conf->db_read_connections,
                .write_connections = (unsigned)conf->db_write_connections,
                .busy_share = (unsigned)conf->db_busy_share,

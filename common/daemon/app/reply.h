@@ -108,6 +108,8 @@ AWAITS int sql_batch(struct req *r, struct db_call *calls, size_t count) MUSTCHE
 /* r->scope->db becomes a transaction until sql_commit; it is rolled back when the handler returns
  * without. Until one is committed each begins with r->scope->begun(), which may refuse. */
 AWAITS int sql_begin(struct req *r) MUSTCHECK;
+/* The same for one that changes schemas (db_begin_ddl()). */
+AWAITS int sql_begin_ddl(struct req *r) MUSTCHECK;
 AWAITS int sql_commit(struct req *r) MUSTCHECK;
 /* co: in a transaction that somebody else begins and commits: what sql_begin() begins with. A
  * status when the request is refused: it is rolled back then. */

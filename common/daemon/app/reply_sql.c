@@ -54,13 +54,26 @@ int sql_batch(struct req *r, struct db_call *calls, size_t count)
     return done(r, db_batch(&r->task, r->scope->db, calls, count, NULL));
 }
 
+static int use_transaction(struct req *r, struct db *tx)
+{
+    r->scope->db = tx;
+    return r->scope->begun ? r->scope->begun(r) : 0;
+}
+
 int sql_begin(struct req *r)
 {
     struct db *tx;
 
     TRY(done(r, db_begin(&r->task, r->scope->db, &tx)));
-    r->scope->db = tx;
-    return r->scope->begun ? r->scope->begun(r) : 0;
+    return use_transaction(r, tx);
+}
+
+int sql_begin_ddl(struct req *r)
+{
+    struct db *tx;
+
+    TRY(done(r, db_begin_ddl(&r->task, r->scope->db, &tx)));
+    return use_transaction(r, tx);
 }
 
 int sql_begun(struct req *r, struct db *tx)

@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "migrate_sql.h"
 #include "migrations.h"
+#include "migrations/grants.h"
 
 #define LOCK_TRIES 10
 
@@ -108,15 +109,26 @@ size_t migrate_calls(struct arena *arena, const struct migration *migration, str
 
 /* --- the control schema --- */
 
+AWAITS static int make_schema(struct migrator *m)
+{
+    struct db_call calls[ARRAY_LEN(bootstrap) + GRANTS_MOST] = {{.sql = &bootstrap[0]}};
+    struct db *tx;
+    size_t count;
+
+    TRY(grants_calls(m->task, &m->servers->control, "platform", &calls[1], &count));
+    for (size_t i = 1; i < ARRAY_LEN(bootstrap); i++)
+        calls[++count] = (struct db_call){.sql = &bootstrap[i]};
+    TRY(db_begin_ddl(m->task, &m->servers->control, &tx));
+    return db_batch_commit(m->task, tx, calls, count + 1, NULL);
+}
+
 /* Two migrators at once collide here; the one that loses finds the work done. */
 static int make_ground(struct migrator *m)
 {
     struct backoff pause = {.first_ms = 50, .most_ms = 200};
 
     for (;;) {
-        int rc = 0;
-        for (size_t i = 0; rc == 0 && i < ARRAY_LEN(bootstrap); i++)
-            rc = db_query(m->task, &m->servers->control, &bootstrap[i], NULL, 0, NULL);
+        int rc = make_schema(m);
         if (rc == 0)
             return 0;
         if (rc < 0 || pause.tries + 1 == LOCK_TRIES)
@@ -174,7 +186,7 @@ static int migrate_platform(struct migrator *m)
     struct rows known;
 
     TRY(make_ground(m));
-    int rc = db_begin(m->task, &m->servers->control, &tx);
+    int rc = db_begin_ddl(m->task, &m->servers->control, &tx);
     if (rc == 0)
         rc = db_set_timeout(m->task, tx, STATEMENT_TIMEOUT_MS);
     if (rc == 0)
@@ -226,7 +238,7 @@ static int apply_project(struct migrator *m, struct db *db, struct str slug)
     struct db *tx;
     struct rows known;
 
-    int rc = db_begin(m->task, db, &tx);
+    int rc = db_begin_ddl(m->task, db, &tx);
     if (rc == 0)
         rc = db_set_timeout(m->task, tx, STATEMENT_TIMEOUT_MS);
     if (rc == 0)

@@ -11,6 +11,7 @@
 #include "json/jw.h"
 #include "keys/place.h"
 #include "log/log.h"
+#include "migrations/grants.h"
 #include "migrations/migrate.h"
 #include "project/project_private.h"
 #include "project_create_sql.h"
@@ -137,13 +138,14 @@ static int build(struct task *task, struct create *create, int *ret_last)
         .no_prepare = true,
     };
     struct arena *arena = task->arena;
-    size_t count = 1;
+    size_t count = 1 + GRANTS_MOST;
 
     for (const struct migration *it = migrate_project_list; it->number != 0; it++)
         count += migrate_calls(arena, it, NULL);
     struct db_call *calls = ARENA_ARRAY(arena, calls, count + SEEDS);
     calls[0] = (struct db_call){.sql = &schema_sql};
-    count = 1;
+    TRY(grants_calls(task, &create->db, "{p}", &calls[1], &count));
+    count++;
     for (const struct migration *it = migrate_project_list; it->number != 0; it++) {
         count += migrate_calls(arena, it, &calls[count]);
         *ret_last = it->number;
@@ -158,7 +160,7 @@ static int build(struct task *task, struct create *create, int *ret_last)
         arena, SQL_SEED_ADMIN(.email = email, .password_hash = create->in.admin_password_hash));
     calls[count++] = db_call_new(arena, SQL_SEED_ADMIN_ROLE(.email = email));
     struct db *tx;
-    TRY(db_begin(task, &create->db, &tx));
+    TRY(db_begin_ddl(task, &create->db, &tx));
     int rc = db_set_timeout(task, tx, CREATE_MS);
     if (rc == 0)
         return db_batch_commit(task, tx, calls, count, NULL);
@@ -229,7 +231,7 @@ static int run_ddl(struct task *task, struct db *db, struct str text)
     };
     struct db *tx;
 
-    TRY(db_begin(task, db, &tx));
+    TRY(db_begin_ddl(task, db, &tx));
     int rc = db_set_timeout(task, tx, DDL_MS);
     if (rc == 0)
         rc = db_query(task, tx, &sql, NULL, 0, NULL);

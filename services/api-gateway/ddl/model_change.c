@@ -30,7 +30,7 @@ AWAITS static int change_attempt(struct req *r, model_change_fn change, void *ar
     struct db_call lock[] = {db_call(SQL_MODEL_SET_TIMEOUT()), db_call(SQL_MODEL_LOCK())};
     struct model_audit audit = {0};
 
-    TRY(sql_begin(r));
+    TRY(sql_begin_ddl(r));
     TRY(sql_batch(r, lock, ARRAY_LEN(lock)));
     TRY(use_locked_model(r, sql_model_lock_row(&lock[1].rows, 0).model_version));
     TRY(change(r, arg, &audit));

@@ -84,8 +84,10 @@ def test_web_push_keeps_its_pair_of_keys(project, db):
     assert turned["public_key"] not in (key, None) and turned["subject"] == "https://example.org"
     assert opened(project, db, "web_push") != sealed
     assert project.client().get("/push/vapid-public-key", expect=200).json() == {"public_key": turned["public_key"]}
-    project.admin.delete(f"{CREDENTIALS}/web_push", expect=204)
-    project.client().get("/push/vapid-public-key", expect=404)
+    for spelling in (f"{CREDENTIALS}/web_push", WEB):
+        project.admin.delete(spelling, expect=204)
+        project.client().get("/push/vapid-public-key", expect=404)
+        project.admin.put(WEB, {"subject": "mailto:push@example.org"}, expect=200)
 
 
 def test_the_stored_pair_is_the_shown_one(project, db):

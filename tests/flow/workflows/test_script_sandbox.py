@@ -441,6 +441,13 @@ def test_nobody_is_left_when_the_starter_goes():
     raise AssertionError("the script still runs")
 
 
+def has_ended(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().split()[2] == "Z"
+    except (FileNotFoundError, ProcessLookupError):  # the latter between opening and reading
+        return True
+
+
 def test_killed_process_takes_its_script_along():
     sandbox = Sandbox()
     sandbox.send("while (true);", ms=60000)
@@ -448,8 +455,7 @@ def test_killed_process_takes_its_script_along():
     sandbox.process.kill()
     sandbox.process.wait(5)
     for _ in range(1000):
-        path = pathlib.Path(f"/proc/{child}/stat")
-        if not path.exists() or path.read_text().split()[2] == "Z":
+        if has_ended(child):
             return
         time.sleep(0.02)
     raise AssertionError("the script still runs")
