@@ -612,6 +612,7 @@ static void every_column(struct task *task, struct directory *one, struct direct
         "data_keys.wrapped",
         "idempotency_keys.request_hash",
         "idempotency_keys.response",
+        "push_devices.token_hash",
         "record_locks.token_hash",
         "refresh_tokens.hash",
         "refresh_tokens.successor",

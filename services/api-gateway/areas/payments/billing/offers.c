@@ -318,7 +318,7 @@ AWAITS static int offers_create(struct req *r)
     struct sql_offer_lock_row offer = {.per_user_limit = 1, .is_active = true};
     struct offer_in in;
     struct rows rows;
-    int64_t id;
+    int64_t id = 0;
 
     TRY(req_json(r, &create_schema, &in));
     TRY(offers_take(r, &in, &offer));

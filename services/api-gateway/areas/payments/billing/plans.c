@@ -201,7 +201,7 @@ AWAITS static int plans_create(struct req *r)
 {
     struct plan plan = {.terms = TERMS_NONE, .is_active = true};
     struct plan_in in;
-    int64_t id;
+    int64_t id = 0;
 
     TRY(req_json(r, &create_schema, &in));
     TRY(plans_merge(r, &in, &plan));

@@ -231,7 +231,7 @@ AWAITS static int templates_create(struct req *r)
 {
     struct template template = {.terms = TERMS_NONE, .is_active = true};
     struct template_in in;
-    int64_t id;
+    int64_t id = 0;
 
     TRY(req_json(r, &create_schema, &in));
     TRY(templates_merge(r, &in, &template));
