@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "deliver.h"
 #include "fetch/fetch.h"
+#include "loop/work.h"
 #include "push/webpush_encrypt.h"
 #include "send.h"
 
@@ -10,7 +11,9 @@
 /* Made once: what is repeated is the same message. */
 struct prepared {
     struct webpush_subscription subscription;
+    struct str text;
     struct webpush_body body;
+    int rc; /* of webpush_encrypt() */
 };
 
 AWAITS static int webpush_post(struct task *task,
@@ -55,14 +58,25 @@ AWAITS static int webpush_post(struct task *task,
     return 0;
 }
 
-static const char *
+static void encrypt_on_thread(void *arg)
+{
+    struct prepared *to = arg;
+
+    to->rc = webpush_encrypt(&to->subscription, to->text, 0, &to->body);
+}
+
+/* co: NULL, or the code of what is wrong. A hundred agreements on keys in one turn would hold up
+ * everybody else's. */
+AWAITS static const char *
 webpush_prepare(struct task *task, const struct delivery *delivery, struct prepared *to)
 {
     if (webpush_subscription_read(task->arena, delivery->token, &to->subscription) != 0)
         return "INVALID_SUBSCRIPTION";
     if (!to->subscription.secure && !fetch_url_allowed(to->subscription.endpoint))
         return "UNREACHABLE";
-    switch (webpush_encrypt(&to->subscription, delivery->send->web_payload, 0, &to->body)) {
+    to->text = delivery->send->web_payload;
+    work_beside(task, encrypt_on_thread, to);
+    switch (to->rc) {
     case 0:
         return NULL;
     case WEBPUSH_TOO_LARGE:
