@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "deliver.h"
 #include "fetch/fetch.h"
-#include "loop/work.h"
 #include "push/webpush_encrypt.h"
 #include "send.h"
 
@@ -11,9 +10,7 @@
 /* Made once: what is repeated is the same message. */
 struct prepared {
     struct webpush_subscription subscription;
-    struct str text;
     struct webpush_body body;
-    int rc; /* of webpush_encrypt() */
 };
 
 AWAITS static int webpush_post(struct task *task,
@@ -58,25 +55,14 @@ AWAITS static int webpush_post(struct task *task,
     return 0;
 }
 
-static void encrypt_on_thread(void *arg)
-{
-    struct prepared *to = arg;
-
-    to->rc = webpush_encrypt(&to->subscription, to->text, 0, &to->body);
-}
-
-/* co: NULL, or the code of what is wrong. A hundred agreements on keys in one turn would hold up
- * everybody else's. */
-AWAITS static const char *
+static const char *
 webpush_prepare(struct task *task, const struct delivery *delivery, struct prepared *to)
 {
     if (webpush_subscription_read(task->arena, delivery->token, &to->subscription) != 0)
         return "INVALID_SUBSCRIPTION";
     if (!to->subscription.secure && !fetch_url_allowed(to->subscription.endpoint))
         return "UNREACHABLE";
-    to->text = delivery->send->web_payload;
-    work_beside(task, encrypt_on_thread, to);
-    switch (to->rc) {
+    switch (webpush_encrypt(&to->subscription, delivery->send->web_payload, 0, &to->body)) {
     case 0:
         return NULL;
     case WEBPUSH_TOO_LARGE:
