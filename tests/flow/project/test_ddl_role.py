@@ -41,7 +41,8 @@ def worker(roles):
 
 
 @pytest.fixture(scope="module")
-def ddl_project(servers, roles, start_gateway, recorder):
+def ddl_project(servers, roles, session_gateway, start_gateway, recorder):
+    assert session_gateway.running()  # the usual database is migrated by whoever starts first
     log = pathlib.Path(servers.folder) / "ddl_role.log"
     done = Daemon(str(binary()), log, **{**settings(servers), **roles}).run("--migrate")
     assert done.returncode == 0, done.stdout + done.stderr
