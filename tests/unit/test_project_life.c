@@ -633,6 +633,30 @@ static void test_delete(void **state)
     run(deleted);
 }
 
+/* A change of the control schema, or of another server's projects, must not go to main's. */
+static void ddl_is_mains(struct task *task, struct directory *one, struct directory *two)
+{
+    struct db_config config = one->servers.template;
+    struct servers servers;
+    (void)task;
+    (void)two;
+
+    config.dsn = pg_dsn();
+    config.ddl_dsn = pg_dsn();
+    servers_open(&servers, &config, "host=/nowhere");
+    servers_add(&servers, "second", pg_dsn());
+    assert_true(db_server_has_ddl(servers_find(&servers, STR("main"))));
+    assert_false(db_server_has_ddl(servers_find(&servers, STR("second"))));
+    assert_false(db_server_has_ddl(servers.control.server));
+    servers_close(&servers);
+}
+
+static void ddl_of_main(void **state)
+{
+    (void)state;
+    run(ddl_is_mains);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -646,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_fails_closed),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_delete),
+        cmocka_unit_test(ddl_of_main),
         cmocka_unit_test(test_migrations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

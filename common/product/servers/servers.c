@@ -7,11 +7,12 @@ void servers_open(struct servers *servers, const struct db_config *config, const
 {
     *servers = (struct servers){.template = *config, .by_name = map_new()};
     servers_add(servers, "main", config->dsn);
+    servers->template.ddl_dsn = NULL; /* of main alone */
     servers->control_shared = control_dsn == NULL || str_is(str_from(control_dsn), config->dsn);
     if (servers->control_shared) {
         servers->control.server = servers_find(servers, STR("main"));
     } else {
-        struct db_config control = *config;
+        struct db_config control = servers->template;
         control.dsn = control_dsn;
         servers->control.server = db_server_new("control", &control);
     }

@@ -7,7 +7,7 @@
 #include "db/db.h"
 
 struct servers {
-    struct db_config template; /* of all of them; its dsn is main's */
+    struct db_config template; /* of all of them; its dsn is main's, who alone has a ddl_dsn */
     struct map *by_name;       /* struct db_server, owned */
     struct db control;         /* autocommit */
     bool control_shared;       /* its server is "main" */
