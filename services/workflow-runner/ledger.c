@@ -1,46 +1,27 @@
 /*
- * What jobs have done, written together: a lane a project, one write under way in each. Entries
- * that come meanwhile gather and leave with the next one. The job's lease is found by its token and
+ * What jobs of a project have done, written together. The job's lease is found by its token and
  * locked first, and history goes only to jobs whose lease the same transaction has locked or
  * deleted, so that a runner that was presumed dead writes nothing. Each write may be repeated: it
  * says how things are, not what changes.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "app.h"
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/panic.h"
 #include "job.h"
 #include "ledger.h"
 #include "log/log.h"
-#include "loop/background.h"
+#include "loop/batches.h"
 #include "runner_claim_sql.h"
 #include "runner_ledger_sql.h"
 
-#define BATCH_MAX      256
-#define BATCH_BYTES    ((size_t)1 << 20) /* one entry at least */
-#define WRITE_LIMIT_MS 20000             /* one attempt; the database's own limits are shorter */
-#define LANE_LIMIT_MS  ((int64_t)1 << 40)
-
-/* Lives on the stack of the job's coroutine, which waits whatever happens. */
+/* Lives on the stack of the job's coroutine. */
 struct member {
-    struct await await;
-    struct list link;
+    struct batch_entry entry;
     struct job *job;
-    const struct ledger_entry *entry;
-    int rc;
+    const struct ledger_entry *rows;
+    bool written; /* its job was ours */
 };
-
-struct ledger_lane {
-    int64_t number; /* of the project */
-    struct list members;
-    struct loop_hook hook;
-    bool running;
-};
-
-static struct map *lanes; /* 8 bytes -> struct ledger_lane, while it has something to do */
 
 /* --- a write as statements --- */
 
@@ -189,25 +170,86 @@ static bool lease_is_over(const struct job *job)
     return queue_lost(&job->item) || clock_mono_ms() >= job->item.lease_mono_ms;
 }
 
-/* --- lanes --- */
+/* --- together --- */
 
-static struct str lane_name(const struct ledger_lane *lane)
+static struct member *member_of(const struct batch_entry *entry)
 {
-    return (struct str){(const char *)&lane->number, sizeof(lane->number)};
+    return (struct member *)CONTAINER_OF(entry, const struct member, entry);
 }
 
-static void lane_free(struct ledger_lane *lane)
+static int ledger_over(const struct batch_entry *entry)
 {
-    (void)map_remove(lanes, lane_name(lane));
-    free(lane);
+    const struct job *job = member_of(entry)->job;
+
+    if (!lease_is_over(job))
+        return 0;
+    return queue_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
 }
 
-static void member_end(struct member *member, int rc)
+static void mark_written(struct batch_entry **entries, size_t count, int64_t id)
 {
-    list_remove(&member->link);
-    member->rc = rc;
-    await_done(&member->await, 0);
+    for (size_t i = 0; i < count; i++)
+        if (member_of(entries[i])->job->item.id == id)
+            member_of(entries[i])->written = true;
 }
+
+AWAITS static int write_members(struct task *task,
+                                struct batch_entry **entries,
+                                size_t count,
+                                size_t *ret_failed UNUSED)
+{
+    struct arena *arena = task->arena;
+    struct db *db = &member_of(entries[0])->job->item.db;
+    struct job_columns jobs;
+    struct step_columns steps;
+    struct rows ended;
+    size_t step_count = 0;
+
+    for (size_t i = 0; i < count; i++)
+        step_count += member_of(entries[i])->rows->count;
+    jobs_init(arena, &jobs, count);
+    steps_init(arena, &steps, step_count);
+    for (size_t i = 0; i < count; i++) {
+        jobs_add(&jobs, member_of(entries[i])->job, member_of(entries[i])->rows);
+        steps_add(&steps, member_of(entries[i])->job, member_of(entries[i])->rows);
+    }
+    struct db_call calls[] = {db_call(SQL_PLAN_BY_INDEX()), jobs_call(arena, &jobs, &steps)};
+    TRY(db_batch(task, db, calls, ARRAY_LEN(calls), NULL));
+    for (size_t i = 0; i < calls[1].rows.count; i++)
+        mark_written(entries, count, sql_ledger_jobs_row(&calls[1].rows, i).id);
+    if (calls[1].rows.count == count)
+        return 0;
+    /* Of those that were not ours we may have ended some before, with a write whose answer was
+     * lost. */
+    TRY(db_query(task,
+                 db,
+                 SQL_LEDGER_ENDED(.ids = sql_i64s(jobs.id, jobs.count),
+                                  .tokens = sql_i64s(jobs.token, jobs.count),
+                                  .statuses = sql_strs(jobs.status, jobs.count)),
+                 &ended));
+    for (size_t i = 0; i < ended.count; i++)
+        mark_written(entries, count, sql_ledger_ended_row(&ended, i).id);
+    return 0;
+}
+
+static enum batch_end ledger_judge(int rc)
+{
+    if (rc == DB_SCHEMA) /* the project was removed */
+        return BATCH_ENDED;
+    return is_passing(rc) ? BATCH_AGAIN : BATCH_REFUSED;
+}
+
+static struct batches writes = {
+    .at_once = 1,
+    .most = 256,
+    .bytes = (size_t)1 << 20,
+    .limit_ms = 20000, /* the database's own limits are shorter */
+    .pause = JOB_PAUSE,
+    .stays = true,
+    .over = ledger_over,
+    .write = write_members,
+    .judge = ledger_judge,
+};
 
 static size_t entry_bytes(const struct ledger_entry *entry)
 {
@@ -220,165 +262,21 @@ static size_t entry_bytes(const struct ledger_entry *entry)
     return bytes;
 }
 
-struct batch {
-    struct member *members[BATCH_MAX];
-    size_t count, steps;
-};
-
-static void take_batch(struct ledger_lane *lane, struct batch *batch, size_t most)
-{
-    size_t bytes = 0;
-
-    *batch = (struct batch){0};
-    LIST_FOR (node, &lane->members) {
-        struct member *member = LIST_ITEM(node, struct member, link);
-        if (lease_is_over(member->job)) {
-            member_end(member, queue_lost(&member->job->item) ? JOB_LOST : JOB_STORE_DOWN);
-            continue;
-        }
-        bytes += entry_bytes(member->entry);
-        if (batch->count == most || (batch->count > 0 && bytes > BATCH_BYTES))
-            return;
-        batch->steps += member->entry->count;
-        batch->members[batch->count++] = member;
-    }
-}
-
-/* What came of a batch: jobs that it found as ours, and jobs that we have ended before, with a
- * write whose answer was lost. */
-struct outcome {
-    struct rows ours, ended;
-};
-
-AWAITS static int
-write_batch(struct task *task, const struct batch *batch, struct outcome *ret_outcome)
-{
-    struct arena *arena = task->arena;
-    struct job_columns jobs;
-    struct step_columns steps;
-
-    jobs_init(arena, &jobs, batch->count);
-    steps_init(arena, &steps, batch->steps);
-    for (size_t i = 0; i < batch->count; i++) {
-        jobs_add(&jobs, batch->members[i]->job, batch->members[i]->entry);
-        steps_add(&steps, batch->members[i]->job, batch->members[i]->entry);
-    }
-    struct db_call calls[] = {db_call(SQL_PLAN_BY_INDEX()), jobs_call(arena, &jobs, &steps)};
-    struct db *db = &batch->members[0]->job->item.db;
-    TRY(db_batch(task, db, calls, ARRAY_LEN(calls), NULL));
-    *ret_outcome = (struct outcome){.ours = calls[1].rows};
-    if (calls[1].rows.count == batch->count)
-        return 0;
-    return db_query(task,
-                    db,
-                    SQL_LEDGER_ENDED(.ids = sql_i64s(jobs.id, jobs.count),
-                                     .tokens = sql_i64s(jobs.token, jobs.count),
-                                     .statuses = sql_strs(jobs.status, jobs.count)),
-                    &ret_outcome->ended);
-}
-
-static bool is_written(const struct outcome *outcome, int64_t id)
-{
-    for (size_t i = 0; i < outcome->ours.count; i++)
-        if (sql_ledger_jobs_row(&outcome->ours, i).id == id)
-            return true;
-    for (size_t i = 0; i < outcome->ended.count; i++)
-        if (sql_ledger_ended_row(&outcome->ended, i).id == id)
-            return true;
-    return false;
-}
-
-static void end_batch(const struct batch *batch, const struct outcome *outcome)
-{
-    for (size_t i = 0; i < batch->count; i++) {
-        struct member *member = batch->members[i];
-        member_end(member, is_written(outcome, member->job->item.id) ? 0 : JOB_LOST);
-    }
-}
-
-/* One attempt; false when it has to be repeated after a pause. */
-AWAITS static bool try_batch(struct task *task, struct ledger_lane *lane, size_t *most)
-{
-    struct arena *own = task->arena;
-    struct batch batch;
-    struct outcome outcome;
-    int rc = 0;
-
-    take_batch(lane, &batch, *most);
-    if (batch.count == 0)
-        return true;
-    task->arena = arena_new(0);
-    task->deadline_ms = clock_mono_ms() + WRITE_LIMIT_MS;
-    rc = write_batch(task, &batch, &outcome);
-    if (rc == 0) {
-        end_batch(&batch, &outcome);
-        *most = BATCH_MAX;
-    } else if (rc == DB_SCHEMA) { /* the project was removed */
-        for (size_t i = 0; i < batch.count; i++)
-            member_end(batch.members[i], JOB_LOST);
-    } else if (!is_passing(rc) && batch.count > 1) {
-        *most = 1; /* one of them cannot be stored: each by itself says which */
-    } else if (!is_passing(rc)) {
-        log_error("job.not_stored",
-                  L_I64("project", lane->number),
-                  L_I64("job", batch.members[0]->job->item.id),
-                  L_CSTR("sqlstate", db_error(task)->sqlstate));
-        member_end(batch.members[0], -EINVAL);
-    }
-    task->deadline_ms = 0;
-    arena_free(task->arena);
-    task->arena = own;
-    return rc == 0 || !is_passing(rc);
-}
-
-static void run_lane(struct task *task, void *arg)
-{
-    struct ledger_lane *lane = arg;
-    struct backoff pause = JOB_PAUSE;
-    size_t most = BATCH_MAX;
-
-    while (!list_empty(&lane->members)) {
-        if (try_batch(task, lane, &most)) {
-            pause.tries = 0;
-            continue;
-        }
-        (void)!task_sleep(task, backoff_next(&pause));
-    }
-    lane_free(lane);
-}
-
-static void on_turn_end(void *arg)
-{
-    background_run(LANE_LIMIT_MS, run_lane, arg);
-}
-
-static struct ledger_lane *find_lane(int64_t number)
-{
-    if (lanes == NULL)
-        lanes = map_new();
-    struct ledger_lane *lane = map_get(lanes, (struct str){(const char *)&number, sizeof(number)});
-    if (lane != NULL)
-        return lane;
-    lane = calloc(1, sizeof(*lane));
-    MUST(lane != NULL);
-    lane->number = number;
-    list_init(&lane->members);
-    lane->hook = (struct loop_hook){.fn = on_turn_end, .arg = lane};
-    (void)map_put(lanes, lane_name(lane), lane);
-    loop_at_turn_end(&lane->hook);
-    return lane;
-}
-
 int ledger_write(struct job *job, const struct ledger_entry *entry)
 {
-    struct ledger_lane *lane = find_lane(job->item.db.schema);
-    struct member member = {.job = job, .entry = entry};
+    struct member member = {.entry.bytes = entry_bytes(entry), .job = job, .rows = entry};
+    int64_t project = job->item.db.schema;
+    int rc = batches_write(&job->item.task, &writes, project, &member.entry);
 
-    await_init(&member.await);
-    list_append(&lane->members, &member.link);
-    int rc = await_wait(&job->item.task, &member.await, 0);
-    (void)rc; /* its own end counts, whatever has happened to the job meanwhile */
-    return member.rc;
+    if (rc == DB_SCHEMA || (rc == 0 && !member.written))
+        return JOB_LOST;
+    if (rc <= 0 || rc == JOB_LOST || rc == JOB_STORE_DOWN)
+        return rc;
+    log_error("job.not_stored",
+              L_I64("project", project),
+              L_I64("job", job->item.id),
+              L_RESULT("rc", rc));
+    return ERROR(-EINVAL);
 }
 
 /* --- in the job's own transaction --- */

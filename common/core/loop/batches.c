@@ -1,0 +1,217 @@
+/* Entries that come together are written together: a lane for each owner. */
+#include "loop/batches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/panic.h"
+#include "loop/background.h"
+
+#define LANE_LIMIT_MS ((int64_t)1 << 40)
+
+struct batch_lane {
+    struct batches *batches;
+    int64_t owner;
+    struct list entries; /* that wait, oldest first */
+    unsigned running;
+    struct loop_hook hook;
+};
+
+/* Those that have been taken and have no result yet. */
+struct batch {
+    struct batch_entry **entries;
+    size_t count;
+};
+
+static void batch_on_leave(struct await *await)
+{
+    list_remove(&CONTAINER_OF(await, struct batch_entry, turn)->link);
+}
+
+static struct batch_entry *entry_take(struct list *node)
+{
+    struct batch_entry *entry = LIST_ITEM(node, struct batch_entry, link);
+
+    list_remove(node);
+    entry->taken = true;
+    await_done(&entry->turn, 0);
+    return entry;
+}
+
+static void entry_end(struct batch_entry *entry, int rc)
+{
+    entry->rc = rc;
+    await_done(&entry->written, 0);
+}
+
+/* `count` of the batch end, from a place on. */
+static void batch_cut(struct batch *batch, size_t from, size_t count, int rc)
+{
+    struct batch_entry **cut = &batch->entries[from];
+
+    for (size_t i = 0; i < count; i++)
+        entry_end(cut[i], rc);
+    batch->count -= count;
+    memmove(cut, cut + count, (batch->count - from) * sizeof(struct batch_entry *));
+}
+
+/* As many of those that wait as fit. */
+static void fill_batch(struct batch_lane *lane, struct batch *batch)
+{
+    const struct batches *batches = lane->batches;
+    size_t bytes = 0;
+
+    while (!list_empty(&lane->entries) && batch->count < batches->most) {
+        bytes += LIST_ITEM(lane->entries.next, struct batch_entry, link)->bytes;
+        if (batch->count > 0 && bytes > batches->bytes)
+            break;
+        batch->entries[batch->count++] = entry_take(lane->entries.next);
+    }
+    if (batches->order != NULL)
+        qsort(batch->entries, batch->count, sizeof(struct batch_entry *), batches->order);
+}
+
+/* Of the batch, and of those behind it. */
+static void end_those_over(struct batch_lane *lane, struct batch *batch)
+{
+    int (*over)(const struct batch_entry *) = lane->batches->over;
+    int rc;
+
+    if (over == NULL)
+        return;
+    for (size_t i = batch->count; i-- > 0;)
+        if ((rc = over(batch->entries[i])) != 0)
+            batch_cut(batch, i, 1, rc);
+    LIST_FOR (node, &lane->entries)
+        if ((rc = over(LIST_ITEM(node, struct batch_entry, link))) != 0)
+            entry_end(entry_take(node), rc);
+}
+
+AWAITS static int try_entries(struct task *task,
+                              const struct batches *batches,
+                              struct batch_entry **entries,
+                              size_t count,
+                              size_t *ret_failed)
+{
+    struct arena *own = task->arena;
+    int64_t started_us = clock_mono_us();
+
+    *ret_failed = count;
+    task->arena = arena_new(0);
+    task->deadline_ms = clock_mono_ms() + batches->limit_ms;
+    int rc = batches->write(task, entries, count, ret_failed);
+    task->deadline_ms = 0;
+    arena_free(task->arena);
+    task->arena = own;
+    for (size_t i = 0; i < count; i++)
+        entries[i]->task->db_us += clock_mono_us() - started_us;
+    return rc;
+}
+
+/* co: all of the batch have a result afterwards. */
+AWAITS static void write_batch(struct task *task, struct batch_lane *lane, struct batch *batch)
+{
+    const struct batches *batches = lane->batches;
+    struct backoff pause = batches->pause;
+    size_t most = batches->most;
+    size_t failed;
+
+    for (end_those_over(lane, batch); batch->count > 0; end_those_over(lane, batch)) {
+        size_t count = batch->count < most ? batch->count : most;
+        int rc = try_entries(task, batches, batch->entries, count, &failed);
+        enum batch_end end = rc == 0 || task->cancelled ? BATCH_ENDED : batches->judge(rc);
+        if (end == BATCH_AGAIN) {
+            (void)!task_sleep(task, backoff_next(&pause));
+        } else if (end == BATCH_REFUSED && failed < count) {
+            batch_cut(batch, failed, 1, rc);
+        } else if (end == BATCH_REFUSED && count > 1) {
+            most = count / 2;
+        } else {
+            batch_cut(batch, 0, count, rc);
+            most *= 2;
+        }
+    }
+}
+
+static struct str lane_key(const struct batch_lane *lane)
+{
+    return (struct str){(const char *)&lane->owner, sizeof(lane->owner)};
+}
+
+static void free_idle(struct batch_lane *lane)
+{
+    if (lane->running > 0 || lane->hook.queued || !list_empty(&lane->entries))
+        return;
+    (void)map_remove(lane->batches->lanes, lane_key(lane));
+    free(lane);
+}
+
+static void run_lane(struct task *task, void *arg)
+{
+    struct batch_lane *lane = arg;
+    struct batch_entry **room = ARENA_ARRAY(task->arena, room, lane->batches->most);
+
+    while (!list_empty(&lane->entries)) {
+        struct batch batch = {.entries = room};
+        fill_batch(lane, &batch);
+        if (!list_empty(&lane->entries) && lane->running < lane->batches->at_once)
+            loop_at_turn_end(&lane->hook);
+        write_batch(task, lane, &batch);
+    }
+    lane->running--;
+    free_idle(lane);
+}
+
+static void batches_on_turn_end(void *arg)
+{
+    struct batch_lane *lane = arg;
+
+    if (list_empty(&lane->entries) || lane->running == lane->batches->at_once) {
+        free_idle(lane);
+        return;
+    }
+    lane->running++;
+    background_run(LANE_LIMIT_MS, run_lane, lane);
+}
+
+static struct batch_lane *lane_of(struct batches *batches, int64_t owner)
+{
+    struct batch_lane wanted = {.batches = batches, .owner = owner};
+
+    if (batches->lanes == NULL)
+        batches->lanes = map_new();
+    struct batch_lane *lane = map_get(batches->lanes, lane_key(&wanted));
+    if (lane != NULL)
+        return lane;
+    lane = calloc(1, sizeof(*lane));
+    MUST(lane != NULL);
+    *lane = wanted;
+    list_init(&lane->entries);
+    lane->hook = (struct loop_hook){.fn = batches_on_turn_end, .arg = lane};
+    (void)map_put(batches->lanes, lane_key(lane), lane);
+    return lane;
+}
+
+int batches_write(struct task *task,
+                  struct batches *batches,
+                  int64_t owner,
+                  struct batch_entry *entry)
+{
+    struct batch_lane *lane = lane_of(batches, owner);
+
+    entry->task = task;
+    await_init(&entry->turn);
+    await_init(&entry->written);
+    entry->turn.abandon = batches->stays ? NULL : batch_on_leave;
+    list_append(&lane->entries, &entry->link);
+    if (lane->running < batches->at_once)
+        loop_at_turn_end(&lane->hook);
+    int rc = await_wait(task, &entry->turn, 0);
+    if (!entry->taken)
+        return rc;
+    rc = await_wait(task, &entry->written, 0);
+    (void)rc; /* its own end counts, whatever has happened to its task meanwhile */
+    return entry->rc;
+}
