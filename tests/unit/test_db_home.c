@@ -93,6 +93,41 @@ static void test_same(void **state)
     run_with((struct db_config){.read_connections = 4}, same, NULL);
 }
 
+/* --- first runs --- */
+
+static void read_cold(struct task *task, struct db *db, void *arg)
+{
+    int n = (int)(intptr_t)arg;
+    const char *text = arena_printf(task->arena, "select %d from pg_sleep(0.004)", n).ptr;
+
+    assert_int_equal(number(task, db, text), n);
+    ended++;
+}
+
+/* Many statements that nobody has run yet, as when a daemon first looks at its projects. */
+static void cold(struct task *task, struct db *db, void *arg)
+{
+    struct db_stats stats;
+    struct str reason;
+
+    (void)db;
+    (void)arg;
+    assert_int_equal(db_server_wait(task, server, 5000, &reason), 0);
+    for (int i = 0; i < 2 * READERS; i++)
+        spawn(read_cold, (void *)(intptr_t)i, 0);
+    while (ended < 2 * READERS)
+        assert_int_equal(task_sleep(task, 5), 0);
+    db_server_stats(server, &stats);
+    assert_int_equal(stats.redispatched, 0);
+}
+
+static void test_cold(void **state)
+{
+    (void)state;
+    ended = 0;
+    run_with((struct db_config){.read_connections = 1}, cold, NULL);
+}
+
 /* --- writes --- */
 
 enum { SCHEMAS = 64, WRITERS = 16, WRITE_ROUNDS = 400, HOLD_MS = 400 };
@@ -212,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_different),
         cmocka_unit_test(test_same),
+        cmocka_unit_test(test_cold),
         cmocka_unit_test(test_writes),
         cmocka_unit_test(test_patience),
     };

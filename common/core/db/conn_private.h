@@ -108,6 +108,7 @@ struct db_conn {
     unsigned ring_count;
     unsigned groups;       /* Syncs not yet answered */
     unsigned group_open;   /* reads sent since the last Sync */
+    unsigned group_cold;   /* those of them that run for the first time here */
     int64_t head_since_ms; /* when the oldest item began to run */
     int64_t charged_ms;    /* up to then its time is on its project's account */
     enum head_seen head_seen;

@@ -103,14 +103,18 @@ static void close_group(struct db_conn *conn)
     if (conn->group_open)
         pipe_sync(conn, NULL);
     conn->group_open = 0;
+    conn->group_cold = 0;
 }
 
 static void group_send_read(struct db_conn *conn, struct db_op *op)
 {
-    if (op->alone || conn->group_open == GROUP_MAX)
+    bool cold = stmt_peek(&conn->stmts, op->key) == NULL;
+
+    if (op->alone || conn->group_open == GROUP_MAX || (cold && conn->group_cold == GROUP_COLD))
         close_group(conn);
     pipe_op(conn, op);
     conn->group_open++;
+    conn->group_cold += cold;
     if (op->alone)
         close_group(conn);
 }

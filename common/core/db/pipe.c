@@ -548,4 +548,5 @@ void pipe_fail(struct db_conn *conn)
     }
     conn->groups = 0;
     conn->group_open = 0;
+    conn->group_cold = 0;
 }

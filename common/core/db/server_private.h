@@ -12,6 +12,8 @@
 
 enum {
     GROUP_MAX = 32,       /* statements under one Sync */
+    GROUP_COLD = 8,       /* first runs among them: more would take longer than FIRST_MS, and all
+                             of them would be sent again */
     HOME_AHEAD = 4,       /* items a statement's own connection may be behind others */
     FAR_AHEAD = 64,       /* items behind others that no preparing outweighs */
     SPREAD_FROM = 4,      /* of one statement at a time: worth preparing elsewhere */
