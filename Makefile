@@ -13,7 +13,7 @@ CC      := gcc
 LAYERS   := $(shell awk '/^    [a-z]/{print $$1}' common/layers.txt)
 LEVELS   := $(shell awk '/^[a-z]/{print "common/" $$1}' common/layers.txt)
 SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
-PACKAGES := libuv libcurl openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
+PACKAGES := libuv libcurl libnghttp2 openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
 # Programs that a daemon starts: services/<daemon>/<program>/main.c.
 PROGRAMS := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/*/main.c)))
 

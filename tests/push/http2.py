@@ -68,7 +68,9 @@ class Connection(asyncio.Protocol):
             transport.abort()
             return
         self.number = self.server.opened(self)
-        self.h2.local_settings.update({h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: self.server.streams_max})
+        # Changed later it would be kept to, but not said: h2 sends what holds until the client has agreed.
+        said = {**self.h2.local_settings, h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: self.server.streams_max}
+        self.h2.local_settings = h2.settings.Settings(client=False, initial_values=said)
         self.h2.initiate_connection()
         self.flush()
 

@@ -236,6 +236,38 @@ static void test_bad_urls(void **state)
     assert_int_equal(fetch_url_check(STR("http://example.com/\0x")), FETCH_BAD_URL);
 }
 
+/* What is remembered says what reading it says, under the rules of today. */
+static void test_again(void **state)
+{
+    (void)state;
+    const struct str url = STR("https://LocalHost.:8080/a/../b?c=d#e");
+    struct arena *arena = arena_new(0);
+    struct fetch_url read;
+
+    assert_int_equal(fetch_url_parse_again(arena, STR(""), &read), FETCH_BAD_URL);
+    assert_int_equal(fetch_url_parse_again(arena, STR("http://10.0.0.1/"), &read), FETCH_REFUSED);
+    assert_int_equal(fetch_url_parse_again(arena, url, &read), FETCH_REFUSED);
+    const struct str host = STR("localhost:8080");
+    fetch_url_allow(&host, 1);
+    for (int i = 0; i < 100; i++) {
+        struct str other = arena_printf(arena, "http://example.com/%d", i);
+        assert_int_equal(fetch_url_parse_again(arena, other, &read), 0);
+        assert_true(!read.secure && !read.any_address && read.port == 80);
+        assert_true(str_eq(read.target, arena_printf(arena, "/%d", i)));
+        assert_int_equal(fetch_url_parse_again(arena, url, &read), 0);
+        assert_true(read.secure && read.any_address && read.port == 8080);
+        assert_string_equal(read.host, "LocalHost");
+        assert_true(str_is(read.target, "/b?c=d"));
+    }
+    fetch_url_allow_done();
+    assert_int_equal(fetch_url_parse_again(arena, url, &read), FETCH_REFUSED);
+    assert_int_equal(fetch_url_parse_again(arena, STR("http://example.com"), &read), 0);
+    assert_true(str_is(read.target, "/"));
+    fetch_url_allow(NULL, 0);
+    fetch_url_allow_done();
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_good_urls, allow_setup, allow_teardown),
         cmocka_unit_test_setup_teardown(test_refused_urls, allow_setup, allow_teardown),
         cmocka_unit_test_setup_teardown(test_bad_urls, allow_setup, allow_teardown),
+        cmocka_unit_test(test_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

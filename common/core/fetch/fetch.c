@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "fetch/fetch_address_private.h"
+#include "fetch/fetch_h2_private.h"
 #include "fetch/fetch_loop_private.h"
 #include "fetch/fetch_message_private.h"
 #include "fetch/fetch_resolve_private.h"
@@ -15,8 +16,6 @@
 #include "loop/shares.h"
 
 enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };
-/* To one host, which all projects' go to. */
-enum { CROWD_CONNECTIONS = 5, CROWD_STREAMS = 100 };
 /* Of each push while it is under way; 16 and 64 KB if libcurl were not told. */
 #define RECEIVE_BYTES    4096L
 #define SEND_BYTES       16384L
@@ -28,7 +27,8 @@ struct fetch_op {
     const struct fetch_request *request;
     struct fetch_url url;
     struct fetch_answer answer;
-    struct curl_slist *headers; /* ours until the easy handle is gone */
+    struct fetch_exchange exchange; /* of those that do without libcurl */
+    struct curl_slist *headers;     /* ours until the easy handle is gone */
     struct curl_slist *resolve;
     struct fetch_addresses addresses;
     int64_t due_ms;
@@ -73,19 +73,21 @@ void fetch_init(const struct fetch_config *config)
                                        .waiting = (uint64_t)max * WAITING_PER_SLOT});
     slots_init(&crowd,
                &(struct shares_config){.name = "fetch_crowd",
-                                       .limit = (uint64_t)CROWD_CONNECTIONS * CROWD_STREAMS,
+                                       .limit = (uint64_t)FETCH_H2_CONNECTIONS * FETCH_H2_STREAMS,
                                        .per_owner = SHARES_ANY,
                                        .waiting = SHARES_ANY});
     fetch_room_init(config->max_arriving_bytes ? config->max_arriving_bytes : DEFAULT_ARRIVING);
     fetch_url_allow(config->allow, config->nallow);
     fetch_resolve_init(max * THREADS_PER_SLOT);
     fetch_loop_init();
+    fetch_h2_init(config->ca_file);
 }
 
 void fetch_done(void)
 {
     fetch_room_done();
     fetch_resolve_done();
+    fetch_h2_done();
     fetch_loop_done();
     fetch_url_allow_done();
     free(ca_file);
@@ -123,6 +125,23 @@ static int on_before_request(void *arg, char *remote, char *local, int remote_po
     }
     op->refused = true;
     return CURL_PREREQFUNC_ABORT;
+}
+
+/* --- which way --- */
+
+/* Many small ones to one host, which libcurl takes several times as long for. What needs room
+ * (fetch_room.h) rests with its sender, which a stream beside others does not do. */
+static bool is_small_of_many(const struct fetch_request *request)
+{
+    return request->purpose == FETCH_PUSH_FCM && request->max_response_bytes > 0 &&
+           request->max_response_bytes <= FETCH_ROOM_FIRST_BYTES;
+}
+
+static int url_read(struct task *task, struct fetch_op *op)
+{
+    return is_small_of_many(op->request)
+               ? fetch_url_parse_again(task->arena, op->request->url, &op->url)
+               : fetch_url_parse(task->arena, op->request->url, &op->url);
 }
 
 /* --- the easy handle --- */
@@ -221,8 +240,7 @@ static struct share_owner owner_of(const struct task *task, const struct fetch_r
     return owner;
 }
 
-/* Resolves once, checks every address, and pins them for libcurl. The '+' lets the entry age out of
- * libcurl's own cache. */
+/* Resolves once and checks every address. */
 AWAITS static int name_resolve(struct task *task, struct fetch_op *op)
 {
     int64_t left_ms = op->due_ms - clock_mono_ms();
@@ -233,11 +251,19 @@ AWAITS static int name_resolve(struct task *task, struct fetch_op *op)
         fetch_resolve(task, op->url.host, owner_of(task, op->request), left_ms, &op->addresses)));
     if (!op->url.any_address && !op->addresses.all_public)
         return FETCH_REFUSED;
+    return 0;
+}
+
+/* libcurl dials no other addresses. The '+' lets the entry age out of its own cache. */
+static struct curl_slist *resolved(struct task *task, const struct fetch_op *op)
+{
+    if (op->url.is_address)
+        return NULL;
     struct str entry =
         arena_printf(task->arena, "+%s:%ld:%s", op->url.host, op->url.port, op->addresses.list);
-    op->resolve = curl_slist_append(NULL, entry.ptr);
-    MUST(op->resolve != NULL);
-    return 0;
+    struct curl_slist *list = curl_slist_append(NULL, entry.ptr);
+    MUST(list != NULL);
+    return list;
 }
 
 AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
@@ -245,11 +271,15 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
     int64_t left_ms = op->due_ms - clock_mono_ms();
     if (left_ms <= 0)
         return FETCH_TIMEOUT;
+    if (op->url.parsed == NULL)
+        TRY(fetch_url_parse(task->arena, op->request->url, &op->url));
     CURL *easy = curl_easy_init();
     MUST(easy != NULL);
     op->transfer.easy = op->answer.easy = easy;
-    op->transfer.crowd_connections = op->request->purpose == FETCH_PUSH_FCM ? CROWD_CONNECTIONS : 0;
+    op->transfer.crowd_connections =
+        op->request->purpose == FETCH_PUSH_FCM ? FETCH_H2_CONNECTIONS : 0;
     op->headers = fetch_message_headers(task->arena, op->request);
+    op->resolve = resolved(task, op);
     set_rules(easy, op);
     set_message(easy, op);
     (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
@@ -261,17 +291,34 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &op->answer.response.status);
     op->answer.response.resent = op->sent > 1;
     curl_easy_cleanup(easy);
+    curl_slist_free_all(op->headers);
+    curl_slist_free_all(op->resolve);
     return rc;
+}
+
+AWAITS static int run_in_stream(struct task *task, struct fetch_op *op)
+{
+    int64_t left_ms = op->due_ms - clock_mono_ms();
+
+    if (left_ms <= 0)
+        return FETCH_TIMEOUT;
+    op->exchange = (struct fetch_exchange){.request = op->request,
+                                           .url = &op->url,
+                                           .addresses = &op->addresses,
+                                           .answer = &op->answer};
+    return limit_rc(task, fetch_h2_run(task, &op->exchange, left_ms));
 }
 
 AWAITS static int op_run(struct task *task, struct fetch_op *op)
 {
-    int rc = op->url.is_address ? 0 : name_resolve(task, op);
-    if (rc == 0)
-        rc = transfer_run(task, op);
-    curl_slist_free_all(op->headers);
-    curl_slist_free_all(op->resolve);
-    return rc;
+    if (!op->url.is_address)
+        TRY(name_resolve(task, op));
+    if (op->url.secure && is_small_of_many(op->request)) {
+        TRY(run_in_stream(task, op));
+        if (!op->exchange.no_h2)
+            return 0;
+    }
+    return transfer_run(task, op);
 }
 
 AWAITS static int acquire(struct task *task,
@@ -327,7 +374,7 @@ int fetch(struct task *task,
     op->request = request;
     op->due_ms = clock_mono_ms() + timeout_ms;
     TRY(fetch_message_check(request));
-    TRY(fetch_url_parse(task->arena, request->url, &op->url));
+    TRY(url_read(task, op));
     fetch_answer_init(&op->answer, task->arena, request->max_response_bytes);
     task_lasts(task);
     op->answer.room.owner = share_owner_of(task);

@@ -1,12 +1,15 @@
 #pragma once
 /*
- * Outbound HTTP: libcurl's multi interface behind one awaitable call. The only way out of a
- * process.
+ * Outbound HTTP behind one awaitable call: libcurl's multi interface, and nghttp2 for many small
+ * requests to one host. The only way out of a process.
  *
  * http and https only. The name is resolved once and every address must be public; the address that
  * is dialled is checked again, on kept connections too. No redirects, proxies, netrc, cookies,
  * credentials in URLs or decompression. Ports 80 and 443, unless the operator allows host:port.
  * HTTP/2 where offered.
+ *
+ * Of the answers to FETCH_PUSH_FCM over HTTP/2 with at most 64 KB callers see the status, the body
+ * and of the headers `retry-after` alone.
  */
 #include <stdbool.h>
 #include <stddef.h>

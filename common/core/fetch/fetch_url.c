@@ -9,6 +9,15 @@
 #include "fetch/fetch.h"
 #include "fetch/fetch_address_private.h"
 
+enum { REMEMBERED = 16 };
+
+/* Of the last URL of its hash: what they were judged to be, as long as the rules are the same. */
+static struct remembered {
+    struct arena *arena; /* NULL: of none */
+    struct str text;
+    struct fetch_url url;
+} remembered[REMEMBERED];
+
 static struct arena *allow_arena;
 static struct str *allow_list;
 static size_t allow_count;
@@ -25,6 +34,10 @@ void fetch_url_allow(const struct str *allow, size_t nallow)
 
 void fetch_url_allow_done(void)
 {
+    for (size_t i = 0; i < REMEMBERED; i++) {
+        arena_free(remembered[i].arena);
+        remembered[i] = (struct remembered){0};
+    }
     arena_free(allow_arena);
     allow_arena = NULL;
     allow_list = NULL;
@@ -183,6 +196,49 @@ int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_u
     TRY(address_read(arena, url, &result));
     TRY(rules_check(arena, &result));
     *ret_url = result;
+    return 0;
+}
+
+static struct str target_read(struct arena *arena, const struct fetch_url *url)
+{
+    char *path = NULL;
+    char *query = NULL;
+
+    MUST(curl_url_get(url->parsed, CURLUPART_PATH, &path, 0) == CURLUE_OK);
+    (void)curl_url_get(url->parsed, CURLUPART_QUERY, &query, 0); /* it may have none */
+    struct str target =
+        arena_printf(arena, "%s%s%s", path, query != NULL ? "?" : "", query != NULL ? query : "");
+    curl_free(path);
+    curl_free(query);
+    return target;
+}
+
+static int url_remember(struct remembered *place, struct str url)
+{
+    struct remembered made = {.arena = arena_new(0)};
+    int rc = fetch_url_parse(made.arena, url, &made.url);
+
+    if (rc != 0) {
+        arena_free(made.arena);
+        return rc;
+    }
+    made.text = arena_dup(made.arena, url);
+    made.url.target = target_read(made.arena, &made.url);
+    arena_free(place->arena);
+    *place = made;
+    return 0;
+}
+
+int fetch_url_parse_again(struct arena *arena, struct str url, struct fetch_url *ret_url)
+{
+    struct remembered *place = &remembered[str_hash(url) % REMEMBERED];
+
+    if (place->arena == NULL || !str_eq(place->text, url))
+        TRY(url_remember(place, url));
+    *ret_url = place->url;
+    ret_url->parsed = NULL;
+    ret_url->host = arena_strdup(arena, place->url.host);
+    ret_url->target = arena_dup(arena, place->url.target);
     return 0;
 }
 

@@ -12,8 +12,9 @@
 #include "base/str.h"
 
 struct fetch_url {
-    CURLU *parsed;    /* released with the arena */
-    const char *host; /* without trailing dot; IPv6 literals in brackets */
+    CURLU *parsed;     /* released with the arena */
+    struct str target; /* what the host is asked for: path and query; of fetch_url_parse_again() */
+    const char *host;  /* without trailing dot; IPv6 literals in brackets */
     long port;
     bool secure;      /* https: how many requests its connections take is known once they stand */
     bool is_address;  /* host is an IP literal: nothing to resolve */
@@ -22,6 +23,10 @@ struct fetch_url {
 
 /* 0, FETCH_BAD_URL, or FETCH_REFUSED for a port or literal address that is not allowed. */
 int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_url) MUSTCHECK;
+
+/* The same of one that is asked for again and again, as the last few are remembered: with `target`,
+ * without `parsed`. */
+int fetch_url_parse_again(struct arena *arena, struct str url, struct fetch_url *ret_url) MUSTCHECK;
 
 /* The operator's list, copied; see struct fetch_config. */
 void fetch_url_allow(const struct str *allow, size_t nallow);

@@ -1,0 +1,240 @@
+/* Hosts: their connections, and who waits for a stream. */
+#include "fetch/fetch_h2_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "fetch/fetch_h2_conn_private.h"
+
+enum {
+    MAX_SOCKETS = 2 * FETCH_H2_CONNECTIONS, /* with those that are leaving */
+    PAUSE_MS = 1000,                        /* after a failure, while others stand */
+    MAX_FRUITLESS = 3,                      /* connections, one after the other */
+    NO_H2_MS = 600000,                      /* the peer is not asked again whether it speaks it */
+};
+
+struct fetch_h2_host {
+    struct list link;
+    struct list conns;
+    struct list waiting; /* struct fetch_exchange, those that were refused first */
+    size_t waiting_count;
+    unsigned fruitless;     /* connections that ended without an answer, since the last one with */
+    int64_t failed_ms;      /* mono: when a connection last came to nothing */
+    int64_t no_h2_until_ms; /* mono */
+    long port;
+    char name[FETCH_HOST_BYTES];
+};
+
+static struct list hosts;
+static bool h2_running;
+
+void fetch_h2_init(const char *ca_file)
+{
+    fetch_tls_init(ca_file);
+    list_init(&hosts);
+    h2_running = true;
+}
+
+/* --- those that wait --- */
+
+static void waiting_add(struct fetch_h2_host *host, struct fetch_exchange *exchange, bool first)
+{
+    list_append(first ? host->waiting.next : &host->waiting, &exchange->link);
+    host->waiting_count++;
+}
+
+static void waiting_remove(struct fetch_h2_host *host, struct fetch_exchange *exchange)
+{
+    list_remove(&exchange->link);
+    host->waiting_count--;
+}
+
+static void waiting_end(struct fetch_h2_host *host, int rc)
+{
+    LIST_FOR (node, &host->waiting) {
+        struct fetch_exchange *exchange = LIST_ITEM(node, struct fetch_exchange, link);
+        waiting_remove(host, exchange);
+        await_done(&exchange->await, rc);
+    }
+}
+
+/* --- connections --- */
+
+struct census {
+    unsigned sockets, begin, of_use;
+};
+
+static struct census conns_count(const struct fetch_h2_host *host)
+{
+    struct census census = {0};
+
+    LIST_FOR (node, &host->conns) {
+        const struct fetch_h2_conn *conn = LIST_ITEM(node, struct fetch_h2_conn, link);
+        census.sockets++;
+        census.begin += fetch_h2_conn_begins(conn);
+        census.of_use += conn->state <= H2_OPEN;
+    }
+    return census;
+}
+
+/* So many as those that wait have use for, and all that may be: what fails beside others that stand
+ * is tried again later. */
+static void dial_some(struct fetch_h2_host *host)
+{
+    struct census now = conns_count(host);
+    int rc = 0;
+
+    while (host->waiting_count > (size_t)now.begin * FETCH_H2_STREAMS &&
+           now.of_use < FETCH_H2_CONNECTIONS && now.sockets < MAX_SOCKETS) {
+        const struct list *first = host->waiting.next;
+        if (now.of_use > 0 && clock_mono_ms() < host->failed_ms + PAUSE_MS)
+            break;
+        if (fetch_h2_conn_new(
+                host, &host->conns, LIST_ITEM(first, struct fetch_exchange, link), &rc) == NULL) {
+            host->failed_ms = clock_mono_ms();
+            break;
+        }
+        now.begin++;
+        now.of_use++;
+        now.sockets++;
+    }
+    if (rc != 0 && now.of_use == 0)
+        waiting_end(host, rc);
+}
+
+/* The first one that has a stream: few that are busy write less often than many. */
+static struct fetch_h2_conn *conn_pick(struct fetch_h2_host *host, bool any_address)
+{
+    LIST_FOR (node, &host->conns) {
+        struct fetch_h2_conn *conn = LIST_ITEM(node, struct fetch_h2_conn, link);
+        if (fetch_h2_conn_has_room(conn, any_address))
+            return conn;
+    }
+    return NULL;
+}
+
+void fetch_h2_feed(struct fetch_h2_host *host)
+{
+    while (host->waiting_count > 0) {
+        struct fetch_exchange *exchange =
+            LIST_ITEM(host->waiting.next, struct fetch_exchange, link);
+        struct fetch_h2_conn *conn = conn_pick(host, exchange->url->any_address);
+        if (conn == NULL)
+            break;
+        waiting_remove(host, exchange);
+        fetch_h2_conn_send(conn, exchange);
+    }
+    if (host->waiting_count > 0)
+        dial_some(host);
+}
+
+void fetch_h2_again(struct fetch_exchange *exchange)
+{
+    waiting_add(exchange->host, exchange, true);
+}
+
+void fetch_h2_lost(struct fetch_h2_host *host, int rc, bool fruitless)
+{
+    host->fruitless = fruitless ? host->fruitless + 1 : 0;
+    if (host->fruitless > MAX_FRUITLESS)
+        rc = FETCH_UNREACHABLE;
+    if (rc != 0) {
+        host->failed_ms = clock_mono_ms();
+        if (conns_count(host).of_use == 0)
+            waiting_end(host, rc);
+    }
+    fetch_h2_feed(host);
+}
+
+void fetch_h2_not_spoken(struct fetch_h2_host *host)
+{
+    host->no_h2_until_ms = clock_mono_ms() + NO_H2_MS;
+    LIST_FOR (node, &host->waiting)
+        LIST_ITEM(node, struct fetch_exchange, link)->no_h2 = true;
+    waiting_end(host, 0);
+}
+
+/* --- hosts --- */
+
+static bool host_in_use(const struct fetch_h2_host *host)
+{
+    return host->waiting_count > 0 || !list_empty(&host->conns) ||
+           host->no_h2_until_ms > clock_mono_ms();
+}
+
+static void host_free(struct fetch_h2_host *host)
+{
+    list_remove(&host->link);
+    free(host);
+}
+
+static struct fetch_h2_host *host_new(const struct fetch_url *url)
+{
+    LIST_FOR (node, &hosts) {
+        struct fetch_h2_host *host = LIST_ITEM(node, struct fetch_h2_host, link);
+        if (!host_in_use(host))
+            host_free(host);
+    }
+    struct fetch_h2_host *host = calloc(1, sizeof(*host));
+    MUST(host != NULL && strlen(url->host) < sizeof(host->name));
+    list_init(&host->conns);
+    list_init(&host->waiting);
+    host->port = url->port;
+    memcpy(host->name, url->host, strlen(url->host) + 1);
+    list_append(&hosts, &host->link);
+    return host;
+}
+
+static struct fetch_h2_host *host_of(const struct fetch_url *url)
+{
+    LIST_FOR (node, &hosts) {
+        struct fetch_h2_host *host = LIST_ITEM(node, struct fetch_h2_host, link);
+        if (host->port == url->port && strcmp(host->name, url->host) == 0)
+            return host;
+    }
+    return host_new(url);
+}
+
+void fetch_h2_done(void)
+{
+    h2_running = false;
+    LIST_FOR (node, &hosts) {
+        struct fetch_h2_host *host = LIST_ITEM(node, struct fetch_h2_host, link);
+        LIST_FOR (conn, &host->conns)
+            fetch_h2_conn_free(LIST_ITEM(conn, struct fetch_h2_conn, link));
+        waiting_end(host, FETCH_UNREACHABLE);
+        host_free(host);
+    }
+    fetch_tls_done();
+}
+
+/* --- the call --- */
+
+static void exchange_abandon(struct await *await)
+{
+    struct fetch_exchange *exchange = CONTAINER_OF(await, struct fetch_exchange, await);
+
+    if (exchange->conn != NULL)
+        fetch_h2_conn_forget(exchange);
+    else
+        waiting_remove(exchange->host, exchange);
+}
+
+int fetch_h2_run(struct task *task, struct fetch_exchange *exchange, int64_t limit_ms)
+{
+    if (!h2_running)
+        return FETCH_UNREACHABLE;
+    struct fetch_h2_host *host = host_of(exchange->url);
+    if (clock_mono_ms() < host->no_h2_until_ms) {
+        exchange->no_h2 = true;
+        return 0;
+    }
+    exchange->host = host;
+    await_init(&exchange->await);
+    exchange->await.abandon = exchange_abandon;
+    waiting_add(host, exchange, false);
+    fetch_h2_feed(host);
+    return await_wait(task, &exchange->await, limit_ms);
+}

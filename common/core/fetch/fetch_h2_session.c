@@ -1,0 +1,305 @@
+/* What nghttp2 is told and tells: requests into streams, streams into answers. */
+#include "fetch/fetch_h2_session_private.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/panic.h"
+
+enum { MAX_REFUSED = 3, PSEUDO_HEADERS = 5 };
+
+/* --- ends --- */
+
+static struct fetch_exchange *exchange_of(nghttp2_session *session, int32_t stream)
+{
+    return nghttp2_session_get_stream_user_data(session, stream);
+}
+
+/* From here on its stream has no exchange, and it no connection. */
+static void exchange_part(struct fetch_exchange *exchange)
+{
+    (void)nghttp2_session_set_stream_user_data(exchange->conn->session, exchange->stream, NULL);
+    list_remove(&exchange->link);
+    exchange->conn = NULL;
+}
+
+static void h2_exchange_end(struct fetch_exchange *exchange, int rc)
+{
+    exchange_part(exchange);
+    await_done(&exchange->await, rc);
+}
+
+static void stream_reset(struct fetch_h2_conn *conn, int32_t stream)
+{
+    MUST(nghttp2_submit_rst_stream(conn->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL) == 0);
+    fetch_h2_conn_flush(conn);
+}
+
+static void exchange_too_large(struct fetch_exchange *exchange)
+{
+    stream_reset(exchange->conn, exchange->stream);
+    h2_exchange_end(exchange, FETCH_TOO_LARGE);
+}
+
+void fetch_h2_session_forget(struct fetch_exchange *exchange)
+{
+    stream_reset(exchange->conn, exchange->stream);
+    exchange_part(exchange);
+}
+
+/* A peer that refuses again and again is one that does not answer. */
+static void exchange_lost(struct fetch_exchange *exchange, bool untouched)
+{
+    if (!untouched || ++exchange->refused > MAX_REFUSED) {
+        h2_exchange_end(exchange, FETCH_UNREACHABLE);
+        return;
+    }
+    exchange_part(exchange);
+    fetch_h2_again(exchange);
+}
+
+/* --- what arrives --- */
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *arg UNUSED)
+{
+    struct fetch_exchange *exchange = exchange_of(session, frame->hd.stream_id);
+
+    if (exchange != NULL)
+        exchange->final = exchange->answer->response.status < 200;
+    return 0;
+}
+
+static void retry_after_add(struct fetch_answer *answer, struct str name, struct str value)
+{
+    struct fetch_response *response = &answer->response;
+
+    if (response->nheaders > 0)
+        return;
+    response->headers = ARENA_ARRAY(answer->arena, response->headers, 1);
+    response->headers[response->nheaders++] = (struct fetch_header){
+        .name = arena_dup(answer->arena, name), .value = arena_dup(answer->arena, str_trim(value))};
+}
+
+static int on_header(nghttp2_session *session,
+                     const nghttp2_frame *frame,
+                     nghttp2_rcbuf *name_buf,
+                     nghttp2_rcbuf *value_buf,
+                     uint8_t flags UNUSED,
+                     void *arg UNUSED)
+{
+    struct fetch_exchange *exchange = exchange_of(session, frame->hd.stream_id);
+    nghttp2_vec name = nghttp2_rcbuf_get_buf(name_buf);
+    nghttp2_vec value = nghttp2_rcbuf_get_buf(value_buf);
+    int64_t status;
+
+    if (exchange == NULL)
+        return 0;
+    struct fetch_answer *answer = exchange->answer;
+    struct str key = {(const char *)name.base, name.len};
+    struct str text = {(const char *)value.base, value.len};
+    answer->header_bytes += key.len + text.len;
+    if (answer->header_bytes > FETCH_MAX_HEADER_BYTES) {
+        exchange_too_large(exchange);
+        return 0;
+    }
+    if (!exchange->final)
+        return 0;
+    if (str_is(key, ":status")) {
+        if (num_parse_i64(text, &status))
+            answer->response.status = (long)status;
+        exchange->final = status >= 200;
+    } else if (str_is(key, "retry-after")) {
+        retry_after_add(answer, key, text);
+    }
+    return 0;
+}
+
+static int on_data(nghttp2_session *session,
+                   uint8_t flags UNUSED,
+                   int32_t stream,
+                   const uint8_t *data,
+                   size_t bytes,
+                   void *arg UNUSED)
+{
+    struct fetch_exchange *exchange = exchange_of(session, stream);
+
+    if (exchange == NULL)
+        return 0;
+    strbuf_str(&exchange->answer->body, (struct str){(const char *)data, bytes});
+    if (exchange->answer->body.overflow)
+        exchange_too_large(exchange);
+    return 0;
+}
+
+static void answer_complete(struct fetch_exchange *exchange)
+{
+    struct fetch_h2_conn *conn = exchange->conn;
+    int32_t stream = exchange->stream;
+    bool unsent = exchange->body_sent < exchange->request->body.len;
+
+    conn->answered = true;
+    h2_exchange_end(exchange, 0);
+    if (unsent) /* it answered without having read the request */
+        stream_reset(conn, stream);
+}
+
+static void settings_arrived(struct fetch_h2_conn *conn)
+{
+    if (conn->state == H2_GREETING)
+        conn->state = H2_OPEN;
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+{
+    struct fetch_h2_conn *conn = arg;
+    struct fetch_exchange *exchange;
+    bool ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
+
+    switch (frame->hd.type) {
+    case NGHTTP2_SETTINGS:
+        if (!ack)
+            settings_arrived(conn);
+        break;
+    case NGHTTP2_PING:
+        if (ack)
+            conn->ping_ms = 0;
+        break;
+    case NGHTTP2_GOAWAY:
+        conn->state = H2_LEAVING;
+        break;
+    case NGHTTP2_HEADERS:
+    case NGHTTP2_DATA:
+        exchange = exchange_of(session, frame->hd.stream_id);
+        if (exchange != NULL && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
+            answer_complete(exchange);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t error_code, void *arg)
+{
+    struct fetch_h2_conn *conn = arg;
+    struct fetch_exchange *exchange = exchange_of(session, stream);
+
+    conn->streams--;
+    if (exchange != NULL)
+        exchange_lost(exchange, !exchange->sent || error_code == NGHTTP2_REFUSED_STREAM);
+    return 0;
+}
+
+/* --- what leaves --- */
+
+static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *arg UNUSED)
+{
+    if (frame->hd.type != NGHTTP2_HEADERS)
+        return 0;
+    struct fetch_exchange *exchange = exchange_of(session, frame->hd.stream_id);
+    if (exchange != NULL)
+        exchange->sent = true;
+    return 0;
+}
+
+static ssize_t on_body(nghttp2_session *session,
+                       int32_t stream,
+                       uint8_t *data,
+                       size_t max,
+                       uint32_t *flags,
+                       nghttp2_data_source *source UNUSED,
+                       void *arg UNUSED)
+{
+    struct fetch_exchange *exchange = exchange_of(session, stream);
+
+    if (exchange == NULL) /* its RST_STREAM is on its way */
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    struct str body = exchange->request->body;
+    size_t left = body.len - exchange->body_sent;
+    size_t bytes = left < max ? left : max;
+    memcpy(data, body.ptr + exchange->body_sent, bytes);
+    exchange->body_sent += bytes;
+    if (bytes == left)
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return (ssize_t)bytes;
+}
+
+static nghttp2_nv pair(struct str name, struct str value, uint8_t flags)
+{
+    return (nghttp2_nv){.name = (uint8_t *)name.ptr,
+                        .namelen = name.len,
+                        .value = (uint8_t *)value.ptr,
+                        .valuelen = value.len,
+                        .flags = flags};
+}
+
+/* "host", or "host:port" where it is not that of https. */
+static struct str authority_of(struct arena *arena, const struct fetch_url *url)
+{
+    return url->port == 443 ? str_from(url->host)
+                            : arena_printf(arena, "%s:%ld", url->host, url->port);
+}
+
+void fetch_h2_session_ask(struct fetch_h2_conn *conn, struct fetch_exchange *exchange)
+{
+    /* All of it stays where it is until the stream has ended; nghttp2 takes names of headers in
+     * lower case alone, and makes copies so. */
+    const uint8_t ours = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
+    const struct fetch_request *request = exchange->request;
+    struct arena *arena = exchange->answer->arena;
+    nghttp2_nv *headers = ARENA_ARRAY(arena, headers, request->nheaders + PSEUDO_HEADERS);
+    nghttp2_data_provider body = {.read_callback = on_body};
+    bool has_body = fetch_message_has_body(request);
+    struct str method = str_from(fetch_message_method(request));
+    size_t n = 0;
+
+    headers[n++] = pair(STR(":method"), method, ours);
+    headers[n++] = pair(STR(":scheme"), STR("https"), ours);
+    headers[n++] = pair(STR(":authority"), authority_of(arena, exchange->url), ours);
+    headers[n++] = pair(STR(":path"), exchange->url->target, ours);
+    for (size_t i = 0; i < request->nheaders; i++)
+        headers[n++] = pair(request->headers[i].name,
+                            str_trim(request->headers[i].value),
+                            NGHTTP2_NV_FLAG_NO_COPY_VALUE);
+    if (has_body)
+        headers[n++] =
+            pair(STR("content-length"), arena_printf(arena, "%zu", request->body.len), ours);
+    exchange->stream = nghttp2_submit_request(conn->session,
+                                              NULL,
+                                              headers,
+                                              n,
+                                              has_body && request->body.len > 0 ? &body : NULL,
+                                              exchange);
+    MUST(exchange->stream > 0);
+}
+
+/* --- life --- */
+
+static nghttp2_session_callbacks *callbacks_new(void)
+{
+    nghttp2_session_callbacks *to;
+
+    MUST(nghttp2_session_callbacks_new(&to) == 0);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(to, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback2(to, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(to, on_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(to, on_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(to, on_frame_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(to, on_stream_close);
+    return to;
+}
+
+nghttp2_session *fetch_h2_session_new(struct fetch_h2_conn *conn)
+{
+    const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, FETCH_MAX_HEADER_BYTES},
+    };
+    nghttp2_session_callbacks *callbacks = callbacks_new();
+    nghttp2_session *session;
+
+    MUST(nghttp2_session_client_new(&session, callbacks, conn) == 0);
+    nghttp2_session_callbacks_del(callbacks);
+    MUST(nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings)) == 0);
+    return session;
+}
