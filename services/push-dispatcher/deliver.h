@@ -1,7 +1,7 @@
 #pragma once
 /*
  * One device of a send: the request, its repetitions, and what became of it. Each has a slot of its
- * lane (lane.h), with a task and an arena.
+ * lane (lane.h), whose task goes on with the next.
  */
 #include "providers.h"
 
@@ -11,7 +11,9 @@ struct prepared;
 struct delivery {
     struct task task;
     struct arena *arena;
-    struct list link; /* lane's: free, busy or ended */
+    struct list link;   /* lane's: free, busy or ended */
+    bool alive, parked; /* its coroutine: there, waiting for the next device */
+    struct await next;
     struct loop_hook left;
     struct lane *lane;
     const struct send *send;

@@ -1,6 +1,7 @@
 /* Many devices at once. */
 #include "lane.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -23,7 +24,7 @@ struct lane {
     struct providers *providers; /* held */
     size_t window;
     struct list free, busy, ended;
-    size_t busy_count, ended_count;
+    size_t busy_count, ended_count, alive_count;
     int64_t first_ended_ms; /* mono: the oldest result that is not recorded */
     int64_t looked_ms;      /* mono: at the send's row */
     struct await *waiting;
@@ -42,10 +43,23 @@ static void wake(struct lane *lane)
         await_done(lane->waiting, 0);
 }
 
+static void on_abandoned(struct await *await UNUSED)
+{
+}
+
 /* At the end of the turn: the coroutine has left. */
 static void on_left(void *arg)
 {
     struct delivery *delivery = arg;
+
+    delivery->alive = false;
+    delivery->lane->alive_count--;
+    wake(delivery->lane);
+}
+
+/* What came of its device is there. */
+static void delivery_done(struct delivery *delivery)
+{
     struct lane *lane = delivery->lane;
 
     window_leave(&delivery->providers->window, lane->provider, &delivery->place);
@@ -63,16 +77,48 @@ static void on_left(void *arg)
     wake(lane);
 }
 
+/* co: false: there is none. */
+AWAITS static bool next_device(struct task *task, struct delivery *delivery)
+{
+    await_init(&delivery->next);
+    delivery->next.abandon = on_abandoned;
+    delivery->parked = true;
+    int rc = await_wait(task, &delivery->next, 0);
+    delivery->parked = false;
+    return rc == 0;
+}
+
+/* One coroutine for many devices: a stack for each would be given back and fetched each time. */
 static void delivery_main(struct task *task, void *arg)
 {
     struct delivery *delivery = arg;
 
-    if (delivery->lane->provider == PUSH_FCM)
-        deliver_fcm(task, delivery);
-    else
-        deliver_web(task, delivery);
+    do {
+        if (delivery->lane->provider == PUSH_FCM)
+            deliver_fcm(task, delivery);
+        else
+            deliver_web(task, delivery);
+        delivery_done(delivery);
+    } while (next_device(task, delivery));
     delivery->left = (struct loop_hook){.fn = on_left, .arg = delivery};
     loop_at_turn_end(&delivery->left);
+}
+
+static void delivery_go(struct delivery *delivery)
+{
+    struct lane *lane = delivery->lane;
+
+    if (delivery->parked) {
+        delivery->parked = false;
+        await_done(&delivery->next, 0);
+        return;
+    }
+    MUST(!delivery->alive);
+    delivery->alive = true;
+    lane->alive_count++;
+    delivery->task = (struct task){
+        .arena = delivery->arena, .log = lane->task->log, .tenant = lane->task->tenant};
+    task_start_as(&delivery->task, push_provider_name(lane->provider), delivery_main, delivery);
 }
 
 /* No more are made than are used at once. */
@@ -97,22 +143,20 @@ begin(struct lane *lane, const struct sql_deliveries_page_row *row, struct windo
     if (delivery->arena == NULL)
         delivery->arena = arena_new(0);
     arena_reset(delivery->arena);
-    *delivery = (struct delivery){
-        .task = {.arena = delivery->arena, .log = lane->task->log, .tenant = lane->task->tenant},
-        .arena = delivery->arena,
-        .lane = lane,
-        .send = lane->send,
-        .providers = providers_hold(lane->providers),
-        .place = place,
-        .token = arena_dup(delivery->arena, row->token),
-        .target = row->target_id,
-        .device = row->device,
-        .read_at_ms = row->read_at,
-    };
-    list_init(&delivery->link);
+    delivery->lane = lane;
+    delivery->send = lane->send;
+    delivery->providers = providers_hold(lane->providers);
+    delivery->place = place;
+    delivery->token = arena_dup(delivery->arena, row->token);
+    delivery->target = row->target_id;
+    delivery->device = row->device;
+    delivery->read_at_ms = row->read_at;
+    delivery->idle = false;
+    delivery->prepared = NULL;
+    delivery->tries = 0;
     list_append(&lane->busy, &delivery->link);
     lane->busy_count++;
-    task_start_as(&delivery->task, push_provider_name(lane->provider), delivery_main, delivery);
+    delivery_go(delivery);
 }
 
 /* No token, no request: the device was deleted after its row was written. */
@@ -296,10 +340,6 @@ static bool to_record(const struct lane *lane)
            clock_mono_ms() - lane->first_ended_ms >= RECORD_MS;
 }
 
-static void on_abandoned(struct await *await UNUSED)
-{
-}
-
 /* co: until something has ended or it is time to look. 0 or -ECANCELED; a wait that cannot be
  * interrupted, 0. */
 AWAITS static int wait_for_results(struct lane *lane, bool to_the_end)
@@ -324,8 +364,8 @@ static void cancel(struct lane *lane, bool all)
     }
 }
 
-/* co: until no coroutine of the lane is alive. Requests under way are answered, unless nobody wants
- * to know any more. */
+/* co: until no device of the lane is under way. Requests are answered, unless nobody wants to know
+ * any more. */
 AWAITS static void wait_for_busy(struct lane *lane, int rc)
 {
     while (lane->busy_count > 0) {
@@ -333,6 +373,26 @@ AWAITS static void wait_for_busy(struct lane *lane, int rc)
         cancel(lane, at_once);
         rc = wait_for_results(lane, at_once);
     }
+}
+
+static void dismiss_parked(const struct list *deliveries)
+{
+    LIST_FOR (node, deliveries) {
+        struct delivery *delivery = LIST_ITEM(node, struct delivery, link);
+        if (!delivery->parked)
+            continue;
+        delivery->parked = false;
+        await_done(&delivery->next, -ECANCELED);
+    }
+}
+
+/* co: until no coroutine of the lane is alive; no device is under way. */
+AWAITS static void dismiss(struct lane *lane)
+{
+    dismiss_parked(&lane->free);
+    dismiss_parked(&lane->ended);
+    while (lane->alive_count > 0)
+        (void)wait_for_results(lane, true);
 }
 
 /* One is always under way, however many other sends there are. */
@@ -440,6 +500,7 @@ int lane_run(struct task *task, struct send *send, enum push_provider provider)
     lane_prepare(&lane);
     task->arena = lane.scratch;
     int rc = lane_end(&lane, go_on(&lane));
+    dismiss(&lane);
     task->arena = own;
     lane_clear(&lane);
     return rc;
