@@ -77,7 +77,7 @@ static void delivery_done(struct delivery *delivery)
     wake(lane);
 }
 
-/* co: false: there is none. */
+/* co: false: there is none. Whoever is cancelled with a device in hand ends that one first. */
 AWAITS static bool next_device(struct task *task, struct delivery *delivery)
 {
     await_init(&delivery->next);
@@ -85,6 +85,8 @@ AWAITS static bool next_device(struct task *task, struct delivery *delivery)
     delivery->parked = true;
     int rc = await_wait(task, &delivery->next, 0);
     delivery->parked = false;
+    if (rc == -ECANCELED && delivery->next.done)
+        rc = delivery->next.rc;
     return rc == 0;
 }
 

@@ -24,7 +24,7 @@ static const char server_py[] =
     "import asyncio, http.server, json, os, pathlib, socket, ssl, sys, threading\n"
     "sys.path.insert(0, 'tests')\n"
     "from h2.errors import ErrorCodes\n"
-    "from push import certificates, http2\n"
+    "from push import certificates, http2, odd_http2\n"
     "folder = pathlib.Path(os.environ['H2_FOLDER'])\n"
     "ca, server = certificates.make(folder)\n"
     "(folder / 'other').mkdir()\n"
@@ -41,6 +41,9 @@ static const char server_py[] =
     "    first = seen[path] == 1 or 'once' not in path\n"
     "    if path == '/ports': return http2.Answer(200, ports.encode())\n"
     "    if path == '/count': return http2.Answer(200, str(main.count).encode())\n"
+    "    if path.startswith('/accepted/'): return http2.Answer(200, "
+    "str(odd[path[10:]].accepted).encode())\n"
+    "    if path.startswith('/open/'): return http2.Answer(200, str(odd[path[6:]].open).encode())\n"
     "    if path == '/peak': return http2.Answer(200, str(few.peak_streams).encode())\n"
     "    if path == '/cancelled': return http2.Answer(200, str(cancelled).encode())\n"
     "    if path.startswith('/echo'):\n"
@@ -75,13 +78,31 @@ static const char server_py[] =
     "def h2(pem, **options): return http2.Server(handler, certificates.server_context(pem, 'h2'), "
     "**options)\n"
     "few, foreign, misnamed = h2(server, streams_max=2), h2(other), h2(named[1])\n"
+    "odd = odd_http2.start(certificates.server_context(server, 'h2'))\n"
     "ports = ' '.join(map(str, [few.port, foreign.port, misnamed.port, old.server_port,\n"
-    "                           mute.getsockname()[1]]))\n"
+    "                           mute.getsockname()[1], *(odd[each].port for each in\n"
+    "    'quits lingers pushes interim shut silent babbles hasty'.split())]))\n"
     "main = h2(server)\n"
     "os.write(1, b'%d\\n' % main.port)\n"
     "threading.Event().wait()\n";
 
-enum { FEW, FOREIGN, MISNAMED, OLD, MUTE, OTHERS };
+enum {
+    FEW,
+    FOREIGN,
+    MISNAMED,
+    OLD,
+    MUTE,
+    /* tests/push/odd_http2.py */
+    QUITS,
+    LINGERS,
+    PUSHES,
+    INTERIM,
+    SHUT,
+    SILENT,
+    BABBLES,
+    HASTY,
+    OTHERS
+};
 
 static char folder[] = "/tmp/test_fetch_h2.XXXXXX";
 static int others[OTHERS];
@@ -99,7 +120,9 @@ static int server_stop(void **state)
     char command[64];
 
     (void)snprintf(command, sizeof(command), "rm -r %s", folder);
-    return python_server_stop(state) == 0 && system(command) == 0 ? 0 : -1;
+    if (python_server_stop(state) != 0)
+        return -1;
+    return system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c): the test's own words */
 }
 
 /* --- one test: a loop, tasks, fetch() inside --- */
@@ -529,6 +552,80 @@ static void test_http1(void **state)
     }
 }
 
+/* A peer that takes leave before anything was asked is not dialled for ever; of one that leaves the
+ * closing to us no connection is kept. */
+static void test_left_open(void **state)
+{
+    (void)state;
+    struct job *quits = run(post(at(others[QUITS], "/")));
+    assert_int_equal(quits->rc, FETCH_UNREACHABLE);
+    assert_true(quits->took_ms < 5000);
+    assert_in_range(number_at("/accepted/quits"), 1, 8);
+
+    init();
+    struct job *lingers = job_start(post(at(others[LINGERS], "/")));
+    lingers->times = 25;
+    loop_run();
+    assert_answered(&lingers, 1);
+    assert_true(lingers->took_ms < 10000);
+    assert_int_equal(number_at("/accepted/lingers"), 25);
+    init();
+    lingers = job_start(post(at(others[LINGERS], "/")));
+    struct job *open = job_start(post(url_of("/nap")));
+    open->times = 5;
+    loop_run();
+    assert_answered(&lingers, 1);
+    assert_int_equal(number_at("/open/lingers"), 0);
+}
+
+/* Interim answers and trailers are not the answer; a request whose answer came before all of it was
+ * sent is done with, and its connection goes on. */
+static void test_order(void **state)
+{
+    (void)state;
+    struct fetch_request large = post(at(others[HASTY], "/"));
+
+    struct job *job = run(post(at(others[INTERIM], "/")));
+    assert_answered(&job, 1);
+    assert_int_equal(job->response.nheaders, 0);
+
+    large.body = (struct str){arena_zalloc(arena, 900000), 900000};
+    init();
+    job = job_start(large);
+    job->times = 5;
+    loop_run();
+    assert_answered(&job, 1);
+    assert_int_equal(number_at("/accepted/hasty"), 1);
+}
+
+/* What a peer must not do ends its connection, not the process. */
+static void test_breaches(void **state)
+{
+    (void)state;
+    assert_int_equal(run(post(at(others[PUSHES], "/")))->rc, FETCH_UNREACHABLE);
+    struct job *job = run(post(at(others[BABBLES], "/")));
+    assert_int_equal(job->rc, FETCH_UNREACHABLE);
+    assert_true(job->took_ms < 5000);
+}
+
+/* A connection that is dead is found by its silence, before the time of the requests on it is over;
+ * a peer that takes no stream leaves them that time, and no more. */
+static void test_silence(void **state)
+{
+    (void)state;
+    struct fetch_request brief = post(at(others[SHUT], "/"));
+
+    brief.timeout_ms = 1000;
+    init();
+    struct job *silent = job_start(post(at(others[SILENT], "/")));
+    struct job *shut = job_start(brief);
+    loop_run();
+    assert_int_equal(silent->rc, FETCH_UNREACHABLE);
+    assert_in_range(silent->took_ms, 14000, 19500);
+    assert_int_equal(shut->rc, FETCH_TIMEOUT);
+    assert_in_range(shut->took_ms, 950, 3000);
+}
+
 static void on_shutdown(void *arg)
 {
     (void)arg;
@@ -589,6 +686,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unreachable, others_setup, teardown),
         cmocka_unit_test_setup_teardown(test_rules, others_setup, teardown),
         cmocka_unit_test_setup_teardown(test_http1, others_setup, teardown),
+        cmocka_unit_test_setup_teardown(test_left_open, others_setup, teardown),
+        cmocka_unit_test_setup_teardown(test_order, others_setup, teardown),
+        cmocka_unit_test_setup_teardown(test_breaches, others_setup, teardown),
+        cmocka_unit_test_setup_teardown(test_silence, others_setup, teardown),
         cmocka_unit_test_setup_teardown(test_done_while_running, others_setup, teardown),
     };
     return cmocka_run_group_tests(tests, server_start, server_stop);
