@@ -137,14 +137,15 @@ void fetch_h2_again(struct fetch_exchange *exchange)
 
 void fetch_h2_lost(struct fetch_h2_host *host, int rc, bool fruitless)
 {
+    struct census now = conns_count(host);
+
     host->fruitless = fruitless ? host->fruitless + 1 : 0;
-    if (host->fruitless > MAX_FRUITLESS)
-        rc = FETCH_UNREACHABLE;
-    if (rc != 0) {
+    if (rc != 0 || fruitless)
         host->failed_ms = clock_mono_ms();
-        if (conns_count(host).of_use == 0)
-            waiting_end(host, rc);
-    }
+    if (rc != 0 && now.of_use == 0)
+        waiting_end(host, rc);
+    if (host->fruitless > MAX_FRUITLESS && now.of_use == now.begin)
+        waiting_end(host, FETCH_UNREACHABLE);
     fetch_h2_feed(host);
 }
 

@@ -171,7 +171,7 @@ static void h2_conn_lost(struct fetch_h2_conn *conn)
 
     if (fetch_h2_conn_begins(conn))
         rc = conn->address_refused ? FETCH_REFUSED : FETCH_UNREACHABLE;
-    bool fruitless = conn->asked && !conn->answered;
+    bool fruitless = !conn->answered && (conn->asked || conn->state == H2_LEAVING);
     conn_end(conn);
     fetch_h2_lost(host, rc, fruitless);
 }
@@ -255,6 +255,13 @@ static bool session_out(struct fetch_h2_conn *conn)
     return true;
 }
 
+/* All that was asked of one that takes nothing more has ended: the peer may leave that to us. */
+static bool is_left(const struct fetch_h2_conn *conn)
+{
+    return conn->session != NULL && ((conn->state == H2_LEAVING && conn->streams == 0) ||
+                                     !nghttp2_session_want_read(conn->session));
+}
+
 /* False: it has ended. */
 static bool conn_send(struct fetch_h2_conn *conn)
 {
@@ -262,8 +269,7 @@ static bool conn_send(struct fetch_h2_conn *conn)
 
     if (!session_out(conn) || !wire_out(conn))
         return false;
-    if (conn->session != NULL && !nghttp2_session_want_read(conn->session) &&
-        !nghttp2_session_want_write(conn->session))
+    if (is_left(conn) && !nghttp2_session_want_write(conn->session))
         return false;
     bool more = fetch_tls_output(&conn->tls, &data) > 0;
     watch_for(conn, more ? UV_READABLE | UV_WRITABLE : UV_READABLE);
@@ -285,8 +291,11 @@ static void conn_on_flush(void *arg)
         loop_at_turn_end(&conn->flush);
         return;
     }
+    struct fetch_h2_host *host = conn->host;
     if (!conn_send(conn))
         h2_conn_lost(conn);
+    else
+        fetch_h2_feed(host); /* what did not go out with a GOAWAY's connection, or left room */
 }
 
 void fetch_h2_conn_flush(struct fetch_h2_conn *conn)
@@ -308,7 +317,7 @@ static bool session_in(struct fetch_h2_conn *conn)
         if (nghttp2_session_mem_recv(conn->session, plain, (size_t)bytes) != bytes)
             return false;
     }
-    if (nghttp2_session_want_write(conn->session))
+    if (nghttp2_session_want_write(conn->session) || is_left(conn))
         fetch_h2_conn_flush(conn);
     return bytes == 0;
 }
@@ -418,7 +427,7 @@ static bool conn_look(struct fetch_h2_conn *conn, int64_t now_ms)
     if (conn->ping_ms != 0 && now_ms - conn->ping_ms >= PING_MS)
         return false;
     if (conn->streams == 0)
-        return now_ms - conn->heard_ms < IDLE_MS;
+        return !is_left(conn) && now_ms - conn->heard_ms < IDLE_MS;
     int64_t since_ms = conn->busy_ms > conn->heard_ms ? conn->busy_ms : conn->heard_ms;
     if (conn->ping_ms == 0 && now_ms - since_ms >= SILENT_MS)
         conn_ping(conn, now_ms);

@@ -64,6 +64,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 {
     struct fetch_exchange *exchange = exchange_of(session, frame->hd.stream_id);
 
+    if (frame->hd.type == NGHTTP2_PUSH_PROMISE) /* our SETTINGS forbid it */
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (exchange != NULL)
         exchange->final = exchange->answer->response.status < 200;
     return 0;
@@ -90,7 +92,7 @@ static int on_header(nghttp2_session *session,
     struct fetch_exchange *exchange = exchange_of(session, frame->hd.stream_id);
     nghttp2_vec name = nghttp2_rcbuf_get_buf(name_buf);
     nghttp2_vec value = nghttp2_rcbuf_get_buf(value_buf);
-    int64_t status;
+    int64_t status = 0;
 
     if (exchange == NULL)
         return 0;

@@ -42,6 +42,7 @@ void fetch_tls_done(void)
 static bool context_fill(SSL_CTX *made)
 {
     MUST(SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION) == 1);
+    (void)SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     MUST(SSL_CTX_set_alpn_protos(made, protocols, sizeof(protocols) - 1) == 0);
     SSL_CTX_set_verify(made, SSL_VERIFY_PEER, NULL);
     (void)SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
