@@ -78,10 +78,12 @@ static const char server_py[] =
     "def h2(pem, **options): return http2.Server(handler, certificates.server_context(pem, 'h2'), "
     "**options)\n"
     "few, foreign, misnamed = h2(server, streams_max=2), h2(other), h2(named[1])\n"
+    "chosen = [h2(server) for _ in range(17)]\n"
     "odd = odd_http2.start(certificates.server_context(server, 'h2'))\n"
     "ports = ' '.join(map(str, [few.port, foreign.port, misnamed.port, old.server_port,\n"
     "                           mute.getsockname()[1], *(odd[each].port for each in\n"
-    "    'quits lingers pushes interim shut silent babbles hasty'.split())]))\n"
+    "    'quits lingers pushes interim shut silent babbles hasty'.split()),\n"
+    "    *(each.port for each in chosen)]))\n"
     "main = h2(server)\n"
     "os.write(1, b'%d\\n' % main.port)\n"
     "threading.Event().wait()\n";
@@ -101,7 +103,9 @@ enum {
     SILENT,
     BABBLES,
     HASTY,
-    OTHERS
+    /* of users' choice */
+    CHOSEN,
+    OTHERS = CHOSEN + 17
 };
 
 static char folder[] = "/tmp/test_fetch_h2.XXXXXX";
@@ -626,6 +630,53 @@ static void test_silence(void **state)
     assert_in_range(shut->took_ms, 950, 3000);
 }
 
+/* The library that is asked passes on all headers. */
+static bool came_by_stream(const struct job *job)
+{
+    assert_int_equal(job->rc, 0);
+    assert_int_equal(job->response.status, 201);
+    return fetch_response_header(&job->response, "x-other").ptr == NULL;
+}
+
+static struct job *chosen_start(size_t host)
+{
+    struct fetch_request request = post(at(others[CHOSEN + host], "/echo"));
+
+    request.purpose = FETCH_PUSH_WEB;
+    return job_start(request);
+}
+
+/* Hosts of users' choice have streams when they are asked often, and some of them alone. */
+static void test_chosen_hosts(void **state)
+{
+    (void)state;
+    struct job *jobs[17][20];
+    unsigned in_streams = 0;
+
+    init();
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        jobs[i][0] = chosen_start(i);
+    loop_run();
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        assert_false(came_by_stream(jobs[i][0]));
+
+    init();
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+        for (size_t j = 0; j < ARRAY_LEN(jobs[i]); j++) {
+            jobs[i][j] = chosen_start(i);
+            jobs[i][j]->times = 3;
+        }
+    loop_run();
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        unsigned streams = 0;
+        for (size_t j = 0; j < ARRAY_LEN(jobs[i]); j++)
+            streams += came_by_stream(jobs[i][j]);
+        in_streams += streams > 0;
+    }
+    assert_int_equal(in_streams, 16);
+    shares_each(check_given_back, NULL);
+}
+
 static void on_shutdown(void *arg)
 {
     (void)arg;
@@ -686,6 +737,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unreachable, others_setup, teardown),
         cmocka_unit_test_setup_teardown(test_rules, others_setup, teardown),
         cmocka_unit_test_setup_teardown(test_http1, others_setup, teardown),
+        cmocka_unit_test_setup_teardown(test_chosen_hosts, others_setup, teardown),
         cmocka_unit_test_setup_teardown(test_left_open, others_setup, teardown),
         cmocka_unit_test_setup_teardown(test_order, others_setup, teardown),
         cmocka_unit_test_setup_teardown(test_breaches, others_setup, teardown),

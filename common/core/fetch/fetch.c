@@ -129,17 +129,16 @@ static int on_before_request(void *arg, char *remote, char *local, int remote_po
 
 /* --- which way --- */
 
-/* Many small ones to one host, which libcurl takes several times as long for. What needs room
- * (fetch_room.h) rests with its sender, which a stream beside others does not do. */
-static bool is_small_of_many(const struct fetch_request *request)
+/* What needs room (fetch_room.h) rests with its sender, which a stream beside others does not do.
+ */
+static bool is_small(const struct fetch_request *request)
 {
-    return request->purpose == FETCH_PUSH_FCM && request->max_response_bytes > 0 &&
-           request->max_response_bytes <= FETCH_ROOM_FIRST_BYTES;
+    return request->max_response_bytes > 0 && request->max_response_bytes <= FETCH_ROOM_FIRST_BYTES;
 }
 
 static int url_read(struct task *task, struct fetch_op *op)
 {
-    return is_small_of_many(op->request)
+    return op->request->purpose == FETCH_PUSH_FCM && is_small(op->request)
                ? fetch_url_parse_again(task->arena, op->request->url, &op->url)
                : fetch_url_parse(task->arena, op->request->url, &op->url);
 }
@@ -296,29 +295,45 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
     return rc;
 }
 
-AWAITS static int run_in_stream(struct task *task, struct fetch_op *op)
+AWAITS static int run_in_stream(struct task *task, struct fetch_op *op, struct fetch_h2_host *host)
 {
     int64_t left_ms = op->due_ms - clock_mono_ms();
 
     if (left_ms <= 0)
         return FETCH_TIMEOUT;
-    op->exchange = (struct fetch_exchange){.request = op->request,
+    if (op->url.target.ptr == NULL)
+        op->url.target = fetch_url_target(task->arena, &op->url);
+    op->exchange = (struct fetch_exchange){.host = host,
+                                           .request = op->request,
                                            .url = &op->url,
                                            .addresses = &op->addresses,
                                            .answer = &op->answer};
     return limit_rc(task, fetch_h2_run(task, &op->exchange, left_ms));
 }
 
+/* Many small ones to one host, which libcurl takes several times as long for. */
+static struct fetch_h2_host *host_enter(const struct fetch_op *op)
+{
+    enum fetch_purpose purpose = op->request->purpose;
+
+    if (!op->url.secure || !is_small(op->request) ||
+        (purpose != FETCH_PUSH_FCM && purpose != FETCH_PUSH_WEB))
+        return NULL;
+    return fetch_h2_enter(&op->url, purpose == FETCH_PUSH_WEB);
+}
+
 AWAITS static int op_run(struct task *task, struct fetch_op *op)
 {
     if (!op->url.is_address)
         TRY(name_resolve(task, op));
-    if (op->url.secure && is_small_of_many(op->request)) {
-        TRY(run_in_stream(task, op));
-        if (!op->exchange.no_h2)
-            return 0;
-    }
-    return transfer_run(task, op);
+    struct fetch_h2_host *host = host_enter(op);
+    if (host == NULL)
+        return transfer_run(task, op);
+    int rc = fetch_h2_crowded(host) ? run_in_stream(task, op, host) : 0;
+    if (rc == 0 && (op->exchange.host == NULL || op->exchange.no_h2))
+        rc = transfer_run(task, op);
+    fetch_h2_leave(host);
+    return rc;
 }
 
 AWAITS static int acquire(struct task *task,

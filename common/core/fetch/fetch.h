@@ -8,8 +8,8 @@
  * credentials in URLs or decompression. Ports 80 and 443, unless the operator allows host:port.
  * HTTP/2 where offered.
  *
- * Of the answers to FETCH_PUSH_FCM over HTTP/2 with at most 64 KB callers see the status, the body
- * and of the headers `retry-after` alone.
+ * Of the answers to FETCH_PUSH_FCM and FETCH_PUSH_WEB with at most 64 KB callers may see the
+ * status, the body and of the headers `retry-after` alone.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,6 +13,7 @@ enum {
     PAUSE_MS = 1000,                        /* after a failure, while others stand */
     MAX_FRUITLESS = 3,                      /* connections, one after the other */
     NO_H2_MS = 600000,                      /* the peer is not asked again whether it speaks it */
+    CHOSEN_HOSTS = 256,
 };
 
 struct fetch_h2_host {
@@ -23,6 +24,8 @@ struct fetch_h2_host {
     unsigned fruitless;     /* connections that ended without an answer, since the last one with */
     int64_t failed_ms;      /* mono: when a connection last came to nothing */
     int64_t no_h2_until_ms; /* mono */
+    unsigned under_way;     /* requests that have entered */
+    bool chosen;
     long port;
     char name[FETCH_HOST_BYTES];
 };
@@ -159,43 +162,83 @@ void fetch_h2_not_spoken(struct fetch_h2_host *host)
 
 /* --- hosts --- */
 
-static bool host_in_use(const struct fetch_h2_host *host)
-{
-    return host->waiting_count > 0 || !list_empty(&host->conns) ||
-           host->no_h2_until_ms > clock_mono_ms();
-}
-
 static void host_free(struct fetch_h2_host *host)
 {
     list_remove(&host->link);
     free(host);
 }
 
-static struct fetch_h2_host *host_new(const struct fetch_url *url)
+/* Those that nobody uses; `forgetful`: also what is known of who does not speak it. Returns how
+ * many of a user's choice are left. */
+static unsigned hosts_clear(bool forgetful)
 {
+    unsigned chosen = 0;
+
     LIST_FOR (node, &hosts) {
         struct fetch_h2_host *host = LIST_ITEM(node, struct fetch_h2_host, link);
-        if (!host_in_use(host))
+        if (host->under_way == 0 && list_empty(&host->conns) &&
+            (forgetful || host->no_h2_until_ms <= clock_mono_ms()))
             host_free(host);
+        else
+            chosen += host->chosen;
     }
+    return chosen;
+}
+
+static struct fetch_h2_host *host_new(const struct fetch_url *url, bool chosen)
+{
+    if (hosts_clear(false) >= CHOSEN_HOSTS && chosen && hosts_clear(true) >= CHOSEN_HOSTS)
+        return NULL;
     struct fetch_h2_host *host = calloc(1, sizeof(*host));
     MUST(host != NULL && strlen(url->host) < sizeof(host->name));
     list_init(&host->conns);
     list_init(&host->waiting);
     host->port = url->port;
+    host->chosen = chosen;
     memcpy(host->name, url->host, strlen(url->host) + 1);
     list_append(&hosts, &host->link);
     return host;
 }
 
-static struct fetch_h2_host *host_of(const struct fetch_url *url)
+/* One that the operator chose shares nothing with the same one of a user's choice. */
+static struct fetch_h2_host *host_of(const struct fetch_url *url, bool chosen)
 {
     LIST_FOR (node, &hosts) {
         struct fetch_h2_host *host = LIST_ITEM(node, struct fetch_h2_host, link);
-        if (host->port == url->port && strcmp(host->name, url->host) == 0)
+        if (host->port == url->port && host->chosen == chosen && strcmp(host->name, url->host) == 0)
             return host;
     }
-    return host_new(url);
+    return host_new(url, chosen);
+}
+
+struct fetch_h2_host *fetch_h2_enter(const struct fetch_url *url, bool chosen)
+{
+    struct fetch_h2_host *host = h2_running ? host_of(url, chosen) : NULL;
+
+    if (host != NULL)
+        host->under_way++;
+    return host;
+}
+
+void fetch_h2_leave(struct fetch_h2_host *host)
+{
+    if (--host->under_way == 0 && !h2_running)
+        host_free(host);
+}
+
+bool fetch_h2_crowded(const struct fetch_h2_host *host)
+{
+    unsigned others = 0;
+
+    if (!host->chosen || !list_empty(&host->conns))
+        return true;
+    if (host->under_way <= FETCH_H2_CROWD)
+        return false;
+    LIST_FOR (node, &hosts) {
+        const struct fetch_h2_host *other = LIST_ITEM(node, struct fetch_h2_host, link);
+        others += other->chosen && !list_empty(&other->conns);
+    }
+    return others < FETCH_H2_CROWDED;
 }
 
 void fetch_h2_done(void)
@@ -206,7 +249,8 @@ void fetch_h2_done(void)
         LIST_FOR (conn, &host->conns)
             fetch_h2_conn_free(LIST_ITEM(conn, struct fetch_h2_conn, link));
         waiting_end(host, FETCH_UNREACHABLE);
-        host_free(host);
+        if (host->under_way == 0)
+            host_free(host);
     }
     fetch_tls_done();
 }
@@ -227,12 +271,11 @@ int fetch_h2_run(struct task *task, struct fetch_exchange *exchange, int64_t lim
 {
     if (!h2_running)
         return FETCH_UNREACHABLE;
-    struct fetch_h2_host *host = host_of(exchange->url);
+    struct fetch_h2_host *host = exchange->host;
     if (clock_mono_ms() < host->no_h2_until_ms) {
         exchange->no_h2 = true;
         return 0;
     }
-    exchange->host = host;
     await_init(&exchange->await);
     exchange->await.abandon = exchange_abandon;
     waiting_add(host, exchange, false);

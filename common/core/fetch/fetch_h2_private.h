@@ -16,12 +16,17 @@
 /* To one host. */
 #define FETCH_H2_CONNECTIONS 5
 #define FETCH_H2_STREAMS     100
+/* A host of a user's choice has connections here as soon as so many requests to it are under way:
+ * they cost more than libcurl's, and so many such hosts have some at once. */
+#define FETCH_H2_CROWD   8
+#define FETCH_H2_CROWDED 16
 
 struct fetch_h2_conn;
 struct fetch_h2_host;
 
 /* One request and its answer; the caller fills the first members and zeroes the others. */
 struct fetch_exchange {
+    struct fetch_h2_host *host;              /* entered */
     const struct fetch_request *request;     /* checked */
     const struct fetch_url *url;             /* with its target */
     const struct fetch_addresses *addresses; /* unless the host is one */
@@ -29,8 +34,7 @@ struct fetch_exchange {
     bool no_h2; /* the peer does not speak it: nothing was asked */
 
     struct await await;
-    struct list link; /* of the host while it waits for a stream, of its connection */
-    struct fetch_h2_host *host;
+    struct list link;           /* of the host while it waits for a stream, of its connection */
     struct fetch_h2_conn *conn; /* NULL: it waits */
     int32_t stream;
     size_t body_sent;
@@ -43,6 +47,13 @@ struct fetch_exchange {
 void fetch_h2_init(const char *ca_file);
 /* loop: exchanges end with FETCH_UNREACHABLE. */
 void fetch_h2_done(void);
+
+/* loop: one request more to the host, in whichever way; fetch_h2_leave() when it has ended. NULL:
+ * too many others are asked. `chosen`: by a user, not by the operator. */
+struct fetch_h2_host *fetch_h2_enter(const struct fetch_url *url, bool chosen);
+void fetch_h2_leave(struct fetch_h2_host *host);
+/* loop: are streams worth while? */
+bool fetch_h2_crowded(const struct fetch_h2_host *host);
 
 /* co: 0 with the answer or `no_h2`, FETCH_UNREACHABLE, FETCH_REFUSED, FETCH_TOO_LARGE, -ECANCELED,
  * -ETIMEDOUT. */

@@ -199,7 +199,7 @@ int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_u
     return 0;
 }
 
-static struct str target_read(struct arena *arena, const struct fetch_url *url)
+struct str fetch_url_target(struct arena *arena, const struct fetch_url *url)
 {
     char *path = NULL;
     char *query = NULL;
@@ -223,7 +223,7 @@ static int url_remember(struct remembered *place, struct str url)
         return rc;
     }
     made.text = arena_dup(made.arena, url);
-    made.url.target = target_read(made.arena, &made.url);
+    made.url.target = fetch_url_target(made.arena, &made.url);
     arena_free(place->arena);
     *place = made;
     return 0;

@@ -28,6 +28,9 @@ int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_u
  * without `parsed`. */
 int fetch_url_parse_again(struct arena *arena, struct str url, struct fetch_url *ret_url) MUSTCHECK;
 
+/* any: path and query, of one with `parsed`. */
+struct str fetch_url_target(struct arena *arena, const struct fetch_url *url);
+
 /* The operator's list, copied; see struct fetch_config. */
 void fetch_url_allow(const struct str *allow, size_t nallow);
 void fetch_url_allow_done(void);
