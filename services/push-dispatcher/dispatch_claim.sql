@@ -5,7 +5,8 @@ update {p}.push_sends s set token = s.token + 1, attempt = s.attempt + 1, leased
   due_at = now() + :lease_ms::bigint * interval '1 millisecond', started_at = coalesce(s.started_at, now())
 from due d where s.id = d.id
 returning s.id:bigint, s.token:bigint, s.request:jsonb, s.category:text?, s.started_at:timestamptz!, s.key_id:integer?, s.spread:smallint,
-  s.spread_after:bigint, s.cancelled_at is not null as cancelled:boolean, s.created_at:timestamptz
+  s.spread_after:bigint, s.cancelled_at is not null as cancelled:boolean, coalesce(s.first_error = 'QUARANTINED', false) as quarantined:boolean,
+  s.created_at:timestamptz
 
 -- name: sends_claim :many row(claimed_send)
 with due as (
@@ -39,17 +40,20 @@ update {p}.push_sends s set token = s.token + 1, attempt = s.attempt - 1, leased
 from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
 where s.id = g.id and s.token = g.token and s.due_at is not null;
 
--- One that has ended so many processes before it got anywhere is not tried again.
+-- One that has ended so many processes before it got anywhere is not tried again: whoever claims it fails what is left of it, as of a
+-- cancelled one. Should that end as many processes once more, it has failed here and now.
 -- name: sends_quarantine :many
-update {p}.push_sends s set status = 'Failed', token = s.token + 1, leased = false, due_at = null, finished_at = now(),
-  first_error = coalesce(s.first_error, 'QUARANTINED'),
-  result = jsonb_build_object('delivered', s.fcm_delivered + s.web_delivered, 'failed', s.fcm_failed + s.web_failed,
-    'unregistered', s.fcm_unregistered + s.web_unregistered,
-    'delivery_error', 'The send ended ' || s.attempt || ' dispatchers.')
-where s.id in (select q.id from {p}.push_sends q
-  where q.due_at <= now() and q.leased and q.attempt >= :attempts::smallint
-  order by q.due_at limit 100 for update skip locked)
-returning s.id:bigint, s.attempt:smallint, true as quarantined:boolean;
+update {p}.push_sends s set token = s.token + 1, leased = false, first_error = 'QUARANTINED',
+  attempt = case when q.again then s.attempt else 0 end, status = case when q.again then 'Failed' else s.status end,
+  due_at = case when q.again then null else now() end, finished_at = case when q.again then now() end,
+  result = case when q.again then jsonb_build_object('delivered', s.fcm_delivered + s.web_delivered,
+    'failed', s.fcm_failed + s.web_failed, 'unregistered', s.fcm_unregistered + s.web_unregistered,
+    'delivery_error', 'The send ended ' || s.attempt || ' dispatchers.') end
+from (select o.id, o.attempt, coalesce(o.first_error = 'QUARANTINED', false) as again from {p}.push_sends o
+  where o.due_at <= now() and o.leased and o.attempt >= :attempts::smallint
+  order by o.due_at limit 100 for update skip locked) q
+where s.id = q.id
+returning s.id:bigint, q.attempt:smallint, true as quarantined:boolean;
 
 -- name: push_projects :many
 select p.number:bigint, p.server:text from platform.projects p
@@ -62,14 +66,27 @@ select coalesce(bool_or(not q.leased), false) as due:boolean, coalesce(bool_or(q
   coalesce(bool_or(q.leased), false) as expired:boolean
 from (select s.leased from {p}.push_sends s where s.due_at <= now() limit 1000) q;
 
+-- Nothing is older than the first one: sends are numbered in the order they are made.
+-- name: sends_old :one
+select coalesce((select s.created_at from {p}.push_sends s order by s.id limit 1) < now() - make_interval(days => :days::integer), false)
+  as old:boolean;
+
+-- The first ones, those that are over: all others are younger.
+-- part: oldest
+from (select o.id, o.finished_at from {p}.push_sends o order by o.id limit 20000) s
+
+-- part: over
+s.finished_at < now() - make_interval(days => :days::integer)
+
 -- Deliveries first, for there may be many of one send.
 -- name: retain_deliveries :exec
 delete from {p}.push_deliveries y where y.ctid = any (array(
-  select o.ctid from {p}.push_sends s join {p}.push_deliveries o on o.send_id = s.id
-  where s.finished_at < now() - make_interval(days => :days::integer) limit :most::bigint));
+  select x.place {oldest}
+  cross join lateral (select r.ctid as place from {p}.push_deliveries r where r.send_id = s.id limit :most::bigint) x
+  where {over} limit :most::bigint));
 
 -- name: retain_sends :exec
-delete from {p}.push_sends s where s.id in (
-  select o.id from {p}.push_sends o where o.finished_at < now() - make_interval(days => :days::integer)
-    and not exists (select 1 from {p}.push_deliveries y where y.send_id = o.id)
-  order by o.id limit :most::bigint);
+delete from {p}.push_sends y where y.id = any (array(
+  select s.id {oldest}
+  left join lateral (select true as found from {p}.push_deliveries r where r.send_id = s.id limit 1) x on true
+  where {over} and x.found is null limit :most::bigint));

@@ -1,12 +1,19 @@
 -- What becomes of the devices of a send.
 
--- Each token by its device's key: joined, all devices before the page were read with each page when the planner merged.
+-- Each token by its device's key: joined, all devices before the page were read with each page when the planner merged. The page ends
+-- with the token that fills `bytes`.
 -- name: deliveries_page :many
-select y.target_id:bigint, coalesce(y.token, (select d.token from {p}.push_devices d where d.id = y.target_id)) as token:text?,
-  y.token is null as device:boolean, now() as read_at:timestamptz
-from {p}.push_deliveries y
-where y.send_id = :id::bigint and y.provider = :provider::smallint and y.target_id > :after::bigint and y.status = 'pending'
-order by y.target_id limit :count::bigint;
+select w.target_id:bigint, w.token:text?, w.device:boolean, now() as read_at:timestamptz
+from (
+  select z.target_id, z.token, z.device,
+    sum(octet_length(z.token)) over (order by z.target_id rows between unbounded preceding and 1 preceding) as before
+  from (
+    select y.target_id, coalesce(y.token, (select d.token from {p}.push_devices d where d.id = y.target_id)) as token,
+      y.token is null as device
+    from {p}.push_deliveries y
+    where y.send_id = :id::bigint and y.provider = :provider::smallint and y.target_id > :after::bigint and y.status = 'pending'
+    order by y.target_id limit :count::bigint) z) w
+where coalesce(w.before, 0) < :bytes::bigint order by w.target_id;
 
 -- A device that was seen again after its token was read lives. A send that got so far did not end its process. Rows are found one
 -- by one, by their key, and written by their place, which nobody else changes: joined, a plan that was made while the table was

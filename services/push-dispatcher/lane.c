@@ -11,6 +11,7 @@
 
 enum {
     PAGE = 500,
+    PAGE_BYTES = 256 << 10, /* of tokens, the last one on top */
     FAIL_PAGE = 5000,
     PARTS = 5,      /* of the window: so many are recorded together */
     RECORD_MS = 20, /* no result waits longer */
@@ -188,6 +189,15 @@ AWAITS static int look_at_providers(struct lane *lane)
     return 0;
 }
 
+static size_t page_bytes(const struct lane *lane)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < lane->rows.count; i++)
+        bytes += sql_deliveries_page_row(&lane->rows, i).token.len;
+    return bytes;
+}
+
 /* With each page it is seen whether there is still somebody to send it by. */
 AWAITS static int lane_read_page(struct lane *lane)
 {
@@ -200,13 +210,14 @@ AWAITS static int lane_read_page(struct lane *lane)
                       SQL_DELIVERIES_PAGE(.id = item->id,
                                           .provider = lane->provider,
                                           .after = lane->after,
-                                          .count = PAGE),
+                                          .count = PAGE,
+                                          .bytes = PAGE_BYTES),
                       &lane->rows);
     lane->task->arena = lane->scratch;
     if (rc != 0)
         return rc;
     lane->next = 0;
-    lane->last = lane->rows.count < PAGE;
+    lane->last = lane->rows.count < PAGE && page_bytes(lane) < PAGE_BYTES;
     if (lane->rows.count == 0)
         return 0;
     lane->after = sql_deliveries_page_row(&lane->rows, lane->rows.count - 1).target_id;

@@ -24,7 +24,8 @@ void send_from_row(struct queue_item *item)
     send->key_id = row.key_id.value;
     send->spread = row.spread;
     send->spread_after = row.spread_after;
-    if (row.cancelled)
+    send->quarantined = row.quarantined;
+    if (row.cancelled || row.quarantined)
         send->stop = SEND_CANCELLED;
     if (row.spread == 0 && row.spread_after == 0)
         measure_waited(clock_wall_ms() - row.created_at);
@@ -125,9 +126,11 @@ AWAITS static int send_end(struct task *task, struct send *send, struct str code
 
 AWAITS static int end_cancelled(struct task *task, struct send *send)
 {
-    TRY(lane_fail(task, send, PUSH_FCM, STR("CANCELLED")));
-    TRY(lane_fail(task, send, PUSH_WEB, STR("CANCELLED")));
-    return send_end(task, send, STR("CANCELLED"));
+    struct str code = send->quarantined ? STR("QUARANTINED") : STR("CANCELLED");
+
+    TRY(lane_fail(task, send, PUSH_FCM, code));
+    TRY(lane_fail(task, send, PUSH_WEB, code));
+    return send_end(task, send, code);
 }
 
 AWAITS static int release(struct task *task, const struct send *send)

@@ -11,7 +11,7 @@
 /* Why no further request is begun. */
 enum send_stop {
     SEND_GOES_ON,
-    SEND_CANCELLED, /* by an administrator: what is left fails */
+    SEND_CANCELLED, /* by an administrator, or in quarantine: what is left fails */
     SEND_RELEASED,  /* somebody else goes on */
     SEND_LOST,      /* somebody else has it, or nobody knows: nothing is written any more */
 };
@@ -25,6 +25,7 @@ struct send {
     size_t fcm_bytes;                 /* as FCM counts */
     struct providers *providers;      /* held: as of the last look */
     enum send_stop stop;
+    bool quarantined;  /* it has ended too many processes: what is left of it fails */
     uint64_t recorded; /* devices, by this process */
 };
 

@@ -34,6 +34,7 @@ static const struct queue_kind kind = {
     .projects = &SQL_PUSH_PROJECTS,
     .look = &SQL_PUSH_LOOK,
     .retain = history,
+    .old = &SQL_SENDS_OLD,
     .topic = BUS_PUSH,
     .group = "push-dispatcher",
     .message = "push.queued",

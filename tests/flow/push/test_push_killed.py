@@ -175,9 +175,21 @@ def test_one_that_was_presumed_dead_writes_nothing(pushing, start_one, fcm):
 
 
 def test_quarantine(pushing, start_one):
-    pushing.device(f"poison{pushing.number}")
-    send = pushing.send()
-    pushing.execute("update {p}.push_sends set leased = true, attempt = 5, due_at = now() where id = %s", send)
+    """What its last process left of it fails too; one that its end ended as many processes again is over at once."""
+    devices = [pushing.device(f"poison{number}.{pushing.number}") for number in range(3)]
+    poison = "update {p}.push_sends set leased = true, attempt = 5, due_at = now(), spread = 2, targets = 3{also} where id = %s"
+    row = "insert into {p}.push_deliveries (send_id, provider, target_id, status) values (%s, 1, %s, %s)"
+    begun, untouched, again = pushing.send(), pushing.send(), pushing.send()
+    for send, first in ((begun, "delivered"), (untouched, "pending"), (again, "pending")):
+        for device in devices:
+            pushing.execute(row, send, device, first if device == devices[0] else "pending")
+    pushing.execute(poison.replace("{also}", ", fcm_delivered = 1"), begun)
+    pushing.execute(poison.replace("{also}", ""), untouched)
+    pushing.execute(poison.replace("{also}", ", first_error = 'QUARANTINED'"), again)
     start_one(**LEASE)
-    log = pushing.ended(send, 20)
-    assert (log["status"], log["first_error"]) == ("Failed", "QUARANTINED")
+    for send, status, failed in ((begun, "Partial", 2), (untouched, "Failed", 3), (again, "Failed", 0)):
+        log = pushing.ended(send, 20)
+        assert (log["status"], log["first_error"], log["fcm_failed"]) == (status, "QUARANTINED", failed)
+    dead = ("failed", "QUARANTINED")
+    assert pushing.deliveries(begun) == {devices[0]: ("delivered", None), devices[1]: dead, devices[2]: dead}
+    assert pushing.deliveries(untouched) == {device: dead for device in devices}

@@ -9,7 +9,8 @@ SQL = pathlib.Path(ROOT / "services/push-dispatcher/dispatch_send.sql").read_tex
 HUNDRED = ",".join(map(str, range(7001, 7101)))
 # Parameters with their types and values; rows that are touched.
 STATEMENTS = {
-    "deliveries_page": ("id bigint, provider smallint, after bigint, count bigint", "{send}, 1::smallint, 40000, 500", 500),
+    "deliveries_page": ("id bigint, provider smallint, after bigint, count bigint, bytes bigint",
+                        "{send}, 1::smallint, 40000, 500, 262144", 500),
     "deliveries_record": (
         "id bigint, token bigint, provider smallint, targets bigint[], statuses text[], codes text[], tries bigint[], dead bigint[], "
         "read_at timestamptz",

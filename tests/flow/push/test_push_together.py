@@ -4,6 +4,7 @@ import re
 
 import pytest
 from groundwork.runs import until
+from groundwork.servers import ROOT
 
 SETTINGS = {"LEASE_MS": 2000, "SWEEP_MS": 200}
 
@@ -85,6 +86,30 @@ def test_what_is_old_goes(pushing, start_some):
 
     start_some(SEND_RETENTION_DAYS=30)
     until(lambda: left() == (3, (60, 3)), left, 40)
+
+
+def test_what_is_old_is_looked_for_at_the_front(pushing):
+    """However many sends a project has, a round that finds nothing reads one of them."""
+    cursor = pushing.db.cursor()
+    pushing.execute("""insert into {p}.push_sends (source, request, status, due_at, finished_at)
+                       select 'Test', '{{}}', 'Succeeded', null, now() from generate_series(1, 30000)""")
+    text = re.search(r"-- name: sends_old :one\n(.*?);\n", (ROOT / "services/push-dispatcher/dispatch_claim.sql").read_text(), re.S)[1]
+    text = text.replace("{p}", pushing.schema).replace(":days::integer", "30").replace("old:boolean", "old")
+    cursor.execute(f"explain (analyze, buffers) {text}")
+    plan = "\n".join(line for line, in cursor.fetchall())
+    assert int(re.search(r"Buffers: shared hit=(\d+)", plan)[1]) < 20, plan
+    cursor.execute(text)
+    assert cursor.fetchone() == (False,)
+
+
+def test_long_tokens(pushing, start_some, fcm):
+    """A page ends where its tokens are long."""
+    start_some()
+    pushing.phones(700, "l" * 3900 + str(pushing.number))
+    fcm.forget()
+    log = pushing.ended(pushing.send(), 30)
+    assert (log["status"], log["fcm_delivered"]) == ("Succeeded", 700)
+    assert len({each["token"] for each in fcm.messages()}) == len(fcm.messages()) == 700
 
 
 def held(daemon):
