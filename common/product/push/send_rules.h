@@ -5,6 +5,9 @@
  */
 #include "db/db.h"
 
+/* Sends of a project that have not ended; what would be beyond is refused. */
+#define PUSH_SENDS_WAITING 10000
+
 struct push_template {
     struct str title, body, image_url, click_action, category; /* STR_NONE: it says nothing of it */
     struct str buttons;                                        /* JSON text of a list; STR_NONE */

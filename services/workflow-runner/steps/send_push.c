@@ -193,6 +193,26 @@ AWAITS static int read_requests(struct sending *in)
 
 /* --- sending --- */
 
+/* co: nothing was handed over. Why? */
+AWAITS static int push_refused(struct sending *in)
+{
+    struct step_call *call = in->call;
+    struct rows rows;
+
+    int rc = db_query(call->task,
+                      &call->job->item.project->db,
+                      SQL_PUSH_SENDS_ROOM(.most = PUSH_SENDS_WAITING),
+                      &rows);
+    if (rc < 0)
+        return rc;
+    if (rc > 0 || sql_push_sends_room_row(&rows, 0).room)
+        return STEP_GONE;
+    return step_fail(call,
+                     PROBLEM_RATE_LIMITED,
+                     "The project has %d notifications to be sent, which is as many as may wait.",
+                     PUSH_SENDS_WAITING);
+}
+
 /* co: hands over the next `count` sends. One notification is for all that waits. */
 AWAITS static int push_hand(struct sending *in, size_t count)
 {
@@ -213,10 +233,13 @@ AWAITS static int push_hand(struct sending *in, size_t count)
                                          .seq = call->seq,
                                          .key = call->step->key,
                                          .indexes = sql_i64s(indexes, count),
-                                         .requests = sql_strs(requests, count)),
+                                         .requests = sql_strs(requests, count),
+                                         .most = PUSH_SENDS_WAITING),
                       &rows);
     if (rc < 0)
         return rc;
+    if (rc == 0 && rows.count == 0)
+        return push_refused(in);
     if (rc > 0 || rows.count != count)
         return STEP_GONE;
     for (size_t i = 0; i < count; i++) {

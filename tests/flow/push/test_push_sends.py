@@ -253,3 +253,16 @@ def test_administrators_only(project):
         caller.put(f"{TEMPLATES}/x", {"name": "x"}, expect=status)
         caller.delete(f"{TEMPLATES}/x", expect=status)
         caller.post(f"{LOGS}/{made}/cancel", expect=status)
+
+
+def test_as_many_wait_as_may(project, db):
+    """What would be beyond is refused until something has ended."""
+    schema = project.schema(db)
+    execute(db, f"insert into {schema}.push_sends (source, request) select 'Test', '{{}}' from generate_series(1, 9999)")
+    send(project)
+    refused = send(project, expect=429)
+    assert refused.json()["code"] == "rate_limited" and refused.headers["Retry-After"]
+    assert rows(db, f"select count(*) from {schema}.push_sends") == [(10000,)]
+    execute(db, f"update {schema}.push_sends set due_at = null, finished_at = now() where id = 1")
+    send(project)
+    send(project, expect=429)

@@ -185,3 +185,12 @@ def test_x5_texts_travel_as_they_are(app, fcm, push_service):
     assert message["notification"] == {"title": text, "body": text} and message["data"]["text"] == text
     assert json.loads(message["data"]["buttons"])[0]["label"] == text
     assert (shown["title"], shown["body"], shown["data"]["text"], shown["actions"][0]["title"]) == (text,) * 4
+
+
+def test_a_step_when_as_many_wait_as_may(app, db):
+    schema = app.schema(db)
+    execute(db, f"insert into {schema}.push_sends (source, request, due_at) select 'Test', '{{}}', now() + interval '1 hour' "
+                "from generate_series(1, 10000)")
+    assert "as many as may wait" in json.dumps(refused(app))
+    execute(db, f"delete from {schema}.push_sends where request = '{{}}'")
+    asked(app, {"title": "x", "body": "x"})

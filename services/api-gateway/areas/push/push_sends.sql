@@ -1,7 +1,10 @@
 -- Sends, and what became of them.
 
--- name: push_send_add :one
-insert into {p}.push_sends (source, category, request) values (:source::text, :category::text?, :request::jsonb)
+-- Nothing when as many wait as may.
+-- name: push_send_add :opt
+insert into {p}.push_sends (source, category, request)
+select :source::text, :category::text?, :request::jsonb
+where not exists (select 1 from {p}.push_sends w where w.due_at is not null order by w.due_at offset :most::bigint - 1 limit 1)
 returning id as id:bigint
 
 -- A provider has a part in a send when it has devices of it.

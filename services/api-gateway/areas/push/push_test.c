@@ -299,6 +299,15 @@ static int check_size(struct req *r, const struct test_in *in, struct str reques
     return 0;
 }
 
+static int fail_sends_full(struct req *r)
+{
+    resp_header(r, "Retry-After", STR("10"));
+    return fail(r,
+                PROBLEM_RATE_LIMITED,
+                "The project has %d notifications to be sent, which is as many as may wait.",
+                PUSH_SENDS_WAITING);
+}
+
 AWAITS static int push_test(struct req *r)
 {
     struct content content = {0};
@@ -315,11 +324,14 @@ AWAITS static int push_test(struct req *r)
     TRY(check_size(r, &in, request));
     TRY(push_register_project(r));
     TRY(sql_begin(r));
-    TRY(sql_one(r,
+    TRY(sql_all(r,
                 &rows,
                 SQL_PUSH_SEND_ADD(.source = target == TO_ALL ? STR("Broadcast") : STR("Test"),
                                   .category = content.texts.category,
-                                  .request = request)));
+                                  .request = request,
+                                  .most = PUSH_SENDS_WAITING)));
+    if (rows.count == 0)
+        return fail_sends_full(r);
     int64_t id = sql_push_send_add_row(&rows, 0).id;
     struct db_call audit = gateway_audit(r, "push_sends.create", "push_send", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
