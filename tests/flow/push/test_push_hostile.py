@@ -171,3 +171,33 @@ def test_a_single_one_beside_a_flood(pushing, fcm, gateway, operator, recorder, 
             pushing.ended(send, 60)
     finally:
         fcm.clear_faults()
+
+
+def test_a_browser_beside_silent_ones(pushing, push_service, gateway, operator, recorder, db):
+    """R16: broadcasts of one project to endpoints that never answer: another's browser, at the same host, gets its own at once."""
+    other = Pushing(Project(gateway, operator, recorder), db, pushing.fcm, push_service)
+    other.configure_web()
+    other.browser()
+    silent = json.loads(push_service.subscribe(pushing.public_key))
+    silent["endpoint"] = f"{push_service.url}/push/silent{pushing.number}-NUMBER"
+    pushing.execute("insert into {p}.push_devices (provider, token, token_hash) select 'web_push', replace(%s, 'NUMBER', n::text), "
+                    "sha256(n::text::bytea) from generate_series(1, 600) n", json.dumps(silent))
+    push_service.fault("hang", times=None, token=f"silent{pushing.number}-*")
+    try:
+        floods = [pushing.send() for _ in range(4)]
+        end = time.monotonic() + 30
+        while len([each for each in push_service.sends() if each["id"].startswith(f"silent{pushing.number}-")]) < 200:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        waited = []
+        for _ in range(5):
+            began = time.monotonic()
+            assert other.ended(other.send(), 30)["status"] == "Succeeded"
+            waited.append(time.monotonic() - began)
+        assert sorted(waited)[2] < 5, waited
+        for send in floods:
+            pushing.execute("update {p}.push_sends set cancelled_at = now() where id = %s and due_at is not null", send)
+        for send in floods:
+            pushing.ended(send, 60)
+    finally:
+        push_service.clear_faults()
