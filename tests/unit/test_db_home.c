@@ -242,6 +242,51 @@ static void test_patience(void **state)
     run_with((struct db_config){.write_connections = 4, .read_connections = 1}, patience, NULL);
 }
 
+/* --- plans --- */
+
+static void execute(struct task *task, struct db *db, const char *text)
+{
+    struct sql sql = make_sql(text, SQL_EXEC);
+
+    sql.no_prepare = true;
+    assert_int_equal(db_query(task, db, &sql, NULL, 0, NULL), 0);
+}
+
+/* A statement whose plan is of a table without rows, which reads them all for each once there are
+ * some: the plan is kept for one run. */
+static void plans(struct task *task, struct db *db, void *arg)
+{
+    struct sql pairs =
+        make_sql("select count(*) from grown a join grown b on b.id = a.id", SQL_ONE);
+    struct rows rows;
+    struct str reason;
+
+    (void)arg;
+    pairs.writes = true; /* on the one connection */
+    assert_int_equal(db_server_wait(task, server, 5000, &reason), 0);
+    execute(task, db, "create table grown (id bigint) with (autovacuum_enabled = false)");
+    execute(task, db, "analyze grown");
+    execute(task, db, "vacuum grown");
+    assert_int_equal(db_query(task, db, &pairs, NULL, 0, &rows), 0);
+    execute(task, db, "insert into grown select generate_series(1, 2000)");
+    assert_int_equal(task_sleep(task, 600), 0);
+    int64_t begin_ms = clock_mono_ms();
+    assert_int_equal(db_query(task, db, &pairs, NULL, 0, &rows), 0);
+    int64_t slow_ms = clock_mono_ms() - begin_ms;
+    assert_in_range(slow_ms, 101, 4900);
+    begin_ms = clock_mono_ms();
+    assert_int_equal(db_query(task, db, &pairs, NULL, 0, &rows), 0);
+    assert_int_equal(rows_i64(&rows, 0, 0), 2000);
+    assert_in_range(clock_mono_ms() - begin_ms, 0, slow_ms / 3);
+    execute(task, db, "drop table grown");
+}
+
+static void test_plans(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.write_connections = 1, .read_connections = 1}, plans, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_cold),
         cmocka_unit_test(test_writes),
         cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,6 +110,7 @@ struct db_conn {
     unsigned group_open;   /* reads sent since the last Sync */
     unsigned group_cold;   /* those of them that run for the first time here */
     int64_t head_since_ms; /* when the oldest item began to run */
+    bool slow;             /* something of the oldest group took longer than REPLAN_MS */
     int64_t charged_ms;    /* up to then its time is on its project's account */
     enum head_seen head_seen;
     PGresult *head_result;

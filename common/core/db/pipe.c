@@ -108,6 +108,7 @@ static struct stmt *prepared(struct db_conn *conn, struct db_op *op, bool *ret_f
     if (stmt)
         return stmt;
     stmt = stmt_add(&conn->stmts, op->sql, op->schema, op->key);
+    stmt->made_ms = server_now_ms();
     char *text = stmt_text(conn->server->scratch, op->sql->text, op->schema);
     if (!PQsendPrepare(conn->pg, stmt->name, text, 0, NULL))
         return NULL;
@@ -415,6 +416,10 @@ end_query(struct db_conn *conn, const struct item *item, PGresult *result, int r
     /* The plan no longer fits the tables, or the statement is gone: prepare it anew next time. */
     if (rc == DB_SCHEMA && item->stmt_seq != 0)
         stmt_drop(&conn->stmts, item->key, item->stmt_seq, !is_state(result, "26000"));
+    /* A plan is kept until its tables are analyzed: one from when they were small may read all of
+     * them now. The results of a group come together, so all of it may be why it took long. */
+    else if (conn->slow && item->stmt_seq != 0)
+        stmt_drop_older(&conn->stmts, item->key, item->stmt_seq, server_now_ms() - REPLAN_AGE_MS);
     if (rc != 0 && rc != OP_ABORTED)
         conn->server->stats.errors++;
     if (!item->op) {
@@ -437,6 +442,7 @@ static void end_head(struct db_conn *conn, PGresult *result)
 
     result = whole_result(conn, result);
     struct item item = *pipe_at(conn, 0);
+    conn->slow |= server_now_ms() - conn->head_since_ms > REPLAN_MS;
     ring_pop(conn, server_now_ms());
     switch (item.kind) {
     case ITEM_PREPARE:
@@ -463,6 +469,7 @@ static void end_sync(struct db_conn *conn)
 
     MUST(item.kind == ITEM_SYNC);
     conn->head_result = NULL;
+    conn->slow = false;
     ring_pop(conn, server_now_ms());
     conn->groups--;
     if (item.wait)
@@ -549,4 +556,5 @@ void pipe_fail(struct db_conn *conn)
     conn->groups = 0;
     conn->group_open = 0;
     conn->group_cold = 0;
+    conn->slow = false;
 }

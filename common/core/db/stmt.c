@@ -124,6 +124,14 @@ void stmt_drop(struct stmt_cache *cache, uint64_t key, unsigned seq, bool on_ser
     }
 }
 
+void stmt_drop_older(struct stmt_cache *cache, uint64_t key, unsigned seq, int64_t made_ms)
+{
+    const struct stmt *stmt = stmt_peek(cache, key);
+
+    if (stmt != NULL && stmt->made_ms < made_ms)
+        stmt_drop(cache, key, seq, true);
+}
+
 char *stmt_text(struct arena *arena, const char *text, int64_t schema)
 {
     char name[32];

@@ -16,6 +16,7 @@ struct stmt {
     uint64_t key;
     unsigned seq;
     unsigned in_flight;
+    int64_t made_ms; /* coarse clock, mono */
     char name[STMT_NAME_BYTES];
 };
 
@@ -42,6 +43,8 @@ stmt_add(struct stmt_cache *cache, const struct sql *sql, int64_t schema, uint64
 /* Forgets it if it is still the one with this number; `on_server` = it has to be deallocated
  * there. */
 void stmt_drop(struct stmt_cache *cache, uint64_t key, unsigned seq, bool on_server);
+/* The same of one that was prepared before that time, so that it gets another plan. */
+void stmt_drop_older(struct stmt_cache *cache, uint64_t key, unsigned seq, int64_t made_ms);
 uint64_t stmt_key(const struct sql *sql, int64_t schema);
 /* The text with {p} filled in, arena-owned. */
 char *stmt_text(struct arena *arena, const char *text, int64_t schema);
