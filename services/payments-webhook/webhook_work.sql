@@ -1,47 +1,41 @@
 -- Events that are applied.
 
--- part: claimed
+-- part: claim
 update {p}.webhook_events w set state = 'received', attempts = w.attempts + 1,
   next_attempt_at = now() + :lease_ms::bigint * interval '1 millisecond',
   error = case when w.state = 'received' and w.attempts > 0 then {crashed} else w.error end
-from due d where w.id = d.id
+where w.ctid = any (array(select e.ctid from {p}.webhook_events e where e.next_attempt_at <= now()
+
+-- part: claimed
+  order by e.next_attempt_at limit :most::bigint for update skip locked))
 returning w.id:bigint, w.source:text, w.event_id:text, w.type:text, w.attempts as token:smallint,
   w.received_at:timestamptz, w.payload:text
 
 -- part: crashed
 'it ended the process that applied it'
 
--- The claim is a lease: it ends by itself. An event in state received with attempts behind it was left by a process that
--- ended with it.
+-- The claim is a lease: it ends by itself. A locked row stays where it is, so that its place finds it. An event in state received
+-- with attempts behind it was left by a process that ended with it.
 -- name: events_claim :many row(event)
-with due as (
-  select e.id from {p}.webhook_events e
-  where e.next_attempt_at <= now() and not (e.state = 'received' and e.attempts > 0)
-  order by e.next_attempt_at limit :most::bigint for update skip locked)
-{claimed}
+{claim} and not (e.state = 'received' and e.attempts > 0) {claimed}
 
 -- name: events_claim_crashed :many row(event)
-with due as (
-  select e.id from {p}.webhook_events e
-  where e.next_attempt_at <= now() and e.state = 'received' and e.attempts > 0
-  order by e.next_attempt_at limit :most::bigint for update skip locked)
-{claimed}
+{claim} and e.state = 'received' and e.attempts > 0 {claimed}
 
 -- One that failed in another way before is not blamed until it was left behind twice.
 -- name: events_quarantine :many
 update {p}.webhook_events w set state = 'dead', next_attempt_at = null, error = {crashed}
-where w.id in (select e.id from {p}.webhook_events e
+where w.ctid = any (array(select e.ctid from {p}.webhook_events e
   where e.next_attempt_at <= now() and e.state = 'received' and e.attempts >= :attempts::smallint
     and (e.error is null or e.error = {crashed})
-  order by e.next_attempt_at limit 100 for update skip locked)
+  order by e.next_attempt_at limit 100 for update skip locked))
 returning w.id as id, w.attempts as attempt, true as quarantined
 
 -- What was claimed and not begun was no attempt.
 -- name: events_release :exec
 update {p}.webhook_events w set attempts = w.attempts - 1, next_attempt_at = now(),
   state = case when w.attempts > 1 then 'failed' else 'received' end
-from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, attempts)
-where w.id = g.id and w.attempts = g.attempts and w.state = 'received'
+where w.id = any (:ids::bigint[]) and w.attempts = (:tokens::bigint[])[array_position(:ids::bigint[], w.id)] and w.state = 'received'
 
 -- Nobody else is at it, and it is still ours. Waits: our own attempt before this one may still be rolling back.
 -- name: event_lock :opt

@@ -1,44 +1,38 @@
 -- Sends change hands. All times are this server's.
 
--- part: claimed
+-- part: claim
 update {p}.push_sends s set token = s.token + 1, attempt = s.attempt + 1, leased = true, status = 'Running',
   due_at = now() + :lease_ms::bigint * interval '1 millisecond', started_at = coalesce(s.started_at, now())
-from due d where s.id = d.id
+where s.ctid = any (array(select q.ctid from {p}.push_sends q where q.due_at <= now()
+
+-- part: claimed
+  order by q.due_at limit :most::bigint for update skip locked))
 returning s.id:bigint, s.token:bigint, s.request:jsonb, s.category:text?, s.started_at:timestamptz!, s.key_id:integer?, s.spread:smallint,
   s.spread_after:bigint, s.cancelled_at is not null as cancelled:boolean, coalesce(s.first_error = 'QUARANTINED', false) as quarantined:boolean,
   s.created_at:timestamptz
 
+-- The rows that carry their tokens.
+-- part: ours
+s.id = any (:ids::bigint[]) and s.token = (:tokens::bigint[])[array_position(:ids::bigint[], s.id)] and s.due_at is not null
+
 -- name: sends_claim :many row(claimed_send)
-with due as (
-  select q.id from {p}.push_sends q where q.due_at <= now() and not q.leased
-  order by q.due_at limit :most::bigint for update skip locked)
-{claimed};
+{claim} and not q.leased {claimed};
 
 -- Those whose last process died.
 -- name: sends_claim_crashed :many row(claimed_send)
-with due as (
-  select q.id from {p}.push_sends q where q.due_at <= now() and q.leased
-  order by q.due_at limit :most::bigint for update skip locked)
-{claimed};
+{claim} and q.leased {claimed};
 
 -- A row that is locked is being written by its own process: the next beat tells.
 -- name: sends_renew :many
-with held as (
-  select o.id from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
-  join {p}.push_sends o on o.id = e.id and o.token = e.token
-  where o.due_at is not null for no key update of o skip locked)
-update {p}.push_sends s set due_at = now() + :lease_ms::bigint * interval '1 millisecond'
-from held h where s.id = h.id returning s.id:bigint;
+update {p}.push_sends r set due_at = now() + :lease_ms::bigint * interval '1 millisecond'
+where r.id = any (array(select s.id from {p}.push_sends s where {ours} for no key update skip locked)) returning r.id:bigint;
 
 -- name: sends_held :many
-select s.id:bigint from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
-join {p}.push_sends s on s.id = e.id and s.token = e.token where s.due_at is not null;
+select s.id:bigint from {p}.push_sends s where {ours};
 
 -- What was given back did not take its process down.
 -- name: sends_release :exec
-update {p}.push_sends s set token = s.token + 1, attempt = s.attempt - 1, leased = false, due_at = now()
-from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
-where s.id = g.id and s.token = g.token and s.due_at is not null;
+update {p}.push_sends s set token = s.token + 1, attempt = s.attempt - 1, leased = false, due_at = now() where {ours};
 
 -- One that has ended so many processes before it got anywhere is not tried again: whoever claims it fails what is left of it, as of a
 -- cancelled one. Should that end as many processes once more, it has failed here and now.
@@ -49,10 +43,10 @@ update {p}.push_sends s set token = s.token + 1, leased = false, first_error = '
   result = case when q.again then jsonb_build_object('delivered', s.fcm_delivered + s.web_delivered,
     'failed', s.fcm_failed + s.web_failed, 'unregistered', s.fcm_unregistered + s.web_unregistered,
     'delivery_error', 'The send ended ' || s.attempt || ' dispatchers.') end
-from (select o.id, o.attempt, coalesce(o.first_error = 'QUARANTINED', false) as again from {p}.push_sends o
+from (select o.ctid as place, o.attempt, coalesce(o.first_error = 'QUARANTINED', false) as again from {p}.push_sends o
   where o.due_at <= now() and o.leased and o.attempt >= :attempts::smallint
   order by o.due_at limit 100 for update skip locked) q
-where s.id = q.id
+where s.ctid = q.place
 returning s.id:bigint, q.attempt:smallint, true as quarantined:boolean;
 
 -- name: push_projects :many

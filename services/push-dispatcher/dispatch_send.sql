@@ -23,12 +23,11 @@ with own as (
   select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),
 done as (
   update {p}.push_deliveries y set status = g.status, code = g.code, tries = g.tries, ended_at = now()
-  from unnest(:targets::bigint[], :statuses::text[], :codes::text[], :tries::bigint[]) as g (target_id, status, code, tries)
-  where y.ctid = any (array(
-      select (select o.ctid from {p}.push_deliveries o
-        where o.send_id = own.id and o.provider = :provider::smallint and o.target_id = t.id and o.status = 'pending')
-      from own cross join unnest(:targets::bigint[]) as t (id)))
-    and y.target_id = g.target_id
+  from (select r.status, r.code, r.tries, (select o.ctid from {p}.push_deliveries o
+      where o.send_id = own.id and o.provider = :provider::smallint and o.target_id = r.id and o.status = 'pending') as place
+    from own cross join unnest(:targets::bigint[], :statuses::text[], :codes::text[], :tries::bigint[]) as r (id, status, code, tries)
+    offset 0) g
+  where y.ctid = g.place
   returning y.status, y.code),
 dead as (
   update {p}.push_devices d set unregistered_at = now()

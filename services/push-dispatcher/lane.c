@@ -8,6 +8,7 @@
 #include "base/panic.h"
 #include "deliver.h"
 #include "dispatch_send_sql.h"
+#include "queue_sql.h"
 
 enum {
     PAGE = 500,
@@ -252,7 +253,6 @@ AWAITS static int lane_record(struct lane *lane)
     size_t i = 0;
     struct list recorded;
     struct list *node;
-    struct rows rows;
 
     list_init(&recorded);
     while ((node = list_shift(&lane->ended)) != NULL) {
@@ -270,18 +270,19 @@ AWAITS static int lane_record(struct lane *lane)
         count(lane->provider, delivery->outcome);
         list_append(&recorded, node);
     }
-    int rc = db_query(lane->task,
-                      &item->project->db,
-                      SQL_DELIVERIES_RECORD(.id = item->id,
-                                            .token = item->token,
-                                            .targets = sql_i64s(targets, n),
-                                            .statuses = sql_strs(statuses, n),
-                                            .codes = sql_strs(codes, n),
-                                            .tries = sql_i64s(tries, n),
-                                            .provider = lane->provider,
-                                            .dead = sql_i64s(dead, ndead),
-                                            .read_at = ndead > 0 ? read_at_ms : 0),
-                      &rows);
+    struct db_call calls[] = {
+        db_call(SQL_PLAN_BY_KEY()),
+        db_call(SQL_DELIVERIES_RECORD(.id = item->id,
+                                      .token = item->token,
+                                      .targets = sql_i64s(targets, n),
+                                      .statuses = sql_strs(statuses, n),
+                                      .codes = sql_strs(codes, n),
+                                      .tries = sql_i64s(tries, n),
+                                      .provider = lane->provider,
+                                      .dead = sql_i64s(dead, ndead),
+                                      .read_at = ndead > 0 ? read_at_ms : 0)),
+    };
+    int rc = db_batch(lane->task, &item->project->db, calls, ARRAY_LEN(calls), NULL);
     while ((node = list_shift(&recorded)) != NULL)
         list_append(&lane->free, node);
     lane->ended_count -= n;
@@ -291,9 +292,9 @@ AWAITS static int lane_record(struct lane *lane)
     lane->send->recorded += n;
     if (rc != 0)
         return rc;
-    if (rows.count == 0)
+    if (calls[1].rows.count == 0)
         send_stop(lane->send, SEND_LOST);
-    else if (sql_deliveries_record_row(&rows, 0).cancelled)
+    else if (sql_deliveries_record_row(&calls[1].rows, 0).cancelled)
         send_stop(lane->send, SEND_CANCELLED);
     arena_reset(lane->scratch);
     return 0;
@@ -321,18 +322,19 @@ int lane_fail(struct task *task, struct send *send, enum push_provider provider,
 {
     const struct queue_item *item = &send->item;
     int64_t after = 0;
-    struct rows rows;
 
     while (true) {
-        TRY(db_query(task,
-                     &item->project->db,
-                     SQL_DELIVERIES_FAIL(.id = item->id,
-                                         .token = item->token,
-                                         .provider = provider,
-                                         .after = after,
-                                         .count = FAIL_PAGE,
-                                         .code = code),
-                     &rows));
+        struct db_call calls[] = {
+            db_call(SQL_PLAN_BY_KEY()),
+            db_call(SQL_DELIVERIES_FAIL(.id = item->id,
+                                        .token = item->token,
+                                        .provider = provider,
+                                        .after = after,
+                                        .count = FAIL_PAGE,
+                                        .code = code)),
+        };
+        TRY(db_batch(task, &item->project->db, calls, ARRAY_LEN(calls), NULL));
+        const struct rows rows = calls[1].rows;
         if (rows.count == 0) {
             send_stop(send, SEND_LOST);
             return 0;

@@ -6,6 +6,7 @@
 #include "json/jr_beside.h"
 #include "log/log.h"
 #include "rights/audit.h"
+#include "queue_sql.h"
 #include "runner_events_sql.h"
 #include "workflow/condition.h"
 
@@ -214,17 +215,18 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     *ret_outcome = (struct events_outcome){0};
     TRY(db_begin(task, &project->db, &tx));
     struct db_call reads[] = {
+        db_call(SQL_PLAN_BY_KEY()),
         db_call(SQL_EVENTS_CLAIM(.most = EVENTS_AT_ONCE, .bytes = READ_AT_ONCE)),
         db_call(SQL_EVENTS_LISTENERS()),
         db_call(SQL_EVENTS_ROOM(.limit = runner_conf()->common.queued_jobs, .most = JOBS_MAX)),
     };
     TRY(db_batch(task, tx, reads, ARRAY_LEN(reads), NULL));
-    const struct rows *events = &reads[0].rows;
+    const struct rows *events = &reads[1].rows;
     if (events->count == 0)
         return db_rollback(task, tx);
 
     size_t taken;
-    TRY(match_events(task, events, &reads[1].rows, &match, &taken));
+    TRY(match_events(task, events, &reads[2].rows, &match, &taken));
     int64_t *ids = ARENA_ARRAY(arena, ids, taken);
     for (size_t i = 0; i < taken; i++)
         ids[i] = sql_events_claim_row(events, i).id;
@@ -236,7 +238,7 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     TRY(db_query(task, tx, SQL_EVENTS_TAKEN(.ids = sql_i64s(ids, taken)), NULL));
     if (match.count > 0)
         TRY(events_start_jobs(
-            task, tx, &match, sql_events_room_row(&reads[2].rows, 0).room, &outcome));
+            task, tx, &match, sql_events_room_row(&reads[3].rows, 0).room, &outcome));
     TRY(db_commit(task, tx));
     *ret_outcome = outcome;
     return 0;

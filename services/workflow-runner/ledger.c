@@ -12,7 +12,7 @@
 #include "ledger.h"
 #include "log/log.h"
 #include "loop/batches.h"
-#include "runner_claim_sql.h"
+#include "queue_sql.h"
 #include "runner_ledger_sql.h"
 
 /* Lives on the stack of the job's coroutine. */

@@ -1,15 +1,5 @@
 -- Jobs change hands. All times are this server's.
 
--- Rows are found by their key, whatever the planner knows of a table that was small when it planned. Local to the
--- transaction.
--- name: plan_by_index :one
-select set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-  set_config('enable_mergejoin', 'off', true)
-
--- name: plan_freely :one
-select set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true),
-  set_config('enable_mergejoin', 'on', true)
-
 -- A job that was started before goes on where it stopped. Data that is more than :bytes is read when there is room for it.
 -- A locked row stays where it is, so that its place finds it.
 -- part: claim_head
@@ -43,15 +33,21 @@ from c join {p}.jobs j on j.id = c.job_id
 -- name: claim_crashed :many row(job)
 {claim_head} and q.suspect {claim_tail}
 
+-- The rows that carry their tokens.
+-- part: ours
+l.job_id = any (:ids::bigint[]) and l.token = (:tokens::bigint[])[array_position(:ids::bigint[], l.job_id)]
+and l.state in ('running', 'waiting')
+
 -- A row that is locked is being written, by its own step or by a cancellation: the next renewal decides.
 -- name: claim_renew :many
-update {p}.job_leases as l set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
-where l.job_id = any (array(
-  select o.job_id from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
-  join {p}.job_leases o on o.job_id = e.id and o.token = e.token
-  where o.state in ('running', 'waiting') for no key update of o skip locked))
-returning l.job_id as id
+update {p}.job_leases as r set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
+where r.job_id = any (array(select l.job_id from {p}.job_leases l where {ours} for no key update skip locked))
+returning r.job_id as id
 
 -- name: claim_held :many
-select l.job_id as id from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
-join {p}.job_leases l on l.job_id = e.id and l.token = e.token where l.state in ('running', 'waiting')
+select l.job_id as id from {p}.job_leases l where {ours}
+
+-- A running job that is given back did not take its runner down.
+-- name: jobs_release :exec
+update {p}.job_leases l set state = 'queued', token = l.token + 1, attempt = l.attempt - 1, lease_until = null, runner = null
+where {ours}

@@ -30,6 +30,10 @@ select case when (select l.job_id from {p}.job_leases l
 select w.id:bigint, w.version:integer, w.event:text!, w.entity_id:bigint?, w.category:text?, w.filter::text as filter:text?
 from {p}.workflows w where w.event is not null and w.enabled order by w.id
 
+-- Each by its key, whatever is known of the table.
+-- part: event
+(select * from {p}.outbox b where b.id = m.event_id offset 0)
+
 -- Of events that no job has made: a chain's are made by events_make_few. Its rows are those that are queued.
 -- name: events_make_jobs :exec
 with made as (
@@ -38,7 +42,7 @@ with made as (
   select m.workflow_id, m.version, 'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'),
     nullif(o.entity_id, 0), o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, coalesce(o.root, o.id)
   from unnest(:event_ids::bigint[], :workflow_ids::bigint[], :versions::bigint[]) as m (event_id, workflow_id, version)
-  join {p}.outbox o on o.id = m.event_id
+  cross join lateral {event} o
   left join {p}.entities e on e.id = o.entity_id
   on conflict (workflow_id, origin) where origin is not null do nothing
   returning id)
@@ -49,10 +53,10 @@ insert into {p}.job_leases (job_id) select m.id from made m
 -- workflows.
 -- name: events_make_few :one
 with m as (
-  select m.event_id, m.workflow_id, m.version, m.at, o.depth, coalesce(o.root, o.id) as root,
-    o.depth >= :depth_max::smallint as loops
+  select m.workflow_id, m.version, m.at, o.id as origin, o.event, o.entity_id, o.record_id, o.payload, o.created_at, o.actor_id,
+    o.depth, o.trace, coalesce(o.root, o.id) as root, o.depth >= :depth_max::smallint as loops
   from unnest(:event_ids::bigint[], :workflow_ids::bigint[], :versions::bigint[]) with ordinality as m (event_id, workflow_id, version, at)
-  join {p}.outbox o on o.id = m.event_id),
+  cross join lateral {event} o),
 spent as (
   insert into {p}.fan_out as f (root, jobs)
   select m.root, count(*) from m where m.depth > 0 and not m.loops group by m.root order by m.root
@@ -75,10 +79,9 @@ made as (
   insert into {p}.jobs (workflow_id, version, status, reason, finished_at, trigger_kind, trigger_event, trigger_id,
     trigger_entity, trigger_entity_id, trigger_data, trigger_at, origin, actor_id, depth, trace, root)
   select t.workflow_id, t.version, case when t.why is not null then 'skipped' end, t.why,
-    case when t.why is not null then now() end, 'event', o.event, o.record_id, coalesce(e.name, o.payload ->> 'category'),
-    nullif(o.entity_id, 0), o.payload, o.created_at, o.id, o.actor_id, o.depth, o.trace, t.root
-  from ranked t join {p}.outbox o on o.id = t.event_id
-  left join {p}.entities e on e.id = o.entity_id
+    case when t.why is not null then now() end, 'event', t.event, t.record_id, coalesce(e.name, t.payload ->> 'category'),
+    nullif(t.entity_id, 0), t.payload, t.created_at, t.origin, t.actor_id, t.depth, t.trace, t.root
+  from ranked t left join {p}.entities e on e.id = t.entity_id
   where t.why is distinct from 'fan_out_guard' or t.nth = 1
   on conflict (workflow_id, origin) where origin is not null do nothing
   returning id, status),

@@ -45,13 +45,14 @@ select o.id as id:bigint from ours o
 
 -- A write whose answer was lost may have ended them: then they carry our token and that end.
 -- name: ledger_ended :many
-select j.id as id:bigint from unnest(:ids::bigint[], :tokens::bigint[], :statuses::text[]) as e (id, token, status)
-join {p}.jobs j on j.id = e.id and j.token = e.token and j.status = e.status
+select j.id as id:bigint from {p}.jobs j
+where j.id = any (:ids::bigint[]) and j.token = (:tokens::bigint[])[array_position(:ids::bigint[], j.id)]
+  and j.status = (:statuses::text[])[array_position(:ids::bigint[], j.id)]
 
 -- Rows of a job whose lease this transaction has locked.
 -- name: ledger_steps :exec
 {add_steps}
-join {p}.job_leases l on l.job_id = e.job_id and l.xmin = pg_current_xact_id()::xid
+join {p}.job_leases l on l.job_id = e.job_id and l.xmin = pg_current_xact_id()::xid where l.job_id = any (:job_ids::bigint[])
 {or_replace}
 
 -- The first statement of a step's transaction.

@@ -44,22 +44,25 @@ select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events:bo
 -- name: sweep_holders :many
 select distinct l.runner as runner from {p}.job_leases l where l.lease_until < now() and l.runner is not null limit 1000
 
+-- part: alone
+(e.suspect or coalesce(e.runner = any(:alone::text[]), false))
+
 -- Jobs whose runner died go back to the queue marked as suspect, to be run alone, without the attempt when others may
 -- have been the cause: neither ran it as a suspect, alone, nor is the runner one of :alone. One that took its runner down
 -- too often does not, and what it had sent is not under way any more.
 -- name: sweep_rescue :many
 with expired as (
-  select e.job_id, alone.is_it, alone.is_it and e.attempt >= :attempts::smallint as gone
-  from {p}.job_leases e, lateral (select e.suspect or coalesce(e.runner = any(:alone::text[]), false) as is_it) alone
+  select e.job_id, {alone} and e.attempt >= :attempts::smallint as gone
+  from {p}.job_leases e
   where e.lease_until < now()
   order by e.job_id limit 500 for update of e skip locked),
 rescued as (
-  update {p}.job_leases l set state = 'queued', token = l.token + 1, lease_until = null, runner = null, suspect = true,
-    attempt = case when e.is_it then l.attempt else greatest(l.attempt - 1, 0) end
-  from expired e where l.job_id = e.job_id and not e.gone
-  returning l.job_id, l.attempt),
+  update {p}.job_leases e set state = 'queued', token = e.token + 1, lease_until = null, runner = null, suspect = true,
+    attempt = case when {alone} then e.attempt else greatest(e.attempt - 1, 0) end
+  where e.job_id = any (array(select x.job_id from expired x where not x.gone))
+  returning e.job_id, e.attempt),
 freed as (
-  delete from {p}.job_leases l using expired e where l.job_id = e.job_id and e.gone
+  delete from {p}.job_leases l where l.job_id = any (array(select x.job_id from expired x where x.gone))
   returning l.job_id, l.token, l.attempt, l.started_at),
 quarantined as (
   update {p}.jobs j set status = 'failed', token = o.token + 1, attempt = o.attempt, started_at = o.started_at, finished_at = now(),
@@ -72,12 +75,6 @@ closed as (
   from freed o where s.job_id = o.job_id and s.status = 'sent')
 select r.job_id as id, false as quarantined, r.attempt as attempt from rescued r
 union all select o.job_id, true, o.attempt from freed o
-
--- A running job that is given back did not take its runner down.
--- name: jobs_release :exec
-update {p}.job_leases l set state = 'queued', token = l.token + 1, attempt = l.attempt - 1, lease_until = null, runner = null
-from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
-where l.job_id = g.id and l.token = g.token and l.state in ('running', 'waiting')
 
 -- Not when it was written meanwhile: what was found may be older.
 -- name: sweep_fire_hint :exec

@@ -38,11 +38,6 @@ struct queue *work_jobs(void)
     return w.jobs;
 }
 
-struct queue *work_events(void)
-{
-    return w.events;
-}
-
 bool work_is_apart(void)
 {
     return daemon_app()->worker >= (unsigned)runner_conf()->common.workers;
@@ -186,7 +181,6 @@ static const struct queue_kind jobs = {
     .run = job_run,
     .claim = &SQL_CLAIM_JOBS,
     .claim_crashed = &SQL_CLAIM_CRASHED,
-    .prelude = &SQL_PLAN_BY_INDEX,
     .renew = &SQL_CLAIM_RENEW,
     .held = &SQL_CLAIM_HELD,
     .release = &SQL_JOBS_RELEASE,

@@ -200,7 +200,7 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
     const struct queue_config *config = &queue->config;
     struct project *held;
     struct db_call calls[] = {
-        {.sql = kind->prelude},
+        {0},
         QUEUE_CALL(task->arena,
                    claim->lane == CRASHED ? kind->claim_crashed : kind->claim,
                    {"most", P_I64(claim->count)},
@@ -208,14 +208,13 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
                    {"holder", P_STR(config->holder)},
                    {"bytes", P_I64(kind->claim_bytes)}),
     };
-    size_t first = kind->prelude != NULL ? 0 : 1;
 
     int rc = project_find_number(task, config->directory, claim->project->number, &held);
     *ret_gone = rc == PROJECT_NOT_FOUND;
     if (rc != 0)
         return rc;
     int64_t sent_ms = clock_mono_ms();
-    rc = db_batch(task, &held->db, calls + first, ARRAY_LEN(calls) - first, NULL);
+    rc = queue_batch(task, &held->db, calls, ARRAY_LEN(calls));
     *ret_gone = rc == DB_SCHEMA;
     if (rc != 0)
         return rc;

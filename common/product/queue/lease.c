@@ -89,13 +89,12 @@ static void renew_run(struct task *task, void *arg)
         {"lease_ms", P_I64(lease_ms)},
     };
     struct db_call calls[] = {
-        {.sql = kind->prelude},
+        {0},
         db_call_named(task->arena, kind->renew, values, ARRAY_LEN(values)),
         db_call_named(task->arena, kind->held, values, ARRAY_LEN(values)),
     };
-    size_t first = kind->prelude != NULL ? 0 : 1;
 
-    int rc = db_batch(task, &renewal->db, calls + first, ARRAY_LEN(calls) - first, NULL);
+    int rc = queue_batch(task, &renewal->db, calls, ARRAY_LEN(calls));
     if (rc != 0) { /* the next renewal tries again; who cannot be renewed in time is lost */
         log_debug("queue.renew_failed", L_I64("project", renewal->number), L_RESULT("rc", rc));
         return;

@@ -99,7 +99,6 @@ struct queue_kind {
      * and what the kind needs; each row that it returns is claimed. */
     const struct sql *claim;
     const struct sql *claim_crashed; /* the same of crashed rows; NULL: claim takes them too */
-    const struct sql *prelude;       /* before claims and renewals, in their transaction; or NULL */
     const struct sql *renew;         /* :ids, :tokens, :lease_ms: the ids that it has renewed */
     const struct sql *held;          /* :ids, :tokens: the ids that are ours still */
     const struct sql *release;       /* :ids, :tokens: given back, as if never claimed */

@@ -2,6 +2,7 @@
 /* What the files of queue/ share. */
 #include "queue/queue.h"
 #include "queue/turns.h"
+#include "queue_sql.h"
 
 /* Whether a project has something to claim. The value names what comes next. */
 enum lane_state {
@@ -71,6 +72,15 @@ AWAITS static inline int
 queue_query(struct task *task, struct db *db, struct db_call call, struct rows *ret_rows)
 {
     return db_query(task, db, call.sql, call.params, call.param_count, ret_rows);
+}
+/* co: statements that find rows by their key, in one transaction: calls[0] is room for what says
+ * so.
+ */
+AWAITS static inline int
+queue_batch(struct task *task, struct db *db, struct db_call *calls, size_t count)
+{
+    calls[0] = db_call(SQL_PLAN_BY_INDEX());
+    return db_batch(task, db, calls, count, NULL);
 }
 
 unsigned queue_free_slots(const struct queue *queue);

@@ -19,15 +19,16 @@ static void release_run(struct task *task, void *arg)
     struct queue *queue = own->queue;
     struct project *project;
 
+    struct db_call calls[] = {
+        {0},
+        QUEUE_CALL(task->arena,
+                   queue->kind->release,
+                   {"ids", P_I64S(release->ids, release->count)},
+                   {"tokens", P_I64S(release->tokens, release->count)}),
+    };
     int rc = project_find_number(task, queue->config.directory, own->number, &project);
     if (rc == 0)
-        rc = queue_query(task,
-                         &project->db,
-                         QUEUE_CALL(task->arena,
-                                    queue->kind->release,
-                                    {"ids", P_I64S(release->ids, release->count)},
-                                    {"tokens", P_I64S(release->tokens, release->count)}),
-                         NULL);
+        rc = queue_batch(task, &project->db, calls, ARRAY_LEN(calls));
     own->releasing--;
     if (rc != 0) /* their leases end */
         log_warn("queue.release_failed",

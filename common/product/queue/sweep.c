@@ -104,14 +104,17 @@ ask_alone(struct task *task, struct queue *queue, struct db *db, struct db_param
 AWAITS static int rescue(struct task *task, struct queue *queue, struct db *db, bool *ret_found)
 {
     struct db_param alone;
-    struct rows rows;
 
     TRY(ask_alone(task, queue, db, &alone));
-    const struct db_call call = QUEUE_CALL(task->arena,
-                                           queue->kind->rescue,
-                                           {"attempts", P_I64(queue->config.attempts)},
-                                           {"alone", alone});
-    TRY(queue_query(task, db, call, &rows));
+    struct db_call calls[] = {
+        {0},
+        QUEUE_CALL(task->arena,
+                   queue->kind->rescue,
+                   {"attempts", P_I64(queue->config.attempts)},
+                   {"alone", alone}),
+    };
+    TRY(queue_batch(task, db, calls, ARRAY_LEN(calls)));
+    const struct rows rows = calls[1].rows;
     for (size_t i = 0; i < rows.count; i++) {
         bool quarantined = rows_bool(&rows, i, rows_column(&rows, "quarantined"));
         log_warn(quarantined ? "queue.quarantined" : "queue.rescued",

@@ -1,0 +1,77 @@
+"""Plans that a connection keeps from when its tables were small."""
+import contextlib
+import functools
+import json
+import runpy
+
+from groundwork.servers import ROOT
+
+QUEUE = "common/product/queue/queue.sql"
+
+
+@functools.cache
+def statements(path):
+    """{name: statement} of a file, as sqlgen reads it."""
+    read = runpy.run_path(str(ROOT / "scripts/sqlgen"))["read"]
+    return {statement.name: statement for statement in read(ROOT / path)}
+
+
+def array(first, count=100):
+    """So many numbers, as a parameter."""
+    return f"'{{{','.join(map(str, range(first, first + count)))}}}'"
+
+
+def texts(text, count=100):
+    return f"array_fill({text}::text, array[{count}])"
+
+
+class Plans:
+    def __init__(self, cursor, schema):
+        self.cursor, self.schema, self.calls = cursor, schema, {}
+
+    def run(self, name, explain=""):
+        """Executes it and takes back what it did."""
+        values, _, prelude = self.calls[name]
+        self.cursor.execute("begin;" + (statements(QUEUE)[prelude].text if prelude else ""))
+        try:
+            self.cursor.execute(f"{explain} execute {name} ({values})")
+            return self.cursor.fetchone()[0] if explain else None
+        finally:
+            self.cursor.execute("rollback")
+
+    def keep(self, path, name, values, touched=100, prelude="plan_by_index"):
+        """Makes the plan that is kept. The statement touches so many rows."""
+        statement = statements(path)[name]
+        types = ", ".join(kind for _, kind, _ in statement.params)
+        self.calls[name] = ", ".join(str(values[param]) for param, _, _ in statement.params), touched, prelude
+        self.cursor.execute(f"prepare {name} ({types}) as {statement.text.replace('{p}', self.schema)}")
+        self.run(name)
+
+    def check(self):
+        """Statements that look at more than they touch: rows, and pages of tables and indexes."""
+        wrong = []
+        for name, (_, touched, _) in self.calls.items():
+            plan = self.run(name, "explain (analyze, buffers, format json)")[0]["Plan"]
+            pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+            if max(rows_of(plan), pages) > 30 * touched:
+                wrong.append(f"{name}: {rows_of(plan)} rows, {pages} pages for {touched}\n{json.dumps(plan, indent=1)}")
+        assert not wrong, "\n".join(wrong)
+
+
+def rows_of(node):
+    """Rows that a node of a plan, and those below it, look at."""
+    own = node["Actual Rows"] + sum(value for key, value in node.items() if key.startswith("Rows Removed by"))
+    return own * node["Actual Loops"] + sum(map(rows_of, node.get("Plans", [])))
+
+
+@contextlib.contextmanager
+def plans_of_now(cursor, schema, tables):
+    """Plans that are made now, of tables that have been looked at, and kept whatever becomes of them."""
+    for table in tables:
+        cursor.execute(f"alter table {schema}.{table} set (autovacuum_enabled = false)")
+        cursor.execute(f"vacuum analyze {schema}.{table}")
+    cursor.execute("set plan_cache_mode = force_generic_plan; set statement_timeout = 60000")
+    try:
+        yield Plans(cursor, schema)
+    finally:
+        cursor.execute("deallocate all; reset plan_cache_mode; reset statement_timeout")
