@@ -9,11 +9,6 @@
 
 static struct queue *sends;
 
-struct queue *dispatcher_work_sends(void)
-{
-    return sends;
-}
-
 static const struct sql *const history[] = {
     &SQL_RETAIN_DELIVERIES,
     &SQL_RETAIN_SENDS,

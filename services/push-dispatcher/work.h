@@ -16,5 +16,3 @@ void dispatcher_work_stop_looking(void);
  * answered. done(arg) when nothing runs any more; what runs at last_call_mono_ms is cancelled. */
 void dispatcher_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
 void dispatcher_work_stop(void);
-
-struct queue *dispatcher_work_sends(void);

@@ -21,7 +21,6 @@ void work_drain(loop_fn done, void *arg);
 void work_stop(void);
 
 struct queue *work_jobs(void);
-struct queue *work_events(void);
 /* any: this worker runs jobs whose last runner died, and nothing else. */
 bool work_is_apart(void);
 
