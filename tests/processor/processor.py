@@ -2,8 +2,6 @@
 import json
 import secrets
 import threading
-import time
-import urllib.request
 
 from . import cards
 from .api import accounts, billing, checkout, customers, intents
@@ -377,32 +375,3 @@ class Processor:
             for account in list(self.store.spaces):
                 checkout.tick(self._in(account))
                 billing.tick(self._in(account))
-
-
-class Remote:
-    """A processor in another process: Remote(url).complete(session="cs_...")."""
-
-    def __init__(self, url):
-        self.url = url
-
-    def __getattr__(self, name):
-        def call(**arguments):
-            request = urllib.request.Request(f"{self.url}/_control/{name}", json.dumps(arguments).encode(), method="POST")
-            try:
-                with urllib.request.urlopen(request, timeout=60) as answer:
-                    return json.loads(answer.read())["result"]
-            except urllib.error.HTTPError as error:
-                raise AssertionError(f"{name}: {error.code} {error.read().decode(errors='replace')}") from None
-
-        return call
-
-    def wait(self, seconds=10):
-        """Until it answers."""
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                return self.ping()
-            except OSError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.05)

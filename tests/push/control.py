@@ -3,9 +3,6 @@ GET /webpush tell their addresses."""
 import http.server
 import json
 import threading
-import time
-import urllib.error
-import urllib.request
 
 
 def serve(parts, port=0, host="127.0.0.1"):
@@ -47,33 +44,3 @@ def serve(parts, port=0, host="127.0.0.1"):
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
     return server
-
-
-class Remote:
-    """Remote(url, "fcm").new_account(project_id="shop")"""
-
-    def __init__(self, url, part):
-        self.url, self.part = url, part
-
-    def __getattr__(self, name):
-        def call(**arguments):
-            request = urllib.request.Request(f"{self.url}/_control/{self.part}/{name}", json.dumps(arguments).encode(),
-                                             method="POST")
-            try:
-                with urllib.request.urlopen(request, timeout=60) as answer:
-                    return json.loads(answer.read())["result"]
-            except urllib.error.HTTPError as error:
-                raise AssertionError(f"{name}: {error.code} {error.read().decode(errors='replace')}") from None
-
-        return call
-
-    def wait(self, seconds=10):
-        """Until it answers."""
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                return self.ping()
-            except OSError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.05)

@@ -20,7 +20,7 @@ from groundwork.stripe_client import StripeError
 sys.path.insert(0, str(ROOT / "tests"))
 from processor.errors import ApiError  # noqa: E402
 from processor.forms import decode  # noqa: E402
-from processor.processor import Remote  # noqa: E402
+from standin import Remote  # noqa: E402
 
 SECRET = "whsec_of_the_tests"
 

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 TESTS = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TESTS))
 from push import Fcm, PushService  # noqa: E402
-from push.control import Remote  # noqa: E402
 from push.fcm import GRANT, SCOPE, TOKEN_URL  # noqa: E402
 from push.webpush import b64, decrypt, unb64  # noqa: E402
+from standin import Remote  # noqa: E402
 
 
 @pytest.fixture
