@@ -1,6 +1,7 @@
 /* One list: each metric's type, name, labels, meaning, and where its value stands. */
 #include "measure.h"
 
+#include "catalog/status.h"
 #include "deliver.h"
 #include "fetch/fetch.h"
 #include "metrics/metrics.h"
@@ -59,7 +60,9 @@ void measure_waited(int64_t ms)
 
 void measure_ended(struct str status)
 {
-    ended[str_is(status, "Succeeded") ? 0 : str_is(status, "Partial") ? 1 : 2]++;
+    enum status end = status_read(STATUS_OF_SEND, status);
+
+    ended[end == STATUS_SEND_SUCCEEDED ? 0 : end == STATUS_SEND_PARTIAL ? 1 : 2]++;
 }
 
 void measure(struct app *app UNUSED)

@@ -87,7 +87,7 @@ AWAITS static bool keep_row(struct run *run, const struct sql_run_history_row *r
         .key = row->key,
         .seq = (int)row->seq,
         .run = (int)row->run,
-        .status = row->status,
+        .status = status_read(STATUS_OF_STEP, row->status),
         .input = row->input,
         .started_ms = row->started_at,
     };
@@ -95,7 +95,7 @@ AWAITS static bool keep_row(struct run *run, const struct sql_run_history_row *r
     if (!parse_member(run, row->output, &past->output) ||
         !parse_member(run, row->error, &past->error))
         return false;
-    if (past->output != NULL && str_is(past->status, "succeeded"))
+    if (past->output != NULL && past->status == STATUS_STEP_SUCCEEDED)
         context_output(run, past->key, past->output);
     else if (past->error != NULL)
         context_error(run, past->key, past->error);

@@ -60,7 +60,7 @@ jobs_add(struct job_columns *in, const struct job *job, const struct ledger_entr
 
     in->id[i] = job->item.id;
     in->token[i] = job->item.token;
-    in->status[i] = str_from(entry->status);
+    in->status[i] = status_text(entry->status);
     in->error[i] = text_or_null(entry->error);
     in->reason[i] = text_or_null(entry->reason);
 }
@@ -96,7 +96,7 @@ steps_add(struct step_columns *in, const struct job *job, const struct ledger_en
         in->finished[i] = step->finished_ms;
         in->key[i] = step->key;
         in->action[i] = str_from(step_action_name(step->action));
-        in->status[i] = str_from(step->status);
+        in->status[i] = status_text(step->status);
         in->input[i] = text_or_null(step->input);
         in->output[i] = text_or_null(step->output);
         in->error[i] = text_or_null(step->error);
@@ -326,7 +326,7 @@ int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *e
 
     steps_init(task->arena, &steps, entry->count);
     steps_add(&steps, job, entry);
-    if (entry->status != NULL) {
+    if (entry->status != STATUS_NONE) {
         jobs_init(task->arena, &jobs, 1);
         jobs_add(&jobs, job, entry);
         calls[1] = jobs_call(task->arena, &jobs, &steps);

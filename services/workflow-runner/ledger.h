@@ -1,5 +1,6 @@
 #pragma once
 /* The rows that a job leaves behind. */
+#include "catalog/status.h"
 #include "job.h"
 
 /* A row of job_steps. JSON texts may be STR_NONE. */
@@ -7,15 +8,14 @@ struct ledger_step {
     int seq;
     struct str key;
     enum step_action action;
-    const char *status;              /* sent succeeded failed skipped interrupted */
+    enum status status;              /* of a step */
     int64_t started_ms, finished_ms; /* database clock; finished 0 = open */
     struct str input, output, error, log;
 };
 struct ledger_entry {
     const struct ledger_step *steps; /* inserted, or replaced when the seq exists */
     size_t count;
-    const char *status; /* the job's new status: waiting, running, succeeded failed skipped, queued
-                           (given back); NULL = as it is */
+    enum status status; /* the job's new one; QUEUED = given back, NONE = as it is */
     struct str error;   /* JSON text of a failed job */
     struct str reason;
 };

@@ -84,7 +84,7 @@ struct str run_job_error(
     return strbuf_view(&out);
 }
 
-AWAITS static int run_write_all(struct run *run, const char *status, struct str error)
+AWAITS static int run_write_all(struct run *run, enum status status, struct str error)
 {
     const struct ledger_entry entry = {
         .steps = run->pending,
@@ -119,13 +119,13 @@ AWAITS static int fail_unstored(struct run *run, int why)
         struct ledger_step *row = &run->pending[i];
         row->input = row->output = row->log = STR_NONE;
         row->error = STR_NONE;
-        if (str_is(str_from(row->status), "skipped"))
+        if (row->status == STATUS_STEP_SKIPPED)
             continue;
-        row->status = "failed";
+        row->status = STATUS_STEP_FAILED;
         row->error = STR(error);
     }
     int rc = run_write_all(run,
-                           "failed",
+                           STATUS_JOB_FAILED,
                            run_job_error(run,
                                          STR_NONE,
                                          problem_code(PROBLEM_INTERNAL),
@@ -139,7 +139,7 @@ AWAITS static int fail_unstored(struct run *run, int why)
 
 AWAITS static int fail_job(struct run *run, struct str error)
 {
-    int rc = run_write_all(run, "failed", error);
+    int rc = run_write_all(run, STATUS_JOB_FAILED, error);
 
     if (rc < 0)
         return fail_unstored(run, rc);
@@ -154,7 +154,7 @@ run_fail_with(struct run *run, struct str key, enum problem problem, struct str 
 
 AWAITS static int succeed(struct run *run)
 {
-    int rc = run->finished ? 0 : run_write_all(run, "succeeded", STR_NONE);
+    int rc = run->finished ? 0 : run_write_all(run, STATUS_JOB_SUCCEEDED, STR_NONE);
 
     if (rc < 0)
         return fail_unstored(run, rc);
@@ -163,7 +163,7 @@ AWAITS static int succeed(struct run *run)
 
 AWAITS static int skip_job(struct run *run, struct str reason)
 {
-    const struct ledger_entry entry = {.status = "skipped", .reason = reason};
+    const struct ledger_entry entry = {.status = STATUS_JOB_SKIPPED, .reason = reason};
     int rc = ledger_write(run->job, &entry);
 
     if (rc < 0)
@@ -173,7 +173,7 @@ AWAITS static int skip_job(struct run *run, struct str reason)
 
 AWAITS static int give_back(struct run *run)
 {
-    int rc = run_write_all(run, "queued", STR_NONE);
+    int rc = run_write_all(run, STATUS_JOB_QUEUED, STR_NONE);
 
     if (rc < 0)
         return fail_unstored(run, rc);
@@ -326,7 +326,7 @@ static void skip(struct run *run, const struct step *step, int *ret_next)
         .seq = ++run->seq,
         .key = step->key,
         .action = step->action,
-        .status = "skipped",
+        .status = STATUS_STEP_SKIPPED,
         .started_ms = now,
         .finished_ms = now,
     };
@@ -346,7 +346,7 @@ static json_t *interrupt(struct run *run, const struct step *step, const struct 
         .seq = past->seq,
         .key = step->key,
         .action = step->action,
-        .status = "interrupted",
+        .status = STATUS_STEP_INTERRUPTED,
         .started_ms = past->started_ms,
         .finished_ms = job_now_ms(run->job),
         .input = past->input,
@@ -367,13 +367,13 @@ static void replay(struct run *run, const struct step *step, const struct past *
     const json_t *data = json_object_get(past->output, "data");
     const json_t *error = past->error;
 
-    if (str_is(past->status, "succeeded") || str_is(past->status, "skipped")) {
+    if (past->status == STATUS_STEP_SUCCEEDED || past->status == STATUS_STEP_SKIPPED) {
         bool holds =
-            str_is(past->status, "skipped") || json_is_true(json_object_get(data, "result"));
+            past->status == STATUS_STEP_SKIPPED || json_is_true(json_object_get(data, "result"));
         *ret_next = run_next(step, holds);
         return;
     }
-    if (str_is(past->status, "sent"))
+    if (past->status == STATUS_STEP_SENT)
         error = interrupt(run, step, past);
     *ret_next = step->on_failure;
     if (step->on_failure != STEP_NONE)
@@ -422,7 +422,7 @@ AWAITS static int walk(struct run *run)
                 run, STR_NONE, PROBLEM_WORKFLOW_INVALID, STR("The steps do not end."));
         int rc = one_step(run, at, &at);
         if (rc == 0 && at >= 0 && is_time_to_write(run))
-            rc = run_write_all(run, NULL, STR_NONE);
+            rc = run_write_all(run, STATUS_NONE, STR_NONE);
         if (rc < 0)
             return fail_unstored(run, rc);
         if (rc == RUN_RELEASING)

@@ -4,6 +4,7 @@
  * templates see. History of steps without effect waits in `pending` for the next point that has to
  * be durable.
  */
+#include "catalog/status.h"
 #include "definition_cache.h"
 #include "step.h"
 
@@ -14,7 +15,7 @@
 struct past {
     struct str key;
     int seq, run;
-    struct str status;
+    enum status status;
     struct str input; /* JSON text */
     json_t *output, *error;
     int64_t started_ms;

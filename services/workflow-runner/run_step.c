@@ -71,7 +71,7 @@ int step_sent(struct step_call *call)
         .seq = call->seq,
         .key = call->step->key,
         .action = call->step->action,
-        .status = "sent",
+        .status = STATUS_STEP_SENT,
         .started_ms = call->started_ms,
         .input = step_input_text(call),
     };
@@ -232,7 +232,7 @@ AWAITS static int commit(struct step_call *call, const struct step_outcome *outc
     const struct ledger_entry entry = {
         .steps = run->pending,
         .count = run->pending_count,
-        .status = last ? "succeeded" : NULL,
+        .status = last ? STATUS_JOB_SUCCEEDED : STATUS_NONE,
     };
     int rc = ledger_write_tx(call->job, call->tx, &entry);
     if (rc == 0)

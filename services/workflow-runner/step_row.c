@@ -203,7 +203,7 @@ static void settle_error(struct step_call *call, struct step_outcome *outcome)
     outcome->error = error_value(call);
     MUST(print(call, outcome->error, PRINT_BYTES, &text));
     outcome->row.error = keep(call, text);
-    outcome->row.status = "failed";
+    outcome->row.status = STATUS_STEP_FAILED;
 }
 
 struct settling {
@@ -235,7 +235,7 @@ int step_settle(struct step_call *call, int rc, struct step_outcome *ret_outcome
         .outcome.row = {.seq = call->seq,
                         .key = call->step->key,
                         .action = call->step->action,
-                        .status = "succeeded",
+                        .status = STATUS_STEP_SUCCEEDED,
                         .started_ms = call->started_ms,
                         .finished_ms = job_now_ms(call->job)},
     };

@@ -16,6 +16,7 @@
 #include "catalog/operator.h"
 #include "catalog/perm.h"
 #include "catalog/problem.h"
+#include "catalog/status.h"
 
 static void test_counts(void **state)
 {
@@ -254,6 +255,18 @@ static void test_events(void **state)
         assert_non_null(strstr(access_texts[subject], perm_name(event_permission(subject))));
 }
 
+static void test_statuses(void **state)
+{
+    (void)state;
+    assert_int_equal(status_read(STATUS_OF_STEP, STR("failed")), STATUS_STEP_FAILED);
+    assert_int_equal(status_read(STATUS_OF_JOB, STR("failed")), STATUS_JOB_FAILED);
+    assert_int_equal(status_read(STATUS_OF_SEND, STR("Partial")), STATUS_SEND_PARTIAL);
+    assert_int_equal(status_read(STATUS_OF_SEND, STR("failed")), STATUS_NONE);
+    assert_int_equal(status_read(STATUS_OF_SUBSCRIPTION, STR_NONE), STATUS_NONE);
+    assert_true(str_is(status_text(STATUS_SUBSCRIPTION_PAST_DUE), "past_due"));
+    assert_null(status_text(STATUS_NONE).ptr);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_no_problem),
         cmocka_unit_test(test_operators),
         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "bus/bus.h"
+#include "catalog/status.h"
 #include "json/jr.h"
 #include "runner_push_sql.h"
 #include "step.h"
@@ -35,7 +36,8 @@ static const char *const members[] = {"title",
 struct push_step {
     struct str request; /* JSON text */
     int64_t id;         /* 0 = not handed over yet */
-    struct str status, result;
+    enum status status;
+    struct str result;
     bool ended;
 };
 
@@ -259,9 +261,10 @@ AWAITS static int push_hand(struct sending *in, size_t count)
     return 0;
 }
 
-static bool is_end(struct str status)
+static bool is_end(enum status status)
 {
-    return str_is(status, "Succeeded") || str_is(status, "Partial") || str_is(status, "Failed");
+    return status == STATUS_SEND_SUCCEEDED || status == STATUS_SEND_PARTIAL ||
+           status == STATUS_SEND_FAILED;
 }
 
 /* co: which of those under way have ended. */
@@ -285,7 +288,7 @@ AWAITS static int look(struct sending *in)
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_push_look_row row = sql_push_look_row(&rows, i);
         struct push_step *send = &in->sends[row.row_index];
-        send->status = row.status;
+        send->status = status_read(STATUS_OF_SEND, row.status);
         send->result = row.result;
         send->ended = is_end(send->status);
         in->open -= send->ended;
@@ -321,6 +324,14 @@ AWAITS static int send_all(struct sending *in)
 
 static const char *const counters[] = {"delivered", "failed", "unregistered"};
 
+/* Of one that is under way "pending". */
+static json_t *status_word(enum status ended)
+{
+    struct str text = ended == STATUS_NONE ? STR("pending") : status_text(ended);
+
+    return json_stringn(text.ptr, text.len);
+}
+
 /* delivered, failed, unregistered, delivery_error as the dispatcher counted, and which send it
  * was. */
 static json_t *send_data(struct step_call *call, const struct push_step *send)
@@ -335,31 +346,29 @@ static json_t *send_data(struct step_call *call, const struct push_step *send)
     for (size_t i = 0; i < ARRAY_LEN(counters); i++)
         (void)json_object_set_new(data, counters[i], json_integer(jr_i64(counts, counters[i], 0)));
     (void)json_object_set_new(data, "send_log_id", json_integer(send->id));
-    (void)json_object_set_new(data,
-                              "delivery_status",
-                              send->ended ? json_stringn(send->status.ptr, send->status.len)
-                                          : json_string("pending"));
+    (void)json_object_set_new(
+        data, "delivery_status", status_word(send->ended ? send->status : STATUS_NONE));
     return data;
 }
 
-/* One word for all: what all of them are, else pending while one is, else Partial. */
-static const char *common_status(const struct sending *in)
+/* One for all: what all of them are, else none while one is under way, else Partial. */
+static enum status common_status(const struct sending *in)
 {
     bool open = false;
     bool failed = false;
     bool succeeded = false;
 
     for (size_t i = 0; i < in->count; i++) {
-        struct str status = in->sends[i].status;
+        enum status status = in->sends[i].status;
         open = open || !in->sends[i].ended;
-        failed = failed || !str_is(status, "Succeeded");
-        succeeded = succeeded || !str_is(status, "Failed");
+        failed = failed || status != STATUS_SEND_SUCCEEDED;
+        succeeded = succeeded || status != STATUS_SEND_FAILED;
     }
     if (open)
-        return "pending";
+        return STATUS_NONE;
     if (!failed)
-        return "Succeeded";
-    return succeeded ? "Partial" : "Failed";
+        return STATUS_SEND_SUCCEEDED;
+    return succeeded ? STATUS_SEND_PARTIAL : STATUS_SEND_FAILED;
 }
 
 /* The sum of all sends, and each of them. */
@@ -382,7 +391,7 @@ static json_t *rows_data(struct sending *in)
         (void)json_object_set_new(data, counters[k], json_integer(sums[k]));
     (void)json_object_set_new(
         data, "send_log_id", in->count > 0 ? json_integer(in->sends[0].id) : json_null());
-    (void)json_object_set_new(data, "delivery_status", json_string(common_status(in)));
+    (void)json_object_set_new(data, "delivery_status", status_word(common_status(in)));
     (void)json_object_set_new(data, "sends", sends);
     return data;
 }
@@ -400,7 +409,7 @@ static int report(struct sending *in)
         (void)json_object_set(data, "body", json_object_get(in->first, "body"));
     call->output = step_own(call, json_deep_copy(data));
     (void)json_object_set(call->output, "data", data);
-    if (in->count > 0 && str_is(str_from(common_status(in)), "Failed"))
+    if (in->count > 0 && common_status(in) == STATUS_SEND_FAILED)
         return step_fail(call, PROBLEM_PUSH_FAILED, "The notification reached no device.");
     return 0;
 }

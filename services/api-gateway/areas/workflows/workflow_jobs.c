@@ -1,5 +1,6 @@
 /* Jobs: what became of what was started; cancelling and retrying. */
 #include "areas/workflows/workflows.h"
+#include "catalog/status.h"
 #include "http/query.h"
 #include "json/jr_beside.h"
 #include "workflow/jobs.h"
@@ -187,9 +188,10 @@ static const struct schema retry_schema = SCHEMA("JobRetry", struct retry_in, re
 /* Why the job in `job` (run_lock) cannot be retried, as an answer. */
 static int check_retry(struct req *r, const struct sql_run_lock_row *job)
 {
-    bool skipped = str_is(job->status, "skipped");
+    enum status status = status_read(STATUS_OF_JOB, job->status);
+    bool skipped = status == STATUS_JOB_SKIPPED;
 
-    if (!str_is(job->status, "failed") && !str_is(job->status, "cancelled") && !skipped)
+    if (status != STATUS_JOB_FAILED && status != STATUS_JOB_CANCELLED && !skipped)
         return fail(r,
                     PROBLEM_CONFLICT,
                     "The job is %.*s; failed, cancelled and skipped ones can be retried.",

@@ -90,7 +90,7 @@ int subscription_load(struct req *r, int64_t id, struct subscription *ret_subscr
         .provider_id = row.provider_id,
         .session_id = row.session_id,
         .customer = row.customer,
-        .status = row.status,
+        .status = status_read(STATUS_OF_SUBSCRIPTION, row.status),
         .cancel_at_period_end = row.cancel_at_period_end,
         .call_key = row.call_key,
         .call_path = row.call_path,
@@ -103,8 +103,8 @@ int subscription_load(struct req *r, int64_t id, struct subscription *ret_subscr
 
 bool subscription_has_ended(const struct subscription *subscription)
 {
-    return str_is(subscription->status, "canceled") ||
-           str_is(subscription->status, "incomplete_expired");
+    return subscription->status == STATUS_SUBSCRIPTION_CANCELED ||
+           subscription->status == STATUS_SUBSCRIPTION_INCOMPLETE_EXPIRED;
 }
 
 int subscription_check_ours(struct req *r, const struct subscription *subscription)
@@ -119,7 +119,7 @@ int subscription_check_ours(struct req *r, const struct subscription *subscripti
         return fail(r,
                     PROBLEM_PAYMENT_STATE,
                     "The subscription has ended: it is %.*s.",
-                    STR_ARG(subscription->status));
+                    STR_ARG(status_text(subscription->status)));
     return 0;
 }
 

@@ -2,11 +2,13 @@
 /* What the files of subscriptions share: the row, its answer, and the call that creates it. */
 #include "areas/payments/billing/terms.h"
 #include "areas/payments/pay_call.h"
+#include "catalog/status.h"
 
 /* Texts are arena-owned; empty = null. */
 struct subscription {
     int64_t id, plan_id, subscriber_id;
-    struct str provider, provider_id, session_id, customer, status;
+    struct str provider, provider_id, session_id, customer;
+    enum status status;
     bool cancel_at_period_end;
     struct str call_key, call_path, call_form; /* of a call whose end is not known */
     struct str failure_code, failure_message;  /* why it never began */

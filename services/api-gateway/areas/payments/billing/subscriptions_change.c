@@ -209,7 +209,7 @@ AWAITS static int subscriptions_cancel(struct req *r)
         return cancel_checkout(r, change);
     bool now = in.at_period_end.set && !in.at_period_end.value;
     /* What has not been paid has no period to run to the end. */
-    if (now || str_is(subscription->status, "incomplete"))
+    if (now || subscription->status == STATUS_SUBSCRIPTION_INCOMPLETE)
         return cancel_now(r, change);
     return set_period_end(r, change, true);
 }
@@ -259,9 +259,9 @@ static const struct schema update_schema =
 
 static bool can_move(const struct subscription *subscription)
 {
-    return subscription->provider_id.len &&
-           (str_is(subscription->status, "trialing") || str_is(subscription->status, "active") ||
-            str_is(subscription->status, "past_due"));
+    return subscription->provider_id.len && (subscription->status == STATUS_SUBSCRIPTION_TRIALING ||
+                                             subscription->status == STATUS_SUBSCRIPTION_ACTIVE ||
+                                             subscription->status == STATUS_SUBSCRIPTION_PAST_DUE);
 }
 
 AWAITS static int check_plan(struct req *r, int64_t id)
@@ -329,7 +329,7 @@ static int check_update(struct req *r, const struct update_in *in, struct change
         return fail(r,
                     PROBLEM_PAYMENT_STATE,
                     "The subscription is %.*s: only one that runs can be moved to another plan.",
-                    STR_ARG(change->subscription.status));
+                    STR_ARG(status_text(change->subscription.status)));
     return 0;
 }
 
