@@ -5,8 +5,8 @@
 #include "base/panic.h"
 #include "json/jr_beside.h"
 #include "log/log.h"
-#include "rights/audit.h"
 #include "queue_sql.h"
+#include "rights/audit.h"
 #include "runner_events_sql.h"
 #include "workflow/condition.h"
 
