@@ -42,14 +42,14 @@ static int owner_entity(const struct send *send, int64_t *ret_id)
 }
 
 /* A statement that writes a page of devices, and what it has of its own. */
-#define SPREAD(name, ...)                                                                          \
-    SQL_SPREAD_##name(.id = send->item.id,                                                         \
-                      .token = send->item.token,                                                   \
-                      .after = send->spread_after,                                                 \
-                      .providers = providers,                                                      \
-                      .count = PAGE,                                                               \
-                      .key_id = send->key_id,                                                      \
-                      .next = next __VA_OPT__(, ) __VA_ARGS__)
+#define SPREAD(statement, ...)                                                                     \
+    statement(.id = send->item.id,                                                                 \
+              .token = send->item.token,                                                           \
+              .after = send->spread_after,                                                         \
+              .providers = providers,                                                              \
+              .count = PAGE,                                                                       \
+              .key_id = send->key_id,                                                              \
+              .next = next __VA_OPT__(, ) __VA_ARGS__)
 
 AWAITS static int
 devices_page(struct task *task, struct send *send, int64_t entity, struct rows *ret_rows)
@@ -62,17 +62,19 @@ devices_page(struct task *task, struct send *send, int64_t entity, struct rows *
 
     switch (audience->kind) {
     case PUSH_TO_ALL:
-        return db_query(task, db, SPREAD(ALL), ret_rows);
+        return db_query(task, db, SPREAD(SQL_SPREAD_ALL), ret_rows);
     case PUSH_TO_USERS:
-        return db_query(task,
-                        db,
-                        SPREAD(USERS, .users = sql_i64s(audience->users, audience->nusers)),
-                        ret_rows);
+        return db_query(
+            task,
+            db,
+            SPREAD(SQL_SPREAD_USERS, .users = sql_i64s(audience->users, audience->nusers)),
+            ret_rows);
     default:
-        return db_query(task,
-                        db,
-                        SPREAD(OWNER, .entity = entity, .record = audience->owner_record_id),
-                        ret_rows);
+        return db_query(
+            task,
+            db,
+            SPREAD(SQL_SPREAD_OWNER, .entity = entity, .record = audience->owner_record_id),
+            ret_rows);
     }
 }
 
