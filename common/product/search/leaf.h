@@ -1,0 +1,58 @@
+#pragma once
+/*
+ * Leaves of posting lists: ids of records, ascending, in at most 1,900 bytes, as search_postings
+ * stores them. A leaf's base is the lowest id that it may hold; the first leaf of a list has base
+ * 0, so that for each id there is one whose base is not above it. Packed as deltas, or, where that
+ * is shorter (from one id in eight), as bits: the writer chooses by size. A leaf that cannot be is
+ * LEAF_BAD, whatever its bytes are. Pure; any thread.
+ *
+ * Bytes: 1 and varints (LEB128) of id - base for the first and id - previous for the others; or 2,
+ * the varint of first - base with the first rounded down to eight, and the bits from there, lowest
+ * first, the last byte not 0.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/result.h"
+#include "base/str.h"
+
+enum {
+    LEAF_BYTES = 1900,              /* below what PostgreSQL moves out of a row */
+    LEAF_IDS = (LEAF_BYTES - 2) * 8 /* in one leaf, at most */
+};
+
+struct leaf {
+    int64_t base;
+    int32_t n;       /* ids; 0 in a result: the row goes */
+    struct str docs; /* the bytes */
+};
+
+struct leaves {
+    struct leaf *items;
+    size_t count;
+    size_t cap;
+};
+
+/* The ids of a leaf into room for LEAF_IDS; LEAF_BAD: count, order, length or format do not fit. */
+int leaf_decode(const struct leaf *leaf, int64_t *ids, size_t *ret_count) MUSTCHECK;
+/* Whether it could be decoded. */
+bool leaf_valid(const struct leaf *leaf);
+/* The leaf with the ids of `take` out and those of `add` in (both ascending, each once, none below
+ * the leaf's base): what is written instead of it. The first of the result has the leaf's base;
+ * when nothing is left it has n 0. What does not fit becomes further leaves: of ids behind all that
+ * were there the last leaf alone is new (lists mostly grow at their end), otherwise halves. Ids
+ * that are there already, or are not, change nothing. `leaf` with n 0 and empty docs: a list that
+ * begins. Arena-owned; LEAF_BAD. */
+int leaf_change(struct arena *arena,
+                const struct leaf *leaf,
+                const int64_t *add,
+                size_t add_count,
+                const int64_t *take,
+                size_t take_count,
+                struct leaves *ret_leaves) MUSTCHECK;
+/* A whole list: ascending ids, each once, in as few leaves as they need; the first has the base
+ * that is given. Arena-owned. */
+void leaves_build(
+    struct arena *arena, int64_t base, const int64_t *ids, size_t count, struct leaves *ret_leaves);

@@ -1,0 +1,79 @@
+#pragma once
+/*
+ * What a query finds in leaves, and in which order: set algebra over windows from the newest ids
+ * down, levels without floats. Best first: most words matched (words are dropped from the right:
+ * the first is always there), least typos (the costs of all words summed), best fields (ranks
+ * summed), newest. What needs the text of records (a field equals the query, words stand together)
+ * is decided among the first by the caller (highlight.h). Pure; any thread: a list above a megabyte
+ * belongs on the thread pool.
+ *
+ *     struct rank *rank = rank_new(arena, words, limit);
+ *     rank_list(rank, ...)                                   once for each (term, field) and for
+ * each list of a rule TRY(rank_run(rank, &(struct rank_bounds){...}, &result));
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "search/leaf.h"
+
+enum {
+    RANK_WORDS = 16,  /* words of a query, phrases' words and forbidden ones apart */
+    RANK_GROUPS = 64, /* of RANK_NEED */
+    RANK_COST = 15,   /* highest cost of one word */
+    RANK_FIELD = 255, /* highest rank of a field */
+};
+
+/* What one word matched by, and the rank of the field where, for rank_list(). */
+enum rank_cost { RANK_EXACT = 0, RANK_PREFIX = 1, RANK_ONE_TYPO = 2, RANK_TWO_TYPOS = 3 };
+
+enum rank_use {
+    RANK_WORD, /* `number` is the word's place in the query */
+    RANK_NEED, /* in one of the lists of group `number`, for all groups: rules, phrases, filters */
+    RANK_NOT,  /* in none */
+};
+
+struct rank_from {
+    enum rank_use use;
+    unsigned number;
+    unsigned cost;  /* of RANK_WORD */
+    unsigned field; /* of RANK_WORD: 0 = the best field */
+};
+
+struct rank_hit {
+    int64_t id;
+    uint8_t matched; /* words, from the left */
+    uint8_t cost;    /* summed over those */
+    uint16_t field;  /* summed over those */
+};
+
+struct rank_result {
+    struct rank_hit *hits; /* best first, `limit` at most; arena-owned */
+    size_t count;
+    size_t total;     /* what matches at least `least` words in the ids that were looked at */
+    size_t total_all; /* what matches all of them */
+    bool complete;    /* all ids were looked at: the totals are exact */
+};
+
+struct rank_bounds {
+    unsigned least;   /* words that must match, from the left; 0 = all of them */
+    int64_t from;     /* ids below are not looked at: leaves of a window were read */
+    size_t span;      /* of one pass; 0 = 262,144 */
+    unsigned levels;  /* reserved: 0 */
+    bool stop_filled; /* end as soon as the best level there can be holds `limit` */
+};
+
+struct rank;
+
+/* A query of as many words (0: RANK_NEED and RANK_NOT alone, then all that is needed matches), of
+ * which `limit` best are kept. */
+struct rank *rank_new(struct arena *arena, unsigned words, size_t limit);
+/* Adds a list: leaves with ascending bases. Borrowed until rank_run() returns. */
+void rank_leaves(struct rank *rank, struct rank_from from, const struct leaf *leaves, size_t count);
+/* The same of ids, ascending. */
+void rank_ids(struct rank *rank, struct rank_from from, const int64_t *ids, size_t count);
+/* A group of RANK_NEED that may have no lists at all, and then nothing matches. */
+void rank_need(struct rank *rank, unsigned group);
+/* LEAF_BAD: a leaf is not one. */
+int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_result *ret_result)
+    MUSTCHECK;

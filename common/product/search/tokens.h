@@ -1,0 +1,69 @@
+#pragma once
+/*
+ * Text cut into the terms that search knows, one at a time and without memory of its own, however
+ * long the text is. Any bytes: what is not UTF-8 stands between words. The same for records and for
+ * queries, so that both agree. Any thread.
+ *
+ * A term is folded: compatibility forms (NFKD), no case, no accents. What is a letter of its own by
+ * its script stays one: marks of Indic scripts and kana, й; ß is ss, æ ae, ø o, ł l, ё e of its
+ * script. ä, ö, ü, å and ñ fold as the search engines fold them. Words bound by one sign without a
+ * space ("AB-1234", "O'Brien", "12.50", "me@x.org") give the whole first and then the parts: the
+ * whole without its signs, but for those between two digits ("ab1234", "obrien", "12.50",
+ * "mexorg"): AB1234 finds it, 1250 does not. Scripts without spaces (Han, kana, Thai, Lao, Khmer,
+ * Myanmar) give each two letters that follow each other, and the last letter alone, so that one
+ * letter as a prefix finds all that there is.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum {
+    TERM_BYTES =
+        64, /* what is longer is cut, in records and queries alike; at most as many letters */
+    TOKEN_PARTS = 16, /* what has more parts, or a longer whole, gives the parts alone */
+};
+
+enum token_kind {
+    TOKEN_WORD,  /* stands alone */
+    TOKEN_WHOLE, /* several words bound by signs; `parts` of them follow as TOKEN_PART */
+    TOKEN_PART,
+    TOKEN_GRAM, /* two letters of a script without spaces */
+    TOKEN_LAST, /* the last letter of such a run, or its only one: of the only one `alone` is true
+                 */
+};
+
+struct token {
+    struct str text; /* the term; valid until the next call */
+    uint32_t begin;  /* in the text that was given: bytes [begin, end) are what it was made of */
+    uint32_t end;
+    uint32_t position; /* counts words and letters of runs; a whole has its first part's */
+    enum token_kind kind;
+    uint8_t parts;   /* of TOKEN_WHOLE */
+    uint8_t letters; /* code points of the term */
+    bool digits;     /* has one: codes and numbers, which typos do not excuse */
+    bool alone;      /* of TOKEN_LAST */
+    bool cut;        /* it was longer */
+};
+
+/* One code point that may be part of a term, folded; at most as many bytes as its longest has. */
+enum { TOKEN_FOLD_BYTES = 54 };
+
+struct tokens {
+    struct str text; /* borrowed; at most 4 GB */
+    size_t at;
+    uint32_t position;
+    uint8_t bound; /* inside words bound by signs: their whole was given, or was too long */
+    uint32_t
+        last_mark; /* private to tokens.c: the letter of a run that the next one is joined to */
+    char term[TERM_BYTES + TOKEN_FOLD_BYTES];
+    size_t len;
+    size_t run_begin;
+    uint8_t run_len;
+    uint8_t run_script;
+    uint32_t run_letters;
+};
+
+void tokens_init(struct tokens *tokens, struct str text);
+/* The next term; false at the end. */
+bool tokens_next(struct tokens *tokens, struct token *ret_token);
