@@ -161,3 +161,47 @@ unsigned entity_consumers(const struct entity *entity, enum event_kind event)
     MUST(event < ENTITY_EVENTS);
     return entity->consumers[event];
 }
+
+bool entity_only_searched(const struct entity *entity, enum event_kind event)
+{
+    return entity_consumers(entity, event) == CONSUMER_SEARCH;
+}
+
+static bool is_text(const struct model_field *field)
+{
+    return !field->system && (field->type == TYPE_VARCHAR || field->type == TYPE_TEXT);
+}
+
+const struct model_field *entity_display(const struct entity *entity)
+{
+    const struct model_field *first = NULL;
+
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        if (!is_text(field))
+            continue;
+        if (field->searchable)
+            return field;
+        if (first == NULL)
+            first = field;
+    }
+    return first;
+}
+
+bool field_searched(const struct model_field *field)
+{
+    if (!field->searchable || field->system)
+        return false;
+    switch (field->type) {
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+    case TYPE_ENUM:
+    case TYPE_INTEGER:
+    case TYPE_DECIMAL:
+        return true;
+    case TYPE_RELATION:
+        return !field->many && field->target != NULL && entity_display(field->target) != NULL;
+    default:
+        return false;
+    }
+}

@@ -70,8 +70,10 @@ struct entity {
     int64_t id;
     struct str name, label;
     bool row_level_security, public_read, searchable;
-    bool granted;                     /* rows were granted to somebody: the row rule has to look */
-    unsigned events;                  /* bits of those that somebody listens to */
+    bool granted;    /* rows were granted to somebody: the row rule has to look */
+    bool searched;   /* it has an index of its own: some field is in it */
+    bool shown;      /* the index of another one, or its own, has its display field */
+    unsigned events; /* bits of those that somebody listens to */
     uint8_t consumers[ENTITY_EVENTS]; /* of each: bits of event_consumer */
     struct model_field
         *fields; /* id first, then by position, then created_at, updated_at, created_by */
@@ -91,6 +93,7 @@ struct model {
     int64_t version;
     struct entity *entities; /* by name */
     size_t entity_count;
+    bool searched; /* some entity is */
     struct map *by_name;
     struct model_index *by_id; /* sorted */
     struct model_enum *enums;  /* by name */
@@ -112,6 +115,13 @@ const struct entity *model_entity(const struct model *model, struct str name);
 const struct entity *model_entity_by_id(const struct model *model, int64_t id);
 /* any: who listens to the event of the entity: bits of event_consumer. */
 unsigned entity_consumers(const struct entity *entity, enum event_kind event);
+/* any: nobody but the search index does: it reads the record itself and wants no payload. */
+bool entity_only_searched(const struct entity *entity, enum event_kind event);
+/* any: what stands for a record where another one refers to it: the first searchable text of the
+ * entity, or else its first text; NULL = it has none. */
+const struct model_field *entity_display(const struct entity *entity);
+/* any: the field is in its entity's index: it is searchable and of a type that has words. */
+bool field_searched(const struct model_field *field);
 const struct model_field *entity_field(const struct entity *entity, struct str name);
 const struct model_field *entity_field_by_id(const struct entity *entity, int64_t id);
 const struct model_enum *model_enum_find(const struct model *model, struct str name);

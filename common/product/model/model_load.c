@@ -410,6 +410,35 @@ static void load_referrers(struct model *model)
     }
 }
 
+/* --- search --- */
+
+static void listen_search(struct entity *entity)
+{
+    for (size_t event = 0; event < ENTITY_EVENTS; event++) {
+        entity->events |= event_info((enum event_kind)event)->bit;
+        entity->consumers[event] |= CONSUMER_SEARCH;
+    }
+}
+
+/* The index hears of records that it has, and of those whose display field it has. */
+static void load_searched(struct model *model)
+{
+    for (size_t i = 0; i < model->entity_count; i++) {
+        struct entity *entity = &model->entities[i];
+        for (size_t k = 0; entity->searchable && k < entity->field_count; k++) {
+            const struct model_field *field = &entity->fields[k];
+            if (!field_searched(field))
+                continue;
+            model->searched = entity->searched = true;
+            if (field->type == TYPE_RELATION)
+                own_entity(model, field->target->id)->shown = true;
+        }
+    }
+    for (size_t i = 0; i < model->entity_count; i++)
+        if (model->entities[i].searched || model->entities[i].shown)
+            listen_search(&model->entities[i]);
+}
+
 int model_load(struct task *task, struct db *db, struct model **ret_model)
 {
     struct rows rows;
@@ -437,6 +466,7 @@ int model_load(struct task *task, struct db *db, struct model **ret_model)
     }
     load_listeners(model, parse_array(arena, row.listeners, "listeners"));
     load_referrers(model);
+    load_searched(model);
     *ret_model = model;
     return 0;
 }

@@ -4,6 +4,7 @@
  *
  *   PUBLISH groundwork:epoch "<number>:<epoch>"  a project changed: read its epoch now; 1 = new
  *   "event.pending" on the stream evt (bus/)     a project has new outbox rows
+ *   "search.changed" on the stream search        some of them are for the search index
  */
 #include "base/num.h"
 #include "bus/bus.h"
@@ -85,6 +86,17 @@ void epoch_publish(struct directory *directory, int64_t number, int64_t epoch)
                REDIS_ARGS(STR("PUBLISH"), STR(EPOCH_CHANNEL), ((struct str){text, len})));
 }
 
+void search_notify(struct directory *directory, const struct project *project)
+{
+    bus_notify(directory->bus,
+               BUS_SEARCH,
+               &(struct bus_notification){
+                   .project = project->number,
+                   .partition = project->partition,
+                   .kind = "search.changed",
+               });
+}
+
 void events_notify(struct directory *directory, const struct project *project)
 {
     bus_notify(directory->bus,
@@ -94,4 +106,6 @@ void events_notify(struct directory *directory, const struct project *project)
                    .partition = project->partition,
                    .kind = "event.pending",
                });
+    if (project->model != NULL && project->model->searched)
+        search_notify(directory, project);
 }

@@ -27,6 +27,30 @@ struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *
     return call;
 }
 
+struct db_call events_changed_call(struct arena *arena,
+                                   const struct entity *entity,
+                                   enum event_kind event,
+                                   const int64_t *ids,
+                                   size_t count)
+{
+    return db_call_new(arena,
+                       SQL_OUTBOX_ADD_CHANGED(.event = str_from(event_name(event)),
+                                              .entity_id = entity->id,
+                                              .ids = sql_i64s(ids, count)));
+}
+
+struct db_call events_principal_gone_call(struct arena *arena, char kind, int64_t id)
+{
+    return db_call_new(
+        arena,
+        SQL_SEARCH_PRINCIPAL_GONE(.term = arena_printf(arena, "@%c%lld", kind, (long long)id)));
+}
+
+struct db_call events_check_call(struct arena *arena, const int64_t *entity_ids, size_t count)
+{
+    return db_call_new(arena, SQL_SEARCH_CHECK(.entity_ids = sql_i64s(entity_ids, count)));
+}
+
 struct str events_outbox_head(void)
 {
     const char *text = SQL_OUTBOX_ADD.text;

@@ -172,3 +172,6 @@ const struct directory_stats *directory_stats(const struct directory *directory)
 
 /* any: fire and forget: notifies the consumers that the project has outbox rows. */
 void events_notify(struct directory *directory, const struct project *project);
+/* any: the same for the search index alone: of outbox rows, of work for it, of a rebuild asked for.
+ */
+void search_notify(struct directory *directory, const struct project *project);

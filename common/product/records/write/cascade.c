@@ -25,6 +25,11 @@ struct cascade {
     size_t count;
     size_t cap;
     size_t records;
+    int64_t *spread; /* entities of which more records are concerned than are listed: the search
+                        index looks at all of them */
+    size_t spread_count;
+    size_t spread_cap;
+    bool locks;     /* somebody else has one that might be in the way */
     bool for_locks; /* nobody listens: it is looked through because others have locks */
     const struct entity *locked_entity; /* of a record that somebody else has locked; NULL = none */
     int64_t locked_id;
@@ -253,6 +258,32 @@ static struct db_call referring_call(struct records_ctx *ctx,
     return write_call(ctx, "items.cascade_find", &sql, &params, true);
 }
 
+/* Nobody but the search index wants to hear of what goes with this reference, or lets go: it is
+ * told which entities to look through, and not of each record. */
+static bool
+spreads(struct records_ctx *ctx, struct cascade *cascade, const struct model_field *field)
+{
+    const int64_t *ids = NULL;
+    size_t count = deletes(field) ? reached(ctx, field->entity, &ids) : 0;
+    const unsigned others = (unsigned)~CONSUMER_SEARCH;
+
+    if (cascade->locks ||
+        (entity_consumers(field->entity, deletes(field) ? EVENT_DELETED : EVENT_UPDATED) & others))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct entity *entity = model_entity_by_id(ctx->model, ids[i]);
+        if ((entity_consumers(entity, EVENT_DELETED) | entity_consumers(entity, EVENT_UPDATED)) &
+            others)
+            return false;
+    }
+    struct arena *arena = ctx->task->arena;
+    ARENA_PUSH(
+        arena, cascade->spread, cascade->spread_count, cascade->spread_cap, field->entity->id);
+    for (size_t i = 0; i < count; i++)
+        ARENA_PUSH(arena, cascade->spread, cascade->spread_count, cascade->spread_cap, ids[i]);
+    return true;
+}
+
 AWAITS static int find_referring(struct records_ctx *ctx,
                                  struct db *tx,
                                  struct cascade *cascade,
@@ -264,6 +295,8 @@ AWAITS static int find_referring(struct records_ctx *ctx,
 
     TRY(write_tx_db(ctx, field->entity, write_run(ctx, tx, &call)));
     if (call.rows.count == 0)
+        return 0;
+    if (cascade->records + call.rows.count > CASCADE_MAX && spreads(ctx, cascade, field))
         return 0;
     cascade->records += call.rows.count;
     if (cascade->records > CASCADE_MAX)
@@ -290,7 +323,8 @@ AWAITS static int read_payloads(struct records_ctx *ctx, struct db *tx, struct p
     struct records_ctx system;
     struct columns plan;
 
-    if (!part->deleted || !write_listens(part->entity, EVENT_DELETED))
+    if (!part->deleted || !write_listens(part->entity, EVENT_DELETED) ||
+        entity_only_searched(part->entity, EVENT_DELETED))
         return 0;
     TRY(write_payload_plan(ctx, part->entity, &system, &plan));
     struct db_call call = write_select_call(&system, &plan, part->ids, part->count);
@@ -336,6 +370,7 @@ int cascade_find(struct records_ctx *ctx,
     struct db_call lock = cascade_lock_call(ctx, entity, ids, count);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &lock)));
     struct cascade *cascade = ARENA_NEW(arena, cascade);
+    cascade->locks = locks;
     cascade->for_locks = !listens;
     struct part *first = cascade_add_part(arena, cascade);
     *first = (struct part){.entity = entity, .deleted = true, .count = count};
@@ -380,14 +415,16 @@ touch_call(struct records_ctx *system, const struct part *part, const struct col
 
 AWAITS static int emit_changed(struct records_ctx *ctx, struct db *tx, const struct part *part)
 {
+    struct write_events events = {.event = EVENT_UPDATED, .ids = part->ids, .count = part->count};
     struct records_ctx system;
     struct columns plan;
 
+    if (entity_only_searched(part->entity, EVENT_UPDATED))
+        return write_events(ctx, part->entity, tx, &events);
     TRY(write_payload_plan(ctx, part->entity, &system, &plan));
     struct db_call call = touch_call(&system, part, &plan);
     TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
-    const struct write_events events = {
-        .event = EVENT_UPDATED, .ids = part->ids, .count = part->count, .rows = &call.rows};
+    events.rows = &call.rows;
     return write_events(ctx, part->entity, tx, &events);
 }
 
@@ -411,5 +448,9 @@ int cascade_emit(struct records_ctx *ctx, struct db *tx, struct cascade *cascade
             continue; /* found because of locks */
         TRY(part->deleted ? emit_deleted(ctx, tx, part) : emit_changed(ctx, tx, part));
     }
-    return 0;
+    if (cascade == NULL || cascade->spread_count == 0)
+        return 0;
+    struct db_call check =
+        events_check_call(ctx->task->arena, cascade->spread, cascade->spread_count);
+    return write_tx_db(ctx, cascade->parts[0].entity, write_run(ctx, tx, &check));
 }

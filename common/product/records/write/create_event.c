@@ -83,6 +83,7 @@ static void put_payload(struct records_ctx *ctx,
     strbuf_char(sql, ')');
 }
 
+/* plan NULL: without a payload. */
 static struct db_call create_event_call_of(struct records_ctx *ctx,
                                            const struct entity *entity,
                                            const struct columns *plan,
@@ -99,7 +100,10 @@ static struct db_call create_event_call_of(struct records_ctx *ctx,
     strbuf_str(&sql, events_outbox_head());
     create_event_put_id(entity, &sql);
     strbuf_str(&sql, STR(", "));
-    put_payload(ctx, plan, row, &sql, &params);
+    if (plan == NULL)
+        strbuf_str(&sql, STR("'{}'"));
+    else
+        put_payload(ctx, plan, row, &sql, &params);
     return write_call(ctx, "items.announce", &sql, &params, true);
 }
 
@@ -112,6 +116,11 @@ int create_event_call(struct records_ctx *ctx,
     struct records_ctx system;
     struct columns plan;
 
+    if (entity_only_searched(entity, EVENT_CREATED)) {
+        *ret_known = true;
+        *ret_call = create_event_call_of(ctx, entity, NULL, row);
+        return 0;
+    }
     TRY(write_payload_plan(ctx, entity, &system, &plan));
     *ret_known = plan.count <= FIELDS_MAX;
     for (size_t i = 0; i < plan.count; i++)

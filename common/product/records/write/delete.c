@@ -60,7 +60,7 @@ int write_returning_deleted(struct records_ctx *ctx,
     struct records_ctx system;
     struct columns plan;
 
-    if (!write_listens(entity, EVENT_DELETED)) {
+    if (!write_listens(entity, EVENT_DELETED) || entity_only_searched(entity, EVENT_DELETED)) {
         strbuf_str(sql, STR(" returning t.id"));
         return 0;
     }

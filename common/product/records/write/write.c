@@ -280,6 +280,20 @@ static bool has_all(const struct columns *plan, const struct columns *whole)
     return true;
 }
 
+/* The search index reads the records itself. */
+AWAITS static int write_changed(struct records_ctx *ctx,
+                                const struct entity *entity,
+                                struct db *tx,
+                                const struct write_events *events)
+{
+    bool commits = events->last && ctx->db->lease == NULL;
+    struct db_call call =
+        events_changed_call(ctx->task->arena, entity, events->event, events->ids, events->count);
+
+    TRY(write_tx_db(ctx, entity, send_outbox(ctx, tx, &call, 1, commits)));
+    return commits ? WRITE_COMMITTED : 0;
+}
+
 int write_events(struct records_ctx *ctx,
                  const struct entity *entity,
                  struct db *tx,
@@ -290,6 +304,8 @@ int write_events(struct records_ctx *ctx,
 
     if (!write_listens(entity, events->event) || events->count == 0)
         return 0;
+    if (entity_only_searched(entity, events->event))
+        return write_changed(ctx, entity, tx, events);
     TRY(write_payload_plan(ctx, entity, &system, &plan));
     if (events->rows != NULL && has_all(events->plan, &plan))
         return write_outbox(ctx, &plan, tx, events, events->rows);

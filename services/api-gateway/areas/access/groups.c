@@ -1,6 +1,7 @@
 /* /groups: users who share records, and the roles that may ask for their records. */
 #include "app.h"
 #include "groups_sql.h"
+#include "project/events.h"
 
 struct group_in {
     struct in_str name;
@@ -202,6 +203,7 @@ AWAITS static int finish_removal(struct req *r, int64_t group_id, const char *ac
     TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
     gateway_touch(r);
+    search_notify(gateway_directory(), r->scope->project);
     return reply_empty(r, 204);
 }
 
@@ -214,6 +216,8 @@ AWAITS static int groups_delete(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(r, &removed, SQL_GROUP_REMOVE(.id = id)));
     TRY(sql_exec(r, NULL, SQL_GROUP_GRANTS_REMOVE(.grantee_id = id)));
+    struct db_call gone = events_principal_gone_call(r->task.arena, 'g', id);
+    TRY(sql_batch(r, &gone, 1));
     return finish_removal(r, id, "groups.delete");
 }
 

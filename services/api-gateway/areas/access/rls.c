@@ -1,6 +1,7 @@
 /* Grants of single records, to users and to groups or roles; only administrators see and set
  * them. */
 #include "app.h"
+#include "project/events.h"
 #include "rls_sql.h"
 
 enum grant_kind { GRANT_USER = 1, GRANT_GROUP = 2, GRANT_ROLE = 3 };
@@ -239,8 +240,11 @@ AWAITS static int check_grantees(struct req *r, const struct grants *grants)
 static const int64_t user_kinds[] = {GRANT_USER};
 static const int64_t group_kinds[] = {GRANT_GROUP, GRANT_ROLE};
 
-AWAITS static int
-write_grants(struct req *r, const struct record *record, bool users, const struct grants *grants)
+AWAITS static int write_grants(struct req *r,
+                               const struct entity *entity,
+                               const struct record *record,
+                               bool users,
+                               const struct grants *grants)
 {
     const struct sql_i64s kinds = users ? sql_i64s(user_kinds, ARRAY_LEN(user_kinds))
                                         : sql_i64s(group_kinds, ARRAY_LEN(group_kinds));
@@ -259,9 +263,10 @@ write_grants(struct req *r, const struct record *record, bool users, const struc
                             .deletes = sql_i64s(grants->deletes, grants->count))),
         gateway_audit(
             r, users ? "rls_users.update" : "rls_groups.update", "record", record->id, detail),
+        events_changed_call(r->task.arena, entity, EVENT_UPDATED, &record->id, 1),
     };
 
-    return sql_batch(r, calls, ARRAY_LEN(calls));
+    return sql_batch(r, calls, ARRAY_LEN(calls) - (entity->searched ? 0 : 1));
 }
 
 /* The model says which entities have ever had grants: the first one is a change of the model. Its
@@ -293,9 +298,11 @@ AWAITS static int rls_replace(struct req *r, bool users, const struct grants *gr
     TRY(find_record(r, entity, true, &record));
     if (grants->count)
         TRY(check_grantees(r, grants));
-    TRY(write_grants(r, &record, users, grants));
+    TRY(write_grants(r, entity, &record, users, grants));
     TRY(rls_read_rows(r, &record, users ? &SQL_RLS_USERS : &SQL_RLS_GROUPS, &written));
     TRY(sql_commit(r));
+    if (entity->searched)
+        search_notify(gateway_directory(), r->scope->project);
     if (first)
         gateway_touch(r);
     return r->method == HTTP_DELETE_M ? reply_empty(r, 204) : reply_grants(r, &written);

@@ -1,5 +1,6 @@
 /* /roles: what their holders may do, down to fields. */
 #include "areas/access/access.h"
+#include "project/events.h"
 #include "roles_sql.h"
 
 struct field_access_in {
@@ -284,12 +285,14 @@ AWAITS static int roles_delete(struct req *r)
     struct db_call calls[] = {
         db_call(SQL_ROLE_REMOVE(.id = id)),
         db_call(SQL_ROLE_GRANTS_REMOVE(.grantee_id = id)),
+        events_principal_gone_call(r->task.arena, 'r', id),
         gateway_audit(r, "roles.delete", "role", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(access_check_admins(r));
     TRY(sql_commit(r));
     gateway_touch(r);
+    search_notify(gateway_directory(), r->scope->project);
     return reply_empty(r, 204);
 }
 

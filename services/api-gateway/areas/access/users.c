@@ -1,6 +1,7 @@
 /* /users: accounts of a project, by administration. */
 #include "areas/access/users.h"
 #include "areas/auth/auth_password.h"
+#include "project/events.h"
 #include "users_sql.h"
 
 /* --- reading --- */
@@ -197,12 +198,14 @@ AWAITS static int users_delete(struct req *r)
     struct db_call calls[] = {
         db_call(SQL_USER_GRANTS_REMOVE(.grantee_id = id)),
         db_call(SQL_USER_REMOVE(.id = id)),
+        events_principal_gone_call(r->task.arena, 'u', id),
         gateway_audit(r, "users.delete", "user", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(access_check_admins(r));
     TRY(sql_commit(r));
     gateway_touch(r);
+    search_notify(gateway_directory(), r->scope->project);
     return reply_empty(r, 204);
 }
 
