@@ -89,6 +89,12 @@ $(GEN)/currencies.h: /usr/share/iso-codes/json/iso_4217.json scripts/currencies
 	@scripts/currencies > $@
 $(BUILD)/common/product/payments/money.o: | $(GEN)/currencies.h
 
+# Unicode -> what a search makes of each code point.
+$(GEN)/unicode.h: scripts/unicode
+	@mkdir -p $(@D)
+	@scripts/unicode > $@
+$(BUILD)/common/product/search/tokens.o: | $(GEN)/unicode.h
+
 # proto/*.proto -> what travels between the services.
 PROTO     := $(wildcard proto/*.proto)
 PROTO_OBJ  = $(patsubst proto/%.proto,$(BUILD)/proto/%.pb-c.o,$(PROTO))

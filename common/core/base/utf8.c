@@ -1,8 +1,6 @@
 /* UTF-8, eight ASCII bytes at a time; the table of RFC 3629 section 4 for the rest. */
 #include "base/utf8.h"
 
-#include <stdint.h>
-
 #include "base/arena.h"
 
 #define HIGH_BITS 0x8080808080808080ULL
@@ -88,6 +86,28 @@ struct str utf8_cut(struct str text, size_t max)
     while (max > 0 && ((unsigned char)text.ptr[max] & 0xc0U) == 0x80)
         max--;
     return (struct str){text.ptr, max};
+}
+
+size_t utf8_decode(struct str text, size_t at, uint32_t *ret_code)
+{
+    const unsigned char *from = (const unsigned char *)text.ptr + at;
+    size_t len = sequence_len(from, text.len - at);
+    uint32_t code = len > 1 ? from[0] & (0x7fU >> len) : from[0];
+
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | (from[i] & 0x3fU);
+    *ret_code = code;
+    return len;
+}
+
+size_t utf8_encode(char *room, uint32_t code)
+{
+    size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+    for (size_t i = len; i-- > 1; code >>= 6)
+        room[i] = (char)(0x80 | (code & 0x3f));
+    room[0] = (char)(len == 1 ? code : (0xf00U >> len & 0xf0U) | code);
+    return len;
 }
 
 size_t utf8_length(struct str text)

@@ -2,6 +2,7 @@
 /* UTF-8 (RFC 3629). Any thread. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -14,5 +15,9 @@ bool utf8_valid(struct str text);
 struct str utf8_clean(struct arena *arena, struct str text);
 /* The longest beginning of at most `max` bytes that ends with a whole character. */
 struct str utf8_cut(struct str text, size_t max);
+/* The code point at an offset below the length; the bytes of it, 0 when they are not valid. */
+size_t utf8_decode(struct str text, size_t at, uint32_t *ret_code);
+/* Writes up to 4 bytes of a code point up to U+10FFFF; how many. */
+size_t utf8_encode(char *room, uint32_t code);
 /* Code points of a valid text. */
 size_t utf8_length(struct str text);

@@ -30,6 +30,8 @@ int docset_leaf(uint64_t *set, const struct window *window, const struct leaf *l
 void docset_ids(uint64_t *set, const struct window *window, const int64_t *ids, size_t count);
 void docset_all(uint64_t *set, const struct window *window);
 void docset_clear(uint64_t *set, const struct window *window);
+/* Leaves those from an id on. */
+void docset_cut(uint64_t *set, const struct window *window, int64_t from);
 bool docset_has(const uint64_t *set, const struct window *window, int64_t id);
 /* set &= other, |=, &= ~. */
 void docset_and(uint64_t *set, const uint64_t *other, const struct window *window);

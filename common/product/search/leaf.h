@@ -23,6 +23,8 @@ enum {
     LEAF_IDS = (LEAF_BYTES - 2) * 8 /* in one leaf, at most */
 };
 
+#define LEAF_ID_MAX (INT64_MAX - 127) /* of a record, so that windows have an end */
+
 struct leaf {
     int64_t base;
     int32_t n;       /* ids; 0 in a result: the row goes */
@@ -39,6 +41,11 @@ struct leaves {
 int leaf_decode(const struct leaf *leaf, int64_t *ids, size_t *ret_count) MUSTCHECK;
 /* Whether it could be decoded. */
 bool leaf_valid(const struct leaf *leaf);
+/* Sets the bits of its ids inside [lo, lo + span) in words of 64: lo and span are multiples of
+ * that. LEAF_BAD, and then some may be set. */
+int leaf_mark(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span) MUSTCHECK;
+/* Its highest id below `below`; -1 if there is none. LEAF_BAD, if that was noticed. */
+int leaf_below(const struct leaf *leaf, int64_t below, int64_t *ret_id) MUSTCHECK;
 /* The leaf with the ids of `take` out and those of `add` in (both ascending, each once, none below
  * the leaf's base): what is written instead of it. The first of the result has the leaf's base;
  * when nothing is left it has n 0. What does not fit becomes further leaves: of ids behind all that

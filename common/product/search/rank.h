@@ -18,24 +18,30 @@
 #include "search/leaf.h"
 
 enum {
-    RANK_WORDS = 16,  /* words of a query, phrases' words and forbidden ones apart */
-    RANK_GROUPS = 64, /* of RANK_NEED */
+    RANK_WORDS = 16,  /* words of a query that find, at most */
+    RANK_GROUPS = 64, /* of RANK_NEED, and as many parts of a word */
     RANK_COST = 15,   /* highest cost of one word */
     RANK_FIELD = 255, /* highest rank of a field */
+    RANK_SPAN = 262144,
 };
 
-/* What one word matched by, and the rank of the field where, for rank_list(). */
+/* What one word matched by, for rank_from.cost. */
 enum rank_cost { RANK_EXACT = 0, RANK_PREFIX = 1, RANK_ONE_TYPO = 2, RANK_TWO_TYPOS = 3 };
 
 enum rank_use {
-    RANK_WORD, /* `number` is the word's place in the query */
+    RANK_WORD, /* `number` is the word's place in the query: 0, 1, .. without gaps */
     RANK_NEED, /* in one of the lists of group `number`, for all groups: rules, phrases, filters */
     RANK_NOT,  /* in none */
 };
 
+/* Whose list it is. A word matches where one of the lists of its part 0 has the record, or one of
+ * each of its other parts, if it has them: of "AB-1234" the part 0 is ab1234, 1 ab and 2 1234;
+ * letters of a script without spaces are parts from 1 on. The cost and the field of several parts
+ * are their worst. */
 struct rank_from {
     enum rank_use use;
     unsigned number;
+    unsigned part;  /* of RANK_WORD */
     unsigned cost;  /* of RANK_WORD */
     unsigned field; /* of RANK_WORD: 0 = the best field */
 };
@@ -50,30 +56,28 @@ struct rank_hit {
 struct rank_result {
     struct rank_hit *hits; /* best first, `limit` at most; arena-owned */
     size_t count;
-    size_t total;     /* what matches at least `least` words in the ids that were looked at */
+    size_t total;     /* what matches `least` words or more, of the ids that were looked at */
     size_t total_all; /* what matches all of them */
-    bool complete;    /* all ids were looked at: the totals are exact */
+    int64_t from;     /* ids below were not looked at; 0: all were, and the totals are exact */
 };
 
 struct rank_bounds {
     unsigned least;   /* words that must match, from the left; 0 = all of them */
-    int64_t from;     /* ids below are not looked at: leaves of a window were read */
-    size_t span;      /* of one pass; 0 = 262,144 */
-    unsigned levels;  /* reserved: 0 */
-    bool stop_filled; /* end as soon as the best level there can be holds `limit` */
+    int64_t from;     /* ids below are not looked at, because their leaves were not read */
+    size_t span;      /* ids of one pass; 0 = RANK_SPAN */
+    bool stop_filled; /* end when there are `limit` hits of the best level that the lists allow */
 };
 
 struct rank;
 
-/* A query of as many words (0: RANK_NEED and RANK_NOT alone, then all that is needed matches), of
- * which `limit` best are kept. */
+/* A query of as many words, of which the `limit` best are wanted. Without words what is needed,
+ * less what is not, is found, newest first. Arena-owned. */
 struct rank *rank_new(struct arena *arena, unsigned words, size_t limit);
-/* Adds a list: leaves with ascending bases. Borrowed until rank_run() returns. */
+/* Adds a list: leaves with ascending bases, as search_postings has them. Borrowed until rank_run()
+ * has returned. */
 void rank_leaves(struct rank *rank, struct rank_from from, const struct leaf *leaves, size_t count);
 /* The same of ids, ascending. */
 void rank_ids(struct rank *rank, struct rank_from from, const int64_t *ids, size_t count);
-/* A group of RANK_NEED that may have no lists at all, and then nothing matches. */
-void rank_need(struct rank *rank, unsigned group);
 /* LEAF_BAD: a leaf is not one. */
 int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_result *ret_result)
     MUSTCHECK;

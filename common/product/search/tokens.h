@@ -46,24 +46,24 @@ struct token {
     bool cut;        /* it was longer */
 };
 
-/* One code point that may be part of a term, folded; at most as many bytes as its longest has. */
-enum { TOKEN_FOLD_BYTES = 54 };
+/* Raised when the same text gives other terms than before: what was indexed is to be made again. */
+enum { TOKENS_VERSION = 1 };
+
+/* Room for what one code point folds to. */
+enum { TOKEN_FOLD_BYTES = 16 };
 
 struct tokens {
     struct str text; /* borrowed; at most 4 GB */
     size_t at;
+    size_t len; /* of the term at hand */
     uint32_t position;
-    uint8_t bound; /* inside words bound by signs: their whole was given, or was too long */
-    uint32_t
-        last_mark; /* private to tokens.c: the letter of a run that the next one is joined to */
+    bool bound;  /* inside words bound by signs, behind their whole */
+    bool in_run; /* inside a run of a script without spaces */
     char term[TERM_BYTES + TOKEN_FOLD_BYTES];
-    size_t len;
-    size_t run_begin;
-    uint8_t run_len;
-    uint8_t run_script;
-    uint32_t run_letters;
 };
 
 void tokens_init(struct tokens *tokens, struct str text);
 /* The next term; false at the end. */
 bool tokens_next(struct tokens *tokens, struct token *ret_token);
+/* Whether a term is of a script without spaces: letters that no typo is looked for in. */
+bool tokens_unspaced(struct str term);

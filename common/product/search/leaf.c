@@ -1,0 +1,367 @@
+#include "search/leaf.h"
+
+#include "base/panic.h"
+#include "search/varint_private.h"
+
+enum { FORMAT_DELTAS = 1, FORMAT_BITS = 2 };
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static int decode_deltas(const struct leaf *leaf, int64_t *ids)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    uint64_t id = (uint64_t)leaf->base;
+    int32_t n = 0;
+
+    while (at < end) {
+        uint64_t delta = *at;
+        if (delta < 0x80)
+            at++;
+        else if (!(at = varint_get(at, end, &delta)))
+            return LEAF_BAD;
+        id += delta;
+        if ((delta == 0 && n > 0) || id > LEAF_ID_MAX || n == leaf->n)
+            return LEAF_BAD;
+        ids[n++] = (int64_t)id;
+    }
+    return n == leaf->n ? 0 : LEAF_BAD;
+}
+
+/* Where the bits of a leaf are, and the id of the first. */
+static int bits_of(const struct leaf *leaf, struct str *ret_bits, int64_t *ret_first)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    uint64_t eights;
+
+    at = varint_get(at, end, &eights);
+    if (!at || at == end || end[-1] == 0 || eights > INT64_MAX / 8)
+        return LEAF_BAD;
+    uint64_t first = eights * 8;
+    if (first > (uint64_t)LEAF_ID_MAX - (uint64_t)LEAF_BYTES * 8)
+        return LEAF_BAD;
+    *ret_bits = (struct str){(const char *)at, (size_t)(end - at)};
+    *ret_first = (int64_t)first;
+    return 0;
+}
+
+static uint64_t bits_word(struct str bits, size_t at)
+{
+    uint64_t word = 0;
+
+    memcpy(&word, bits.ptr + at, bits.len - at < 8 ? bits.len - at : 8);
+    return word; /* amd64 and arm64 are little endian */
+}
+
+static int decode_bits(const struct leaf *leaf, int64_t *ids)
+{
+    struct str bits;
+    int64_t first;
+    int32_t n = 0;
+
+    TRY(bits_of(leaf, &bits, &first));
+    for (size_t i = 0; i < bits.len; i += 8) {
+        uint64_t word = bits_word(bits, i);
+        if (__builtin_popcountll(word) > leaf->n - n)
+            return LEAF_BAD;
+        for (; word; word &= word - 1)
+            ids[n++] = first + (int64_t)(i * 8) + __builtin_ctzll(word);
+    }
+    return n == leaf->n && ids[0] >= leaf->base ? 0 : LEAF_BAD;
+}
+
+static bool is_plausible(const struct leaf *leaf)
+{
+    return leaf->base >= 0 && leaf->n > 0 && leaf->n <= LEAF_IDS && leaf->docs.len >= 2 &&
+           leaf->docs.len <= LEAF_BYTES &&
+           (leaf->docs.ptr[0] == FORMAT_DELTAS || leaf->docs.ptr[0] == FORMAT_BITS);
+}
+
+int leaf_decode(const struct leaf *leaf, int64_t *ids, size_t *ret_count)
+{
+    if (leaf->n == 0 && leaf->docs.len == 0 && leaf->base >= 0) {
+        *ret_count = 0;
+        return 0;
+    }
+    if (!is_plausible(leaf))
+        return LEAF_BAD;
+    TRY(leaf->docs.ptr[0] == FORMAT_BITS ? decode_bits(leaf, ids) : decode_deltas(leaf, ids));
+    *ret_count = (size_t)leaf->n;
+    return 0;
+}
+
+static int mark_deltas(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    uint64_t id = (uint64_t)leaf->base;
+    int32_t n = 0;
+
+    while (at < end) {
+        uint64_t delta = *at;
+        if (delta < 0x80)
+            at++;
+        else if (!(at = varint_get(at, end, &delta)))
+            return LEAF_BAD;
+        id += delta;
+        if ((delta == 0 && n > 0) || id > LEAF_ID_MAX)
+            return LEAF_BAD;
+        n++;
+        uint64_t place = id - (uint64_t)lo; /* below lo: larger than any span */
+        if (place < span)
+            words[place / 64] |= UINT64_C(1) << place % 64;
+    }
+    return n == leaf->n ? 0 : LEAF_BAD;
+}
+
+/* Ors 64 bits in at any place, also one that straddles a border of the window. */
+static void mark_word(uint64_t *words, int64_t place, size_t span, uint64_t word)
+{
+    if (place <= -64 || place >= (int64_t)span)
+        return;
+    if (place < 0) {
+        words[0] |= word >> -place;
+        return;
+    }
+    size_t at = (size_t)place / 64;
+    unsigned shift = (unsigned)place % 64;
+    words[at] |= word << shift;
+    if (shift > 0 && at + 1 < span / 64)
+        words[at + 1] |= word >> (64 - shift);
+}
+
+static int mark_bits(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
+{
+    struct str bits;
+    int64_t first;
+    int64_t n = 0;
+
+    TRY(bits_of(leaf, &bits, &first));
+    for (size_t i = 0; i < bits.len; i += 8) {
+        uint64_t word = bits_word(bits, i);
+        int64_t id = first + (int64_t)(i * 8);
+        if (n == 0 && word && id + __builtin_ctzll(word) < leaf->base)
+            return LEAF_BAD;
+        n += __builtin_popcountll(word);
+        mark_word(words, id - lo, span, word);
+    }
+    return n == leaf->n ? 0 : LEAF_BAD;
+}
+
+int leaf_mark(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
+{
+    if (leaf->n == 0 && leaf->docs.len == 0 && leaf->base >= 0)
+        return 0;
+    if (!is_plausible(leaf))
+        return LEAF_BAD;
+    return leaf->docs.ptr[0] == FORMAT_BITS ? mark_bits(leaf, words, lo, span)
+                                            : mark_deltas(leaf, words, lo, span);
+}
+
+static int deltas_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    uint64_t id = (uint64_t)leaf->base;
+    int64_t found = -1;
+
+    while (at < end) {
+        uint64_t delta;
+        at = varint_get(at, end, &delta);
+        if (!at || (id += delta) > LEAF_ID_MAX)
+            return LEAF_BAD;
+        if ((int64_t)id >= below)
+            break;
+        found = (int64_t)id;
+    }
+    *ret_id = found;
+    return 0;
+}
+
+static int bits_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+{
+    struct str bits;
+    int64_t first;
+    int64_t found = -1;
+
+    TRY(bits_of(leaf, &bits, &first));
+    for (size_t i = 0; i < bits.len && first + (int64_t)(i * 8) < below; i += 8) {
+        uint64_t word = bits_word(bits, i);
+        int64_t id = first + (int64_t)(i * 8);
+        if (below - id < 64)
+            word &= (UINT64_C(1) << (below - id)) - 1;
+        if (word)
+            found = id + 63 - __builtin_clzll(word);
+    }
+    *ret_id = found;
+    return 0;
+}
+
+int leaf_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+{
+    *ret_id = -1;
+    if (leaf->n == 0 && leaf->docs.len == 0)
+        return 0;
+    if (!is_plausible(leaf))
+        return LEAF_BAD;
+    return leaf->docs.ptr[0] == FORMAT_BITS ? bits_below(leaf, below, ret_id)
+                                            : deltas_below(leaf, below, ret_id);
+}
+
+bool leaf_valid(const struct leaf *leaf)
+{
+    return leaf_mark(leaf, NULL, 0, 0) == 0;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* A leaf as it grows id by id: how long it would be in either format. */
+struct sizes {
+    size_t deltas;
+    size_t bits;
+};
+
+static struct sizes
+sizes_with(struct sizes sizes, int64_t base, const int64_t *ids, size_t from, size_t i)
+{
+    uint64_t first = (uint64_t)ids[from] / 8;
+
+    if (i == from)
+        return (struct sizes){1 + varint_bytes((uint64_t)(ids[i] - base)), 2 + varint_bytes(first)};
+    sizes.deltas += varint_bytes((uint64_t)(ids[i] - ids[i - 1]));
+    sizes.bits = 2 + varint_bytes(first) + (size_t)((uint64_t)ids[i] / 8 - first);
+    return sizes;
+}
+
+static struct str
+encode_deltas(struct arena *arena, int64_t base, const int64_t *ids, size_t count, size_t bytes)
+{
+    unsigned char *text = arena_alloc(arena, bytes);
+    unsigned char *at = text;
+
+    *at++ = FORMAT_DELTAS;
+    for (size_t i = 0; i < count; i++)
+        at = varint_put(at, (uint64_t)(ids[i] - (i ? ids[i - 1] : base)));
+    return (struct str){(char *)text, (size_t)(at - text)};
+}
+
+static struct str encode_bits(struct arena *arena, const int64_t *ids, size_t count, size_t bytes)
+{
+    unsigned char *text = arena_zalloc(arena, bytes);
+    int64_t first = ids[0] / 8;
+
+    text[0] = FORMAT_BITS;
+    unsigned char *bits = varint_put(text + 1, (uint64_t)first);
+    for (size_t i = 0; i < count; i++)
+        bits[ids[i] / 8 - first] |= (unsigned char)(1 << ids[i] % 8);
+    return (struct str){(char *)text, bytes};
+}
+
+static struct leaf
+encode(struct arena *arena, int64_t base, const int64_t *ids, size_t count, struct sizes sizes)
+{
+    return (struct leaf){
+        .base = base,
+        .n = (int32_t)count,
+        .docs = sizes.bits < sizes.deltas ? encode_bits(arena, ids, count, sizes.bits)
+                                          : encode_deltas(arena, base, ids, count, sizes.deltas),
+    };
+}
+
+/* Leaves of at most `limit` bytes, each as full as that allows; the bytes of all. */
+static size_t build(struct arena *arena,
+                    int64_t base,
+                    const int64_t *ids,
+                    size_t count,
+                    size_t limit,
+                    struct leaves *leaves)
+{
+    struct sizes sizes = {0};
+    size_t from = 0;
+    size_t total = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct sizes with = sizes_with(sizes, base, ids, from, i);
+        if (with.deltas > limit && with.bits > limit) {
+            struct leaf leaf = encode(arena, base, ids + from, i - from, sizes);
+            ARENA_PUSH(arena, leaves->items, leaves->count, leaves->cap, leaf);
+            total += leaf.docs.len;
+            from = i;
+            base = ids[i];
+            with = sizes_with(sizes, base, ids, from, i);
+        }
+        sizes = with;
+    }
+    struct leaf last = {.base = base};
+    if (count > 0)
+        last = encode(arena, base, ids + from, count - from, sizes);
+    ARENA_PUSH(arena, leaves->items, leaves->count, leaves->cap, last);
+    return total + last.docs.len;
+}
+
+void leaves_build(
+    struct arena *arena, int64_t base, const int64_t *ids, size_t count, struct leaves *ret_leaves)
+{
+    *ret_leaves = (struct leaves){0};
+    build(arena, base, ids, count, LEAF_BYTES, ret_leaves);
+}
+
+/* old with `add` in and `take` out; all ascending. How many they are. */
+static size_t merge(const int64_t *old,
+                    size_t old_count,
+                    const int64_t *add,
+                    size_t add_count,
+                    const int64_t *take,
+                    size_t take_count,
+                    int64_t *ret)
+{
+    size_t count = 0;
+    size_t a = 0;
+    size_t t = 0;
+
+    for (size_t o = 0; o < old_count || a < add_count;) {
+        int64_t id;
+        if (a == add_count || (o < old_count && old[o] <= add[a])) {
+            id = old[o++];
+            a += a < add_count && add[a] == id;
+            while (t < take_count && take[t] < id)
+                t++;
+            if (t < take_count && take[t] == id && !(a > 0 && add[a - 1] == id))
+                continue;
+        } else {
+            id = add[a++];
+        }
+        ret[count++] = id;
+    }
+    return count;
+}
+
+int leaf_change(struct arena *arena,
+                const struct leaf *leaf,
+                const int64_t *add,
+                size_t add_count,
+                const int64_t *take,
+                size_t take_count,
+                struct leaves *ret_leaves)
+{
+    size_t old_count;
+    struct leaves leaves = {0};
+
+    MUST(add_count == 0 || add[0] >= leaf->base);
+    if (leaf->n < 0 || leaf->n > LEAF_IDS)
+        return LEAF_BAD;
+    int64_t *old = arena_alloc(arena, ((size_t)leaf->n + 1) * sizeof(*old));
+    TRY(leaf_decode(leaf, old, &old_count));
+    int64_t *ids = arena_alloc(arena, (old_count + add_count + 1) * sizeof(*ids));
+    size_t count = merge(old, old_count, add, add_count, take, take_count, ids);
+    size_t bytes = build(arena, leaf->base, ids, count, LEAF_BYTES, &leaves);
+    bool at_end = old_count == 0 || add_count == 0 || add[0] > old[old_count - 1];
+    if (leaves.count > 1 && !at_end) {
+        size_t share = bytes / leaves.count + LEAF_BYTES / 32;
+        leaves.count = 0;
+        build(arena, leaf->base, ids, count, share < LEAF_BYTES ? share : LEAF_BYTES, &leaves);
+    }
+    *ret_leaves = leaves;
+    return 0;
+}

@@ -1,0 +1,27 @@
+#include "search/principal.h"
+
+#include "base/num.h"
+
+static bool is_kind(char kind)
+{
+    return kind == 'o' || kind == 'u' || kind == 'g' || kind == 'r';
+}
+
+struct str principal_print(char *room, char kind, int64_t id)
+{
+    room[0] = '@';
+    room[1] = kind;
+    return (struct str){room, 2 + num_print_i64(room + 2, id)};
+}
+
+bool principal_parse(struct str word, char *ret_kind, int64_t *ret_id)
+{
+    int64_t id;
+
+    if (word.len < 3 || word.ptr[0] != '@' || !is_kind(word.ptr[1]) ||
+        !num_parse_i64((struct str){word.ptr + 2, word.len - 2}, &id))
+        return false;
+    *ret_kind = word.ptr[1];
+    *ret_id = id;
+    return true;
+}

@@ -1,0 +1,258 @@
+#include "search/rank.h"
+
+#include <stdlib.h>
+
+#include "base/panic.h"
+#include "search/rank_private.h"
+
+struct rank *rank_new(struct arena *arena, unsigned words, size_t limit)
+{
+    struct rank *rank = ARENA_NEW(arena, rank);
+
+    MUST(words <= RANK_WORDS);
+    rank->arena = arena;
+    rank->words = words;
+    rank->limit = limit;
+    return rank;
+}
+
+static void add(struct rank *rank, const struct rank_list *list)
+{
+    const struct rank_from *from = &list->from;
+
+    switch (from->use) {
+    case RANK_WORD: {
+        MUST(from->number < rank->words && from->part < RANK_GROUPS);
+        MUST(from->cost <= RANK_COST && from->field <= RANK_FIELD);
+        struct rank_word *word = &rank->word[from->number];
+        word->parts = from->part >= word->parts ? from->part + 1 : word->parts;
+        ARENA_PUSH(rank->arena, word->lists, word->count, word->cap, *list);
+        break;
+    }
+    case RANK_NEED: {
+        MUST(from->number < RANK_GROUPS);
+        struct rank_group *group = &rank->need[from->number];
+        rank->groups = from->number >= rank->groups ? from->number + 1 : rank->groups;
+        ARENA_PUSH(rank->arena, group->lists, group->count, group->cap, *list);
+        break;
+    }
+    case RANK_NOT:
+        ARENA_PUSH(rank->arena, rank->without.lists, rank->without.count, rank->without.cap, *list);
+        break;
+    }
+}
+
+void rank_leaves(struct rank *rank, struct rank_from from, const struct leaf *leaves, size_t count)
+{
+    add(rank, &(struct rank_list){.from = from, .leaves = leaves, .count = count});
+}
+
+void rank_ids(struct rank *rank, struct rank_from from, const int64_t *ids, size_t count)
+{
+    static const int64_t none = 0;
+
+    add(rank, &(struct rank_list){.from = from, .ids = ids ? ids : &none, .count = count});
+}
+
+static int level_order(const void *left, const void *right)
+{
+    const struct rank_from *a = &((const struct rank_list *)left)->from;
+    const struct rank_from *b = &((const struct rank_list *)right)->from;
+
+    if (a->cost != b->cost)
+        return a->cost < b->cost ? -1 : 1;
+    return a->field < b->field ? -1 : a->field > b->field;
+}
+
+/* --- windows ---------------------------------------------------------------------------------- */
+
+/* The highest id below `below` that a list may have, -1 if none. Exact, but where a leaf begins so
+ * near that a look into it would not spare a window. */
+static int
+list_top(const struct rank *rank, const struct rank_list *list, int64_t below, int64_t *ret_top)
+{
+    int64_t near = below - (int64_t)rank->window.span;
+
+    *ret_top = -1;
+    if (list->ids) {
+        for (size_t low = 0, high = list->count; low < high;) {
+            size_t middle = low + (high - low) / 2;
+            if (list->ids[middle] < below) {
+                *ret_top = list->ids[middle];
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return 0;
+    }
+    size_t low = 0;
+    for (size_t high = list->count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (list->leaves[middle].base < below)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i-- > 0 && *ret_top < 0;) {
+        if (list->leaves[i].base > near && below != INT64_MAX)
+            *ret_top = below - 1;
+        else
+            TRY(leaf_below(&list->leaves[i], below, ret_top));
+    }
+    return 0;
+}
+
+static int lists_top(const struct rank *rank,
+                     const struct rank_list *lists,
+                     size_t count,
+                     int64_t below,
+                     int64_t *ret_top)
+{
+    *ret_top = -1;
+    for (size_t i = 0; i < count && *ret_top != below - 1; i++) {
+        int64_t top;
+        TRY(list_top(rank, &lists[i], below, &top));
+        *ret_top = top > *ret_top ? top : *ret_top;
+    }
+    return 0;
+}
+
+/* The highest id below `below` that can be found at all: the first word and every group must have
+ * it. */
+static int next_top(const struct rank *rank, int64_t below, int64_t *ret_top)
+{
+    int64_t least = -1;
+
+    if (rank->words > 0)
+        TRY(lists_top(rank, rank->word[0].lists, rank->word[0].count, below, &least));
+    for (unsigned g = 0; g < rank->groups; g++) {
+        int64_t top;
+        TRY(lists_top(rank, rank->need[g].lists, rank->need[g].count, below, &top));
+        least = (rank->words == 0 && g == 0) || top < least ? top : least;
+    }
+    *ret_top = least;
+    return 0;
+}
+
+/* --- hits ------------------------------------------------------------------------------------- */
+
+/* Whether a is before b, whatever their ids: b is of a newer window. */
+static bool is_better(const struct rank_hit *a, const struct rank_hit *b)
+{
+    if (a->matched != b->matched)
+        return a->matched > b->matched;
+    if (a->cost != b->cost)
+        return a->cost < b->cost;
+    return a->field < b->field;
+}
+
+static void keep_best(struct rank *rank, size_t fresh)
+{
+    size_t count = 0;
+    size_t old = 0;
+    size_t new = 0;
+
+    while (count < rank->limit && (old < rank->count || new < fresh)) {
+        bool is_new =
+            old == rank->count || (new < fresh &&is_better(&rank->fresh[new], &rank->hits[old]));
+        rank->merged[count++] = is_new ? rank->fresh[new ++] : rank->hits[old++];
+    }
+    struct rank_hit *hits = rank->hits;
+    rank->hits = rank->merged;
+    rank->merged = hits;
+    rank->count = count;
+}
+
+/* The best that the lists allow: every word by its best list. */
+static struct rank_hit best_level(const struct rank *rank)
+{
+    struct rank_hit best = {.matched = (uint8_t)rank->words};
+
+    for (unsigned w = 0; w < rank->words; w++) {
+        if (rank->word[w].count == 0)
+            continue;
+        best.cost = (uint8_t)(best.cost + rank->word[w].lists[0].from.cost);
+        best.field = (uint16_t)(best.field + rank->word[w].lists[0].from.field);
+    }
+    return best;
+}
+
+static bool is_filled(const struct rank *rank, const struct rank_hit *best)
+{
+    return rank->count == rank->limit &&
+           (rank->limit == 0 || !is_better(best, &rank->hits[rank->limit - 1]));
+}
+
+static void prepare(struct rank *rank, size_t span)
+{
+    for (unsigned w = 0; w < rank->words; w++)
+        if (rank->word[w].count > 0)
+            qsort(rank->word[w].lists,
+                  rank->word[w].count,
+                  sizeof(*rank->word[w].lists),
+                  level_order);
+    rank->hits = ARENA_ARRAY(rank->arena, rank->hits, rank->limit);
+    rank->fresh = ARENA_ARRAY(rank->arena, rank->fresh, rank->limit);
+    rank->merged = ARENA_ARRAY(rank->arena, rank->merged, rank->limit);
+    rank_levels_init(rank, span);
+}
+
+/* The window of up to `span` ids that ends with an id. */
+static struct window window_below(int64_t top, size_t span)
+{
+    int64_t end = (top | 63) + 1;
+    int64_t lo = end > (int64_t)span ? end - (int64_t)span : 0;
+
+    return (struct window){lo, (size_t)(end - lo)};
+}
+
+static int run_window(struct rank *rank, unsigned least, int64_t from, struct rank_result *result)
+{
+    TRY(rank_levels_match(rank));
+    if (from > rank->window.lo)
+        for (unsigned m = 0; m <= rank->words; m++)
+            docset_cut(rank->matched[m], &rank->window, from);
+    size_t total = docset_count(rank->matched[least], &rank->window);
+    if (total == 0)
+        return 0;
+    result->total += total;
+    result->total_all += docset_count(rank->matched[rank->words], &rank->window);
+    const struct rank_hit *worst =
+        rank->count == rank->limit && rank->limit > 0 ? &rank->hits[rank->limit - 1] : NULL;
+    keep_best(rank, rank_levels_best(rank, least, worst));
+    return 0;
+}
+
+int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_result *ret_result)
+{
+    unsigned least =
+        bounds->least == 0 || bounds->least > rank->words ? rank->words : bounds->least;
+    size_t span = bounds->span ? (bounds->span + 63) / 64 * 64 : RANK_SPAN;
+    struct rank_result result = {0};
+    int64_t top;
+
+    rank->window.span = span;
+    TRY(next_top(rank, INT64_MAX, &top));
+    int64_t wide = top - bounds->from;
+    if (wide < (int64_t)span) /* no larger than what there is */
+        span = wide < 0 ? 64 : window_over(bounds->from, top).span;
+    prepare(rank, span);
+    struct rank_hit best = best_level(rank);
+    while (top >= bounds->from && top >= 0) {
+        rank->window = window_below(top, span);
+        TRY(run_window(rank, least, bounds->from, &result));
+        int64_t lo = rank->window.lo;
+        if (bounds->stop_filled && is_filled(rank, &best) && lo > 0) {
+            result.from = lo;
+            break;
+        }
+        TRY(next_top(rank, lo, &top));
+    }
+    if (bounds->from > result.from)
+        result.from = bounds->from;
+    result.hits = rank->hits;
+    result.count = rank->count;
+    *ret_result = result;
+    return 0;
+}

@@ -1,0 +1,306 @@
+#include "base/panic.h"
+#include "search/rank_private.h"
+
+/* Bits that a number needs. */
+static unsigned bits_for(unsigned number)
+{
+    return number ? 32 - (unsigned)__builtin_clz(number) : 0;
+}
+
+static void sums_init(struct rank *rank, struct rank_sums *sums, unsigned most)
+{
+    sums->count = bits_for(most);
+    MUST(sums->count <= ARRAY_LEN(sums->bits));
+    for (unsigned i = 0; i < sums->count; i++)
+        sums->bits[i] = docset_new(rank->arena, &rank->window);
+}
+
+void rank_levels_init(struct rank *rank, size_t span)
+{
+    unsigned cost = 0;
+    unsigned field = 0;
+    unsigned parts = 1;
+
+    rank->window = (struct window){0, span};
+    for (unsigned w = 0; w < rank->words; w++) {
+        const struct rank_word *word = &rank->word[w];
+        unsigned most_cost = 0;
+        unsigned most_field = 0;
+        for (size_t i = 0; i < word->count; i++) {
+            const struct rank_from *from = &word->lists[i].from;
+            most_cost = from->cost > most_cost ? from->cost : most_cost;
+            most_field = from->field > most_field ? from->field : most_field;
+        }
+        cost += most_cost;
+        field += most_field;
+        parts = word->parts > parts ? word->parts : parts;
+    }
+    for (unsigned w = 0; w <= rank->words; w++)
+        rank->matched[w] = docset_new(rank->arena, &rank->window);
+    for (unsigned p = 0; p < parts; p++)
+        rank->parts[p] = docset_new(rank->arena, &rank->window);
+    rank->scratch = docset_new(rank->arena, &rank->window);
+    rank->seen = docset_new(rank->arena, &rank->window);
+    sums_init(rank, &rank->cost, cost);
+    sums_init(rank, &rank->field, field);
+}
+
+/* --- one window ------------------------------------------------------------------------------- */
+
+/* The first item of a list of leaves whose base is above an id. */
+static size_t leaf_above(const struct rank_list *list, int64_t id)
+{
+    size_t low = 0;
+    size_t high = list->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->leaves[middle].base > id)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static size_t id_from(const struct rank_list *list, int64_t id)
+{
+    size_t low = 0;
+    size_t high = list->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->ids[middle] >= id)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Puts what a list has of the window into a set. */
+static int put_list(const struct rank *rank, const struct rank_list *list, uint64_t *set)
+{
+    int64_t hi = rank->window.lo + (int64_t)(rank->window.span - 1);
+
+    if (list->ids) {
+        size_t first = id_from(list, rank->window.lo);
+        size_t end = id_from(list, hi);
+        end += end < list->count && list->ids[end] == hi;
+        docset_ids(set, &rank->window, list->ids + first, end - first);
+        return 0;
+    }
+    for (size_t i = leaf_above(list, hi); i-- > 0;) {
+        TRY(docset_leaf(set, &rank->window, &list->leaves[i]));
+        if (list->leaves[i].base <= rank->window.lo)
+            break;
+    }
+    return 0;
+}
+
+/* Adds a number to the sums of those in a set, which is used up. */
+static void
+sums_add(const struct rank *rank, struct rank_sums *sums, unsigned number, const uint64_t *set)
+{
+    size_t words = window_words(&rank->window);
+
+    for (unsigned bit = 0; number >> bit; bit++) {
+        if (!(number >> bit & 1))
+            continue;
+        for (size_t i = 0; i < words; i++) {
+            uint64_t carry = set[i];
+            for (unsigned at = bit; carry; at++) {
+                uint64_t both = sums->bits[at][i] & carry;
+                sums->bits[at][i] ^= carry;
+                carry = both;
+            }
+        }
+    }
+}
+
+/* Into scratch: where the word matches with what its parts hold so far. */
+static void join_parts(const struct rank *rank, const struct rank_word *word)
+{
+    size_t bytes = window_words(&rank->window) * sizeof(uint64_t);
+
+    if (word->parts < 2) {
+        memcpy(rank->scratch, rank->parts[0], bytes);
+        return;
+    }
+    memcpy(rank->scratch, rank->parts[1], bytes);
+    for (unsigned p = 2; p < word->parts; p++)
+        docset_and(rank->scratch, rank->parts[p], &rank->window);
+    docset_or(rank->scratch, rank->parts[0], &rank->window);
+}
+
+/* Narrows what the words before matched to what this one matches, too, and adds how well. */
+static int match_word(struct rank *rank, unsigned number)
+{
+    const struct rank_word *word = &rank->word[number];
+    const uint64_t *before = rank->matched[number];
+    uint64_t *after = rank->matched[number + 1];
+
+    docset_clear(after, &rank->window);
+    for (unsigned p = 0; p < word->parts; p++)
+        docset_clear(rank->parts[p], &rank->window);
+    for (size_t i = 0; i < word->count;) {
+        struct rank_from level = word->lists[i].from;
+        for (; i < word->count && word->lists[i].from.cost == level.cost &&
+               word->lists[i].from.field == level.field;
+             i++)
+            TRY(put_list(rank, &word->lists[i], rank->parts[word->lists[i].from.part]));
+        join_parts(rank, word);
+        docset_and(rank->scratch, before, &rank->window);
+        docset_and_not(rank->scratch, after, &rank->window); /* what matches better is counted */
+        sums_add(rank, &rank->cost, level.cost, rank->scratch);
+        sums_add(rank, &rank->field, level.field, rank->scratch);
+        docset_or(after, rank->scratch, &rank->window);
+    }
+    return 0;
+}
+
+static int match_group(struct rank *rank, const struct rank_group *group, uint64_t *set)
+{
+    docset_clear(set, &rank->window);
+    for (size_t i = 0; i < group->count; i++)
+        TRY(put_list(rank, &group->lists[i], set));
+    return 0;
+}
+
+int rank_levels_match(struct rank *rank)
+{
+    docset_all(rank->matched[0], &rank->window);
+    for (unsigned g = 0; g < rank->groups; g++) {
+        TRY(match_group(rank, &rank->need[g], rank->scratch));
+        docset_and(rank->matched[0], rank->scratch, &rank->window);
+    }
+    if (rank->without.count > 0) {
+        TRY(match_group(rank, &rank->without, rank->scratch));
+        docset_and_not(rank->matched[0], rank->scratch, &rank->window);
+    }
+    for (unsigned i = 0; i < rank->cost.count; i++)
+        docset_clear(rank->cost.bits[i], &rank->window);
+    for (unsigned i = 0; i < rank->field.count; i++)
+        docset_clear(rank->field.bits[i], &rank->window);
+    for (unsigned w = 0; w < rank->words; w++) {
+        if (docset_empty(rank->matched[w], &rank->window))
+            docset_clear(rank->matched[w + 1], &rank->window);
+        else
+            TRY(match_word(rank, w));
+    }
+    return 0;
+}
+
+/* --- the best of it --------------------------------------------------------------------------- */
+
+/* The bit of a sum that is decided at a depth: costs before fields, the highest first. */
+static const uint64_t *decided(const struct rank *rank, unsigned depth)
+{
+    if (depth < rank->cost.count)
+        return rank->cost.bits[rank->cost.count - 1 - depth];
+    return rank->field.bits[rank->field.count - 1 - (depth - rank->cost.count)];
+}
+
+/* Those of one 64 whose sums begin with `number` in their first `depth` bits. */
+static uint64_t
+with_number(const struct rank *rank, uint64_t among, unsigned depth, unsigned number, size_t i)
+{
+    for (unsigned d = 0; d < depth && among; d++) {
+        uint64_t bits = decided(rank, d)[i];
+        among &= number >> (depth - 1 - d) & 1 ? bits : ~bits;
+    }
+    return among;
+}
+
+/* Takes those with exactly this number, newest first. */
+static size_t take(struct rank *rank,
+                   const uint64_t *among,
+                   unsigned depth,
+                   unsigned number,
+                   unsigned matched,
+                   size_t count)
+{
+    struct rank_hit hit = {
+        .matched = (uint8_t)matched,
+        .cost = (uint8_t)(number >> rank->field.count),
+        .field = (uint16_t)(number & ((1u << rank->field.count) - 1)),
+    };
+
+    for (size_t i = window_words(&rank->window); i-- > 0 && count < rank->limit;)
+        for (uint64_t word = with_number(rank, among[i], depth, number, i);
+             word && count < rank->limit;) {
+            int bit = 63 - __builtin_clzll(word);
+            word ^= UINT64_C(1) << bit;
+            hit.id = rank->window.lo + (int64_t)(i * 64) + bit;
+            rank->fresh[count++] = hit;
+        }
+    return count;
+}
+
+static bool
+any_with(const struct rank *rank, const uint64_t *among, unsigned depth, unsigned number)
+{
+    for (size_t i = 0; i < window_words(&rank->window); i++)
+        if (among[i] && with_number(rank, among[i], depth, number, i))
+            return true;
+    return false;
+}
+
+/* Whether all hits of this level are worse than one that there is. */
+static bool
+is_worse(const struct rank *rank, unsigned matched, unsigned number, const struct rank_hit *worst)
+{
+    if (!worst || matched != worst->matched)
+        return worst && matched < worst->matched;
+    return number >= ((unsigned)worst->cost << rank->field.count | worst->field);
+}
+
+/* Walks the numbers that occur among a set, lowest first, bit by bit from the highest. */
+static size_t best_of(struct rank *rank,
+                      const uint64_t *among,
+                      unsigned matched,
+                      const struct rank_hit *worst,
+                      size_t count)
+{
+    unsigned depth = rank->cost.count + rank->field.count;
+    unsigned number = 0; /* of which `at` bits are decided */
+    unsigned at = 0;
+
+    for (;;) {
+        bool any = any_with(rank, among, at, number);
+        if (any && at < depth) {
+            number <<= 1;
+            at++;
+            continue;
+        }
+        if (any) {
+            if (is_worse(rank, matched, number, worst))
+                return count;
+            count = take(rank, among, depth, number, matched, count);
+            if (count == rank->limit)
+                return count;
+        }
+        while (at > 0 && (number & 1)) { /* both ways were gone from here */
+            number >>= 1;
+            at--;
+        }
+        if (at == 0)
+            return count;
+        number |= 1;
+    }
+}
+
+size_t rank_levels_best(struct rank *rank, unsigned least, const struct rank_hit *worst)
+{
+    size_t count = 0;
+
+    for (unsigned m = rank->words + 1; m-- > least && count < rank->limit;) {
+        if (worst && m < worst->matched)
+            break;
+        memcpy(rank->scratch, rank->matched[m], window_words(&rank->window) * sizeof(uint64_t));
+        if (m < rank->words)
+            docset_and_not(rank->scratch, rank->matched[m + 1], &rank->window);
+        count = best_of(rank, rank->scratch, m, worst, count);
+    }
+    return count;
+}

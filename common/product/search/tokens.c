@@ -1,0 +1,349 @@
+#include "search/tokens.h"
+
+#include "base/result.h"
+#include "base/utf8.h"
+#include "unicode.h"
+
+_Static_assert((int)UNICODE_FOLD_BYTES <= TOKEN_FOLD_BYTES, "the longest that a code point folds to");
+
+/* A code point of the text, and what it folds to. */
+struct letter {
+    enum unicode_class class;
+    uint32_t code;
+    struct str folded;
+    size_t bytes; /* of the text */
+};
+
+static uint32_t entry_of(uint32_t code)
+{
+    if (code < UNICODE_END)
+        return unicode_entries[unicode_index[code / UNICODE_BLOCK] * UNICODE_BLOCK +
+                               code % UNICODE_BLOCK];
+    if (code <= 0x3FFFD)
+        return UNICODE_CJK; /* ideographs of a later Unicode */
+    return code >= 0xE0100 && code <= 0xE01EF ? UNICODE_IGNORED : UNICODE_OTHER;
+}
+
+/* What stands at an offset; class UNICODE_OTHER at the end, too. */
+static struct letter letter_at(struct str text, size_t at)
+{
+    struct letter letter = {.class = UNICODE_OTHER, .bytes = 1};
+
+    if (at >= text.len)
+        return letter;
+    const unsigned char *from = (const unsigned char *)text.ptr + at;
+    letter.code = from[0];
+    if (from[0] >= 0x80) {
+        letter.bytes = utf8_decode(text, at, &letter.code);
+        if (letter.bytes == 0)
+            return (struct letter){.class = UNICODE_OTHER, .bytes = 1};
+    }
+    uint32_t entry = entry_of(letter.code);
+    letter.class = (enum unicode_class)(entry & 15);
+    const uint8_t *folded = unicode_pool + (entry >> 4);
+    letter.folded = entry >> 4 ? (struct str){(const char *)folded + 1, folded[0]}
+                               : (struct str){(const char *)from, letter.bytes};
+    return letter;
+}
+
+static bool begins_word(enum unicode_class class)
+{
+    return class == UNICODE_LETTER || class == UNICODE_DIGIT;
+}
+
+static bool is_run(enum unicode_class class)
+{
+    return class >= UNICODE_CJK && class <= UNICODE_MYANMAR;
+}
+
+/* A term that is being made. */
+struct made {
+    size_t letters;
+    bool digits;
+    bool cut;
+};
+
+static void append(struct tokens *tokens, struct made *made, struct str folded)
+{
+    if (made->cut || tokens->len + folded.len > TERM_BYTES) {
+        made->cut = true;
+        return;
+    }
+    for (size_t i = 0; i < folded.len; i++) { /* short: no call */
+        tokens->term[tokens->len++] = folded.ptr[i];
+        made->letters += (folded.ptr[i] & 0xC0) != 0x80;
+    }
+}
+
+/* Replaces the last letter, of `bytes`, by another of U+0800 to U+FFFF or U+0080 to U+07FF. */
+static void replace_last(struct tokens *tokens, size_t bytes, uint32_t code)
+{
+    char *at = tokens->term + tokens->len - bytes;
+
+    if (bytes == 2) {
+        at[0] = (char)(0xC0 | code >> 6);
+    } else {
+        at[0] = (char)(0xE0 | code >> 12);
+        at[1] = (char)(0x80 | (code >> 6 & 0x3F));
+    }
+    at[bytes - 1] = (char)(0x80 | (code & 0x3F));
+}
+
+enum {
+    JAMO_L = 0x1100,
+    JAMO_V = 0x1161,
+    JAMO_T = 0x11A7, /* one before the first */
+    JAMO_LS = 19,
+    JAMO_VS = 21,
+    JAMO_TS = 28,
+    HANGUL = 0xAC00,
+    HANGUL_END = HANGUL + JAMO_LS * JAMO_VS * JAMO_TS,
+};
+
+/* Hangul in parts becomes syllables, and a few Cyrillic letters that stay what they are become so
+ * from two code points. */
+static bool compose(struct tokens *tokens, uint32_t code)
+{
+    static const struct {
+        uint32_t base;
+        uint32_t mark;
+        uint32_t whole;
+    } pairs[] = {{0x438, 0x306, 0x439}, {0x456, 0x308, 0x457}, {0x443, 0x306, 0x45E}};
+    uint32_t last;
+    struct str term = {tokens->term, tokens->len};
+
+    if (code == 0x306 || code == 0x308) {
+        if (term.len < 2 || utf8_decode(term, term.len - 2, &last) != 2)
+            return false;
+        for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
+            if (last == pairs[i].base && code == pairs[i].mark) {
+                replace_last(tokens, 2, pairs[i].whole);
+                return true;
+            }
+        return false;
+    }
+    if (code < JAMO_V || code >= JAMO_T + JAMO_TS || term.len < 3 ||
+        utf8_decode(term, term.len - 3, &last) != 3)
+        return false;
+    if (code < JAMO_V + JAMO_VS && last >= JAMO_L && last < JAMO_L + JAMO_LS) {
+        replace_last(tokens, 3, HANGUL + ((last - JAMO_L) * JAMO_VS + (code - JAMO_V)) * JAMO_TS);
+        return true;
+    }
+    if (code > JAMO_T && last >= HANGUL && last < HANGUL_END && (last - HANGUL) % JAMO_TS == 0) {
+        replace_last(tokens, 3, last + code - JAMO_T);
+        return true;
+    }
+    return false;
+}
+
+/* 1: a letter, 2: a digit of ASCII; letters in lower case. */
+static const uint8_t ascii_class[128] = {
+    ['0' ... '9'] = 2,
+    ['A' ... 'Z'] = 1,
+    ['a' ... 'z'] = 1,
+};
+
+/* Appends the word at an offset; where it ends. */
+static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
+{
+    for (;;) {
+        while (at < tokens->text.len && (unsigned char)tokens->text.ptr[at] < 0x80) {
+            char c = tokens->text.ptr[at];
+            uint8_t class = ascii_class[(unsigned char)c];
+            if (class == 0)
+                return at;
+            made->digits = made->digits || class == 2;
+            if (tokens->len < TERM_BYTES && !made->cut) {
+                tokens->term[tokens->len++] = class == 1 ? (char)(c | 0x20) : c;
+                made->letters++;
+            } else {
+                made->cut = true;
+            }
+            at++;
+        }
+        struct letter letter = letter_at(tokens->text, at);
+        if (letter.class == UNICODE_OTHER || letter.class > UNICODE_IGNORED)
+            return at;
+        made->digits = made->digits || letter.class == UNICODE_DIGIT;
+        if (made->cut || !compose(tokens, letter.code))
+            if (letter.class != UNICODE_IGNORED)
+                append(tokens, made, letter.folded);
+        at += letter.bytes;
+    }
+}
+
+/* Whether a sign at an offset binds what stands before it to a word behind it; then where that
+ * begins, and what the whole keeps of the sign. `after_digit`: a digit is the last before it. */
+static bool binds(const struct tokens *tokens,
+                  size_t at,
+                  bool after_digit,
+                  size_t *ret_next,
+                  struct str *ret_kept)
+{
+    struct letter sign = letter_at(tokens->text, at);
+
+    if (sign.class != UNICODE_SIGN && sign.class != UNICODE_DIGIT_SIGN)
+        return false;
+    struct letter next = letter_at(tokens->text, at + sign.bytes);
+    bool digits = after_digit && next.class == UNICODE_DIGIT;
+    if (!begins_word(next.class) || (sign.class == UNICODE_DIGIT_SIGN && !digits))
+        return false;
+    *ret_next = at + sign.bytes;
+    *ret_kept = digits ? sign.folded : STR_NONE;
+    return true;
+}
+
+static bool ends_with_digit(const struct tokens *tokens)
+{
+    return tokens->len > 0 && tokens->term[tokens->len - 1] >= '0' &&
+           tokens->term[tokens->len - 1] <= '9';
+}
+
+static void begin_term(struct tokens *tokens, struct made *made)
+{
+    tokens->len = 0;
+    *made = (struct made){0};
+}
+
+static void give(struct tokens *tokens,
+                 const struct made *made,
+                 enum token_kind kind,
+                 size_t begin,
+                 size_t end,
+                 struct token *ret_token)
+{
+    *ret_token = (struct token){
+        .text = {tokens->term, tokens->len},
+        .begin = (uint32_t)begin,
+        .end = (uint32_t)end,
+        .position = tokens->position,
+        .kind = kind,
+        .letters = (uint8_t)made->letters,
+        .digits = made->digits,
+        .cut = made->cut,
+    };
+}
+
+/* Words bound by signs from an offset on: their whole. False if there is one word only, or too
+ * many, or the whole is too long. */
+static bool give_whole(struct tokens *tokens, size_t begin, struct token *ret_token)
+{
+    struct made made;
+    struct str kept;
+    unsigned parts = 1;
+
+    begin_term(tokens, &made);
+    size_t at = append_word(tokens, begin, &made);
+    size_t next;
+    while (!made.cut && binds(tokens, at, ends_with_digit(tokens), &next, &kept)) {
+        if (++parts > TOKEN_PARTS)
+            return false;
+        append(tokens, &made, kept);
+        at = append_word(tokens, next, &made);
+    }
+    if (parts == 1 || made.cut)
+        return false;
+    give(tokens, &made, TOKEN_WHOLE, begin, at, ret_token);
+    ret_token->parts = (uint8_t)parts;
+    return true;
+}
+
+static bool give_word(struct tokens *tokens, struct token *ret_token)
+{
+    struct made made;
+    struct str kept;
+    size_t begin = tokens->at;
+    size_t next;
+
+    begin_term(tokens, &made);
+    size_t end = append_word(tokens, begin, &made);
+    bool goes_on = binds(tokens, end, ends_with_digit(tokens), &next, &kept);
+    if (goes_on && !tokens->bound) {
+        tokens->bound = true;
+        if (give_whole(tokens, begin, ret_token))
+            return true;
+        begin_term(tokens, &made);
+        end = append_word(tokens, begin, &made);
+    }
+    give(tokens, &made, tokens->bound ? TOKEN_PART : TOKEN_WORD, begin, end, ret_token);
+    tokens->bound = goes_on;
+    tokens->at = goes_on ? next : end;
+    tokens->position++;
+    return true;
+}
+
+enum { RUN_LETTER_BYTES = 24 }; /* of a letter and its marks; further marks are left out */
+
+/* Appends a letter of a run with its marks; where it ends. */
+static size_t append_run_letter(struct tokens *tokens, size_t at, struct made *made)
+{
+    struct letter letter = letter_at(tokens->text, at);
+    size_t begin = tokens->len;
+
+    do {
+        if (letter.class != UNICODE_IGNORED &&
+            tokens->len - begin + letter.folded.len <= RUN_LETTER_BYTES)
+            append(tokens, made, letter.folded);
+        at += letter.bytes;
+        letter = letter_at(tokens->text, at);
+    } while (letter.class == UNICODE_MARK || letter.class == UNICODE_IGNORED);
+    return at;
+}
+
+/* The letter of a run that stands at `at`, with the next one or, the last, alone. */
+static bool give_gram(struct tokens *tokens, struct token *ret_token)
+{
+    struct made made;
+    size_t begin = tokens->at;
+    enum unicode_class script = letter_at(tokens->text, begin).class;
+
+    begin_term(tokens, &made);
+    size_t end = append_run_letter(tokens, begin, &made);
+    tokens->at = end;
+    if (letter_at(tokens->text, end).class == script) {
+        end = append_run_letter(tokens, end, &made);
+        give(tokens, &made, TOKEN_GRAM, begin, end, ret_token);
+        tokens->in_run = true;
+    } else {
+        give(tokens, &made, TOKEN_LAST, begin, end, ret_token);
+        ret_token->alone = !tokens->in_run;
+        tokens->in_run = false;
+    }
+    tokens->position++;
+    return true;
+}
+
+void tokens_init(struct tokens *tokens, struct str text)
+{
+    tokens->text = text;
+    tokens->at = 0;
+    tokens->len = 0;
+    tokens->position = 0;
+    tokens->bound = false;
+    tokens->in_run = false;
+}
+
+bool tokens_next(struct tokens *tokens, struct token *ret_token)
+{
+    while (tokens->at < tokens->text.len) {
+        unsigned char c = (unsigned char)tokens->text.ptr[tokens->at];
+        if (c < 0x80) {
+            if (ascii_class[c] != 0)
+                return give_word(tokens, ret_token);
+            tokens->at++;
+            continue;
+        }
+        struct letter letter = letter_at(tokens->text, tokens->at);
+        if (begins_word(letter.class))
+            return give_word(tokens, ret_token);
+        if (is_run(letter.class))
+            return give_gram(tokens, ret_token);
+        tokens->at += letter.bytes;
+    }
+    return false;
+}
+
+bool tokens_unspaced(struct str term)
+{
+    return is_run(letter_at(term, 0).class);
+}
