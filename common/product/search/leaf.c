@@ -270,12 +270,12 @@ encode(struct arena *arena, int64_t base, const int64_t *ids, size_t count, stru
 }
 
 /* Leaves of at most `limit` bytes, each as full as that allows; the bytes of all. */
-static size_t build(struct arena *arena,
-                    int64_t base,
-                    const int64_t *ids,
-                    size_t count,
-                    size_t limit,
-                    struct leaves *leaves)
+static size_t fill_leaves(struct arena *arena,
+                          int64_t base,
+                          const int64_t *ids,
+                          size_t count,
+                          size_t limit,
+                          struct leaves *leaves)
 {
     struct sizes sizes = {0};
     size_t from = 0;
@@ -304,17 +304,17 @@ void leaves_build(
     struct arena *arena, int64_t base, const int64_t *ids, size_t count, struct leaves *ret_leaves)
 {
     *ret_leaves = (struct leaves){0};
-    build(arena, base, ids, count, LEAF_BYTES, ret_leaves);
+    fill_leaves(arena, base, ids, count, LEAF_BYTES, ret_leaves);
 }
 
 /* old with `add` in and `take` out; all ascending. How many they are. */
-static size_t merge(const int64_t *old,
-                    size_t old_count,
-                    const int64_t *add,
-                    size_t add_count,
-                    const int64_t *take,
-                    size_t take_count,
-                    int64_t *ret)
+static size_t merge_ids(const int64_t *old,
+                        size_t old_count,
+                        const int64_t *add,
+                        size_t add_count,
+                        const int64_t *take,
+                        size_t take_count,
+                        int64_t *ret)
 {
     size_t count = 0;
     size_t a = 0;
@@ -354,13 +354,14 @@ int leaf_change(struct arena *arena,
     int64_t *old = arena_alloc(arena, ((size_t)leaf->n + 1) * sizeof(*old));
     TRY(leaf_decode(leaf, old, &old_count));
     int64_t *ids = arena_alloc(arena, (old_count + add_count + 1) * sizeof(*ids));
-    size_t count = merge(old, old_count, add, add_count, take, take_count, ids);
-    size_t bytes = build(arena, leaf->base, ids, count, LEAF_BYTES, &leaves);
+    size_t count = merge_ids(old, old_count, add, add_count, take, take_count, ids);
+    size_t bytes = fill_leaves(arena, leaf->base, ids, count, LEAF_BYTES, &leaves);
     bool at_end = old_count == 0 || add_count == 0 || add[0] > old[old_count - 1];
     if (leaves.count > 1 && !at_end) {
         size_t share = bytes / leaves.count + LEAF_BYTES / 32;
         leaves.count = 0;
-        build(arena, leaf->base, ids, count, share < LEAF_BYTES ? share : LEAF_BYTES, &leaves);
+        fill_leaves(
+            arena, leaf->base, ids, count, share < LEAF_BYTES ? share : LEAF_BYTES, &leaves);
     }
     *ret_leaves = leaves;
     return 0;

@@ -34,7 +34,7 @@ static size_t first_letter(struct str term)
     return utf8_decode(term, 0, &code);
 }
 
-static struct str key_of(struct arena *arena, struct str term, size_t first, size_t letters)
+static struct str row_key(struct arena *arena, struct str term, size_t first, size_t letters)
 {
     return arena_printf(arena, "%.*s%02zu", (int)first, term.ptr, letters);
 }
@@ -45,7 +45,7 @@ bool lexicon_key(struct arena *arena, struct str term, struct str *ret_key)
 
     if (first == 0)
         return false;
-    *ret_key = key_of(arena, term, first, utf8_length(term));
+    *ret_key = row_key(arena, term, first, utf8_length(term));
     return true;
 }
 
@@ -58,7 +58,7 @@ size_t lexicon_keys(struct arena *arena, struct str term, unsigned typos, struct
     if (first == 0 || typos > 2)
         return 0;
     for (size_t n = letters > typos ? letters - typos : 1; n <= letters + typos; n++)
-        keys[count++] = key_of(arena, term, first, n);
+        keys[count++] = row_key(arena, term, first, n);
     return count;
 }
 

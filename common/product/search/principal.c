@@ -2,7 +2,7 @@
 
 #include "base/num.h"
 
-static bool is_kind(char kind)
+static bool is_principal(char kind)
 {
     return kind == 'o' || kind == 'u' || kind == 'g' || kind == 'r';
 }
@@ -18,7 +18,7 @@ bool principal_parse(struct str word, char *ret_kind, int64_t *ret_id)
 {
     int64_t id;
 
-    if (word.len < 3 || word.ptr[0] != '@' || !is_kind(word.ptr[1]) ||
+    if (word.len < 3 || word.ptr[0] != '@' || !is_principal(word.ptr[1]) ||
         !num_parse_i64((struct str){word.ptr + 2, word.len - 2}, &id))
         return false;
     *ret_kind = word.ptr[1];

@@ -16,7 +16,7 @@ struct rank *rank_new(struct arena *arena, unsigned words, size_t limit)
     return rank;
 }
 
-static void add(struct rank *rank, const struct rank_list *list)
+static void add_list(struct rank *rank, const struct rank_list *list)
 {
     const struct rank_from *from = &list->from;
 
@@ -44,14 +44,14 @@ static void add(struct rank *rank, const struct rank_list *list)
 
 void rank_leaves(struct rank *rank, struct rank_from from, const struct leaf *leaves, size_t count)
 {
-    add(rank, &(struct rank_list){.from = from, .leaves = leaves, .count = count});
+    add_list(rank, &(struct rank_list){.from = from, .leaves = leaves, .count = count});
 }
 
 void rank_ids(struct rank *rank, struct rank_from from, const int64_t *ids, size_t count)
 {
     static const int64_t none = 0;
 
-    add(rank, &(struct rank_list){.from = from, .ids = ids ? ids : &none, .count = count});
+    add_list(rank, &(struct rank_list){.from = from, .ids = ids ? ids : &none, .count = count});
 }
 
 static int level_order(const void *left, const void *right)
@@ -184,7 +184,7 @@ static bool is_filled(const struct rank *rank, const struct rank_hit *best)
            (rank->limit == 0 || !is_better(best, &rank->hits[rank->limit - 1]));
 }
 
-static void prepare(struct rank *rank, size_t span)
+static void rank_prepare(struct rank *rank, size_t span)
 {
     for (unsigned w = 0; w < rank->words; w++)
         if (rank->word[w].count > 0)
@@ -237,7 +237,7 @@ int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_re
     int64_t wide = top - bounds->from;
     if (wide < (int64_t)span) /* no larger than what there is */
         span = wide < 0 ? 64 : window_over(bounds->from, top).span;
-    prepare(rank, span);
+    rank_prepare(rank, span);
     struct rank_hit best = best_level(rank);
     while (top >= bounds->from && top >= 0) {
         rank->window = window_below(top, span);

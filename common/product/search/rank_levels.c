@@ -79,7 +79,7 @@ static size_t id_from(const struct rank_list *list, int64_t id)
 }
 
 /* Puts what a list has of the window into a set. */
-static int put_list(const struct rank *rank, const struct rank_list *list, uint64_t *set)
+static int mark_list(const struct rank *rank, const struct rank_list *list, uint64_t *set)
 {
     int64_t hi = rank->window.lo + (int64_t)(rank->window.span - 1);
 
@@ -148,7 +148,7 @@ static int match_word(struct rank *rank, unsigned number)
         for (; i < word->count && word->lists[i].from.cost == level.cost &&
                word->lists[i].from.field == level.field;
              i++)
-            TRY(put_list(rank, &word->lists[i], rank->parts[word->lists[i].from.part]));
+            TRY(mark_list(rank, &word->lists[i], rank->parts[word->lists[i].from.part]));
         join_parts(rank, word);
         docset_and(rank->scratch, before, &rank->window);
         docset_and_not(rank->scratch, after, &rank->window); /* what matches better is counted */
@@ -163,7 +163,7 @@ static int match_group(struct rank *rank, const struct rank_group *group, uint64
 {
     docset_clear(set, &rank->window);
     for (size_t i = 0; i < group->count; i++)
-        TRY(put_list(rank, &group->lists[i], set));
+        TRY(mark_list(rank, &group->lists[i], set));
     return 0;
 }
 

@@ -4,7 +4,8 @@
 #include "base/utf8.h"
 #include "unicode.h"
 
-_Static_assert((int)UNICODE_FOLD_BYTES <= TOKEN_FOLD_BYTES, "the longest that a code point folds to");
+_Static_assert((int)UNICODE_FOLD_BYTES <= TOKEN_FOLD_BYTES,
+               "the longest that a code point folds to");
 
 /* A code point of the text, and what it folds to. */
 struct letter {
