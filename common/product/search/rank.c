@@ -224,6 +224,17 @@ static int run_window(struct rank *rank, unsigned least, int64_t from, struct ra
     return 0;
 }
 
+/* How wide the next window is: narrow ones where ids lie far apart, so that the work is as much as
+ * there are. */
+static size_t next_span(const struct rank *rank, size_t pass, size_t span)
+{
+    size_t found = docset_count(rank->matched[rank->words > 0], &rank->window);
+
+    if (found * 4096 < rank->window.span)
+        return pass / 8 / 64 > 0 ? pass / 8 / 64 * 64 : 64;
+    return found * 64 > rank->window.span && pass * 8 <= span ? pass * 8 : pass;
+}
+
 int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_result *ret_result)
 {
     unsigned least =
@@ -239,14 +250,16 @@ int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_re
         span = wide < 0 ? 64 : window_over(bounds->from, top).span;
     rank_prepare(rank, span);
     struct rank_hit best = best_level(rank);
+    size_t pass = span;
     while (top >= bounds->from && top >= 0) {
-        rank->window = window_below(top, span);
+        rank->window = window_below(top, pass);
         TRY(run_window(rank, least, bounds->from, &result));
         int64_t lo = rank->window.lo;
         if (bounds->stop_filled && is_filled(rank, &best) && lo > 0) {
             result.from = lo;
             break;
         }
+        pass = next_span(rank, pass, span);
         TRY(next_top(rank, lo, &top));
     }
     if (bounds->from > result.from)
