@@ -6,11 +6,15 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/strbuf.h"
 #include "search/search_query.h"
 
-enum { HIGHLIGHT_WORDS = 30 };
+enum {
+    HIGHLIGHT_WORDS = 30,
+    HIGHLIGHT_BYTES = 1024, /* of text, in one snippet */
+};
 
 /* What marks: each word of the query with what it was expanded to. */
 struct highlighter;
@@ -25,13 +29,14 @@ struct highlight_match {
     bool any;       /* something is marked; else nothing was written */
     bool equals;    /* the text is the query, whole and in order, but for case, accents and signs */
     bool adjacent;  /* all words of the query side by side, in order */
-    bool phrases;   /* all phrases that are meant for this field stand in it */
-    unsigned words; /* of the query that are in it */
+    uint32_t words; /* a bit for each word of the query that is in the text; of a phrase if it
+                       stands there whole */
 };
 
-/* Looks at one field's text, of a field of this name, and appends the snippet to `ret` ("" when
- * nothing is marked; NULL: no snippet is wanted). An omission is shown by "…". */
-struct highlight_match highlight_field(const struct highlighter *highlighter,
+/* Looks at the text of a field of this name, and appends the snippet to `ret` (NULL: none is
+ * wanted). What is left out is shown by an ellipsis. Not from two threads at once with one
+ * highlighter. */
+struct highlight_match highlight_field(struct highlighter *highlighter,
                                        struct str field,
                                        struct str text,
                                        struct strbuf *ret);

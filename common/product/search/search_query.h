@@ -5,6 +5,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/result.h"
@@ -24,14 +25,21 @@ enum search_kind {
                       decides */
 };
 
+struct search_part {
+    struct str term;
+    uint32_t place; /* among all terms of the query, where one stands behind the other */
+    bool prefix;    /* one letter of a script without spaces: whatever begins with it has it */
+};
+
 struct search_word {
     enum search_kind kind;
-    struct str term;   /* not of SEARCH_GRAMS and SEARCH_PHRASE */
-    struct str *parts; /* terms in their order */
+    struct str term;           /* not of SEARCH_GRAMS and SEARCH_PHRASE */
+    struct search_part *parts; /* not of SEARCH_WORD; in their order */
     size_t part_count;
     struct str field; /* "" = any */
     struct str text;  /* as it was written, without signs */
-    bool prefix;      /* of `term`, or of the last of the parts: words that begin so match, too */
+    uint32_t place;   /* of SEARCH_WORD and SEARCH_CODE, as of parts */
+    bool prefix;      /* of `term`, and of the last of the parts: words that begin so match, too */
     bool without;     /* records that match it are left out */
     unsigned typos;   /* that it is excused: 0 to 2; of SEARCH_WORD alone */
 };

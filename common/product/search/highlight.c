@@ -1,0 +1,448 @@
+#include "search/highlight.h"
+
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "search/tokens.h"
+
+enum {
+    MARKS_MAX = 512,    /* of one text; those behind are not marked */
+    CHAIN_PLACES = 64,  /* how far back a sequence is followed */
+    BEFORE_BYTES = 320, /* of text before the first mark */
+};
+
+/* What one term of the query matches. */
+struct matcher {
+    struct str term;
+    struct str *added;
+    size_t added_count;
+    size_t added_cap;
+    bool prefix;
+};
+
+/* Terms that must stand one behind the other, and at which places of the text the sequence up to
+ * each of them ended. */
+struct chain_item {
+    const struct matcher *matcher;
+    uint32_t place; /* in the query */
+    uint32_t at;    /* in the text: the place that bit 0 stands for */
+    uint64_t ends;
+};
+
+struct chain {
+    struct chain_item *items;
+    size_t count;
+};
+
+struct highlight_word {
+    const struct search_word *word;
+    struct matcher whole; /* of words and codes */
+    struct matcher *parts;
+    uint32_t parts_all; /* a bit each */
+    uint32_t parts_seen;
+    struct chain chain; /* of a phrase */
+};
+
+struct mark {
+    uint32_t begin;
+    uint32_t end;
+    uint32_t place;
+    uint32_t words;
+};
+
+struct highlighter {
+    struct arena *arena;
+    struct highlight_word *words;
+    size_t count;
+    struct chain chain; /* of all words */
+    uint64_t firsts[4]; /* bytes that terms begin with */
+    uint32_t here;      /* words that are meant for the field at hand */
+    size_t equal;       /* terms of the text that were those of the query, from its first on */
+    uint32_t *begins;   /* of the last terms, by place */
+    struct mark *marks;
+    size_t mark_count;
+};
+
+/* --- what is looked for ----------------------------------------------------------------------- */
+
+static void note_letter(struct highlighter *highlighter, struct str term)
+{
+    unsigned char first = term.len > 0 ? (unsigned char)term.ptr[0] : 0;
+
+    highlighter->firsts[first / 64] |= UINT64_C(1) << first % 64;
+}
+
+static void link_chain(struct chain *chain, const struct matcher *matcher, uint32_t place)
+{
+    chain->items[chain->count++] = (struct chain_item){.matcher = matcher, .place = place};
+}
+
+static void add_word(struct highlighter *highlighter,
+                     struct highlight_word *own,
+                     const struct search_word *word)
+{
+    own->word = word;
+    own->whole = (struct matcher){.term = word->term, .prefix = word->prefix};
+    own->parts = ARENA_ARRAY(highlighter->arena, own->parts, word->part_count);
+    own->chain.items = ARENA_ARRAY(highlighter->arena, own->chain.items, word->part_count);
+    if (word->term.len > 0)
+        note_letter(highlighter, word->term);
+    for (size_t i = 0; i < word->part_count; i++) {
+        const struct search_part *part = &word->parts[i];
+        bool prefix = part->prefix || (word->prefix && i + 1 == word->part_count);
+        own->parts[i] = (struct matcher){.term = part->term, .prefix = prefix};
+        own->parts_all |= UINT32_C(1) << i;
+        note_letter(highlighter, part->term);
+        link_chain(&own->chain, &own->parts[i], part->place);
+        link_chain(&highlighter->chain, &own->parts[i], part->place);
+    }
+    if (word->part_count == 0)
+        link_chain(&highlighter->chain, &own->whole, word->place);
+}
+
+struct highlighter *highlight_new(struct arena *arena, const struct search_query *query)
+{
+    struct highlighter *highlighter = ARENA_NEW(arena, highlighter);
+    size_t terms = 0;
+
+    highlighter->arena = arena;
+    highlighter->words = ARENA_ARRAY(arena, highlighter->words, query->count);
+    highlighter->count = query->count;
+    for (size_t i = 0; i < query->count; i++)
+        terms += query->words[i].part_count + 1;
+    highlighter->chain.items = ARENA_ARRAY(arena, highlighter->chain.items, terms);
+    highlighter->begins = ARENA_ARRAY(arena, highlighter->begins, CHAIN_PLACES);
+    highlighter->marks = ARENA_ARRAY(arena, highlighter->marks, MARKS_MAX);
+    for (size_t i = 0; i < query->count; i++)
+        if (!query->words[i].without)
+            add_word(highlighter, &highlighter->words[i], &query->words[i]);
+    return highlighter;
+}
+
+void highlight_add(struct highlighter *highlighter, size_t word, struct str term)
+{
+    struct matcher *matcher = &highlighter->words[word].whole;
+
+    note_letter(highlighter, term);
+    ARENA_PUSH(highlighter->arena, matcher->added, matcher->added_count, matcher->added_cap, term);
+}
+
+/* --- what the text has ------------------------------------------------------------------------ */
+
+static bool matches(const struct matcher *matcher, struct str text)
+{
+    if (matcher->term.len == 0)
+        return false;
+    if (matcher->prefix ? str_starts(text, matcher->term) : str_eq(text, matcher->term))
+        return true;
+    for (size_t i = 0; i < matcher->added_count; i++)
+        if (str_eq(text, matcher->added[i]))
+            return true;
+    return false;
+}
+
+static bool ends_at(const struct chain_item *item, uint32_t place)
+{
+    uint32_t ago = place - item->at;
+
+    return place >= item->at && ago < CHAIN_PLACES && (item->ends >> ago & 1);
+}
+
+static void note_end(struct chain_item *item, uint32_t place)
+{
+    uint32_t ago = place - item->at;
+
+    item->ends = ago < CHAIN_PLACES ? item->ends << ago | 1 : 1;
+    item->at = place;
+}
+
+/* Goes on with a term of the text; true when the sequence is complete with it. */
+static bool follow(struct chain *chain, const struct token *token)
+{
+    bool complete = false;
+
+    for (size_t i = chain->count; i-- > 0;) {
+        struct chain_item *item = &chain->items[i];
+        if (!matches(item->matcher, token->text))
+            continue;
+        uint32_t gap = i > 0 ? item->place - chain->items[i - 1].place : 0;
+        if (i > 0 &&
+            (token->position < gap || !ends_at(&chain->items[i - 1], token->position - gap)))
+            continue;
+        note_end(item, token->position);
+        complete = complete || i + 1 == chain->count;
+    }
+    return complete;
+}
+
+static void
+add_mark(struct highlighter *highlighter, const struct token *token, uint32_t begin, uint32_t words)
+{
+    if (highlighter->mark_count == MARKS_MAX)
+        return;
+    highlighter->marks[highlighter->mark_count++] =
+        (struct mark){begin, token->end, token->position, words};
+}
+
+/* Where a phrase that ends with this term began. */
+static uint32_t phrase_begin(const struct highlighter *highlighter,
+                             const struct chain *chain,
+                             const struct token *token)
+{
+    uint32_t span = chain->items[chain->count - 1].place - chain->items[0].place;
+
+    return span < CHAIN_PLACES && span <= token->position
+               ? highlighter->begins[(token->position - span) % CHAIN_PLACES]
+               : token->begin;
+}
+
+/* Whether a word of the query matches with this term of the text, or with what stands before it,
+ * too. */
+static void look_for(struct highlighter *highlighter,
+                     struct highlight_word *own,
+                     const struct token *token,
+                     uint32_t bit,
+                     uint32_t *ret_words)
+{
+    if (matches(&own->whole, token->text)) {
+        add_mark(highlighter, token, token->begin, bit);
+        *ret_words |= bit;
+        return;
+    }
+    if (token->kind == TOKEN_WHOLE || own->word->part_count == 0)
+        return;
+    if (own->word->kind == SEARCH_PHRASE) {
+        if (!follow(&own->chain, token))
+            return;
+        add_mark(highlighter, token, phrase_begin(highlighter, &own->chain, token), bit);
+        *ret_words |= bit;
+        return;
+    }
+    bool any = false;
+    for (size_t i = 0; i < own->word->part_count; i++)
+        if (matches(&own->parts[i], token->text)) {
+            own->parts_seen |= UINT32_C(1) << i;
+            any = true;
+        }
+    if (any)
+        add_mark(highlighter, token, token->begin, bit);
+    if (own->parts_seen == own->parts_all)
+        *ret_words |= bit;
+}
+
+static void begin_field(struct highlighter *highlighter, struct str field)
+{
+    highlighter->mark_count = 0;
+    highlighter->here = 0;
+    highlighter->equal = 0;
+    for (size_t i = 0; i < highlighter->chain.count; i++)
+        highlighter->chain.items[i].ends = 0;
+    for (size_t i = 0; i < highlighter->count; i++) {
+        struct highlight_word *own = &highlighter->words[i];
+        own->parts_seen = 0;
+        for (size_t k = 0; k < own->chain.count; k++)
+            own->chain.items[k].ends = 0;
+        if (own->word && (own->word->field.len == 0 || str_eq(own->word->field, field)))
+            highlighter->here |= UINT32_C(1) << i;
+    }
+}
+
+static bool may_match(const struct highlighter *highlighter, const struct token *token)
+{
+    unsigned char first = (unsigned char)token->text.ptr[0];
+
+    return highlighter->firsts[first / 64] >> first % 64 & 1;
+}
+
+/* All terms of the text; the last place that there is, and one more. */
+static uint32_t
+look_through(struct highlighter *highlighter, struct str text, struct highlight_match *match)
+{
+    struct tokens tokens;
+    struct token token;
+    size_t terms = 0;
+    const struct chain *chain = &highlighter->chain;
+
+    tokens_init(&tokens, text);
+    while (tokens_next(&tokens, &token)) {
+        bool counts = token.kind != TOKEN_WHOLE;
+        if (counts)
+            highlighter->begins[token.position % CHAIN_PLACES] = token.begin;
+        bool term = counts && (token.kind != TOKEN_LAST || token.alone);
+        if (term && terms == highlighter->equal && terms < chain->count &&
+            str_eq(chain->items[terms].matcher->term, token.text))
+            highlighter->equal++;
+        terms += term;
+        if (!may_match(highlighter, &token))
+            continue;
+        for (size_t i = 0; i < highlighter->count; i++)
+            if (highlighter->here >> i & 1)
+                look_for(
+                    highlighter, &highlighter->words[i], &token, UINT32_C(1) << i, &match->words);
+        if (counts)
+            match->adjacent = follow(&highlighter->chain, &token) || match->adjacent;
+    }
+    match->equals = terms > 0 && terms == chain->count && highlighter->equal == terms;
+    return tokens.position;
+}
+
+/* --- the snippet ------------------------------------------------------------------------------ */
+
+/* The run of marks within 30 words that has most of the query, then most marks; the first of those.
+ */
+static void best_marks(const struct highlighter *highlighter, size_t *ret_first, size_t *ret_end)
+{
+    unsigned best_words = 0;
+    size_t best_count = 0;
+    const struct mark *marks = highlighter->marks;
+
+    for (size_t first = 0, end = 0; first < highlighter->mark_count; first++) {
+        uint32_t words = 0;
+        while (end < highlighter->mark_count &&
+               marks[end].place - marks[first].place < HIGHLIGHT_WORDS)
+            end++;
+        for (size_t i = first; i < end; i++)
+            words |= marks[i].words;
+        unsigned found = (unsigned)__builtin_popcount(words);
+        if (found > best_words || (found == best_words && end - first > best_count)) {
+            best_words = found;
+            best_count = end - first;
+            *ret_first = first;
+            *ret_end = end;
+        }
+    }
+}
+
+static void put_safe(struct strbuf *ret, struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '&')
+            strbuf_str(ret, STR("&amp;"));
+        else if (c == '<')
+            strbuf_str(ret, STR("&lt;"));
+        else if (c == '>')
+            strbuf_str(ret, STR("&gt;"));
+        else if (c == '"')
+            strbuf_str(ret, STR("&quot;"));
+        else if (c == '\'')
+            strbuf_str(ret, STR("&#39;"));
+        else
+            strbuf_char(ret, (unsigned char)c < ' ' ? ' ' : c);
+    }
+}
+
+/* Bytes of the text that the words from one place to before another take, with what stands before
+ * the first and behind the last of all. */
+static void
+snippet_bytes(struct str text, uint32_t from, uint32_t to, size_t *ret_begin, size_t *ret_end)
+{
+    struct tokens tokens;
+    struct token token;
+    bool begun = false;
+
+    *ret_begin = 0;
+    *ret_end = text.len;
+    tokens_init(&tokens, text);
+    size_t end = 0;
+    while (tokens_next(&tokens, &token)) {
+        if (token.position >= to) {
+            *ret_end = end;
+            return;
+        }
+        if (!begun && token.position >= from && from > 0)
+            *ret_begin = token.begin;
+        begun = begun || token.position >= from;
+        end = token.end > end ? token.end : end;
+    }
+}
+
+/* Back to where a letter begins. */
+static size_t letter_begin(struct str text, size_t at)
+{
+    while (at > 0 && at < text.len && ((unsigned char)text.ptr[at] & 0xC0) == 0x80)
+        at--;
+    return at;
+}
+
+static int begin_order(const void *left, const void *right)
+{
+    const struct mark *a = left;
+    const struct mark *b = right;
+
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static void put_marked(struct strbuf *ret,
+                       struct str text,
+                       size_t begin,
+                       size_t end,
+                       const struct mark *marks,
+                       size_t count)
+{
+    size_t at = begin;
+
+    if (begin > 0)
+        strbuf_str(ret, STR("\xE2\x80\xA6"));
+    for (size_t i = 0; i < count;) {
+        size_t from = marks[i].begin > at ? marks[i].begin : at;
+        size_t to = marks[i].end;
+        for (i++; i < count && marks[i].begin <= to; i++) /* those that touch are one */
+            to = marks[i].end > to ? marks[i].end : to;
+        to = to < end ? to : end;
+        if (from >= to)
+            continue;
+        put_safe(ret, (struct str){text.ptr + at, from - at});
+        strbuf_str(ret, STR("<mark>"));
+        put_safe(ret, (struct str){text.ptr + from, to - from});
+        strbuf_str(ret, STR("</mark>"));
+        at = to;
+    }
+    put_safe(ret, (struct str){text.ptr + at, end - at});
+    if (end < text.len)
+        strbuf_str(ret, STR("\xE2\x80\xA6"));
+}
+
+static void
+put_snippet(struct highlighter *highlighter, struct str text, uint32_t places, struct strbuf *ret)
+{
+    size_t first = 0;
+    size_t last = 0;
+    size_t begin;
+    size_t end;
+
+    best_marks(highlighter, &first, &last);
+    struct mark *marks = highlighter->marks + first;
+    size_t count = last - first;
+    uint32_t from = marks[0].place;
+    uint32_t span = marks[count - 1].place - from + 1;
+    uint32_t before = (HIGHLIGHT_WORDS - span) / 2;
+    uint32_t to = from > before ? from - before + HIGHLIGHT_WORDS : HIGHLIGHT_WORDS;
+    to = to < places ? to : places;
+    from = to > HIGHLIGHT_WORDS ? to - HIGHLIGHT_WORDS : 0;
+    snippet_bytes(text, from, to, &begin, &end);
+    qsort(marks, count, sizeof(*marks), begin_order);
+    if (marks[0].begin > begin + BEFORE_BYTES)
+        begin = letter_begin(text, marks[0].begin - BEFORE_BYTES);
+    begin = marks[0].begin < begin ? marks[0].begin : begin; /* a phrase longer than the window */
+    if (end > begin + HIGHLIGHT_BYTES)
+        end = letter_begin(text, begin + HIGHLIGHT_BYTES);
+    put_marked(ret, text, begin, end, marks, count);
+}
+
+struct highlight_match highlight_field(struct highlighter *highlighter,
+                                       struct str field,
+                                       struct str text,
+                                       struct strbuf *ret)
+{
+    struct highlight_match match = {0};
+
+    begin_field(highlighter, field);
+    if (highlighter->here == 0)
+        return match;
+    uint32_t places = look_through(highlighter, text, &match);
+    match.any = highlighter->mark_count > 0;
+    if (match.any && ret)
+        put_snippet(highlighter, text, places, ret);
+    return match;
+}

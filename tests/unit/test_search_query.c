@@ -1,0 +1,363 @@
+/* What people type, and what of a record it marks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "search/highlight.h"
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static bool is_title_or_body(const void *arg, struct str name)
+{
+    (void)arg;
+    return str_is(name, "title") || str_is(name, "body");
+}
+
+static const struct search_fields fields = {.is_field = is_title_or_body};
+
+/* One line of all that was understood: kind, signs, term, (parts), ~typos. */
+static const char *understood(const char *text)
+{
+    static const char kinds[] = {
+        [SEARCH_WORD] = 'w', [SEARCH_CODE] = 'c', [SEARCH_GRAMS] = 'g', [SEARCH_PHRASE] = 'p'};
+    struct search_query query;
+    struct search_error error;
+    struct strbuf line;
+
+    strbuf_init(&line, arena, 100000);
+    int rc = search_query_parse(arena, str_from(text), &fields, &query, &error);
+    if (rc != 0) {
+        assert_int_equal(rc, SEARCH_QUERY_BAD);
+        assert_true(error.text.len > 0);
+        strbuf_printf(&line, "!%d@%zu", (int)error.fault, error.at);
+        return strbuf_cstring(&line);
+    }
+    if (query.all)
+        strbuf_cstr(&line, "all ");
+    for (size_t i = 0; i < query.count; i++) {
+        const struct search_word *word = &query.words[i];
+        strbuf_printf(&line, "%s%s%c:", i ? " " : "", word->without ? "-" : "", kinds[word->kind]);
+        if (word->field.len > 0)
+            strbuf_printf(&line, "%.*s=", STR_ARG(word->field));
+        strbuf_str(&line, word->term);
+        for (size_t p = 0; p < word->part_count; p++)
+            strbuf_printf(&line, "%c%.*s", p ? ',' : '(', STR_ARG(word->parts[p].term));
+        if (word->part_count > 0)
+            strbuf_char(&line, ')');
+        if (word->prefix)
+            strbuf_char(&line, '*');
+        if (word->typos)
+            strbuf_printf(&line, "~%u", word->typos);
+    }
+    return strbuf_cstring(&line);
+}
+
+static void queries_are_understood(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *expected;
+    } cases[] = {
+        {"blu chair", "w:blu w:chair*~1"},
+        {"  Blue   Chairs ", "w:blue w:chairs*~1"},
+        {"cott* linen", "w:cott* w:linen*~1"},
+        {"photography lens", "w:photography~2 w:lens*"},
+        {"\"blue chair\"", "p:(blue,chair)"},
+        {"red \"blue chair\" lamp", "w:red p:(blue,chair) w:lamp*"},
+        {"\xE2\x80\x9E"
+         "blue chair\xE2\x80\x9C",
+         "p:(blue,chair)"},
+        {"\"chairs\"", "w:chairs"},
+        {"chair -blue", "w:chair~1 -w:blue"},
+        {"-blue chair", "-w:blue w:chair*~1"},
+        {"title:chair blue", "w:title=chair~1 w:blue*"},
+        {"title:\"blue chair\"", "p:title=(blue,chair)"},
+        {"-title:chair x", "-w:title=chair w:x*"},
+        {"other:chair", "w:other~1 w:chair*~1"},
+        {"AB-1234", "c:ab1234(ab,1234)*"},
+        {"-AB-1234 x", "-c:ab1234(ab,1234) w:x*"},
+        {"12:30", "c:12:30(12,30)*"},
+        {"title:12:30", "c:title=12:30(12,30)*"},
+        {"a|b", "w:a w:b*"},
+        {"\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD",
+         "g:(\xE6\x9D\xB1\xE4\xBA\xAC,\xE4\xBA\xAC\xE9\x83\xBD)*"},
+        {"\xE6\x9D\xB1 x", "w:\xE6\x9D\xB1* w:x*"},
+        {"*", "all "},
+        {"* -blue", "all -w:blue"},
+        {"* chair", "w:chair*~1"},
+        {"iphone15", "w:iphone15*"},
+        {"chair ***", "!4@6"},
+        {"", "!2@0"},
+        {" ?! ", "!2@0"},
+        {"- -", "!2@0"},
+        {"-blue", "!6@0"},
+        {"\"blue", "!3@0"},
+        {"red \"\"", "!4@4"},
+        {"red title:", "!4@4"},
+        {"red -\"blue chair\"", "!5@4"},
+        {"a b c d e f g h i j", "w:a w:b w:c w:d w:e w:f w:g w:h w:i w:j*"},
+        {"a b c d e f g h i j k", "!1@20"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_string_equal(understood(cases[i].text), cases[i].expected);
+}
+
+static void long_queries_are_refused(void **state)
+{
+    char text[2100];
+    (void)state;
+
+    memset(text, 'a', sizeof(text));
+    text[512] = 0;
+    assert_string_equal(understood(text) + 2 + 64, "*~2"); /* cut, as in records */
+    text[512] = 'a';
+    text[513] = 0;
+    assert_string_equal(understood(text), "!0@0");
+    memset(text, ' ', 512);
+    for (size_t i = 0; i < 40; i++)
+        memcpy(text + 1 + i * 2, "b ", 2);
+    text[0] = '"';
+    text[511] = '"';
+    text[512] = 0;
+    assert_string_equal(understood(text), "!1@64"); /* of the phrase */
+}
+
+/* --- highlights ------------------------------------------------------------------------------- */
+
+static struct highlight_match match;
+
+static const char *marked_in(const char *field, const char *text, const char *q)
+{
+    struct search_query query;
+    struct search_error error;
+    struct strbuf line;
+
+    strbuf_init(&line, arena, 1 << 20);
+    assert_int_equal(search_query_parse(arena, str_from(q), &fields, &query, &error), 0);
+    struct highlighter *highlighter = highlight_new(arena, &query);
+    match = highlight_field(highlighter, str_from(field), str_from(text), &line);
+    assert_int_equal(match.any, line.len > 0);
+    /* the same again, and without a snippet */
+    struct highlight_match again =
+        highlight_field(highlighter, str_from(field), str_from(text), NULL);
+    assert_memory_equal(&again.words, &match.words, sizeof(match.words));
+    return strbuf_cstring(&line);
+}
+
+static const char *marked(const char *text, const char *q)
+{
+    return marked_in("title", text, q);
+}
+
+static void words_are_marked(void **state)
+{
+    (void)state;
+    assert_string_equal(marked("Blue chair", "blue"), "<mark>Blue</mark> chair");
+    assert_string_equal(marked("A chair, blue.", "blu chair"), "A <mark>chair</mark>, blue.");
+    assert_int_equal(match.words, 2);
+    assert_string_equal(marked("A blue chair", "chair blu"),
+                        "A <mark>blue</mark> <mark>chair</mark>");
+    assert_int_equal(match.words, 3);
+    assert_string_equal(marked("green", "blue"), "");
+    assert_string_equal(marked("Caf\xC3\xA9 cr\xC3\xA8me", "CAFE"),
+                        "<mark>Caf\xC3\xA9</mark> cr\xC3\xA8me");
+    assert_string_equal(marked("order AB-1234 now", "ab1234"), "order <mark>AB-1234</mark> now");
+    assert_string_equal(marked("order ab1234 now", "AB-1234"), "order <mark>ab1234</mark> now");
+    assert_string_equal(marked("order AB 1234 now", "AB-1234"),
+                        "order <mark>AB</mark> <mark>1234</mark> now");
+    assert_int_equal(match.words, 1);
+    assert_string_equal(
+        marked("\xE6\x96\xB0\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD\xE5\xBA\x81",
+               "\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD"),
+        "\xE6\x96\xB0<mark>\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD</mark>\xE5\xBA\x81");
+}
+
+static void text_is_made_safe(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        marked("<script>alert(\"x\")</script> & 'blue'\n", "blue"),
+        "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; &#39;<mark>blue</mark>&#39; ");
+}
+
+static void phrases_stand_whole(void **state)
+{
+    (void)state;
+    assert_string_equal(marked("a blue chair, blue", "\"blue chair\""),
+                        "a <mark>blue chair</mark>, blue");
+    assert_int_equal(match.words, 1);
+    assert_string_equal(marked("chair blue", "\"blue chair\""), "");
+    assert_string_equal(marked("blue big chair", "\"blue chair\""), "");
+    assert_string_equal(marked("to be to be or", "\"to be or\""), "to be <mark>to be or</mark>");
+    assert_string_equal(marked("so AB-1234 is", "\"AB-1234 is\""), "so <mark>AB-1234 is</mark>");
+}
+
+static void fields_are_kept_apart(void **state)
+{
+    (void)state;
+    assert_string_equal(marked_in("body", "blue chair", "title:blue chair"),
+                        "blue <mark>chair</mark>");
+    assert_int_equal(match.words, 2);
+    assert_string_equal(marked_in("title", "blue chair", "title:blue chair"),
+                        "<mark>blue</mark> <mark>chair</mark>");
+    assert_string_equal(marked("blue chair", "chair -blue"), "blue <mark>chair</mark>");
+}
+
+static void equal_and_adjacent_are_told(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *q;
+        bool equals;
+        bool adjacent;
+    } cases[] = {
+        {"Blue Chair", "blue chair", true, true},
+        {"Blue Chairs", "blue chair", false, true},
+        {"the blue chair", "blue chair", false, true},
+        {"the chair, blue", "blue chair", false, false},
+        {"blue big chair", "blue chair", false, false},
+        {"(AB-1234)", "ab-1234", true, true},
+        {"blue chair blue", "blue chair", false, true},
+        {"\xE6\x9D\xB1\xE4\xBA\xAC", "\xE6\x9D\xB1\xE4\xBA\xAC", true, true},
+        {"\xE6\x9D\xB1\xE4\xBA\xAC x", "\xE6\x9D\xB1\xE4\xBA\xAC x", true, true},
+        {"x \xE6\x9D\xB1 \xE4\xBA\xAC", "\xE6\x9D\xB1\xE4\xBA\xAC", false, false},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        marked(cases[i].text, cases[i].q);
+        if (match.equals != cases[i].equals || match.adjacent != cases[i].adjacent)
+            fail_msg("%s in %s: %d %d", cases[i].q, cases[i].text, match.equals, match.adjacent);
+    }
+}
+
+static void expansions_are_marked(void **state)
+{
+    struct search_query query;
+    struct search_error error;
+    struct strbuf line;
+    (void)state;
+
+    strbuf_init(&line, arena, 4096);
+    assert_int_equal(search_query_parse(arena, STR("chiar sofa"), NULL, &query, &error), 0);
+    struct highlighter *highlighter = highlight_new(arena, &query);
+    highlight_add(highlighter, 0, STR("chair"));
+    highlight_add(highlighter, 1, STR("couch"));
+    match = highlight_field(highlighter, STR("title"), STR("a Chair or a couch"), &line);
+    assert_string_equal(strbuf_cstring(&line), "a <mark>Chair</mark> or a <mark>couch</mark>");
+    assert_int_equal(match.words, 3);
+}
+
+static void long_texts_give_the_best_window(void **state)
+{
+    struct strbuf text;
+    (void)state;
+
+    strbuf_init(&text, arena, 1 << 20);
+    for (int i = 0; i < 20000; i++)
+        strbuf_printf(&text,
+                      "%s ",
+                      i == 400     ? "blue"
+                      : i == 15000 ? "chair"
+                      : i == 15002 ? "blue"
+                                   : "word");
+    const char *snippet = marked(strbuf_cstring(&text), "blue chair");
+    assert_non_null(strstr(snippet, "<mark>chair</mark> word <mark>blue</mark>"));
+    assert_memory_equal(snippet, "\xE2\x80\xA6word", 7);
+    assert_memory_equal(snippet + strlen(snippet) - 7, "word\xE2\x80\xA6", 7);
+    size_t words = 0;
+    for (const char *c = snippet; *c; c++)
+        words += *c == ' ';
+    assert_int_equal(words, 29);
+    /* a window at the end, and one word that is everything */
+    snippet =
+        marked(arena_cstr(arena, arena_printf(arena, "%.*s blue", 5000, text.ptr + 2500)), "blue");
+    assert_memory_equal(snippet + strlen(snippet) - 17, "<mark>blue</mark>", 17);
+    memset(text.ptr, 'x', text.len);
+    snippet = marked(strbuf_cstring(&text), "xxx");
+    assert_in_range(strlen(snippet), HIGHLIGHT_BYTES, HIGHLIGHT_BYTES + 20);
+}
+
+static void any_text_and_query_are_safe(void **state)
+{
+    static const char *const pieces[] = {"blue",
+                                         "chair",
+                                         " ",
+                                         "-",
+                                         "\"",
+                                         "*",
+                                         "AB-1234",
+                                         ":",
+                                         "title:",
+                                         "\xE6\x9D\xB1",
+                                         "\xE4\xBA\xAC",
+                                         "\xC3\xA9",
+                                         "\xCC\x81",
+                                         ".",
+                                         "12",
+                                         ",",
+                                         "\xFF",
+                                         "\xE0\xB8\x81",
+                                         "<",
+                                         "x"};
+    uint64_t seed = 88172645463325252;
+    (void)state;
+
+    for (int round = 0; round < 4000; round++) {
+        struct strbuf text[2];
+        for (size_t t = 0; t < 2; t++) {
+            strbuf_init(&text[t], arena, 1 << 16);
+            for (size_t i = 0, n = t ? 1 + (seed >> 40) % 12 : (seed >> 40) % 200; i < n; i++) {
+                seed = seed * 6364136223846793005 + 1442695040888963407;
+                strbuf_cstr(&text[t], pieces[(seed >> 33) % ARRAY_LEN(pieces)]);
+            }
+        }
+        struct search_query query;
+        struct search_error error;
+        if (search_query_parse(arena, strbuf_view(&text[1]), &fields, &query, &error) == 0) {
+            struct strbuf line;
+            strbuf_init(&line, arena, 1 << 16);
+            highlight_field(
+                highlight_new(arena, &query), STR("title"), strbuf_view(&text[0]), &line);
+            assert_false(line.overflow);
+        }
+        arena_reset(arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(queries_are_understood, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_queries_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(words_are_marked, setup, teardown),
+        cmocka_unit_test_setup_teardown(text_is_made_safe, setup, teardown),
+        cmocka_unit_test_setup_teardown(phrases_stand_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(fields_are_kept_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(equal_and_adjacent_are_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(expansions_are_marked, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_texts_give_the_best_window, setup, teardown),
+        cmocka_unit_test_setup_teardown(any_text_and_query_are_safe, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
