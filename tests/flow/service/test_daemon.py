@@ -79,7 +79,7 @@ def test_help_config_names_every_variable(session_gateway):
     assert all(line.startswith("|") for line in table.strip().splitlines())
 
 
-@pytest.mark.parametrize("name", ["api-gateway", "payments-webhook", "push-dispatcher", "workflow-runner"])
+@pytest.mark.parametrize("name", ["api-gateway", "payments-webhook", "push-dispatcher", "search-indexer", "workflow-runner"])
 def test_readme_has_the_tables(name):
     """`make readme` writes them."""
     path = binary().with_name(name)

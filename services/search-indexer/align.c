@@ -1,0 +1,71 @@
+/*
+ * Generations compared with the model. A field added, removed, made searchable or secret, a type or
+ * a display field changed: another shape, and a generation is built beside the one that answers. A
+ * name, a rule, a weight changed: the same shape. An entity that is gone, or is not searched any
+ * more, has none.
+ */
+#include "align.h"
+
+#include "batch.h"
+#include "build.h"
+#include "index_sql.h"
+
+static void align_drop(struct batch *batch, const struct generation *of)
+{
+    int64_t *id = ARENA_NEW(batch->arena, id);
+
+    *id = of->idx;
+    batch_call(batch, db_call_new(batch->arena, SQL_GENERATION_DROP(.ids = sql_i64s(id, 1))));
+}
+
+static bool align_is_other(const struct generation *of, const struct shape *wanted)
+{
+    return of != NULL && of->text.len > 0 && !str_eq(of->text, wanted->text);
+}
+
+static void align_entity(struct batch *batch,
+                         const struct generations *all,
+                         const struct entity *entity,
+                         const struct shape *wanted)
+{
+    const struct generation *live = generation_find(all, entity->id, "live");
+    const struct generation *failed = generation_find(all, entity->id, "failed");
+    const struct generation *building = generation_find(all, entity->id, "building");
+
+    if (generation_find(all, entity->id, "purged") != NULL)
+        return;
+    if (align_is_other(building, wanted)) {
+        align_drop(batch, building);
+        build_end(batch->index);
+        building = NULL;
+    }
+    bool wants = live == NULL ? failed == NULL || align_is_other(failed, wanted)
+                              : align_is_other(live, wanted);
+    if (building == NULL && wants)
+        batch_call(batch, db_call_new(batch->arena, SQL_GENERATION_ASK(.entity_id = entity->id)));
+}
+
+int align_run(struct task *task, struct index *index, const struct generations *all)
+{
+    struct batch batch;
+
+    batch_init(&batch, task->arena, index);
+    for (size_t i = 0; i < index->model->entity_count; i++) {
+        const struct entity *entity = &index->model->entities[i];
+        struct shape wanted;
+        if (shape_wanted(task->arena, entity, &wanted))
+            align_entity(&batch, all, entity, &wanted);
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        const struct generation *of = &all->items[i];
+        const struct entity *entity = model_entity_by_id(index->model, of->entity_id);
+        if ((entity == NULL || !entity->searched) && !str_is(of->state, "dropped")) {
+            align_drop(&batch, of);
+            if (str_is(of->state, "building"))
+                build_end(index);
+        }
+    }
+    batch_call(&batch,
+               db_call_new(task->arena, SQL_ALIGN_DONE(.model_version = index->model->version)));
+    return batch_exec(task, index, batch.calls, batch.call_count);
+}

@@ -1,0 +1,7 @@
+#pragma once
+/* Generations compared with the model: what is not as it should be is built anew, or goes. */
+#include "index.h"
+
+/* co: after each change of the model. As batch_run(). */
+AWAITS int align_run(struct task *task, struct index *index, const struct generations *all)
+    MUSTCHECK;

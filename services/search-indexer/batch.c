@@ -1,0 +1,264 @@
+/*
+ * Changes of some records. First everything is read, outside of any transaction, for nobody else
+ * writes the index; then one transaction, which asks for the lease, changes leaves, some lists at a
+ * time, and ends with words, lexicon rows and forward lists.
+ */
+#include "batch.h"
+
+#include "batch_sql.h"
+#include "leaves_change.h"
+#include "lexicon_rows.h"
+#include "words.h"
+
+void batch_init(struct batch *batch, struct arena *arena, struct index *index)
+{
+    *batch = (struct batch){.arena = arena, .index = index};
+    terms_init(&batch->terms, arena);
+}
+
+void batch_add(struct batch *batch,
+               const struct generation *of,
+               const struct shape *shape,
+               struct sql_i64s ids)
+{
+    const struct batch_part part = {
+        .idx = of->idx, .shape = shape, .live = str_is(of->state, "live"), .ids = ids};
+
+    if (ids.count > 0)
+        ARENA_PUSH(batch->arena, batch->parts, batch->part_count, batch->part_cap, part);
+}
+
+void batch_call(struct batch *batch, struct db_call call)
+{
+    ARENA_PUSH(batch->arena, batch->calls, batch->call_count, batch->call_cap, call);
+}
+
+/* --- what was there, what is there --- */
+
+AWAITS static int read_forwards(struct task *task, struct batch *batch, struct batch_part *part)
+{
+    struct rows rows;
+    size_t at = 0;
+
+    part->before = ARENA_ARRAY(batch->arena, part->before, part->ids.count);
+    part->had = ARENA_ARRAY(batch->arena, part->had, part->ids.count);
+    TRY(db_query(
+        task, batch->index->db, SQL_FORWARDS_READ(.idx = part->idx, .ids = part->ids), &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct sql_forwards_read_row row = sql_forwards_read_row(batch->arena, &rows, i);
+        while (part->ids.items[at] < row.record_id)
+            at++;
+        part->had[at] = true;
+        if (forward_decode(batch->arena, row.terms, &part->before[at]) != 0) {
+            batch->broken = part->idx;
+            return INDEX_BROKEN;
+        }
+    }
+    for (size_t i = 0; i < part->ids.count; i++) {
+        part->added += part->docs.items[i].there && !part->had[i];
+        part->gone += !part->docs.items[i].there && part->had[i];
+    }
+    return 0;
+}
+
+/* Numbers of words become their ids. */
+static void name_terms(struct batch *batch)
+{
+    for (size_t p = 0; p < batch->part_count; p++) {
+        struct docs *docs = &batch->parts[p].docs;
+        for (size_t i = 0; i < docs->count; i++) {
+            struct forward_list *list = &docs->items[i].list;
+            for (size_t k = 0; k < list->count; k++)
+                list->items[k].term = batch->terms.items[list->items[k].term - 1].id;
+            if (list->count > 0)
+                (void)forward_sort(list->items, list->count);
+        }
+    }
+}
+
+/* --- changes of postings --- */
+
+static void add_changes(struct batch *batch,
+                        struct leaf_changes *changes,
+                        size_t p,
+                        int64_t id,
+                        bool add,
+                        const struct forward_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        leaf_changes_add(changes,
+                         (struct leaf_change_of){.part = (uint32_t)p,
+                                                 .term = list->items[i].term,
+                                                 .field = list->items[i].field,
+                                                 .id = id,
+                                                 .add = add});
+    if (!batch->parts[p].live)
+        return;
+    /* A word may stand in several fields: about right is enough. */
+    for (size_t i = 0; i < list->count; i++)
+        words_tally(&batch->terms, list->items[i].term, add ? 1 : -1);
+}
+
+/* Of lists that differ the rest: the same bytes are not written again. */
+static void find_changes(struct batch *batch, struct leaf_changes *changes)
+{
+    for (size_t p = 0; p < batch->part_count; p++) {
+        struct batch_part *part = &batch->parts[p];
+        part->differs = ARENA_ARRAY(batch->arena, part->differs, part->ids.count);
+        for (size_t i = 0; i < part->ids.count; i++) {
+            struct forward_list added;
+            struct forward_list gone;
+            forward_diff(batch->arena, &part->before[i], &part->docs.items[i].list, &added, &gone);
+            part->differs[i] =
+                added.count + gone.count > 0 || part->docs.items[i].there != part->had[i];
+            part->changed += part->differs[i];
+            add_changes(batch, changes, p, part->ids.items[i], true, &added);
+            add_changes(batch, changes, p, part->ids.items[i], false, &gone);
+        }
+    }
+}
+
+/* Words of which records are only taken out: their ids are known, nothing else. */
+AWAITS static int read_gone_words(struct task *task, struct batch *batch)
+{
+    int64_t *ids = NULL;
+    size_t count = 0;
+    size_t cap = 0;
+
+    for (size_t p = 0; p < batch->part_count; p++) {
+        const struct batch_part *part = &batch->parts[p];
+        for (size_t i = 0; part->live && i < part->ids.count; i++)
+            for (size_t k = 0; k < part->before[i].count; k++)
+                ARENA_PUSH(task->arena, ids, count, cap, part->before[i].items[k].term);
+    }
+    return words_read_ids(task, batch->index->db, ids, count, &batch->terms);
+}
+
+/* --- the transaction --- */
+
+int batch_begin(struct task *task, struct index *index, struct db **ret_tx)
+{
+    struct rows rows;
+
+    TRY(db_begin(task, index->db, ret_tx));
+    TRY(db_query(task, *ret_tx, SQL_INDEX_OWN(.token = index->token), &rows));
+    if (rows.count > 0)
+        return 0;
+    (void)db_rollback(task, *ret_tx);
+    return INDEX_LOST;
+}
+
+int batch_exec(struct task *task, struct index *index, struct db_call *calls, size_t count)
+{
+    struct db *tx;
+
+    TRY(batch_begin(task, index, &tx));
+    return db_batch_commit(task, tx, calls, count, NULL);
+}
+
+AWAITS static int touch_parts(struct task *task, struct batch *batch, struct db *tx)
+{
+    struct db_call *calls = ARENA_ARRAY(task->arena, calls, batch->part_count);
+
+    for (size_t p = 0; p < batch->part_count; p++) {
+        const struct batch_part *part = &batch->parts[p];
+        calls[p] = db_call_new(
+            task->arena,
+            SQL_INDEX_TOUCH(.idx = part->idx, .delta = (int64_t)part->added - (int64_t)part->gone));
+    }
+    TRY(db_batch(task, tx, calls, batch->part_count, NULL));
+    for (size_t p = 0; p < batch->part_count; p++)
+        if (calls[p].rows.count == 0)
+            return INDEX_STALE;
+    return 0;
+}
+
+/* Forward lists of a part, as far as they differ. */
+static void forward_calls(struct batch *batch, const struct batch_part *part)
+{
+    struct arena *arena = batch->arena;
+    int64_t *ids = ARENA_ARRAY(arena, ids, part->ids.count);
+    int64_t *ats = ARENA_ARRAY(arena, ats, part->ids.count);
+    int64_t *lens = ARENA_ARRAY(arena, lens, part->ids.count);
+    int64_t *gone = ARENA_ARRAY(arena, gone, part->ids.count);
+    size_t count = 0;
+    size_t gone_count = 0;
+    struct strbuf data;
+
+    strbuf_init(&data, arena, BATCH_BYTES);
+    for (size_t i = 0; i < part->ids.count; i++) {
+        const struct doc *doc = &part->docs.items[i];
+        if (!doc->there && part->had[i])
+            gone[gone_count++] = doc->id;
+        if (!doc->there || !part->differs[i])
+            continue;
+        struct str bytes = forward_encode(arena, &doc->list);
+        ids[count] = doc->id;
+        ats[count] = (int64_t)data.len + 1;
+        lens[count++] = (int64_t)bytes.len;
+        strbuf_str(&data, bytes);
+    }
+    if (count > 0)
+        batch_call(batch,
+                   db_call_new(arena,
+                               SQL_FORWARDS_PUT(.idx = part->idx,
+                                                .ids = sql_i64s(ids, count),
+                                                .ats = sql_i64s(ats, count),
+                                                .lens = sql_i64s(lens, count),
+                                                .data = strbuf_view(&data))));
+    if (gone_count > 0)
+        batch_call(
+            batch,
+            db_call_new(arena,
+                        SQL_FORWARDS_DROP(.idx = part->idx, .ids = sql_i64s(gone, gone_count))));
+}
+
+AWAITS static int
+batch_write(struct task *task, struct batch *batch, struct leaf_changes *changes, struct db *tx)
+{
+    if (batch->part_count > 0)
+        TRY(touch_parts(task, batch, tx));
+    size_t broken = 0;
+    int rc = leaf_changes_run(task, changes, tx, &broken);
+    if (rc == INDEX_BROKEN)
+        batch->broken = batch->parts[broken].idx;
+    TRY(rc);
+    return db_batch_commit(task, tx, batch->calls, batch->call_count, NULL);
+}
+
+/* co: everything that does not need the transaction. */
+AWAITS static int
+batch_prepare(struct task *task, struct batch *batch, struct leaf_changes *changes)
+{
+    struct index *index = batch->index;
+
+    for (size_t p = 0; p < batch->part_count; p++) {
+        struct batch_part *part = &batch->parts[p];
+        TRY(source_read(task, index->db, part->shape, part->ids, &batch->terms, &part->docs));
+        TRY(read_forwards(task, batch, part));
+    }
+    TRY(words_find(task, index->db, &batch->terms));
+    name_terms(batch);
+    TRY(read_gone_words(task, batch));
+    terms_index(&batch->terms);
+    find_changes(batch, changes);
+    TRY(lexicon_rows_calls(task, index->db, batch));
+    words_calls(batch);
+    for (size_t p = 0; p < batch->part_count; p++)
+        forward_calls(batch, &batch->parts[p]);
+    return 0;
+}
+
+int batch_run(struct task *task, struct batch *batch)
+{
+    struct leaf_changes *changes = ARENA_NEW(batch->arena, changes);
+    struct db *tx;
+
+    leaf_changes_init(changes, batch->arena, batch);
+    TRY(batch_prepare(task, batch, changes));
+    TRY(batch_begin(task, batch->index, &tx));
+    int rc = batch_write(task, batch, changes, tx);
+    if (rc == INDEX_STALE || rc == INDEX_BROKEN)
+        (void)db_rollback(task, tx);
+    return rc;
+}

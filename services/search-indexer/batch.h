@@ -1,0 +1,52 @@
+#pragma once
+/*
+ * Changes of some records, in one transaction: postings, forward lists, words and whatever the
+ * caller adds, under the lease. Records are read as they are now, so that order and repetition do
+ * no harm.
+ */
+#include "db/db.h"
+#include "index.h"
+#include "source.h"
+
+#define BATCH_BYTES ((size_t)256 * 1024 * 1024) /* of one statement, far above what there is */
+
+/* Records of one generation. */
+struct batch_part {
+    int64_t idx;
+    const struct shape *shape;
+    bool live;           /* its documents count for how common words are */
+    struct sql_i64s ids; /* ascending, each once */
+    struct docs docs;    /* as they are now */
+    struct forward_list *before;
+    bool *had;          /* there was a forward list */
+    bool *differs;      /* it is not as it was */
+    size_t added, gone; /* documents */
+    size_t changed;     /* whose lists differ */
+};
+
+struct batch {
+    struct index *index;
+    struct arena *arena;
+    struct terms terms;
+    struct batch_part *parts;
+    size_t part_count, part_cap;
+    struct db_call *calls; /* of the caller, in the same transaction, at its end */
+    size_t call_count, call_cap;
+    int64_t broken; /* BATCH_BROKEN: the generation whose leaf or list cannot be read */
+};
+
+void batch_init(struct batch *batch, struct arena *arena, struct index *index);
+void batch_add(struct batch *batch,
+               const struct generation *of,
+               const struct shape *shape,
+               struct sql_i64s ids);
+void batch_call(struct batch *batch, struct db_call call);
+/* co: all of it. INDEX_LOST: the lease is another's, nothing was written; INDEX_STALE: a generation
+ * has gone meanwhile, look again; INDEX_BROKEN: batch->broken cannot be read; or a DB_*. */
+AWAITS int batch_run(struct task *task, struct batch *batch) MUSTCHECK;
+
+/* co: opens the writer's transaction: the lease is ours until its end. INDEX_LOST, or a DB_*. */
+AWAITS int batch_begin(struct task *task, struct index *index, struct db **ret_tx) MUSTCHECK;
+/* co: a transaction of nothing but these; the same results. */
+AWAITS int batch_exec(struct task *task, struct index *index, struct db_call *calls, size_t count)
+    MUSTCHECK;

@@ -1,0 +1,475 @@
+/* A generation from nothing. */
+#include "build.h"
+
+#include <string.h>
+
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "batch.h"
+#include "batch_sql.h"
+#include "index_sql.h"
+#include "indexer_measure.h"
+#include "leaves_write.h"
+#include "lexicon_rows.h"
+#include "live.h"
+#include "log/log.h"
+#include "loop/work.h"
+#include "postings.h"
+#include "source.h"
+#include "words.h"
+#include "work.h"
+
+#define ALL_IN    INT64_MAX /* cursor: what is changed from now on goes into both */
+#define LEAVES_TX 10        /* statements of leaves in one transaction */
+#define LATE_MS   6000      /* after that every process knows a model, or answers nothing */
+#define EARLY_MS  60000
+
+/* The one that this process builds. */
+static struct build {
+    int64_t number, idx; /* 0 = none */
+    struct arena *arena; /* of the words */
+    struct terms terms;
+    struct postings *postings;
+    int64_t read;   /* records up to this id are in memory, or written */
+    int64_t *again; /* of those some that were changed meanwhile */
+    size_t again_count, again_cap;
+} build;
+
+static void forget_memory(void)
+{
+    postings_free(build.postings);
+    if (build.arena != NULL)
+        arena_free(build.arena);
+    build.postings = NULL;
+    build.arena = NULL;
+    build.again = NULL;
+    build.again_count = build.again_cap = 0;
+}
+
+static void new_memory(void)
+{
+    forget_memory();
+    build.arena = arena_new((size_t)64 * 1024);
+    terms_init(&build.terms, build.arena);
+    build.postings = postings_new();
+}
+
+void build_end(const struct index *index)
+{
+    if (build.number != index->project->number)
+        return;
+    forget_memory();
+    build.number = build.idx = 0;
+}
+
+void build_changed(int64_t number, int64_t idx, struct sql_i64s ids)
+{
+    if (build.number != number || build.idx != idx)
+        return;
+    for (size_t i = 0; i < ids.count && ids.items[i] <= build.read; i++)
+        ARENA_PUSH(build.arena, build.again, build.again_count, build.again_cap, ids.items[i]);
+}
+
+/* --- its beginning --- */
+
+AWAITS static int count_records(struct task *task,
+                                struct index *index,
+                                const struct entity *entity,
+                                int64_t *ret_total)
+{
+    struct strbuf text;
+    struct rows rows;
+
+    strbuf_init(&text, task->arena, 256);
+    strbuf_printf(&text, "select count(*) from {p}.%.*s t", STR_ARG(entity->table));
+    struct sql sql = {.name = "search.total", .kind = SQL_ONE, .heavy = true};
+    sql.hash = source_hash(strbuf_view(&text));
+    sql.text = strbuf_cstring(&text);
+    TRY(db_query(task, index->db, &sql, NULL, 0, &rows));
+    *ret_total = rows_i64(&rows, 0, 0);
+    return 0;
+}
+
+AWAITS static int build_begin(struct task *task,
+                              struct index *index,
+                              const struct generation *of,
+                              const struct entity *entity)
+{
+    struct shape shape;
+    int64_t total = 0;
+    struct db *tx;
+
+    if (entity == NULL || !shape_wanted(task->arena, entity, &shape)) {
+        int64_t idx = of->idx;
+        struct db_call drop = db_call(SQL_GENERATION_DROP(.ids = sql_i64s(&idx, 1)));
+        return batch_exec(task, index, &drop, 1);
+    }
+    TRY(count_records(task, index, entity, &total));
+    TRY(batch_begin(task, index, &tx));
+    struct db_call call = db_call(SQL_GENERATION_BEGIN(.idx = of->idx,
+                                                       .shape = shape.text,
+                                                       .field_ids = shape_ids(task->arena, &shape),
+                                                       .total = total));
+    return db_batch_commit(task, tx, &call, 1, NULL);
+}
+
+/* Whatever stands behind the cursor was written by a process that did not come to its end. */
+AWAITS static int resume(struct task *task, struct index *index, const struct generation *of)
+{
+    int64_t left = 1;
+
+    while (left > 0) {
+        struct db_call calls[] = {
+            db_call(SQL_BUILD_CLEAN_LEAVES(.idx = of->idx, .after = of->cursor_id)),
+            db_call(SQL_BUILD_CLEAN_DOCS(.idx = of->idx, .after = of->cursor_id)),
+            db_call(SQL_BUILD_RECOUNT(.idx = of->idx)),
+        };
+        TRY(batch_exec(task, index, calls, ARRAY_LEN(calls)));
+        left = calls[0].rows.affected + calls[1].rows.affected;
+    }
+    new_memory();
+    build.number = index->project->number;
+    build.idx = of->idx;
+    build.read = of->cursor_id;
+    return 0;
+}
+
+/* --- a page --- */
+
+struct page {
+    struct docs docs;
+    struct batch batch; /* of words, lexicon rows and forward lists */
+};
+
+/* On a thread: numbers become ids, and the lists are kept. */
+static void keep_page(void *arg)
+{
+    struct page *page = arg;
+
+    for (size_t i = 0; i < page->docs.count; i++) {
+        struct doc *doc = &page->docs.items[i];
+        for (size_t k = 0; k < doc->list.count; k++)
+            doc->list.items[k].term = build.terms.items[doc->list.items[k].term - 1].id;
+        if (doc->list.count > 0)
+            (void)forward_sort(doc->list.items, doc->list.count);
+        postings_add(build.postings, doc->id, &doc->list);
+    }
+}
+
+static void page_forwards(struct page *page, int64_t idx)
+{
+    struct arena *arena = page->batch.arena;
+    size_t count = page->docs.count;
+    int64_t *ids = ARENA_ARRAY(arena, ids, count);
+    int64_t *ats = ARENA_ARRAY(arena, ats, count);
+    int64_t *lens = ARENA_ARRAY(arena, lens, count);
+    struct strbuf data;
+
+    strbuf_init(&data, arena, BATCH_BYTES);
+    for (size_t i = 0; i < count; i++) {
+        struct str bytes = forward_encode(arena, &page->docs.items[i].list);
+        ids[i] = page->docs.items[i].id;
+        ats[i] = (int64_t)data.len + 1;
+        lens[i] = (int64_t)bytes.len;
+        strbuf_str(&data, bytes);
+    }
+    batch_call(&page->batch,
+               db_call_new(arena,
+                           SQL_FORWARDS_PUT(.idx = idx,
+                                            .ids = sql_i64s(ids, count),
+                                            .ats = sql_i64s(ats, count),
+                                            .lens = sql_i64s(lens, count),
+                                            .data = data.len > 0 ? strbuf_view(&data) : STR(""))));
+}
+
+AWAITS static int build_write_page(struct task *task,
+                                   struct index *index,
+                                   struct page *page,
+                                   const struct generation *of)
+{
+    struct rows rows;
+    struct db *tx;
+
+    page->batch = (struct batch){.arena = task->arena, .index = index};
+    TRY(words_find(task, index->db, &build.terms));
+    page->batch.terms = build.terms;
+    TRY(lexicon_rows_calls(task, index->db, &page->batch));
+    words_calls(&page->batch);
+    work_beside(task, keep_page, page);
+    page_forwards(page, of->idx);
+    TRY(batch_begin(task, index, &tx));
+    TRY(db_query(
+        task, tx, SQL_GENERATION_COUNT(.idx = of->idx, .count = (int64_t)page->docs.count), &rows));
+    if (rows.count == 0) {
+        (void)db_rollback(task, tx);
+        return INDEX_STALE;
+    }
+    TRY(db_batch_commit(task, tx, page->batch.calls, page->batch.call_count, NULL));
+    for (size_t i = 0; i < build.terms.count; i++)
+        build.terms.items[i].fresh = false;
+    return 0;
+}
+
+/* --- lists from memory --- */
+
+struct pour {
+    struct leaf_writes writes;
+    struct db_call calls[2 * LEAVES_TX];
+    size_t count;
+    struct arena *arena;
+    bool more;
+    struct leaves rest; /* of the list at hand */
+    size_t at;
+    struct leaf_key key;
+};
+
+/* On a thread: as many leaves as one transaction takes. */
+static void pour_some(void *arg)
+{
+    struct pour *pour = arg;
+    struct posting_list list;
+
+    while (pour->count + 1 < LEAVES_TX) {
+        if (pour->at == pour->rest.count) {
+            pour->more = postings_next(build.postings, &list);
+            if (!pour->more)
+                break;
+            pour->key = (struct leaf_key){list.term, list.field};
+            pour->at = 0;
+            leaves_build(pour->arena, list.ids[0], list.ids, (size_t)list.n, &pour->rest);
+        }
+        leaf_writes_put(&pour->writes, pour->key, &pour->rest.items[pour->at++]);
+        if (leaf_writes_full(&pour->writes))
+            pour->count += leaf_writes_calls(&pour->writes, &pour->calls[pour->count]);
+    }
+    pour->count += leaf_writes_calls(&pour->writes, &pour->calls[pour->count]);
+}
+
+static void sort_lists(void *arg UNUSED)
+{
+    postings_sort(build.postings);
+}
+
+/* A list's leaves that did not fit outlive the arena they were made in. */
+static void keep_rest(struct pour *pour, struct arena *to)
+{
+    struct leaves kept = {0};
+
+    for (size_t i = pour->at; i < pour->rest.count; i++) {
+        struct leaf leaf = pour->rest.items[i];
+        leaf.docs = arena_dup(to, leaf.docs);
+        ARENA_PUSH(to, kept.items, kept.count, kept.cap, leaf);
+    }
+    pour->rest = kept;
+    pour->at = 0;
+}
+
+/* co: changed records do not wait until a rebuild has written what it holds. */
+AWAITS static int live_beside(struct task *task, struct index *index, const struct generations *all)
+{
+    struct arena *own = task->arena;
+    bool more;
+
+    task->arena = arena_new(0);
+    int rc = live_run(task, index, all, &more);
+    arena_free(task->arena);
+    task->arena = own;
+    return rc;
+}
+
+AWAITS static int
+pour_all(struct task *task, struct index *index, const struct generations *all, int64_t idx)
+{
+    struct arena *own = task->arena;
+    struct pour pour = {.more = true};
+    struct arena *arena = arena_new(0);
+    int rc = 0;
+
+    work_beside(task, sort_lists, NULL);
+    while (rc == 0 && (pour.more || pour.at < pour.rest.count)) {
+        if (index_over(index)) {
+            rc = INDEX_LOST;
+            break;
+        }
+        pour.arena = task->arena = arena;
+        pour.count = 0;
+        leaf_writes_init(&pour.writes, arena, idx);
+        work_beside(task, pour_some, &pour);
+        if (pour.count > 0)
+            rc = batch_exec(task, index, pour.calls, pour.count);
+        if (rc == 0)
+            rc = live_beside(task, index, all);
+        struct arena *next = arena_new(0);
+        keep_rest(&pour, next);
+        arena_free(arena);
+        arena = next;
+    }
+    task->arena = own;
+    arena_free(arena);
+    return rc;
+}
+
+/* Everything that was read is in the tables now, up to `cursor`. */
+AWAITS static int flush(struct task *task,
+                        struct index *index,
+                        const struct generations *all,
+                        const struct generation *of,
+                        int64_t cursor)
+{
+    struct rows rows;
+    struct db *tx;
+
+    TRY(pour_all(task, index, all, of->idx));
+    TRY(batch_begin(task, index, &tx));
+    TRY(db_query(task, tx, SQL_GENERATION_MOVE(.idx = of->idx, .cursor_id = cursor), &rows));
+    if (rows.count == 0) {
+        (void)db_rollback(task, tx);
+        return INDEX_STALE;
+    }
+    struct db_call again =
+        db_call(SQL_BUILD_AGAIN(.entity_id = of->entity_id,
+                                .ids = sql_i64s(build.again, build.again_count)));
+    TRY(db_batch_commit(task, tx, &again, 1, NULL));
+    new_memory();
+    return 0;
+}
+
+/* --- its end --- */
+
+/* What processes wrote that did not know the model yet is looked for once all of them do. */
+AWAITS static int build_finish(struct task *task,
+                               struct index *index,
+                               const struct generations *all,
+                               const struct generation *of)
+{
+    bool first = generation_find(all, of->entity_id, "live") == NULL;
+    struct db_call calls[] = {
+        db_call(SQL_GENERATION_RETIRE(.entity_id = of->entity_id)),
+        db_call(SQL_GENERATION_LIVE(.idx = of->idx)),
+        db_call(SQL_GENERATION_TIDY(.entity_id = of->entity_id)),
+        db_call(SQL_WORK_CHECK(.entity_id = of->entity_id,
+                               .since = of->created_ms - EARLY_MS,
+                               .after_ms = LATE_MS)),
+    };
+
+    TRY(batch_exec(task, index, calls, ARRAY_LEN(calls) - (first ? 0 : 1)));
+    log_info("index.built",
+             L_I64("entity", of->entity_id),
+             L_I64("generation", of->idx),
+             L_I64("documents", of->documents));
+    build_end(index);
+    return 0;
+}
+
+int build_replace(struct task *task, struct index *index, int64_t idx)
+{
+    struct db_call calls[] = {
+        db_call(SQL_GENERATION_FAIL(.idx = idx,
+                                    .error = STR("Its posting lists are damaged; it is being "
+                                                 "built again."))),
+        db_call(SQL_GENERATION_ASK_AFTER(.idx = idx)),
+    };
+
+    log_error("index.broken", L_I64("generation", idx));
+    return batch_exec(task, index, calls, ARRAY_LEN(calls));
+}
+
+/* A condition that trying again does not change. */
+static bool is_final(int rc)
+{
+    return rc == DB_FAILED || rc == DB_TOO_LARGE || rc == DB_CHECK;
+}
+
+AWAITS static int
+fail_build(struct task *task, struct index *index, const struct generation *of, int rc)
+{
+    struct db_call call = db_call(SQL_GENERATION_FAIL(
+            .idx = of->idx,
+            .error =
+                rc == DB_TOO_LARGE
+                    ? STR("A record is too large to be indexed.")
+                    : STR("The database refused a statement of the rebuild; its log has it.")));
+
+    log_error("index.build_failed",
+              L_I64("entity", of->entity_id),
+              L_RESULT("rc", rc),
+              L_STR("message", db_error(task)->message));
+    build_end(index);
+    return batch_exec(task, index, &call, 1);
+}
+
+AWAITS static int build_page(struct task *task,
+                             struct index *index,
+                             const struct generations *all,
+                             const struct generation *of,
+                             const struct entity *entity)
+{
+    struct page *page = ARENA_NEW(task->arena, page);
+    struct shape shape;
+    bool more = false;
+
+    shape_of_fields(task->arena, entity, of->field_ids, &shape);
+    TRY(source_page(task,
+                    index->db,
+                    &shape,
+                    build.read,
+                    indexer_conf()->index_page,
+                    &build.terms,
+                    &page->docs,
+                    &more));
+    if (page->docs.count > 0) {
+        TRY(build_write_page(task, index, page, of));
+        build.read = page->docs.items[page->docs.count - 1].id;
+        measure_built(page->docs.count);
+    }
+    if (!more)
+        return flush(task, index, all, of, ALL_IN);
+    if (postings_bytes(build.postings) + arena_held_bytes(build.arena) >=
+        (size_t)indexer_conf()->index_bytes)
+        return flush(task, index, all, of, build.read);
+    return 0;
+}
+
+/* The one that is being built, or the first that is to be. */
+static const struct generation *next_build(const struct index *index, const struct generations *all)
+{
+    const struct generation *first = NULL;
+
+    for (size_t i = 0; i < all->count; i++) {
+        if (!str_is(all->items[i].state, "building"))
+            continue;
+        if (build.number == index->project->number && build.idx == all->items[i].idx)
+            return &all->items[i];
+        if (first == NULL)
+            first = &all->items[i];
+    }
+    return first;
+}
+
+int build_run(struct task *task,
+              struct index *index,
+              const struct generations *all,
+              bool quiet,
+              bool *ret_more)
+{
+    const struct generation *of = next_build(index, all);
+
+    *ret_more = false;
+    if (of == NULL || (build.number != 0 && build.number != index->project->number)) {
+        if (of == NULL)
+            build_end(index);
+        return 0;
+    }
+    const struct entity *entity = model_entity_by_id(index->model, of->entity_id);
+    *ret_more = true;
+    if (of->text.len == 0 || entity == NULL)
+        return build_begin(task, index, of, entity);
+    if (of->cursor_id == ALL_IN)
+        return quiet ? build_finish(task, index, all, of) : 0;
+    if (build.number == 0 || build.idx != of->idx)
+        return resume(task, index, of);
+    int rc = build_page(task, index, all, of, entity);
+    if (is_final(rc))
+        return fail_build(task, index, of, rc);
+    return rc;
+}

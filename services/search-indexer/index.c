@@ -1,0 +1,186 @@
+/* A project's index, round by round, until nothing is left to do or its turn is over. */
+#include "index.h"
+
+#include "align.h"
+#include "base/clock.h"
+#include "batch.h"
+#include "build.h"
+#include "drop.h"
+#include "index_sql.h"
+#include "indexer_measure.h"
+#include "live.h"
+#include "log/log.h"
+#include "loop/task.h"
+#include "spread.h"
+#include "work.h"
+
+#define TURN_MS     2000 /* without a rebuild: then it is another project's turn */
+#define PAUSE_MS    200  /* nothing could be done for what waits */
+#define FIRST_BATCH 200
+
+bool index_over(const struct index *index)
+{
+    return index->item != NULL && (queue_lost(index->item) || queue_releasing(index->item));
+}
+
+const struct generation *
+generation_find(const struct generations *all, int64_t entity_id, const char *state)
+{
+    for (size_t i = all->count; i > 0; i--)
+        if (all->items[i - 1].entity_id == entity_id && str_is(all->items[i - 1].state, state))
+            return &all->items[i - 1];
+    return NULL;
+}
+
+/* --- what there is --- */
+
+static void keep_generations(struct task *task, const struct rows *rows, struct generations *all)
+{
+    *all = (struct generations){.items = ARENA_ARRAY(task->arena, all->items, rows->count)};
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct sql_index_look_row row = sql_index_look_row(task->arena, rows, i);
+        if (!row.id.set)
+            continue;
+        all->items[all->count++] = (struct generation){
+            .idx = row.id.value,
+            .entity_id = row.entity_id.value,
+            .state = row.state,
+            .field_ids = row.field_ids,
+            .text = row.shape,
+            .cursor_id = row.cursor_id.value,
+            .documents = row.documents.value,
+            .created_ms = row.created_at,
+        };
+    }
+}
+
+/* The model outlives the round: nothing of it is read twice. */
+AWAITS static int reload_model(struct task *task, struct index *index, int64_t wanted)
+{
+    struct arena *scratch = task->arena;
+
+    task->arena = index->arena;
+    int rc = project_reload_model(task, index->project, &index->model);
+    task->arena = scratch;
+    TRY(rc);
+    return index->model->version < wanted ? INDEX_STALE : 0;
+}
+
+int index_look(struct task *task, struct index *index, struct generations *ret)
+{
+    struct rows rows;
+
+    for (;;) {
+        TRY(db_query(task, index->db, SQL_INDEX_LOOK(), &rows));
+        if (rows.count == 0)
+            return DB_SCHEMA;
+        const struct sql_index_look_row row = sql_index_look_row(task->arena, &rows, 0);
+        keep_generations(task, &rows, ret);
+        if (row.model_version != index->model->version) {
+            TRY(reload_model(task, index, row.model_version));
+            continue;
+        }
+        if (row.aligned == index->model->version)
+            return 0;
+        TRY(align_run(task, index, ret));
+    }
+}
+
+/* --- rounds --- */
+
+struct round {
+    bool more;   /* there is something to do */
+    bool waits;  /* what there is cannot be done now: others are built */
+    bool builds; /* a generation is under way in this process */
+};
+
+AWAITS static int run_round(struct task *task, struct index *index, struct round *round)
+{
+    struct generations all;
+    bool live = false;
+    bool spread = false;
+    bool builds = false;
+    bool drops = false;
+
+    *round = (struct round){0};
+    TRY(index_look(task, index, &all));
+    TRY(live_run(task, index, &all, &live));
+    TRY(spread_work(task, index, &all, &spread));
+    TRY(build_run(task, index, &all, !live && !spread, &builds));
+    TRY(drop_run(task, index, &all, &drops));
+    *round = (struct round){.more = live || spread || builds || drops, .builds = builds};
+    for (size_t i = 0; i < all.count && !round->more; i++)
+        round->waits = round->waits || str_is(all.items[i].state, "building") ||
+                       str_is(all.items[i].state, "dropped");
+    return 0;
+}
+
+/* Rounds have memory of their own. */
+AWAITS static int one_round(struct task *task, struct index *index, struct round *round)
+{
+    struct arena *own = task->arena;
+    struct arena *scratch = arena_new(0);
+
+    task->arena = scratch;
+    int rc = run_round(task, index, round);
+    task->arena = own;
+    arena_free(scratch);
+    return rc;
+}
+
+AWAITS static int run_rounds(struct task *task, struct index *index)
+{
+    int64_t end_ms = clock_mono_ms() + TURN_MS;
+    struct round round = {.more = true};
+    int rc = 0;
+
+    while (round.more && !index_over(index) && (round.builds || clock_mono_ms() < end_ms)) {
+        rc = one_round(task, index, &round);
+        if (rc == INDEX_STALE) {
+            round.more = true;
+            rc = task_sleep(task, PAUSE_MS / 10);
+        }
+        if (rc != 0)
+            break;
+    }
+    return rc == 0 && round.waits ? task_sleep(task, PAUSE_MS) : rc;
+}
+
+AWAITS static void index_give_back(struct task *task, struct index *index)
+{
+    int rc = db_query(task, index->db, SQL_INDEX_RELEASE(.token = index->token), NULL);
+
+    if (rc != 0)
+        log_debug("index.release_failed", L_RESULT("rc", rc));
+}
+
+static void index_note_end(int rc)
+{
+    if (rc == 0 || rc == INDEX_LOST || rc == INDEX_STALE || rc == -ECANCELED)
+        return;
+    measure_failed();
+    log_error("index.failed", L_RESULT("rc", rc));
+}
+
+enum queue_outcome index_run(struct task *task, struct queue_item *item)
+{
+    struct index index = {
+        .item = item,
+        .project = item->project,
+        .db = &item->db,
+        .token = item->token,
+        .model = item->project->model,
+        .arena = item->arena,
+        .batch = FIRST_BATCH,
+    };
+
+    int rc = run_rounds(task, &index);
+    build_end(&index);
+    index_note_end(rc);
+    if (rc == INDEX_LOST || queue_lost(item))
+        return QUEUE_GONE;
+    if (rc != 0 && task_sleep(task, PAUSE_MS) != 0)
+        rc = -ECANCELED;
+    index_give_back(task, &index);
+    return rc == 0 ? QUEUE_DONE : QUEUE_RELEASED;
+}

@@ -1,0 +1,141 @@
+-- A project's index as a whole.
+-- name: index_look :many
+select m.model_version:bigint, l.model_version as aligned:bigint!, x.id:integer?, x.entity_id:bigint?, x.state:text?, x.field_ids:bigint[]?,
+  x.shape:text?, x.cursor_id:bigint?, x.documents:bigint?, x.created_at:timestamptz?
+from {p}.meta m cross join {p}.search_lease l left join {p}.search_indexes x on true order by x.id;
+
+-- name: index_release :exec
+update {p}.search_lease l set owner = null, lease_until = null, attempt = 0
+where l.id = 1 and l.token = :token::bigint and l.lease_until is not null;
+
+-- Rows that changed: as many of the newest and of the oldest.
+-- name: live_rows :many
+select o.id:bigint, o.event:text, o.entity_id:bigint, o.record_id:bigint from {p}.outbox o where o.id in (
+  (select n.id from {p}.outbox n where n.pending & 2 <> 0 order by n.id desc limit :newest::bigint)
+  union all
+  (select f.id from {p}.outbox f where f.pending & 2 <> 0 order by f.id limit :oldest::bigint))
+order by o.entity_id, o.record_id;
+
+-- name: live_done :exec
+delete from {p}.outbox o where o.id = any(:ids::bigint[]) and o.pending = 2 and o.payload = '{}';
+
+-- Others have them, too, or had them: they go with history.
+-- name: live_taken :exec
+update {p}.outbox o set pending = (o.pending & ~2)::smallint,
+  consumed_at = case when o.pending & ~2 = 0 then now() else o.consumed_at end
+where o.id = any(:ids::bigint[]) and o.pending & 2 <> 0;
+
+-- name: work_refer :exec
+insert into {p}.search_work (kind, entity_id, field_id, ids) values ('refer', :entity_id::bigint, :field_id::bigint, :ids::bigint[]);
+
+-- name: work_check :exec
+insert into {p}.search_work (kind, entity_id, since, due_at)
+values ('check', :entity_id::bigint, :since::timestamptz?, now() + :after_ms::bigint * interval '1 millisecond');
+
+-- name: work_next :opt
+select w.id:bigint, w.kind:text, w.entity_id:bigint, w.field_id:bigint, w.ids:bigint[], w.term:text?, w.since:timestamptz?, w.cursor_id:bigint
+from {p}.search_work w where w.due_at <= now() order by w.id limit 1;
+
+-- name: work_move :exec
+update {p}.search_work w set cursor_id = :cursor_id::bigint where w.id = :id::bigint;
+
+-- name: work_done :exec
+delete from {p}.search_work w where w.id = :id::bigint;
+
+-- Ids in the lists of a principal, leaf by leaf: of each generation those from the cursor on.
+-- name: work_principal :many
+select x.entity_id:bigint, p.base:bigint, p.n:integer, p.docs:bytea
+from {p}.search_terms t join {p}.search_indexes x on x.state in ('live', 'building')
+cross join lateral (select l.base, l.n, l.docs from {p}.search_postings l
+  where l.idx = x.id and l.term_id = t.id and l.field = 0
+    and l.base >= coalesce((select max(b.base) from {p}.search_postings b
+      where b.idx = x.id and b.term_id = t.id and b.field = 0 and b.base <= :cursor_id::bigint), 0)
+  order by l.base limit 2) p
+where t.term = :term::text;
+
+-- Documents whose records may be gone.
+-- name: work_docs :many
+select distinct d.record_id as id:bigint! from {p}.search_docs d
+where d.idx in (select x.id from {p}.search_indexes x where x.entity_id = :entity_id::bigint and x.state in ('live', 'building'))
+  and d.record_id > :after::bigint order by 1 limit :most::bigint;
+
+-- --- generations ---
+
+-- name: generation_ask :exec
+insert into {p}.search_indexes (entity_id, state) values (:entity_id::bigint, 'building')
+on conflict (entity_id) where state = 'building' do nothing;
+
+-- name: generation_begin :opt
+update {p}.search_indexes x set shape = :shape::text, field_ids = :field_ids::bigint[], cursor_id = 0, documents = 0, total = :total::bigint,
+  began_at = now()
+where x.id = :idx::integer and x.state = 'building' returning x.id:integer;
+
+-- name: generation_move :opt
+update {p}.search_indexes x set cursor_id = :cursor_id::bigint, last_indexed_at = now()
+where x.id = :idx::integer and x.state = 'building' returning x.id:integer;
+
+-- name: generation_count :opt
+update {p}.search_indexes x set documents = x.documents + :count::bigint where x.id = :idx::integer and x.state = 'building' returning x.id:integer;
+
+-- name: generation_retire :exec
+update {p}.search_indexes x set state = 'dropped', cursor_id = 0 where x.entity_id = :entity_id::bigint and x.state in ('live', 'failed');
+
+-- name: generation_live :opt
+update {p}.search_indexes x set state = 'live', error = null, last_indexed_at = now() where x.id = :idx::integer and x.state = 'building'
+returning x.id:integer;
+
+-- name: generation_fail :exec
+update {p}.search_indexes x set state = 'failed', error = :error::text where x.id = :idx::integer and x.state in ('building', 'live');
+
+-- One failure is told, the last.
+-- name: generation_forget_failed :exec
+update {p}.search_indexes x set state = 'dropped', cursor_id = 0 where x.entity_id = :entity_id::bigint and x.state = 'failed';
+
+-- name: generation_drop :exec
+update {p}.search_indexes x set state = 'dropped', cursor_id = 0 where x.id = any(:ids::bigint[]);
+
+-- name: generation_gone :exec
+delete from {p}.search_indexes x where x.id = :idx::integer and x.state = 'dropped';
+
+-- Of a process that died after it: what was written behind the cursor.
+-- name: build_clean_leaves :exec
+delete from {p}.search_postings p where p.ctid = any (array(
+  select l.ctid from {p}.search_postings l where l.idx = :idx::integer and l.base > :after::bigint limit 20000));
+
+-- name: build_clean_docs :exec
+delete from {p}.search_docs d where d.ctid = any (array(
+  select l.ctid from {p}.search_docs l where l.idx = :idx::integer and l.record_id > :after::bigint limit 20000));
+
+-- Changed while they stood in memory: once more.
+-- name: build_again :exec
+insert into {p}.outbox (pending, event, entity_id, record_id, payload)
+select 2, 'EntityUpdated', :entity_id::bigint, k.id, '{}' from unnest(:ids::bigint[]) as k (id);
+
+-- name: tidy_terms :many
+select t.id:integer, t.term:text, t.df:integer, t.part:integer,
+  (select coalesce(sum(p.n), 0) from {p}.search_postings p
+    where p.idx in (select x.id from {p}.search_indexes x where x.state = 'live') and p.term_id = t.id) as live:bigint!,
+  exists (select 1 from {p}.search_postings p
+    where p.idx in (select x.id from {p}.search_indexes x where x.state = 'building') and p.term_id = t.id) as building:boolean!
+from {p}.search_terms t where t.id > :after::bigint order by t.id limit :most::bigint;
+
+-- name: tidy_forget :exec
+delete from {p}.search_terms t where t.id = any(:ids::bigint[]);
+
+-- name: tidy_move :exec
+update {p}.search_indexes x set cursor_id = :cursor_id::bigint where x.id = :idx::integer and x.state = 'dropped';
+
+-- name: align_done :exec
+update {p}.search_lease l set model_version = :model_version::bigint where l.id = 1;
+
+-- name: build_recount :exec
+update {p}.search_indexes x set documents = (select count(*) from {p}.search_docs d where d.idx = x.id) where x.id = :idx::integer;
+
+-- What is left of older generations, and words that nobody has, are looked for.
+-- name: generation_tidy :exec
+insert into {p}.search_indexes (entity_id, state) select :entity_id::bigint, 'dropped'
+where not exists (select 1 from {p}.search_indexes x where x.state = 'dropped');
+
+-- name: generation_ask_after :exec
+insert into {p}.search_indexes (entity_id, state) select x.entity_id, 'building' from {p}.search_indexes x where x.id = :idx::integer
+on conflict (entity_id) where state = 'building' do nothing;

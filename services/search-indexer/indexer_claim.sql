@@ -1,0 +1,59 @@
+-- The lease of a project's index. All times are this server's.
+
+-- part: work
+(exists (select 1 from {p}.outbox b where b.pending & 2 <> 0)
+  or exists (select 1 from {p}.search_indexes x where x.state in ('building', 'dropped'))
+  or exists (select 1 from {p}.search_work w where w.due_at <= now())
+  or l.model_version <> (select m.model_version from {p}.meta m))
+
+-- part: claimed
+update {p}.search_lease s set token = s.token + 1, owner = :holder::text, attempt = s.attempt + 1,
+  lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
+from due d where s.id = d.id
+returning s.id:smallint, s.token:bigint, s.model_version:bigint
+
+-- name: indexes_claim :many row(claimed_index)
+with due as (
+  select l.id from {p}.search_lease l where l.lease_until is null and {work}
+  limit :most::bigint for update of l)
+{claimed};
+
+-- Of a process that died.
+-- name: indexes_claim_crashed :many row(claimed_index)
+with due as (
+  select l.id from {p}.search_lease l where l.lease_until < now() limit :most::bigint for update of l skip locked)
+{claimed};
+
+-- name: indexes_renew :many
+update {p}.search_lease s set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
+from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
+where s.id = e.id and s.token = e.token and s.lease_until is not null returning s.id:smallint;
+
+-- name: indexes_held :many
+select s.id:smallint from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
+join {p}.search_lease s on s.id = e.id and s.token = e.token where s.lease_until is not null;
+
+-- Also of one that has done all: no attempt.
+-- name: indexes_release :exec
+update {p}.search_lease s set owner = null, lease_until = null, attempt = 0
+from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
+where s.id = g.id and s.token = g.token and s.lease_until is not null;
+
+-- An index that has ended so many processes rests, and what was being built has failed.
+-- name: indexes_quarantine :many
+with rests as (
+  update {p}.search_lease s set owner = 'quarantine', token = s.token + 1, attempt = 0, lease_until = now() + interval '5 minutes'
+  where s.lease_until < now() and s.attempt >= :attempts::smallint returning s.id, s.token),
+failed as (
+  update {p}.search_indexes x set state = 'failed',
+    error = 'Building it ended ' || :attempts::smallint || ' indexers, one after the other.'
+  from rests where x.state = 'building')
+select r.id as id:smallint, :attempts::smallint as attempt:smallint, true as quarantined:boolean from rests r;
+
+-- name: indexes_projects :many
+select p.number:bigint, p.server:text from platform.projects p where p.state = 'active' order by p.number;
+
+-- name: indexes_look :one
+select l.lease_until is null and {work} as due:boolean, coalesce(l.lease_until < now(), false) as crashed:boolean,
+  coalesce(l.lease_until < now(), false) as expired:boolean
+from {p}.search_lease l;

@@ -1,0 +1,140 @@
+/* Records that changed. The newest of them and the oldest go together, so that a record that was
+ * just written does not stand behind a million that were imported. */
+#include "live.h"
+
+#include "base/clock.h"
+#include "batch.h"
+#include "build.h"
+#include "index_sql.h"
+#include "indexer_measure.h"
+
+/* Rows of one entity: [from, to) of what was read. */
+struct of_entity {
+    const struct entity *entity;
+    struct sql_i64s ids;     /* each once */
+    struct sql_i64s changed; /* of those the ones that were not just made */
+};
+
+void live_parts(struct batch *batch,
+                const struct generations *all,
+                const struct entity *entity,
+                struct sql_i64s ids)
+{
+    static const char *const states[] = {"live", "building"};
+
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        const struct generation *of = generation_find(all, entity->id, states[i]);
+        if (of == NULL || (i == 1 && of->text.len == 0))
+            continue;
+        struct shape *shape = ARENA_NEW(batch->arena, shape);
+        shape_of_fields(batch->arena, entity, of->field_ids, shape);
+        struct sql_i64s some = ids;
+        while (i == 1 && some.count > 0 && some.items[some.count - 1] > of->cursor_id)
+            some.count--;
+        batch_add(batch, of, shape, some);
+        if (i == 1)
+            build_changed(batch->index->project->number,
+                          of->idx,
+                          sql_i64s(ids.items + some.count, ids.count - some.count));
+    }
+}
+
+/* Others show what these records are called. */
+static void add_referrers(struct batch *batch, const struct of_entity *of)
+{
+    const struct model_field *field = of->entity->shown ? of->entity->referrers : NULL;
+
+    for (; field != NULL && of->changed.count > 0; field = field->next_referrer)
+        if (field->entity->searched && field_searched(field))
+            batch_call(batch,
+                       db_call_new(batch->arena,
+                                   SQL_WORK_REFER(.entity_id = field->entity->id,
+                                                  .field_id = field->id,
+                                                  .ids = of->changed)));
+}
+
+static void live_add_entity(struct batch *batch,
+                            const struct generations *all,
+                            const struct rows *rows,
+                            size_t from,
+                            size_t to)
+{
+    struct of_entity of = {
+        .entity = model_entity_by_id(batch->index->model, sql_live_rows_row(rows, from).entity_id)};
+    int64_t *ids = ARENA_ARRAY(batch->arena, ids, to - from);
+    int64_t *changed = ARENA_ARRAY(batch->arena, changed, to - from);
+
+    if (of.entity == NULL)
+        return;
+    for (size_t i = from; i < to; i++) {
+        const struct sql_live_rows_row row = sql_live_rows_row(rows, i);
+        if (of.ids.count == 0 || ids[of.ids.count - 1] != row.record_id)
+            ids[of.ids.count++] = row.record_id;
+        if (!str_is(row.event, "EntityCreated") &&
+            (of.changed.count == 0 || changed[of.changed.count - 1] != row.record_id))
+            changed[of.changed.count++] = row.record_id;
+    }
+    of.ids.items = ids;
+    of.changed.items = changed;
+    live_parts(batch, all, of.entity, of.ids);
+    add_referrers(batch, &of);
+}
+
+static void
+live_add_rows(struct batch *batch, const struct generations *all, const struct rows *rows)
+{
+    int64_t *ids = ARENA_ARRAY(batch->arena, ids, rows->count);
+
+    for (size_t from = 0; from < rows->count;) {
+        size_t to = from;
+        int64_t entity = sql_live_rows_row(rows, from).entity_id;
+        while (to < rows->count && sql_live_rows_row(rows, to).entity_id == entity) {
+            ids[to] = sql_live_rows_row(rows, to).id;
+            to++;
+        }
+        live_add_entity(batch, all, rows, from, to);
+        from = to;
+    }
+    const struct sql_i64s taken = sql_i64s(ids, rows->count);
+    batch_call(batch, db_call_new(batch->arena, SQL_LIVE_DONE(.ids = taken)));
+    batch_call(batch, db_call_new(batch->arena, SQL_LIVE_TAKEN(.ids = taken)));
+}
+
+/* As many at a time as take what a transaction shall take. */
+static void adapt(struct index *index, size_t count, int64_t took_ms)
+{
+    int64_t wanted_ms = indexer_conf()->index_batch_ms;
+    size_t most = (size_t)indexer_conf()->index_batch;
+
+    if (took_ms > wanted_ms && index->batch > 10)
+        index->batch = index->batch / 2;
+    else if (count >= index->batch && took_ms < wanted_ms / 2 && index->batch < most)
+        index->batch = index->batch * 2 < most ? index->batch * 2 : most;
+}
+
+int live_run(struct task *task, struct index *index, const struct generations *all, bool *ret_more)
+{
+    struct rows rows;
+    struct batch batch;
+    int64_t began_ms = clock_mono_ms();
+
+    TRY(db_query(task,
+                 index->db,
+                 SQL_LIVE_ROWS(.newest = (int64_t)(index->batch + 1) / 2,
+                               .oldest = (int64_t)(index->batch + 1) / 2),
+                 &rows));
+    *ret_more = rows.count >= index->batch;
+    if (rows.count == 0)
+        return 0;
+    batch_init(&batch, task->arena, index);
+    live_add_rows(&batch, all, &rows);
+    int rc = batch_run(task, &batch);
+    if (rc == INDEX_BROKEN) {
+        TRY(build_replace(task, index, batch.broken));
+        return INDEX_STALE;
+    }
+    TRY(rc);
+    measure_indexed(&batch);
+    adapt(index, rows.count, clock_mono_ms() - began_ms);
+    return 0;
+}

@@ -1,0 +1,100 @@
+/* search-indexer: keeps the search index of each project. */
+#include "app.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bus/bus.h"
+#include "indexer_measure.h"
+#include "loop/background.h"
+#include "work.h"
+
+/* It has no port of its own. */
+#define CONF_OTHERS "host", "port"
+/* clang-format off: the list must follow its macros */
+#include "conf/conf_items.h"
+/* clang-format on */
+
+#define LAST_CALL_MS 2000 /* before the end of the drain */
+
+const struct app_conf *indexer_conf(void)
+{
+    return (const struct app_conf *)(const void *)daemon_app()->conf;
+}
+
+struct directory *indexer_directory(void)
+{
+    return daemon_app()->directory;
+}
+
+struct bus *indexer_bus(void)
+{
+    return daemon_app()->bus;
+}
+
+/* --- life --- */
+
+static void indexer_prepare(const struct conf_common *common UNUSED)
+{
+    indexer_measure_prepare();
+}
+
+static int indexer_start(struct task *task UNUSED, struct app *app, struct str *ret_reason UNUSED)
+{
+    indexer_work_start();
+    log_info("indexer.started", L_I64("worker", app->worker));
+    return 0;
+}
+
+static struct {
+    loop_fn done;
+    void *arg;
+} ending;
+
+static void indexer_on_ended(void *arg UNUSED)
+{
+    ending.done(ending.arg);
+}
+
+static void indexer_on_drained(void *arg UNUSED)
+{
+    background_wait(indexer_on_ended, NULL);
+}
+
+static void indexer_on_bus_stopped(void *arg UNUSED)
+{
+    indexer_work_drain(clock_mono_ms() + indexer_conf()->common.drain_timeout_ms - LAST_CALL_MS,
+                       indexer_on_drained,
+                       NULL);
+}
+
+static void indexer_drain(struct app *app UNUSED, loop_fn done, void *arg)
+{
+    ending.done = done;
+    ending.arg = arg;
+    indexer_work_stop_looking();
+    bus_stop(indexer_bus(), indexer_on_bus_stopped, NULL);
+}
+
+static void indexer_stop(struct app *app UNUSED)
+{
+    indexer_work_stop();
+}
+
+static const struct daemon search_indexer = {
+    .name = "search-indexer",
+    .about = "keeps the search index of each project",
+    .conf = &app_conf_spec,
+    .portless = true,
+    .prepare = indexer_prepare,
+    .start = indexer_start,
+    .drain = indexer_drain,
+    .stop = indexer_stop,
+    .measure = indexer_measure,
+};
+
+int main(int argc, char **argv)
+{
+    return daemon_main(argc, argv, &search_indexer);
+}

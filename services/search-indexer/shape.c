@@ -1,0 +1,65 @@
+/* What an entity's index is made of. */
+#include "shape.h"
+
+#include "base/strbuf.h"
+
+/* Raised when the same text gives other terms. */
+#define TERMS_VERSION 1
+#define TEXT_MAX      65536
+
+static void shape_add(struct shape *shape, int64_t id, const struct model_field *field)
+{
+    struct shape_field *at = &shape->fields[shape->count++];
+
+    *at = (struct shape_field){.id = id};
+    if (field == NULL || !field_searched(field))
+        return;
+    at->field = field;
+    if (field->type == TYPE_RELATION)
+        at->display = entity_display(field->target);
+}
+
+bool shape_wanted(struct arena *arena, const struct entity *entity, struct shape *ret_shape)
+{
+    struct strbuf text;
+
+    if (!entity->searched)
+        return false;
+    *ret_shape = (struct shape){.entity = entity};
+    ret_shape->fields = ARENA_ARRAY(arena, ret_shape->fields, entity->field_count);
+    strbuf_init(&text, arena, TEXT_MAX);
+    strbuf_printf(&text, "%d", TERMS_VERSION);
+    for (size_t i = 0; i < entity->field_count && ret_shape->count < SHAPE_FIELDS; i++) {
+        const struct model_field *field = &entity->fields[i];
+        if (!field_searched(field))
+            continue;
+        shape_add(ret_shape, field->id, field);
+        strbuf_printf(&text, " %lld%s", (long long)field->id, model_type_name(field->type));
+        if (field->type == TYPE_RELATION)
+            strbuf_printf(&text, ":%lld", (long long)entity_display(field->target)->id);
+    }
+    ret_shape->text = strbuf_view(&text);
+    return true;
+}
+
+void shape_of_fields(struct arena *arena,
+                     const struct entity *entity,
+                     struct sql_i64s field_ids,
+                     struct shape *ret_shape)
+{
+    *ret_shape = (struct shape){.entity = entity};
+    ret_shape->fields = ARENA_ARRAY(arena, ret_shape->fields, field_ids.count);
+    for (size_t i = 0; i < field_ids.count; i++)
+        shape_add(ret_shape,
+                  field_ids.items[i],
+                  entity->searchable ? entity_field_by_id(entity, field_ids.items[i]) : NULL);
+}
+
+struct sql_i64s shape_ids(struct arena *arena, const struct shape *shape)
+{
+    int64_t *ids = ARENA_ARRAY(arena, ids, shape->count);
+
+    for (size_t i = 0; i < shape->count; i++)
+        ids[i] = shape->fields[i].id;
+    return sql_i64s(ids, shape->count);
+}

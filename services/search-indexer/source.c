@@ -1,0 +1,300 @@
+/* Records as they are now, cut into terms. */
+#include "source.h"
+
+#include <string.h>
+
+#include "base/panic.h"
+#include "db/db.h"
+#include "loop/work.h"
+#include "search/principal.h"
+#include "search/tokens.h"
+#include "source_sql.h"
+
+#define SQL_BYTES    ((size_t)1024 * 1024)
+#define PIECE_BYTES  ((size_t)4 * 1024 * 1024)
+#define TEXT_LETTERS 262144 /* of one field: what stands behind is not found */
+#define READ_MS      30000
+
+enum { COLUMN_ID, COLUMN_OWNER, COLUMN_FIELDS };
+
+/* --- statements --- */
+
+static void field_sql(const struct shape_field *at, struct strbuf *sql)
+{
+    if (at->field == NULL) {
+        strbuf_str(sql, STR(", null::text"));
+        return;
+    }
+    struct str column = at->field->column;
+    switch (at->field->type) {
+    case TYPE_RELATION:
+        strbuf_printf(sql,
+                      ", (select left(d.%.*s, %d) from {p}.%.*s d where d.id = t.%.*s)",
+                      STR_ARG(at->display->column),
+                      TEXT_LETTERS,
+                      STR_ARG(at->display->entity->table),
+                      STR_ARG(column));
+        break;
+    case TYPE_VARCHAR:
+    case TYPE_TEXT:
+        strbuf_printf(sql, ", left(t.%.*s, %d)", STR_ARG(column), TEXT_LETTERS);
+        break;
+    default:
+        strbuf_printf(sql, ", t.%.*s::text", STR_ARG(column));
+    }
+}
+
+uint64_t source_hash(struct str text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (uint8_t)text.ptr[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* "$1" is what `where` binds, "$2" how many. */
+static struct sql *source_sql(struct arena *arena, const struct shape *shape, const char *where)
+{
+    struct sql *sql = ARENA_NEW(arena, sql);
+    struct strbuf text;
+
+    strbuf_init(&text, arena, SQL_BYTES);
+    strbuf_str(&text, STR("select t.id, t.created_by"));
+    for (size_t i = 0; i < shape->count; i++)
+        field_sql(&shape->fields[i], &text);
+    strbuf_printf(&text,
+                  " from {p}.%.*s t where %s order by t.id limit $2::bigint",
+                  STR_ARG(shape->entity->table),
+                  where);
+    MUST(!text.overflow);
+    *sql = (struct sql){
+        .name = "search.source",
+        .hash = source_hash(strbuf_view(&text)),
+        .text = strbuf_cstring(&text),
+        .arity = 2,
+        .kind = SQL_MANY,
+        .heavy = true,
+    };
+    return sql;
+}
+
+/* --- terms --- */
+
+struct reading {
+    struct task *task;
+    const struct shape *shape;
+    struct terms *terms;
+    struct docs *docs;
+    struct arena *arena; /* of the docs */
+    const struct rows *rows;
+    struct forward_pair *pairs; /* of the record at hand */
+    size_t count, cap;
+    bool cut;
+};
+
+static void add_pair(struct reading *reading, struct str term, size_t field)
+{
+    const struct forward_pair pair = {
+        .term = (int32_t)terms_put(reading->terms, term) + 1,
+        .field = (int16_t)field,
+    };
+
+    ARENA_PUSH(reading->arena, reading->pairs, reading->count, reading->cap, pair);
+}
+
+static void add_text(struct reading *reading, struct str text, size_t field)
+{
+    struct tokens tokens;
+    struct token token;
+
+    tokens_init(&tokens, text);
+    while (tokens_next(&tokens, &token))
+        add_pair(reading, token.text, field);
+}
+
+static void add_principal(struct reading *reading, char kind, int64_t id)
+{
+    char room[PRINCIPAL_BYTES];
+
+    add_pair(reading, principal_print(room, kind, id), PRINCIPAL_FIELD);
+}
+
+static void keep_pairs(struct reading *reading, struct forward_list *list)
+{
+    list->count = reading->count > 0 ? forward_sort(reading->pairs, reading->count) : 0;
+    list->items = ARENA_ARRAY(reading->arena, list->items, list->count);
+    if (list->count > 0)
+        memcpy(list->items, reading->pairs, list->count * sizeof(*list->items));
+}
+
+/* On a thread. */
+static void cut_rows(void *arg)
+{
+    struct reading *reading = arg;
+    const struct rows *rows = reading->rows;
+
+    for (size_t row = 0; row < rows->count; row++) {
+        struct doc doc = {.id = rows_i64(rows, row, COLUMN_ID), .there = true};
+        reading->count = 0;
+        if (!rows_null(rows, row, COLUMN_OWNER))
+            add_principal(reading, 'o', rows_i64(rows, row, COLUMN_OWNER));
+        for (size_t i = 0; i < reading->shape->count; i++)
+            if (!rows_null(rows, row, COLUMN_FIELDS + i))
+                add_text(reading, rows_str(rows, row, COLUMN_FIELDS + i), i + 1);
+        keep_pairs(reading, &doc.list);
+        ARENA_PUSH(
+            reading->arena, reading->docs->items, reading->docs->count, reading->docs->cap, doc);
+    }
+}
+
+AWAITS static int source_on_rows(const struct rows *rows, void *arg)
+{
+    struct reading *reading = arg;
+
+    reading->rows = rows;
+    reading->cut = rows->cut;
+    work_beside(reading->task, cut_rows, reading);
+    return 0;
+}
+
+/* --- grants --- */
+
+static struct doc *source_find(const struct docs *docs, int64_t id)
+{
+    size_t low = 0;
+    size_t high = docs->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (docs->items[middle].id == id)
+            return &docs->items[middle];
+        if (docs->items[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static void add_grants(struct reading *reading, const struct rows *rows)
+{
+    static const char kinds[] = {'?', 'u', 'g', 'r'};
+
+    for (size_t i = 0; i < rows->count;) {
+        struct sql_source_grants_row row = sql_source_grants_row(rows, i);
+        int64_t id = row.record_id;
+        struct doc *doc = source_find(reading->docs, id);
+        reading->count = 0;
+        for (size_t k = 0; doc != NULL && k < doc->list.count; k++)
+            ARENA_PUSH(
+                reading->arena, reading->pairs, reading->count, reading->cap, doc->list.items[k]);
+        for (; i < rows->count; i++) {
+            row = sql_source_grants_row(rows, i);
+            if (row.record_id != id)
+                break;
+            if (doc != NULL && row.kind >= 1 && row.kind <= 3)
+                add_principal(reading, kinds[row.kind], row.grantee_id);
+        }
+        if (doc != NULL)
+            keep_pairs(reading, &doc->list);
+    }
+}
+
+AWAITS static int read_grants(struct task *task, struct db *db, struct reading *reading)
+{
+    int64_t *ids = ARENA_ARRAY(task->arena, ids, reading->docs->count);
+    struct rows rows;
+
+    for (size_t i = 0; i < reading->docs->count; i++)
+        ids[i] = reading->docs->items[i].id;
+    if (reading->docs->count == 0)
+        return 0;
+    TRY(db_query(task,
+                 db,
+                 SQL_SOURCE_GRANTS(.entity_id = reading->shape->entity->id,
+                                   .ids = sql_i64s(ids, reading->docs->count)),
+                 &rows));
+    add_grants(reading, &rows);
+    return 0;
+}
+
+/* --- reads --- */
+
+AWAITS static int read_piece(
+    struct db *db, struct reading *reading, const char *where, struct db_param what, int64_t most)
+{
+    const struct sql *sql = source_sql(reading->task->arena, reading->shape, where);
+    const struct db_piece piece = {
+        .bytes = PIECE_BYTES, .timeout_ms = READ_MS, .fn = source_on_rows, .arg = reading};
+
+    return db_piece(reading->task, db, sql, PARAMS(what, P_I64(most)), &piece);
+}
+
+static struct reading
+reading_of(struct task *task, const struct shape *shape, struct terms *terms, struct docs *docs)
+{
+    *docs = (struct docs){0};
+    return (struct reading){
+        .task = task, .shape = shape, .terms = terms, .docs = docs, .arena = task->arena};
+}
+
+/* Those that are not there stand among the others as gone. */
+static void add_missing(struct arena *arena, struct sql_i64s ids, struct docs *docs)
+{
+    struct docs all = {.items = ARENA_ARRAY(arena, all.items, ids.count), .count = ids.count};
+    size_t at = 0;
+
+    for (size_t i = 0; i < ids.count; i++) {
+        if (at < docs->count && docs->items[at].id == ids.items[i])
+            all.items[i] = docs->items[at++];
+        else
+            all.items[i].id = ids.items[i];
+    }
+    *docs = all;
+}
+
+int source_read(struct task *task,
+                struct db *db,
+                const struct shape *shape,
+                struct sql_i64s ids,
+                struct terms *terms,
+                struct docs *ret_docs)
+{
+    struct reading reading = reading_of(task, shape, terms, ret_docs);
+    struct sql_i64s left = ids;
+
+    do {
+        size_t had = ret_docs->count;
+        reading.cut = false;
+        TRY(read_piece(db,
+                       &reading,
+                       "t.id = any($1::bigint[])",
+                       P_I64S(left.items, left.count),
+                       (int64_t)left.count));
+        if (!reading.cut || ret_docs->count == had)
+            break;
+        int64_t last = ret_docs->items[ret_docs->count - 1].id;
+        while (left.count > 0 && left.items[0] <= last)
+            left = sql_i64s(left.items + 1, left.count - 1);
+    } while (left.count > 0);
+    TRY(read_grants(task, db, &reading));
+    add_missing(task->arena, ids, ret_docs);
+    return 0;
+}
+
+int source_page(struct task *task,
+                struct db *db,
+                const struct shape *shape,
+                int64_t after,
+                int64_t most,
+                struct terms *terms,
+                struct docs *ret_docs,
+                bool *ret_more)
+{
+    struct reading reading = reading_of(task, shape, terms, ret_docs);
+
+    TRY(read_piece(db, &reading, "t.id > $1::bigint", P_I64(after), most));
+    *ret_more = reading.cut || (int64_t)ret_docs->count == most;
+    return read_grants(task, db, &reading);
+}

@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * Records as they are now, cut into terms: what the index is to hold of them. Read apart from the
+ * transaction that writes the index: what changes meanwhile has its own row in the outbox, which is
+ * still there when this one is done.
+ */
+#include "search/forward.h"
+#include "shape.h"
+#include "terms.h"
+
+struct doc {
+    int64_t id;
+    bool there;               /* the record is */
+    struct forward_list list; /* sorted; a term is its word's number + 1 */
+};
+
+struct docs {
+    struct doc *items; /* ascending ids */
+    size_t count;
+    size_t cap;
+};
+
+/* co: those of `ids`, which ascend, each once; arena-owned, words are put into `terms`. */
+AWAITS int source_read(struct task *task,
+                       struct db *db,
+                       const struct shape *shape,
+                       struct sql_i64s ids,
+                       struct terms *terms,
+                       struct docs *ret_docs) MUSTCHECK;
+/* co: the next records behind `after`, `most` or as many as fit; *ret_more: there may be others. */
+AWAITS int source_page(struct task *task,
+                       struct db *db,
+                       const struct shape *shape,
+                       int64_t after,
+                       int64_t most,
+                       struct terms *terms,
+                       struct docs *ret_docs,
+                       bool *ret_more) MUSTCHECK;
+/* any: of a statement's text: its name on connections. */
+uint64_t source_hash(struct str text);

@@ -1,0 +1,127 @@
+/* Which records are to be looked at. */
+#include "source_ids.h"
+
+#include <stdlib.h>
+
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "index_sql.h"
+#include "source.h"
+
+#define SQL_BYTES 4096
+
+void source_ids_add(struct source_ids *ids, int64_t entity_id, int64_t id)
+{
+    ARENA_PUSH(ids->arena, ids->items, ids->count, ids->cap, (struct source_id){entity_id, id});
+}
+
+static int order_by_record(const void *left, const void *right)
+{
+    const struct source_id *a = left;
+    const struct source_id *b = right;
+
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    return (a->entity_id > b->entity_id) - (a->entity_id < b->entity_id);
+}
+
+static int order_by_entity(const void *left, const void *right)
+{
+    const struct source_id *a = left;
+    const struct source_id *b = right;
+
+    if (a->entity_id != b->entity_id)
+        return a->entity_id < b->entity_id ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* The cursor is one for all entities: it goes by id. */
+void source_ids_cut(struct source_ids *ids, size_t most)
+{
+    if (ids->count == 0)
+        return;
+    qsort(ids->items, ids->count, sizeof(*ids->items), order_by_record);
+    size_t keep = ids->count < most ? ids->count : most;
+    while (keep < ids->count && ids->items[keep].id == ids->items[keep - 1].id)
+        keep++;
+    ids->count = keep;
+    ids->last = ids->items[keep - 1].id;
+    qsort(ids->items, ids->count, sizeof(*ids->items), order_by_entity);
+}
+
+/* Statements whose tables are an entity's: their first column is an id. */
+AWAITS static int read_ids(struct task *task,
+                           struct db *db,
+                           int64_t entity_id,
+                           struct strbuf *text,
+                           const struct db_param *params,
+                           size_t count,
+                           struct source_ids *ids)
+{
+    struct sql sql = {
+        .name = "search.ids", .kind = SQL_MANY, .arity = (unsigned)count, .heavy = true};
+    struct rows rows;
+
+    MUST(!text->overflow);
+    sql.hash = source_hash(strbuf_view(text));
+    sql.text = strbuf_cstring(text);
+    TRY(db_query(task, db, &sql, params, count, &rows));
+    for (size_t i = 0; i < rows.count; i++)
+        source_ids_add(ids, entity_id, rows_i64(&rows, i, 0));
+    return 0;
+}
+
+int source_ids_refer(struct task *task,
+                     struct db *db,
+                     const struct model_field *field,
+                     struct sql_i64s targets,
+                     int64_t after,
+                     int64_t most,
+                     struct source_ids *ids)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, task->arena, SQL_BYTES);
+    strbuf_printf(
+        &text,
+        "select t.id from {p}.%.*s t where t.%.*s = any($1::bigint[]) and t.id > $2::bigint"
+        " order by t.id limit $3::bigint",
+        STR_ARG(field->entity->table),
+        STR_ARG(field->column));
+    return read_ids(task,
+                    db,
+                    field->entity->id,
+                    &text,
+                    PARAMS(P_I64S(targets.items, targets.count), P_I64(after), P_I64(most)),
+                    ids);
+}
+
+int source_ids_check(struct task *task,
+                     struct db *db,
+                     const struct entity *entity,
+                     int64_t since_ms,
+                     int64_t after,
+                     int64_t most,
+                     struct source_ids *ids)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, task->arena, SQL_BYTES);
+    strbuf_printf(&text,
+                  "select t.id from {p}.%.*s t where t.id > $1::bigint"
+                  " and ($3::timestamptz is null or t.updated_at >= $3::timestamptz)"
+                  " order by t.id limit $2::bigint",
+                  STR_ARG(entity->table));
+    TRY(read_ids(
+        task, db, entity->id, &text, PARAMS(P_I64(after), P_I64(most), P_OPT_TIME(since_ms)), ids));
+    strbuf_init(&text, task->arena, SQL_BYTES);
+    strbuf_printf(&text,
+                  "select d.record_id from {p}.search_docs d where d.idx in (select x.id from"
+                  " {p}.search_indexes x where x.entity_id = $3::bigint and x.state in ('live',"
+                  " 'building')) and d.record_id > $1::bigint"
+                  " and not exists (select 1 from {p}.%.*s t where t.id = d.record_id)"
+                  " order by d.record_id limit $2::bigint",
+                  STR_ARG(entity->table));
+    return read_ids(
+        task, db, entity->id, &text, PARAMS(P_I64(after), P_I64(most), P_I64(entity->id)), ids);
+}

@@ -1,0 +1,107 @@
+/* Work for many records. Each step indexes some of them and notes how far it has come. */
+#include "spread.h"
+
+#include "batch.h"
+#include "build.h"
+#include "index_sql.h"
+#include "indexer_measure.h"
+#include "live.h"
+#include "search/leaf.h"
+#include "source_ids.h"
+
+/* Ids behind the cursor that the lists of a principal have, of the entity of the lowest of them. */
+AWAITS static int principal_ids(struct task *task,
+                                struct index *index,
+                                const struct sql_work_next_row *work,
+                                struct source_ids *ids)
+{
+    int64_t *leaf_ids = ARENA_ARRAY(task->arena, leaf_ids, LEAF_IDS);
+    struct rows rows;
+
+    TRY(db_query(task,
+                 index->db,
+                 SQL_WORK_PRINCIPAL(.term = work->term, .cursor_id = work->cursor_id),
+                 &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct sql_work_principal_row row = sql_work_principal_row(task->arena, &rows, i);
+        const struct leaf leaf = {row.base, (int32_t)row.n, row.docs};
+        size_t count = 0;
+        if (leaf_decode(&leaf, leaf_ids, &count) != 0)
+            continue; /* whoever changes it finds out */
+        for (size_t k = 0; k < count; k++)
+            if (leaf_ids[k] > work->cursor_id)
+                source_ids_add(ids, row.entity_id, leaf_ids[k]);
+    }
+    return 0;
+}
+
+static int spread_find(struct task *task,
+                       struct index *index,
+                       const struct sql_work_next_row *work,
+                       struct source_ids *ids)
+{
+    const struct entity *entity = model_entity_by_id(index->model, work->entity_id);
+    int64_t most = (int64_t)index->batch;
+
+    if (str_is(work->kind, "principal"))
+        return principal_ids(task, index, work, ids);
+    if (entity == NULL)
+        return 0;
+    if (!str_is(work->kind, "refer"))
+        return source_ids_check(task, index->db, entity, work->since, work->cursor_id, most, ids);
+    const struct model_field *field = entity_field_by_id(entity, work->field_id);
+    if (field == NULL || !field_searched(field) || field->type != TYPE_RELATION)
+        return 0;
+    return source_ids_refer(task, index->db, field, work->ids, work->cursor_id, most, ids);
+}
+
+/* Their batch, by entity. */
+static void
+spread_add(struct batch *batch, const struct generations *all, const struct source_ids *ids)
+{
+    for (size_t from = 0; from < ids->count;) {
+        size_t to = from;
+        int64_t *some = ARENA_ARRAY(batch->arena, some, ids->count - from);
+        size_t count = 0;
+        const struct entity *entity =
+            model_entity_by_id(batch->index->model, ids->items[from].entity_id);
+        for (; to < ids->count && ids->items[to].entity_id == ids->items[from].entity_id; to++)
+            if (count == 0 || some[count - 1] != ids->items[to].id)
+                some[count++] = ids->items[to].id;
+        if (entity != NULL)
+            live_parts(batch, all, entity, sql_i64s(some, count));
+        from = to;
+    }
+}
+
+int spread_work(struct task *task,
+                struct index *index,
+                const struct generations *all,
+                bool *ret_more)
+{
+    struct source_ids ids = {.arena = task->arena};
+    struct batch batch;
+    struct rows rows;
+
+    TRY(db_query(task, index->db, SQL_WORK_NEXT(), &rows));
+    *ret_more = rows.count > 0;
+    if (rows.count == 0)
+        return 0;
+    const struct sql_work_next_row work = sql_work_next_row(task->arena, &rows, 0);
+    TRY(spread_find(task, index, &work, &ids));
+    source_ids_cut(&ids, index->batch);
+    batch_init(&batch, task->arena, index);
+    spread_add(&batch, all, &ids);
+    batch_call(&batch,
+               ids.count > 0
+                   ? db_call_new(task->arena, SQL_WORK_MOVE(.cursor_id = ids.last, .id = work.id))
+                   : db_call_new(task->arena, SQL_WORK_DONE(.id = work.id)));
+    int rc = batch_run(task, &batch);
+    if (rc == INDEX_BROKEN) {
+        TRY(build_replace(task, index, batch.broken));
+        return INDEX_STALE;
+    }
+    TRY(rc);
+    measure_indexed(&batch);
+    return 0;
+}

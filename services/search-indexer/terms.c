@@ -1,0 +1,104 @@
+/* A set of words by hash: open addressing, at most half full. */
+#include "terms.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rand.h"
+
+#define SLOTS_FIRST 1024
+
+void terms_init(struct terms *terms, struct arena *arena)
+{
+    *terms = (struct terms){.arena = arena, .slot_count = SLOTS_FIRST};
+    terms->slots = ARENA_ARRAY(arena, terms->slots, terms->slot_count);
+    rand_bytes(&terms->seed, sizeof(terms->seed));
+}
+
+/* Eight bytes at a time, mixed by multiplication: seeded, so that nobody chooses collisions. */
+static uint64_t terms_hash(const struct terms *terms, struct str term)
+{
+    uint64_t hash = terms->seed ^ (term.len * UINT64_C(0x9e3779b97f4a7c15));
+
+    for (size_t at = 0; at < term.len; at += sizeof(uint64_t)) {
+        uint64_t piece = 0;
+        size_t left = term.len - at;
+        memcpy(&piece, term.ptr + at, left < sizeof(piece) ? left : sizeof(piece));
+        unsigned __int128 wide = (unsigned __int128)(hash ^ piece) * UINT64_C(0xd6e8feb86659fd93);
+        hash = (uint64_t)wide ^ (uint64_t)(wide >> 64);
+    }
+    return hash;
+}
+
+static size_t terms_slot(const struct terms *terms, struct str term)
+{
+    size_t slot = terms_hash(terms, term) & (terms->slot_count - 1);
+
+    while (terms->slots[slot] != 0 && !str_eq(terms->items[terms->slots[slot] - 1].term, term))
+        slot = (slot + 1) & (terms->slot_count - 1);
+    return slot;
+}
+
+static void terms_widen(struct terms *terms)
+{
+    terms->slot_count *= 2;
+    terms->slots = ARENA_ARRAY(terms->arena, terms->slots, terms->slot_count);
+    for (size_t i = 0; i < terms->count; i++)
+        terms->slots[terms_slot(terms, terms->items[i].term)] = (uint32_t)i + 1;
+}
+
+uint32_t terms_put(struct terms *terms, struct str term)
+{
+    size_t slot = terms_slot(terms, term);
+
+    if (terms->slots[slot] != 0)
+        return terms->slots[slot] - 1;
+    if (terms->count * 2 >= terms->slot_count) {
+        terms_widen(terms);
+        slot = terms_slot(terms, term);
+    }
+    ARENA_PUSH(terms->arena,
+               terms->items,
+               terms->count,
+               terms->cap,
+               (struct word){.term = arena_dup(terms->arena, term)});
+    terms->slots[slot] = (uint32_t)terms->count;
+    return (uint32_t)terms->count - 1;
+}
+
+struct word *terms_find(const struct terms *terms, struct str term)
+{
+    uint32_t number = terms->slots[terms_slot(terms, term)];
+
+    return number != 0 ? &terms->items[number - 1] : NULL;
+}
+
+static int order_refs(const void *left, const void *right)
+{
+    int32_t a = ((const struct word_ref *)left)->id;
+    int32_t b = ((const struct word_ref *)right)->id;
+
+    return (a > b) - (a < b);
+}
+
+void terms_index(struct terms *terms)
+{
+    terms->by_id = ARENA_ARRAY(terms->arena, terms->by_id, terms->count);
+    terms->by_id_count = 0;
+    for (size_t i = 0; i < terms->count; i++)
+        if (terms->items[i].id != 0)
+            terms->by_id[terms->by_id_count++] = (struct word_ref){terms->items[i].id, (uint32_t)i};
+    if (terms->by_id_count > 1)
+        qsort(terms->by_id, terms->by_id_count, sizeof(*terms->by_id), order_refs);
+}
+
+struct word *terms_by_id(const struct terms *terms, int32_t id)
+{
+    const struct word_ref wanted = {.id = id};
+    const struct word_ref *found =
+        terms->by_id_count > 0
+            ? bsearch(&wanted, terms->by_id, terms->by_id_count, sizeof(*terms->by_id), order_refs)
+            : NULL;
+
+    return found != NULL ? &terms->items[found->number] : NULL;
+}

@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * A set of words, each once: of a transaction, or of a rebuild. Words are numbered from 0 in the
+ * order they came. Any thread, one at a time.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+struct word {
+    struct str term;
+    int32_t id;    /* of search_terms; 0 = not known yet */
+    int32_t part;  /* of its lexicon row */
+    int32_t df;    /* as it is stored */
+    int32_t delta; /* documents that have it more than before */
+    bool fresh;    /* its row is about to be written */
+};
+
+struct word_ref {
+    int32_t id;
+    uint32_t number;
+};
+
+struct terms {
+    struct arena *arena;
+    struct word *items;
+    size_t count, cap;
+    uint32_t *slots; /* number of a word + 1, by hash; 0 = none */
+    size_t slot_count;
+    uint64_t seed;
+    struct word_ref *by_id; /* of those with one, after terms_index(), by id */
+    size_t by_id_count;
+};
+
+void terms_init(struct terms *terms, struct arena *arena);
+/* Its number; a new word's text is copied into the arena. */
+uint32_t terms_put(struct terms *terms, struct str term);
+/* NULL: it is not there. */
+struct word *terms_find(const struct terms *terms, struct str term);
+/* After their ids are known: what terms_by_id() looks in. */
+void terms_index(struct terms *terms);
+/* NULL: no word has this id. */
+struct word *terms_by_id(const struct terms *terms, int32_t id);

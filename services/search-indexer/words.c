@@ -1,0 +1,185 @@
+/* Rows of words. */
+#include "words.h"
+
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "base/rand.h"
+#include "batch_sql.h"
+
+#define AT_ONCE     5000
+#define EXACT_BELOW 32 /* df */
+#define STEPS       16 /* of larger ones */
+
+static void words_keep_row(struct terms *terms, const struct sql_word_row *row)
+{
+    uint32_t number = terms_put(terms, row->term);
+    struct word *word = &terms->items[number];
+
+    word->id = (int32_t)row->id;
+    word->df = (int32_t)row->df;
+    word->part = (int32_t)row->part;
+}
+
+AWAITS static int find_some(
+    struct task *task, struct db *db, struct terms *terms, const struct str *wanted, size_t count)
+{
+    struct rows rows;
+
+    TRY(db_query(task, db, SQL_WORDS_FIND(.terms = sql_strs(wanted, count)), &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct sql_word_row row = sql_word_row(&rows, i);
+        words_keep_row(terms, &row);
+    }
+    return 0;
+}
+
+AWAITS static int reserve(struct task *task, struct db *db, struct terms *terms)
+{
+    struct rows rows;
+    int64_t count = 0;
+    size_t at = 0;
+
+    for (size_t i = 0; i < terms->count; i++)
+        count += terms->items[i].id == 0;
+    if (count == 0)
+        return 0;
+    TRY(db_query(task, db, SQL_WORDS_RESERVE(.count = count), &rows));
+    for (size_t i = 0; i < terms->count; i++) {
+        struct word *word = &terms->items[i];
+        if (word->id != 0)
+            continue;
+        word->id = (int32_t)sql_words_reserve_row(&rows, at++).id;
+        word->fresh = true;
+    }
+    return 0;
+}
+
+int words_find(struct task *task, struct db *db, struct terms *terms)
+{
+    struct str *wanted = ARENA_ARRAY(task->arena, wanted, AT_ONCE);
+    size_t all = terms->count;
+    size_t count = 0;
+
+    for (size_t i = 0; i < all; i++) {
+        if (terms->items[i].id == 0)
+            wanted[count++] = terms->items[i].term;
+        if (count == AT_ONCE || (count > 0 && i + 1 == all)) {
+            TRY(find_some(task, db, terms, wanted, count));
+            count = 0;
+        }
+    }
+    return reserve(task, db, terms);
+}
+
+static int words_order_ids(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+
+    return (a > b) - (a < b);
+}
+
+int words_read_ids(
+    struct task *task, struct db *db, const int64_t *ids, size_t count, struct terms *terms)
+{
+    int64_t *wanted = ARENA_ARRAY(task->arena, wanted, count);
+    size_t wanted_count = 0;
+    size_t kept = 0;
+    struct rows rows;
+
+    terms_index(terms);
+    for (size_t i = 0; i < count; i++)
+        if (terms_by_id(terms, (int32_t)ids[i]) == NULL)
+            wanted[wanted_count++] = ids[i];
+    if (wanted_count == 0)
+        return 0;
+    qsort(wanted, wanted_count, sizeof(*wanted), words_order_ids);
+    for (size_t i = 0; i < wanted_count; i++)
+        if (kept == 0 || wanted[kept - 1] != wanted[i])
+            wanted[kept++] = wanted[i];
+    for (size_t at = 0; at < kept; at += AT_ONCE) {
+        size_t some = kept - at < AT_ONCE ? kept - at : AT_ONCE;
+        TRY(db_query(task, db, SQL_WORDS_BY_ID(.ids = sql_i64s(wanted + at, some)), &rows));
+        for (size_t i = 0; i < rows.count; i++) {
+            const struct sql_word_row row = sql_word_row(&rows, i);
+            words_keep_row(terms, &row);
+        }
+    }
+    return 0;
+}
+
+void words_tally(struct terms *terms, int32_t id, int delta)
+{
+    struct word *word = terms_by_id(terms, id);
+
+    if (word != NULL)
+        word->delta += delta;
+}
+
+int32_t words_df(const struct word *word)
+{
+    int32_t exact = word->df + word->delta;
+    int32_t step = word->df / STEPS;
+    int32_t change = abs(word->delta);
+
+    if (exact < 0)
+        return 0;
+    if (word->fresh || word->df < EXACT_BELOW || change >= step)
+        return exact;
+    if ((int64_t)(rand_u64() % (uint64_t)step) >= change)
+        return word->df;
+    return word->delta > 0 ? word->df + step : word->df - step;
+}
+
+static void add_fresh(struct batch *batch, size_t fresh)
+{
+    struct arena *arena = batch->arena;
+    int64_t *ids = ARENA_ARRAY(arena, ids, fresh);
+    struct str *texts = ARENA_ARRAY(arena, texts, fresh);
+    int64_t *dfs = ARENA_ARRAY(arena, dfs, fresh);
+    int64_t *parts = ARENA_ARRAY(arena, parts, fresh);
+    size_t count = 0;
+
+    for (size_t i = 0; i < batch->terms.count; i++) {
+        const struct word *word = &batch->terms.items[i];
+        if (!word->fresh)
+            continue;
+        ids[count] = word->id;
+        texts[count] = word->term;
+        dfs[count] = word->df;
+        parts[count++] = word->part;
+    }
+    batch_call(batch,
+               db_call_new(arena,
+                           SQL_WORDS_ADD(.ids = sql_i64s(ids, count),
+                                         .terms = sql_strs(texts, count),
+                                         .dfs = sql_i64s(dfs, count),
+                                         .parts = sql_i64s(parts, count))));
+}
+
+/* The dfs have been settled (lexicon_rows_calls): delta says which have changed. */
+void words_calls(struct batch *batch)
+{
+    struct arena *arena = batch->arena;
+    int64_t *ids = ARENA_ARRAY(arena, ids, batch->terms.count);
+    int64_t *dfs = ARENA_ARRAY(arena, dfs, batch->terms.count);
+    size_t fresh = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < batch->terms.count; i++) {
+        const struct word *word = &batch->terms.items[i];
+        fresh += word->fresh;
+        if (word->fresh || word->delta == 0)
+            continue;
+        ids[count] = word->id;
+        dfs[count++] = word->df;
+    }
+    if (fresh > 0)
+        add_fresh(batch, fresh);
+    if (count > 0)
+        batch_call(
+            batch,
+            db_call_new(arena,
+                        SQL_WORDS_COUNT(.ids = sql_i64s(ids, count), .dfs = sql_i64s(dfs, count))));
+}

@@ -1,0 +1,182 @@
+"""The search index of a project: indexers, and what its tables say."""
+import re
+import struct
+import time
+import unicodedata
+
+import pytest
+
+from .fixtures import starter
+from .records import execute, rows
+
+__all__ = ["start_indexer", "indexer", "index"]
+
+
+@pytest.fixture(scope="module")
+def start_indexer(servers, session_gateway):
+    """Starts a search-indexer: start_indexer(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report in
+    any log is an error."""
+    yield from starter(servers, "search-indexer", lambda: dict(SWEEP_MS=200, LEASE_MS=3000))
+
+
+@pytest.fixture(scope="module")
+def indexer(start_indexer):
+    """One indexer for the tests of a file."""
+    return start_indexer()
+
+
+@pytest.fixture
+def index(project, db, servers):
+    return Index(project, db, servers.folder)
+
+
+def varints(data):
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            yield value
+            value = shift = 0
+
+
+def leaf_ids(base, docs):
+    docs = bytes(docs)
+    if docs[0] == 1:
+        found, last = [], base
+        for delta in varints(docs[1:]):
+            last += delta
+            found.append(last)
+        return found
+    assert docs[0] == 2
+    numbers = varints(docs[1:])
+    first = 8 * next(numbers)
+    at = 1
+    while docs[at] >= 0x80:
+        at += 1
+    return [first + 8 * n + bit for n, byte in enumerate(docs[at + 1:]) for bit in range(8) if byte >> bit & 1]
+
+
+def forward_pairs(data):
+    """(term, field) of a forward list."""
+    numbers, field, found = list(varints(bytes(data))), 0, set()
+    at = 0
+    while at < len(numbers):
+        field += numbers[at]
+        term = 0
+        for delta in numbers[at + 2:at + 2 + numbers[at + 1]]:
+            term += delta
+            found.add((term, field))
+        at += 2 + numbers[at + 1]
+    return found
+
+
+def words(text):
+    """The plain words of a text, folded: enough for the tests' own texts."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return set(re.findall(r"[a-z0-9]+", plain.lower()))
+
+
+class Index:
+    def __init__(self, project, db, folder):
+        self.project, self.db, self.p, self.folder = project, db, project.schema(db), folder
+
+    def rows(self, statement, *values):
+        return rows(self.db, statement.format(p=self.p), *values)
+
+    def execute(self, statement, *values):
+        execute(self.db, statement.format(p=self.p), *values)
+
+    def entity(self, called="books", **fields):
+        """An entity with a searchable title and notes."""
+        made = fields or {"title": {"type": "varchar", "searchable": True}, "notes": {"type": "text", "searchable": True},
+                          "secret_plan": {"type": "secret"}, "price": {"type": "float"}}
+        return self.project.admin.post(
+            "/entities", {"name": called, "fields": [{"name": n, **f} for n, f in made.items()]}, expect=201).json()
+
+    def state(self, entity):
+        return {state: (idx, documents) for idx, state, documents in self.rows(
+            "select id, state, documents from {p}.search_indexes where entity_id = %s order by id", entity["id"])}
+
+    def live(self, entity):
+        found = self.rows("select id from {p}.search_indexes where entity_id = %s and state = 'live'", entity["id"])
+        return found[0][0] if found else None
+
+    def find(self, entity, term, field=None):
+        """Ids that the live generation has for a term."""
+        found = set()
+        for base, docs in self.rows(
+                "select p.base, p.docs from {p}.search_postings p join {p}.search_terms t on t.id = p.term_id where p.idx = %s"
+                " and t.term = %s and (%s::int is null or p.field = %s)", self.live(entity) or 0, term, field, field):
+            found.update(leaf_ids(base, docs))
+        return found
+
+    def wait(self, condition, limit=20.0):
+        """Seconds until it holds."""
+        start = time.monotonic()
+        while not condition():
+            assert time.monotonic() - start < limit, self.told()
+            time.sleep(0.01)
+        return time.monotonic() - start
+
+    def told(self):
+        """What stands in the tables, and what indexers have said last."""
+        found = [self.rows(f"select * from {{p}}.{t} limit 20") for t in ("search_indexes", "search_lease", "search_work", "outbox")]
+        logs = [line for log in self.folder.glob("search-indexer*.log") for line in log.read_text().splitlines()[-6:]]
+        return "\n".join([*map(str, found), *logs])
+
+    def ready(self, entity, limit=20.0):
+        return self.wait(lambda: self.live(entity) and not self.busy(), limit)
+
+    def busy(self):
+        """Something is left to do."""
+        return self.rows("select exists (select 1 from {p}.outbox where pending & 2 <> 0) or exists (select 1 from {p}.search_work"
+                         " where due_at <= now()) or exists (select 1 from {p}.search_indexes where state in ('building', 'dropped'))"
+                         " or (select model_version from {p}.search_lease) <> (select model_version from {p}.meta)")[0][0]
+
+    def settle(self, limit=30.0):
+        return self.wait(lambda: not self.busy(), limit)
+
+    def postings(self, idx):
+        """{record: {(term id, field)}} by the posting lists; leaves are checked on the way."""
+        found = {}
+        last = None
+        for term, field, base, n, docs in self.rows(
+                "select term_id, field, base, n, docs from {p}.search_postings where idx = %s order by term_id, field, base", idx):
+            ids = leaf_ids(base, docs)
+            assert len(bytes(docs)) <= 1900 and len(ids) == n > 0 and ids == sorted(set(ids)) and ids[0] >= base
+            if last is not None and last[0] == (term, field):
+                assert last[1] < base, "leaves overlap"
+            last = ((term, field), ids[-1])
+            for record in ids:
+                found.setdefault(record, set()).add((term, field))
+        return found
+
+    def forwards(self, idx):
+        return {record: forward_pairs(terms) for record, terms in self.rows(
+            "select record_id, terms from {p}.search_docs where idx = %s", idx)}
+
+    def check(self, entity, *fields):
+        """Postings are forward lists are records (plain text fields, owner, grants)."""
+        idx = self.live(entity)
+        postings, forwards = self.postings(idx), self.forwards(idx)
+        assert {r: t for r, t in forwards.items() if t} == postings
+        terms = dict(self.rows("select id, term from {p}.search_terms"))
+        assert all(term in terms for pairs in postings.values() for term, _ in pairs)
+        columns = {f["name"]: (f["id"], n) for n, f in enumerate(f for f in entity["fields"] if f["searchable"])}
+        ids, = self.rows("select field_ids from {p}.search_indexes where id = %s", idx)
+        names = [name for name in (fields or columns)]
+        texts = self.rows("select id, created_by, " + ", ".join(f"coalesce(f_{columns[n][0]}::text, '')" for n in names)
+                          + " from {p}.e_%s" % entity["id"])
+        assert {row[0] for row in texts} == set(forwards)
+        for record, owner, *values in texts:
+            for name, text in zip(names, values):
+                field = ids[0].index(columns[name][0]) + 1
+                have = {terms[t] for t, f in forwards[record] if f == field}
+                assert have == words(text), (record, name, have ^ words(text))
+            wanted = {f"@o{owner}"} if owner else set()
+            wanted |= {"@" + "?ugr"[kind] + str(who) for kind, who in self.rows(
+                "select kind, grantee_id from {p}.record_grants where entity_id = %s and record_id = %s", entity["id"], record)}
+            assert {terms[t] for t, f in forwards[record] if f == 0} == wanted
+        (documents,), = self.rows("select documents from {p}.search_indexes where id = %s", idx)
+        assert documents == len(forwards)

@@ -1,0 +1,244 @@
+"""The indexer: what stands in the index, how soon, and after what."""
+import os
+import signal
+import time
+
+import pytest
+from groundwork.records import execute, rows
+
+BOOKS = "/entities/books/items"
+
+
+def add(project, count, words="walnut {n}", path=BOOKS, size=500):
+    made = []
+    for start in range(0, count, size):
+        answer = project.admin.post(path + "/bulk", {"items": [
+            {"title": words.format(n=n), "notes": f"note {n % 7} of many"} for n in range(start, min(start + size, count))]}, expect=201)
+        made += [result["id"] for result in answer.json()["results"]]
+    return made
+
+
+def test_a_record_is_found_within_a_second(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    ages = []
+    for n in range(10):
+        book = project.admin.post(BOOKS, {"title": f"The quiet astrolabe {n}", "secret_plan": "hiddenword", "price": 7.5}, expect=201).json()
+        ages.append(index.wait(lambda: book["id"] in index.find(books, "astrolabe"), 5))
+    assert sorted(ages)[5] < 1, ages
+    assert index.find(books, "hiddenword") == set() and index.find(books, "7.5") == set()
+    index.check(books)
+
+
+def test_changes_and_removals(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    one, two = add(project, 2, "linen sheet {n}")
+    index.wait(lambda: index.find(books, "linen") == {one, two})
+    project.admin.put(f"{BOOKS}/{one}", {"title": "Café crème"}, expect=200)
+    index.wait(lambda: index.find(books, "linen") == {two})
+    assert index.find(books, "cafe") == index.find(books, "creme") == {one}
+    project.admin.delete(f"{BOOKS}/{two}", expect=204)
+    index.wait(lambda: index.find(books, "linen") == set())
+    index.settle()
+    index.check(books)
+    assert index.rows("select count(*) from {p}.outbox")[0][0] == 0, "rows of search alone do not stay"
+
+
+def test_types_of_fields(project, index, indexer):
+    project.admin.post("/enums", {"name": "status", "values": ["open", "paid"]}, expect=201)
+    things = index.entity("things", code={"type": "varchar", "searchable": True}, state={
+        "type": "enum", "searchable": True, "options": {"enum": "status"}}, number={"type": "integer", "searchable": True},
+        amount={"type": "decimal", "searchable": True})
+    index.ready(things)
+    made = project.admin.post("/entities/things/items", {"code": "AB-1234", "state": "paid", "number": 4711, "amount": "12.50"}, expect=201).json()
+    index.wait(lambda: index.find(things, "ab1234") == {made["id"]})
+    for term in ("ab", "1234", "paid", "4711", "12.50"):
+        assert index.find(things, term) == {made["id"]}, term
+
+
+def test_relations_have_the_words_of_their_targets(project, index, indexer):
+    authors = index.entity("authors", name={"type": "varchar", "searchable": True})
+    books = index.entity("books", title={"type": "varchar", "searchable": True},
+                         author={"type": "relation", "searchable": True, "options": {"entity": "authors", "on_delete": "set_null"}})
+    index.ready(books)
+    ann = project.admin.post("/entities/authors/items", {"name": "Ann Smith"}, expect=201).json()["id"]
+    made = [project.admin.post(BOOKS, {"title": f"Book {n}", "author": ann}, expect=201).json()["id"] for n in range(5)]
+    index.wait(lambda: index.find(books, "smith") == set(made))
+    project.admin.put(f"/entities/authors/items/{ann}", {"name": "Ann Jones"}, expect=200)
+    index.wait(lambda: index.find(books, "jones") == set(made))
+    assert index.find(books, "smith") == set()
+    project.admin.delete(f"/entities/authors/items/{ann}", expect=204)
+    index.wait(lambda: index.find(books, "jones") == set())
+    index.settle()
+    assert index.find(books, "book") == set(made) and index.find(authors, "jones") == set()
+
+
+def test_lists_of_principals(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    user = project.user()
+    one, two = add(project, 2)
+    group = project.admin.post("/groups", {"name": "readers"}, expect=201).json()["id"]
+    project.admin.put(f"{BOOKS}/{one}/rls-users", {"items": [{"user_id": user.user["id"]}]}, expect=200)
+    project.admin.put(f"{BOOKS}/{two}/rls-groups", {"items": [{"group_id": group}]}, expect=200)
+    index.wait(lambda: index.find(books, f"@u{user.user['id']}") == {one} and index.find(books, f"@g{group}") == {two})
+    index.check(books)
+    project.admin.delete(f"{BOOKS}/{one}/rls-users", expect=204)
+    index.wait(lambda: index.find(books, f"@u{user.user['id']}") == set())
+    project.admin.delete(f"/groups/{group}", expect=204)
+    index.wait(lambda: index.find(books, f"@g{group}") == set())
+    index.settle()
+    index.check(books)
+
+
+def test_model_changes_rebuild_what_they_must(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    add(project, 20)
+    index.settle()
+    first = index.live(books)
+    project.admin.put("/entities/books", {"label": "Other books", "row_level_security": False}, expect=200)
+    project.admin.put("/entities/books/fields/title", {"name": "name"}, expect=200)
+    time.sleep(1)
+    index.settle()
+    assert index.live(books) == first, "names and rules rebuild nothing"
+    project.admin.post("/entities/books/fields", {"name": "extra", "type": "varchar", "searchable": True}, expect=201)
+    index.wait(lambda: index.live(books) not in (None, first))
+    index.settle()
+    second = index.live(books)
+    project.admin.put("/entities/books/fields/notes", {"searchable": False}, expect=200)
+    index.wait(lambda: index.live(books) not in (None, second))
+    index.settle()
+    assert index.find(books, "note") == set() and len(index.find(books, "walnut")) == 20
+    assert index.rows("select count(*) from {p}.search_terms where term = 'note'")[0][0] == 0, "words that nobody has go"
+    assert index.rows("select count(*) from {p}.search_postings where idx <> %s", index.live(books))[0][0] == 0
+    project.admin.put("/entities/books", {"searchable": False}, expect=200)
+    index.wait(lambda: index.live(books) is None)
+    index.settle()
+    assert index.rows("select count(*) from {p}.search_postings")[0][0] == index.rows("select count(*) from {p}.search_docs")[0][0] == 0
+    project.admin.put("/entities/books", {"searchable": True}, expect=200)
+    index.wait(lambda: index.live(books))
+    project.admin.delete("/entities/books", expect=204)
+    index.wait(lambda: index.live(books) is None)
+    index.settle()
+
+
+def test_many_records(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    made = add(project, 3000)
+    index.settle(60)
+    assert index.find(books, "walnut") == set(made)
+    index.check(books)
+
+
+def rehydrate(index, entity):
+    index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", entity["id"])
+
+
+def test_rebuild(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    made = add(project, 2000)
+    index.settle(60)
+    first = index.live(books)
+    rehydrate(index, books)
+    index.wait(lambda: index.live(books) != first, 60)
+    index.settle(60)
+    assert index.find(books, "walnut") == set(made)
+    index.check(books)
+    found = {key for key, in index.rows("select key from {p}.search_lexicon where octet_length(data) > 0")}
+    assert "w06" in found and "n04" in found
+
+
+def kill(daemon):
+    os.killpg(daemon.process.pid, signal.SIGKILL)
+    daemon.process.wait(10)
+
+
+def test_killed_while_records_change(project, index, start_indexer):
+    books = index.entity()
+    daemon = start_indexer(LEASE_MS=2000, INDEX_BATCH=20)
+    index.ready(books)
+    made = []
+    for n in range(5):
+        made += add(project, 300, f"cotton {n} {{n}}")
+        time.sleep(0.1 * n)
+        kill(daemon)
+        project.admin.put(f"{BOOKS}/{made[-1]}", {"title": f"changed {n}"}, expect=200)
+        daemon = start_indexer(LEASE_MS=2000, INDEX_BATCH=20)
+    index.settle(60)
+    index.check(books)
+    kill(daemon)
+
+
+def test_a_rebuild_goes_on_after_a_kill(project, index, start_indexer):
+    books = index.entity()
+    daemon = start_indexer(LEASE_MS=2000, INDEX_PAGE=100, INDEX_BYTES=1048576)
+    index.ready(books)
+    made = add(project, 4000)
+    index.settle(60)
+    first = index.live(books)
+    for _ in range(3):
+        rehydrate(index, books)
+        time.sleep(0.4)
+        kill(daemon)
+        assert index.find(books, "walnut") == set(made), "no gap"
+        project.admin.put(f"{BOOKS}/{made[3]}", {"title": f"walnut {time.time_ns()}"}, expect=200)
+        daemon = start_indexer(LEASE_MS=2000, INDEX_PAGE=100, INDEX_BYTES=1048576)
+    index.wait(lambda: index.live(books) != first, 60)
+    index.settle(60)
+    index.check(books)
+    kill(daemon)
+
+
+def test_a_lost_lease_writes_nothing(project, index, start_indexer):
+    books = index.entity()
+    daemon = start_indexer(LEASE_MS=2000)
+    index.ready(books)
+    made = add(project, 200)
+    daemon.signal(signal.SIGSTOP)
+    for pid in daemon.workers():
+        os.kill(pid, signal.SIGSTOP)
+    made += add(project, 200)
+    other = start_indexer(LEASE_MS=2000)
+    index.settle(30)
+    for pid in daemon.workers():
+        os.kill(pid, signal.SIGCONT)
+    daemon.signal(signal.SIGCONT)
+    made += add(project, 200)
+    index.settle(30)
+    time.sleep(1)
+    assert index.find(books, "walnut") == set(made)
+    index.check(books)
+    kill(daemon)
+    kill(other)
+
+
+def test_two_indexers(project, index, start_indexer):
+    one, two = start_indexer(LEASE_MS=2000), start_indexer(LEASE_MS=2000)
+    books = index.entity()
+    index.ready(books)
+    made = []
+    for n in range(6):
+        made += add(project, 100)
+        project.admin.put(f"{BOOKS}/{made[0]}", {"title": f"cotton {n}"}, expect=200)
+    index.settle(30)
+    index.check(books)
+    kill(one)
+    kill(two)
+
+
+def test_a_damaged_leaf_is_built_again(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    made = add(project, 50)
+    index.settle()
+    first = index.live(books)
+    index.execute("update {p}.search_postings set docs = '\\x0303' where term_id = (select id from {p}.search_terms where term = 'walnut')")
+    made += add(project, 1)
+    index.wait(lambda: index.live(books) not in (None, first), 30)
+    index.settle()
+    assert index.find(books, "walnut") == set(made)
+    index.check(books)
