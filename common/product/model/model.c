@@ -164,7 +164,8 @@ unsigned entity_consumers(const struct entity *entity, enum event_kind event)
 
 bool entity_only_searched(const struct entity *entity, enum event_kind event)
 {
-    return entity_consumers(entity, event) == CONSUMER_SEARCH;
+    return entity_consumers(entity, event) == CONSUMER_SEARCH &&
+           (entity->told & event_info(event)->bit) == 0;
 }
 
 static bool is_text(const struct model_field *field)

@@ -74,6 +74,7 @@ struct entity {
     bool searched;   /* it has an index of its own: some field is in it */
     bool shown;      /* the index of another one, or its own, has its display field */
     unsigned events; /* bits of those that somebody listens to */
+    unsigned told;   /* of those the ones whose payload somebody wants */
     uint8_t consumers[ENTITY_EVENTS]; /* of each: bits of event_consumer */
     struct model_field
         *fields; /* id first, then by position, then created_at, updated_at, created_by */

@@ -174,6 +174,7 @@ static void load_listeners(const struct model *model, const json_t *items)
         if (entity == NULL || event >= ENTITY_EVENTS)
             continue;
         entity->events |= event_info(event)->bit;
+        entity->told |= event_info(event)->bit;
         entity->consumers[event] |= (uint8_t)consumer;
     }
 }
