@@ -290,13 +290,13 @@ static int rotate_data_keys(struct task *task,
 }
 
 static const struct daemon_job jobs[] = {
-    {"--rotate-master-key",
-     "wrap every project's data keys with the current master key, then exit",
-     data_keys_rewrap},
-    {"--rotate-data-keys",
-     "give every project a new data key and seal its secrets with it, then exit",
-     rotate_data_keys},
-    {NULL, NULL, NULL},
+    {.name = "--rotate-master-key",
+     .text = "wrap every project's data keys with the current master key, then exit",
+     .run = data_keys_rewrap},
+    {.name = "--rotate-data-keys",
+     .text = "give every project a new data key and seal its secrets with it, then exit",
+     .run = rotate_data_keys},
+    {.name = NULL},
 };
 
 static const struct daemon gateway = {

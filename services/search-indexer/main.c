@@ -8,6 +8,7 @@
 #include "bus/bus.h"
 #include "indexer_measure.h"
 #include "loop/background.h"
+#include "verify.h"
 #include "work.h"
 
 /* It has no port of its own. */
@@ -82,10 +83,19 @@ static void indexer_stop(struct app *app UNUSED)
     indexer_work_stop();
 }
 
+static const struct daemon_job jobs[] = {
+    {.name = "--verify",
+     .text = "compare indexes with records, repair what differs, then exit",
+     .run = verify_all,
+     .argument = "[PROJECT]"},
+    {.name = NULL},
+};
+
 static const struct daemon search_indexer = {
     .name = "search-indexer",
     .about = "keeps the search index of each project",
     .conf = &app_conf_spec,
+    .jobs = jobs,
     .portless = true,
     .prepare = indexer_prepare,
     .start = indexer_start,

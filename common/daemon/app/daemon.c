@@ -174,6 +174,12 @@ static const struct daemon_job migrate_job = {
     .run = migrate_all,
 };
 static const struct daemon_job *job; /* asked for */
+static const char *job_argument;     /* or NULL */
+
+struct str daemon_job_argument(void)
+{
+    return job_argument != NULL ? str_from(job_argument) : STR_NONE;
+}
 
 static void run_job(struct task *task, void *arg UNUSED)
 {
@@ -329,6 +335,8 @@ static int worker_main(unsigned worker)
 
 /* --- command line --- */
 
+#define HELP_COLUMN 22
+
 static int print_help(const struct daemon *daemon)
 {
     printf("%s: %s\n\nusage: %s [flag]\n\n"
@@ -341,8 +349,10 @@ static int print_help(const struct daemon *daemon)
            daemon->name);
     for (const struct daemon_flag *flag = daemon->flags; flag && flag->name; flag++)
         printf("  %-20s  %s\n", flag->name, flag->text);
-    for (const struct daemon_job *it = daemon->jobs; it && it->name; it++)
-        printf("  %-20s  %s\n", it->name, it->text);
+    for (const struct daemon_job *it = daemon->jobs; it && it->name; it++) {
+        int width = printf("  %s %s", it->name, it->argument ? it->argument : "");
+        printf("%*s  %s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 0, "", it->text);
+    }
     return 0;
 }
 
@@ -479,8 +489,9 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     code = run_plain_flag(argc, argv, daemon);
     if (code >= 0)
         return code;
-    job = argc == 2 ? find_job(argv[1], daemon) : NULL;
-    if (argc > 2 || (argc == 2 && !job && strcmp(argv[1], "--check") != 0)) {
+    job = argc >= 2 ? find_job(argv[1], daemon) : NULL;
+    job_argument = argc == 3 && job && job->argument ? argv[2] : NULL;
+    if (argc > (job_argument ? 3 : 2) || (argc == 2 && !job && strcmp(argv[1], "--check") != 0)) {
         fprintf(
             stderr, "%s: unknown flag '%s'; see %s --help\n", daemon->name, argv[1], daemon->name);
         return EXIT_CONFIG;
@@ -497,7 +508,7 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     }
     app.daemon = daemon;
     app.conf = conf;
-    if (argc == 2)
+    if (argc >= 2)
         return run_once(job ? run_job : daemon_run_check);
     code = check_ports(conf);
     if (code == 0)

@@ -48,6 +48,7 @@ struct daemon_job {
                struct directory *directory,
                void (*say)(const char *text),
                struct str *ret_reason);
+    const char *argument; /* what may follow its name, for --help: "[PROJECT]"; NULL = nothing */
 };
 
 struct daemon {
@@ -77,5 +78,7 @@ struct daemon {
 };
 
 int daemon_main(int argc, char **argv, const struct daemon *daemon);
+/* What followed the job's name; STR_NONE: nothing did. */
+struct str daemon_job_argument(void);
 /* The worker's app; valid from start() on. */
 struct app *daemon_app(void);

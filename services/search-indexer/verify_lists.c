@@ -1,0 +1,223 @@
+/* Posting lists against forward lists. */
+#include "verify_lists.h"
+
+#include <stdlib.h>
+
+#include "batch.h"
+#include "build.h"
+#include "leaves_write.h"
+#include "search/forward.h"
+#include "search/leaf.h"
+#include "verify_sql.h"
+
+#define DOCS_AT_ONCE   2000
+#define LEAVES_AT_ONCE 1000
+#define WRONG_MOST     500 /* lists that are made anew one by one; beyond that all are */
+
+/* One that is made anew. */
+struct verify_made {
+    int64_t *ids;
+    size_t count, cap;
+};
+
+void verify_lists_begin(struct verify_lists *lists)
+{
+    lists->sums = sums_new();
+    lists->arena = arena_new(0);
+    lists->after = INT64_MIN;
+    lists->base = -1;
+    lists->wrong = ARENA_ARRAY(lists->arena, lists->wrong, WRONG_MOST);
+    lists->made = ARENA_ARRAY(lists->arena, lists->made, WRONG_MOST);
+}
+
+void verify_lists_end(struct verify_lists *lists)
+{
+    sums_free(lists->sums);
+    arena_free(lists->arena);
+}
+
+static int order_wrong(const void *left, const void *right)
+{
+    const struct sums_list *a = left;
+    const struct sums_list *b = right;
+
+    if (a->term != b->term)
+        return a->term < b->term ? -1 : 1;
+    return (a->field > b->field) - (a->field < b->field);
+}
+
+/* The id belongs to a list that is made anew: kept. */
+static void keep_id(struct verify_lists *lists, const struct forward_pair *pair, int64_t id)
+{
+    const struct sums_list key = {pair->term, pair->field};
+    const struct sums_list *found =
+        bsearch(&key, lists->wrong, lists->wrong_count, sizeof(key), order_wrong);
+
+    if (found == NULL)
+        return;
+    struct verify_made *made = &lists->made[found - lists->wrong];
+    ARENA_PUSH(lists->arena, made->ids, made->count, made->cap, id);
+}
+
+/* co: the next forward lists, added to the sums or to the lists that are made anew. */
+AWAITS static int
+walk_forwards(struct task *task, struct index *index, struct verify_lists *lists, bool *ret_end)
+{
+    struct rows rows;
+
+    TRY(db_query(task,
+                 index->db,
+                 SQL_VERIFY_DOCS(.idx = lists->idx, .after = lists->after, .most = DOCS_AT_ONCE),
+                 &rows));
+    *ret_end = rows.count == 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct sql_verify_docs_row row = sql_verify_docs_row(task->arena, &rows, i);
+        struct forward_list list;
+        if (forward_decode(task->arena, row.terms, &list) != 0)
+            return INDEX_BROKEN;
+        for (size_t k = 0; k < list.count; k++) {
+            if (lists->stage == VERIFY_FORWARDS)
+                sums_add(lists->sums, list.items[k].term, list.items[k].field, row.record_id);
+            else
+                keep_id(lists, &list.items[k], row.record_id);
+        }
+        lists->after = row.record_id;
+    }
+    return 0;
+}
+
+static void
+take_leaf(struct verify_lists *lists, const struct sql_verify_leaves_row *row, int64_t *ids)
+{
+    const struct leaf leaf = {row->base, (int32_t)row->n, row->docs};
+    const bool first = lists->base < 0 || lists->term != row->term_id || lists->field != row->field;
+    size_t count = 0;
+
+    if (leaf_decode(&leaf, ids, &count) != 0 || count == 0 ||
+        (!first && lists->last >= row->base) || ids[0] < row->base) {
+        sums_spoil(lists->sums, (int32_t)row->term_id, (int16_t)row->field);
+        count = 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        sums_take(lists->sums, (int32_t)row->term_id, (int16_t)row->field, ids[i]);
+    lists->term = row->term_id;
+    lists->field = row->field;
+    lists->base = row->base;
+    lists->last = count > 0 ? ids[count - 1] : row->base;
+}
+
+AWAITS static int
+walk_leaves(struct task *task, struct index *index, struct verify_lists *lists, bool *ret_end)
+{
+    int64_t *ids = ARENA_ARRAY(task->arena, ids, LEAF_IDS);
+    struct rows rows;
+
+    TRY(db_query(task,
+                 index->db,
+                 SQL_VERIFY_LEAVES(.idx = lists->idx,
+                                   .term = lists->term,
+                                   .field = lists->field,
+                                   .base = lists->base,
+                                   .most = LEAVES_AT_ONCE),
+                 &rows));
+    *ret_end = rows.count == 0;
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct sql_verify_leaves_row row = sql_verify_leaves_row(task->arena, &rows, i);
+        take_leaf(lists, &row, ids);
+    }
+    return 0;
+}
+
+/* What the sums say; the stage that follows. */
+AWAITS static int judge(struct task *task, struct index *index, struct verify_lists *lists)
+{
+    struct rows rows;
+
+    TRY(db_query(task, index->db, SQL_VERIFY_LOST(.idx = lists->idx), &rows));
+    lists->lost = sql_verify_lost_row(&rows, 0).lost > 0;
+    lists->differ = sums_differ(lists->sums, lists->wrong, WRONG_MOST);
+    lists->stage = lists->differ > 0 ? VERIFY_REPAIR : VERIFY_LISTS_DONE;
+    lists->done = lists->differ == 0;
+    if (lists->lost || lists->differ > WRONG_MOST) {
+        lists->rebuilt = lists->done = true;
+        return build_replace(task, index, lists->idx);
+    }
+    lists->wrong_count = lists->differ;
+    if (lists->wrong_count > 1)
+        qsort(lists->wrong, lists->wrong_count, sizeof(*lists->wrong), order_wrong);
+    lists->after = INT64_MIN;
+    return 0;
+}
+
+static void build_list(struct leaf_writes *writes,
+                       const struct sums_list *of,
+                       const struct verify_made *made,
+                       struct batch *batch)
+{
+    const struct leaf_key key = {of->term, of->field};
+    struct leaves leaves = {0};
+
+    leaves_build(batch->arena, 0, made->ids, made->count, &leaves);
+    for (size_t i = 0; i < leaves.count; i++) {
+        struct db_call calls[2];
+        leaf_writes_put(writes, key, &leaves.items[i]);
+        if (!leaf_writes_full(writes))
+            continue;
+        size_t count = leaf_writes_calls(writes, calls);
+        for (size_t k = 0; k < count; k++)
+            batch_call(batch, calls[k]);
+    }
+}
+
+/* co: the wrong lists anew, in one transaction. */
+AWAITS static int repair(struct task *task, struct index *index, struct verify_lists *lists)
+{
+    int64_t *terms = ARENA_ARRAY(task->arena, terms, lists->wrong_count);
+    int64_t *fields = ARENA_ARRAY(task->arena, fields, lists->wrong_count);
+    struct leaf_writes writes;
+    struct db_call calls[2];
+    struct batch batch;
+
+    for (size_t i = 0; i < lists->wrong_count; i++) {
+        terms[i] = lists->wrong[i].term;
+        fields[i] = lists->wrong[i].field;
+    }
+    batch_init(&batch, task->arena, index);
+    batch_call(&batch,
+               db_call_new(task->arena,
+                           SQL_VERIFY_DROP(.idx = lists->idx,
+                                           .terms = sql_i64s(terms, lists->wrong_count),
+                                           .fields = sql_i64s(fields, lists->wrong_count))));
+    leaf_writes_init(&writes, task->arena, lists->idx);
+    for (size_t i = 0; i < lists->wrong_count; i++)
+        if (lists->made[i].count > 0)
+            build_list(&writes, &lists->wrong[i], &lists->made[i], &batch);
+    size_t count = leaf_writes_calls(&writes, calls);
+    for (size_t k = 0; k < count; k++)
+        batch_call(&batch, calls[k]);
+    lists->done = true;
+    return batch_exec(task, index, batch.calls, batch.call_count);
+}
+
+int verify_lists_step(struct task *task, struct index *index, struct verify_lists *lists)
+{
+    bool end = false;
+
+    switch (lists->stage) {
+    case VERIFY_FORWARDS:
+        TRY(walk_forwards(task, index, lists, &end));
+        if (end)
+            lists->stage = VERIFY_LEAVES;
+        return 0;
+    case VERIFY_LEAVES:
+        TRY(walk_leaves(task, index, lists, &end));
+        return end ? judge(task, index, lists) : 0;
+    case VERIFY_REPAIR:
+        TRY(walk_forwards(task, index, lists, &end));
+        return end ? repair(task, index, lists) : 0;
+    case VERIFY_LISTS_DONE:
+        lists->done = true;
+        return 0;
+    }
+    return 0;
+}
