@@ -9,12 +9,13 @@ import subprocess
 import time
 
 from world import LEASE_MS  # first: it makes the flow tests' library known
+import searches
 from groundwork.chaos import FAKETIME, faked
 
 # System calls at which a runner may be killed: each reaches another program.
 POINTS = ("sendto", "write", "recvfrom", "connect", "epoll_wait", "writev", "sendmsg", "read")
 # What a daemon says to a server when it is killed: before the server hears it (hold), or before the answer (deaf).
-WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("redis", "xadd"), ("redis", "xack"),
+WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"), ("redis", "xadd"), ("redis", "xack"),
          ("redis", "xreadgroup"))
 
 
@@ -95,6 +96,25 @@ class Faults:
         status = daemon.stop(wait=20)
         if status != 0 or time.monotonic() - since > 10:
             self.broken.append(f"K20: a dispatcher's exit status is {status} {time.monotonic() - since:.1f} s after SIGTERM")
+
+    def do_kill_indexer(self):
+        """[K13]"""
+        kill_group(self.random.choice(self.world.indexers))
+
+    def do_terminate_indexer(self):
+        """[K20]"""
+        daemon = self.random.choice(self.world.indexers)
+        since = time.monotonic()
+        status = daemon.stop(wait=20)
+        if status != 0 or time.monotonic() - since > 10:
+            self.broken.append(f"K20: an indexer's exit status is {status} {time.monotonic() - since:.1f} s after SIGTERM")
+
+    def do_rebuild_index(self):
+        """[K13] A rebuild, and its process dies."""
+        searches.rebuild(self.world)
+        time.sleep(self.random.uniform(0, 0.5))
+        for daemon in self.world.indexers:
+            kill_group(daemon)
 
     def do_trouble_providers(self):
         """[D15] They refuse, fail, leave, lose answers."""

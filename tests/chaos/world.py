@@ -1,5 +1,5 @@
-"""What a chaos run consists of: servers behind proxies, one gateway, runners, payments services, dispatchers, a sink, a test
-processor, stand-ins for providers of push, and a project with workflows."""
+"""What a chaos run consists of: servers behind proxies, one gateway, runners, payments services, dispatchers, indexers, a sink,
+a test processor, stand-ins for providers of push, and a project with workflows."""
 import os
 import pathlib
 import random
@@ -57,6 +57,7 @@ class World:
         self.runners = []
         self.webhooks = []
         self.dispatchers = []
+        self.indexers = []
         self.fcm, self.push_service = Fcm(), PushService()
         self.log_number = 0
 
@@ -80,7 +81,7 @@ class World:
                 "FETCH_ALLOW": f"127.0.0.1:{self.processor.port}"}
 
     def daemons(self):
-        return [self.gateway, *self.runners, *self.webhooks, *self.dispatchers]
+        return [self.gateway, *self.runners, *self.webhooks, *self.dispatchers, *self.indexers]
 
     def next_log(self, name):
         self.log_number += 1
@@ -116,6 +117,12 @@ class World:
                         FETCH_ALLOW=f"127.0.0.1:{self.fcm.port},127.0.0.1:{self.push_service.port}", PUSH_TIMEOUT_MS=3000,
                         PUSH_RETRY_MS=100, SEND_ATTEMPTS=100, WORKERS=1, LEASE_MS=LEASE_MS, SWEEP_MS=500, DRAIN_TIMEOUT_MS=6000)
         self.dispatchers.append(daemon)
+        return daemon
+
+    def start_indexer(self):
+        daemon = Daemon(str(self.binaries / "search-indexer"), self.next_log("indexer"), **self.settings(), WORKERS=1, LEASE_MS=LEASE_MS,
+                        SWEEP_MS=500, INDEX_ATTEMPTS=100, INDEX_PAGE=50, DRAIN_TIMEOUT_MS=6000)
+        self.indexers.append(daemon)
         return daemon
 
     def build_project(self):
