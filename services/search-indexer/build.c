@@ -1,9 +1,7 @@
 /* A generation from nothing. */
 #include "build.h"
 
-#include <string.h>
-
-#include "base/panic.h"
+#include "base/clock.h"
 #include "base/strbuf.h"
 #include "batch.h"
 #include "batch_sql.h"
@@ -19,10 +17,11 @@
 #include "words.h"
 #include "work.h"
 
-#define ALL_IN    INT64_MAX /* cursor: what is changed from now on goes into both */
-#define LEAVES_TX 10        /* statements of leaves in one transaction */
-#define LATE_MS   6000      /* after that every process knows a model, or answers nothing */
-#define EARLY_MS  60000
+#define ALL_IN      INT64_MAX /* cursor: what is changed from now on goes into both */
+#define LEAVES_TX   5         /* statements of leaves in one transaction */
+#define LATE_MS     6000      /* after that every process knows a model, or answers nothing */
+#define EARLY_MS    60000
+#define PROMISED_MS 3000
 
 /* The one that this process builds. */
 static struct build {
@@ -33,6 +32,8 @@ static struct build {
     int64_t read;   /* records up to this id are in memory, or written */
     int64_t *again; /* of those some that were changed meanwhile */
     size_t again_count, again_cap;
+    /* Turns: a project that waits is the next one, for a while. */
+    int64_t waits, next, next_until_ms;
 } build;
 
 static void forget_memory(void)
@@ -60,6 +61,40 @@ void build_end(const struct index *index)
         return;
     forget_memory();
     build.number = build.idx = 0;
+}
+
+/* any: whether it is this project's turn; one that is not waits. */
+static bool may_build(int64_t number)
+{
+    bool taken = build.number != 0 && build.number != number;
+    bool promised =
+        build.next != 0 && build.next != number && clock_mono_ms() < build.next_until_ms;
+
+    if (taken || (promised && build.number != number)) {
+        build.waits = number;
+        return false;
+    }
+    if (build.waits == number)
+        build.waits = 0;
+    build.next = 0;
+    return true;
+}
+
+bool build_yields(const struct index *index)
+{
+    return build.next != 0 && build.next != index->project->number &&
+           clock_mono_ms() < build.next_until_ms;
+}
+
+/* any: what was in memory is written: whoever waits is next. */
+static void pass_turn(const struct index *index)
+{
+    if (build.waits == 0 || build.waits == index->project->number)
+        return;
+    build.next = build.waits;
+    build.next_until_ms = clock_mono_ms() + PROMISED_MS;
+    build.waits = 0;
+    build_end(index);
 }
 
 void build_changed(int64_t number, int64_t idx, struct sql_i64s ids)
@@ -425,8 +460,10 @@ AWAITS static int build_page(struct task *task,
     if (!more)
         return flush(task, index, all, of, ALL_IN);
     if (postings_bytes(build.postings) + arena_held_bytes(build.arena) >=
-        (size_t)indexer_conf()->index_bytes)
-        return flush(task, index, all, of, build.read);
+        (size_t)indexer_conf()->index_bytes) {
+        TRY(flush(task, index, all, of, build.read));
+        pass_turn(index);
+    }
     return 0;
 }
 
@@ -455,11 +492,12 @@ int build_run(struct task *task,
     const struct generation *of = next_build(index, all);
 
     *ret_more = false;
-    if (of == NULL || (build.number != 0 && build.number != index->project->number)) {
-        if (of == NULL)
-            build_end(index);
+    if (of == NULL) {
+        build_end(index);
         return 0;
     }
+    if (!may_build(index->project->number))
+        return 0;
     const struct entity *entity = model_entity_by_id(index->model, of->entity_id);
     *ret_more = true;
     if (of->text.len == 0 || entity == NULL)

@@ -14,6 +14,8 @@ AWAITS int build_run(struct task *task,
                      const struct generations *all,
                      bool quiet,
                      bool *ret_more) MUSTCHECK;
+/* any: another project waits for its turn to build, and this writer has nothing in memory. */
+bool build_yields(const struct index *index);
 /* any: this writer builds no more, and what is in memory goes. */
 void build_end(const struct index *index);
 /* any: these records were changed: those that stand in memory are read once more. Ids ascend. */

@@ -7,6 +7,7 @@
 #include "build.h"
 #include "drop.h"
 #include "index_sql.h"
+#include "indexer_claim_sql.h"
 #include "indexer_measure.h"
 #include "live.h"
 #include "log/log.h"
@@ -66,6 +67,19 @@ AWAITS static int reload_model(struct task *task, struct index *index, int64_t w
     return index->model->version < wanted ? INDEX_STALE : 0;
 }
 
+/* co: sweeps look at it from now on. */
+AWAITS static void note_searched(struct task *task, const struct index *index)
+{
+    if (!index->model->searched)
+        return;
+    int rc = db_query(task,
+                      directory_control(indexer_directory()),
+                      SQL_INDEXES_KNOWN(.number = index->project->number),
+                      NULL);
+    if (rc != 0)
+        log_debug("index.note_failed", L_RESULT("rc", rc));
+}
+
 int index_look(struct task *task, struct index *index, struct generations *ret)
 {
     struct rows rows;
@@ -83,6 +97,7 @@ int index_look(struct task *task, struct index *index, struct generations *ret)
         if (row.aligned == index->model->version)
             return 0;
         TRY(align_run(task, index, ret));
+        note_searched(task, index);
     }
 }
 
@@ -134,7 +149,8 @@ AWAITS static int run_rounds(struct task *task, struct index *index)
     struct round round = {.more = true};
     int rc = 0;
 
-    while (round.more && !index_over(index) && (round.builds || clock_mono_ms() < end_ms)) {
+    while (round.more && !index_over(index) && !build_yields(index) &&
+           (round.builds || clock_mono_ms() < end_ms)) {
         rc = one_round(task, index, &round);
         if (rc == INDEX_STALE) {
             round.more = true;

@@ -51,7 +51,13 @@ failed as (
 select r.id as id:smallint, :attempts::smallint as attempt:smallint, true as quarantined:boolean from rests r;
 
 -- name: indexes_projects :many
-select p.number:bigint, p.server:text from platform.projects p where p.state = 'active' order by p.number;
+select p.number:bigint, p.server:text from platform.projects p
+where p.state = 'active' and (exists (select 1 from platform.search_projects f where f.number = p.number)
+  or p.number % 30 = extract(epoch from now())::bigint / 2 % 30)
+order by p.number;
+
+-- name: indexes_known :exec
+insert into platform.search_projects (number) values (:number::bigint) on conflict (number) do nothing;
 
 -- name: indexes_look :one
 select l.lease_until is null and {work} as due:boolean, coalesce(l.lease_until < now(), false) as crashed:boolean,

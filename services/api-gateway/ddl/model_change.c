@@ -65,6 +65,7 @@ int model_change(struct req *r, model_change_fn change, void *arg)
         rc = change_attempt(r, change, arg);
     }
     gateway_touch(r);
+    search_notify(gateway_directory(), r->scope->project);
     return 0;
 }
 
