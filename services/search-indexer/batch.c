@@ -8,6 +8,7 @@
 #include "batch_sql.h"
 #include "leaves_change.h"
 #include "lexicon_rows.h"
+#include "loop/work.h"
 #include "words.h"
 
 void batch_init(struct batch *batch, struct arena *arena, struct index *index)
@@ -156,6 +157,14 @@ int batch_exec(struct task *task, struct index *index, struct db_call *calls, si
     return db_batch_commit(task, tx, calls, count, NULL);
 }
 
+void batch_progress(struct batch *batch)
+{
+    if (batch->index->attempt <= 1)
+        return;
+    batch_call(batch, db_call_new(batch->arena, SQL_INDEX_PROGRESS()));
+    batch->index->attempt = 1;
+}
+
 AWAITS static int touch_parts(struct task *task, struct batch *batch, struct db *tx)
 {
     struct db_call *calls = ARENA_ARRAY(task->arena, calls, batch->part_count);
@@ -226,6 +235,24 @@ batch_write(struct task *task, struct batch *batch, struct leaf_changes *changes
     return db_batch_commit(task, tx, batch->calls, batch->call_count, NULL);
 }
 
+struct compute {
+    struct batch *batch;
+    struct leaf_changes *changes;
+};
+
+/* On a thread: what differs. */
+static void batch_compute(void *arg)
+{
+    struct compute *compute = arg;
+
+    name_terms(compute->batch);
+    terms_index(&compute->batch->terms);
+    find_changes(compute->batch, compute->changes);
+    leaf_changes_sort(compute->changes);
+    for (size_t p = 0; p < compute->batch->part_count; p++)
+        forward_calls(compute->batch, &compute->batch->parts[p]);
+}
+
 /* co: everything that does not need the transaction. */
 AWAITS static int
 batch_prepare(struct task *task, struct batch *batch, struct leaf_changes *changes)
@@ -238,14 +265,11 @@ batch_prepare(struct task *task, struct batch *batch, struct leaf_changes *chang
         TRY(read_forwards(task, batch, part));
     }
     TRY(words_find(task, index->db, &batch->terms));
-    name_terms(batch);
     TRY(read_gone_words(task, batch));
-    terms_index(&batch->terms);
-    find_changes(batch, changes);
+    work_beside(task, batch_compute, &(struct compute){batch, changes});
     TRY(lexicon_rows_calls(task, index->db, batch));
     words_calls(batch);
-    for (size_t p = 0; p < batch->part_count; p++)
-        forward_calls(batch, &batch->parts[p]);
+    batch_progress(batch);
     return 0;
 }
 

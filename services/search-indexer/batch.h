@@ -47,6 +47,8 @@ AWAITS int batch_run(struct task *task, struct batch *batch) MUSTCHECK;
 
 /* co: opens the writer's transaction: the lease is ours until its end. INDEX_LOST, or a DB_*. */
 AWAITS int batch_begin(struct task *task, struct index *index, struct db **ret_tx) MUSTCHECK;
+/* any: the statement for a transaction that has got somewhere, added to the batch. */
+void batch_progress(struct batch *batch);
 /* co: a transaction of nothing but these; the same results. */
 AWAITS int batch_exec(struct task *task, struct index *index, struct db_call *calls, size_t count)
     MUSTCHECK;

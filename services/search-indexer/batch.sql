@@ -2,8 +2,11 @@
 
 -- The lease is ours until the transaction's end.
 -- name: index_own :opt
-update {p}.search_lease l set attempt = least(l.attempt, 1) where l.id = 1 and l.token = :token::bigint and l.lease_until is not null
-returning l.id:smallint;
+select l.id:smallint from {p}.search_lease l where l.id = 1 and l.token = :token::bigint and l.lease_until is not null for update;
+
+-- It did not end this process: what is behind it may be counted anew.
+-- name: index_progress :exec
+update {p}.search_lease l set attempt = 1 where l.id = 1;
 
 -- Locks the generation, too: whoever purges waits.
 -- name: index_touch :opt

@@ -173,25 +173,11 @@ AWAITS static int resume(struct task *task, struct index *index, const struct ge
 
 struct page {
     struct docs docs;
+    int64_t idx;
     struct batch batch; /* of words, lexicon rows and forward lists */
 };
 
-/* On a thread: numbers become ids, and the lists are kept. */
-static void keep_page(void *arg)
-{
-    struct page *page = arg;
-
-    for (size_t i = 0; i < page->docs.count; i++) {
-        struct doc *doc = &page->docs.items[i];
-        for (size_t k = 0; k < doc->list.count; k++)
-            doc->list.items[k].term = build.terms.items[doc->list.items[k].term - 1].id;
-        if (doc->list.count > 0)
-            (void)forward_sort(doc->list.items, doc->list.count);
-        postings_add(build.postings, doc->id, &doc->list);
-    }
-}
-
-static void page_forwards(struct page *page, int64_t idx)
+static void page_forwards(struct page *page)
 {
     struct arena *arena = page->batch.arena;
     size_t count = page->docs.count;
@@ -210,11 +196,27 @@ static void page_forwards(struct page *page, int64_t idx)
     }
     batch_call(&page->batch,
                db_call_new(arena,
-                           SQL_FORWARDS_PUT(.idx = idx,
+                           SQL_FORWARDS_PUT(.idx = page->idx,
                                             .ids = sql_i64s(ids, count),
                                             .ats = sql_i64s(ats, count),
                                             .lens = sql_i64s(lens, count),
                                             .data = data.len > 0 ? strbuf_view(&data) : STR(""))));
+}
+
+/* On a thread: numbers become ids, and the lists are kept. */
+static void keep_page(void *arg)
+{
+    struct page *page = arg;
+
+    for (size_t i = 0; i < page->docs.count; i++) {
+        struct doc *doc = &page->docs.items[i];
+        for (size_t k = 0; k < doc->list.count; k++)
+            doc->list.items[k].term = build.terms.items[doc->list.items[k].term - 1].id;
+        if (doc->list.count > 0)
+            (void)forward_sort(doc->list.items, doc->list.count);
+        postings_add(build.postings, doc->id, &doc->list);
+    }
+    page_forwards(page);
 }
 
 AWAITS static int build_write_page(struct task *task,
@@ -225,13 +227,14 @@ AWAITS static int build_write_page(struct task *task,
     struct rows rows;
     struct db *tx;
 
+    page->idx = of->idx;
     page->batch = (struct batch){.arena = task->arena, .index = index};
     TRY(words_find(task, index->db, &build.terms));
     page->batch.terms = build.terms;
     TRY(lexicon_rows_calls(task, index->db, &page->batch));
     words_calls(&page->batch);
     work_beside(task, keep_page, page);
-    page_forwards(page, of->idx);
+    batch_progress(&page->batch);
     TRY(batch_begin(task, index, &tx));
     TRY(db_query(
         task, tx, SQL_GENERATION_COUNT(.idx = of->idx, .count = (int64_t)page->docs.count), &rows));
@@ -382,6 +385,7 @@ AWAITS static int build_finish(struct task *task,
         db_call(SQL_GENERATION_RETIRE(.entity_id = of->entity_id)),
         db_call(SQL_GENERATION_LIVE(.idx = of->idx)),
         db_call(SQL_GENERATION_TIDY(.entity_id = of->entity_id)),
+        db_call(SQL_GENERATION_ASKED(.entity_id = of->entity_id)),
         db_call(SQL_WORK_CHECK(.entity_id = of->entity_id,
                                .since = of->created_ms - EARLY_MS,
                                .after_ms = LATE_MS)),
@@ -507,6 +511,8 @@ int build_run(struct task *task,
     if (build.number == 0 || build.idx != of->idx)
         return resume(task, index, of);
     int rc = build_page(task, index, all, of, entity);
+    if (rc != 0)
+        build_end(index); /* its memory may say what was not written */
     if (is_final(rc))
         return fail_build(task, index, of, rc);
     return rc;

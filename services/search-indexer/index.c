@@ -1,6 +1,8 @@
 /* A project's index, round by round, until nothing is left to do or its turn is over. */
 #include "index.h"
 
+#include <errno.h>
+
 #include "align.h"
 #include "base/clock.h"
 #include "batch.h"
@@ -185,6 +187,7 @@ enum queue_outcome index_run(struct task *task, struct queue_item *item)
         .project = item->project,
         .db = &item->db,
         .token = item->token,
+        .attempt = rows_i64(&item->rows, 0, rows_column(&item->rows, "attempt")),
         .model = item->project->model,
         .arena = item->arena,
         .batch = FIRST_BATCH,
@@ -193,9 +196,9 @@ enum queue_outcome index_run(struct task *task, struct queue_item *item)
     int rc = run_rounds(task, &index);
     build_end(&index);
     index_note_end(rc);
-    if (rc == INDEX_LOST || queue_lost(item))
+    if (queue_lost(item))
         return QUEUE_GONE;
-    if (rc != 0 && task_sleep(task, PAUSE_MS) != 0)
+    if (rc != 0 && rc != INDEX_LOST && task_sleep(task, PAUSE_MS) != 0)
         rc = -ECANCELED;
     index_give_back(task, &index);
     return rc == 0 ? QUEUE_DONE : QUEUE_RELEASED;

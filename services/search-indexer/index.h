@@ -6,8 +6,9 @@
 struct index {
     struct queue_item *item; /* NULL: somebody verifies it */
     struct project *project;
-    struct db *db; /* autocommit */
-    int64_t token; /* of the lease: every transaction asks for it */
+    struct db *db;   /* autocommit */
+    int64_t token;   /* of the lease: every transaction asks for it */
+    int64_t attempt; /* processes that have died with it, and this one */
     const struct model *model;
     struct arena *arena; /* the model lives there */
     size_t batch;        /* changed records at a time, as long as they take what they shall */

@@ -44,20 +44,14 @@ delete from {p}.search_work w where w.id = :id::bigint;
 
 -- Ids in the lists of a principal, leaf by leaf: of each generation those from the cursor on.
 -- name: work_principal :many
-select x.entity_id:bigint, p.base:bigint, p.n:integer, p.docs:bytea
+select x.id:integer, x.entity_id:bigint, p.base:bigint, p.n:integer, p.docs:bytea
 from {p}.search_terms t join {p}.search_indexes x on x.state in ('live', 'building')
 cross join lateral (select l.base, l.n, l.docs from {p}.search_postings l
   where l.idx = x.id and l.term_id = t.id and l.field = 0
     and l.base >= coalesce((select max(b.base) from {p}.search_postings b
       where b.idx = x.id and b.term_id = t.id and b.field = 0 and b.base <= :cursor_id::bigint), 0)
   order by l.base limit 2) p
-where t.term = :term::text;
-
--- Documents whose records may be gone.
--- name: work_docs :many
-select distinct d.record_id as id:bigint! from {p}.search_docs d
-where d.idx in (select x.id from {p}.search_indexes x where x.entity_id = :entity_id::bigint and x.state in ('live', 'building'))
-  and d.record_id > :after::bigint order by 1 limit :most::bigint;
+where t.term = :term::text order by x.id, p.base;
 
 -- --- generations ---
 
@@ -139,3 +133,7 @@ where not exists (select 1 from {p}.search_indexes x where x.state = 'dropped');
 -- name: generation_ask_after :exec
 insert into {p}.search_indexes (entity_id, state) select x.entity_id, 'building' from {p}.search_indexes x where x.id = :idx::integer
 on conflict (entity_id) where state = 'building' do nothing;
+
+-- Whoever had it built does not want it purged any more.
+-- name: generation_asked :exec
+delete from {p}.search_indexes x where x.entity_id = :entity_id::bigint and x.state = 'purged';

@@ -10,7 +10,7 @@
 update {p}.search_lease s set token = s.token + 1, owner = :holder::text, attempt = s.attempt + 1,
   lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
 from due d where s.id = d.id
-returning s.id:smallint, s.token:bigint, s.model_version:bigint
+returning s.id:smallint, s.token:bigint, s.attempt:smallint
 
 -- name: indexes_claim :many row(claimed_index)
 with due as (

@@ -37,6 +37,12 @@ static int order_changes(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
+void leaf_changes_sort(struct leaf_changes *changes)
+{
+    if (changes->count > 1)
+        qsort(changes->items, changes->count, sizeof(*changes->items), order_changes);
+}
+
 static bool same_list(const struct leaf_change_of *a, const struct leaf_change_of *b)
 {
     return a->part == b->part && a->term == b->term && a->field == b->field;
@@ -238,8 +244,6 @@ int leaf_changes_run(struct task *task,
     struct arena *own = task->arena;
     int rc = 0;
 
-    if (changes->count > 1)
-        qsort(changes->items, changes->count, sizeof(*changes->items), order_changes);
     for (size_t at = 0; at < changes->count && rc == 0;) {
         struct some some = {.changes = changes, .arena = arena_new(0)};
         *ret_broken = changes->items[at].part;

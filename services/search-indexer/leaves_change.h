@@ -22,6 +22,8 @@ void leaf_changes_init(struct leaf_changes *changes,
                        struct arena *arena,
                        const struct batch *batch);
 void leaf_changes_add(struct leaf_changes *changes, struct leaf_change_of change);
+/* any thread: once, when all of them are there. */
+void leaf_changes_sort(struct leaf_changes *changes);
 /* co: INDEX_BROKEN with the number of the part that cannot be read. */
 AWAITS int
 leaf_changes_run(struct task *task, struct leaf_changes *changes, struct db *tx, size_t *ret_broken)

@@ -1,14 +1,21 @@
 /* Rows of the lexicon. */
 #include "lexicon_rows.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
 #include "lexicon_rows_sql.h"
+#include "loop/work.h"
 #include "search/lexicon.h"
-#include "search/tokens.h"
 #include "words.h"
 
 #define PREFIX_LETTERS   3 /* longer ones are few enough to be read */
 #define LAST_CHARACTER   "\xf4\x8f\xbf\xbf"
 #define PREFIXES_AT_ONCE 200
+#define ROW_LEAST        7 /* bytes of a word in a row, at least */
+
+enum { PLACE_BYTES = LEXICON_KEY_BYTES + 24 };
 
 /* A row as it is going to be. */
 struct lexicon_row {
@@ -20,18 +27,62 @@ struct lexicon_row {
 
 struct edit {
     struct arena *arena;
-    struct lexicon_row *rows; /* by key and part */
+    struct lexicon_row **rows;
     size_t count, cap;
+    struct map *by_place; /* "key part" -> row */
+    struct map *last;     /* key -> its row with the highest part */
 };
+
+static void edit_done(void *arg)
+{
+    struct edit *edit = arg;
+
+    map_free(edit->by_place);
+    map_free(edit->last);
+}
+
+static struct edit *edit_new(struct arena *arena)
+{
+    struct edit *edit = ARENA_NEW(arena, edit);
+
+    *edit = (struct edit){.arena = arena, .by_place = map_new(), .last = map_new()};
+    arena_defer(arena, edit_done, edit);
+    return edit;
+}
+
+static struct str place_text(char room[PLACE_BYTES], struct str key, int64_t part)
+{
+    int len = snprintf(room, PLACE_BYTES, "%.*s %lld", STR_ARG(key), (long long)part);
+
+    return (struct str){room, (size_t)len};
+}
 
 static struct lexicon_row *edit_find(const struct edit *edit, struct str key, int64_t part)
 {
-    for (size_t i = edit->count; i > 0; i--) {
-        struct lexicon_row *row = &edit->rows[i - 1];
-        if (row->part == part && str_eq(row->key, key))
-            return row;
-    }
-    return NULL;
+    char room[PLACE_BYTES];
+
+    return map_get(edit->by_place, place_text(room, key, part));
+}
+
+static struct lexicon_row *
+edit_add(struct edit *edit, struct str key, int64_t part, struct str data)
+{
+    struct lexicon_row *row = ARENA_NEW(edit->arena, row);
+    const struct lexicon_row *last = map_get(edit->last, key);
+    char room[PLACE_BYTES];
+
+    *row = (struct lexicon_row){.key = key, .part = part, .data = data};
+    ARENA_PUSH(edit->arena, edit->rows, edit->count, edit->cap, row);
+    (void)map_put(edit->by_place, place_text(room, key, part), row);
+    if (last == NULL || last->part < part)
+        (void)map_put(edit->last, key, row);
+    return row;
+}
+
+static void edit_set(struct lexicon_row *row, struct str data)
+{
+    row->data = data;
+    row->dirty = true;
 }
 
 static void edit_load(struct edit *edit, const struct rows *rows)
@@ -39,11 +90,7 @@ static void edit_load(struct edit *edit, const struct rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_lexicon_row row = sql_lexicon_row(edit->arena, rows, i);
         if (edit_find(edit, row.key, row.part) == NULL)
-            ARENA_PUSH(edit->arena,
-                       edit->rows,
-                       edit->count,
-                       edit->cap,
-                       (struct lexicon_row){row.key, row.part, row.data, false});
+            (void)edit_add(edit, row.key, row.part, row.data);
     }
 }
 
@@ -55,51 +102,6 @@ static struct lexicon_term term_of(const struct word *word)
         .term = word->term, .id = word->id, .weight = lexicon_weight(word->df)};
 }
 
-/* A row that cannot be read begins anew: what was in it comes back when it is tidied. */
-static void put_term(struct edit *edit, struct lexicon_row *row, const struct word *word)
-{
-    struct str made;
-    int rc = lexicon_put(edit->arena, row->data, term_of(word), &made);
-
-    if (rc == LEXICON_BAD)
-        rc = lexicon_put(edit->arena, STR(""), term_of(word), &made);
-    if (rc != 0)
-        return;
-    row->data = made;
-    row->dirty = true;
-}
-
-static struct lexicon_row *edit_last(struct edit *edit, struct str key)
-{
-    struct lexicon_row *last = NULL;
-
-    for (size_t i = 0; i < edit->count; i++)
-        if (str_eq(edit->rows[i].key, key) && (last == NULL || edit->rows[i].part > last->part))
-            last = &edit->rows[i];
-    return last;
-}
-
-static void put_fresh(struct edit *edit, struct word *word, struct str key)
-{
-    struct lexicon_row *row = edit_last(edit, key);
-    struct str made;
-
-    if (row == NULL || lexicon_put(edit->arena, row->data, term_of(word), &made) != 0) {
-        int64_t part = row != NULL ? row->part + 1 : 0;
-        ARENA_PUSH(edit->arena,
-                   edit->rows,
-                   edit->count,
-                   edit->cap,
-                   (struct lexicon_row){key, part, STR(""), true});
-        row = &edit->rows[edit->count - 1];
-        if (lexicon_put(edit->arena, row->data, term_of(word), &made) != 0)
-            return;
-    }
-    row->data = made;
-    row->dirty = true;
-    word->part = (int32_t)row->part;
-}
-
 /* What happens to one word's rows. */
 struct touched {
     struct word *word;
@@ -108,24 +110,31 @@ struct touched {
     bool leaves;
 };
 
-AWAITS static int load_rows(
-    struct task *task, struct db *db, struct edit *edit, const struct touched *items, size_t count)
+struct touches {
+    struct edit *edit;
+    struct touched *items; /* fresh ones first, by key */
+    size_t count;
+};
+
+AWAITS static int load_rows(struct task *task, struct db *db, const struct touches *touches)
 {
-    struct str *fresh = ARENA_ARRAY(edit->arena, fresh, count);
-    struct str *keys = ARENA_ARRAY(edit->arena, keys, count);
-    int64_t *parts = ARENA_ARRAY(edit->arena, parts, count);
+    struct edit *edit = touches->edit;
+    struct str *fresh = ARENA_ARRAY(edit->arena, fresh, touches->count);
+    struct str *keys = ARENA_ARRAY(edit->arena, keys, touches->count);
+    int64_t *parts = ARENA_ARRAY(edit->arena, parts, touches->count);
     size_t fresh_count = 0;
     size_t known = 0;
     struct rows rows;
 
-    for (size_t i = 0; i < count; i++) {
-        if (!items[i].has_key)
+    for (size_t i = 0; i < touches->count; i++) {
+        const struct touched *touched = &touches->items[i];
+        if (!touched->has_key)
             continue;
-        if (items[i].word->fresh) {
-            fresh[fresh_count++] = items[i].key;
-        } else {
-            keys[known] = items[i].key;
-            parts[known++] = items[i].word->part;
+        if (!touched->word->fresh) {
+            keys[known] = touched->key;
+            parts[known++] = touched->word->part;
+        } else if (fresh_count == 0 || !str_eq(fresh[fresh_count - 1], touched->key)) {
+            fresh[fresh_count++] = touched->key;
         }
     }
     if (fresh_count > 0) {
@@ -143,47 +152,146 @@ AWAITS static int load_rows(
     return 0;
 }
 
-static void edit_apply(struct edit *edit, const struct touched *items, size_t count)
+/* What a row has; one that cannot be read has nothing: --verify builds again. */
+static size_t row_terms(struct str data, struct lexicon_term *terms)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct word *word = items[i].word;
-        if (!items[i].has_key)
-            continue;
-        if (word->fresh) {
-            put_fresh(edit, word, items[i].key);
-            continue;
-        }
-        struct lexicon_row *row = edit_find(edit, items[i].key, word->part);
-        struct str made;
+    struct lexicon_term term;
+    size_t count = 0;
+    size_t at = 0;
+    int rc = 0;
+
+    if (!lexicon_valid(data))
+        return 0;
+    while (lexicon_next(data, &at, &term, &rc))
+        terms[count++] = term;
+    return count;
+}
+
+/* The rows that were made, from a part on; fresh words, which stand behind `skip` others, learn
+ * theirs. */
+static void put_rows(struct edit *edit,
+                     const struct str *made,
+                     size_t count,
+                     struct touched *items,
+                     size_t skip,
+                     int64_t part)
+{
+    for (size_t i = 0; i < count; i++, part++) {
+        struct lexicon_row *row = edit_find(edit, items->key, part);
+        struct lexicon_term term;
+        size_t at = 0;
+        int rc = 0;
         if (row == NULL)
-            continue;
-        if (!items[i].leaves)
-            put_term(edit, row, word);
-        else if (lexicon_take(edit->arena, row->data, word->id, &made) == 0) {
-            row->data = made;
-            row->dirty = true;
+            row = edit_add(edit, items->key, part, STR(""));
+        edit_set(row, made[i]);
+        while (lexicon_next(made[i], &at, &term, &rc)) {
+            if (skip > 0)
+                skip--;
+            else
+                (items++)->word->part = (int32_t)part;
         }
     }
 }
 
-static struct db_call put_call(struct arena *arena, const struct lexicon_row *rows, size_t count)
+/* Fresh words of one key: behind what its last part has. */
+static void put_fresh(struct edit *edit, struct touched *items, size_t fresh)
 {
-    struct str *keys = ARENA_ARRAY(arena, keys, count);
-    int64_t *parts = ARENA_ARRAY(arena, parts, count);
-    int64_t *ats = ARENA_ARRAY(arena, ats, count);
-    int64_t *lens = ARENA_ARRAY(arena, lens, count);
+    const struct lexicon_row *last = map_get(edit->last, items->key);
+    struct lexicon_term *terms = ARENA_ARRAY(edit->arena, terms, fresh + LEXICON_BYTES / ROW_LEAST);
+    size_t old = last != NULL ? row_terms(last->data, terms) : 0;
+    struct str *made;
+
+    for (size_t i = 0; i < fresh; i++)
+        terms[old + i] = term_of(items[i].word);
+    size_t count = lexicon_build(edit->arena, terms, old + fresh, &made);
+    put_rows(edit, made, count, items, old, last != NULL ? last->part : 0);
+}
+
+static void put_known(struct edit *edit, const struct touched *touched)
+{
+    const struct word *word = touched->word;
+    struct lexicon_row *row = edit_find(edit, touched->key, word->part);
+    struct str made;
+
+    if (row == NULL)
+        return;
+    if (touched->leaves) {
+        if (lexicon_take(edit->arena, row->data, word->id, &made) == 0)
+            edit_set(row, made);
+        return;
+    }
+    int rc = lexicon_put(edit->arena, row->data, term_of(word), &made);
+    if (rc == LEXICON_BAD)
+        rc = lexicon_put(edit->arena, STR(""), term_of(word), &made);
+    if (rc == 0)
+        edit_set(row, made);
+}
+
+static int order_touched(const void *left, const void *right)
+{
+    const struct touched *a = left;
+    const struct touched *b = right;
+
+    if (a->word->fresh != b->word->fresh)
+        return a->word->fresh ? -1 : 1;
+    int order = str_cmp(a->key, b->key);
+    return order != 0 ? order : (a->word->id > b->word->id) - (a->word->id < b->word->id);
+}
+
+/* On a thread. */
+static void edit_sort(void *arg)
+{
+    struct touches *touches = arg;
+
+    for (size_t i = 0; i < touches->count; i++) {
+        struct touched *touched = &touches->items[i];
+        touched->has_key = lexicon_key(touches->edit->arena, touched->word->term, &touched->key);
+        if (!touched->has_key)
+            touched->key = STR("");
+    }
+    if (touches->count > 1)
+        qsort(touches->items, touches->count, sizeof(*touches->items), order_touched);
+}
+
+/* On a thread. */
+static void edit_apply(void *arg)
+{
+    struct touches *touches = arg;
+    struct touched *items = touches->items;
+
+    for (size_t i = 0; i < touches->count;) {
+        size_t to = i + 1;
+        if (items[i].has_key && items[i].word->fresh) {
+            while (to < touches->count && items[to].word->fresh &&
+                   str_eq(items[to].key, items[i].key))
+                to++;
+            put_fresh(touches->edit, &items[i], to - i);
+        } else if (items[i].has_key) {
+            put_known(touches->edit, &items[i]);
+        }
+        i = to;
+    }
+}
+
+static struct db_call put_call(struct arena *arena, const struct edit *edit)
+{
+    struct str *keys = ARENA_ARRAY(arena, keys, edit->count);
+    int64_t *parts = ARENA_ARRAY(arena, parts, edit->count);
+    int64_t *ats = ARENA_ARRAY(arena, ats, edit->count);
+    int64_t *lens = ARENA_ARRAY(arena, lens, edit->count);
     size_t dirty = 0;
     struct strbuf data;
 
     strbuf_init(&data, arena, BATCH_BYTES);
-    for (size_t i = 0; i < count; i++) {
-        if (!rows[i].dirty)
+    for (size_t i = 0; i < edit->count; i++) {
+        const struct lexicon_row *row = edit->rows[i];
+        if (!row->dirty)
             continue;
-        keys[dirty] = rows[i].key;
-        parts[dirty] = rows[i].part;
+        keys[dirty] = row->key;
+        parts[dirty] = row->part;
         ats[dirty] = (int64_t)data.len + 1;
-        lens[dirty++] = (int64_t)rows[i].data.len;
-        strbuf_str(&data, rows[i].data);
+        lens[dirty++] = (int64_t)row->data.len;
+        strbuf_str(&data, row->data);
     }
     return db_call_new(arena,
                        SQL_LEXICON_PUT(.keys = sql_strs(keys, dirty),
@@ -210,31 +318,23 @@ static size_t prefixes_of(struct str term, struct str prefixes[PREFIX_LETTERS])
     return count;
 }
 
+/* Parts that are not needed any more are empty. */
 static void put_prefix(struct edit *edit, struct str prefix, struct lexicon_best *best)
 {
     struct str key = lexicon_prefix_key(edit->arena, prefix);
+    struct lexicon_row *row;
     struct str *made;
 
     lexicon_sort(best);
     size_t count = lexicon_build(edit->arena, best->items, best->count, &made);
-    for (size_t i = 0; i < edit->count; i++)
-        if (str_eq(edit->rows[i].key, key) && edit->rows[i].part >= (int64_t)count) {
-            edit->rows[i].data = STR("");
-            edit->rows[i].dirty = true;
-        }
     for (size_t i = 0; i < count; i++) {
-        struct lexicon_row *row = edit_find(edit, key, (int64_t)i);
-        if (row == NULL) {
-            ARENA_PUSH(edit->arena,
-                       edit->rows,
-                       edit->count,
-                       edit->cap,
-                       (struct lexicon_row){.key = key, .part = (int64_t)i});
-            row = &edit->rows[edit->count - 1];
-        }
-        row->data = made[i];
-        row->dirty = true;
+        row = edit_find(edit, key, (int64_t)i);
+        if (row == NULL)
+            row = edit_add(edit, key, (int64_t)i, STR(""));
+        edit_set(row, made[i]);
     }
+    for (size_t i = count; (row = edit_find(edit, key, (int64_t)i)) != NULL; i++)
+        edit_set(row, STR(""));
 }
 
 struct prefix_words {
@@ -243,28 +343,35 @@ struct prefix_words {
     size_t count, cap;
     bool has_rows;
 };
+struct prefixes {
+    struct prefix_words **items;
+    size_t count, cap;
+};
+
+static bool is_touched(const struct prefix_words *of, int32_t id)
+{
+    for (size_t i = 0; i < of->count; i++)
+        if (of->words[i]->id == id)
+            return true;
+    return false;
+}
 
 /* Rows that there are take the words in, where those are common enough. */
 static void merge_prefix(struct edit *edit, struct prefix_words *of)
 {
     struct str key = lexicon_prefix_key(edit->arena, of->prefix);
+    const struct lexicon_row *row;
     struct lexicon_best best;
 
     lexicon_best_init(&best, edit->arena, LEXICON_PREFIXES);
-    for (size_t i = 0; i < edit->count; i++) {
+    for (int64_t part = 0; (row = edit_find(edit, key, part)) != NULL; part++) {
         struct lexicon_term term;
         size_t at = 0;
         int rc = 0;
-        if (!str_eq(edit->rows[i].key, key))
-            continue;
         of->has_rows = true;
-        while (lexicon_next(edit->rows[i].data, &at, &term, &rc)) {
-            bool ours = false;
-            for (size_t k = 0; k < of->count; k++)
-                ours = ours || of->words[k]->id == term.id;
-            if (!ours)
+        while (lexicon_next(row->data, &at, &term, &rc))
+            if (!is_touched(of, term.id))
                 lexicon_offer(&best, term);
-        }
     }
     if (!of->has_rows)
         return;
@@ -273,23 +380,38 @@ static void merge_prefix(struct edit *edit, struct prefix_words *of)
     put_prefix(edit, of->prefix, &best);
 }
 
-/* Prefixes that have got more words than are read one by one. */
-AWAITS static int begin_prefixes(struct task *task,
-                                 struct db *db,
-                                 struct edit *edit,
-                                 const struct prefix_words *all,
-                                 size_t count)
+/* The commonest words of a prefix, which stand together in the rows from *at on. */
+static void offer_rows(struct edit *edit, const struct rows *rows, size_t *at, struct str prefix)
 {
-    struct str *prefixes = ARENA_ARRAY(edit->arena, prefixes, count);
-    struct str *ends = ARENA_ARRAY(edit->arena, ends, count);
+    int64_t of = sql_lexicon_word_row(rows, *at).i;
+    struct lexicon_best best;
+
+    lexicon_best_init(&best, edit->arena, LEXICON_PREFIXES);
+    for (; *at < rows->count && sql_lexicon_word_row(rows, *at).i == of; (*at)++) {
+        const struct sql_lexicon_word_row row = sql_lexicon_word_row(rows, *at);
+        lexicon_offer(&best,
+                      (struct lexicon_term){.term = row.term,
+                                            .id = (int32_t)row.id,
+                                            .weight = lexicon_weight(row.df)});
+    }
+    put_prefix(edit, prefix, &best);
+}
+
+/* Prefixes that have got more words than are read one by one. */
+AWAITS static int
+begin_prefixes(struct task *task, struct db *db, struct edit *edit, const struct prefixes *all)
+{
+    struct str *prefixes = ARENA_ARRAY(edit->arena, prefixes, all->count);
+    struct str *ends = ARENA_ARRAY(edit->arena, ends, all->count);
     size_t wanted = 0;
     struct rows rows;
 
-    for (size_t i = 0; i < count; i++) {
-        if (all[i].has_rows)
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->items[i]->has_rows)
             continue;
-        prefixes[wanted] = all[i].prefix;
-        ends[wanted++] = arena_printf(edit->arena, "%.*s" LAST_CHARACTER, STR_ARG(all[i].prefix));
+        prefixes[wanted] = all->items[i]->prefix;
+        ends[wanted++] =
+            arena_printf(edit->arena, "%.*s" LAST_CHARACTER, STR_ARG(all->items[i]->prefix));
     }
     if (wanted == 0)
         return 0;
@@ -299,87 +421,66 @@ AWAITS static int begin_prefixes(struct task *task,
                                    .ends = sql_strs(ends, wanted),
                                    .least = LEXICON_PREFIXES),
                  &rows));
-    for (size_t i = 0; i < rows.count;) {
-        int64_t of = sql_lexicon_word_row(&rows, i).i;
-        struct lexicon_best best;
-        lexicon_best_init(&best, edit->arena, LEXICON_PREFIXES);
-        for (; i < rows.count && sql_lexicon_word_row(&rows, i).i == of; i++) {
-            const struct sql_lexicon_word_row row = sql_lexicon_word_row(&rows, i);
-            lexicon_offer(&best,
-                          (struct lexicon_term){.term = row.term,
-                                                .id = (int32_t)row.id,
-                                                .weight = lexicon_weight(row.df)});
-        }
-        put_prefix(edit, prefixes[of - 1], &best);
-    }
+    for (size_t i = 0; i < rows.count;)
+        offer_rows(edit, &rows, &i, prefixes[sql_lexicon_word_row(&rows, i).i - 1]);
     return 0;
 }
 
-static size_t group_prefixes(struct edit *edit,
-                             const struct touched *items,
-                             size_t count,
-                             struct prefix_words **ret)
+static void group_prefixes(const struct touches *touches, struct prefixes *all)
 {
-    struct prefix_words *all = NULL;
-    size_t all_count = 0;
-    size_t cap = 0;
+    struct arena *arena = touches->edit->arena;
+    struct map *seen = map_new();
 
-    for (size_t i = 0; i < count; i++) {
+    *all = (struct prefixes){0};
+    for (size_t i = 0; i < touches->count; i++) {
+        struct word *word = touches->items[i].word;
         struct str prefixes[PREFIX_LETTERS];
-        size_t letters = prefixes_of(items[i].word->term, prefixes);
+        size_t letters = prefixes_of(word->term, prefixes);
         for (size_t k = 0; k < letters; k++) {
-            size_t at = 0;
-            while (at < all_count && !str_eq(all[at].prefix, prefixes[k]))
-                at++;
-            if (at == all_count)
-                ARENA_PUSH(
-                    edit->arena, all, all_count, cap, (struct prefix_words){.prefix = prefixes[k]});
-            ARENA_PUSH(edit->arena, all[at].words, all[at].count, all[at].cap, items[i].word);
+            struct prefix_words *of = map_get(seen, prefixes[k]);
+            if (of == NULL) {
+                of = ARENA_NEW(arena, of);
+                of->prefix = prefixes[k];
+                (void)map_put(seen, prefixes[k], of);
+                ARENA_PUSH(arena, all->items, all->count, all->cap, of);
+            }
+            ARENA_PUSH(arena, of->words, of->count, of->cap, word);
         }
     }
-    *ret = all;
-    return all_count;
+    map_free(seen);
 }
 
-AWAITS static int edit_prefixes(
-    struct task *task, struct db *db, struct edit *edit, const struct touched *items, size_t count)
+AWAITS static int edit_prefixes(struct task *task, struct db *db, const struct touches *touches)
 {
-    struct prefix_words *all;
-    size_t all_count = group_prefixes(edit, items, count, &all);
-    struct str *keys = ARENA_ARRAY(edit->arena, keys, all_count);
+    struct edit *edit = touches->edit;
+    struct prefixes all;
     struct rows rows;
 
-    if (all_count == 0)
-        return 0;
-    for (size_t i = 0; i < all_count; i++)
-        keys[i] = lexicon_prefix_key(edit->arena, all[i].prefix);
-    TRY(db_query(task, db, SQL_LEXICON_ALL(.keys = sql_strs(keys, all_count)), &rows));
+    group_prefixes(touches, &all);
+    struct str *keys = ARENA_ARRAY(edit->arena, keys, all.count);
+    for (size_t i = 0; i < all.count; i++)
+        keys[i] = lexicon_prefix_key(edit->arena, all.items[i]->prefix);
+    TRY(db_query(task, db, SQL_LEXICON_ALL(.keys = sql_strs(keys, all.count)), &rows));
     edit_load(edit, &rows);
-    for (size_t i = 0; i < all_count; i++)
-        merge_prefix(edit, &all[i]);
-    return begin_prefixes(task, db, edit, all, all_count);
+    for (size_t i = 0; i < all.count; i++)
+        merge_prefix(edit, all.items[i]);
+    return begin_prefixes(task, db, edit, &all);
 }
 
 /* --- what is offered --- */
 
-AWAITS static int edit_run(struct task *task,
-                           struct db *db,
-                           struct batch *batch,
-                           struct touched *items,
-                           size_t count,
-                           bool prefixes)
+AWAITS static int edit_run(
+    struct task *task, struct db *db, struct batch *batch, struct touches *touches, bool prefixes)
 {
-    struct edit edit = {.arena = batch->arena};
-
-    if (count == 0)
+    if (touches->count == 0)
         return 0;
-    for (size_t i = 0; i < count; i++)
-        items[i].has_key = lexicon_key(batch->arena, items[i].word->term, &items[i].key);
-    TRY(load_rows(task, db, &edit, items, count));
-    edit_apply(&edit, items, count);
+    touches->edit = edit_new(batch->arena);
+    work_beside(task, edit_sort, touches);
+    TRY(load_rows(task, db, touches));
+    work_beside(task, edit_apply, touches);
     if (prefixes)
-        TRY(edit_prefixes(task, db, &edit, items, count));
-    batch_call(batch, put_call(batch->arena, edit.rows, edit.count));
+        TRY(edit_prefixes(task, db, touches));
+    batch_call(batch, put_call(batch->arena, touches->edit));
     return 0;
 }
 
@@ -388,11 +489,17 @@ static bool is_list_word(const struct word *word)
     return word->term.len > 0 && word->term.ptr[0] == '@';
 }
 
+static void touches_init(struct touches *touches, const struct batch *batch)
+{
+    *touches = (struct touches){.count = 0};
+    touches->items = ARENA_ARRAY(batch->arena, touches->items, batch->terms.count);
+}
+
 int lexicon_rows_calls(struct task *task, struct db *db, struct batch *batch)
 {
-    struct touched *items = ARENA_ARRAY(batch->arena, items, batch->terms.count);
-    size_t count = 0;
+    struct touches touches;
 
+    touches_init(&touches, batch);
     for (size_t i = 0; i < batch->terms.count; i++) {
         struct word *word = &batch->terms.items[i];
         int32_t before = word->df;
@@ -402,22 +509,23 @@ int lexicon_rows_calls(struct task *task, struct db *db, struct batch *batch)
             word->delta = 0;
         if (!is_list_word(word) &&
             (word->fresh || lexicon_weight(before) != lexicon_weight(word->df)))
-            items[count++] = (struct touched){.word = word};
+            touches.items[touches.count++] = (struct touched){.word = word};
     }
-    return edit_run(task, db, batch, items, count, count <= PREFIXES_AT_ONCE);
+    return edit_run(task, db, batch, &touches, touches.count <= PREFIXES_AT_ONCE);
 }
 
 int lexicon_rows_tidy(struct task *task, struct db *db, struct batch *batch)
 {
-    struct touched *items = ARENA_ARRAY(batch->arena, items, batch->terms.count);
-    size_t count = 0;
+    struct touches touches;
 
+    touches_init(&touches, batch);
     for (size_t i = 0; i < batch->terms.count; i++) {
         struct word *word = &batch->terms.items[i];
         if (!is_list_word(word) && word->delta != 0)
-            items[count++] = (struct touched){.word = word, .leaves = word->df == 0};
+            touches.items[touches.count++] =
+                (struct touched){.word = word, .leaves = word->df == 0};
     }
-    return edit_run(task, db, batch, items, count, false);
+    return edit_run(task, db, batch, &touches, false);
 }
 
 AWAITS static int
@@ -427,38 +535,17 @@ read_every(struct task *task, struct index *index, struct edit *edit, int64_t le
 
     TRY(db_query(
         task, index->db, SQL_LEXICON_EVERY(.letters = letters, .least = LEXICON_PREFIXES), &rows));
-    for (size_t i = 0; i < rows.count;) {
-        struct str prefix = sql_lexicon_every_row(&rows, i).prefix;
-        struct lexicon_best best;
-        lexicon_best_init(&best, edit->arena, LEXICON_PREFIXES);
-        for (; i < rows.count && str_eq(sql_lexicon_every_row(&rows, i).prefix, prefix); i++) {
-            const struct sql_lexicon_every_row row = sql_lexicon_every_row(&rows, i);
-            lexicon_offer(&best,
-                          (struct lexicon_term){.term = row.term,
-                                                .id = (int32_t)row.id,
-                                                .weight = lexicon_weight(row.df)});
-        }
-        struct str *made;
-        lexicon_sort(&best);
-        size_t count = lexicon_build(edit->arena, best.items, best.count, &made);
-        for (size_t k = 0; k < count; k++)
-            ARENA_PUSH(edit->arena,
-                       edit->rows,
-                       edit->count,
-                       edit->cap,
-                       (struct lexicon_row){
-                           lexicon_prefix_key(edit->arena, prefix), (int64_t)k, made[k], true});
-    }
+    for (size_t i = 0; i < rows.count;)
+        offer_rows(edit, &rows, &i, sql_lexicon_word_row(&rows, i).prefix);
     return 0;
 }
 
 int lexicon_rows_prefixes(struct task *task, struct index *index)
 {
-    struct edit edit = {.arena = task->arena};
+    struct edit *edit = edit_new(task->arena);
 
     for (int64_t letters = 1; letters <= PREFIX_LETTERS; letters++)
-        TRY(read_every(task, index, &edit, letters));
-    struct db_call calls[] = {db_call(SQL_LEXICON_FORGET()),
-                              put_call(task->arena, edit.rows, edit.count)};
+        TRY(read_every(task, index, edit, letters));
+    struct db_call calls[] = {db_call(SQL_LEXICON_FORGET()), put_call(task->arena, edit)};
     return batch_exec(task, index, calls, ARRAY_LEN(calls));
 }

@@ -13,7 +13,7 @@ where l.key = any(:keys::text[]) order by l.key, l.part;
 
 -- The commonest words of each prefix, where it has more than :least.
 -- name: lexicon_begin :many row(lexicon_word)
-select k.i as i:bigint!, b.id:integer, b.term:text, b.df:integer
+select k.i as i:bigint!, k.prefix as prefix:text!, b.id:integer, b.term:text, b.df:integer
 from unnest(:prefixes::text[], :ends::text[]) with ordinality as k (prefix, behind, i)
 cross join lateral (select count(*) as n from (
   select 1 from {p}.search_terms c where c.term >= k.prefix and c.term < k.behind limit :least::bigint + 1) o) n
@@ -22,8 +22,8 @@ cross join lateral (select t.id, t.term, t.df from {p}.search_terms t where t.te
 where n.n > :least::bigint order by 1;
 
 -- The same of all prefixes of so many letters.
--- name: lexicon_every :many
-select r.prefix as prefix:text!, r.id as id:integer!, r.term as term:text!, r.df as df:integer!
+-- name: lexicon_every :many row(lexicon_word)
+select dense_rank() over (order by r.prefix) as i:bigint!, r.prefix as prefix:text!, r.id:integer, r.term:text, r.df:integer
 from (select left(t.term, :letters::integer) as prefix, t.id, t.term, t.df,
     row_number() over (partition by left(t.term, :letters::integer) order by t.df desc, t.term) as place,
     count(*) over (partition by left(t.term, :letters::integer)) as words

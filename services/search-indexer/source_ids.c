@@ -15,6 +15,16 @@ void source_ids_add(struct source_ids *ids, int64_t entity_id, int64_t id)
     ARENA_PUSH(ids->arena, ids->items, ids->count, ids->cap, (struct source_id){entity_id, id});
 }
 
+void source_ids_limit(struct source_ids *ids, int64_t most)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < ids->count; i++)
+        if (ids->items[i].id <= most)
+            ids->items[kept++] = ids->items[i];
+    ids->count = kept;
+}
+
 static int order_by_record(const void *left, const void *right)
 {
     const struct source_id *a = left;

@@ -16,6 +16,8 @@ struct source_ids {
 
 /* any */
 void source_ids_add(struct source_ids *ids, int64_t entity_id, int64_t id);
+/* any: those above `most` go. */
+void source_ids_limit(struct source_ids *ids, int64_t most);
 /* any: sorts them by entity and id; of ids beyond `most` those go that the next step finds again.
  */
 void source_ids_cut(struct source_ids *ids, size_t most);

@@ -22,6 +22,7 @@ AWAITS static int principal_ids(struct task *task,
                  index->db,
                  SQL_WORK_PRINCIPAL(.term = work->term, .cursor_id = work->cursor_id),
                  &rows));
+    int64_t whole = INT64_MAX; /* all lists are known up to this id */
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_work_principal_row row = sql_work_principal_row(task->arena, &rows, i);
         const struct leaf leaf = {row.base, (int32_t)row.n, row.docs};
@@ -31,7 +32,11 @@ AWAITS static int principal_ids(struct task *task,
         for (size_t k = 0; k < count; k++)
             if (leaf_ids[k] > work->cursor_id)
                 source_ids_add(ids, row.entity_id, leaf_ids[k]);
+        bool second = i > 0 && sql_work_principal_row(task->arena, &rows, i - 1).id == row.id;
+        if (second && count > 0 && leaf_ids[count - 1] < whole)
+            whole = leaf_ids[count - 1];
     }
+    source_ids_limit(ids, whole);
     return 0;
 }
 
