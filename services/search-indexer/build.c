@@ -243,8 +243,8 @@ AWAITS static int build_write_page(struct task *task,
         return INDEX_STALE;
     }
     TRY(db_batch_commit(task, tx, page->batch.calls, page->batch.call_count, NULL));
-    for (size_t i = 0; i < build.terms.count; i++)
-        build.terms.items[i].fresh = false;
+    for (; build.terms.settled < build.terms.count; build.terms.settled++)
+        build.terms.items[build.terms.settled].fresh = false;
     return 0;
 }
 

@@ -105,13 +105,16 @@ delete from {p}.search_docs d where d.ctid = any (array(
 insert into {p}.outbox (pending, event, entity_id, record_id, payload)
 select 2, 'EntityUpdated', :entity_id::bigint, k.id, '{}' from unnest(:ids::bigint[]) as k (id);
 
+-- Words with how many postings live generations have of them.
 -- name: tidy_terms :many
-select t.id:integer, t.term:text, t.df:integer, t.part:integer,
-  (select coalesce(sum(p.n), 0) from {p}.search_postings p
-    where p.idx in (select x.id from {p}.search_indexes x where x.state = 'live') and p.term_id = t.id) as live:bigint!,
-  exists (select 1 from {p}.search_postings p
-    where p.idx in (select x.id from {p}.search_indexes x where x.state = 'building') and p.term_id = t.id) as building:boolean!
-from {p}.search_terms t where t.id > :after::bigint order by t.id limit :most::bigint;
+with page as (
+  select t.id, t.term, t.df, t.part from {p}.search_terms t where t.id > :after::bigint order by t.id limit :most::bigint),
+counted as (
+  select p.term_id, sum(p.n) as live from {p}.search_indexes x join {p}.search_postings p on p.idx = x.id
+  where x.state = 'live' and p.term_id between (select min(g.id) from page g) and (select max(g.id) from page g)
+  group by p.term_id)
+select g.id as id:integer!, g.term as term:text!, g.df as df:integer!, g.part as part:integer!, coalesce(c.live, 0)::bigint as live:bigint!
+from page g left join counted c on c.term_id = g.id order by g.id;
 
 -- name: tidy_forget :exec
 delete from {p}.search_terms t where t.id = any(:ids::bigint[]);

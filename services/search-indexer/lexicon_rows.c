@@ -492,7 +492,8 @@ static bool is_list_word(const struct word *word)
 static void touches_init(struct touches *touches, const struct batch *batch)
 {
     *touches = (struct touches){.count = 0};
-    touches->items = ARENA_ARRAY(batch->arena, touches->items, batch->terms.count);
+    touches->items =
+        ARENA_ARRAY(batch->arena, touches->items, batch->terms.count - batch->terms.settled);
 }
 
 int lexicon_rows_calls(struct task *task, struct db *db, struct batch *batch)
@@ -500,7 +501,7 @@ int lexicon_rows_calls(struct task *task, struct db *db, struct batch *batch)
     struct touches touches;
 
     touches_init(&touches, batch);
-    for (size_t i = 0; i < batch->terms.count; i++) {
+    for (size_t i = batch->terms.settled; i < batch->terms.count; i++) {
         struct word *word = &batch->terms.items[i];
         int32_t before = word->df;
         if (word->delta != 0 || word->fresh)

@@ -28,6 +28,7 @@ struct terms {
     struct arena *arena;
     struct word *items;
     size_t count, cap;
+    size_t settled;  /* the first so many have an id, and nothing is left to do about them */
     uint32_t *slots; /* number of a word + 1, by hash; 0 = none */
     size_t slot_count;
     uint64_t seed;

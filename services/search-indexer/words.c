@@ -40,12 +40,12 @@ AWAITS static int reserve(struct task *task, struct db *db, struct terms *terms)
     int64_t count = 0;
     size_t at = 0;
 
-    for (size_t i = 0; i < terms->count; i++)
+    for (size_t i = terms->settled; i < terms->count; i++)
         count += terms->items[i].id == 0;
     if (count == 0)
         return 0;
     TRY(db_query(task, db, SQL_WORDS_RESERVE(.count = count), &rows));
-    for (size_t i = 0; i < terms->count; i++) {
+    for (size_t i = terms->settled; i < terms->count; i++) {
         struct word *word = &terms->items[i];
         if (word->id != 0)
             continue;
@@ -61,7 +61,7 @@ int words_find(struct task *task, struct db *db, struct terms *terms)
     size_t all = terms->count;
     size_t count = 0;
 
-    for (size_t i = 0; i < all; i++) {
+    for (size_t i = terms->settled; i < all; i++) {
         if (terms->items[i].id == 0)
             wanted[count++] = terms->items[i].term;
         if (count == AT_ONCE || (count > 0 && i + 1 == all)) {
@@ -141,7 +141,7 @@ static void add_fresh(struct batch *batch, size_t fresh)
     int64_t *parts = ARENA_ARRAY(arena, parts, fresh);
     size_t count = 0;
 
-    for (size_t i = 0; i < batch->terms.count; i++) {
+    for (size_t i = batch->terms.settled; i < batch->terms.count; i++) {
         const struct word *word = &batch->terms.items[i];
         if (!word->fresh)
             continue;
@@ -162,12 +162,12 @@ static void add_fresh(struct batch *batch, size_t fresh)
 void words_calls(struct batch *batch)
 {
     struct arena *arena = batch->arena;
-    int64_t *ids = ARENA_ARRAY(arena, ids, batch->terms.count);
-    int64_t *dfs = ARENA_ARRAY(arena, dfs, batch->terms.count);
+    int64_t *ids = ARENA_ARRAY(arena, ids, batch->terms.count - batch->terms.settled);
+    int64_t *dfs = ARENA_ARRAY(arena, dfs, batch->terms.count - batch->terms.settled);
     size_t fresh = 0;
     size_t count = 0;
 
-    for (size_t i = 0; i < batch->terms.count; i++) {
+    for (size_t i = batch->terms.settled; i < batch->terms.count; i++) {
         const struct word *word = &batch->terms.items[i];
         fresh += word->fresh;
         if (word->fresh || word->delta == 0)
