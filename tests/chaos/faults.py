@@ -98,7 +98,7 @@ class Faults:
             self.broken.append(f"K20: a dispatcher's exit status is {status} {time.monotonic() - since:.1f} s after SIGTERM")
 
     def do_kill_indexer(self):
-        """[K13]"""
+        """[K16]"""
         kill_group(self.random.choice(self.world.indexers))
 
     def do_terminate_indexer(self):
@@ -110,7 +110,7 @@ class Faults:
             self.broken.append(f"K20: an indexer's exit status is {status} {time.monotonic() - since:.1f} s after SIGTERM")
 
     def do_rebuild_index(self):
-        """[K13] A rebuild, and its process dies."""
+        """[K16] A rebuild, and its process dies."""
         searches.rebuild(self.world)
         time.sleep(self.random.uniform(0, 0.5))
         for daemon in self.world.indexers:
