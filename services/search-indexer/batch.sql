@@ -10,7 +10,7 @@ update {p}.search_lease l set attempt = 1 where l.id = 1;
 
 -- Locks the generation, too: whoever purges waits.
 -- name: index_touch :opt
-update {p}.search_indexes x set last_indexed_at = now(), documents = greatest(x.documents + :delta::bigint, 0)
+update {p}.search_indexes x set last_indexed_at = now(), error = null, documents = greatest(x.documents + :delta::bigint, 0)
 where x.id = :idx::integer and x.state in ('live', 'building') returning x.id:integer;
 
 -- name: words_find :many row(word)

@@ -172,12 +172,23 @@ AWAITS static void index_give_back(struct task *task, struct index *index)
         log_debug("index.release_failed", L_RESULT("rc", rc));
 }
 
-static void index_note_end(int rc)
+/* co: an error that trying again does not change is told where an administrator looks. */
+AWAITS static void index_note_end(struct task *task, struct index *index, int rc)
 {
     if (rc == 0 || rc == INDEX_LOST || rc == INDEX_STALE || rc == -ECANCELED)
         return;
     measure_failed();
-    log_error("index.failed", L_RESULT("rc", rc));
+    log_error("index.failed",
+              L_RESULT("rc", rc),
+              L_STR("message", rc > 0 ? db_error(task)->message : STR("")));
+    if (rc != DB_FAILED && rc != DB_TOO_LARGE && rc != DB_CHECK)
+        return;
+    struct db_call note = db_call(
+        SQL_GENERATION_NOTE(.error = STR(
+                                "Changes cannot be indexed; the log of the indexer says why.")));
+    int noted = batch_exec(task, index, &note, 1);
+    if (noted != 0)
+        log_debug("index.note_failed", L_RESULT("rc", noted));
 }
 
 enum queue_outcome index_run(struct task *task, struct queue_item *item)
@@ -195,7 +206,7 @@ enum queue_outcome index_run(struct task *task, struct queue_item *item)
 
     int rc = run_rounds(task, &index);
     build_end(&index);
-    index_note_end(rc);
+    index_note_end(task, &index, rc);
     if (queue_lost(item))
         return QUEUE_GONE;
     if (rc != 0 && rc != INDEX_LOST && task_sleep(task, PAUSE_MS) != 0)

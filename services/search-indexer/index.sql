@@ -140,3 +140,7 @@ on conflict (entity_id) where state = 'building' do nothing;
 -- Whoever had it built does not want it purged any more.
 -- name: generation_asked :exec
 delete from {p}.search_indexes x where x.entity_id = :entity_id::bigint and x.state = 'purged';
+
+-- It answers, but does not come on: told until something is indexed again.
+-- name: generation_note :exec
+update {p}.search_indexes x set error = :error::text where x.state = 'live' and x.error is distinct from :error::text;
