@@ -140,6 +140,8 @@ AWAITS static int one_round(struct task *task, struct index *index, struct round
 
     task->arena = scratch;
     int rc = run_round(task, index, round);
+    if (rc == DB_FAILED) /* goes with the round's memory */
+        log_error("index.refused", L_STR("message", db_error(task)->message));
     task->arena = own;
     arena_free(scratch);
     return rc;
@@ -178,9 +180,7 @@ AWAITS static void index_note_end(struct task *task, struct index *index, int rc
     if (rc == 0 || rc == INDEX_LOST || rc == INDEX_STALE || rc == -ECANCELED)
         return;
     measure_failed();
-    log_error("index.failed",
-              L_RESULT("rc", rc),
-              L_STR("message", rc > 0 ? db_error(task)->message : STR("")));
+    log_error("index.failed", L_RESULT("rc", rc));
     if (rc != DB_FAILED && rc != DB_TOO_LARGE && rc != DB_CHECK)
         return;
     struct db_call note = db_call(
