@@ -162,7 +162,7 @@ static struct entity *own_entity(const struct model *model, int64_t id)
     return found != NULL ? &model->entities[found - model->entities] : NULL;
 }
 
-static void load_listeners(const struct model *model, const json_t *items)
+static void load_listeners(struct model *model, const json_t *items)
 {
     for (size_t i = 0; i < json_array_size(items); i++) {
         const json_t *item = json_array_get(items, i);
@@ -175,6 +175,7 @@ static void load_listeners(const struct model *model, const json_t *items)
             continue;
         entity->events |= event_info(event)->bit;
         entity->told |= event_info(event)->bit;
+        model->told = true;
         entity->consumers[event] |= (uint8_t)consumer;
     }
 }

@@ -119,7 +119,7 @@ create_run(struct records_ctx *ctx, const struct entity *entity, struct create *
     calls[0] = create_insert_call(ctx, entity, create);
     TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, together ? 2 : 1, NULL)));
     if (together)
-        events_notify(ctx->directory, ctx->project);
+        write_notify(ctx);
     return create_keep(ctx, create, &calls[0].rows);
 }
 

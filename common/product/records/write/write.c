@@ -109,6 +109,14 @@ write_transact_once(struct records_ctx *ctx, const struct entity *entity, write_
     return write_tx_db(ctx, entity, db_commit(ctx->task, tx));
 }
 
+void write_notify(const struct records_ctx *ctx)
+{
+    if (ctx->model->told)
+        events_notify(ctx->directory, ctx->project);
+    else
+        search_notify(ctx->directory, ctx->project);
+}
+
 int write_transaction(
     struct records_ctx *ctx, const struct entity *entity, write_fn fn, void *arg, bool notify)
 {
@@ -121,7 +129,7 @@ int write_transaction(
         rc = write_transact_once(ctx, entity, fn, arg);
     while (db_again(ctx->task, &tries, rc));
     if (rc == 0 && notify)
-        events_notify(ctx->directory, ctx->project);
+        write_notify(ctx);
     return write_settle(ctx, entity, rc);
 }
 

@@ -57,6 +57,9 @@ AWAITS int write_transaction(struct records_ctx *ctx,
                              void *arg,
                              bool notify) MUSTCHECK;
 
+/* any: notifies whoever takes events of records, after the commit. */
+void write_notify(const struct records_ctx *ctx);
+
 /* any: "and not locked by another": appends the condition on the row named `alias`. */
 void write_unlocked(const struct records_ctx *ctx,
                     const struct entity *entity,
