@@ -13,7 +13,8 @@
 #define PREFIX_LETTERS   3 /* longer ones are few enough to be read */
 #define LAST_CHARACTER   "\xf4\x8f\xbf\xbf"
 #define PREFIXES_AT_ONCE 200
-#define ROW_LEAST        7 /* bytes of a word in a row, at least */
+#define EVERY_MS         60000 /* all words are looked at */
+#define ROW_LEAST        7     /* bytes of a word in a row, at least */
 
 enum { PLACE_BYTES = LEXICON_KEY_BYTES + 24 };
 
@@ -529,13 +530,12 @@ int lexicon_rows_tidy(struct task *task, struct db *db, struct batch *batch)
     return edit_run(task, db, batch, &touches, false);
 }
 
-AWAITS static int
-read_every(struct task *task, struct index *index, struct edit *edit, int64_t letters)
+AWAITS static int read_every(struct task *task, struct db *tx, struct edit *edit, int64_t letters)
 {
     struct rows rows;
 
     TRY(db_query(
-        task, index->db, SQL_LEXICON_EVERY(.letters = letters, .least = LEXICON_PREFIXES), &rows));
+        task, tx, SQL_LEXICON_EVERY(.letters = letters, .least = LEXICON_PREFIXES), &rows));
     for (size_t i = 0; i < rows.count;)
         offer_rows(edit, &rows, &i, sql_lexicon_word_row(&rows, i).prefix);
     return 0;
@@ -544,9 +544,12 @@ read_every(struct task *task, struct index *index, struct edit *edit, int64_t le
 int lexicon_rows_prefixes(struct task *task, struct index *index)
 {
     struct edit *edit = edit_new(task->arena);
+    struct db *tx;
 
+    TRY(batch_begin(task, index, &tx));
+    TRY(db_set_timeout(task, tx, EVERY_MS));
     for (int64_t letters = 1; letters <= PREFIX_LETTERS; letters++)
-        TRY(read_every(task, index, edit, letters));
+        TRY(read_every(task, tx, edit, letters));
     struct db_call calls[] = {db_call(SQL_LEXICON_FORGET()), put_call(task->arena, edit)};
-    return batch_exec(task, index, calls, ARRAY_LEN(calls));
+    return db_batch_commit(task, tx, calls, ARRAY_LEN(calls), NULL);
 }

@@ -1,0 +1,146 @@
+"""What one change asks of many records, other projects beside a flood, purges, and writers who did not know."""
+import time
+
+from groundwork.project import Project
+from groundwork.search import Index
+
+BOOKS = "/entities/books/items"
+
+
+def column(entity, name):
+    return next(f"f_{field['id']}" for field in entity["fields"] if field["name"] == name)
+
+
+def insert(index, entity, count, name="title", extra="", values=""):
+    """Records behind everybody's back."""
+    index.execute(f"insert into {{p}}.e_{entity['id']} (created_by, {column(entity, name)}{extra}) "
+                  f"select 1, 'walnut ' || n{values} from generate_series(1, {count}) n")
+
+
+def rebuild(index, entity):
+    before = index.live(entity)
+    index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", entity["id"])
+    index.wait(lambda: index.live(entity) not in (None, before), 120)
+    index.settle(120)
+
+
+def test_a_removal_that_takes_more_along_than_is_looked_through(project, index, indexer):
+    index.entity("authors", name={"type": "varchar"})
+    books = index.entity("books", title={"type": "varchar", "searchable": True},
+                         author={"type": "relation", "options": {"entity": "authors", "on_delete": "cascade"}})
+    index.ready(books)
+    ann, bob = [project.admin.post("/entities/authors/items", {"name": name}, expect=201).json()["id"] for name in ("Ann", "Bob")]
+    insert(index, books, 10_050, extra=f", {column(books, 'author')}", values=f", {ann}")
+    insert(index, books, 10, extra=f", {column(books, 'author')}", values=f", {bob}")
+    rebuild(index, books)
+    assert len(index.find(books, "walnut")) == 10_060
+    project.admin.delete(f"/entities/authors/items/{ann}", expect=204)
+    index.wait(lambda: len(index.find(books, "walnut")) == 10, 120)
+    index.settle()
+    index.check(books)
+
+
+def test_a_target_that_many_refer_to(project, index, indexer):
+    index.entity("authors", name={"type": "varchar"})
+    books = index.entity("books", title={"type": "varchar", "searchable": True},
+                         author={"type": "relation", "searchable": True, "options": {"entity": "authors", "on_delete": "set_null"}})
+    index.ready(books)
+    ann = project.admin.post("/entities/authors/items", {"name": "Ann Smith"}, expect=201).json()["id"]
+    insert(index, books, 2500, extra=f", {column(books, 'author')}", values=f", {ann}")
+    rebuild(index, books)
+    assert len(index.find(books, "smith")) == 2500
+    project.admin.put(f"/entities/authors/items/{ann}", {"name": "Ann Jones"}, expect=200)
+    index.wait(lambda: len(index.find(books, "jones")) == 2500, 60)
+    index.settle()
+    assert index.find(books, "smith") == set()
+
+
+def test_what_was_granted_to_a_role_that_goes(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    role = project.role("Readers")["id"]
+    insert(index, books, 2500)
+    index.execute(f"insert into {{p}}.record_grants (entity_id, record_id, kind, grantee_id) select {books['id']}, id, 3, {role} from "
+                  f"{{p}}.e_{books['id']}")
+    rebuild(index, books)
+    assert len(index.find(books, f"@r{role}")) == 2500
+    project.admin.delete(f"/roles/{role}", expect=204)
+    index.wait(lambda: not index.find(books, f"@r{role}"), 60)
+    index.settle()
+    index.check(books, "title")
+
+
+def test_members_cost_nothing(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    index.settle()
+    group = project.admin.post("/groups", {"name": "readers"}, expect=201).json()["id"]
+    user = project.user()
+    project.admin.post(f"/groups/{group}/members", {"user_ids": [user.user["id"]]})
+    assert index.rows("select (select count(*) from {p}.outbox) + (select count(*) from {p}.search_work where kind <> 'check')")[0][0] == 0
+
+
+def test_beside_a_flood(project, index, indexer, gateway, operator, recorder, db, servers):
+    """Another project's record, and the flood's own newest one, do not wait for its end."""
+    books = index.entity()
+    index.ready(books)
+    insert(index, books, 6000)
+    other = Project(gateway, operator, recorder)
+    theirs = Index(other, db, servers.folder)
+    their_books = theirs.entity()
+    theirs.ready(their_books)
+    index.settle()
+    index.execute(f"insert into {{p}}.outbox (pending, event, entity_id, record_id, payload) select 2, 'EntityUpdated', {books['id']}, id, '{{}}' "
+                  f"from {{p}}.e_{books['id']}")
+    newest = project.admin.post(BOOKS, {"title": "astrolabe"}, expect=201).json()["id"]
+    single = other.admin.post(BOOKS, {"title": "astrolabe"}, expect=201).json()["id"]
+    beside = theirs.wait(lambda: single in theirs.find(their_books, "astrolabe"))
+    own = index.wait(lambda: newest in index.find(books, "astrolabe"))
+    left = index.rows("select count(*) from {p}.outbox where pending & 2 <> 0")[0][0]
+    assert beside < 5 and own < 5 and left > 0, (beside, own, left)
+    index.settle(120)
+    index.check(books, "title")
+
+
+def test_purged(project, index, indexer):
+    books = index.entity()
+    index.ready(books)
+    insert(index, books, 100)
+    rebuild(index, books)
+    index.execute("update {p}.search_indexes set state = 'dropped', cursor_id = 0 where entity_id = %s and state in ('live', 'building', 'failed')",
+                  books["id"])
+    index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'purged') on conflict do nothing", books["id"])
+    project.admin.post(BOOKS, {"title": "walnut again"}, expect=201)
+    index.settle()
+    assert index.live(books) is None and index.rows("select count(*) from {p}.search_postings")[0][0] == 0
+    assert index.rows("select count(*) from {p}.search_terms")[0][0] == 0
+    project.admin.post("/entities/books/fields", {"name": "more", "type": "varchar", "searchable": True}, expect=201)
+    time.sleep(1)
+    index.settle()
+    assert index.live(books) is None, "it stays purged"
+    rebuild(index, books)
+    assert len(index.find(books, "walnut")) == 101
+    assert [state for state in index.state(books)] == ["live"]
+
+
+def test_writers_who_did_not_know(project, index, indexer):
+    """Without a row of the outbox, as a process writes that has read the model before the entity was searched."""
+    books = index.entity()
+    index.ready(books)
+    insert(index, books, 3)
+    index.wait(lambda: len(index.find(books, "walnut")) == 3, 20)
+
+
+def test_only_indexers_are_notified_of_what_nobody_else_takes(project, index, db, redis_client):
+    books = index.entity()
+    time.sleep(1.5)
+    (partition,), = index.rows("select partition from platform.projects where slug = %s", project.id)
+    before = [redis_client.xlen(f"{topic}:{{p{partition}}}") if redis_client.exists(f"{topic}:{{p{partition}}}") else 0
+              for topic in ("evt", "search")]
+    project.admin.post(BOOKS, {"title": "walnut"}, expect=201)
+    index.wait(lambda: index.rows("select 1"), 1)
+    time.sleep(0.3)
+    after = [redis_client.xlen(f"{topic}:{{p{partition}}}") if redis_client.exists(f"{topic}:{{p{partition}}}") else 0
+             for topic in ("evt", "search")]
+    assert after[0] == before[0]
+    assert books
