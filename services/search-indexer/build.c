@@ -461,8 +461,10 @@ AWAITS static int build_page(struct task *task,
         build.read = page->docs.items[page->docs.count - 1].id;
         measure_built(page->docs.count);
     }
-    if (!more)
+    if (!more) {
+        build.read = ALL_IN; /* what comes while it is written is read once more, too */
         return flush(task, index, all, of, ALL_IN);
+    }
     if (postings_bytes(build.postings) + arena_held_bytes(build.arena) >=
         (size_t)indexer_conf()->index_bytes) {
         TRY(flush(task, index, all, of, build.read));
