@@ -462,7 +462,7 @@ AWAITS static int build_page(struct task *task,
         measure_built(page->docs.count);
     }
     if (!more) {
-        build.read = ALL_IN; /* what comes while it is written is read once more, too */
+        build.read = ALL_IN; /* no page follows that would find what changes meanwhile */
         return flush(task, index, all, of, ALL_IN);
     }
     if (postings_bytes(build.postings) + arena_held_bytes(build.arena) >=

@@ -75,6 +75,21 @@ tidy(struct task *task, struct index *index, const struct generation *of, bool *
     return batch_exec(task, index, batch.calls, batch.call_count);
 }
 
+/* co: some of its rows. */
+AWAITS static int empty(struct task *task, struct index *index, const struct generation *of)
+{
+    struct db_call calls[] = {
+        db_call(SQL_BUILD_CLEAN_LEAVES(.idx = of->idx, .after = -1)),
+        db_call(SQL_BUILD_CLEAN_DOCS(.idx = of->idx, .after = INT64_MIN)),
+    };
+    struct db_call emptied = db_call(SQL_DROP_EMPTIED(.idx = of->idx));
+
+    TRY(batch_exec(task, index, calls, ARRAY_LEN(calls)));
+    if (calls[0].rows.affected + calls[1].rows.affected > 0)
+        return 0;
+    return batch_exec(task, index, &emptied, 1);
+}
+
 int drop_run(struct task *task, struct index *index, const struct generations *all, bool *ret_more)
 {
     const struct generation *of = NULL;
@@ -86,15 +101,9 @@ int drop_run(struct task *task, struct index *index, const struct generations *a
             of = &all->items[i];
     if (of == NULL)
         return 0;
-    if (of->cursor_id == 0) {
-        struct db_call calls[] = {
-            db_call(SQL_BUILD_CLEAN_LEAVES(.idx = of->idx, .after = -1)),
-            db_call(SQL_BUILD_CLEAN_DOCS(.idx = of->idx, .after = INT64_MIN)),
-        };
-        TRY(batch_exec(task, index, calls, ARRAY_LEN(calls)));
+    if (of->began) {
         *ret_more = true;
-        if (calls[0].rows.affected + calls[1].rows.affected > 0)
-            return 0;
+        return empty(task, index, of);
     }
     /* Words of one that is being built stand in its memory, and would be taken for nobody's. */
     *ret_more = !any_building(all);

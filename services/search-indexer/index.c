@@ -53,6 +53,7 @@ static void keep_generations(struct task *task, const struct rows *rows, struct 
             .cursor_id = row.cursor_id.value,
             .documents = row.documents.value,
             .created_ms = row.created_at,
+            .began = row.began.value,
         };
     }
 }

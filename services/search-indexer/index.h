@@ -24,6 +24,7 @@ struct generation {
     int64_t cursor_id;
     int64_t documents;
     int64_t created_ms;
+    bool began; /* it has, or once had, rows of its own */
 };
 struct generations {
     struct generation *items;

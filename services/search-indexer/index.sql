@@ -1,7 +1,8 @@
 -- A project's index as a whole.
 -- name: index_look :many
 select m.model_version:bigint, l.model_version as aligned:bigint!, x.id:integer?, x.entity_id:bigint?, x.state:text?, x.field_ids:bigint[]?,
-  x.shape:text?, x.cursor_id:bigint?, x.documents:bigint?, x.created_at:timestamptz?
+  x.shape:text?, x.cursor_id:bigint?, x.documents:bigint?, x.created_at:timestamptz?,
+  x.began_at is not null as began:boolean?
 from {p}.meta m cross join {p}.search_lease l left join {p}.search_indexes x on true order by x.id;
 
 -- name: index_release :exec
@@ -118,6 +119,10 @@ from page g left join counted c on c.term_id = g.id order by g.id;
 
 -- name: tidy_forget :exec
 delete from {p}.search_terms t where t.id = any(:ids::bigint[]);
+
+-- Nothing is left of it: words are next.
+-- name: drop_emptied :exec
+update {p}.search_indexes x set began_at = null, cursor_id = 0 where x.id = :idx::integer and x.state = 'dropped';
 
 -- name: tidy_move :exec
 update {p}.search_indexes x set cursor_id = :cursor_id::bigint where x.id = :idx::integer and x.state = 'dropped';

@@ -107,7 +107,7 @@ def test_purged(project, index, indexer):
     index.ready(books)
     insert(index, books, 100)
     rebuild(index, books)
-    index.execute("update {p}.search_indexes set state = 'dropped', cursor_id = 0 where entity_id = %s and state in ('live', 'building', 'failed')",
+    index.execute("update {p}.search_indexes set state = 'dropped' where entity_id = %s and state in ('live', 'building', 'failed')",
                   books["id"])
     index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'purged') on conflict do nothing", books["id"])
     project.admin.post(BOOKS, {"title": "walnut again"}, expect=201)
