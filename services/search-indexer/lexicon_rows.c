@@ -170,12 +170,12 @@ static size_t row_terms(struct str data, struct lexicon_term *terms)
 
 /* The rows that were made, from a part on; fresh words, which stand behind `skip` others, learn
  * theirs. */
-static void put_rows(struct edit *edit,
-                     const struct str *made,
-                     size_t count,
-                     struct touched *items,
-                     size_t skip,
-                     int64_t part)
+static void put_parts(struct edit *edit,
+                      const struct str *made,
+                      size_t count,
+                      struct touched *items,
+                      size_t skip,
+                      int64_t part)
 {
     for (size_t i = 0; i < count; i++, part++) {
         struct lexicon_row *row = edit_find(edit, items->key, part);
@@ -205,7 +205,7 @@ static void put_fresh(struct edit *edit, struct touched *items, size_t fresh)
     for (size_t i = 0; i < fresh; i++)
         terms[old + i] = term_of(items[i].word);
     size_t count = lexicon_build(edit->arena, terms, old + fresh, &made);
-    put_rows(edit, made, count, items, old, last != NULL ? last->part : 0);
+    put_parts(edit, made, count, items, old, last != NULL ? last->part : 0);
 }
 
 static void put_known(struct edit *edit, const struct touched *touched)

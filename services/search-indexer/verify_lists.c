@@ -22,7 +22,7 @@ struct verify_made {
 
 void verify_lists_begin(struct verify_lists *lists)
 {
-    lists->sums = sums_new();
+    lists->tally = tally_new();
     lists->arena = arena_new(0);
     lists->after = INT64_MIN;
     lists->base = -1;
@@ -32,14 +32,14 @@ void verify_lists_begin(struct verify_lists *lists)
 
 void verify_lists_end(struct verify_lists *lists)
 {
-    sums_free(lists->sums);
+    tally_free(lists->tally);
     arena_free(lists->arena);
 }
 
 static int order_wrong(const void *left, const void *right)
 {
-    const struct sums_list *a = left;
-    const struct sums_list *b = right;
+    const struct tally_list *a = left;
+    const struct tally_list *b = right;
 
     if (a->term != b->term)
         return a->term < b->term ? -1 : 1;
@@ -49,8 +49,8 @@ static int order_wrong(const void *left, const void *right)
 /* The id belongs to a list that is made anew: kept. */
 static void keep_id(struct verify_lists *lists, const struct forward_pair *pair, int64_t id)
 {
-    const struct sums_list key = {pair->term, pair->field};
-    const struct sums_list *found =
+    const struct tally_list key = {pair->term, pair->field};
+    const struct tally_list *found =
         bsearch(&key, lists->wrong, lists->wrong_count, sizeof(key), order_wrong);
 
     if (found == NULL)
@@ -77,7 +77,7 @@ walk_forwards(struct task *task, struct index *index, struct verify_lists *lists
             return INDEX_BROKEN;
         for (size_t k = 0; k < list.count; k++) {
             if (lists->stage == VERIFY_FORWARDS)
-                sums_add(lists->sums, list.items[k].term, list.items[k].field, row.record_id);
+                tally_add(lists->tally, list.items[k].term, list.items[k].field, row.record_id);
             else
                 keep_id(lists, &list.items[k], row.record_id);
         }
@@ -95,11 +95,11 @@ take_leaf(struct verify_lists *lists, const struct sql_verify_leaves_row *row, i
 
     if (leaf_decode(&leaf, ids, &count) != 0 || count == 0 ||
         (!first && lists->last >= row->base) || ids[0] < row->base) {
-        sums_spoil(lists->sums, (int32_t)row->term_id, (int16_t)row->field);
+        tally_spoil(lists->tally, (int32_t)row->term_id, (int16_t)row->field);
         count = 0;
     }
     for (size_t i = 0; i < count; i++)
-        sums_take(lists->sums, (int32_t)row->term_id, (int16_t)row->field, ids[i]);
+        tally_take(lists->tally, (int32_t)row->term_id, (int16_t)row->field, ids[i]);
     lists->term = row->term_id;
     lists->field = row->field;
     lists->base = row->base;
@@ -129,13 +129,13 @@ walk_leaves(struct task *task, struct index *index, struct verify_lists *lists, 
 }
 
 /* What the sums say; the stage that follows. */
-AWAITS static int judge(struct task *task, struct index *index, struct verify_lists *lists)
+AWAITS static int verify_judge(struct task *task, struct index *index, struct verify_lists *lists)
 {
     struct rows rows;
 
     TRY(db_query(task, index->db, SQL_VERIFY_LOST(.idx = lists->idx), &rows));
     lists->lost = sql_verify_lost_row(&rows, 0).lost > 0;
-    lists->differ = sums_differ(lists->sums, lists->wrong, WRONG_MOST);
+    lists->differ = tally_differ(lists->tally, lists->wrong, WRONG_MOST);
     lists->stage = lists->differ > 0 ? VERIFY_REPAIR : VERIFY_LISTS_DONE;
     lists->done = lists->differ == 0;
     if (lists->lost || lists->differ > WRONG_MOST) {
@@ -150,7 +150,7 @@ AWAITS static int judge(struct task *task, struct index *index, struct verify_li
 }
 
 static void build_list(struct leaf_writes *writes,
-                       const struct sums_list *of,
+                       const struct tally_list *of,
                        const struct verify_made *made,
                        struct batch *batch)
 {
@@ -211,7 +211,7 @@ int verify_lists_step(struct task *task, struct index *index, struct verify_list
         return 0;
     case VERIFY_LEAVES:
         TRY(walk_leaves(task, index, lists, &end));
-        return end ? judge(task, index, lists) : 0;
+        return end ? verify_judge(task, index, lists) : 0;
     case VERIFY_REPAIR:
         TRY(walk_forwards(task, index, lists, &end));
         return end ? repair(task, index, lists) : 0;

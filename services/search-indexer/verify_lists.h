@@ -1,16 +1,16 @@
 #pragma once
 /* Posting lists of a generation against its forward lists, some megabytes a step. */
 #include "index.h"
-#include "sums.h"
+#include "tally.h"
 
 struct verify_lists {
     int64_t idx;
-    struct sums *sums;
+    struct tally *tally;
     enum verify_stage { VERIFY_FORWARDS, VERIFY_LEAVES, VERIFY_REPAIR, VERIFY_LISTS_DONE } stage;
     int64_t after;             /* record */
     int64_t term, field, base; /* leaf; base -1: none yet */
     int64_t last;              /* id of the leaf before */
-    struct sums_list *wrong;
+    struct tally_list *wrong;
     size_t wrong_count;
     struct arena *arena; /* of the ids of lists that are made anew */
     struct verify_made *made;

@@ -12,7 +12,7 @@
 
 /* NOLINTBEGIN(bugprone-suspicious-include): a program has no library */
 #include "../../services/search-indexer/postings.c"
-#include "../../services/search-indexer/sums.c"
+#include "../../services/search-indexer/tally.c"
 #include "../../services/search-indexer/terms.c"
 /* NOLINTEND(bugprone-suspicious-include) */
 
@@ -104,28 +104,28 @@ static void test_postings(void **state)
 
 static void test_sums(void **state)
 {
-    struct sums *sums = sums_new();
-    struct sums_list lists[4];
+    struct tally *tally = tally_new();
+    struct tally_list lists[4];
 
     (void)state;
     for (int32_t term = 1; term <= 9000; term++)
         for (int64_t id = 1; id <= 5; id++)
-            sums_add(sums, term, (int16_t)(term % 3), id * term);
+            tally_add(tally, term, (int16_t)(term % 3), id * term);
     for (int32_t term = 9000; term >= 1; term--)
         for (int64_t id = 5; id >= 1; id--)
-            sums_take(sums, term, (int16_t)(term % 3), id * term);
-    assert_int_equal(sums_differ(sums, lists, 4), 0);
+            tally_take(tally, term, (int16_t)(term % 3), id * term);
+    assert_int_equal(tally_differ(tally, lists, 4), 0);
     /* As many ids, but others. */
-    sums_add(sums, 7, 1, 100);
-    sums_take(sums, 7, 1, 101);
-    assert_int_equal(sums_differ(sums, lists, 4), 1);
+    tally_add(tally, 7, 1, 100);
+    tally_take(tally, 7, 1, 101);
+    assert_int_equal(tally_differ(tally, lists, 4), 1);
     assert_int_equal(lists[0].term, 7);
     assert_int_equal(lists[0].field, 1);
-    sums_take(sums, 8, 2, 1);
-    sums_spoil(sums, 10000, 0);
-    assert_int_equal(sums_differ(sums, lists, 1), 3);
-    sums_free(sums);
-    sums_free(NULL);
+    tally_take(tally, 8, 2, 1);
+    tally_spoil(tally, 10000, 0);
+    assert_int_equal(tally_differ(tally, lists, 1), 3);
+    tally_free(tally);
+    tally_free(NULL);
 }
 
 int main(void)

@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sums;
+struct tally;
 
 /* Returns owned. */
-struct sums *sums_new(void);
-void sums_free(struct sums *sums);
-void sums_add(struct sums *sums, int32_t term, int16_t field, int64_t id);
-void sums_take(struct sums *sums, int32_t term, int16_t field, int64_t id);
+struct tally *tally_new(void);
+void tally_free(struct tally *tally);
+void tally_add(struct tally *tally, int32_t term, int16_t field, int64_t id);
+void tally_take(struct tally *tally, int32_t term, int16_t field, int64_t id);
 /* The list differs whatever its sum is. */
-void sums_spoil(struct sums *sums, int32_t term, int16_t field);
+void tally_spoil(struct tally *tally, int32_t term, int16_t field);
 
-struct sums_list {
+struct tally_list {
     int32_t term;
     int16_t field;
 };
 /* Up to `max` lists that differ, and how many there are. */
-size_t sums_differ(const struct sums *sums, struct sums_list *lists, size_t max);
+size_t tally_differ(const struct tally *tally, struct tally_list *lists, size_t max);
