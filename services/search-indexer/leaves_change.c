@@ -10,7 +10,7 @@
 #include "leaves_write.h"
 #include "loop/work.h"
 
-#define STRETCHES 1000 /* read together */
+#define STRETCHES 500  /* read together */
 #define NEAR      8192 /* ids: of one stretch */
 
 void leaf_changes_init(struct leaf_changes *changes, struct arena *arena, const struct batch *batch)
