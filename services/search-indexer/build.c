@@ -26,6 +26,7 @@
 /* The one that this process builds. */
 static struct build {
     int64_t number, idx; /* 0 = none */
+    int64_t token; /* of its writer: one that has lost the lease may still be on its way out */
     struct arena *arena; /* of the words */
     struct terms terms;
     struct postings *postings;
@@ -55,22 +56,27 @@ static void new_memory(void)
     build.postings = postings_new();
 }
 
+static bool is_built_by(const struct index *index)
+{
+    return build.number == index->project->number && build.token == index->token;
+}
+
 void build_end(const struct index *index)
 {
-    if (build.number != index->project->number)
+    if (!is_built_by(index))
         return;
     forget_memory();
     build.number = build.idx = 0;
 }
 
 /* any: whether it is this project's turn; one that is not waits. */
-static bool may_build(int64_t number)
+static bool may_build(const struct index *index)
 {
-    bool taken = build.number != 0 && build.number != number;
-    bool promised =
-        build.next != 0 && build.next != number && clock_mono_ms() < build.next_until_ms;
+    int64_t number = index->project->number;
+    bool promised = build.number == 0 && build.next != 0 && build.next != number &&
+                    clock_mono_ms() < build.next_until_ms;
 
-    if (taken || (promised && build.number != number)) {
+    if (promised || (build.number != 0 && !is_built_by(index))) {
         build.waits = number;
         return false;
     }
@@ -97,9 +103,9 @@ static void pass_turn(const struct index *index)
     build_end(index);
 }
 
-void build_changed(int64_t number, int64_t idx, struct sql_i64s ids)
+void build_changed(const struct index *index, int64_t idx, struct sql_i64s ids)
 {
-    if (build.number != number || build.idx != idx)
+    if (!is_built_by(index) || build.idx != idx)
         return;
     for (size_t i = 0; i < ids.count && ids.items[i] <= build.read; i++)
         ARENA_PUSH(build.arena, build.again, build.again_count, build.again_cap, ids.items[i]);
@@ -164,6 +170,7 @@ AWAITS static int resume(struct task *task, struct index *index, const struct ge
     }
     new_memory();
     build.number = index->project->number;
+    build.token = index->token;
     build.idx = of->idx;
     build.read = of->cursor_id;
     return 0;
@@ -481,7 +488,7 @@ static const struct generation *next_build(const struct index *index, const stru
     for (size_t i = 0; i < all->count; i++) {
         if (!str_is(all->items[i].state, "building"))
             continue;
-        if (build.number == index->project->number && build.idx == all->items[i].idx)
+        if (is_built_by(index) && build.idx == all->items[i].idx)
             return &all->items[i];
         if (first == NULL)
             first = &all->items[i];
@@ -502,7 +509,7 @@ int build_run(struct task *task,
         build_end(index);
         return 0;
     }
-    if (!may_build(index->project->number))
+    if (!may_build(index))
         return 0;
     const struct entity *entity = model_entity_by_id(index->model, of->entity_id);
     *ret_more = true;

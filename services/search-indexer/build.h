@@ -19,6 +19,6 @@ bool build_yields(const struct index *index);
 /* any: this writer builds no more, and what is in memory goes. */
 void build_end(const struct index *index);
 /* any: these records were changed: those that stand in memory are read once more. Ids ascend. */
-void build_changed(int64_t number, int64_t idx, struct sql_i64s ids);
+void build_changed(const struct index *index, int64_t idx, struct sql_i64s ids);
 /* co: the generation cannot be read: it has failed, and another one is asked for. */
 AWAITS int build_replace(struct task *task, struct index *index, int64_t idx) MUSTCHECK;

@@ -82,10 +82,6 @@ returning x.id:integer;
 -- name: generation_fail :exec
 update {p}.search_indexes x set state = 'failed', error = :error::text where x.id = :idx::integer and x.state in ('building', 'live');
 
--- One failure is told, the last.
--- name: generation_forget_failed :exec
-update {p}.search_indexes x set state = 'dropped', cursor_id = 0 where x.entity_id = :entity_id::bigint and x.state = 'failed';
-
 -- name: generation_drop :exec
 update {p}.search_indexes x set state = 'dropped', cursor_id = 0 where x.id = any(:ids::bigint[]);
 

@@ -33,9 +33,8 @@ void live_parts(struct batch *batch,
             some.count--;
         batch_add(batch, of, shape, some);
         if (i == 1)
-            build_changed(batch->index->project->number,
-                          of->idx,
-                          sql_i64s(ids.items + some.count, ids.count - some.count));
+            build_changed(
+                batch->index, of->idx, sql_i64s(ids.items + some.count, ids.count - some.count));
     }
 }
 
