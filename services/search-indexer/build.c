@@ -35,6 +35,7 @@ static struct build {
     size_t again_count, again_cap;
     /* Turns: a project that waits is the next one, for a while. */
     int64_t waits, next, next_until_ms;
+    int64_t passed, passed_token; /* whose turn it was */
 } build;
 
 static void forget_memory(void)
@@ -88,8 +89,7 @@ static bool may_build(const struct index *index)
 
 bool build_yields(const struct index *index)
 {
-    return build.next != 0 && build.next != index->project->number &&
-           clock_mono_ms() < build.next_until_ms;
+    return build.passed == index->project->number && build.passed_token == index->token;
 }
 
 /* any: what was in memory is written: whoever waits is next. */
@@ -99,6 +99,8 @@ static void pass_turn(const struct index *index)
         return;
     build.next = build.waits;
     build.next_until_ms = clock_mono_ms() + PROMISED_MS;
+    build.passed = index->project->number;
+    build.passed_token = index->token;
     build.waits = 0;
     build_end(index);
 }

@@ -14,7 +14,7 @@ AWAITS int build_run(struct task *task,
                      const struct generations *all,
                      bool quiet,
                      bool *ret_more) MUSTCHECK;
-/* any: another project waits for its turn to build, and this writer has nothing in memory. */
+/* any: this writer has passed its turn to build on to another project: it ends, and comes again. */
 bool build_yields(const struct index *index);
 /* any: this writer builds no more, and what is in memory goes. */
 void build_end(const struct index *index);
