@@ -90,7 +90,7 @@ def test_beside_a_flood(project, index, indexer, gateway, operator, recorder, db
     their_books = theirs.entity()
     theirs.ready(their_books)
     index.settle()
-    index.execute(f"insert into {{p}}.outbox (pending, event, entity_id, record_id, payload) select 2, 'EntityUpdated', {books['id']}, id, '{{}}' "
+    index.execute(f"insert into {{p}}.outbox (pending, event, entity_id, record_id, payload) select 2, 'EntityUpdated', {books['id']}, id, '{{{{}}}}' "
                   f"from {{p}}.e_{books['id']}")
     newest = project.admin.post(BOOKS, {"title": "astrolabe"}, expect=201).json()["id"]
     single = other.admin.post(BOOKS, {"title": "astrolabe"}, expect=201).json()["id"]
