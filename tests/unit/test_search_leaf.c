@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/num.h"
-#include "search/docset.h"
+#include "search/docset_private.h"
 #include "search/leaf.h"
 
 static struct arena *arena;

@@ -14,7 +14,7 @@
 #include "search/lexicon.h"
 #include "search/principal.h"
 #include "search/tokens.h"
-#include "search/typo.h"
+#include "search/typo_private.h"
 
 static struct arena *arena;
 static uint64_t seed = 88172645463325252;

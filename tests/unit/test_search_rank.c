@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "search/rank.h"
 
-enum { MANY = 40, TOP = 3000 };
+enum { MANY = 50, TOP = 3000 };
 
 struct case_list {
     struct rank_from from;
@@ -24,6 +24,7 @@ struct query_case {
     unsigned words;
     unsigned least;
     unsigned groups;
+    unsigned tallies;
     int64_t from;
     size_t limit;
     size_t span;
@@ -123,6 +124,17 @@ static int hit_order(const void *left, const void *right)
     return a->id > b->id ? -1 : 1;
 }
 
+static bool is_tallied(const struct query_case *query, unsigned tally, int64_t id)
+{
+    for (size_t i = 0; i < query->count; i++)
+        if (query->lists[i].from.use == RANK_TALLY && query->lists[i].from.number == tally &&
+            has(&query->lists[i], id))
+            return true;
+    return false;
+}
+
+static size_t tallies[3];
+
 static size_t naive(const struct query_case *query,
                     const int64_t *all,
                     size_t count,
@@ -132,6 +144,7 @@ static size_t naive(const struct query_case *query,
     size_t n = 0;
 
     *ret_all = 0;
+    memset(tallies, 0, sizeof(tallies));
     for (size_t i = 0; i < count; i++) {
         struct rank_hit hit = {.id = all[i]};
         unsigned level;
@@ -142,6 +155,8 @@ static size_t naive(const struct query_case *query,
             hit.cost = (uint8_t)(hit.cost + (level >> 8));
             hit.field = (uint16_t)(hit.field + (level & 255));
         }
+        for (unsigned t = 0; t < query->tallies; t++)
+            tallies[t] += hit.matched == query->words && is_tallied(query, t, all[i]);
         if (hit.matched < query->least)
             continue;
         *ret_all += hit.matched == query->words;
@@ -168,6 +183,7 @@ static void make_case(struct query_case *query, const int64_t *all, size_t count
 {
     *query = (struct query_case){.words = (unsigned)number(5),
                                  .groups = (unsigned)number(3),
+                                 .tallies = (unsigned)number(4),
                                  .limit = 1 + number(80),
                                  .span = number(2) ? 0 : 64 * (1 + number(20))};
     if (query->words == 0 && query->groups == 0)
@@ -185,7 +201,7 @@ static void make_case(struct query_case *query, const int64_t *all, size_t count
             query->lists[query->count++] = some_list(from, all, count);
             if (number(20) == 0)
                 query->lists[query->count - 1].count = 0;
-            if (query->count == MANY - 8)
+            if (query->count >= MANY - 12)
                 break;
         }
     }
@@ -195,6 +211,10 @@ static void make_case(struct query_case *query, const int64_t *all, size_t count
                 some_list((struct rank_from){.use = RANK_NEED, .number = g}, all, count);
     if (number(3) == 0)
         query->lists[query->count++] = some_list((struct rank_from){.use = RANK_NOT}, all, count);
+    for (unsigned t = 0; t < query->tallies; t++)
+        for (unsigned i = 0, lists = 1 + (unsigned)number(2); i < lists; i++)
+            query->lists[query->count++] =
+                some_list((struct rank_from){.use = RANK_TALLY, .number = t}, all, count);
 }
 
 static void run_case(const struct query_case *query, bool stop, struct rank_result *ret_result)
@@ -226,6 +246,8 @@ static void check_case(const struct query_case *query, const int64_t *all, size_
     run_case(query, false, &result);
     assert_int_equal(result.total, total);
     assert_int_equal(result.total_all, total_all);
+    for (unsigned t = 0; t < query->tallies; t++)
+        assert_int_equal(result.tallies[t], tallies[t]);
     assert_int_equal(result.from, query->from);
     assert_int_equal(result.count, total < query->limit ? total : query->limit);
     for (size_t i = 0; i < result.count; i++) {
@@ -234,7 +256,14 @@ static void check_case(const struct query_case *query, const int64_t *all, size_
         assert_int_equal(result.hits[i].cost, hits[i].cost);
         assert_int_equal(result.hits[i].field, hits[i].field);
     }
+    bool best = result.count == query->limit;
+    for (size_t i = 0; i < result.count; i++) /* all alike, and as good as lists can be */
+        best = best && result.hits[i].matched == query->words &&
+               result.hits[i].cost == result.hits[0].cost &&
+               result.hits[i].field == result.hits[0].field;
+    assert_true(!result.filled || best);
     run_case(query, true, &result);
+    assert_true(result.filled || result.from <= query->from);
     if (result.from <= query->from)
         assert_int_equal(result.total, total);
     assert_int_equal(result.count, total < query->limit ? total : query->limit);
@@ -284,6 +313,22 @@ static void nothing_is_found_of_nothing(void **state)
     assert_int_equal(result.total, 0);
 }
 
+static void tallies_are_counted_of_all_there_is(void **state)
+{
+    const int64_t ids[] = {1, 2, 300, 1000000};
+    struct rank_result result;
+    (void)state;
+
+    struct rank *rank = rank_new(arena, 0, 5);
+    rank_ids(rank, (struct rank_from){.use = RANK_TALLY, .number = 1}, ids, 4);
+    rank_ids(rank, (struct rank_from){.use = RANK_TALLY, .number = 0}, ids, 2);
+    rank_ids(rank, (struct rank_from){.use = RANK_NOT}, ids + 1, 1);
+    assert_int_equal(rank_run(rank, &(struct rank_bounds){0}, &result), 0);
+    assert_int_equal(result.count, 0);
+    assert_int_equal(result.tallies[0], 1);
+    assert_int_equal(result.tallies[1], 3);
+}
+
 static void a_damaged_leaf_ends_the_query(void **state)
 {
     const struct leaf leaf = {.base = 0, .n = 3, .docs = STR_INIT("\1\1\0\1")};
@@ -316,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(queries_find_what_each_record_says, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_found_of_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(tallies_are_counted_of_all_there_is, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_leaf_ends_the_query, setup, teardown),
         cmocka_unit_test_setup_teardown(far_windows_are_not_walked, setup, teardown),
     };

@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "search/tokens.h"
-#include "search/typo.h"
+#include "search/typo_private.h"
 
 enum { RECORD_HEAD = 6 }; /* id, weight, length */
 

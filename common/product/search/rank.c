@@ -36,6 +36,13 @@ static void add_list(struct rank *rank, const struct rank_list *list)
         ARENA_PUSH(rank->arena, group->lists, group->count, group->cap, *list);
         break;
     }
+    case RANK_TALLY: {
+        MUST(from->number < RANK_GROUPS);
+        struct rank_group *group = &rank->tally[from->number];
+        rank->tallies = from->number >= rank->tallies ? from->number + 1 : rank->tallies;
+        ARENA_PUSH(rank->arena, group->lists, group->count, group->cap, *list);
+        break;
+    }
     case RANK_NOT:
         ARENA_PUSH(rank->arena, rank->without.lists, rank->without.count, rank->without.cap, *list);
         break;
@@ -119,7 +126,7 @@ static int lists_top(const struct rank *rank,
 }
 
 /* The highest id below `below` that can be found at all: the first word and every group must have
- * it. */
+ * it, and when there are none a tally. */
 static int next_top(const struct rank *rank, int64_t below, int64_t *ret_top)
 {
     int64_t least = -1;
@@ -130,6 +137,11 @@ static int next_top(const struct rank *rank, int64_t below, int64_t *ret_top)
         int64_t top;
         TRY(lists_top(rank, rank->need[g].lists, rank->need[g].count, below, &top));
         least = (rank->words == 0 && g == 0) || top < least ? top : least;
+    }
+    for (unsigned t = 0; t < rank->tallies && rank->words == 0 && rank->groups == 0; t++) {
+        int64_t top;
+        TRY(lists_top(rank, rank->tally[t].lists, rank->tally[t].count, below, &top));
+        least = top > least ? top : least;
     }
     *ret_top = least;
     return 0;
@@ -164,16 +176,20 @@ static void keep_best(struct rank *rank, size_t fresh)
     rank->count = count;
 }
 
-/* The best that the lists allow: every word by its best list. */
+/* The best that the lists allow: every word by its best list that has any ids. */
 static struct rank_hit best_level(const struct rank *rank)
 {
     struct rank_hit best = {.matched = (uint8_t)rank->words};
 
     for (unsigned w = 0; w < rank->words; w++) {
-        if (rank->word[w].count == 0)
+        const struct rank_word *word = &rank->word[w];
+        size_t first = 0;
+        while (first < word->count && word->lists[first].count == 0)
+            first++;
+        if (first == word->count)
             continue;
-        best.cost = (uint8_t)(best.cost + rank->word[w].lists[0].from.cost);
-        best.field = (uint16_t)(best.field + rank->word[w].lists[0].from.field);
+        best.cost = (uint8_t)(best.cost + word->lists[first].from.cost);
+        best.field = (uint16_t)(best.field + word->lists[first].from.field);
     }
     return best;
 }
@@ -195,6 +211,7 @@ static void rank_prepare(struct rank *rank, size_t span)
     rank->hits = ARENA_ARRAY(rank->arena, rank->hits, rank->limit);
     rank->fresh = ARENA_ARRAY(rank->arena, rank->fresh, rank->limit);
     rank->merged = ARENA_ARRAY(rank->arena, rank->merged, rank->limit);
+    rank->counts = ARENA_ARRAY(rank->arena, rank->counts, rank->tallies);
     rank_levels_init(rank, span);
 }
 
@@ -216,8 +233,12 @@ static int run_window(struct rank *rank, unsigned least, int64_t from, struct ra
     size_t total = docset_count(rank->matched[least], &rank->window);
     if (total == 0)
         return 0;
+    TRY(rank_levels_tally(rank));
+    if (rank->words == 0 && rank->groups == 0)
+        return 0;
     result->total += total;
-    result->total_all += docset_count(rank->matched[rank->words], &rank->window);
+    result->total_all +=
+        least == rank->words ? total : docset_count(rank->matched[rank->words], &rank->window);
     const struct rank_hit *worst =
         rank->count == rank->limit && rank->limit > 0 ? &rank->hits[rank->limit - 1] : NULL;
     keep_best(rank, rank_levels_best(rank, least, worst));
@@ -265,6 +286,8 @@ int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_re
     if (bounds->from > result.from)
         result.from = bounds->from;
     result.hits = rank->hits;
+    result.tallies = rank->counts;
+    result.filled = is_filled(rank, &best);
     result.count = rank->count;
     *ret_result = result;
     return 0;

@@ -19,7 +19,7 @@
 
 enum {
     RANK_WORDS = 16,  /* words of a query that find, at most */
-    RANK_GROUPS = 64, /* of RANK_NEED, and as many parts of a word */
+    RANK_GROUPS = 64, /* of RANK_NEED and of RANK_TALLY, each, and as many parts of a word */
     RANK_COST = 15,   /* highest cost of one word */
     RANK_FIELD = 255, /* highest rank of a field */
     RANK_SPAN = 262144,
@@ -29,9 +29,10 @@ enum {
 enum rank_cost { RANK_EXACT = 0, RANK_PREFIX = 1, RANK_ONE_TYPO = 2, RANK_TWO_TYPOS = 3 };
 
 enum rank_use {
-    RANK_WORD, /* `number` is the word's place in the query: 0, 1, .. without gaps */
-    RANK_NEED, /* in one of the lists of group `number`, for all groups: rules, phrases, filters */
-    RANK_NOT,  /* in none */
+    RANK_WORD,  /* `number` is the word's place in the query: 0, 1, .. without gaps */
+    RANK_NEED,  /* in one of the lists of group `number`, for all groups: rules, phrases, filters */
+    RANK_NOT,   /* in none */
+    RANK_TALLY, /* finds nothing: group `number` is counted among what matches all words */
 };
 
 /* Whose list it is. A word matches where one of the lists of its part 0 has the record, or one of
@@ -58,7 +59,9 @@ struct rank_result {
     size_t count;
     size_t total;     /* what matches `least` words or more, of the ids that were looked at */
     size_t total_all; /* what matches all of them */
-    int64_t from;     /* ids below were not looked at; 0: all were, and the totals are exact */
+    size_t *tallies;  /* of each group of RANK_TALLY: how many of total_all one of its lists has */
+    bool filled;  /* `limit` hits of the best level that the lists allow: no other id is better */
+    int64_t from; /* ids below were not looked at; 0: all were, and the totals are exact */
 };
 
 struct rank_bounds {
@@ -71,7 +74,8 @@ struct rank_bounds {
 struct rank;
 
 /* A query of as many words, of which the `limit` best are wanted. Without words what is needed,
- * less what is not, is found, newest first. Arena-owned. */
+ * less what is not, is found, newest first; without needs, too, nothing but tallies: of all there
+ * is. Arena-owned. */
 struct rank *rank_new(struct arena *arena, unsigned words, size_t limit);
 /* Adds a list: leaves with ascending bases, as search_postings has them. Borrowed until rank_run()
  * has returned. */

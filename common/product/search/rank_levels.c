@@ -40,7 +40,6 @@ void rank_levels_init(struct rank *rank, size_t span)
     for (unsigned p = 0; p < parts; p++)
         rank->parts[p] = docset_new(rank->arena, &rank->window);
     rank->scratch = docset_new(rank->arena, &rank->window);
-    rank->seen = docset_new(rank->arena, &rank->window);
     sums_init(rank, &rank->cost, cost);
     sums_init(rank, &rank->field, field);
 }
@@ -98,49 +97,53 @@ static int mark_list(const struct rank *rank, const struct rank_list *list, uint
     return 0;
 }
 
-/* Adds a number to the sums of those in a set, which is used up. */
-static void
-sums_add(const struct rank *rank, struct rank_sums *sums, unsigned number, const uint64_t *set)
+/* Adds a number to the sums of some of 64 ids. */
+static inline void sums_add(struct rank_sums *sums, unsigned number, uint64_t ids, size_t i)
 {
-    size_t words = window_words(&rank->window);
-
     for (unsigned bit = 0; number >> bit; bit++) {
         if (!(number >> bit & 1))
             continue;
-        for (size_t i = 0; i < words; i++) {
-            uint64_t carry = set[i];
-            for (unsigned at = bit; carry; at++) {
-                uint64_t both = sums->bits[at][i] & carry;
-                sums->bits[at][i] ^= carry;
-                carry = both;
-            }
+        uint64_t carry = ids;
+        for (unsigned at = bit; carry; at++) {
+            uint64_t both = sums->bits[at][i] & carry;
+            sums->bits[at][i] ^= carry;
+            carry = both;
         }
     }
 }
 
-/* Into scratch: where the word matches with what its parts hold so far. */
-static void join_parts(const struct rank *rank, const struct rank_word *word)
+/* Where one of 64 words of a set matches with what its parts hold so far. */
+static inline uint64_t joined_parts(const struct rank *rank, const struct rank_word *word, size_t i)
 {
-    size_t bytes = window_words(&rank->window) * sizeof(uint64_t);
+    uint64_t all = word->parts > 1 ? rank->parts[1][i] : 0;
 
-    if (word->parts < 2) {
-        memcpy(rank->scratch, rank->parts[0], bytes);
-        return;
+    for (unsigned p = 2; p < word->parts && all; p++)
+        all &= rank->parts[p][i];
+    return all | rank->parts[0][i];
+}
+
+/* What matches at this level, and at no better one. */
+static void match_level(struct rank *rank, unsigned number, const struct rank_from *level)
+{
+    const uint64_t *before = rank->matched[number];
+    uint64_t *after = rank->matched[number + 1];
+
+    for (size_t i = 0; i < window_words(&rank->window); i++) {
+        uint64_t ids = before[i] & ~after[i];
+        if (ids == 0 || (ids &= joined_parts(rank, &rank->word[number], i)) == 0)
+            continue;
+        after[i] |= ids;
+        sums_add(&rank->cost, level->cost, ids, i);
+        sums_add(&rank->field, level->field, ids, i);
     }
-    memcpy(rank->scratch, rank->parts[1], bytes);
-    for (unsigned p = 2; p < word->parts; p++)
-        docset_and(rank->scratch, rank->parts[p], &rank->window);
-    docset_or(rank->scratch, rank->parts[0], &rank->window);
 }
 
 /* Narrows what the words before matched to what this one matches, too, and adds how well. */
 static int match_word(struct rank *rank, unsigned number)
 {
     const struct rank_word *word = &rank->word[number];
-    const uint64_t *before = rank->matched[number];
-    uint64_t *after = rank->matched[number + 1];
 
-    docset_clear(after, &rank->window);
+    docset_clear(rank->matched[number + 1], &rank->window);
     for (unsigned p = 0; p < word->parts; p++)
         docset_clear(rank->parts[p], &rank->window);
     for (size_t i = 0; i < word->count;) {
@@ -149,12 +152,7 @@ static int match_word(struct rank *rank, unsigned number)
                word->lists[i].from.field == level.field;
              i++)
             TRY(mark_list(rank, &word->lists[i], rank->parts[word->lists[i].from.part]));
-        join_parts(rank, word);
-        docset_and(rank->scratch, before, &rank->window);
-        docset_and_not(rank->scratch, after, &rank->window); /* what matches better is counted */
-        sums_add(rank, &rank->cost, level.cost, rank->scratch);
-        sums_add(rank, &rank->field, level.field, rank->scratch);
-        docset_or(after, rank->scratch, &rank->window);
+        match_level(rank, number, &level);
     }
     return 0;
 }
@@ -187,6 +185,18 @@ int rank_levels_match(struct rank *rank)
             docset_clear(rank->matched[w + 1], &rank->window);
         else
             TRY(match_word(rank, w));
+    }
+    return 0;
+}
+
+int rank_levels_tally(struct rank *rank)
+{
+    const uint64_t *matched = rank->matched[rank->words];
+
+    for (unsigned t = 0; t < rank->tallies; t++) {
+        TRY(match_group(rank, &rank->tally[t], rank->scratch));
+        docset_and(rank->scratch, matched, &rank->window);
+        rank->counts[t] += docset_count(rank->scratch, &rank->window);
     }
     return 0;
 }
@@ -267,6 +277,8 @@ static size_t best_of(struct rank *rank,
     unsigned at = 0;
 
     for (;;) {
+        if (is_worse(rank, matched, number << (depth - at), worst)) /* and so is all that follows */
+            return count;
         bool any = any_with(rank, among, at, number);
         if (any && at < depth) {
             number <<= 1;
@@ -274,8 +286,6 @@ static size_t best_of(struct rank *rank,
             continue;
         }
         if (any) {
-            if (is_worse(rank, matched, number, worst))
-                return count;
             count = take(rank, among, depth, number, matched, count);
             if (count == rank->limit)
                 return count;

@@ -1,6 +1,6 @@
 #pragma once
 /* What rank.c (windows, hits) and rank_levels.c (one window: sets, sums) share. */
-#include "search/docset.h"
+#include "search/docset_private.h"
 #include "search/rank.h"
 
 struct rank_list {
@@ -37,12 +37,14 @@ struct rank {
     struct rank_word word[RANK_WORDS];
     struct rank_group need[RANK_GROUPS];
     struct rank_group without;
+    struct rank_group tally[RANK_GROUPS];
+    unsigned tallies;
+    size_t *counts; /* of each tally */
     /* of the window at hand */
     struct window window;
     uint64_t *matched[RANK_WORDS + 1]; /* [n]: the first n words, and what else is asked for */
     uint64_t *parts[RANK_GROUPS];
     uint64_t *scratch;
-    uint64_t *seen;
     struct rank_sums cost;
     struct rank_sums field;
     /* the best so far, and room for the next */
@@ -56,6 +58,8 @@ struct rank {
 void rank_levels_init(struct rank *rank, size_t span);
 /* matched[] and the sums of the window. LEAF_BAD. */
 int rank_levels_match(struct rank *rank) MUSTCHECK;
+/* Adds to counts[] what each tally has of what matches all words. LEAF_BAD. */
+int rank_levels_tally(struct rank *rank) MUSTCHECK;
 /* Up to `limit` hits of the window into `fresh`, best first, that match `least` words or more; ends
  * before those that are worse than `worst` (NULL: none is). */
 size_t rank_levels_best(struct rank *rank, unsigned least, const struct rank_hit *worst);

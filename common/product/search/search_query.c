@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 #include "search/tokens.h"
-#include "search/typo.h"
+#include "search/typo_private.h"
 
 struct parser {
     struct arena *arena;
@@ -84,7 +84,8 @@ static int push_word(struct parser *parser, const struct signs *signs, struct se
             parser, SEARCH_TOO_MANY_WORDS, signs->at, "more than 10 words are searched for");
     word.field = signs->field;
     word.without = signs->without;
-    word.typos = word.kind == SEARCH_WORD && !word.without ? typo_excused(word.term) : 0;
+    bool exact = word.kind != SEARCH_WORD || word.without || word.quoted;
+    word.typos = exact ? 0 : typo_excused(word.term);
     ARENA_PUSH(parser->arena, parser->query.words, parser->query.count, parser->cap, word);
     return 0;
 }
@@ -106,7 +107,7 @@ static int push_part(struct parser *parser, struct search_word *word, const stru
 /* Terms side by side, in their order: a phrase, whatever they are. A code counts by its parts. */
 static int parse_phrase(struct parser *parser, const struct signs *signs, struct str text)
 {
-    struct search_word word = {.kind = SEARCH_PHRASE, .text = text};
+    struct search_word word = {.kind = SEARCH_PHRASE, .text = text, .quoted = true};
     struct tokens tokens;
     struct token token;
 
@@ -127,9 +128,7 @@ static int parse_phrase(struct parser *parser, const struct signs *signs, struct
         word.part_count = 0;
     }
     parser->place += tokens.position;
-    TRY(push_word(parser, signs, word));
-    parser->query.words[parser->query.count - 1].typos = 0; /* as it is written */
-    return 0;
+    return push_word(parser, signs, word);
 }
 
 /* A code, with its parts as the other way to find it. */

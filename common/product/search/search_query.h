@@ -40,6 +40,7 @@ struct search_word {
     struct str text;  /* as it was written, without signs */
     uint32_t place;   /* of SEARCH_WORD and SEARCH_CODE, as of parts */
     bool prefix;      /* of `term`, and of the last of the parts: words that begin so match, too */
+    bool quoted;      /* a phrase, or a word in quotation marks: without typos */
     bool without;     /* records that match it are left out */
     unsigned typos;   /* that it is excused: 0 to 2; of SEARCH_WORD alone */
 };

@@ -181,8 +181,9 @@ static bool binds(const struct tokens *tokens,
                   size_t *ret_next,
                   struct str *ret_kept)
 {
+    if (at >= tokens->text.len || tokens->text.ptr[at] == ' ')
+        return false; /* mostly */
     struct letter sign = letter_at(tokens->text, at);
-
     if (sign.class != UNICODE_SIGN && sign.class != UNICODE_DIGIT_SIGN)
         return false;
     struct letter next = letter_at(tokens->text, at + sign.bytes);

@@ -1,4 +1,4 @@
-#include "search/typo.h"
+#include "search/typo_private.h"
 
 #include "base/utf8.h"
 #include "search/tokens.h"
