@@ -137,30 +137,56 @@ static bool compose(struct tokens *tokens, uint32_t code)
     return false;
 }
 
-/* 1: a letter, 2: a digit of ASCII; letters in lower case. */
-static const uint8_t ascii_class[128] = {
-    ['0' ... '9'] = 2,
-    ['A' ... 'Z'] = 1,
-    ['a' ... 'z'] = 1,
+/* What letters and digits of ASCII fold to; 0: neither, or not of ASCII. */
+static const char ascii_fold[256] = {
+    ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6',
+    ['7'] = '7', ['8'] = '8', ['9'] = '9', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd',
+    ['E'] = 'e', ['F'] = 'f', ['G'] = 'g', ['H'] = 'h', ['I'] = 'i', ['J'] = 'j', ['K'] = 'k',
+    ['L'] = 'l', ['M'] = 'm', ['N'] = 'n', ['O'] = 'o', ['P'] = 'p', ['Q'] = 'q', ['R'] = 'r',
+    ['S'] = 's', ['T'] = 't', ['U'] = 'u', ['V'] = 'v', ['W'] = 'w', ['X'] = 'x', ['Y'] = 'y',
+    ['Z'] = 'z', ['a'] = 'a', ['b'] = 'b', ['c'] = 'c', ['d'] = 'd', ['e'] = 'e', ['f'] = 'f',
+    ['g'] = 'g', ['h'] = 'h', ['i'] = 'i', ['j'] = 'j', ['k'] = 'k', ['l'] = 'l', ['m'] = 'm',
+    ['n'] = 'n', ['o'] = 'o', ['p'] = 'p', ['q'] = 'q', ['r'] = 'r', ['s'] = 's', ['t'] = 't',
+    ['u'] = 'u', ['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
 };
+
+/* Most of most texts. */
+static size_t append_ascii(struct tokens *tokens, size_t at, struct made *made)
+{
+    const unsigned char *from = (const unsigned char *)tokens->text.ptr + at;
+    size_t left = tokens->text.len - at;
+    size_t room = TERM_BYTES - tokens->len;
+    size_t most = left < room ? left : room;
+    char *to = tokens->term + tokens->len;
+    bool digits = false;
+    size_t n = 0;
+
+    for (; n < most && ascii_fold[from[n]]; n++) {
+        to[n] = ascii_fold[from[n]];
+        digits = digits || to[n] <= '9';
+    }
+    tokens->len += n;
+    made->letters += n;
+    made->digits = made->digits || digits;
+    return at + n;
+}
 
 /* Appends the word at an offset; where it ends. */
 static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
 {
     for (;;) {
-        while (at < tokens->text.len && (unsigned char)tokens->text.ptr[at] < 0x80) {
-            char c = tokens->text.ptr[at];
-            uint8_t class = ascii_class[(unsigned char)c];
-            if (class == 0)
+        if (!made->cut)
+            at = append_ascii(tokens, at, made);
+        if (at == tokens->text.len)
+            return at;
+        unsigned char c = (unsigned char)tokens->text.ptr[at];
+        if (c < 0x80) {
+            if (!ascii_fold[c])
                 return at;
-            made->digits = made->digits || class == 2;
-            if (tokens->len < TERM_BYTES && !made->cut) {
-                tokens->term[tokens->len++] = class == 1 ? (char)(c | 0x20) : c;
-                made->letters++;
-            } else {
-                made->cut = true;
-            }
+            made->cut = true; /* there is no room for it */
+            made->digits = made->digits || c <= '9';
             at++;
+            continue;
         }
         struct letter letter = letter_at(tokens->text, at);
         if (letter.class == UNICODE_OTHER || letter.class > UNICODE_IGNORED)
@@ -330,7 +356,7 @@ bool tokens_next(struct tokens *tokens, struct token *ret_token)
     while (tokens->at < tokens->text.len) {
         unsigned char c = (unsigned char)tokens->text.ptr[tokens->at];
         if (c < 0x80) {
-            if (ascii_class[c] != 0)
+            if (ascii_fold[c])
                 return give_word(tokens, ret_token);
             tokens->at++;
             continue;
