@@ -64,12 +64,6 @@ void docset_and(uint64_t *set, const uint64_t *other, const struct window *windo
         set[i] &= other[i];
 }
 
-void docset_or(uint64_t *set, const uint64_t *other, const struct window *window)
-{
-    for (size_t i = 0; i < window_words(window); i++)
-        set[i] |= other[i];
-}
-
 void docset_and_not(uint64_t *set, const uint64_t *other, const struct window *window)
 {
     for (size_t i = 0; i < window_words(window); i++)
@@ -125,17 +119,4 @@ bool docset_empty(const uint64_t *set, const struct window *window)
         if (set[i])
             return false;
     return true;
-}
-
-size_t docset_newest(const uint64_t *set, const struct window *window, int64_t *ids, size_t max)
-{
-    size_t count = 0;
-
-    for (size_t i = window_words(window); i-- > 0 && count < max;)
-        for (uint64_t word = set[i]; word && count < max;) {
-            int bit = 63 - __builtin_clzll(word);
-            word ^= UINT64_C(1) << bit;
-            ids[count++] = window->lo + (int64_t)(i * 64) + bit;
-        }
-    return count;
 }

@@ -33,11 +33,8 @@ void docset_clear(uint64_t *set, const struct window *window);
 /* Leaves those from an id on. */
 void docset_cut(uint64_t *set, const struct window *window, int64_t from);
 bool docset_has(const uint64_t *set, const struct window *window, int64_t id);
-/* set &= other, |=, &= ~. */
+/* set &= other, &= ~other. */
 void docset_and(uint64_t *set, const uint64_t *other, const struct window *window);
-void docset_or(uint64_t *set, const uint64_t *other, const struct window *window);
 void docset_and_not(uint64_t *set, const uint64_t *other, const struct window *window);
 size_t docset_count(const uint64_t *set, const struct window *window);
 bool docset_empty(const uint64_t *set, const struct window *window);
-/* Up to `max` ids, highest first. */
-size_t docset_newest(const uint64_t *set, const struct window *window, int64_t *ids, size_t max);
