@@ -37,7 +37,7 @@ static void add_list(struct rank *rank, const struct rank_list *list)
         break;
     }
     case RANK_TALLY: {
-        MUST(from->number < RANK_GROUPS);
+        MUST(from->number < RANK_TALLIES);
         struct rank_group *group = &rank->tally[from->number];
         rank->tallies = from->number >= rank->tallies ? from->number + 1 : rank->tallies;
         ARENA_PUSH(rank->arena, group->lists, group->count, group->cap, *list);

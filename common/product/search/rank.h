@@ -19,7 +19,8 @@
 
 enum {
     RANK_WORDS = 16,  /* words of a query that find, at most */
-    RANK_GROUPS = 64, /* of RANK_NEED and of RANK_TALLY, each, and as many parts of a word */
+    RANK_GROUPS = 64, /* of RANK_NEED, and as many parts of a word */
+    RANK_TALLIES = 80,
     RANK_COST = 15,   /* highest cost of one word */
     RANK_FIELD = 255, /* highest rank of a field */
     RANK_SPAN = 262144,

@@ -37,7 +37,7 @@ struct rank {
     struct rank_word word[RANK_WORDS];
     struct rank_group need[RANK_GROUPS];
     struct rank_group without;
-    struct rank_group tally[RANK_GROUPS];
+    struct rank_group tally[RANK_TALLIES];
     unsigned tallies;
     size_t *counts; /* of each tally */
     /* of the window at hand */
