@@ -86,6 +86,7 @@ static void words_are_folded(void **state)
         {"हिन्दी किताब", "हिन्दी किताब"},
         {"한국어", "한국어"},
         {"\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", "한"}, /* jamo */
+        {"ㅎㅏㄴ", "하\xE1\x84\x82"}, /* letters of the keyboard: first ones of syllables */
         {"soft\xC2\xADhyphen zero\xE2\x80\x8Bwidth", "softhyphen zero width"},
         {"Google™ ©2024 10€", "google 2024 10"},
         {"🚀 go", "go"},

@@ -192,7 +192,10 @@ static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
         if (letter.class == UNICODE_OTHER || letter.class > UNICODE_IGNORED)
             return at;
         made->digits = made->digits || letter.class == UNICODE_DIGIT;
-        if (made->cut || !compose(tokens, letter.code))
+        uint32_t code = letter.code;
+        if (letter.folded.len == 3) /* single letters of Hangul fold to their parts of syllables */
+            (void)utf8_decode(letter.folded, 0, &code);
+        if (made->cut || !compose(tokens, code))
             if (letter.class != UNICODE_IGNORED)
                 append(tokens, made, letter.folded);
         at += letter.bytes;
