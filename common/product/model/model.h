@@ -52,6 +52,7 @@ struct model_field {
     bool many;   /* relation through the link table l_<id> (from_id, to_id, position) */
     const struct json_t *fallback; /* default value, NULL = none */
     int64_t max_length;            /* texts, characters; 0 = none */
+    int64_t search_weight;         /* what search finds in it comes before lighter fields */
     bool has_min, has_max;
     double min, max;
     struct str min_text, max_text;   /* the same to the last digit */

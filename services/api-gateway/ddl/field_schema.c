@@ -62,6 +62,16 @@ static const struct field option_fields[] = {
      .doc =
          "What a relation does when its record is deleted; a relation to many knows restrict and "
          "set_null, which takes the id out of the array"},
+    {.name = "search_weight",
+     FIELD_AT(struct field_options_in, search_weight),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 0,
+     .has_max = true,
+     .max = 100,
+     .doc = "Search ranks words found in heavier fields before those in lighter ones; 0 when left "
+            "out; fields that weigh the same rank in their order"},
 };
 static const struct schema options_schema =
     SCHEMA("FieldOptions", struct field_options_in, option_fields);
@@ -112,6 +122,7 @@ static const struct field option_out_fields[] = {
     {.name = "entity", .type = FIELD_STR},
     {.name = "many", .type = FIELD_BOOL},
     {.name = "on_delete", .type = FIELD_STR, .values = on_delete_names},
+    {.name = "search_weight", .type = FIELD_I64},
 };
 static const struct schema options_out_schema = SCHEMA_OUT("FieldOptionsShown", option_out_fields);
 

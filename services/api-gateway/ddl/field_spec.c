@@ -212,6 +212,8 @@ set_options(const struct field_spec *spec, const struct field_in *in, struct mod
     const struct field_options_in *given = in->options.value ? in->options.value : &none;
 
     refuse_foreign_options(spec, field->type, given);
+    if (given->search_weight.set)
+        field->search_weight = given->search_weight.null ? 0 : given->search_weight.value;
     if (spec_is_text(field->type))
         set_length(spec, given, field);
     if (is_number(field->type))

@@ -14,6 +14,7 @@ struct field_options_in {
     struct in_str entity;
     struct in_bool many;
     struct in_str on_delete;
+    struct in_i64 search_weight;
 };
 
 struct field_in {
