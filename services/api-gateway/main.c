@@ -6,6 +6,7 @@
 #include "app/admission.h"
 #include "areas/auth/auth_password.h"
 #include "areas/project/docs_cache.h"
+#include "areas/search/search_bounds.h"
 #include "base/panic.h"
 #include "db/answer.h"
 #include "fetch/fetch.h"
@@ -224,6 +225,7 @@ static int gateway_start(struct task *task UNUSED, struct app *app, struct str *
     config.limits.body_bytes = bodies_bytes(conf);
     config.unsent = db_answers_shares();
     admission_start(config.limits.requests_max, config.limits.json_body_bytes);
+    search_bounds_set(conf->search_postings);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
     payments_url = conf->payments_url;

@@ -55,6 +55,10 @@
     AREA(push_test)                                                                                \
     AREA(push_logs)                                                                                \
     AREA(push_taps)                                                                                \
+    AREA(search)                                                                                   \
+    AREA(search_admin)                                                                             \
+    AREA(search_settings)                                                                          \
+    AREA(search_suggest)                                                                           \
     AREA(tasks)                                                                                    \
     AREA(docs)
 

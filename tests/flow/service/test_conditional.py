@@ -35,6 +35,7 @@ RESOURCES = {
     "/user-profiles/{user_id}": lambda w, n: (f"/user-profiles/{w['user']}", {"display_name": f"n{n}"}),
     "/workflows/{id}": lambda w, n: (f"/workflows/{w['workflow']}", {"name": f"n{w.number}-{n}"}),
     "/push/templates/{template_type}": lambda w, n: (f"/push/templates/{w['push_template']}", {"title": f"n{n}"}),
+    "/search/settings": lambda w, n: ("/search/settings", {"stop_words": [f"n{n}"]}),
     f"{PAY}/settings": lambda w, n: (f"{PAY}/settings", {"grace_days": n % 60}),
     f"{PAY}/processor-connect/fees": lambda w, n: (f"{PAY}/processor-connect/fees", {"percent": n / 10}),
     f"{PAY}/processor-connect/processor-fees": lambda w, n: (f"{PAY}/processor-connect/processor-fees", {"rows": [

@@ -101,6 +101,13 @@ POST /push/categories/sync svc_tenant_push_categories:update
 POST /push/action-events public
 GET /push/send-logs admin
 GET /push/send-logs/{id} admin
+GET /search user
+GET /search/public public
+POST /search/rehydrate admin
+POST /search/rehydrate/{entity} admin
+DELETE /search/purge admin
+DELETE /search/purge/{entity} admin
+GET /search/status admin
 """.split("\n")[1:-1]
 
 # Everything that asks for no credentials, and everything that only administrators call: complete lists.
@@ -119,6 +126,7 @@ PUBLIC = {
     "GET /docs/ui/{asset}",
     "GET /push/vapid-public-key",
     "POST /push/action-events",
+    "GET /search/public",
 }
 ADMINISTRATOR = {
     "GET /",
@@ -181,13 +189,20 @@ ADMINISTRATOR = {
     "GET /push/send-logs/{id}",
     "GET /push/send-logs/{id}/deliveries",
     "POST /push/send-logs/{id}/cancel",
+    "GET /search/status",
+    "POST /search/rehydrate",
+    "POST /search/rehydrate/{entity}",
+    "DELETE /search/purge",
+    "DELETE /search/purge/{entity}",
+    "GET /search/settings",
+    "PUT /search/settings",
 }
 OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{project_id}"}
 TOKEN_ONLY = {"POST /auth/v1/logout", "GET /auth/v1/user", "PUT /auth/v1/user", "PUT /users/me", "GET /push/devices/my",
               "DELETE /push/devices/my/{id}"}
-USER = {"GET /users/me", "GET /tasks", "GET /tasks/{id}"}
+USER = {"GET /users/me", "GET /tasks", "GET /tasks/{id}", "GET /search", "GET /search/suggest"}
 AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "workflows", "project", "payments",
-         "push"}
+         "push", "search"}
 LATER = {"GET /storage admin"}  # of these areas, but not there yet
 
 

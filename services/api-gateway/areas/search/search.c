@@ -1,0 +1,293 @@
+/* GET /search and /search/public: what is asked. */
+#include "areas/search/search.h"
+
+#include "areas/items/items_query.h"
+#include "areas/search/search_facets.h"
+#include "base/clock.h"
+#include "base/num.h"
+
+enum { PAGE_SIZE = 20, PAGE_SIZE_MAX = 500 };
+
+/* clang-format off: one line a parameter reads best */
+static const struct query_param search_query_params[] = {
+    {.name = "q",
+     .type = FIELD_STR,
+     .fallback = "*",
+     .doc = "Words, the last of which may go on; \"a phrase\", -without, field:word, wor*; * lists "
+            "what there is, newest first. At most 512 letters and 10 words"},
+    {.name = "e",
+     .type = FIELD_STR,
+     .doc = "Entities to search in, separated by commas; all that are searchable when left out"},
+    {.name = "page",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .fallback = "1",
+     .doc = "Page number, from 1; pages lead to the first 1,000 hits"},
+    {.name = "pageSize",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = PAGE_SIZE_MAX,
+     .fallback = "20",
+     .doc = "Results per page"},
+    {.name = "filter",
+     .type = FIELD_STR,
+     .deep = true,
+     .doc = "As for lists; each entity that is searched has to have the fields"},
+    {.name = "sort",
+     .type = FIELD_STR,
+     .doc = "As for lists, instead of the order of relevance; with one entity"},
+    {.name = "order",
+     .type = FIELD_STR,
+     .values = page_orders,
+     .doc = "Direction for a single sort field"},
+    {.name = "fields",
+     .type = FIELD_STR,
+     .doc = "Fields of records to return, separated by commas; with one entity"},
+    {.name = "expand",
+     .type = FIELD_STR,
+     .doc = "Relations to return as records, as for lists; with one entity"},
+    {.name = "facets",
+     .type = FIELD_STR,
+     .doc = "Up to 10 fields whose values are counted among the hits, separated by commas"},
+    {0},
+};
+/* clang-format on */
+
+static const struct field highlight_fields[] = {
+    {.name = "field", .type = FIELD_STR, .required = true, .example = "\"name\""},
+    {.name = "snippet",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "HTML that is safe to show: the text escaped, what matched in <mark>",
+     .example = "\"<mark>Blue</mark> chair\""},
+};
+static const struct schema highlight_schema = SCHEMA_OUT("SearchHighlight", highlight_fields);
+
+static const struct field hit_fields[] = {
+    {.name = "entity", .type = FIELD_STR, .required = true, .example = "\"products\""},
+    {.name = "id", .type = FIELD_I64, .required = true, .example = "12"},
+    {.name = "score",
+     .type = FIELD_F64,
+     .required = true,
+     .doc = "0 to 1, falling; hits of one score are ordered by how close their words stand in the "
+            "first 64, then newest first",
+     .example = "0.93"},
+    {.name = "highlights", .type = FIELD_LIST, .required = true, .sub = &highlight_schema},
+    {.name = "record",
+     .type = FIELD_MAP,
+     .required = true,
+     .doc = "As a list of its entity shows it"},
+};
+static const struct schema hit_schema = SCHEMA_OUT("SearchHit", hit_fields);
+
+static const struct field answer_fields[] = {
+    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &hit_schema},
+    {.name = "total_items",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Hits that the caller may see, as of the index, which is a second behind at most"},
+    {.name = "total_is_exact",
+     .type = FIELD_BOOL,
+     .required = true,
+     .doc = "false: total_items is what was counted; there may be more"},
+    {.name = "page", .type = FIELD_I64, .required = true},
+    {.name = "page_size", .type = FIELD_I64, .required = true},
+    {.name = "has_next_page", .type = FIELD_BOOL, .required = true},
+    {.name = "query", .type = FIELD_STR, .required = true},
+    {.name = "took_ms", .type = FIELD_I64, .required = true},
+    {.name = "facets",
+     .type = FIELD_MAP,
+     .doc = "With facets=: for each field its values with their count, commonest first, at most "
+            "100"},
+    {.name = "facets_are_exact",
+     .type = FIELD_BOOL,
+     .doc = "With facets=: all hits were counted, not the first 10,000 alone"},
+};
+static const struct schema answer_schema = SCHEMA_OUT("SearchAnswer", answer_fields);
+
+/* --- reading --- */
+
+static int search_refuse(struct req *r, const char *parameter, const char *message)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    schema_error_add(
+        r->task.arena, errors, str_from(parameter), PROBLEM_INVALID_QUERY, "%s", message);
+    return fail_with(r, PROBLEM_INVALID_QUERY, STR("1 parameter is invalid"), errors);
+}
+
+static int64_t number_or(const struct query *query, const char *name, int64_t fallback)
+{
+    int64_t value = 0;
+
+    return num_parse_i64(query_get(query, name), &value) ? value : fallback;
+}
+
+/* What the route table has checked one by one, together. */
+static int read_ask(struct req *r, const struct query *query, struct search_ask *ask)
+{
+    struct str order = query_get(query, "order");
+
+    *ask = (struct search_ask){
+        .records = {.filter = items_filter_read(r->task.arena, query),
+                    .fields = query_get(query, "fields"),
+                    .expand = query_get(query, "expand"),
+                    .sort = query_get(query, "sort")},
+        .page = number_or(query, "page", 1),
+        .page_size = number_or(query, "pageSize", PAGE_SIZE),
+        .facets = query_get(query, "facets"),
+        .text = query_get(query, "q"),
+    };
+    if (order.ptr != NULL)
+        ask->records.order = str_is(order, "desc") ? ORDER_DESC : ORDER_ASC;
+    if (ask->text.ptr == NULL)
+        ask->text = STR("*");
+    if (ask->page > SEARCH_HITS || ask->page * ask->page_size > SEARCH_HITS)
+        return search_refuse(
+            r, "page", "page times pageSize is above 1,000: narrow the search instead");
+    return 0;
+}
+
+static int check_one_entity(struct req *r,
+                            const struct search_plan *plan,
+                            const struct search_ask *ask,
+                            struct str names)
+{
+    static const char needs_one[] = "goes with one entity in e";
+
+    if (names.ptr != NULL && plan->named == 1)
+        return 0;
+    if (ask->records.sort.ptr != NULL)
+        return search_refuse(r, "sort", needs_one);
+    if (ask->records.order != ORDER_NONE)
+        return search_refuse(r, "order", needs_one);
+    if (ask->records.fields.ptr != NULL)
+        return search_refuse(r, "fields", needs_one);
+    if (ask->records.expand.ptr != NULL)
+        return search_refuse(r, "expand", needs_one);
+    return 0;
+}
+
+int search_words(struct search_plan *plan, struct str text)
+{
+    const struct search_fields fields = {search_is_field, plan};
+    struct search_error error;
+
+    plan->text = text;
+    if (search_query_parse(plan->r->task.arena, text, &fields, &plan->query, &error) == 0)
+        return 0;
+    return search_refuse(plan->r, "q", arena_cstr(plan->r->task.arena, error.text));
+}
+
+int64_t search_took_ms(const struct req *r)
+{
+    return (clock_mono_us() - r->started_us) / 1000;
+}
+
+int search_begin(struct req *r, bool public_only, struct str names, struct search_plan **ret_plan)
+{
+    struct search_plan *plan = ARENA_NEW(r->task.arena, plan);
+
+    *ret_plan = plan;
+    plan->r = r;
+    plan->ctx = items_ctx(r);
+    plan->ctx->public_only = public_only;
+    plan->complete = true;
+    TRY(search_targets(plan, names));
+    if (public_only && !plan->settings.is_public)
+        return fail(r, PROBLEM_NOT_FOUND, "The project has no public search.");
+    return 0;
+}
+
+static bool has_phrase(const struct search_query *query)
+{
+    for (size_t i = 0; i < query->count; i++)
+        if (query->words[i].kind == SEARCH_PHRASE)
+            return true;
+    return false;
+}
+
+/* How many hits of a target are looked at: those of the pages, or, where something has to be asked
+ * of all, as many as all targets may have. */
+static size_t hits_wanted(const struct search_plan *plan, const struct search_ask *ask)
+{
+    size_t pages = (size_t)(ask->page * ask->page_size) + SEARCH_WINDOW;
+    size_t share = SEARCH_LOOKS / (plan->target_count > 0 ? plan->target_count : 1);
+    bool asks = ask->records.filter.count > 0 || ask->records.sort.len > 0 ||
+                ask->facets.ptr != NULL || has_phrase(&plan->query);
+
+    return asks && share > pages ? share : pages;
+}
+
+AWAITS static int search_run(struct req *r, bool public_only)
+{
+    struct search_ask *ask = ARENA_NEW(r->task.arena, ask);
+    struct search_plan *plan;
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    TRY(read_ask(r, query, ask));
+    TRY(search_begin(r, public_only, query_get(query, "e"), &plan));
+    TRY(check_one_entity(r, plan, ask, query_get(query, "e")));
+    TRY(search_facets_check(plan, ask->facets));
+    TRY(search_words(plan, ask->text));
+    plan->limit = hits_wanted(plan, ask);
+    TRY(plan->query.all ? search_expand(plan) : search_find(plan));
+    return search_show(plan, ask);
+}
+
+AWAITS static int search_all(struct req *r)
+{
+    return search_run(r, false);
+}
+
+AWAITS static int search_public(struct req *r)
+{
+    return search_run(r, true);
+}
+
+#define SEARCH_DOC                                                                                 \
+    "A record is found within a second of its write, by its searchable fields and by what its "    \
+    "relations to one record show. All words have to match, the last as the beginning of one; "    \
+    "when that finds fewer than 20, all words of three letters may go on, words of five are "      \
+    "excused one typo and of nine two; when that finds fewer than 20, words are left out from "    \
+    "the right. Best first: most words, least typos (a word is exact, then the beginning of "      \
+    "another or a synonym, then mistyped), best fields (options.search_weight, then their "        \
+    "order), newest. "
+
+static const struct route search_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/search",
+        .id = "search",
+        .auth = AUTH_USER_OR_KEY,
+        .query = search_query_params,
+        .headers = HEADER_GROUP_ID,
+        .ok = {200, &answer_schema},
+        .run = search_all,
+        .class = CLASS_READ,
+        .tag = "Search",
+        .summary = "Search the records that the caller may read",
+        .doc = SEARCH_DOC
+        "Searched are entities that the caller may read over the API; rules for rows "
+        "and fields hold exactly as in lists.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/search/public",
+        .id = "search_public",
+        .auth = AUTH_PUBLIC,
+        .query = search_query_params,
+        .ok = {200, &answer_schema},
+        .fails = {404},
+        .run = search_public,
+        .class = CLASS_READ,
+        .tag = "Search",
+        .summary = "Search public fields of public entities",
+        .doc = SEARCH_DOC "404 when the project's settings switch it off.",
+    },
+};
+ROUTES(search);

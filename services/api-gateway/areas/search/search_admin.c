@@ -1,0 +1,234 @@
+/* /search/status, rehydrate, purge: the indexes as administrators see and order them. */
+#include "areas/search/search.h"
+#include "bus/bus.h"
+#include "search_admin_sql.h"
+
+static const char *const statuses[] = {"Ready", "Indexing", "Failed", NULL};
+
+static const struct field status_fields[] = {
+    {.name = "entity", .type = FIELD_STR, .required = true, .example = "\"products\""},
+    {.name = "status", .type = FIELD_STR, .required = true, .values = statuses},
+    {.name = "documents",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Records in the index; while Indexing, in the one that is being built"},
+    {.name = "total", .type = FIELD_I64, .required = true, .doc = "Records it will hold"},
+    {.name = "documents_per_second",
+     .type = FIELD_F64,
+     .required = true,
+     .nullable = true,
+     .doc = "While Indexing"},
+    {.name = "remaining_seconds", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "last_indexed_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "error",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "Why it failed; what was searched before is searched still"},
+};
+static const struct schema status_schema = SCHEMA_OUT("SearchStatus", status_fields);
+
+static const struct field indexing_fields[] = {
+    {.name = "status", .type = FIELD_STR, .required = true, .values = statuses},
+};
+static const struct schema indexing_schema = SCHEMA_OUT("SearchIndexing", indexing_fields);
+
+/* Those that are searched: all of them, or the one of the path. */
+struct chosen {
+    int64_t *ids;
+    size_t count;
+    int64_t target; /* of the audit row: 0 = all */
+};
+
+static void choose_all(struct req *r, struct chosen *ret)
+{
+    const struct model *model = r->scope->model;
+
+    *ret = (struct chosen){.ids = ARENA_ARRAY(r->task.arena, ret->ids, model->entity_count + 1)};
+    for (size_t i = 0; i < model->entity_count; i++)
+        if (model->entities[i].searched)
+            ret->ids[ret->count++] = model->entities[i].id;
+}
+
+AWAITS static int search_status(struct req *r)
+{
+    struct chosen chosen;
+
+    choose_all(r, &chosen);
+    return reply_page(
+        r, "entity", SQL_SEARCH_STATUS(.entity_ids = sql_i64s(chosen.ids, chosen.count)));
+}
+
+static int choose_one(struct req *r, struct chosen *ret)
+{
+    const struct entity *entity;
+
+    TRY(gateway_entity(r, &entity));
+    if (!entity->searched)
+        return fail(r, PROBLEM_CONFLICT, "The entity has no searchable field.");
+    *ret = (struct chosen){
+        .ids = ARENA_NEW(r->task.arena, ret->ids), .count = 1, .target = entity->id};
+    ret->ids[0] = entity->id;
+    return 0;
+}
+
+/* Indexers hear of it at once, and see it by themselves if they do not. */
+static void notify_indexers(struct req *r)
+{
+    bus_notify(directory_bus(gateway_directory()),
+               BUS_SEARCH,
+               &(struct bus_notification){.project = r->scope->project->number,
+                                          .partition = r->scope->project->partition,
+                                          .kind = "search.changed",
+                                          .traceparent = gateway_traceparent(r)});
+}
+
+int search_broken(struct search_plan *plan, const struct search_target *target)
+{
+    struct req *r = plan->r;
+
+    if (target != NULL) {
+        TRY(sql_exec(
+            r, NULL, SQL_SEARCH_REHYDRATE(.entity_ids = sql_i64s(&target->entity->id, 1))));
+        notify_indexers(r);
+    }
+    return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The search index cannot be read.");
+}
+
+AWAITS static int rehydrate(struct req *r, const struct chosen *chosen)
+{
+    struct db_call audit = gateway_audit(r, "search.rehydrate", "entity", chosen->target, STR_NONE);
+    int64_t begun = 0;
+
+    TRY(sql_begin(r));
+    TRY(sql_exec(
+        r, &begun, SQL_SEARCH_REHYDRATE(.entity_ids = sql_i64s(chosen->ids, chosen->count))));
+    if (chosen->target != 0 && begun == 0)
+        return fail(r, PROBLEM_CONFLICT, "The entity is being indexed already.");
+    TRY(sql_batch(r, &audit, 1));
+    TRY(sql_commit(r));
+    notify_indexers(r);
+    struct jw w = resp_json(r);
+    jw_obj(&w);
+    JW_CSTR(&w, "status", "Indexing");
+    jw_obj_end(&w);
+    return reply_json(r, 202);
+}
+
+AWAITS static int search_rehydrate(struct req *r)
+{
+    struct chosen chosen;
+
+    choose_all(r, &chosen);
+    return rehydrate(r, &chosen);
+}
+
+AWAITS static int search_rehydrate_entity(struct req *r)
+{
+    struct chosen chosen = {0};
+
+    TRY(choose_one(r, &chosen));
+    return rehydrate(r, &chosen);
+}
+
+AWAITS static int purge(struct req *r, const struct chosen *chosen)
+{
+    struct sql_i64s ids = sql_i64s(chosen->ids, chosen->count);
+    struct db_call calls[] = {
+        db_call(SQL_SEARCH_PURGE(.entity_ids = ids)),
+        db_call(SQL_SEARCH_PURGED(.entity_ids = ids)),
+        gateway_audit(r, "search.purge", "entity", chosen->target, STR_NONE),
+    };
+
+    TRY(sql_begin(r));
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    notify_indexers(r);
+    return reply_empty(r, 204);
+}
+
+AWAITS static int search_purge(struct req *r)
+{
+    struct chosen chosen;
+
+    choose_all(r, &chosen);
+    return purge(r, &chosen);
+}
+
+AWAITS static int search_purge_entity(struct req *r)
+{
+    struct chosen chosen = {0};
+
+    TRY(choose_one(r, &chosen));
+    return purge(r, &chosen);
+}
+
+#define INDEXING_DOC                                                                               \
+    "The index is made again from the records, in the background; what was searched before is "    \
+    "searched until the new one is whole."
+
+static const struct route search_admin_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/search/status",
+        .id = "search_status",
+        .auth = AUTH_ADMIN,
+        .query = page_query,
+        .ok = {200, &status_schema, .list = true},
+        .run = search_status,
+        .class = CLASS_READ,
+        .tag = "Search",
+        .summary = "List the indexes of searchable entities",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/search/rehydrate",
+        .id = "search_rehydrate",
+        .auth = AUTH_ADMIN,
+        .ok = {202, &indexing_schema},
+        .run = search_rehydrate,
+        .class = CLASS_WRITE,
+        .tag = "Search",
+        .summary = "Index all entities again",
+        .doc = INDEXING_DOC " Entities that are being indexed go on.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/search/rehydrate/{entity}",
+        .id = "search_rehydrate_entity",
+        .auth = AUTH_ADMIN,
+        .ok = {202, &indexing_schema},
+        .fails = {404, 409},
+        .run = search_rehydrate_entity,
+        .class = CLASS_WRITE,
+        .tag = "Search",
+        .summary = "Index an entity again",
+        .doc = INDEXING_DOC " 409 while it is being indexed, or when it is not searchable.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/search/purge",
+        .id = "search_purge",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .run = search_purge,
+        .class = CLASS_WRITE,
+        .tag = "Search",
+        .summary = "Empty the index of all entities",
+        .doc = "At once; nothing is found until they are indexed again.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/search/purge/{entity}",
+        .id = "search_purge_entity",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404, 409},
+        .run = search_purge_entity,
+        .class = CLASS_WRITE,
+        .tag = "Search",
+        .summary = "Empty the index of an entity",
+        .doc = "At once; nothing of it is found until it is indexed again.",
+    },
+};
+ROUTES(search_admin);

@@ -1,0 +1,582 @@
+/* From hits to the answer: which of them there are for the caller, in which order, and what is
+ * shown of them. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "areas/search/search.h"
+#include "areas/search/search_facets.h"
+
+enum { SLACK = 8, SNIPPET_BYTES = 16384 };
+
+/* A hit on its way to the answer. */
+struct found {
+    struct search_target *target;
+    struct rank_hit hit;
+    const struct records_picked *picked; /* NULL = not fetched, or not there for the caller */
+    size_t row;
+    int closeness; /* 2: a field equals the query; 1: its words stand together */
+};
+
+struct showing {
+    struct search_plan *plan;
+    const struct search_ask *ask;
+    struct highlighter *marks;
+    struct found *found; /* all hits, best first */
+    size_t count;
+    size_t first, end; /* the page in them */
+    int64_t total;
+    bool exact, has_next;
+};
+
+/* --- order --- */
+
+static int found_compare(const void *a, const void *b)
+{
+    const struct found *one = a;
+    const struct found *other = b;
+
+    if (one->hit.matched != other->hit.matched)
+        return other->hit.matched - one->hit.matched;
+    if (one->hit.cost != other->hit.cost)
+        return one->hit.cost - other->hit.cost;
+    if (one->hit.field != other->hit.field)
+        return one->hit.field - other->hit.field;
+    if (one->closeness != other->closeness)
+        return other->closeness - one->closeness;
+    if (one->hit.id != other->hit.id)
+        return one->hit.id > other->hit.id ? -1 : 1;
+    return one->target < other->target ? -1 : one->target > other->target;
+}
+
+static void merge_found(struct showing *showing)
+{
+    struct search_plan *plan = showing->plan;
+    size_t count = 0;
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        count += plan->targets[i].found.count;
+    showing->found = ARENA_ARRAY(plan->r->task.arena, showing->found, count + 1);
+    for (size_t i = 0; i < plan->target_count; i++)
+        for (size_t k = 0; k < plan->targets[i].found.count; k++)
+            showing->found[showing->count++] =
+                (struct found){.target = &plan->targets[i], .hit = plan->targets[i].found.hits[k]};
+    qsort(showing->found, showing->count, sizeof(*showing->found), found_compare);
+}
+
+/* --- marks --- */
+
+static void add_marks(struct highlighter *marks, const struct search_expansion *word, size_t at)
+{
+    for (size_t i = 0; i < word->whole.count; i++)
+        highlight_add(marks, at, word->whole.items[i].text);
+}
+
+static void make_marks(struct showing *showing)
+{
+    struct search_plan *plan = showing->plan;
+    struct arena *arena = plan->r->task.arena;
+
+    showing->marks = highlight_new(arena, &plan->query);
+    for (size_t i = 0; i < plan->word_count; i++)
+        add_marks(showing->marks, &plan->words[i], plan->words[i].at);
+}
+
+/* Each phrase of the query stands in one of the fields that it is meant for. */
+static bool has_phrases(const struct showing *showing, const struct found *found)
+{
+    const struct search_plan *plan = showing->plan;
+    uint32_t wanted = 0;
+
+    for (size_t i = 0; i < plan->needed; i++)
+        wanted |= 1U << plan->words[i].at;
+    for (size_t i = 0; i < found->target->field_count; i++) {
+        struct str text = records_picked_text(found->picked, found->row, i);
+        if (text.len > 0)
+            wanted &= ~highlight_field(
+                           showing->marks, found->target->fields[i].text.field->name, text, NULL)
+                           .words;
+    }
+    return wanted == 0;
+}
+
+static int closeness(const struct showing *showing, const struct found *found)
+{
+    int best = 0;
+
+    for (size_t i = 0; i < found->target->field_count && best < 2; i++) {
+        struct str text = records_picked_text(found->picked, found->row, i);
+        if (text.len == 0)
+            continue;
+        struct highlight_match match =
+            highlight_field(showing->marks, found->target->fields[i].text.field->name, text, NULL);
+        if (match.equals)
+            best = 2;
+        else if (match.adjacent && best == 0)
+            best = 1;
+    }
+    return best;
+}
+
+/* --- fetching --- */
+
+static const struct records_text *field_texts(const struct search_plan *plan,
+                                              const struct search_target *target)
+{
+    struct records_text *texts = ARENA_ARRAY(plan->r->task.arena, texts, target->field_count + 1);
+
+    for (size_t i = 0; i < target->field_count; i++)
+        texts[i] = target->fields[i].text;
+    return texts;
+}
+
+/* The hits of one target among found[from, to). A result of records.h. */
+AWAITS static int fetch_target(const struct showing *showing,
+                               struct search_target *target,
+                               const struct records_query *query,
+                               size_t from,
+                               size_t to)
+{
+    struct search_plan *plan = showing->plan;
+    struct arena *arena = plan->r->task.arena;
+    struct records_picked *picked = ARENA_NEW(arena, picked);
+    int64_t *ids = ARENA_ARRAY(arena, ids, to - from + 1);
+    size_t count = 0;
+
+    for (size_t i = from; i < to; i++)
+        if (showing->found[i].target == target)
+            ids[count++] = showing->found[i].hit.id;
+    if (count == 0 && query->fields.ptr == NULL && query->expand.ptr == NULL)
+        return 0; /* else what they name is looked at */
+    const struct records_pick pick = {
+        .ids = ids,
+        .count = count,
+        .query = query,
+        .texts = field_texts(plan, target),
+        .text_count = target->field_count,
+        .limit = (int64_t)count,
+    };
+    TRY(records_pick(plan->ctx, target->entity, &pick, picked));
+    for (size_t i = from, row = 0; i < to && row < picked->count; i++) {
+        if (showing->found[i].target != target ||
+            showing->found[i].hit.id != records_picked_id(picked, row))
+            continue;
+        showing->found[i].picked = picked;
+        showing->found[i].row = row++;
+    }
+    return 0;
+}
+
+AWAITS static int fetch_found(const struct showing *showing,
+                              const struct records_query *query,
+                              size_t from,
+                              size_t to)
+{
+    for (size_t i = 0; i < showing->plan->target_count; i++)
+        TRY(fetch_target(showing, &showing->plan->targets[i], query, from, to));
+    return 0;
+}
+
+/* Takes out of found[from, to) what is not there for the caller: since the index saw it. */
+static void drop_missing(struct showing *showing, size_t from, size_t to)
+{
+    size_t kept = from;
+
+    for (size_t i = from; i < to; i++)
+        if (showing->found[i].picked != NULL)
+            showing->found[kept++] = showing->found[i];
+    for (size_t i = to; i < showing->count; i++)
+        showing->found[kept + i - to] = showing->found[i];
+    showing->count -= to - kept;
+}
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Fetches what the page needs, the first hits in the order that their texts give them. */
+AWAITS static int fetch_page(struct showing *showing)
+{
+    const struct search_ask *ask = showing->ask;
+    size_t first = (size_t)((ask->page - 1) * ask->page_size);
+    size_t end = first + (size_t)ask->page_size;
+    struct records_ctx *ctx = showing->plan->ctx;
+    bool in_window = first < SEARCH_WINDOW;
+    size_t from = in_window ? 0 : least_of(first, showing->count);
+    size_t to = end + SLACK;
+    const struct records_query whole = {.fields = ask->records.fields,
+                                        .expand = ask->records.expand};
+
+    if (in_window && to < SEARCH_WINDOW)
+        to = SEARCH_WINDOW;
+    to = least_of(to, showing->count);
+    int rc = fetch_found(showing, &whole, from, to);
+    if (rc == RECORDS_FAILED && in_window && ctx->error.code == PROBLEM_TOO_LARGE_ANSWER) {
+        ctx->error = (struct records_error){0}; /* the page alone, in the order of the index */
+        for (size_t i = from; i < to; i++)
+            showing->found[i].picked = NULL;
+        in_window = false;
+        from = least_of(first, showing->count);
+        to = least_of(end, showing->count);
+        rc = fetch_found(showing, &whole, from, to);
+    }
+    TRY(items_check(showing->plan->r, ctx, rc));
+    size_t before = showing->count;
+    drop_missing(showing, from, to);
+    to -= before - showing->count;
+    if (in_window && showing->plan->word_count > 0) {
+        size_t window = least_of(SEARCH_WINDOW, to);
+        for (size_t i = 0; i < window; i++)
+            showing->found[i].closeness = closeness(showing, &showing->found[i]);
+        qsort(showing->found, window, sizeof(*showing->found), found_compare);
+    }
+    showing->first = least_of(first, showing->count);
+    showing->end = least_of(end, to);
+    if (showing->end < showing->first)
+        showing->end = showing->first;
+    showing->has_next = showing->count > end;
+    return 0;
+}
+
+/* --- what asks more than the index knows: filters, phrases --- */
+
+AWAITS static int
+allow_target(struct showing *showing, struct search_target *target, bool *ret_kept)
+{
+    struct search_plan *plan = showing->plan;
+    struct arena *arena = plan->r->task.arena;
+    int64_t *ids = ARENA_ARRAY(arena, ids, showing->count + 1);
+    int64_t *allowed;
+    size_t count = 0;
+    size_t allowed_count;
+
+    for (size_t i = 0; i < showing->count; i++)
+        if (showing->found[i].target == target)
+            ids[count++] = showing->found[i].hit.id;
+    const struct records_pick pick = {
+        .ids = ids, .count = count, .query = &showing->ask->records, .limit = (int64_t)count};
+    TRY(items_check(plan->r,
+                    plan->ctx,
+                    records_pick_ids(plan->ctx, target->entity, &pick, &allowed, &allowed_count)));
+    for (size_t i = 0, at = 0; i < showing->count && at < allowed_count; i++)
+        if (showing->found[i].target == target && showing->found[i].hit.id == allowed[at]) {
+            ret_kept[i] = true;
+            at++;
+        }
+    return 0;
+}
+
+static void keep_only(struct showing *showing, const bool *kept)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < showing->count; i++)
+        if (kept[i])
+            showing->found[count++] = showing->found[i];
+    showing->count = count;
+}
+
+AWAITS static int allow(struct showing *showing)
+{
+    struct search_plan *plan = showing->plan;
+    bool *kept = ARENA_ARRAY(plan->r->task.arena, kept, showing->count + 1);
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        TRY(allow_target(showing, &plan->targets[i], kept));
+    keep_only(showing, kept);
+    return 0;
+}
+
+enum { PHRASE_BATCH = 200, PHRASE_LOOKS = 2000 };
+
+/* The index knows which records have all words of a phrase in one field; their texts know the
+ * rest. */
+AWAITS static int check_phrases(struct showing *showing)
+{
+    struct search_plan *plan = showing->plan;
+    struct records_query ids_only = {.fields = STR("id")};
+    bool *kept = ARENA_ARRAY(plan->r->task.arena, kept, showing->count + 1);
+    size_t looks = least_of(showing->count, PHRASE_LOOKS);
+
+    if (plan->needed == 0)
+        return 0;
+    for (size_t from = 0; from < looks; from += PHRASE_BATCH) {
+        size_t to = least_of(from + PHRASE_BATCH, looks);
+        TRY(items_check(plan->r, plan->ctx, fetch_found(showing, &ids_only, from, to)));
+        for (size_t i = from; i < to; i++) {
+            struct found *found = &showing->found[i];
+            kept[i] = found->picked != NULL && has_phrases(showing, found);
+            found->picked = NULL;
+            TRY(task_yield_if_due(&plan->r->task));
+        }
+    }
+    showing->exact = showing->exact && looks == showing->count;
+    keep_only(showing, kept);
+    return 0;
+}
+
+static bool asks_more(const struct showing *showing)
+{
+    const struct records_query *query = &showing->ask->records;
+
+    return query->filter.count > 0 || query->sort.len > 0 || showing->plan->needed > 0;
+}
+
+/* All hits that may be shown, one after the other; the total is what is left of them. */
+AWAITS static int settle(struct showing *showing)
+{
+    const struct search_plan *plan = showing->plan;
+
+    showing->total = plan->total;
+    showing->exact = plan->complete;
+    if (!asks_more(showing))
+        return 0;
+    showing->exact = showing->exact && (int64_t)showing->count == plan->total;
+    TRY(allow(showing));
+    TRY(check_phrases(showing));
+    showing->total = (int64_t)showing->count;
+    return 0;
+}
+
+/* --- in an order of the caller's, and all there is --- */
+
+static int hit_compare(const void *a, const void *b)
+{
+    int64_t one = ((const struct rank_hit *)a)->id;
+    int64_t other = ((const struct rank_hit *)b)->id;
+
+    return one < other ? -1 : one > other;
+}
+
+/* The hits of the only target, by id. */
+static struct rank_hit *hits_by_id(const struct showing *showing)
+{
+    struct rank_hit *hits = ARENA_ARRAY(showing->plan->r->task.arena, hits, showing->count + 1);
+
+    for (size_t i = 0; i < showing->count; i++)
+        hits[i] = showing->found[i].hit;
+    if (showing->count > 0)
+        qsort(hits, showing->count, sizeof(*hits), hit_compare);
+    return hits;
+}
+
+AWAITS static int pick_page(struct showing *showing, struct records_pick *pick)
+{
+    struct search_plan *plan = showing->plan;
+    const struct search_ask *ask = showing->ask;
+    struct search_target *target = &plan->targets[0];
+    struct records_picked *picked = ARENA_NEW(plan->r->task.arena, picked);
+    const struct rank_hit *hits = hits_by_id(showing);
+    size_t hit_count = showing->count;
+
+    pick->query = &ask->records;
+    pick->texts = field_texts(plan, target);
+    pick->text_count = target->field_count;
+    pick->offset = (ask->page - 1) * ask->page_size;
+    pick->limit = ask->page_size;
+    TRY(items_check(plan->r, plan->ctx, records_pick(plan->ctx, target->entity, pick, picked)));
+    showing->found = ARENA_ARRAY(plan->r->task.arena, showing->found, picked->count + 1);
+    showing->count = picked->count;
+    showing->first = 0;
+    showing->end = picked->count;
+    showing->has_next = picked->more;
+    for (size_t row = 0; row < picked->count; row++) {
+        const struct rank_hit wanted = {.id = records_picked_id(picked, row)};
+        const struct rank_hit *hit =
+            hit_count > 0 ? bsearch(&wanted, hits, hit_count, sizeof(*hits), hit_compare) : NULL;
+        showing->found[row] = (struct found){
+            .target = target, .hit = hit != NULL ? *hit : wanted, .picked = picked, .row = row};
+    }
+    return 0;
+}
+
+AWAITS static int show_sorted(struct showing *showing)
+{
+    struct arena *arena = showing->plan->r->task.arena;
+    int64_t *ids = ARENA_ARRAY(arena, ids, showing->count + 1);
+    struct records_pick pick = {.ids = ids, .count = showing->count};
+
+    for (size_t i = 0; i < showing->count; i++)
+        ids[i] = showing->found[i].hit.id;
+    return pick_page(showing, &pick);
+}
+
+AWAITS static int count_all(struct showing *showing, struct search_target *target)
+{
+    struct search_plan *plan = showing->plan;
+    struct records_pick pick = {.query = &showing->ask->records};
+    int64_t count;
+
+    if (plan->without_count > 0)
+        TRY(search_without(plan, target, (int64_t **)&pick.without, &pick.without_count));
+    TRY(items_check(
+        plan->r, plan->ctx, records_pick_count(plan->ctx, target->entity, &pick, &count)));
+    showing->total += count;
+    return 0;
+}
+
+/* Newest first, of each entity as many as the page may need. */
+AWAITS static int find_newest(struct showing *showing, struct search_target *target)
+{
+    struct search_plan *plan = showing->plan;
+    const struct search_ask *ask = showing->ask;
+    struct records_pick pick = {.query = &ask->records, .limit = ask->page * ask->page_size};
+    struct rank_result *found = &target->found;
+    int64_t *ids;
+
+    if (plan->without_count > 0)
+        TRY(search_without(plan, target, (int64_t **)&pick.without, &pick.without_count));
+    TRY(items_check(plan->r,
+                    plan->ctx,
+                    records_pick_ids(plan->ctx, target->entity, &pick, &ids, &found->count)));
+    found->hits = ARENA_ARRAY(plan->r->task.arena, found->hits, found->count + 1);
+    for (size_t i = 0; i < found->count; i++)
+        found->hits[i].id = ids[i];
+    return 0;
+}
+
+AWAITS static int show_all(struct showing *showing)
+{
+    struct search_plan *plan = showing->plan;
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        TRY(count_all(showing, &plan->targets[i]));
+    showing->exact = plan->complete;
+    if (showing->ask->records.sort.len > 0) {
+        struct records_pick pick = {0};
+        if (plan->without_count > 0)
+            TRY(search_without(
+                plan, &plan->targets[0], (int64_t **)&pick.without, &pick.without_count));
+        return pick_page(showing, &pick);
+    }
+    for (size_t i = 0; i < plan->target_count; i++)
+        TRY(find_newest(showing, &plan->targets[i]));
+    merge_found(showing);
+    return fetch_page(showing);
+}
+
+/* --- writing --- */
+
+static void write_highlights(const struct showing *showing, const struct found *found, struct jw *w)
+{
+    struct strbuf snippet;
+
+    jw_lit(w, "highlights");
+    jw_arr(w);
+    for (size_t i = 0; i < found->target->field_count; i++) {
+        struct str name = found->target->fields[i].text.field->name;
+        struct str text = records_picked_text(found->picked, found->row, i);
+        if (text.len == 0)
+            continue;
+        strbuf_init(&snippet, showing->plan->r->task.arena, SNIPPET_BYTES);
+        if (!highlight_field(showing->marks, name, text, &snippet).any || snippet.overflow)
+            continue;
+        jw_obj(w);
+        JW_STR(w, "field", name);
+        JW_STR(w, "snippet", strbuf_view(&snippet));
+        jw_obj_end(w);
+    }
+    jw_arr_end(w);
+}
+
+AWAITS static int
+write_found(const struct showing *showing, const struct found *found, struct jw *w)
+{
+    double score = search_score(showing->plan, &found->hit);
+
+    jw_obj(w);
+    JW_STR(w, "entity", found->target->entity->name);
+    JW_I64(w, "id", found->hit.id);
+    jw_lit(w, "score");
+    jw_f64(w, round(score * 10000) / 10000);
+    write_highlights(showing, found, w);
+    jw_lit(w, "record");
+    TRY(items_check(showing->plan->r,
+                    showing->plan->ctx,
+                    records_picked_json(showing->plan->ctx, found->picked, found->row, w)));
+    jw_obj_end(w);
+    return 0;
+}
+
+AWAITS static int write_answer(const struct showing *showing, struct search_facets *facets)
+{
+    const struct search_ask *ask = showing->ask;
+    struct req *r = showing->plan->r;
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    jw_lit(&w, "items");
+    jw_arr(&w);
+    for (size_t i = showing->first; i < showing->end; i++)
+        TRY(write_found(showing, &showing->found[i], &w));
+    jw_arr_end(&w);
+    JW_I64(&w, "total_items", showing->total);
+    JW_BOOL(&w, "total_is_exact", showing->exact);
+    JW_I64(&w, "page", ask->page);
+    JW_I64(&w, "page_size", ask->page_size);
+    JW_BOOL(&w, "has_next_page", showing->has_next);
+    JW_STR(&w, "query", ask->text);
+    JW_I64(&w, "took_ms", search_took_ms(r));
+    if (facets != NULL)
+        search_facets_write(facets, &w);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+/* --- all of it --- */
+
+AWAITS static int count_facets(const struct showing *showing, struct search_facets **ret_facets)
+{
+    struct search_plan *plan = showing->plan;
+    struct arena *arena = plan->r->task.arena;
+
+    *ret_facets = NULL;
+    if (showing->ask->facets.ptr == NULL)
+        return 0;
+    *ret_facets = search_facets_new(plan, showing->ask->facets);
+    for (size_t i = 0; i < plan->target_count; i++) {
+        struct search_target *target = &plan->targets[i];
+        struct records_pick pick = {.query = &showing->ask->records};
+        int64_t *ids = ARENA_ARRAY(arena, ids, showing->count + 1);
+        for (size_t k = 0; k < showing->count; k++)
+            if (showing->found[k].target == target)
+                ids[pick.count++] = showing->found[k].hit.id;
+        if (plan->word_count > 0)
+            pick.ids = ids;
+        else if (plan->without_count > 0)
+            TRY(search_without(plan, target, (int64_t **)&pick.without, &pick.without_count));
+        TRY(search_facets_count(*ret_facets, target, &pick));
+    }
+    search_facets_end(*ret_facets,
+                      plan->word_count == 0 ? showing->exact
+                                            : (int64_t)showing->count == showing->total);
+    return 0;
+}
+
+int search_show(struct search_plan *plan, const struct search_ask *ask)
+{
+    struct showing *showing = ARENA_NEW(plan->r->task.arena, showing);
+    struct search_facets *facets = NULL;
+
+    showing->plan = plan;
+    showing->ask = ask;
+    make_marks(showing);
+    showing->exact = plan->complete;
+    if (plan->target_count == 0) {
+        TRY(count_facets(showing, &facets));
+        return write_answer(showing, facets);
+    }
+    if (plan->word_count == 0) {
+        TRY(count_facets(showing, &facets));
+        TRY(show_all(showing));
+        return write_answer(showing, facets);
+    }
+    merge_found(showing);
+    TRY(settle(showing));
+    TRY(count_facets(showing, &facets));
+    if (ask->records.sort.len > 0)
+        TRY(show_sorted(showing));
+    else
+        TRY(fetch_page(showing));
+    return write_answer(showing, facets);
+}

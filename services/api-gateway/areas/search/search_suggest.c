@@ -1,0 +1,200 @@
+/* GET /search/suggest: how what is typed into the box may go on. */
+#include "areas/search/search.h"
+#include <stdlib.h>
+
+#include "base/num.h"
+
+enum { SUGGESTIONS = 5, SUGGESTIONS_MAX = 10, LOOKED_AT = 65, LOOKED_AT_FIRST = 16 };
+
+/* clang-format off: one line a parameter reads best */
+static const struct query_param suggest_query[] = {
+    {.name = "q", .type = FIELD_STR, .doc = "What has been typed; its last word is completed"},
+    {.name = "e", .type = FIELD_STR, .doc = "Entities to look in, separated by commas"},
+    {.name = "limit",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = SUGGESTIONS_MAX,
+     .fallback = "5",
+     .doc = "Suggestions at most"},
+    {0},
+};
+/* clang-format on */
+
+static const struct field suggestion_fields[] = {
+    {.name = "text",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "What was typed with its last word whole, as the index folds it",
+     .example = "\"blue chair\""},
+    {.name = "word", .type = FIELD_STR, .required = true, .example = "\"chair\""},
+    {.name = "hits",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Records with all of its words that the caller may see, of very many among the newest"},
+};
+static const struct schema suggestion_schema = SCHEMA_OUT("SearchSuggestion", suggestion_fields);
+
+static const struct field suggest_fields[] = {
+    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &suggestion_schema},
+    {.name = "query", .type = FIELD_STR, .required = true},
+    {.name = "took_ms", .type = FIELD_I64, .required = true},
+};
+static const struct schema suggest_schema = SCHEMA_OUT("SearchSuggestions", suggest_fields);
+
+struct suggestion {
+    struct str word;
+    int64_t hits;
+};
+
+/* Most hits first: of what the caller sees. */
+static int suggestion_compare(const void *a, const void *b)
+{
+    const struct suggestion *one = a;
+    const struct suggestion *other = b;
+
+    if (one->hits != other->hits)
+        return one->hits > other->hits ? -1 : 1;
+    return str_cmp(one->word, other->word);
+}
+
+/* The last word may be completed when it is one, and the last that is typed. */
+static struct search_expansion *last_word(struct search_plan *plan)
+{
+    for (size_t i = 0; i < plan->word_count; i++) {
+        struct search_expansion *word = &plan->words[i];
+        if (word->at + 1 == plan->query.count && word->word->kind == SEARCH_WORD &&
+            word->word->prefix)
+            return word;
+    }
+    return NULL;
+}
+
+/* Each completion by itself, with the words before it, as a search for them would find it. */
+AWAITS static int count_hits(struct search_plan *plan,
+                             struct search_expansion *last,
+                             const struct search_term *term,
+                             int64_t *ret_hits)
+{
+    struct search_term alone = *term;
+
+    *ret_hits = 0;
+    last->whole = (struct search_terms){.items = &alone, .count = 1};
+    for (size_t i = 0; i < plan->target_count; i++) {
+        TRY(search_rank(plan, &plan->targets[i], (unsigned)plan->word_count));
+        *ret_hits += (int64_t)plan->targets[i].found.total;
+    }
+    return 0;
+}
+
+AWAITS static int
+complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_count)
+{
+    struct search_expansion *last;
+
+    TRY(search_expand(plan));
+    last = last_word(plan);
+    *ret_count = 0;
+    if (last == NULL)
+        return 0;
+    /* Words of records that the caller may not see take no place from those that it sees. */
+    size_t most = caller_all_rows(plan->ctx->caller) ? LOOKED_AT_FIRST : LOOKED_AT;
+    if (last->whole.count > most)
+        last->whole.count = most;
+    struct search_terms terms = last->whole;
+    for (size_t i = 0; i < plan->target_count; i++)
+        TRY(search_read_newest(plan, &plan->targets[i]));
+    for (size_t i = 0; i < terms.count; i++) {
+        struct suggestion found = {.word = terms.items[i].text};
+        TRY(count_hits(plan, last, &terms.items[i], &found.hits));
+        if (found.hits > 0)
+            suggestions[(*ret_count)++] = found;
+        TRY(task_yield_if_due(&plan->r->task));
+    }
+    qsort(suggestions, *ret_count, sizeof(*suggestions), suggestion_compare);
+    return 0;
+}
+
+/* What stands before the last word stays as it was typed. */
+static struct str before_last(struct str typed)
+{
+    size_t len = typed.len;
+
+    while (len > 0 && typed.ptr[len - 1] != ' ')
+        len--;
+    return (struct str){typed.ptr, len};
+}
+
+static int reply_suggestions(const struct search_plan *plan,
+                             struct str typed,
+                             const struct suggestion *suggestions,
+                             size_t count)
+{
+    struct req *r = plan->r;
+    struct str before = before_last(typed);
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    jw_lit(&w, "items");
+    jw_arr(&w);
+    for (size_t i = 0; i < count; i++) {
+        jw_obj(&w);
+        JW_STR(
+            &w,
+            "text",
+            arena_printf(r->task.arena, "%.*s%.*s", STR_ARG(before), STR_ARG(suggestions[i].word)));
+        JW_STR(&w, "word", suggestions[i].word);
+        JW_I64(&w, "hits", suggestions[i].hits);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    JW_STR(&w, "query", typed);
+    JW_I64(&w, "took_ms", search_took_ms(r));
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+AWAITS static int search_suggest(struct req *r)
+{
+    struct search_plan *plan;
+    struct suggestion *suggestions = ARENA_ARRAY(r->task.arena, suggestions, LOOKED_AT);
+    const struct query *query;
+    struct search_error error;
+    int64_t limit = SUGGESTIONS;
+    size_t count = 0;
+
+    TRY(req_query(r, &query));
+    struct str typed = query_get(query, "q");
+    (void)num_parse_i64(query_get(query, "limit"), &limit);
+    TRY(search_begin(r, false, query_get(query, "e"), &plan));
+    if (str_trim(typed).len == 0)
+        return reply_suggestions(plan, STR(""), NULL, 0);
+    if (search_query_parse(r->task.arena, typed, NULL, &plan->query, &error) != 0)
+        return reply_suggestions(plan, typed, NULL, 0); /* it is being typed */
+    plan->text = typed;
+    plan->limit = 1;
+    if (!plan->query.all)
+        TRY(complete(plan, suggestions, &count));
+    return reply_suggestions(
+        plan, typed, suggestions, count < (size_t)limit ? count : (size_t)limit);
+}
+
+static const struct route search_suggest_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/search/suggest",
+        .id = "search_suggest",
+        .auth = AUTH_USER_OR_KEY,
+        .query = suggest_query,
+        .headers = HEADER_GROUP_ID,
+        .ok = {200, &suggest_schema},
+        .run = search_suggest,
+        .class = CLASS_READ,
+        .tag = "Search",
+        .summary = "Complete the last word of a search",
+        .doc = "Words of records that the caller may see, in fields that it may read, most hits "
+               "first.",
+    },
+};
+ROUTES(search_suggest);

@@ -1,0 +1,281 @@
+/* Where a search looks: entities, their live indexes, the fields and principals of the caller. */
+#include <stdlib.h>
+
+#include "areas/search/search.h"
+#include "search/principal.h"
+#include "search_sql.h"
+
+/* --- entities --- */
+
+static bool is_target(const struct search_plan *plan, const struct entity *entity)
+{
+    bool access = plan->ctx->public_only || caller_api_access(plan->ctx->caller);
+
+    return access && entity->searched && records_reads(plan->ctx, entity);
+}
+
+static void add_target(struct search_plan *plan, const struct entity *entity)
+{
+    for (size_t i = 0; i < plan->target_count; i++)
+        if (plan->targets[i].entity == entity)
+            return;
+    plan->targets[plan->target_count++] = (struct search_target){
+        .entity = entity,
+        .ruled = records_ruled(plan->ctx, entity),
+    };
+}
+
+/* What is not the caller's to read, or not searched, is no entity: one answer for all. */
+static int choose_targets(struct search_plan *plan, struct str names)
+{
+    const struct model *model = plan->ctx->model;
+    struct req *r = plan->r;
+
+    plan->targets = ARENA_ARRAY(r->task.arena, plan->targets, model->entity_count + 1);
+    if (names.ptr == NULL) {
+        for (size_t i = 0; i < model->entity_count; i++)
+            if (is_target(plan, &model->entities[i]))
+                add_target(plan, &model->entities[i]);
+        return 0;
+    }
+    while (names.ptr != NULL) {
+        struct str name = str_split(&names, ',');
+        const struct entity *entity = model_entity(model, name);
+        if (entity == NULL || !is_target(plan, entity)) {
+            struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+            schema_error_add(r->task.arena,
+                             errors,
+                             STR("e"),
+                             PROBLEM_INVALID_QUERY,
+                             "there is no searchable entity \"%.*s\"",
+                             STR_ARG(name));
+            r->scope->behind = entity == NULL && !r->scope->current;
+            return fail_with(r, PROBLEM_INVALID_QUERY, STR("1 parameter is invalid"), errors);
+        }
+        add_target(plan, entity);
+    }
+    return 0;
+}
+
+/* --- fields --- */
+
+/* By a relation is found what the caller may read at its other end. */
+static bool field_text(const struct search_plan *plan,
+                       const struct model_field *field,
+                       struct records_text *ret_text)
+{
+    *ret_text = (struct records_text){.field = field};
+    if (field->type != TYPE_RELATION)
+        return true;
+    if (field->target == NULL || !records_reads(plan->ctx, field->target))
+        return false;
+    ret_text->shown = entity_display(field->target);
+    return ret_text->shown != NULL && records_reads_field(plan->ctx, ret_text->shown);
+}
+
+static bool excuses_typos(const struct search_settings *settings, const struct model_field *field)
+{
+    if (!settings->typos)
+        return false;
+    for (size_t i = 0; i < settings->exact_field_count; i++)
+        if (settings->exact_fields[i] == field->id)
+            return false;
+    return true;
+}
+
+/* Heavier first, then in the entity's order. */
+static int field_compare(const void *a, const void *b)
+{
+    const struct model_field *first = ((const struct search_field *)a)->text.field;
+    const struct model_field *second = ((const struct search_field *)b)->text.field;
+
+    if (first->search_weight != second->search_weight)
+        return first->search_weight > second->search_weight ? -1 : 1;
+    return first < second ? -1 : first > second;
+}
+
+static void
+fill_fields(struct search_plan *plan, struct search_target *target, struct sql_i64s field_ids)
+{
+    target->fields = ARENA_ARRAY(plan->r->task.arena, target->fields, field_ids.count + 1);
+    for (size_t i = 0; i < field_ids.count; i++) {
+        const struct model_field *field = entity_field_by_id(target->entity, field_ids.items[i]);
+        struct records_text text;
+        if (field == NULL || !field_searched(field) || !records_reads_field(plan->ctx, field) ||
+            !field_text(plan, field, &text))
+            continue;
+        target->fields[target->field_count++] = (struct search_field){
+            .posting = (int64_t)i + 1 /* PRINCIPAL_FIELD is 0 */,
+            .typos = excuses_typos(&plan->settings, field),
+            .text = text,
+            .guarded = text.shown != NULL && records_ruled(plan->ctx, field->target),
+        };
+    }
+    qsort(target->fields, target->field_count, sizeof(*target->fields), field_compare);
+    for (size_t i = 0; i < target->field_count; i++)
+        target->fields[i].rank = i < RANK_FIELD ? (unsigned)i : RANK_FIELD;
+}
+
+bool search_is_field(const void *arg, struct str name)
+{
+    const struct search_plan *plan = arg;
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        for (size_t k = 0; k < plan->targets[i].field_count; k++)
+            if (str_eq(plan->targets[i].fields[k].text.field->name, name))
+                return true;
+    return false;
+}
+
+/* --- principals --- */
+
+struct members {
+    struct sql_i64s ids;
+    bool known; /* there are few enough of them */
+};
+
+static void
+add_caller_principal(struct search_plan *plan, struct search_target *target, char kind, int64_t id)
+{
+    char *room = arena_alloc(plan->r->task.arena, PRINCIPAL_BYTES);
+
+    target->principals[target->principal_count++] = principal_print(room, kind, id);
+}
+
+static void fill_principals(struct search_plan *plan,
+                            struct search_target *target,
+                            const struct members *members)
+{
+    const struct caller *caller = plan->ctx->caller;
+    const struct rights *rights = caller->rights;
+    bool grants = target->entity->granted || caller->group_scope != 0;
+    size_t most = 2 + members->ids.count;
+
+    if (rights != NULL)
+        most += rights->group_count + rights->role_count;
+    target->principals = ARENA_ARRAY(plan->r->task.arena, target->principals, most);
+    add_caller_principal(plan, target, 'o', caller->user_id);
+    for (size_t i = 0; i < members->ids.count; i++)
+        if (members->ids.items[i] != caller->user_id)
+            add_caller_principal(plan, target, 'o', members->ids.items[i]);
+    if (!grants)
+        return;
+    add_caller_principal(plan, target, 'u', caller->user_id);
+    for (size_t i = 0; rights != NULL && i < rights->group_count; i++)
+        add_caller_principal(plan, target, 'g', rights->group_ids[i]);
+    for (size_t i = 0; rights != NULL && i < rights->role_count; i++)
+        add_caller_principal(plan, target, 'r', rights->role_ids[i]);
+}
+
+AWAITS static int read_members(struct search_plan *plan, struct members *ret_members)
+{
+    struct req *r = plan->r;
+    int64_t group_id = plan->ctx->caller->group_scope;
+    struct rows rows;
+
+    *ret_members = (struct members){.known = true};
+    if (group_id == 0)
+        return 0;
+    TRY(sql_all(r, &rows, SQL_SEARCH_MEMBERS(.group_id = group_id, .limit = SEARCH_MEMBERS + 1)));
+    if (rows.count > SEARCH_MEMBERS) {
+        ret_members->known = false;
+        return 0;
+    }
+    int64_t *ids = ARENA_ARRAY(r->task.arena, ids, rows.count + 1);
+    for (size_t i = 0; i < rows.count; i++)
+        ids[i] = sql_search_members_row(&rows, i).user_id;
+    ret_members->ids = sql_i64s(ids, rows.count);
+    return 0;
+}
+
+static int id_compare(const void *a, const void *b)
+{
+    int64_t one = *(const int64_t *)a;
+    int64_t other = *(const int64_t *)b;
+
+    return one < other ? -1 : one > other;
+}
+
+/* A group of very many: its rows themselves, the newest of them. */
+AWAITS static int read_visible(struct search_plan *plan, struct search_target *target)
+{
+    struct records_query everything = {.fields = STR_NONE};
+    struct records_pick pick = {.query = &everything, .limit = SEARCH_LOOKS - 1};
+    int rc = records_pick_ids(
+        plan->ctx, target->entity, &pick, &target->visible, &target->visible_count);
+
+    if (rc == 0)
+        qsort(target->visible, target->visible_count, sizeof(*target->visible), id_compare);
+    if (target->visible_count == SEARCH_LOOKS)
+        plan->complete = false;
+    return items_check(plan->r, plan->ctx, rc);
+}
+
+AWAITS static int fill_rules(struct search_plan *plan)
+{
+    struct members members = {.known = true};
+    bool ruled = false;
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        ruled = ruled || plan->targets[i].ruled;
+    if (!ruled)
+        return 0;
+    TRY(read_members(plan, &members));
+    for (size_t i = 0; i < plan->target_count; i++) {
+        if (!plan->targets[i].ruled)
+            continue;
+        if (members.known)
+            fill_principals(plan, &plan->targets[i], &members);
+        else
+            TRY(read_visible(plan, &plan->targets[i]));
+    }
+    return 0;
+}
+
+/* --- all of it --- */
+
+/* Of entities without an index nothing is found. */
+static void drop_empty(struct search_plan *plan)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        if (plan->targets[i].idx != 0)
+            plan->targets[kept++] = plan->targets[i];
+    plan->target_count = kept;
+}
+
+/* Of a live index: whose it is, and the fields in it. */
+static void
+use_index(struct search_plan *plan, int64_t entity_id, int64_t idx, struct sql_i64s field_ids)
+{
+    for (size_t i = 0; i < plan->target_count; i++) {
+        if (plan->targets[i].entity->id != entity_id)
+            continue;
+        plan->targets[i].idx = idx;
+        fill_fields(plan, &plan->targets[i], field_ids);
+    }
+}
+
+int search_targets(struct search_plan *plan, struct str names)
+{
+    struct req *r = plan->r;
+    int64_t *ids;
+    struct rows rows;
+
+    TRY(choose_targets(plan, names));
+    plan->named = plan->target_count;
+    ids = ARENA_ARRAY(r->task.arena, ids, plan->target_count + 1);
+    for (size_t i = 0; i < plan->target_count; i++)
+        ids[i] = plan->targets[i].entity->id;
+    TRY(sql_all(r, &rows, SQL_SEARCH_LIVE(.entity_ids = sql_i64s(ids, plan->target_count))));
+    for (size_t row = 0; row < rows.count; row++) {
+        struct sql_search_live_row live = sql_search_live_row(r->task.arena, &rows, row);
+        if (row == 0)
+            search_settings_read(r->task.arena, live.doc, &plan->settings);
+        if (live.id.set)
+            use_index(plan, live.entity_id.value, live.id.value, live.field_ids);
+    }
+    drop_empty(plan);
+    return fill_rules(plan);
+}

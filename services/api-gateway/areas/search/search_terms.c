@@ -1,0 +1,327 @@
+/* Words of a query as terms of the lexicon. */
+#include "areas/search/search.h"
+#include "search/lexicon.h"
+#include "search_sql.h"
+
+enum {
+    STAR_LETTERS = 3,   /* prefixes of so many letters may have rows of their own */
+    GOES_ON_LETTERS = 3 /* a word of so many may be the beginning of another */
+};
+
+/* --- words --- */
+
+static bool is_stop_word(const struct search_settings *settings, const struct search_word *word)
+{
+    if (word->kind != SEARCH_WORD)
+        return false;
+    for (size_t i = 0; i < settings->stop_word_count; i++)
+        if (str_eq(settings->stop_words[i], word->term))
+            return true;
+    return false;
+}
+
+static bool all_stop_words(const struct search_plan *plan)
+{
+    for (size_t i = 0; i < plan->query.count; i++)
+        if (!plan->query.words[i].without && !is_stop_word(&plan->settings, &plan->query.words[i]))
+            return false;
+    return true;
+}
+
+static struct search_expansion *
+add_expansion(struct search_plan *plan, struct search_expansion *words, size_t *count, size_t at)
+{
+    const struct search_word *word = &plan->query.words[at];
+    struct search_expansion *expansion = &words[*count];
+
+    *expansion = (struct search_expansion){.word = word, .at = at, .number = (unsigned)*count};
+    expansion->parts = ARENA_ARRAY(plan->r->task.arena, expansion->parts, word->part_count + 1);
+    (*count)++;
+    return expansion;
+}
+
+/* Phrases come first: they are never left out. Stop words go while others are there. */
+static void sort_words(struct search_plan *plan)
+{
+    const struct search_query *query = &plan->query;
+    bool keep_stops = all_stop_words(plan);
+
+    plan->words = ARENA_ARRAY(plan->r->task.arena, plan->words, query->count + 1);
+    plan->without = ARENA_ARRAY(plan->r->task.arena, plan->without, query->count + 1);
+    for (size_t i = 0; i < query->count; i++) {
+        const struct search_word *word = &query->words[i];
+        if (word->without)
+            (void)add_expansion(plan, plan->without, &plan->without_count, i);
+        else if (word->kind == SEARCH_PHRASE)
+            (void)add_expansion(plan, plan->words, &plan->word_count, i);
+    }
+    plan->needed = plan->word_count;
+    for (size_t i = 0; i < query->count; i++) {
+        const struct search_word *word = &query->words[i];
+        if (!word->without && word->kind != SEARCH_PHRASE &&
+            (keep_stops || !is_stop_word(&plan->settings, word)))
+            (void)add_expansion(plan, plan->words, &plan->word_count, i);
+    }
+}
+
+/* --- look-ups --- */
+
+/* Terms that are looked up at once, and where each goes. */
+struct lookups {
+    struct arena *arena;
+    struct lookup {
+        struct search_terms *to;
+        enum rank_cost cost;
+    } * items;
+    struct str *texts;
+    size_t count, cap, text_cap;
+};
+
+static void
+look_up(struct lookups *lookups, struct str text, struct search_terms *to, enum rank_cost cost)
+{
+    size_t count = lookups->count;
+
+    if (text.len == 0)
+        return;
+    ARENA_PUSH(lookups->arena, lookups->texts, count, lookups->text_cap, text);
+    ARENA_PUSH(
+        lookups->arena, lookups->items, lookups->count, lookups->cap, (struct lookup){to, cost});
+}
+
+static void add_term(struct search_plan *plan, struct search_terms *terms, struct search_term term)
+{
+    for (size_t i = 0; i < terms->count; i++)
+        if (terms->items[i].id == term.id)
+            return;
+    term.late = plan->forgiving;
+    ARENA_PUSH(plan->r->task.arena, terms->items, terms->count, terms->cap, term);
+}
+
+/* lexicon_weight() the other way round. */
+static int64_t weighed(uint8_t weight)
+{
+    return INT64_C(1) << (weight / 2 < 62 ? weight / 2 : 62);
+}
+
+AWAITS static int find_terms(struct search_plan *plan, const struct lookups *lookups)
+{
+    struct rows rows;
+
+    if (lookups->count == 0)
+        return 0;
+    struct sql_strs texts = {lookups->texts, lookups->count};
+    TRY(sql_all(plan->r, &rows, SQL_SEARCH_TERMS_FIND(.terms = texts)));
+    for (size_t i = 0; i < lookups->count; i++) {
+        for (size_t row = 0; row < rows.count; row++) {
+            struct sql_search_terms_find_row term = sql_search_terms_find_row(&rows, row);
+            if (str_eq(term.term, lookups->texts[i]))
+                add_term(plan,
+                         lookups->items[i].to,
+                         (struct search_term){.id = (int32_t)term.id,
+                                              .df = term.df,
+                                              .text = term.term,
+                                              .cost = lookups->items[i].cost});
+        }
+    }
+    return 0;
+}
+
+static void look_up_synonyms(const struct search_plan *plan,
+                             struct lookups *lookups,
+                             struct search_expansion *word)
+{
+    for (size_t i = 0; i < plan->settings.synonym_count; i++) {
+        const struct search_synonyms *group = &plan->settings.synonyms[i];
+        bool here = false;
+        for (size_t k = 0; k < group->count; k++)
+            here = here || str_eq(group->words[k], word->word->term);
+        for (size_t k = 0; here && k < group->count; k++)
+            if (!str_eq(group->words[k], word->word->term))
+                look_up(lookups, group->words[k], &word->whole, RANK_PREFIX);
+    }
+}
+
+static void
+look_up_word(const struct search_plan *plan, struct lookups *lookups, struct search_expansion *word)
+{
+    if (word->word->kind == SEARCH_WORD || word->word->kind == SEARCH_CODE)
+        look_up(lookups, word->word->term, &word->whole, RANK_EXACT);
+    if (word->word->kind == SEARCH_WORD && !word->word->without)
+        look_up_synonyms(plan, lookups, word);
+    for (size_t i = 0; i < word->word->part_count; i++)
+        look_up(lookups, word->word->parts[i].term, &word->parts[i], RANK_EXACT);
+}
+
+/* --- prefixes --- */
+
+static size_t letters(struct str text)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        count += ((unsigned char)text.ptr[i] & 0xc0) != 0x80;
+    return count;
+}
+
+/* The commonest of a short prefix stand together; few rows of it there are, or none. */
+AWAITS static int
+read_star(struct search_plan *plan, struct str prefix, struct search_terms *ret_terms)
+{
+    struct arena *arena = plan->r->task.arena;
+    struct str key = lexicon_prefix_key(arena, prefix);
+    struct rows rows;
+
+    TRY(sql_all(plan->r, &rows, SQL_SEARCH_LEXICON_ROWS(.keys = ((struct sql_strs){&key, 1}))));
+    for (size_t row = 0; row < rows.count; row++) {
+        struct str data = sql_search_lexicon_rows_row(arena, &rows, row).data;
+        struct lexicon_term term;
+        size_t at = 0;
+        int rc;
+        while (lexicon_next(data, &at, &term, &rc))
+            if (!str_eq(term.term, prefix))
+                add_term(plan,
+                         ret_terms,
+                         (struct search_term){.id = term.id,
+                                              .df = weighed(term.weight),
+                                              .text = term.term,
+                                              .cost = RANK_PREFIX});
+        if (rc != 0)
+            return search_broken(plan, NULL);
+    }
+    return 0;
+}
+
+int search_prefix(struct search_plan *plan, struct str prefix, struct search_terms *ret_terms)
+{
+    struct rows rows;
+    size_t before = ret_terms->count;
+
+    if (letters(prefix) <= STAR_LETTERS) {
+        TRY(read_star(plan, prefix, ret_terms));
+        if (ret_terms->count > before)
+            return 0;
+    }
+    TRY(sql_all(
+        plan->r, &rows, SQL_SEARCH_TERMS_PREFIX(.prefix = prefix, .limit = LEXICON_PREFIXES)));
+    for (size_t row = 0; row < rows.count; row++) {
+        struct sql_search_terms_prefix_row term = sql_search_terms_prefix_row(&rows, row);
+        add_term(
+            plan,
+            ret_terms,
+            (struct search_term){
+                .id = (int32_t)term.id, .df = term.df, .text = term.term, .cost = RANK_PREFIX});
+    }
+    return 0;
+}
+
+AWAITS static int expand_prefix(struct search_plan *plan, struct search_expansion *word)
+{
+    const struct search_word *from = word->word;
+
+    if (from->prefix && (from->kind == SEARCH_WORD || from->kind == SEARCH_CODE))
+        TRY(search_prefix(plan, from->term, &word->whole));
+    for (size_t i = 0; i < from->part_count; i++)
+        if (from->parts[i].prefix || (from->prefix && i + 1 == from->part_count))
+            TRY(search_prefix(plan, from->parts[i].term, &word->parts[i]));
+    return 0;
+}
+
+int search_expand(struct search_plan *plan)
+{
+    struct lookups lookups = {.arena = plan->r->task.arena};
+
+    sort_words(plan);
+    for (size_t i = 0; i < plan->word_count; i++)
+        look_up_word(plan, &lookups, &plan->words[i]);
+    for (size_t i = 0; i < plan->without_count; i++)
+        look_up_word(plan, &lookups, &plan->without[i]);
+    for (size_t i = 0; i < plan->target_count; i++)
+        for (size_t k = 0; k < plan->targets[i].principal_count; k++)
+            look_up(&lookups, plan->targets[i].principals[k], &plan->targets[i].rule, RANK_EXACT);
+    TRY(find_terms(plan, &lookups));
+    for (size_t i = 0; i < plan->word_count; i++)
+        TRY(expand_prefix(plan, &plan->words[i]));
+    for (size_t i = 0; i < plan->without_count; i++)
+        TRY(expand_prefix(plan, &plan->without[i]));
+    return 0;
+}
+
+/* --- typos --- */
+
+AWAITS static int expand_word_typos(struct search_plan *plan, struct search_expansion *word)
+{
+    static const enum rank_cost costs[] = {RANK_ONE_TYPO, RANK_TWO_TYPOS};
+    struct arena *arena = plan->r->task.arena;
+    struct lexicon_best best[2];
+    struct str keys[5];
+    struct rows rows;
+    unsigned typos = word->word->typos;
+    size_t count = lexicon_keys(arena, word->word->term, typos, keys);
+
+    lexicon_best_init(&best[0], arena, LEXICON_TYPOS);
+    lexicon_best_init(&best[1], arena, LEXICON_TYPOS);
+    TRY(sql_all(plan->r, &rows, SQL_SEARCH_LEXICON_ROWS(.keys = ((struct sql_strs){keys, count}))));
+    for (size_t row = 0; row < rows.count; row++) {
+        struct str data = sql_search_lexicon_rows_row(arena, &rows, row).data;
+        if (lexicon_scan(data, word->word->term, typos, best) != 0)
+            return search_broken(plan, NULL);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        lexicon_sort(&best[i]);
+        for (size_t k = 0; k < best[i].count; k++)
+            add_term(plan,
+                     &word->whole,
+                     (struct search_term){.id = best[i].items[k].id,
+                                          .df = weighed(best[i].items[k].weight),
+                                          .text = best[i].items[k].term,
+                                          .cost = costs[i]});
+    }
+    return 0;
+}
+
+/* A mistyped first letter counts two. */
+static void
+look_up_firsts(struct search_plan *plan, struct lookups *lookups, struct search_expansion *word)
+{
+    struct str *firsts = ARENA_ARRAY(plan->r->task.arena, firsts, LEXICON_FIRSTS);
+    size_t count = lexicon_firsts(plan->r->task.arena, word->word->term, firsts);
+
+    for (size_t i = 0; i < count; i++)
+        look_up(lookups, firsts[i], &word->whole, RANK_TWO_TYPOS);
+}
+
+/* In quotation marks: as it is written. */
+static bool is_quoted(const struct search_plan *plan, const struct search_word *word)
+{
+    const char *first = plan->text.ptr;
+    const char *at = word->text.ptr;
+
+    if (at <= first || at > first + plan->text.len)
+        return false;
+    return at[-1] == '"' || (at - first >= 3 && at[-3] == '\xE2' && at[-2] == '\x80');
+}
+
+bool search_may_go_on(const struct search_plan *plan, const struct search_expansion *word)
+{
+    return word->word->kind == SEARCH_WORD && !word->word->prefix &&
+           letters(word->word->term) >= GOES_ON_LETTERS && !is_quoted(plan, word->word);
+}
+
+int search_forgive(struct search_plan *plan)
+{
+    struct lookups lookups = {.arena = plan->r->task.arena};
+
+    plan->forgiving = true;
+    for (size_t i = 0; i < plan->word_count; i++) {
+        struct search_expansion *word = &plan->words[i];
+        if (search_may_go_on(plan, word))
+            TRY(search_prefix(plan, word->word->term, &word->whole));
+        if (!plan->settings.typos || word->word->kind != SEARCH_WORD || word->word->typos == 0)
+            continue;
+        TRY(expand_word_typos(plan, word));
+        if (word->word->typos > 1)
+            look_up_firsts(plan, &lookups, word);
+    }
+    return find_terms(plan, &lookups);
+}

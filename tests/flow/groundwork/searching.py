@@ -1,0 +1,43 @@
+"""Searches, and when the index has followed what was written."""
+import time
+
+from .records import rows
+
+FOLLOWED = 20.0  # seconds on a busy machine; what is promised is one
+
+
+def is_followed(project, db, entities):
+    schema = project.schema(db)
+    (waiting,), = rows(db, f"select exists (select 1 from {schema}.outbox where pending & 2 <> 0)"
+                           f" or exists (select 1 from {schema}.search_work where due_at <= now())"
+                           f" or exists (select 1 from {schema}.search_indexes where state = 'building')"
+                           f" or (select model_version from {schema}.search_lease) <> (select model_version from {schema}.meta)")
+    (live,), = rows(db, f"select count(*) from {schema}.search_indexes i join {schema}.entities e on e.id = i.entity_id"
+                        f" where i.state in ('live', 'purged', 'failed') and e.name = any(%s)", list(entities))
+    return not waiting and live >= len(entities)
+
+
+def followed(project, db, *entities, within=FOLLOWED):
+    """Until the index of these entities has all that was written to the project before the call."""
+    end = time.monotonic() + within
+    while not is_followed(project, db, entities):
+        assert time.monotonic() < end, rows(db, f"select * from {project.schema(db)}.search_indexes")
+        time.sleep(0.02)
+
+
+def search(client, q, expect=200, **parameters):
+    """The answer of a search; `filter` is a dict of what stands in brackets."""
+    filters = {f"filter{key}": value for key, value in parameters.pop("filter", {}).items()}
+    public = parameters.pop("public", False)
+    answer = client.get("/search/public" if public else "/search", params={"q": q, **parameters, **filters}, expect=expect)
+    return answer.json()
+
+
+def hits(answer):
+    """(entity, id) of the items of an answer, in their order."""
+    return [(item["entity"], item["id"]) for item in answer["items"]]
+
+
+def found(client, q, **parameters):
+    """Ids of what a search finds, in its order."""
+    return [item["id"] for item in search(client, q, **parameters)["items"]]

@@ -1,0 +1,332 @@
+"""What a search answers, case by case."""
+import pytest
+from groundwork.records import codes, execute
+from groundwork.searching import followed, found, hits, search
+from groundwork.soon import settle
+
+BOOKS = [
+    {"name": "title", "type": "varchar", "searchable": True, "public": True},
+    {"name": "summary", "type": "text", "searchable": True},
+    {"name": "shelf", "type": "varchar", "public": True},
+    {"name": "pages", "type": "integer"},
+]
+
+
+@pytest.fixture
+def books(project, db, indexer):
+    """books(title=..., ...) writes a record; books.ready() waits for the index."""
+    project.entity("books", BOOKS)
+
+    def write(client=None, **values):
+        return project.item("books", client=client, **values)["id"]
+
+    write.ready = lambda: followed(project, db, "books")
+    return write
+
+
+# --- shape ---
+
+def test_an_answer(project, books):
+    number = books(title="Blue chair", summary="Made of <oak>", shelf="a", pages=7)
+    books(title="Red table")
+    books.ready()
+    answer = search(project.admin, "blu chair")
+    item, = answer.pop("items")
+    assert answer.pop("took_ms") >= 0
+    assert answer == {"total_items": 1, "total_is_exact": True, "page": 1, "page_size": 20, "has_next_page": False, "query": "blu chair"}
+    assert (item["entity"], item["id"]) == ("books", number)
+    assert item["highlights"] == [{"field": "title", "snippet": "Blue <mark>chair</mark>"}] or \
+        item["highlights"] == [{"field": "title", "snippet": "<mark>Blue</mark> <mark>chair</mark>"}]
+    assert item["record"] == project.admin.get(f"/entities/books/items/{number}", expect=200).json()
+    assert 0 < item["score"] <= 1
+
+
+def test_a_snippet_is_safe_html(project, books):
+    books(title="<script>alert('oak')</script> & \"oak\"")
+    books.ready()
+    item, = search(project.admin, "oak")["items"]
+    snippet = item["highlights"][0]["snippet"]
+    assert "<script" not in snippet and "<mark>oak</mark>" in snippet and "&amp;" in snippet
+
+
+def test_levels(project, books):
+    mistyped, begun, exact = books(title="lanterm"), books(title="lanterns"), books(title="lantern")
+    second = books(title="x", summary="lantern")
+    books.ready()
+    answer = search(project.admin, "lantern")
+    assert [item["id"] for item in answer["items"]] == [exact, second, begun, mistyped]
+    scores = [item["score"] for item in answer["items"]]
+    assert scores == sorted(scores, reverse=True) and scores[0] == 1 and len(set(scores)) == 4
+
+
+def test_equal_and_adjacent_first(project, books):
+    equal, adjacent, apart = books(title="oak chair"), books(title="an oak chair here"), books(title="chair of oak")
+    newest = books(title="chair and table of oak")
+    books.ready()
+    assert found(project.admin, "oak chair") == [equal, adjacent, newest, apart]
+
+
+def test_words_go_from_the_right(project, books):
+    both, first = books(title="oak chair"), books(title="oak")
+    books(title="chair")
+    books.ready()
+    assert found(project.admin, "oak chair") == [both, first]
+
+
+def test_signs(project, books):
+    plain, with_both = books(title="oak", summary="walnut"), books(title="oak walnut")
+    apart = books(title="walnut and oak")
+    books.ready()
+    assert found(project.admin, '"oak walnut"') == [with_both]
+    assert set(found(project.admin, "oak -walnut title:oak")) == set()
+    assert found(project.admin, "title:walnut") == [apart, with_both]
+    assert found(project.admin, "summary:walnut") == [plain]
+    assert set(found(project.admin, "oa*")) == {plain, with_both, apart}
+    assert found(project.admin, "nothing:here") == []
+
+
+def test_scripts_and_codes(project, books):
+    code, cafe, kanji = books(title="Part AB-1234"), books(title="Café Zürich"), books(title="東京都庁")
+    books.ready()
+    for query in ("AB-1234", "ab1234", "1234", "AB 1234", "ab-12"):
+        assert found(project.admin, query) == [code], query
+    assert found(project.admin, "cafe") == found(project.admin, "CAFÉ") == found(project.admin, "zurich") == [cafe]
+    assert found(project.admin, "東京") == found(project.admin, "京都") == found(project.admin, "東京都庁") == [kanji]
+
+
+def test_everything(project, books):
+    numbers = [books(title=f"n{n}", pages=n) for n in range(5)]
+    books.ready()
+    assert found(project.admin, "*") == numbers[::-1]
+    assert search(project.admin, "*", pageSize=2)["has_next_page"]
+    assert search(project.admin, "*", pageSize=2, page=3)["total_items"] == 5
+    assert project.admin.get("/search", expect=200).json()["query"] == "*"
+    assert found(project.admin, "*", e="books", sort="pages") == numbers
+    assert found(project.admin, "* -n3") == [number for number in numbers[::-1] if number != numbers[3]]
+    assert found(project.admin, "*", filter={"[pages][gte]": "3"}) == numbers[:2:-1]
+
+
+# --- changes ---
+
+def test_changes_are_followed(project, books):
+    number = books(title="oak")
+    books.ready()
+    assert found(project.admin, "oak") == [number]
+    project.admin.put(f"/entities/books/items/{number}", {"title": "walnut"}, expect=200)
+    books.ready()
+    assert found(project.admin, "oak") == [] and found(project.admin, "walnut") == [number]
+    project.admin.delete(f"/entities/books/items/{number}", expect=204)
+    assert found(project.admin, "walnut") == []  # whatever the index still says
+    books.ready()
+    assert search(project.admin, "walnut")["total_items"] == 0
+
+
+def test_purge_and_rehydrate(project, books, db):
+    number = books(title="oak")
+    books.ready()
+    project.admin.delete("/search/purge", expect=204)
+    assert found(project.admin, "oak") == [] and found(project.admin, "*") == []
+    project.admin.post("/search/rehydrate/books", expect=202)
+    books.ready()
+    assert found(project.admin, "oak") == [number]
+
+
+# --- who sees what ---
+
+def test_rows_of_others(project, books):
+    user = project.user(entities=["books"])
+    other = project.user(entities=["books"])
+    mine, theirs = books(client=user, title="oak"), books(client=other, title="oak")
+    books.ready()
+    assert found(user, "oak") == [mine] and found(other, "oak") == [theirs]
+    assert search(user, "oak")["total_items"] == 1
+    path = f"/entities/books/items/{theirs}/rls-users"
+    project.admin.put(path, {"items": [{"user_id": user.user["id"]}]}, expect=200)
+    books.ready()
+    assert set(found(user, "oak")) == {mine, theirs}
+    project.admin.delete(path, expect=204)
+    assert found(user, "oak") == [mine]  # the index has it still, the rule has not
+    books.ready()
+    assert search(user, "oak")["total_items"] == 1
+
+
+def test_fields_of_others(project, books, db):
+    role = project.role(permissions=["books:read"], field_access=[{"entity": "books", "action": "read", "fields": ["title"]}])
+    project.admin.put("/entities/books", {"row_level_security": False}, expect=200)
+    user = project.user(role_ids=[role["id"]])
+    number = books(title="oak", summary="walnut")
+    books.ready()
+    assert found(user, "oak") == [number] and found(user, "walnut") == [] == found(user, "wal")
+    assert search(user, "walnut")["total_items"] == 0
+    item, = search(user, "oak walnut")["items"]
+    assert "summary" not in item["record"] and [mark["field"] for mark in item["highlights"]] == ["title"]
+    assert found(user, "summary:walnut") == []
+    assert search(user, "oak", expect=400, e="books", facets="summary")
+    assert user.get("/search/suggest", params={"q": "wal"}, expect=200).json()["items"] == []
+
+
+def test_entities_of_others(project, books):
+    project.entity("secrets", BOOKS)
+    user = project.user(entities=["books"])
+    books(title="oak")
+    books.ready()
+    project.admin.post("/entities/secrets/items", {"title": "oak"}, expect=201)
+    assert [entity for entity, _ in hits(search(user, "oak"))] == []
+    unknown = user.get("/search", params={"q": "oak", "e": "nothing"}, expect=400).json()
+    hidden = user.get("/search", params={"q": "oak", "e": "secrets"}, expect=400).json()
+    assert unknown["errors"][0]["message"].replace("nothing", "secrets") == hidden["errors"][0]["message"]
+
+
+def test_no_api_access(project, books):
+    user = project.only("books:read", api_access=False)
+    project.admin.put("/entities/books", {"row_level_security": False}, expect=200)
+    books(title="oak")
+    books.ready()
+    assert found(user, "oak") == []
+    assert found(project.key(["books:read"]), "oak") != []
+
+
+def test_the_public(project, books):
+    number = books(title="oak", summary="walnut")
+    books.ready()
+    nobody = project.client()
+    assert search(nobody, "oak", public=True)["total_items"] == 0
+    nobody.get("/search", params={"q": "oak"}, expect=401)
+    project.admin.put("/entities/books", {"public_read": True}, expect=200)
+    settle()
+    item, = search(nobody, "oak", public=True)["items"]
+    assert item["id"] == number and set(item["record"]) == {"id", "title", "shelf", "created_at", "updated_at"}
+    assert found(nobody, "walnut", public=True) == []
+    project.admin.put("/search/settings", {"public": False}, expect=200)
+    search(nobody, "oak", public=True, expect=404)
+
+
+def test_x_group_id(project, books, db):
+    role = project.role(permissions=["books:read", "svc_group_data:read"])
+    lead, member = project.user(role_ids=[role["id"]]), project.user(entities=["books"])
+    number = books(client=member, title="oak")
+    group = project.admin.post("/groups", {"name": "Team", "role_ids": [role["id"]]}, expect=201).json()["id"]
+    project.admin.post(f"/groups/{group}/members", {"user_ids": [member.user["id"]]}, expect=200)
+    books.ready()
+    assert found(lead, "oak") == []
+    answer = lead.get("/search", params={"q": "oak"}, headers={"X-Group-Id": str(group)}, expect=200).json()
+    assert hits(answer) == [("books", number)] and answer["total_items"] == 1
+
+
+# --- relations ---
+
+def test_relations_show_what_they_lead_to(project, db, indexer):
+    project.entity("authors", [{"name": "name", "type": "varchar", "searchable": True}])
+    project.entity("works", [{"name": "title", "type": "varchar", "searchable": True},
+                             {"name": "author", "type": "relation", "searchable": True, "options": {"entity": "authors"}}],
+                   row_level_security=False)
+    user = project.user(entities=["authors", "works"])
+    hidden = project.item("authors", name="Quillon")["id"]
+    own = project.item("authors", client=user, name="Marchbanks")["id"]
+    one, other = project.item("works", title="oak", author=hidden)["id"], project.item("works", title="oak", author=own)["id"]
+    followed(project, db, "authors", "works")
+    assert found(project.admin, "quillon", e="works") == [one]
+    item, = search(project.admin, "quillon", e="works")["items"]
+    assert item["highlights"] == [{"field": "author", "snippet": "<mark>Quillon</mark>"}]
+    assert found(user, "quillon", e="works") == [] and search(user, "quillon", e="works")["total_items"] == 0
+    assert found(user, "marchbanks", e="works") == [other]
+    assert found(user, "oak quillon", e="works") == [other, one]  # by oak alone
+    project.admin.put(f"/entities/authors/items/{hidden}", {"name": "Tiverton"}, expect=200)
+    followed(project, db, "authors", "works")
+    assert found(project.admin, "tiverton", e="works") == [one] and found(project.admin, "quillon", e="works") == []
+
+
+# --- settings ---
+
+def test_synonyms_and_stop_words(project, books):
+    sofa, couch, the = books(title="sofa"), books(title="couch"), books(title="the table")
+    books.ready()
+    assert found(project.admin, "sofa") == [sofa]
+    project.admin.put("/search/settings", {"synonyms": [{"words": ["sofa", "couch"]}], "stop_words": ["the"]}, expect=200)
+    assert found(project.admin, "sofa") == [sofa, couch] and found(project.admin, "couch") == [couch, sofa]
+    assert found(project.admin, "the sofa") == [sofa, couch]
+    assert found(project.admin, "the") == [the]
+
+
+def test_typos_can_be_switched_off(project, books):
+    first, second = books(title="lantern"), books(title="x", summary="lantern")
+    books.ready()
+    assert found(project.admin, "lantarn") == [first, second]
+    project.admin.put("/search/settings", {"typo_tolerance": {"disabled_fields": ["books.title"]}}, expect=200)
+    assert found(project.admin, "lantarn") == [second] and found(project.admin, "lantern") == [first, second]
+    project.admin.put("/search/settings", {"typo_tolerance": {"enabled": False}}, expect=200)
+    assert found(project.admin, "lantarn") == []
+
+
+def test_weights(project, books):
+    title, summary = books(title="lantern"), books(title="x", summary="lantern")
+    books.ready()
+    assert found(project.admin, "lantern") == [title, summary]
+    project.admin.put("/entities/books/fields/summary", {"options": {"search_weight": 5}}, expect=200)
+    assert found(project.admin, "lantern") == [summary, title]
+
+
+# --- suggestions ---
+
+def test_suggestions(project, books):
+    user = project.user(entities=["books"])
+    books(client=user, title="oak lantern"), books(client=user, title="lantern"), books(client=user, title="landing")
+    books(title="language")
+    books.ready()
+
+    def suggest(client, q, **parameters):
+        return [(item["text"], item["hits"]) for item in
+                client.get("/search/suggest", params={"q": q, **parameters}, expect=200).json()["items"]]
+
+    assert suggest(user, "lan") == [("lantern", 2), ("landing", 1)]
+    assert suggest(project.admin, "lan") == [("lantern", 2), ("landing", 1), ("language", 1)]
+    assert suggest(user, "oak la") == [("oak lantern", 1)]
+    assert suggest(user, "lan", limit=1) == [("lantern", 2)]
+    assert suggest(user, "") == suggest(user, "zzz") == []
+    assert list(codes(user.get("/search/suggest", params={"q": "lan", "limit": 11}, expect=400))) == ["limit"]
+
+
+# --- what is refused ---
+
+@pytest.mark.parametrize("parameters, member", [
+    ({"q": "a" * 513}, "q"), ({"q": "one two three four five six seven eight nine ten eleven"}, "q"), ({"q": '"open'}, "q"),
+    ({"q": "-only"}, "q"), ({"q": "..."}, "q"), ({"q": '-"a phrase" oak'}, "q"),
+    ({"q": "oak", "page": "51"}, "page"), ({"q": "oak", "sort": "title"}, "sort"), ({"q": "oak", "fields": "title"}, "fields"),
+    ({"q": "oak", "expand": "title"}, "expand"), ({"q": "oak", "order": "desc"}, "order"),
+    ({"q": "oak", "e": "books", "sort": "nothing"}, "sort"), ({"q": "oak", "facets": "nothing"}, "facets"),
+    ({"q": "oak", "facets": "summary"}, "facets"), ({"q": "oak", "e": "nothing"}, "e"), ({"q": "oak", "e": ""}, "e"),
+    ({"q": "oak", "filter[nothing]": "1"}, "filter[nothing]"), ({"q": "oak", "e": "books", "filter[pages]": "x"}, "filter[pages]"),
+])
+def test_refused(project, books, parameters, member):
+    books(title="oak")
+    books.ready()
+    answer = project.admin.get("/search", params=parameters, expect=400)
+    assert answer.json()["code"] == "invalid_query" and list(codes(answer)) == [member]
+
+
+@pytest.mark.parametrize("parameters", [{"pageSize": "0"}, {"pageSize": "501"}, {"page": "0"}, {"page": "x"}, {"limit": "5"}, {"nothing": "1"}])
+def test_refused_by_the_route(project, parameters):
+    project.admin.get("/search", params={"q": "oak", **parameters}, expect=400)
+
+
+HOSTILE = ["%", "_", "\\", "'; drop table x; --", "a' or '1'='1", "@o1", "@u1 @g1", "{p}", "$1", "*bra", "b07", "(((", "a" * 500, "ﬁ ǆ İ ẞ",
+           "\u202eoak", "👩‍👩‍👧", "e\u0301" * 100, "title:", "title:title:oak", "-", "--oak oak", '""', '"" oak', "oak*walnut", "**", "* *", "* oak", "a:b:c",
+           "\u0000oak"]
+
+
+@pytest.mark.parametrize("query", HOSTILE)
+def test_hostile_queries(project, books, query):
+    """Whatever is typed: an answer, or a 400 that says why."""
+    books(title="oak")
+    for path in ("/search", "/search/suggest"):
+        answer = project.admin.get(path, params={"q": query})
+        assert answer.status_code in (200, 400), (query, answer.text)
+
+
+def test_an_index_that_is_broken(project, books, db):
+    """Leaves that cannot be read are an error of the service, never a crash or a wrong answer."""
+    books(title="oak")
+    books.ready()
+    assert found(project.admin, "oak")
+    execute(db, f"update {project.schema(db)}.search_postings set docs = '\\xffffffffffffffffffffffff'")
+    assert project.admin.get("/search", params={"q": "oak"}).status_code == 503

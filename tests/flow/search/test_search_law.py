@@ -1,0 +1,96 @@
+"""Nothing that a caller can observe depends on rows, fields or entities that it may not see: answers are the same, and take
+the same time but for the noise, whether hidden words are there or not."""
+import statistics
+import time
+
+import pytest
+from groundwork.searching import followed, search
+
+FIELDS = [{"name": "title", "type": "varchar", "searchable": True}, {"name": "remark", "type": "text", "searchable": True}]
+# What the caller sees; what is hidden are words that these are mistyped for, begin, or go on as.
+SEEN = ["lantern on the table", "lanterns", "walnut table", "walnat", "harbour light", "salary of the year", "copper", "coppers"]
+HIDDEN = ["lantarn", "lanten", "lantern", "lanterna", "walnuts", "wulnut", "salaries", "selary", "copperas", "harbours", "zeppelin", "zep"]
+QUERIES = ["lantern", "lantarn", "lanten", "lan", "walnut", "walnut table", "wal", "salary", "salaries", "selary", "sal", "copper", "cop",
+           "harbour", "harbours", "zeppelin", "zeppelim", "zep", "lantern zeppelin", '"walnut table"', "lantern -zeppelin", "title:lantern", "*"]
+BOXES = ["lan", "wal", "sal", "cop", "har", "zep", "walnut ta", "lantern z"]
+
+
+@pytest.fixture
+def caller(project, indexer):
+    project.entity("notes", FIELDS)
+    project.entity("hidden", FIELDS)
+    role = project.role(permissions=["notes:read", "notes:create"],
+                        field_access=[{"entity": "notes", "action": "read", "fields": ["title"]}])
+    made = project.user(role_ids=[role["id"]])
+    for text in SEEN:
+        project.item("notes", client=made, title=text)
+    return made
+
+
+def observe(caller):
+    """All that the caller can see of its searches, but for the time."""
+    seen = {}
+    for query in QUERIES:
+        answer = search(caller, query)
+        answer.pop("took_ms")
+        seen[query] = answer
+    for box in BOXES:
+        answer = caller.get("/search/suggest", params={"q": box}, expect=200).json()
+        answer.pop("took_ms")
+        seen["box", box] = answer
+    return seen
+
+
+def hide_rows(project, count=40):
+    project.admin.post("/entities/notes/items/bulk", {"items": [
+        {"title": word} for word in HIDDEN for _ in range(count // 10)]}, expect=201)
+
+
+def hide_fields(project):
+    for item in project.admin.get("/entities/notes/items", params={"limit": 500}, expect=200).json()["items"]:
+        project.admin.put(f"/entities/notes/items/{item['id']}", {"remark": " ".join(HIDDEN)}, expect=200)
+
+
+def hide_entities(project):
+    project.admin.post("/entities/hidden/items/bulk", {"items": [{"title": word} for word in HIDDEN for _ in range(4)]}, expect=201)
+
+
+@pytest.mark.parametrize("hide", [hide_rows, hide_fields, hide_entities])
+def test_answers_do_not_know_what_is_hidden(project, caller, db, hide):
+    followed(project, db, "notes", "hidden")
+    before = observe(caller)
+    hide(project)
+    followed(project, db, "notes", "hidden")
+    after = observe(caller)
+    for asked, answer in before.items():
+        if hide is hide_fields:  # the records were changed: their times are others
+            for found in (answer, after[asked]):
+                for item in found["items"]:
+                    item.get("record", {}).pop("updated_at", None)
+        assert after[asked] == answer, asked
+
+
+def test_a_revoked_row_is_gone_at_once(project, caller, db):
+    number = project.item("notes", title="zeppelin")["id"]
+    path = f"/entities/notes/items/{number}/rls-users"
+    project.admin.put(path, {"items": [{"user_id": caller.user["id"]}]}, expect=200)
+    followed(project, db, "notes", "hidden")
+    assert [item["id"] for item in search(caller, "zeppelin")["items"]] == [number]
+    project.admin.delete(path, expect=204)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        assert search(caller, "zeppelin")["items"] == []
+
+
+def test_time_does_not_tell(project, caller, db):
+    """Medians of a word that is hidden in many rows and of one that is nowhere, in turns."""
+    hide_rows(project, 400)
+    followed(project, db, "notes", "hidden")
+    spent = {"zeppelin": [], "quixotry": []}
+    for _ in range(60):
+        for query, times in spent.items():
+            begun = time.perf_counter()
+            search(caller, query)
+            times.append(time.perf_counter() - begun)
+    hidden, nowhere = (statistics.median(times) for times in spent.values())
+    assert hidden < 2 * nowhere + 0.002, (hidden, nowhere)
