@@ -146,6 +146,10 @@ AWAITS int search_guard(struct search_plan *plan, struct search_target *target) 
 /* co: finds in what was read: target->found. */
 AWAITS int search_rank(struct search_plan *plan, struct search_target *target, unsigned least)
     MUSTCHECK;
+/* co: of what was read, adds to hits[i] how many match the i-th term of the last word and all words
+ * before it. At most RANK_GROUPS terms. */
+AWAITS int search_tally(struct search_plan *plan, struct search_target *target, int64_t *hits)
+    MUSTCHECK;
 /* co: ids that words to leave out are in, SEARCH_LOOKS at most, for a search without words. */
 AWAITS int search_without(struct search_plan *plan,
                           struct search_target *target,

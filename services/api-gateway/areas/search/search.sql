@@ -17,9 +17,11 @@ select t.id:integer, t.term:text, t.df:integer from {p}.search_terms t where t.t
 -- name: search_lexicon_rows :many
 select l.data:bytea from {p}.search_lexicon l where l.key = any(:keys::text[]) order by l.key, l.part
 
+-- The commonest among the first 4,096 that begin so: codes that are alike may be a million.
 -- name: search_terms_prefix :many
-select t.id:integer, t.term:text, t.df:integer from {p}.search_terms t
-where t.term > :prefix::text and t.term < :prefix::text || chr(1114111)
+select t.id:integer, t.term:text, t.df:integer
+from (select w.id, w.term, w.df from {p}.search_terms w
+  where w.term > :prefix::text and w.term < :prefix::text || chr(1114111) order by w.term limit 4096) t
 order by t.df desc, t.term limit :limit::bigint
 
 -- All leaves of the lists.

@@ -176,7 +176,8 @@ struct ranking {
     struct search_target *target;
     struct rank *rank;
     unsigned least;
-    bool unguarded; /* it is being found out what guarded fields may show */
+    const struct search_expansion *tallied; /* the last word: its terms are counted one by one */
+    bool unguarded;                         /* it is being found out what guarded fields may show */
     int rc;
 };
 
@@ -305,6 +306,22 @@ static int rank_without(const struct ranking *ranking)
     return 0;
 }
 
+/* Each term by itself, also one that no record has. */
+static int rank_tallies(const struct ranking *ranking, const struct search_expansion *word)
+{
+    const struct search_target *target = ranking->target;
+
+    for (size_t t = 0; t < word->whole.count; t++) {
+        const struct rank_from from = {.use = RANK_TALLY, .number = (unsigned)t};
+        int64_t term = word->whole.items[t].id;
+        rank_ids(ranking->rank, from, NULL, 0);
+        for (size_t i = 0; i < target->field_count; i++)
+            if (is_searched(word->word, &target->fields[i]))
+                TRY(add_found_list(ranking, ranking->rank, from, term, &target->fields[i]));
+    }
+    return 0;
+}
+
 static int rank_all(struct ranking *ranking)
 {
     const struct search_plan *plan = ranking->plan;
@@ -313,7 +330,10 @@ static int rank_all(struct ranking *ranking)
     TRY(rank_rule(ranking));
     TRY(rank_without(ranking));
     for (size_t i = 0; i < plan->word_count; i++)
-        TRY(rank_word(ranking, &plan->words[i]));
+        if (&plan->words[i] == ranking->tallied)
+            TRY(rank_tallies(ranking, ranking->tallied));
+        else
+            TRY(rank_word(ranking, &plan->words[i]));
     return rank_run(ranking->rank, &bounds, &ranking->target->found);
 }
 
@@ -324,19 +344,12 @@ static void rank_job(void *arg)
     ranking->rc = rank_all(ranking);
 }
 
-int search_rank(struct search_plan *plan, struct search_target *target, unsigned least)
+AWAITS static int run_ranking(struct search_plan *plan, struct ranking *ranking)
 {
     struct req *r = plan->r;
-    struct ranking *ranking = ARENA_NEW(r->task.arena, ranking);
-
-    *ranking = (struct ranking){
-        .plan = plan,
-        .target = target,
-        .rank = rank_new(r->task.arena, (unsigned)plan->word_count, plan->limit),
-        .least = least,
-    };
     int rc = 0;
-    if (target->lists->bytes <= THREAD_BYTES)
+
+    if (ranking->target->lists->bytes <= THREAD_BYTES)
         rank_job(ranking);
     else
         rc = work_run(&r->task, WORK_PARSE, rank_job, ranking);
@@ -344,7 +357,39 @@ int search_rank(struct search_plan *plan, struct search_target *target, unsigned
         return fail(r, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, NULL);
     TRY(rc);
     if (ranking->rc != 0)
-        return search_broken(plan, target);
+        return search_broken(plan, ranking->target);
+    return 0;
+}
+
+int search_rank(struct search_plan *plan, struct search_target *target, unsigned least)
+{
+    struct arena *arena = plan->r->task.arena;
+    struct ranking *ranking = ARENA_NEW(arena, ranking);
+
+    *ranking = (struct ranking){
+        .plan = plan,
+        .target = target,
+        .rank = rank_new(arena, (unsigned)plan->word_count, plan->limit),
+        .least = least,
+    };
+    return run_ranking(plan, ranking);
+}
+
+int search_tally(struct search_plan *plan, struct search_target *target, int64_t *hits)
+{
+    struct arena *arena = plan->r->task.arena;
+    struct ranking *ranking = ARENA_NEW(arena, ranking);
+    const struct search_expansion *last = &plan->words[plan->word_count - 1];
+
+    *ranking = (struct ranking){
+        .plan = plan,
+        .target = target,
+        .rank = rank_new(arena, (unsigned)plan->word_count - 1, 0),
+        .tallied = last,
+    };
+    TRY(run_ranking(plan, ranking));
+    for (size_t i = 0; i < last->whole.count; i++)
+        hits[i] += (int64_t)target->found.tallies[i];
     return 0;
 }
 

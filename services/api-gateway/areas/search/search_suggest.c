@@ -71,27 +71,12 @@ static struct search_expansion *last_word(struct search_plan *plan)
     return NULL;
 }
 
-/* Each completion by itself, with the words before it, as a search for them would find it. */
-AWAITS static int count_hits(struct search_plan *plan,
-                             struct search_expansion *last,
-                             const struct search_term *term,
-                             int64_t *ret_hits)
-{
-    struct search_term alone = *term;
-
-    *ret_hits = 0;
-    last->whole = (struct search_terms){.items = &alone, .count = 1};
-    for (size_t i = 0; i < plan->target_count; i++) {
-        TRY(search_rank(plan, &plan->targets[i], (unsigned)plan->word_count));
-        *ret_hits += (int64_t)plan->targets[i].found.total;
-    }
-    return 0;
-}
-
+/* Each completion with the words before it, as a search for them would find it. */
 AWAITS static int
 complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_count)
 {
     struct search_expansion *last;
+    int64_t hits[LOOKED_AT] = {0};
 
     TRY(search_expand(plan));
     last = last_word(plan);
@@ -102,16 +87,14 @@ complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_c
     size_t most = caller_all_rows(plan->ctx->caller) ? LOOKED_AT_FIRST : LOOKED_AT;
     if (last->whole.count > most)
         last->whole.count = most;
-    struct search_terms terms = last->whole;
-    for (size_t i = 0; i < plan->target_count; i++)
+    for (size_t i = 0; i < plan->target_count; i++) {
         TRY(search_read_newest(plan, &plan->targets[i]));
-    for (size_t i = 0; i < terms.count; i++) {
-        struct suggestion found = {.word = terms.items[i].text};
-        TRY(count_hits(plan, last, &terms.items[i], &found.hits));
-        if (found.hits > 0)
-            suggestions[(*ret_count)++] = found;
-        TRY(task_yield_if_due(&plan->r->task));
+        TRY(search_tally(plan, &plan->targets[i], hits));
     }
+    for (size_t i = 0; i < last->whole.count; i++)
+        if (hits[i] > 0)
+            suggestions[(*ret_count)++] =
+                (struct suggestion){.word = last->whole.items[i].text, .hits = hits[i]};
     qsort(suggestions, *ret_count, sizeof(*suggestions), suggestion_compare);
     return 0;
 }
