@@ -1,0 +1,90 @@
+"""Lists too long to be read whole: the newest ids are read first, then more, and what is found is the same."""
+import pytest
+from groundwork.search import leaf_ids
+from groundwork.searching import followed, found, search
+
+OLD, NEW = 20, 100  # more new ones than a page and what is ordered by its text take
+BEST = 5            # old records that have the word in the better field
+FAR = 10_000_000    # between them: windows are narrower
+FIELDS = [
+    {"name": "title", "type": "varchar", "searchable": True},
+    {"name": "summary", "type": "text", "searchable": True},
+]
+
+
+def varint(value):
+    coded = b""
+    while value >= 0x80:
+        coded += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return coded + bytes([value])
+
+
+def shatter(index):
+    """Leaves of four ids and words of a million records, as if there were so many."""
+    lists = {}
+    for idx, term, field, base, docs in index.rows("select idx, term_id, field, base, docs from {p}.search_postings order by 1, 2, 3, 4"):
+        lists.setdefault((idx, term, field), []).extend(leaf_ids(base, docs))
+    index.execute("delete from {p}.search_postings")
+    for (idx, term, field), ids in lists.items():
+        for at in range(0, len(ids), 4):
+            base = ids[at] if at > 0 else 0
+            last, docs = base, b"\1"
+            for number in ids[at:at + 4]:
+                docs += varint(number - last)
+                last = number
+            index.execute("insert into {p}.search_postings values (%s, %s, %s, %s, %s, %s)", idx, term, field, base, len(ids[at:at + 4]), docs)
+    index.execute("update {p}.search_terms set df = 1000000")
+
+
+@pytest.fixture
+def shelf(project, db, index, indexer):
+    """Ids, oldest first; each second one has the word in its summary."""
+    entity = project.entity("books", FIELDS)
+    write = lambda n: project.item("books", title=f"oak {'walnut' if n < BEST else 'elm'}", summary="walnut" if n % 2 else "ash")["id"]
+    ids = [write(n) for n in range(OLD)]
+    index.execute(f"alter table {{p}}.e_{entity['id']} alter column id restart with {FAR}")
+    ids += [write(n) for n in range(OLD, OLD + NEW)]
+    assert ids[OLD] >= FAR
+    followed(project, db, "books")
+    shatter(index)
+    return ids
+
+
+@pytest.fixture
+def walnuts(shelf):
+    """Those of the better field first, then the newest."""
+    return shelf[BEST - 1::-1] + [number for n, number in enumerate(shelf) if n >= BEST and n % 2][::-1]
+
+
+def test_the_newest_come_first(project, shelf):
+    answer = search(project.admin, "oak")
+    assert [item["id"] for item in answer["items"]] == shelf[:-21:-1]
+    assert not answer["total_is_exact"] and answer["total_items"] == NEW and answer["has_next_page"]
+
+
+def test_pages_reach_the_oldest(project, shelf):
+    joined = []
+    for page in range(1, 4):
+        answer = search(project.admin, "oak", pageSize=40, page=page)
+        joined += [item["id"] for item in answer["items"]]
+    assert joined == shelf[::-1]
+    assert answer["total_is_exact"] and answer["total_items"] == len(shelf)
+
+
+def test_better_ones_are_found_however_old(project, shelf, walnuts):
+    answer = search(project.admin, "walnut")
+    assert [item["id"] for item in answer["items"]] == walnuts[:20]
+    assert answer["total_is_exact"] and answer["total_items"] == len(walnuts)
+    assert found(project.admin, "oak walnut") == walnuts[:20]
+
+
+def test_the_oldest_are_left_out_too(project, shelf, walnuts):
+    rest = sorted(set(shelf) - set(walnuts), reverse=True)
+    assert found(project.admin, "* -walnut", pageSize=500) == rest
+    assert found(project.admin, "oak -walnut", pageSize=500) == rest
+
+
+def test_completions_are_counted_among_the_newest(project, shelf):
+    item, = project.admin.get("/search/suggest", params={"q": "oak wal"}, expect=200).json()["items"]
+    assert item["text"] == "oak walnut" and item["hits"] == NEW // 2
