@@ -10,7 +10,7 @@
 #include "build.h"
 #include "index_sql.h"
 
-static void align_drop(struct batch *batch, const struct generation *of)
+static void align_drop(struct index_batch *batch, const struct generation *of)
 {
     int64_t *id = ARENA_NEW(batch->arena, id);
 
@@ -18,15 +18,15 @@ static void align_drop(struct batch *batch, const struct generation *of)
     batch_call(batch, db_call_new(batch->arena, SQL_GENERATION_DROP(.ids = sql_i64s(id, 1))));
 }
 
-static bool align_is_other(const struct generation *of, const struct shape *wanted)
+static bool align_is_other(const struct generation *of, const struct index_shape *wanted)
 {
     return of != NULL && of->text.len > 0 && !str_eq(of->text, wanted->text);
 }
 
-static void align_entity(struct batch *batch,
+static void align_entity(struct index_batch *batch,
                          const struct generations *all,
                          const struct entity *entity,
-                         const struct shape *wanted)
+                         const struct index_shape *wanted)
 {
     const struct generation *live = generation_find(all, entity->id, "live");
     const struct generation *failed = generation_find(all, entity->id, "failed");
@@ -47,12 +47,12 @@ static void align_entity(struct batch *batch,
 
 int align_run(struct task *task, struct index *index, const struct generations *all)
 {
-    struct batch batch;
+    struct index_batch batch;
 
     batch_init(&batch, task->arena, index);
     for (size_t i = 0; i < index->model->entity_count; i++) {
         const struct entity *entity = &index->model->entities[i];
-        struct shape wanted;
+        struct index_shape wanted;
         if (shape_wanted(task->arena, entity, &wanted))
             align_entity(&batch, all, entity, &wanted);
     }

@@ -11,15 +11,15 @@
 #include "loop/work.h"
 #include "words.h"
 
-void batch_init(struct batch *batch, struct arena *arena, struct index *index)
+void batch_init(struct index_batch *batch, struct arena *arena, struct index *index)
 {
-    *batch = (struct batch){.arena = arena, .index = index};
+    *batch = (struct index_batch){.arena = arena, .index = index};
     terms_init(&batch->terms, arena);
 }
 
-void batch_add(struct batch *batch,
+void batch_add(struct index_batch *batch,
                const struct generation *of,
-               const struct shape *shape,
+               const struct index_shape *shape,
                struct sql_i64s ids)
 {
     const struct batch_part part = {
@@ -29,14 +29,15 @@ void batch_add(struct batch *batch,
         ARENA_PUSH(batch->arena, batch->parts, batch->part_count, batch->part_cap, part);
 }
 
-void batch_call(struct batch *batch, struct db_call call)
+void batch_call(struct index_batch *batch, struct db_call call)
 {
     ARENA_PUSH(batch->arena, batch->calls, batch->call_count, batch->call_cap, call);
 }
 
 /* --- what was there, what is there --- */
 
-AWAITS static int read_forwards(struct task *task, struct batch *batch, struct batch_part *part)
+AWAITS static int
+read_forwards(struct task *task, struct index_batch *batch, struct batch_part *part)
 {
     struct rows rows;
     size_t at = 0;
@@ -63,7 +64,7 @@ AWAITS static int read_forwards(struct task *task, struct batch *batch, struct b
 }
 
 /* Numbers of words become their ids. */
-static void name_terms(struct batch *batch)
+static void name_terms(struct index_batch *batch)
 {
     for (size_t p = 0; p < batch->part_count; p++) {
         struct docs *docs = &batch->parts[p].docs;
@@ -79,7 +80,7 @@ static void name_terms(struct batch *batch)
 
 /* --- changes of postings --- */
 
-static void add_changes(struct batch *batch,
+static void add_changes(struct index_batch *batch,
                         struct leaf_changes *changes,
                         size_t p,
                         int64_t id,
@@ -101,7 +102,7 @@ static void add_changes(struct batch *batch,
 }
 
 /* Of lists that differ the rest: the same bytes are not written again. */
-static void find_changes(struct batch *batch, struct leaf_changes *changes)
+static void find_changes(struct index_batch *batch, struct leaf_changes *changes)
 {
     for (size_t p = 0; p < batch->part_count; p++) {
         struct batch_part *part = &batch->parts[p];
@@ -120,7 +121,7 @@ static void find_changes(struct batch *batch, struct leaf_changes *changes)
 }
 
 /* Words of which records are only taken out: their ids are known, nothing else. */
-AWAITS static int read_gone_words(struct task *task, struct batch *batch)
+AWAITS static int read_gone_words(struct task *task, struct index_batch *batch)
 {
     int64_t *ids = NULL;
     size_t count = 0;
@@ -157,7 +158,7 @@ int batch_exec(struct task *task, struct index *index, struct db_call *calls, si
     return db_batch_commit(task, tx, calls, count, NULL);
 }
 
-void batch_progress(struct batch *batch)
+void batch_progress(struct index_batch *batch)
 {
     if (batch->index->attempt <= 1)
         return;
@@ -165,7 +166,7 @@ void batch_progress(struct batch *batch)
     batch->index->attempt = 1;
 }
 
-AWAITS static int touch_parts(struct task *task, struct batch *batch, struct db *tx)
+AWAITS static int touch_parts(struct task *task, struct index_batch *batch, struct db *tx)
 {
     struct db_call *calls = ARENA_ARRAY(task->arena, calls, batch->part_count);
 
@@ -183,7 +184,7 @@ AWAITS static int touch_parts(struct task *task, struct batch *batch, struct db 
 }
 
 /* Forward lists of a part, as far as they differ. */
-static void forward_calls(struct batch *batch, const struct batch_part *part)
+static void forward_calls(struct index_batch *batch, const struct batch_part *part)
 {
     struct arena *arena = batch->arena;
     int64_t *ids = ARENA_ARRAY(arena, ids, part->ids.count);
@@ -222,8 +223,10 @@ static void forward_calls(struct batch *batch, const struct batch_part *part)
                         SQL_FORWARDS_DROP(.idx = part->idx, .ids = sql_i64s(gone, gone_count))));
 }
 
-AWAITS static int
-batch_write(struct task *task, struct batch *batch, struct leaf_changes *changes, struct db *tx)
+AWAITS static int batch_write(struct task *task,
+                              struct index_batch *batch,
+                              struct leaf_changes *changes,
+                              struct db *tx)
 {
     if (batch->part_count > 0)
         TRY(touch_parts(task, batch, tx));
@@ -236,7 +239,7 @@ batch_write(struct task *task, struct batch *batch, struct leaf_changes *changes
 }
 
 struct compute {
-    struct batch *batch;
+    struct index_batch *batch;
     struct leaf_changes *changes;
 };
 
@@ -255,7 +258,7 @@ static void batch_compute(void *arg)
 
 /* co: everything that does not need the transaction. */
 AWAITS static int
-batch_prepare(struct task *task, struct batch *batch, struct leaf_changes *changes)
+batch_prepare(struct task *task, struct index_batch *batch, struct leaf_changes *changes)
 {
     struct index *index = batch->index;
 
@@ -273,7 +276,7 @@ batch_prepare(struct task *task, struct batch *batch, struct leaf_changes *chang
     return 0;
 }
 
-int batch_run(struct task *task, struct batch *batch)
+int batch_run(struct task *task, struct index_batch *batch)
 {
     struct leaf_changes *changes = ARENA_NEW(batch->arena, changes);
     struct db *tx;

@@ -28,7 +28,7 @@ static struct build {
     int64_t number, idx; /* 0 = none */
     int64_t token; /* of its writer: one that has lost the lease may still be on its way out */
     struct arena *arena; /* of the words */
-    struct terms terms;
+    struct index_terms terms;
     struct postings *postings;
     int64_t read;   /* records up to this id are in memory, or written */
     int64_t *again; /* of those some that were changed meanwhile */
@@ -138,7 +138,7 @@ AWAITS static int build_begin(struct task *task,
                               const struct generation *of,
                               const struct entity *entity)
 {
-    struct shape shape;
+    struct index_shape shape;
     int64_t total = 0;
     struct db *tx;
 
@@ -180,13 +180,13 @@ AWAITS static int resume(struct task *task, struct index *index, const struct ge
 
 /* --- a page --- */
 
-struct page {
+struct build_page {
     struct docs docs;
     int64_t idx;
-    struct batch batch; /* of words, lexicon rows and forward lists */
+    struct index_batch batch; /* of words, lexicon rows and forward lists */
 };
 
-static void page_forwards(struct page *page)
+static void page_forwards(struct build_page *page)
 {
     struct arena *arena = page->batch.arena;
     size_t count = page->docs.count;
@@ -215,7 +215,7 @@ static void page_forwards(struct page *page)
 /* On a thread: numbers become ids, and the lists are kept. */
 static void keep_page(void *arg)
 {
-    struct page *page = arg;
+    struct build_page *page = arg;
 
     for (size_t i = 0; i < page->docs.count; i++) {
         struct doc *doc = &page->docs.items[i];
@@ -230,14 +230,14 @@ static void keep_page(void *arg)
 
 AWAITS static int build_write_page(struct task *task,
                                    struct index *index,
-                                   struct page *page,
+                                   struct build_page *page,
                                    const struct generation *of)
 {
     struct rows rows;
     struct db *tx;
 
     page->idx = of->idx;
-    page->batch = (struct batch){.arena = task->arena, .index = index};
+    page->batch = (struct index_batch){.arena = task->arena, .index = index};
     TRY(words_find(task, index->db, &build.terms));
     page->batch.terms = build.terms;
     TRY(lexicon_rows_calls(task, index->db, &page->batch));
@@ -452,8 +452,8 @@ AWAITS static int build_page(struct task *task,
                              const struct generation *of,
                              const struct entity *entity)
 {
-    struct page *page = ARENA_NEW(task->arena, page);
-    struct shape shape;
+    struct build_page *page = ARENA_NEW(task->arena, page);
+    struct index_shape shape;
     bool more = false;
 
     shape_of_fields(task->arena, entity, of->field_ids, &shape);

@@ -18,8 +18,8 @@ static bool any_building(const struct generations *all)
 }
 
 /* What has changed about a page of words: .delta is not 0. */
-static size_t
-mark_words(struct batch *batch, const struct rows *rows, int64_t *gone, int64_t *ids, int64_t *dfs)
+static size_t mark_words(
+    struct index_batch *batch, const struct rows *rows, int64_t *gone, int64_t *ids, int64_t *dfs)
 {
     size_t gone_count = 0;
     size_t count = 0;
@@ -53,7 +53,7 @@ tidy(struct task *task, struct index *index, const struct generation *of, bool *
     int64_t *gone = ARENA_ARRAY(task->arena, gone, WORDS_AT_ONCE);
     int64_t *ids = ARENA_ARRAY(task->arena, ids, WORDS_AT_ONCE);
     int64_t *dfs = ARENA_ARRAY(task->arena, dfs, WORDS_AT_ONCE);
-    struct batch batch;
+    struct index_batch batch;
     struct rows rows;
 
     batch_init(&batch, task->arena, index);

@@ -41,7 +41,7 @@ void indexer_measure_prepare(void)
     indexer_work_prepare();
 }
 
-void measure_indexed(const struct batch *batch)
+void measure_indexed(const struct index_batch *batch)
 {
     for (size_t i = 0; i < batch->part_count; i++) {
         numbers.indexed += batch->parts[i].ids.count;

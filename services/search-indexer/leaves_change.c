@@ -13,7 +13,9 @@
 #define STRETCHES 500  /* read together */
 #define NEAR      8192 /* ids: of one stretch */
 
-void leaf_changes_init(struct leaf_changes *changes, struct arena *arena, const struct batch *batch)
+void leaf_changes_init(struct leaf_changes *changes,
+                       struct arena *arena,
+                       const struct index_batch *batch)
 {
     *changes = (struct leaf_changes){.arena = arena, .batch = batch};
 }

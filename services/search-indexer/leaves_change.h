@@ -12,7 +12,7 @@ struct leaf_change_of {
 };
 
 struct leaf_changes {
-    const struct batch *batch;
+    const struct index_batch *batch;
     struct arena *arena;
     struct leaf_change_of *items;
     size_t count, cap;
@@ -20,7 +20,7 @@ struct leaf_changes {
 
 void leaf_changes_init(struct leaf_changes *changes,
                        struct arena *arena,
-                       const struct batch *batch);
+                       const struct index_batch *batch);
 void leaf_changes_add(struct leaf_changes *changes, struct leaf_change_of change);
 /* any thread: once, when all of them are there. */
 void leaf_changes_sort(struct leaf_changes *changes);

@@ -274,7 +274,7 @@ static void edit_apply(void *arg)
     }
 }
 
-static struct db_call put_call(struct arena *arena, const struct edit *edit)
+static struct db_call lexicon_put_call(struct arena *arena, const struct edit *edit)
 {
     struct str *keys = ARENA_ARRAY(arena, keys, edit->count);
     int64_t *parts = ARENA_ARRAY(arena, parts, edit->count);
@@ -470,8 +470,11 @@ AWAITS static int edit_prefixes(struct task *task, struct db *db, const struct t
 
 /* --- what is offered --- */
 
-AWAITS static int edit_run(
-    struct task *task, struct db *db, struct batch *batch, struct touches *touches, bool prefixes)
+AWAITS static int edit_run(struct task *task,
+                           struct db *db,
+                           struct index_batch *batch,
+                           struct touches *touches,
+                           bool prefixes)
 {
     if (touches->count == 0)
         return 0;
@@ -481,7 +484,7 @@ AWAITS static int edit_run(
     work_beside(task, edit_apply, touches);
     if (prefixes)
         TRY(edit_prefixes(task, db, touches));
-    batch_call(batch, put_call(batch->arena, touches->edit));
+    batch_call(batch, lexicon_put_call(batch->arena, touches->edit));
     return 0;
 }
 
@@ -490,14 +493,14 @@ static bool is_list_word(const struct word *word)
     return word->term.len > 0 && word->term.ptr[0] == '@';
 }
 
-static void touches_init(struct touches *touches, const struct batch *batch)
+static void touches_init(struct touches *touches, const struct index_batch *batch)
 {
     *touches = (struct touches){.count = 0};
     touches->items =
         ARENA_ARRAY(batch->arena, touches->items, batch->terms.count - batch->terms.settled);
 }
 
-int lexicon_rows_calls(struct task *task, struct db *db, struct batch *batch)
+int lexicon_rows_calls(struct task *task, struct db *db, struct index_batch *batch)
 {
     struct touches touches;
 
@@ -516,7 +519,7 @@ int lexicon_rows_calls(struct task *task, struct db *db, struct batch *batch)
     return edit_run(task, db, batch, &touches, touches.count <= PREFIXES_AT_ONCE);
 }
 
-int lexicon_rows_tidy(struct task *task, struct db *db, struct batch *batch)
+int lexicon_rows_tidy(struct task *task, struct db *db, struct index_batch *batch)
 {
     struct touches touches;
 
@@ -550,6 +553,6 @@ int lexicon_rows_prefixes(struct task *task, struct index *index)
     TRY(db_set_timeout(task, tx, EVERY_MS));
     for (int64_t letters = 1; letters <= PREFIX_LETTERS; letters++)
         TRY(read_every(task, tx, edit, letters));
-    struct db_call calls[] = {db_call(SQL_LEXICON_FORGET()), put_call(task->arena, edit)};
+    struct db_call calls[] = {db_call(SQL_LEXICON_FORGET()), lexicon_put_call(task->arena, edit)};
     return db_batch_commit(task, tx, calls, ARRAY_LEN(calls), NULL);
 }

@@ -15,7 +15,7 @@ struct of_entity {
     struct sql_i64s changed; /* of those the ones that were not just made */
 };
 
-void live_parts(struct batch *batch,
+void live_parts(struct index_batch *batch,
                 const struct generations *all,
                 const struct entity *entity,
                 struct sql_i64s ids)
@@ -26,7 +26,7 @@ void live_parts(struct batch *batch,
         const struct generation *of = generation_find(all, entity->id, states[i]);
         if (of == NULL || (i == 1 && of->text.len == 0))
             continue;
-        struct shape *shape = ARENA_NEW(batch->arena, shape);
+        struct index_shape *shape = ARENA_NEW(batch->arena, shape);
         shape_of_fields(batch->arena, entity, of->field_ids, shape);
         struct sql_i64s some = ids;
         while (i == 1 && some.count > 0 && some.items[some.count - 1] > of->cursor_id)
@@ -39,7 +39,7 @@ void live_parts(struct batch *batch,
 }
 
 /* Others show what these records are called. */
-static void add_referrers(struct batch *batch, const struct of_entity *of)
+static void add_referrers(struct index_batch *batch, const struct of_entity *of)
 {
     const struct model_field *field = of->entity->shown ? of->entity->referrers : NULL;
 
@@ -52,7 +52,7 @@ static void add_referrers(struct batch *batch, const struct of_entity *of)
                                                   .ids = of->changed)));
 }
 
-static void live_add_entity(struct batch *batch,
+static void live_add_entity(struct index_batch *batch,
                             const struct generations *all,
                             const struct rows *rows,
                             size_t from,
@@ -80,7 +80,7 @@ static void live_add_entity(struct batch *batch,
 }
 
 static void
-live_add_rows(struct batch *batch, const struct generations *all, const struct rows *rows)
+live_add_rows(struct index_batch *batch, const struct generations *all, const struct rows *rows)
 {
     int64_t *ids = ARENA_ARRAY(batch->arena, ids, rows->count);
 
@@ -114,7 +114,7 @@ static void adapt(struct index *index, size_t count, int64_t took_ms)
 int live_run(struct task *task, struct index *index, const struct generations *all, bool *ret_more)
 {
     struct rows rows;
-    struct batch batch;
+    struct index_batch batch;
     int64_t began_ms = clock_mono_ms();
 
     TRY(db_query(task,

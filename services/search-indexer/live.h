@@ -8,8 +8,8 @@ live_run(struct task *task, struct index *index, const struct generations *all, 
     MUSTCHECK;
 /* any: the parts of a batch that these records of an entity are: of its live generation, and of one
  * that is being built those that are in it already; ids ascend, each once. */
-struct batch;
-void live_parts(struct batch *batch,
+struct index_batch;
+void live_parts(struct index_batch *batch,
                 const struct generations *all,
                 const struct entity *entity,
                 struct sql_i64s ids);

@@ -2,12 +2,11 @@
 #include "shape.h"
 
 #include "base/strbuf.h"
+#include "search/tokens.h"
 
-/* Raised when the same text gives other terms. */
-#define TERMS_VERSION 1
-#define TEXT_MAX      65536
+#define TEXT_MAX 65536
 
-static void shape_add(struct shape *shape, int64_t id, const struct model_field *field)
+static void shape_add(struct index_shape *shape, int64_t id, const struct model_field *field)
 {
     struct shape_field *at = &shape->fields[shape->count++];
 
@@ -19,16 +18,16 @@ static void shape_add(struct shape *shape, int64_t id, const struct model_field 
         at->display = entity_display(field->target);
 }
 
-bool shape_wanted(struct arena *arena, const struct entity *entity, struct shape *ret_shape)
+bool shape_wanted(struct arena *arena, const struct entity *entity, struct index_shape *ret_shape)
 {
     struct strbuf text;
 
     if (!entity->searched)
         return false;
-    *ret_shape = (struct shape){.entity = entity};
+    *ret_shape = (struct index_shape){.entity = entity};
     ret_shape->fields = ARENA_ARRAY(arena, ret_shape->fields, entity->field_count);
     strbuf_init(&text, arena, TEXT_MAX);
-    strbuf_printf(&text, "%d", TERMS_VERSION);
+    strbuf_printf(&text, "%d", TOKENS_VERSION);
     for (size_t i = 0; i < entity->field_count && ret_shape->count < SHAPE_FIELDS; i++) {
         const struct model_field *field = &entity->fields[i];
         if (!field_searched(field))
@@ -45,9 +44,9 @@ bool shape_wanted(struct arena *arena, const struct entity *entity, struct shape
 void shape_of_fields(struct arena *arena,
                      const struct entity *entity,
                      struct sql_i64s field_ids,
-                     struct shape *ret_shape)
+                     struct index_shape *ret_shape)
 {
-    *ret_shape = (struct shape){.entity = entity};
+    *ret_shape = (struct index_shape){.entity = entity};
     ret_shape->fields = ARENA_ARRAY(arena, ret_shape->fields, field_ids.count);
     for (size_t i = 0; i < field_ids.count; i++)
         shape_add(ret_shape,
@@ -55,7 +54,7 @@ void shape_of_fields(struct arena *arena,
                   entity->searchable ? entity_field_by_id(entity, field_ids.items[i]) : NULL);
 }
 
-struct sql_i64s shape_ids(struct arena *arena, const struct shape *shape)
+struct sql_i64s shape_ids(struct arena *arena, const struct index_shape *shape)
 {
     int64_t *ids = ARENA_ARRAY(arena, ids, shape->count);
 

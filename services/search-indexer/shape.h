@@ -12,7 +12,7 @@ struct shape_field {
     const struct model_field *display; /* of a relation: what its target is called */
 };
 
-struct shape {
+struct index_shape {
     const struct entity *entity;
     struct shape_field *fields;
     size_t count;
@@ -22,11 +22,11 @@ struct shape {
 enum { SHAPE_FIELDS = 1000 };
 
 /* What it is to be; false: the entity has no index. Arena-owned. */
-bool shape_wanted(struct arena *arena, const struct entity *entity, struct shape *ret_shape);
+bool shape_wanted(struct arena *arena, const struct entity *entity, struct index_shape *ret_shape);
 /* What a generation with these fields is to have from now on. Arena-owned. */
 void shape_of_fields(struct arena *arena,
                      const struct entity *entity,
                      struct sql_i64s field_ids,
-                     struct shape *ret_shape);
+                     struct index_shape *ret_shape);
 /* The ids of its fields, as search_indexes.field_ids. Arena-owned. */
-struct sql_i64s shape_ids(struct arena *arena, const struct shape *shape);
+struct sql_i64s shape_ids(struct arena *arena, const struct index_shape *shape);

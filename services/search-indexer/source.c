@@ -54,7 +54,8 @@ uint64_t source_hash(struct str text)
 }
 
 /* "$1" is what `where` binds, "$2" how many. */
-static struct sql *source_sql(struct arena *arena, const struct shape *shape, const char *where)
+static struct sql *
+source_sql(struct arena *arena, const struct index_shape *shape, const char *where)
 {
     struct sql *sql = ARENA_NEW(arena, sql);
     struct strbuf text;
@@ -83,8 +84,8 @@ static struct sql *source_sql(struct arena *arena, const struct shape *shape, co
 
 struct reading {
     struct task *task;
-    const struct shape *shape;
-    struct terms *terms;
+    const struct index_shape *shape;
+    struct index_terms *terms;
     struct docs *docs;
     struct arena *arena; /* of the docs */
     const struct rows *rows;
@@ -106,7 +107,7 @@ static void add_pair(struct reading *reading, struct str term, size_t field)
 static void add_text(struct reading *reading, struct str text, size_t field)
 {
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
 
     tokens_init(&tokens, text);
     while (tokens_next(&tokens, &token))
@@ -231,8 +232,10 @@ AWAITS static int read_piece(
     return db_piece(reading->task, db, sql, PARAMS(what, P_I64(most)), &piece);
 }
 
-static struct reading
-reading_of(struct task *task, const struct shape *shape, struct terms *terms, struct docs *docs)
+static struct reading reading_of(struct task *task,
+                                 const struct index_shape *shape,
+                                 struct index_terms *terms,
+                                 struct docs *docs)
 {
     *docs = (struct docs){0};
     return (struct reading){
@@ -256,9 +259,9 @@ static void add_missing(struct arena *arena, struct sql_i64s ids, struct docs *d
 
 int source_read(struct task *task,
                 struct db *db,
-                const struct shape *shape,
+                const struct index_shape *shape,
                 struct sql_i64s ids,
-                struct terms *terms,
+                struct index_terms *terms,
                 struct docs *ret_docs)
 {
     struct reading reading = reading_of(task, shape, terms, ret_docs);
@@ -285,10 +288,10 @@ int source_read(struct task *task,
 
 int source_page(struct task *task,
                 struct db *db,
-                const struct shape *shape,
+                const struct index_shape *shape,
                 int64_t after,
                 int64_t most,
-                struct terms *terms,
+                struct index_terms *terms,
                 struct docs *ret_docs,
                 bool *ret_more)
 {

@@ -23,17 +23,17 @@ struct docs {
 /* co: those of `ids`, which ascend, each once; arena-owned, words are put into `terms`. */
 AWAITS int source_read(struct task *task,
                        struct db *db,
-                       const struct shape *shape,
+                       const struct index_shape *shape,
                        struct sql_i64s ids,
-                       struct terms *terms,
+                       struct index_terms *terms,
                        struct docs *ret_docs) MUSTCHECK;
 /* co: the next records behind `after`, `most` or as many as fit; *ret_more: there may be others. */
 AWAITS int source_page(struct task *task,
                        struct db *db,
-                       const struct shape *shape,
+                       const struct index_shape *shape,
                        int64_t after,
                        int64_t most,
-                       struct terms *terms,
+                       struct index_terms *terms,
                        struct docs *ret_docs,
                        bool *ret_more) MUSTCHECK;
 /* any: of a statement's text: its name on connections. */

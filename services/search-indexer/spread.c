@@ -62,7 +62,7 @@ static int spread_find(struct task *task,
 
 /* Their batch, by entity. */
 static void
-spread_add(struct batch *batch, const struct generations *all, const struct source_ids *ids)
+spread_add(struct index_batch *batch, const struct generations *all, const struct source_ids *ids)
 {
     for (size_t from = 0; from < ids->count;) {
         size_t to = from;
@@ -85,7 +85,7 @@ int spread_work(struct task *task,
                 bool *ret_more)
 {
     struct source_ids ids = {.arena = task->arena};
-    struct batch batch;
+    struct index_batch batch;
     struct rows rows;
 
     TRY(db_query(task, index->db, SQL_WORK_NEXT(), &rows));

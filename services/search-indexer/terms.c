@@ -8,15 +8,15 @@
 
 #define SLOTS_FIRST 1024
 
-void terms_init(struct terms *terms, struct arena *arena)
+void terms_init(struct index_terms *terms, struct arena *arena)
 {
-    *terms = (struct terms){.arena = arena, .slot_count = SLOTS_FIRST};
+    *terms = (struct index_terms){.arena = arena, .slot_count = SLOTS_FIRST};
     terms->slots = ARENA_ARRAY(arena, terms->slots, terms->slot_count);
     rand_bytes(&terms->seed, sizeof(terms->seed));
 }
 
 /* Eight bytes at a time, mixed by multiplication: seeded, so that nobody chooses collisions. */
-static uint64_t terms_hash(const struct terms *terms, struct str term)
+static uint64_t terms_hash(const struct index_terms *terms, struct str term)
 {
     uint64_t hash = terms->seed ^ (term.len * UINT64_C(0x9e3779b97f4a7c15));
 
@@ -30,7 +30,7 @@ static uint64_t terms_hash(const struct terms *terms, struct str term)
     return hash;
 }
 
-static size_t terms_slot(const struct terms *terms, struct str term)
+static size_t terms_slot(const struct index_terms *terms, struct str term)
 {
     size_t slot = terms_hash(terms, term) & (terms->slot_count - 1);
 
@@ -39,7 +39,7 @@ static size_t terms_slot(const struct terms *terms, struct str term)
     return slot;
 }
 
-static void terms_widen(struct terms *terms)
+static void terms_widen(struct index_terms *terms)
 {
     terms->slot_count *= 2;
     terms->slots = ARENA_ARRAY(terms->arena, terms->slots, terms->slot_count);
@@ -47,7 +47,7 @@ static void terms_widen(struct terms *terms)
         terms->slots[terms_slot(terms, terms->items[i].term)] = (uint32_t)i + 1;
 }
 
-uint32_t terms_put(struct terms *terms, struct str term)
+uint32_t terms_put(struct index_terms *terms, struct str term)
 {
     size_t slot = terms_slot(terms, term);
 
@@ -66,7 +66,7 @@ uint32_t terms_put(struct terms *terms, struct str term)
     return (uint32_t)terms->count - 1;
 }
 
-struct word *terms_find(const struct terms *terms, struct str term)
+struct word *terms_find(const struct index_terms *terms, struct str term)
 {
     uint32_t number = terms->slots[terms_slot(terms, term)];
 
@@ -81,7 +81,7 @@ static int order_refs(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-void terms_index(struct terms *terms)
+void terms_index(struct index_terms *terms)
 {
     terms->by_id = ARENA_ARRAY(terms->arena, terms->by_id, terms->count);
     terms->by_id_count = 0;
@@ -92,7 +92,7 @@ void terms_index(struct terms *terms)
         qsort(terms->by_id, terms->by_id_count, sizeof(*terms->by_id), order_refs);
 }
 
-struct word *terms_by_id(const struct terms *terms, int32_t id)
+struct word *terms_by_id(const struct index_terms *terms, int32_t id)
 {
     const struct word_ref wanted = {.id = id};
     const struct word_ref *found =

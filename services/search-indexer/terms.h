@@ -24,7 +24,7 @@ struct word_ref {
     uint32_t number;
 };
 
-struct terms {
+struct index_terms {
     struct arena *arena;
     struct word *items;
     size_t count, cap;
@@ -36,12 +36,12 @@ struct terms {
     size_t by_id_count;
 };
 
-void terms_init(struct terms *terms, struct arena *arena);
+void terms_init(struct index_terms *terms, struct arena *arena);
 /* Its number; a new word's text is copied into the arena. */
-uint32_t terms_put(struct terms *terms, struct str term);
+uint32_t terms_put(struct index_terms *terms, struct str term);
 /* NULL: it is not there. */
-struct word *terms_find(const struct terms *terms, struct str term);
+struct word *terms_find(const struct index_terms *terms, struct str term);
 /* After their ids are known: what terms_by_id() looks in. */
-void terms_index(struct terms *terms);
+void terms_index(struct index_terms *terms);
 /* NULL: no word has this id. */
-struct word *terms_by_id(const struct terms *terms, int32_t id);
+struct word *terms_by_id(const struct index_terms *terms, int32_t id);

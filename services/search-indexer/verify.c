@@ -93,8 +93,8 @@ AWAITS static int verify_records(struct task *task, struct verify *verify, void 
     struct verify_walk *walk = arg;
     struct source_ids ids = {.arena = task->arena};
     const struct entity *entity = model_entity_by_id(verify->index.model, walk->of->entity_id);
-    struct shape shape;
-    struct batch batch;
+    struct index_shape shape;
+    struct index_batch batch;
 
     walk->more = false;
     if (entity == NULL)

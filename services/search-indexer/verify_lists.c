@@ -152,7 +152,7 @@ AWAITS static int verify_judge(struct task *task, struct index *index, struct ve
 static void build_list(struct leaf_writes *writes,
                        const struct tally_list *of,
                        const struct verify_made *made,
-                       struct batch *batch)
+                       struct index_batch *batch)
 {
     const struct leaf_key key = {of->term, of->field};
     struct leaves leaves = {0};
@@ -176,7 +176,7 @@ AWAITS static int repair(struct task *task, struct index *index, struct verify_l
     int64_t *fields = ARENA_ARRAY(task->arena, fields, lists->wrong_count);
     struct leaf_writes writes;
     struct db_call calls[2];
-    struct batch batch;
+    struct index_batch batch;
 
     for (size_t i = 0; i < lists->wrong_count; i++) {
         terms[i] = lists->wrong[i].term;

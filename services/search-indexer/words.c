@@ -11,7 +11,7 @@
 #define EXACT_BELOW 32 /* df */
 #define STEPS       16 /* of larger ones */
 
-static void words_keep_row(struct terms *terms, const struct sql_word_row *row)
+static void words_keep_row(struct index_terms *terms, const struct sql_word_row *row)
 {
     uint32_t number = terms_put(terms, row->term);
     struct word *word = &terms->items[number];
@@ -21,8 +21,11 @@ static void words_keep_row(struct terms *terms, const struct sql_word_row *row)
     word->part = (int32_t)row->part;
 }
 
-AWAITS static int find_some(
-    struct task *task, struct db *db, struct terms *terms, const struct str *wanted, size_t count)
+AWAITS static int find_some(struct task *task,
+                            struct db *db,
+                            struct index_terms *terms,
+                            const struct str *wanted,
+                            size_t count)
 {
     struct rows rows;
 
@@ -34,7 +37,7 @@ AWAITS static int find_some(
     return 0;
 }
 
-AWAITS static int reserve(struct task *task, struct db *db, struct terms *terms)
+AWAITS static int reserve(struct task *task, struct db *db, struct index_terms *terms)
 {
     struct rows rows;
     int64_t count = 0;
@@ -55,7 +58,7 @@ AWAITS static int reserve(struct task *task, struct db *db, struct terms *terms)
     return 0;
 }
 
-int words_find(struct task *task, struct db *db, struct terms *terms)
+int words_find(struct task *task, struct db *db, struct index_terms *terms)
 {
     struct str *wanted = ARENA_ARRAY(task->arena, wanted, AT_ONCE);
     size_t all = terms->count;
@@ -81,7 +84,7 @@ static int words_order_ids(const void *left, const void *right)
 }
 
 int words_read_ids(
-    struct task *task, struct db *db, const int64_t *ids, size_t count, struct terms *terms)
+    struct task *task, struct db *db, const int64_t *ids, size_t count, struct index_terms *terms)
 {
     int64_t *wanted = ARENA_ARRAY(task->arena, wanted, count);
     size_t wanted_count = 0;
@@ -109,7 +112,7 @@ int words_read_ids(
     return 0;
 }
 
-void words_tally(struct terms *terms, int32_t id, int delta)
+void words_tally(struct index_terms *terms, int32_t id, int delta)
 {
     struct word *word = terms_by_id(terms, id);
 
@@ -132,7 +135,7 @@ int32_t words_df(const struct word *word)
     return word->delta > 0 ? word->df + step : word->df - step;
 }
 
-static void add_fresh(struct batch *batch, size_t fresh)
+static void add_fresh(struct index_batch *batch, size_t fresh)
 {
     struct arena *arena = batch->arena;
     int64_t *ids = ARENA_ARRAY(arena, ids, fresh);
@@ -159,7 +162,7 @@ static void add_fresh(struct batch *batch, size_t fresh)
 }
 
 /* The dfs have been settled (lexicon_rows_calls): delta says which have changed. */
-void words_calls(struct batch *batch)
+void words_calls(struct index_batch *batch)
 {
     struct arena *arena = batch->arena;
     int64_t *ids = ARENA_ARRAY(arena, ids, batch->terms.count - batch->terms.settled);

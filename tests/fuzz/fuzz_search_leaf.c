@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_leaf(struct arena *arena, const struct leaf *leaf)
 {
     int64_t *ids = arena_alloc(arena, LEAF_IDS * sizeof(*ids));
-    const struct window window = {64, 1024};
+    const struct docset_window window = {64, 1024};
     uint64_t *set = docset_new(arena, &window);
     struct leaves leaves;
     size_t count;

@@ -12,11 +12,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A folded word is a word, folded. */
-static void cut_again(const struct token *token)
+static void cut_again(const struct search_token *token)
 {
     char copy[TERM_BYTES];
     struct tokens tokens;
-    struct token again;
+    struct search_token again;
     struct str term = {memcpy(copy, token->text.ptr, token->text.len), token->text.len};
 
     tokens_init(&tokens, term);
@@ -27,7 +27,7 @@ static void cut_again(const struct token *token)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
     uint32_t place = 0;
     size_t count = 0;
 

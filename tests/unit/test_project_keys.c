@@ -616,6 +616,9 @@ static void every_column(struct task *task, struct directory *one, struct direct
         "record_locks.token_hash",
         "refresh_tokens.hash",
         "refresh_tokens.successor",
+        "search_docs.terms",
+        "search_lexicon.data",
+        "search_postings.docs",
         "secrets.sealed",
         "settings.sealed",
     };

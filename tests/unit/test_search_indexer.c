@@ -21,7 +21,7 @@
 static void test_words(void **state)
 {
     struct arena *arena = arena_new(0);
-    struct terms terms;
+    struct index_terms terms;
 
     (void)state;
     terms_init(&terms, arena);

@@ -220,7 +220,7 @@ static void all_that_was_there_may_go(void **state)
 static void read_damaged(const struct leaf *leaf)
 {
     static int64_t ids[LEAF_IDS];
-    const struct window window = {1024, 4096};
+    const struct docset_window window = {1024, 4096};
     size_t count = 0;
     /* of its own, so that a read behind its end is seen */
     struct leaf copy = *leaf;
@@ -318,7 +318,7 @@ static void windows_hold_what_is_inside(void **state)
         size_t count = number(4000);
         int64_t *ids = some_ids((int64_t)number(5000), count, 1 + number(round % 2 ? 3 : 30));
         struct leaves leaves;
-        struct window window = {(int64_t)number(400) * 64, 64 * (1 + number(300))};
+        struct docset_window window = {(int64_t)number(400) * 64, 64 * (1 + number(300))};
         leaves_build(arena, 0, ids, count, &leaves);
         uint64_t *set = docset_new(arena, &window);
         uint64_t *same = docset_new(arena, &window);
@@ -348,7 +348,7 @@ static void windows_hold_what_is_inside(void **state)
 
 static void windows_begin_and_end_with_words(void **state)
 {
-    const struct window window = window_over(70, 700);
+    const struct docset_window window = window_over(70, 700);
     const int64_t ids[] = {70, 71, 127, 128, 300, 700};
     (void)state;
 
@@ -370,7 +370,7 @@ static void windows_begin_and_end_with_words(void **state)
 
 static void sets_are_narrowed(void **state)
 {
-    const struct window window = {0, 1024};
+    const struct docset_window window = {0, 1024};
     uint64_t *a = docset_new(arena, &window);
     uint64_t *b = docset_new(arena, &window);
     (void)state;

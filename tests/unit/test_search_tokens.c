@@ -32,7 +32,7 @@ static int teardown(void **state)
 static const char *terms_of(const char *text, bool places)
 {
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
     struct strbuf line;
 
     strbuf_init(&line, arena, 1 << 20);
@@ -147,7 +147,7 @@ static void long_words_are_cut_alike(void **state)
 {
     char text[300];
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
     (void)state;
 
     memset(text, 'a', 299);
@@ -179,8 +179,8 @@ static void folding_twice_changes_nothing(void **state)
     } planes[] = {{0x80, 0xD7FF}, {0xE000, 0x2FFFF}, {0xE0100, 0xE01EF}, {0x10FF00, 0x10FFFF}};
     char room[4];
     struct tokens tokens;
-    struct token token;
-    struct token again;
+    struct search_token token;
+    struct search_token again;
     size_t words = 0;
     (void)state;
 
@@ -205,7 +205,7 @@ static void folding_twice_changes_nothing(void **state)
 static void check_any(const char *bytes, size_t len)
 {
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
     uint32_t place = 0;
     /* of its own, so that a read behind its end is seen */
     char *copy = memcpy(malloc(len + !len), bytes, len);

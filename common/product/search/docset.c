@@ -2,26 +2,26 @@
 
 #include "base/panic.h"
 
-struct window window_over(int64_t lo, int64_t hi)
+struct docset_window window_over(int64_t lo, int64_t hi)
 {
     int64_t first = lo / 64 * 64;
 
-    return (struct window){first, ((size_t)(hi - first) / 64 + 1) * 64};
+    return (struct docset_window){first, ((size_t)(hi - first) / 64 + 1) * 64};
 }
 
-uint64_t *docset_new(struct arena *arena, const struct window *window)
+uint64_t *docset_new(struct arena *arena, const struct docset_window *window)
 {
     uint64_t *set = NULL;
 
     return ARENA_ARRAY(arena, set, window_words(window));
 }
 
-int docset_leaf(uint64_t *set, const struct window *window, const struct leaf *leaf)
+int docset_leaf(uint64_t *set, const struct docset_window *window, const struct leaf *leaf)
 {
     return leaf_mark(leaf, set, window->lo, window->span);
 }
 
-void docset_ids(uint64_t *set, const struct window *window, const int64_t *ids, size_t count)
+void docset_ids(uint64_t *set, const struct docset_window *window, const int64_t *ids, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t place = (uint64_t)ids[i] - (uint64_t)window->lo;
@@ -30,17 +30,17 @@ void docset_ids(uint64_t *set, const struct window *window, const int64_t *ids, 
     }
 }
 
-void docset_all(uint64_t *set, const struct window *window)
+void docset_all(uint64_t *set, const struct docset_window *window)
 {
     memset(set, 0xFF, window_words(window) * sizeof(*set));
 }
 
-void docset_clear(uint64_t *set, const struct window *window)
+void docset_clear(uint64_t *set, const struct docset_window *window)
 {
     memset(set, 0, window_words(window) * sizeof(*set));
 }
 
-void docset_cut(uint64_t *set, const struct window *window, int64_t from)
+void docset_cut(uint64_t *set, const struct docset_window *window, int64_t from)
 {
     if (from <= window->lo)
         return;
@@ -51,20 +51,20 @@ void docset_cut(uint64_t *set, const struct window *window, int64_t from)
         set[words] &= ~UINT64_C(0) << place % 64;
 }
 
-bool docset_has(const uint64_t *set, const struct window *window, int64_t id)
+bool docset_has(const uint64_t *set, const struct docset_window *window, int64_t id)
 {
     uint64_t place = (uint64_t)id - (uint64_t)window->lo;
 
     return place < window->span && (set[place / 64] >> place % 64 & 1);
 }
 
-void docset_and(uint64_t *set, const uint64_t *other, const struct window *window)
+void docset_and(uint64_t *set, const uint64_t *other, const struct docset_window *window)
 {
     for (size_t i = 0; i < window_words(window); i++)
         set[i] &= other[i];
 }
 
-void docset_and_not(uint64_t *set, const uint64_t *other, const struct window *window)
+void docset_and_not(uint64_t *set, const uint64_t *other, const struct docset_window *window)
 {
     for (size_t i = 0; i < window_words(window); i++)
         set[i] &= ~other[i];
@@ -82,7 +82,7 @@ static inline uint64_t full_add(uint64_t a, uint64_t b, uint64_t c, uint64_t *re
 
 /* Eight words are added up before they are counted: the processors that we are built for need not
  * have an instruction for it. */
-size_t docset_count(const uint64_t *set, const struct window *window)
+size_t docset_count(const uint64_t *set, const struct docset_window *window)
 {
     size_t words = window_words(window);
     size_t count = 0;
@@ -113,7 +113,7 @@ size_t docset_count(const uint64_t *set, const struct window *window)
     return count;
 }
 
-bool docset_empty(const uint64_t *set, const struct window *window)
+bool docset_empty(const uint64_t *set, const struct docset_window *window)
 {
     for (size_t i = 0; i < window_words(window); i++)
         if (set[i])

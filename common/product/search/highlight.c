@@ -157,7 +157,7 @@ static void note_end(struct chain_item *item, uint32_t place)
 }
 
 /* Goes on with a term of the text; true when the sequence is complete with it. */
-static bool follow(struct chain *chain, const struct token *token)
+static bool follow(struct chain *chain, const struct search_token *token)
 {
     bool complete = false;
 
@@ -175,8 +175,10 @@ static bool follow(struct chain *chain, const struct token *token)
     return complete;
 }
 
-static void
-add_mark(struct highlighter *highlighter, const struct token *token, uint32_t begin, uint32_t words)
+static void add_mark(struct highlighter *highlighter,
+                     const struct search_token *token,
+                     uint32_t begin,
+                     uint32_t words)
 {
     if (highlighter->mark_count == MARKS_MAX)
         return;
@@ -187,7 +189,7 @@ add_mark(struct highlighter *highlighter, const struct token *token, uint32_t be
 /* Where a phrase that ends with this term began. */
 static uint32_t phrase_begin(const struct highlighter *highlighter,
                              const struct chain *chain,
-                             const struct token *token)
+                             const struct search_token *token)
 {
     uint32_t span = chain->items[chain->count - 1].place - chain->items[0].place;
 
@@ -200,7 +202,7 @@ static uint32_t phrase_begin(const struct highlighter *highlighter,
  * too. */
 static void look_for(struct highlighter *highlighter,
                      struct highlight_word *own,
-                     const struct token *token,
+                     const struct search_token *token,
                      uint32_t bit,
                      uint32_t *ret_words)
 {
@@ -247,7 +249,7 @@ static void begin_field(struct highlighter *highlighter, struct str field)
     }
 }
 
-static bool may_match(const struct highlighter *highlighter, const struct token *token)
+static bool may_match(const struct highlighter *highlighter, const struct search_token *token)
 {
     unsigned char first = (unsigned char)token->text.ptr[0];
 
@@ -259,7 +261,7 @@ static uint32_t
 look_through(struct highlighter *highlighter, struct str text, struct highlight_match *match)
 {
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
     size_t terms = 0;
     const struct chain *chain = &highlighter->chain;
 
@@ -338,7 +340,7 @@ static void
 snippet_bytes(struct str text, uint32_t from, uint32_t to, size_t *ret_begin, size_t *ret_end)
 {
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
     bool begun = false;
 
     *ret_begin = 0;

@@ -216,12 +216,12 @@ static void rank_prepare(struct rank *rank, size_t span)
 }
 
 /* The window of up to `span` ids that ends with an id. */
-static struct window window_below(int64_t top, size_t span)
+static struct docset_window window_below(int64_t top, size_t span)
 {
     int64_t end = (top | 63) + 1;
     int64_t lo = end > (int64_t)span ? end - (int64_t)span : 0;
 
-    return (struct window){lo, (size_t)(end - lo)};
+    return (struct docset_window){lo, (size_t)(end - lo)};
 }
 
 static int run_window(struct rank *rank, unsigned least, int64_t from, struct rank_result *result)

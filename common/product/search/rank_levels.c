@@ -21,7 +21,7 @@ void rank_levels_init(struct rank *rank, size_t span)
     unsigned field = 0;
     unsigned parts = 1;
 
-    rank->window = (struct window){0, span};
+    rank->window = (struct docset_window){0, span};
     for (unsigned w = 0; w < rank->words; w++) {
         const struct rank_word *word = &rank->word[w];
         unsigned most_cost = 0;

@@ -41,7 +41,7 @@ struct rank {
     unsigned tallies;
     size_t *counts; /* of each tally */
     /* of the window at hand */
-    struct window window;
+    struct docset_window window;
     uint64_t *matched[RANK_WORDS + 1]; /* [n]: the first n words, and what else is asked for */
     uint64_t *parts[RANK_GROUPS];
     uint64_t *scratch;

@@ -66,7 +66,7 @@ static void skip_spaces(struct parser *parser)
         parser->at += bytes;
 }
 
-static struct str dup_term(struct parser *parser, const struct token *token)
+static struct str dup_term(struct parser *parser, const struct search_token *token)
 {
     return arena_dup(parser->arena, token->text);
 }
@@ -90,7 +90,8 @@ static int push_word(struct parser *parser, const struct signs *signs, struct se
     return 0;
 }
 
-static int push_part(struct parser *parser, struct search_word *word, const struct token *token)
+static int
+push_part(struct parser *parser, struct search_word *word, const struct search_token *token)
 {
     if (word->part_count == SEARCH_PARTS)
         return query_fault(
@@ -109,7 +110,7 @@ static int parse_phrase(struct parser *parser, const struct signs *signs, struct
 {
     struct search_word word = {.kind = SEARCH_PHRASE, .text = text, .quoted = true};
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
 
     tokens_init(&tokens, text);
     while (tokens_next(&tokens, &token)) {
@@ -134,13 +135,13 @@ static int parse_phrase(struct parser *parser, const struct signs *signs, struct
 /* A code, with its parts as the other way to find it. */
 static int take_parts(struct parser *parser,
                       struct tokens *tokens,
-                      const struct token *whole,
+                      const struct search_token *whole,
                       struct search_word *ret_word)
 {
     struct search_word word = {.kind = SEARCH_CODE,
                                .term = dup_term(parser, whole),
                                .place = parser->place + whole->position};
-    struct token part;
+    struct search_token part;
 
     for (unsigned parts = whole->parts; parts > 0 && tokens_next(tokens, &part); parts--)
         TRY(push_part(parser, &word, &part));
@@ -151,11 +152,11 @@ static int take_parts(struct parser *parser,
 /* The letters of a run, each with the next. */
 static int take_run(struct parser *parser,
                     struct tokens *tokens,
-                    const struct token *first,
+                    const struct search_token *first,
                     struct search_word *ret_word)
 {
     struct search_word word = {.kind = SEARCH_GRAMS};
-    struct token token = *first;
+    struct search_token token = *first;
 
     if (first->kind == TOKEN_LAST) { /* one letter alone: all that begin with it have it */
         *ret_word = (struct search_word){.kind = SEARCH_WORD,
@@ -175,7 +176,7 @@ static int take_run(struct parser *parser,
 static int parse_words(struct parser *parser, const struct signs *signs, struct str text, bool star)
 {
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
     size_t before = parser->query.count;
 
     tokens_init(&tokens, text);

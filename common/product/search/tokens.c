@@ -241,9 +241,9 @@ static void give(struct tokens *tokens,
                  enum token_kind kind,
                  size_t begin,
                  size_t end,
-                 struct token *ret_token)
+                 struct search_token *ret_token)
 {
-    *ret_token = (struct token){
+    *ret_token = (struct search_token){
         .text = {tokens->term, tokens->len},
         .begin = (uint32_t)begin,
         .end = (uint32_t)end,
@@ -257,7 +257,7 @@ static void give(struct tokens *tokens,
 
 /* Words bound by signs from an offset on: their whole. False if there is one word only, or too
  * many, or the whole is too long. */
-static bool give_whole(struct tokens *tokens, size_t begin, struct token *ret_token)
+static bool give_whole(struct tokens *tokens, size_t begin, struct search_token *ret_token)
 {
     struct made made;
     struct str kept;
@@ -279,7 +279,7 @@ static bool give_whole(struct tokens *tokens, size_t begin, struct token *ret_to
     return true;
 }
 
-static bool give_word(struct tokens *tokens, struct token *ret_token)
+static bool give_word(struct tokens *tokens, struct search_token *ret_token)
 {
     struct made made;
     struct str kept;
@@ -322,7 +322,7 @@ static size_t append_run_letter(struct tokens *tokens, size_t at, struct made *m
 }
 
 /* The letter of a run that stands at `at`, with the next one or, the last, alone. */
-static bool give_gram(struct tokens *tokens, struct token *ret_token)
+static bool give_gram(struct tokens *tokens, struct search_token *ret_token)
 {
     struct made made;
     size_t begin = tokens->at;
@@ -354,7 +354,7 @@ void tokens_init(struct tokens *tokens, struct str text)
     tokens->in_run = false;
 }
 
-bool tokens_next(struct tokens *tokens, struct token *ret_token)
+bool tokens_next(struct tokens *tokens, struct search_token *ret_token)
 {
     while (tokens->at < tokens->text.len) {
         unsigned char c = (unsigned char)tokens->text.ptr[tokens->at];

@@ -33,7 +33,7 @@ enum token_kind {
                  */
 };
 
-struct token {
+struct search_token {
     struct str text; /* the term; valid until the next call */
     uint32_t begin;  /* in the text that was given: bytes [begin, end) are what it was made of */
     uint32_t end;
@@ -64,6 +64,6 @@ struct tokens {
 
 void tokens_init(struct tokens *tokens, struct str text);
 /* The next term; false at the end. */
-bool tokens_next(struct tokens *tokens, struct token *ret_token);
+bool tokens_next(struct tokens *tokens, struct search_token *ret_token);
 /* Whether a term is of a script without spaces: letters that no typo is looked for in. */
 bool tokens_unspaced(struct str term);

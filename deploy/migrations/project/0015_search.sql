@@ -43,7 +43,7 @@ create table {p}.search_terms (
   constraint search_terms_key unique (term)
 ) with (fillfactor = 90);
 
--- 'b07': words with the first byte b and 7 bytes, packed; '*bra': the commonest with that prefix.
+-- 'b07': words with the first letter b and 7 letters, packed; '*bra': the commonest with that prefix.
 create table {p}.search_lexicon (
   key  text collate "C" not null,
   part integer not null,

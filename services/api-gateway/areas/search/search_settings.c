@@ -97,7 +97,7 @@ static size_t read_words(struct arena *arena, const json_t *list, struct str **r
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *word = json_array_get(list, i);
         struct tokens tokens;
-        struct token token;
+        struct search_token token;
         tokens_init(&tokens, (struct str){json_string_value(word), json_string_length(word)});
         if (tokens_next(&tokens, &token))
             (*ret_words)[count++] = arena_dup(arena, token.text);
@@ -221,7 +221,7 @@ AWAITS static int search_settings_show(struct req *r)
 static bool is_word(struct str text)
 {
     struct tokens tokens;
-    struct token token;
+    struct search_token token;
 
     tokens_init(&tokens, text);
     return text.len <= (size_t)WORD_LETTERS * 4 && tokens_next(&tokens, &token) &&
