@@ -73,7 +73,8 @@ static void add_leaf(struct arena *arena,
 
     *leaf = (struct leaf){.base = row->base, .n = (int32_t)row->n, .docs = row->docs};
     lists->bytes += row->docs.len;
-    if (last != NULL && last->term == row->term_id && last->field == row->field) {
+    if (last != NULL && last->leaves + last->count == leaf && last->term == row->term_id &&
+        last->field == row->field) { /* of this read: a word may want again what another has */
         last->count++;
         return;
     }
