@@ -11,9 +11,12 @@ static void params_round_trip(struct task *task, struct db *db, void *arg)
                  SQL_ONE);
     int64_t numbers[] = {INT64_MIN, 0, INT64_MAX};
     struct str words[] = {STR("a b"), STR("q\"\\,{}"), STR_NONE, STR("NULL"), STR("")};
+    char every[256 + 3]; /* not a multiple of what is decoded at once */
     struct rows rows;
 
     (void)arg;
+    for (size_t i = 0; i < sizeof(every); i++)
+        every[i] = (char)(i * 7);
     assert_int_equal(db_query(task,
                               db,
                               &sql,
@@ -22,7 +25,7 @@ static void params_round_trip(struct task *task, struct db *db, void *arg)
                                      P_BOOL(true),
                                      P_STR(STR("Zoë 'quoted' \\ text")),
                                      P_TIME(1769860800123),
-                                     P_BYTES(((struct str){"\0\xff\\x", 4})),
+                                     P_BYTES(((struct str){every, sizeof(every)})),
                                      P_I64S(numbers, 3),
                                      P_STRS(words, 5),
                                      P_STR(STR_NONE),
@@ -35,7 +38,7 @@ static void params_round_trip(struct task *task, struct db *db, void *arg)
     assert_true(str_is(rows_str(&rows, 0, 3), "Zoë 'quoted' \\ text"));
     assert_true(rows_time(&rows, 0, 4) == 1769860800123);
     struct str bytes = rows_bytes(task->arena, &rows, 0, 5);
-    assert_true(str_eq(bytes, (struct str){"\0\xff\\x", 4}));
+    assert_true(str_eq(bytes, (struct str){every, sizeof(every)}));
     int64_t *ints;
     assert_int_equal(rows_i64s(task->arena, &rows, 0, 6, &ints), 3);
     assert_memory_equal(ints, numbers, sizeof(numbers));

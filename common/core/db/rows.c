@@ -63,23 +63,41 @@ int64_t rows_time(const struct rows *rows, size_t row, size_t column)
     return wall_ms;
 }
 
+/* Of a digit as the database writes it. */
+static unsigned hex_value(char c)
+{
+    return ((unsigned)c & 15) + 9 * ((unsigned)c >> 6 & 1);
+}
+
+/* The same of eight digits at once: what lists of searches are made of is read by the megabyte. */
+static uint32_t four_bytes(const char *digits)
+{
+    uint64_t at;
+
+    memcpy(&at, digits, sizeof(at)); /* amd64 and arm64 are little endian */
+    at = (at & UINT64_C(0x0F0F0F0F0F0F0F0F)) + 9 * (at >> 6 & UINT64_C(0x0101010101010101));
+    at = (at << 4 | at >> 8) & UINT64_C(0x00FF00FF00FF00FF);
+    at = (at | at >> 8) & UINT64_C(0x0000FFFF0000FFFF);
+    return (uint32_t)(at | at >> 16);
+}
+
 struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, size_t column)
 {
     struct str text = rows_str(rows, row, column);
-    size_t len = 0;
 
     if (!text.ptr)
         return STR_NONE;
-    MUST(text.len >= 2 && text.ptr[0] == '\\' && text.ptr[1] == 'x');
-    char *bytes = arena_alloc(arena, text.len / 2);
-    unsigned high = 0;
-    for (size_t i = 2; i < text.len; i++) {
-        unsigned digit = (unsigned)ascii_hex(text.ptr[i]);
-        if (i % 2 == 0)
-            high = digit << 4;
-        else
-            bytes[len++] = (char)(unsigned char)(high | digit);
+    MUST(text.len >= 2 && text.len % 2 == 0 && text.ptr[0] == '\\' && text.ptr[1] == 'x');
+    size_t len = text.len / 2 - 1;
+    char *bytes = arena_alloc(arena, len + 1);
+    size_t i = 0;
+    for (; i + 4 <= len; i += 4) {
+        uint32_t four = four_bytes(text.ptr + 2 + 2 * i);
+        memcpy(bytes + i, &four, sizeof(four));
     }
+    for (; i < len; i++)
+        bytes[i] = (char)(unsigned char)(hex_value(text.ptr[2 + 2 * i]) << 4 |
+                                         hex_value(text.ptr[3 + 2 * i]));
     return (struct str){bytes, len};
 }
 
