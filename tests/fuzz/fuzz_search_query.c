@@ -61,6 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(match.any == (snippet.len > 0) && !snippet.overflow);
         MUST(match.words == 0 || match.any);
         check_snippet(strbuf_view(&snippet));
+        struct highlight_match order = highlight_order(highlighter, STR("a"), text);
+        MUST(order.equals == match.equals && (!order.adjacent || match.adjacent));
     }
     arena_free(arena);
     return 0;

@@ -161,6 +161,14 @@ static const char *marked_in(const char *field, const char *text, const char *q)
     struct highlight_match again =
         highlight_field(highlighter, str_from(field), str_from(text), NULL);
     assert_memory_equal(&again.words, &match.words, sizeof(match.words));
+    /* and for the order alone: where there is one term there is nothing to be near to */
+    size_t terms = 0;
+    for (size_t i = 0; i < query.count; i++)
+        if (!query.words[i].without)
+            terms += query.words[i].part_count > 0 ? query.words[i].part_count : 1;
+    struct highlight_match order = highlight_order(highlighter, str_from(field), str_from(text));
+    assert_int_equal(order.equals, match.equals);
+    assert_int_equal(order.adjacent, match.adjacent && terms > 1);
     return strbuf_cstring(&line);
 }
 

@@ -256,6 +256,23 @@ static bool may_match(const struct highlighter *highlighter, const struct search
     return highlighter->firsts[first / 64] >> first % 64 & 1;
 }
 
+/* Whether a term of the text goes on with those of the query, from its first on. */
+static bool is_ordered(const struct search_token *token)
+{
+    return token->kind != TOKEN_WHOLE && (token->kind != TOKEN_LAST || token->alone);
+}
+
+/* A term more of the text, of which `terms` went before: is it as the query's? */
+static void
+note_equal(struct highlighter *highlighter, const struct search_token *token, size_t terms)
+{
+    const struct chain *chain = &highlighter->chain;
+
+    if (terms == highlighter->equal && terms < chain->count &&
+        str_eq(chain->items[terms].matcher->term, token->text))
+        highlighter->equal++;
+}
+
 /* All terms of the text; the last place that there is, and one more. */
 static uint32_t
 look_through(struct highlighter *highlighter, struct str text, struct highlight_match *match)
@@ -270,11 +287,8 @@ look_through(struct highlighter *highlighter, struct str text, struct highlight_
         bool counts = token.kind != TOKEN_WHOLE;
         if (counts)
             highlighter->begins[token.position % CHAIN_PLACES] = token.begin;
-        bool term = counts && (token.kind != TOKEN_LAST || token.alone);
-        if (term && terms == highlighter->equal && terms < chain->count &&
-            str_eq(chain->items[terms].matcher->term, token.text))
-            highlighter->equal++;
-        terms += term;
+        if (is_ordered(&token))
+            note_equal(highlighter, &token, terms++);
         if (!may_match(highlighter, &token))
             continue;
         for (size_t i = 0; i < highlighter->count; i++)
@@ -446,5 +460,32 @@ struct highlight_match highlight_field(struct highlighter *highlighter,
     match.any = highlighter->mark_count > 0;
     if (match.any && ret)
         put_snippet(highlighter, text, places, ret);
+    return match;
+}
+
+struct highlight_match
+highlight_order(struct highlighter *highlighter, struct str field, struct str text)
+{
+    struct highlight_match match = {0};
+    const struct chain *chain = &highlighter->chain;
+    struct tokens tokens;
+    struct search_token token;
+    size_t terms = 0;
+    bool apart = chain->count > 1; /* it has not been found side by side */
+
+    begin_field(highlighter, field);
+    if (highlighter->here == 0)
+        return match;
+    tokens_init(&tokens, text);
+    while ((apart || (highlighter->equal == terms && terms <= chain->count)) &&
+           tokens_next(&tokens, &token)) {
+        if (is_ordered(&token))
+            note_equal(highlighter, &token, terms++);
+        if (apart && token.kind != TOKEN_WHOLE && may_match(highlighter, &token)) {
+            match.adjacent = follow(&highlighter->chain, &token);
+            apart = !match.adjacent;
+        }
+    }
+    match.equals = terms > 0 && terms == chain->count && highlighter->equal == terms;
     return match;
 }

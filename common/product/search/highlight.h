@@ -40,3 +40,7 @@ struct highlight_match highlight_field(struct highlighter *highlighter,
                                        struct str field,
                                        struct str text,
                                        struct strbuf *ret);
+/* Of the same, equals and adjacent alone: reads no further than one of them is open. A query of one
+ * term is adjacent wherever it is, which orders nothing: not said. */
+struct highlight_match
+highlight_order(struct highlighter *highlighter, struct str field, struct str text);

@@ -108,7 +108,7 @@ static int closeness(const struct showing *showing, const struct found *found)
         if (text.len == 0)
             continue;
         struct highlight_match match =
-            highlight_field(showing->marks, found->target->fields[i].text.field->name, text, NULL);
+            highlight_order(showing->marks, found->target->fields[i].text.field->name, text);
         if (match.equals)
             best = 2;
         else if (match.adjacent && best == 0)
