@@ -156,11 +156,17 @@ AWAITS static int build_begin(struct task *task,
     return db_batch_commit(task, tx, &call, 1, NULL);
 }
 
-/* Whatever stands behind the cursor was written by a process that did not come to its end. */
+/* Whatever stands behind the cursor was written by a process that did not come to its end. What
+ * this process has for a rebuild is taken before anything is awaited: no other project may. */
 AWAITS static int resume(struct task *task, struct index *index, const struct generation *of)
 {
     int64_t left = 1;
 
+    new_memory();
+    build.number = index->project->number;
+    build.token = index->token;
+    build.idx = of->idx;
+    build.read = of->cursor_id;
     while (left > 0) {
         struct db_call calls[] = {
             db_call(SQL_BUILD_CLEAN_LEAVES(.idx = of->idx, .after = of->cursor_id)),
@@ -170,11 +176,6 @@ AWAITS static int resume(struct task *task, struct index *index, const struct ge
         TRY(batch_exec(task, index, calls, ARRAY_LEN(calls)));
         left = calls[0].rows.affected + calls[1].rows.affected;
     }
-    new_memory();
-    build.number = index->project->number;
-    build.token = index->token;
-    build.idx = of->idx;
-    build.read = of->cursor_id;
     return 0;
 }
 
@@ -519,9 +520,8 @@ int build_run(struct task *task,
         return build_begin(task, index, of, entity);
     if (of->cursor_id == ALL_IN)
         return quiet ? build_finish(task, index, all, of) : 0;
-    if (build.number == 0 || build.idx != of->idx)
-        return resume(task, index, of);
-    int rc = build_page(task, index, all, of, entity);
+    int rc = build.number == 0 || build.idx != of->idx ? resume(task, index, of)
+                                                       : build_page(task, index, all, of, entity);
     if (rc != 0)
         build_end(index); /* its memory may say what was not written */
     if (is_final(rc))

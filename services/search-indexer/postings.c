@@ -137,6 +137,7 @@ void postings_add(struct postings *postings, int64_t id, const struct forward_li
 {
     for (size_t i = 0; i < of->count; i++) {
         struct list_of *list = list_get(postings, of->items[i].term, of->items[i].field);
+        MUST(id > list->last);
         uint64_t delta = (uint64_t)(id - list->last);
         for (; delta >= 0x80; delta >>= 7)
             put_byte(postings, list, (uint8_t)(delta | 0x80));

@@ -9,7 +9,7 @@ struct postings;
 /* Returns owned. */
 struct postings *postings_new(void);
 void postings_free(struct postings *postings);
-/* The lists of one record; records come by ascending id. */
+/* The lists of one record; records come by ascending id, others are a broken invariant. */
 void postings_add(struct postings *postings, int64_t id, const struct forward_list *list);
 /* Bytes that it holds. */
 size_t postings_bytes(const struct postings *postings);

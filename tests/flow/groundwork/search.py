@@ -95,7 +95,8 @@ class Index:
         for term, field, base, n, docs in self.rows(
                 "select term_id, field, base, n, docs from {p}.search_postings where idx = %s order by term_id, field, base", idx):
             ids = leaf_ids(base, docs)
-            assert len(bytes(docs)) <= 1900 and len(ids) == n > 0 and ids == sorted(set(ids)) and ids[0] >= base
+            assert len(bytes(docs)) <= 1900 and len(ids) == n > 0 and ids == sorted(set(ids)) and ids[0] >= base, (
+                f"term {term}, field {field}, base {base}, {n} ids: {bytes(docs).hex()} says {ids}")
             if last is not None and last[0] == (term, field):
                 assert last[1] < base, "leaves overlap"
             last = ((term, field), ids[-1])

@@ -142,19 +142,3 @@ def test_only_indexers_are_notified_of_what_nobody_else_takes(project, index, db
              for topic in ("evt", "search")]
     assert after[0] == before[0]
     assert books
-
-
-def test_rebuilds_take_turns(project, index, start_indexer, gateway, operator, recorder, db, servers):
-    """One process, two projects whose rebuilds do not fit its memory at once."""
-    books = index.entity()
-    theirs = Index(Project(gateway, operator, recorder), db, servers.folder)
-    their_books = theirs.entity()
-    start_indexer(INDEX_PAGE=100, INDEX_BYTES=1048576)
-    for one, entity in ((index, books), (theirs, their_books)):
-        one.ready(entity, 60)
-        insert(one, entity, 3000)
-        one.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", entity["id"])
-    for one, entity in ((index, books), (theirs, their_books)):
-        one.settle(120)
-        one.wait(lambda: len(one.find(entity, "walnut")) == 3000, 30)
-        one.check(entity, "title")
