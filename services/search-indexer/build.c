@@ -455,7 +455,6 @@ AWAITS static int build_page(struct task *task,
 {
     struct build_page *page = ARENA_NEW(task->arena, page);
     struct index_shape shape;
-    bool more = false;
 
     shape_of_fields(task->arena, entity, of->field_ids, &shape);
     TRY(source_page(task,
@@ -464,14 +463,13 @@ AWAITS static int build_page(struct task *task,
                     build.read,
                     indexer_conf()->index_page,
                     &build.terms,
-                    &page->docs,
-                    &more));
+                    &page->docs));
     if (page->docs.count > 0) {
         TRY(build_write_page(task, index, page, of));
         build.read = page->docs.items[page->docs.count - 1].id;
         measure_built(page->docs.count);
     }
-    if (!more) {
+    if (!page->docs.more) {
         build.read = ALL_IN; /* no page follows that would find what changes meanwhile */
         return flush(task, index, all, of, ALL_IN);
     }

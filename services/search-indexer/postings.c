@@ -50,7 +50,7 @@ struct postings *postings_new(void)
     postings->arena = arena_new((size_t)64 * 1024);
     postings->cap = LISTS_FIRST;
     postings->lists = postings_alloc(NULL, postings->cap * sizeof(*postings->lists));
-    postings->slot_count = LISTS_FIRST * 2;
+    postings->slot_count = (size_t)LISTS_FIRST * 2;
     postings->slots = calloc(postings->slot_count, sizeof(*postings->slots));
     MUST(postings->slots != NULL);
     return postings;

@@ -10,7 +10,7 @@ struct postings;
 struct postings *postings_new(void);
 void postings_free(struct postings *postings);
 /* The lists of one record; records come by ascending id, others are a broken invariant. */
-void postings_add(struct postings *postings, int64_t id, const struct forward_list *list);
+void postings_add(struct postings *postings, int64_t id, const struct forward_list *of);
 /* Bytes that it holds. */
 size_t postings_bytes(const struct postings *postings);
 

@@ -292,12 +292,11 @@ int source_page(struct task *task,
                 int64_t after,
                 int64_t most,
                 struct index_terms *terms,
-                struct docs *ret_docs,
-                bool *ret_more)
+                struct docs *ret_docs)
 {
     struct reading reading = reading_of(task, shape, terms, ret_docs);
 
     TRY(read_piece(db, &reading, "t.id > $1::bigint", P_I64(after), most));
-    *ret_more = reading.cut || (int64_t)ret_docs->count == most;
+    ret_docs->more = reading.cut || (int64_t)ret_docs->count == most;
     return read_grants(task, db, &reading);
 }

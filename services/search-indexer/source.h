@@ -18,6 +18,7 @@ struct docs {
     struct doc *items; /* ascending ids */
     size_t count;
     size_t cap;
+    bool more; /* of a page: there may be others behind it */
 };
 
 /* co: those of `ids`, which ascend, each once; arena-owned, words are put into `terms`. */
@@ -27,14 +28,13 @@ AWAITS int source_read(struct task *task,
                        struct sql_i64s ids,
                        struct index_terms *terms,
                        struct docs *ret_docs) MUSTCHECK;
-/* co: the next records behind `after`, `most` or as many as fit; *ret_more: there may be others. */
+/* co: the next records behind `after`, `most` or as many as fit. */
 AWAITS int source_page(struct task *task,
                        struct db *db,
                        const struct index_shape *shape,
                        int64_t after,
                        int64_t most,
                        struct index_terms *terms,
-                       struct docs *ret_docs,
-                       bool *ret_more) MUSTCHECK;
+                       struct docs *ret_docs) MUSTCHECK;
 /* any: of a statement's text: its name on connections. */
 uint64_t source_hash(struct str text);
