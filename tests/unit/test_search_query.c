@@ -218,6 +218,11 @@ static void phrases_stand_whole(void **state)
     assert_string_equal(marked("blue big chair", "\"blue chair\""), "");
     assert_string_equal(marked("to be to be or", "\"to be or\""), "to be <mark>to be or</mark>");
     assert_string_equal(marked("so AB-1234 is", "\"AB-1234 is\""), "so <mark>AB-1234 is</mark>");
+    /* a beginning twice, and the end as far behind the second as that is behind the first */
+    assert_string_equal(marked("blue and blue and chair", "\"blue chair\""), "");
+    assert_string_equal(marked("blue x blue x y chair", "\"blue chair\""), "");
+    assert_string_equal(marked("12 x 12.50 y", "\"12.50 y\""), "12 x <mark>12.50 y</mark>");
+    assert_string_equal(marked("12 50 12 z 50 y", "\"12.50 y\""), "");
 }
 
 static void fields_are_kept_apart(void **state)

@@ -25,7 +25,8 @@ struct matcher {
 struct chain_item {
     const struct matcher *matcher;
     uint32_t place; /* in the query */
-    uint32_t at;    /* in the text: the place that bit 0 stands for */
+    uint32_t at;    /* in the text: the place that bit 0 stands for; higher bits stand for places
+                       before it */
     uint64_t ends;
 };
 
@@ -143,9 +144,9 @@ static bool matches(const struct matcher *matcher, struct str text)
 
 static bool ends_at(const struct chain_item *item, uint32_t place)
 {
-    uint32_t ago = place - item->at;
+    uint32_t ago = item->at - place;
 
-    return place >= item->at && ago < CHAIN_PLACES && (item->ends >> ago & 1);
+    return place <= item->at && ago < CHAIN_PLACES && (item->ends >> ago & 1);
 }
 
 static void note_end(struct chain_item *item, uint32_t place)

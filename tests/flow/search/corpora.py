@@ -1,6 +1,5 @@
 """Random projects to search in: words that are common and rare, near each other, with accents and signs; owners, grants
 of all kinds, fields that not everybody reads; and queries made for them."""
-import os
 import random
 
 from oracle import Oracle, Query, Word
@@ -10,7 +9,6 @@ STEMS = ("walnut linen cotton astrolabe harbour lantern meadow copper saffron ve
 ACCENTED = ["café", "naïve", "Straße", "Ærø", "señor", "Zürich"]
 CODES = ["AB-1234", "AB-9876", "x99-1", "O'Brien", "12.50", "me@home.org"]
 GRAMS = ["日本語", "東京都", "京都"]
-PHRASES = os.environ.get("SEARCH_PHRASES") == "1"  # some are found where their words stand apart: not settled yet
 FIELDS = ["title", "body", "secretive"]
 
 
@@ -68,13 +66,15 @@ class Corpus:
 
     def phrase(self, records):
         text = self.chance.choice(list(records.values())).get("body", "")
-        words = [word for word in text.split() if word.isalpha() and word.isascii()]
-        at = self.chance.randrange(max(1, len(words) - 1))
-        return Word(" ".join(words[at:at + 2]), "phrase") if len(words[at:at + 2]) == 2 else self.word()
+        words = [word.strip(",") for word in text.split() if '"' not in word]
+        at, count = self.chance.randrange(max(1, len(words) - 1)), self.chance.choice([2, 2, 3])
+        if self.chance.random() < 0.3:  # that stand somewhere in it
+            self.chance.shuffle(words)
+        return Word(" ".join(words[at:at + count]), "phrase") if len(words[at:at + count]) > 1 else self.word()
 
     def query(self, records):
         words = [self.word() for _ in range(self.chance.choice([1, 1, 1, 2, 2, 3, 4]))]
-        if PHRASES and self.chance.random() < 0.15:
+        if self.chance.random() < 0.15:
             words.insert(self.chance.randrange(len(words) + 1), self.phrase(records))
         if words[-1].kind == "word" and self.chance.random() < 0.1:
             words[-1].field = self.chance.choice(FIELDS[:2])
