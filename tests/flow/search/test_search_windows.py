@@ -53,8 +53,9 @@ def shelf(project, db, index, indexer):
 
 @pytest.fixture
 def walnuts(shelf):
-    """Those of the better field first, then the newest."""
-    return shelf[BEST - 1::-1] + [number for n, number in enumerate(shelf) if n >= BEST and n % 2][::-1]
+    """Those of the better field first, of them those whose summary is the word, then the newest."""
+    best = [number for n, number in enumerate(shelf) if n < BEST and n % 2][::-1] + [number for n, number in enumerate(shelf) if n < BEST and not n % 2][::-1]
+    return best + [number for n, number in enumerate(shelf) if n >= BEST and n % 2][::-1]
 
 
 def test_the_newest_come_first(project, shelf):
@@ -76,7 +77,7 @@ def test_better_ones_are_found_however_old(project, shelf, walnuts):
     answer = search(project.admin, "walnut")
     assert [item["id"] for item in answer["items"]] == walnuts[:20]
     assert answer["total_is_exact"] and answer["total_items"] == len(walnuts)
-    assert found(project.admin, "oak walnut") == walnuts[:20]
+    assert found(project.admin, "oak walnut") == shelf[BEST - 1::-1] + walnuts[BEST:20]
 
 
 def test_the_oldest_are_left_out_too(project, shelf, walnuts):

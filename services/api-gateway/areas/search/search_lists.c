@@ -43,15 +43,40 @@ static int list_compare(const void *a, const void *b)
 
 struct wanted {
     struct arena *arena;
+    const struct search_lists *there; /* whose terms are not wanted once more; may be NULL */
     int64_t *ids;
     size_t count, cap;
     int64_t postings; /* about so many */
 };
 
+static bool has_lists(const struct search_lists *lists, int64_t term)
+{
+    size_t low = 0;
+    size_t high = lists->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (lists->items[middle].term < term)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < lists->count && lists->items[low].term == term;
+}
+
+/* Two words may stand for one term. */
+static bool is_wanted(const struct wanted *wanted, int64_t id)
+{
+    for (size_t i = 0; i < wanted->count; i++)
+        if (wanted->ids[i] == id)
+            return true;
+    return wanted->there != NULL && has_lists(wanted->there, id);
+}
+
 static void want_terms(struct wanted *wanted, const struct search_terms *terms, bool late)
 {
     for (size_t i = 0; i < terms->count; i++)
-        if (terms->items[i].late == late) {
+        if (terms->items[i].late == late && !is_wanted(wanted, terms->items[i].id)) {
             ARENA_PUSH(wanted->arena, wanted->ids, wanted->count, wanted->cap, terms->items[i].id);
             wanted->postings += terms->items[i].df;
         }
@@ -148,6 +173,7 @@ int search_read(struct search_plan *plan, struct search_target *target)
 
     if (target->lists == NULL)
         target->lists = ARENA_NEW(plan->r->task.arena, target->lists);
+    wanted.there = target->lists;
     if (!target->lists->early)
         want_all(&wanted, plan, target, false);
     if (plan->forgiving && !target->lists->late)
@@ -433,36 +459,49 @@ int search_read_newest(struct search_plan *plan, struct search_target *target)
     return search_read(plan, target);
 }
 
-static unsigned least_cost(const struct search_terms *terms)
+/* The best that a word can match with: by terms and fields that have a list at all. Also where none
+ * of it is in the window, there is its last leaf before that. */
+static void best_of_word(const struct search_target *target,
+                         const struct search_expansion *word,
+                         struct rank_hit *best)
 {
-    unsigned least = RANK_TWO_TYPOS;
+    unsigned cost = RANK_COST;
+    unsigned rank = RANK_FIELD;
 
-    for (size_t i = 0; i < terms->count; i++)
-        least = terms->items[i].cost < least ? terms->items[i].cost : least;
-    return least;
+    for (size_t k = 0; k < target->field_count; k++) {
+        const struct search_field *field = &target->fields[k];
+        if (!is_searched(word->word, field))
+            continue;
+        if (word->word->part_count > 0) { /* no better than all parts in the best field */
+            cost = RANK_EXACT;
+            rank = field->rank < rank ? field->rank : rank;
+        }
+        for (size_t i = 0; i < word->whole.count; i++) {
+            const struct search_term *term = &word->whole.items[i];
+            if (term->cost > cost || (term->cost == cost && field->rank >= rank) ||
+                find_list(target->lists, term->id, field->posting) == NULL)
+                continue;
+            cost = term->cost;
+            rank = field->rank;
+        }
+    }
+    best->cost = (uint8_t)(best->cost + cost);
+    best->field = (uint16_t)(best->field + rank);
 }
 
-/* Nothing below the window can be better than what is found: not by its terms, nor by its fields.
- */
+/* Nothing below the window can be better than what is found. */
 static bool window_is_full(const struct search_plan *plan, const struct search_target *target)
 {
     const struct rank_result *found = &target->found;
     struct rank_hit best = {.matched = (uint8_t)plan->word_count};
 
-    for (size_t i = 0; i < plan->word_count; i++) {
-        const struct search_expansion *word = &plan->words[i];
-        unsigned rank = RANK_FIELD;
-        for (size_t k = 0; k < target->field_count; k++)
-            if (is_searched(word->word, &target->fields[k]) && target->fields[k].rank < rank)
-                rank = target->fields[k].rank;
-        if (word->word->part_count == 0)
-            best.cost = (uint8_t)(best.cost + least_cost(&word->whole));
-        best.field = (uint16_t)(best.field + rank);
-    }
     if (found->count < plan->limit || found->count == 0)
         return false;
+    for (size_t i = 0; i < plan->word_count; i++)
+        best_of_word(target, &plan->words[i], &best);
     const struct rank_hit *last = &found->hits[found->count - 1];
-    return last->matched == best.matched && last->cost <= best.cost && last->field <= best.field;
+    return last->matched == best.matched &&
+           (last->cost < best.cost || (last->cost == best.cost && last->field <= best.field));
 }
 
 int search_look(struct search_plan *plan, struct search_target *target, unsigned least)
