@@ -28,6 +28,7 @@ struct records_pick {
     size_t count;
     const int64_t *without; /* these not; with ids NULL only */
     size_t without_count;
+    int64_t above;                   /* and no id that is not above this one; with ids NULL only */
     const struct records_text *seen; /* those alone whose related record is there for the caller */
     const struct records_query *query; /* filter, fields, expand, sort, order */
     const struct records_text *texts;

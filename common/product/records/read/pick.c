@@ -126,6 +126,10 @@ static int pick_from(struct records_ctx *ctx,
         sql_bind(sql, params, P_I64S(pick->without, pick->without_count), "bigint[]");
         strbuf_char(sql, ')');
     }
+    if (pick->ids == NULL && pick->above > 0) {
+        strbuf_str(sql, STR(" and t.id > "));
+        sql_bind(sql, params, P_I64(pick->above), "bigint");
+    }
     if (pick->seen != NULL)
         pick_seen(ctx, pick->seen, sql, params);
     (void)rls_where(ctx, entity, ACT_READ, "t", sql, params);

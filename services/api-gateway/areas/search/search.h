@@ -17,10 +17,12 @@
 #include "search/search_query.h"
 
 enum {
-    SEARCH_HITS = 1000,   /* what pages lead to */
-    SEARCH_ENOUGH = 20,   /* fewer hits than these: typos are excused, then words left out */
-    SEARCH_WINDOW = 64,   /* the first hits, ordered by their text among equals */
-    SEARCH_LOOKS = 10000, /* hits that a filter, an order or a phrase is asked for */
+    SEARCH_HITS = 1000,       /* what pages lead to */
+    SEARCH_ENOUGH = 20,       /* fewer hits than these: typos are excused, then words left out */
+    SEARCH_WINDOW = 64,       /* the first hits, ordered by their text among equals */
+    SEARCH_LOOKS = 10000,     /* hits that a filter, an order or a phrase is asked for */
+    SEARCH_CANDIDATES = 4096, /* terms that a word may stand for, before some are chosen */
+    SEARCH_BYTES = 64 * 1024 * 1024, /* of lists, for one query */
     SEARCH_FACETS = 10,
     SEARCH_VALUES = 100, /* of one facet */
     SEARCH_MEMBERS = 256 /* of the group that X-Group-Id names, whose lists are read */
@@ -41,7 +43,7 @@ struct search_field {
 /* A term of the lexicon that a word stands for. */
 struct search_term {
     int32_t id;
-    int64_t df; /* about as many records have it, of the whole project */
+    int64_t df; /* about as many records have it, of the whole project: what reading it costs */
     struct str text;
     enum rank_cost cost;
     bool late; /* it was added when there was not enough without it */
@@ -77,6 +79,7 @@ struct search_target {
     struct search_terms rule; /* the principals' terms */
     struct search_lists *lists;
     struct rank_result found;
+    struct rank_result left_out; /* by words to leave out, of a search without others */
 };
 
 struct search_plan {
@@ -87,7 +90,9 @@ struct search_plan {
     struct search_query query;
     struct search_target *targets;
     size_t target_count;
-    size_t named; /* entities that were asked for; those without an index are no targets */
+    bool sees_all; /* the caller may read each row and field of each entity that is searched */
+    size_t bytes;  /* of leaves that were read */
+    size_t named;  /* entities that were asked for; those without an index are no targets */
     struct search_expansion *words; /* those that must or may match, needed ones first */
     size_t word_count, needed;      /* needed: phrases */
     struct search_expansion *without;
@@ -126,12 +131,12 @@ AWAITS int search_expand(struct search_plan *plan) MUSTCHECK;
 AWAITS int search_forgive(struct search_plan *plan) MUSTCHECK;
 /* any: whether a word that is not the last may be the beginning of another. */
 bool search_may_go_on(const struct search_plan *plan, const struct search_expansion *word);
-/* co: terms that begin with a text, commonest first; the text itself apart. */
+/* co: terms that begin with a text, the text itself apart: the 64 that search_choose() chooses. */
 AWAITS int search_prefix(struct search_plan *plan,
                          struct str prefix,
                          struct search_terms *ret_terms) MUSTCHECK;
 
-/* --- search_lists.c --- */
+/* --- search_lists.c, search_rank.c, search_window.c --- */
 
 /* co: reads the lists that the words need and are not there yet. */
 AWAITS int search_read(struct search_plan *plan, struct search_target *target) MUSTCHECK;
@@ -150,11 +155,21 @@ AWAITS int search_rank(struct search_plan *plan, struct search_target *target, u
  * before it. At most RANK_GROUPS terms. */
 AWAITS int search_tally(struct search_plan *plan, struct search_target *target, int64_t *hits)
     MUSTCHECK;
-/* co: ids that words to leave out are in, SEARCH_LOOKS at most, for a search without words. */
-AWAITS int search_without(struct search_plan *plan,
-                          struct search_target *target,
-                          int64_t **ret_ids,
-                          size_t *ret_count) MUSTCHECK;
+/* co: hits[i] += how many records with the i-th of some terms the caller may find, in each target;
+ * whatever else the query asks for. */
+AWAITS int
+search_count(struct search_plan *plan, const struct search_term *terms, size_t count, int64_t *hits)
+    MUSTCHECK;
+/* co: fills target->left_out for a search without words: the newest SEARCH_LOOKS. */
+AWAITS int search_leave_out(struct search_plan *plan, struct search_target *target) MUSTCHECK;
+
+/* --- search_choose.c --- */
+
+/* co: of the terms behind the first `kept` no more than `most`: those that the caller may find most
+ * records by. Which terms other records have makes no difference. */
+AWAITS int
+search_choose(struct search_plan *plan, struct search_terms *terms, size_t kept, size_t most)
+    MUSTCHECK;
 
 /* --- search_admin.c --- */
 

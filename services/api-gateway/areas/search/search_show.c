@@ -401,14 +401,29 @@ AWAITS static int show_sorted(struct showing *showing)
     return pick_page(showing, &pick);
 }
 
-AWAITS static int count_all(struct showing *showing, struct search_target *target)
+/* All there is, but for what is left out; of very many that are, what is newer than they are. */
+static struct records_pick pick_all(const struct showing *showing,
+                                    const struct search_target *target)
+{
+    const struct rank_result *left_out = &target->left_out;
+    struct records_pick pick = {.query = &showing->ask->records};
+    int64_t *ids = ARENA_ARRAY(showing->plan->r->task.arena, ids, left_out->count + 1);
+
+    for (size_t i = 0; i < left_out->count; i++)
+        ids[i] = left_out->hits[i].id;
+    pick.without = ids;
+    pick.without_count = left_out->count;
+    if (left_out->total > left_out->count)
+        pick.above = ids[left_out->count - 1];
+    return pick;
+}
+
+AWAITS static int count_all(struct showing *showing, const struct search_target *target)
 {
     struct search_plan *plan = showing->plan;
-    struct records_pick pick = {.query = &showing->ask->records};
+    struct records_pick pick = pick_all(showing, target);
     int64_t count;
 
-    if (plan->without_count > 0)
-        TRY(search_without(plan, target, (int64_t **)&pick.without, &pick.without_count));
     TRY(items_check(
         plan->r, plan->ctx, records_pick_count(plan->ctx, target->entity, &pick, &count)));
     showing->total += count;
@@ -420,12 +435,11 @@ AWAITS static int find_newest(struct showing *showing, struct search_target *tar
 {
     struct search_plan *plan = showing->plan;
     const struct search_ask *ask = showing->ask;
-    struct records_pick pick = {.query = &ask->records, .limit = ask->page * ask->page_size};
+    struct records_pick pick = pick_all(showing, target);
     struct rank_result *found = &target->found;
     int64_t *ids;
 
-    if (plan->without_count > 0)
-        TRY(search_without(plan, target, (int64_t **)&pick.without, &pick.without_count));
+    pick.limit = ask->page * ask->page_size;
     TRY(items_check(plan->r,
                     plan->ctx,
                     records_pick_ids(plan->ctx, target->entity, &pick, &ids, &found->count)));
@@ -443,10 +457,7 @@ AWAITS static int show_all(struct showing *showing)
         TRY(count_all(showing, &plan->targets[i]));
     showing->exact = plan->complete;
     if (showing->ask->records.sort.len > 0) {
-        struct records_pick pick = {0};
-        if (plan->without_count > 0)
-            TRY(search_without(
-                plan, &plan->targets[0], (int64_t **)&pick.without, &pick.without_count));
+        struct records_pick pick = pick_all(showing, &plan->targets[0]);
         return pick_page(showing, &pick);
     }
     for (size_t i = 0; i < plan->target_count; i++)
@@ -536,15 +547,13 @@ AWAITS static int count_facets(const struct showing *showing, struct search_face
     *ret_facets = search_facets_new(plan, showing->ask->facets);
     for (size_t i = 0; i < plan->target_count; i++) {
         struct search_target *target = &plan->targets[i];
-        struct records_pick pick = {.query = &showing->ask->records};
+        struct records_pick pick = pick_all(showing, target);
         int64_t *ids = ARENA_ARRAY(arena, ids, showing->count + 1);
         for (size_t k = 0; k < showing->count; k++)
             if (showing->found[k].target == target)
                 ids[pick.count++] = showing->found[k].hit.id;
         if (plan->word_count > 0)
             pick.ids = ids;
-        else if (plan->without_count > 0)
-            TRY(search_without(plan, target, (int64_t **)&pick.without, &pick.without_count));
         TRY(search_facets_count(*ret_facets, target, &pick));
     }
     search_facets_end(*ret_facets,
@@ -567,6 +576,9 @@ int search_show(struct search_plan *plan, const struct search_ask *ask)
         return write_answer(showing, facets);
     }
     if (plan->word_count == 0) {
+        for (size_t i = 0; i < plan->target_count && plan->without_count > 0; i++)
+            TRY(search_leave_out(plan, &plan->targets[i]));
+        showing->exact = plan->complete;
         TRY(count_facets(showing, &facets));
         TRY(show_all(showing));
         return write_answer(showing, facets);

@@ -84,7 +84,7 @@ complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_c
     if (last == NULL)
         return 0;
     /* Words of records that the caller may not see take no place from those that it sees. */
-    size_t most = caller_all_rows(plan->ctx->caller) ? LOOKED_AT_FIRST : LOOKED_AT;
+    size_t most = plan->sees_all ? LOOKED_AT_FIRST : LOOKED_AT;
     if (last->whole.count > most)
         last->whole.count = most;
     for (size_t i = 0; i < plan->target_count; i++) {

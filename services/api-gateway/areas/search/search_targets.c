@@ -257,6 +257,34 @@ use_index(struct search_plan *plan, int64_t entity_id, int64_t idx, struct sql_i
     }
 }
 
+static bool sees_field(const struct search_plan *plan, const struct model_field *field)
+{
+    struct records_text text;
+
+    if (!field_searched(field))
+        return true;
+    return records_reads_field(plan->ctx, field) && field_text(plan, field, &text) &&
+           (text.shown == NULL || !records_ruled(plan->ctx, field->target));
+}
+
+/* The lexicon is of all entities that are searched, also of those that are not asked for. */
+static bool sees_everything(const struct search_plan *plan)
+{
+    const struct model *model = plan->ctx->model;
+
+    for (size_t i = 0; i < model->entity_count; i++) {
+        const struct entity *entity = &model->entities[i];
+        if (!entity->searched)
+            continue;
+        if (!is_target(plan, entity) || records_ruled(plan->ctx, entity))
+            return false;
+        for (size_t k = 0; k < entity->field_count; k++)
+            if (!sees_field(plan, &entity->fields[k]))
+                return false;
+    }
+    return true;
+}
+
 int search_targets(struct search_plan *plan, struct str names)
 {
     struct req *r = plan->r;
@@ -265,6 +293,7 @@ int search_targets(struct search_plan *plan, struct str names)
 
     TRY(choose_targets(plan, names));
     plan->named = plan->target_count;
+    plan->sees_all = sees_everything(plan);
     ids = ARENA_ARRAY(r->task.arena, ids, plan->target_count + 1);
     for (size_t i = 0; i < plan->target_count; i++)
         ids[i] = plan->targets[i].entity->id;

@@ -196,14 +196,14 @@ int search_prefix(struct search_plan *plan, struct str prefix, struct search_ter
 {
     struct rows rows;
     size_t before = ret_terms->count;
+    int64_t most = plan->sees_all ? LEXICON_PREFIXES : SEARCH_CANDIDATES;
 
-    if (letters(prefix) <= STAR_LETTERS) {
+    if (plan->sees_all && letters(prefix) <= STAR_LETTERS) {
         TRY(read_star(plan, prefix, ret_terms));
         if (ret_terms->count > before)
             return 0;
     }
-    TRY(sql_all(
-        plan->r, &rows, SQL_SEARCH_TERMS_PREFIX(.prefix = prefix, .limit = LEXICON_PREFIXES)));
+    TRY(sql_all(plan->r, &rows, SQL_SEARCH_TERMS_PREFIX(.prefix = prefix, .limit = most)));
     for (size_t row = 0; row < rows.count; row++) {
         struct sql_search_terms_prefix_row term = sql_search_terms_prefix_row(&rows, row);
         add_term(
@@ -212,7 +212,7 @@ int search_prefix(struct search_plan *plan, struct str prefix, struct search_ter
             (struct search_term){
                 .id = (int32_t)term.id, .df = term.df, .text = term.term, .cost = RANK_PREFIX});
     }
-    return 0;
+    return search_choose(plan, ret_terms, before, LEXICON_PREFIXES);
 }
 
 AWAITS static int expand_prefix(struct search_plan *plan, struct search_expansion *word)
@@ -258,9 +258,10 @@ AWAITS static int expand_word_typos(struct search_plan *plan, struct search_expa
     struct rows rows;
     unsigned typos = word->word->typos;
     size_t count = lexicon_keys(arena, word->word->term, typos, keys);
+    size_t most = plan->sees_all ? LEXICON_TYPOS : SEARCH_CANDIDATES;
 
-    lexicon_best_init(&best[0], arena, LEXICON_TYPOS);
-    lexicon_best_init(&best[1], arena, LEXICON_TYPOS);
+    lexicon_best_init(&best[0], arena, most);
+    lexicon_best_init(&best[1], arena, most);
     TRY(sql_all(plan->r, &rows, SQL_SEARCH_LEXICON_ROWS(.keys = ((struct sql_strs){keys, count}))));
     for (size_t row = 0; row < rows.count; row++) {
         struct str data = sql_search_lexicon_rows_row(arena, &rows, row).data;
@@ -268,6 +269,7 @@ AWAITS static int expand_word_typos(struct search_plan *plan, struct search_expa
             return search_broken(plan, NULL);
     }
     for (size_t i = 0; i < 2; i++) {
+        size_t before = word->whole.count;
         lexicon_sort(&best[i]);
         for (size_t k = 0; k < best[i].count; k++)
             add_term(plan,
@@ -276,6 +278,7 @@ AWAITS static int expand_word_typos(struct search_plan *plan, struct search_expa
                                           .df = weighed(best[i].items[k].weight),
                                           .text = best[i].items[k].term,
                                           .cost = costs[i]});
+        TRY(search_choose(plan, &word->whole, before, LEXICON_TYPOS));
     }
     return 0;
 }

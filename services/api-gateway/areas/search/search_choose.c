@@ -1,0 +1,86 @@
+/* Which terms a word stands for where there are more than a search goes through. */
+#include <stdlib.h>
+
+#include "areas/search/search.h"
+#include "areas/search/search_bounds.h"
+
+enum {
+    COUNTED_TIMES = 4, /* as many entries are read to count by as are read whole */
+    BATCH = 64         /* terms looked at at once, where their lists are too long for that */
+};
+
+struct candidate {
+    struct search_term term;
+    int64_t hits;
+};
+
+/* Most hits first, then by letters. */
+static int by_hits(const void *a, const void *b)
+{
+    const struct candidate *one = a;
+    const struct candidate *other = b;
+
+    if (one->hits != other->hits)
+        return one->hits > other->hits ? -1 : 1;
+    return str_cmp(one->term.text, other->term.text);
+}
+
+/* Nearest in length first: an order that no record has a part in. */
+static int by_text(const void *a, const void *b)
+{
+    const struct search_term *one = a;
+    const struct search_term *other = b;
+
+    if (one->text.len != other->text.len)
+        return one->text.len < other->text.len ? -1 : 1;
+    return str_cmp(one->text, other->text);
+}
+
+/* Those of some terms that the caller finds anything by, the most first. */
+AWAITS static int choose_seen(struct search_plan *plan,
+                              const struct search_term *terms,
+                              size_t count,
+                              struct candidate **ret_seen,
+                              size_t *ret_count)
+{
+    struct arena *arena = plan->r->task.arena;
+    int64_t *hits = ARENA_ARRAY(arena, hits, count + 1);
+    struct candidate *seen = ARENA_ARRAY(arena, seen, count + 1);
+    size_t kept = 0;
+
+    TRY(search_count(plan, terms, count, hits));
+    for (size_t i = 0; i < count; i++)
+        if (hits[i] > 0)
+            seen[kept++] = (struct candidate){terms[i], hits[i]};
+    if (kept > 0)
+        qsort(seen, kept, sizeof(*seen), by_hits);
+    *ret_seen = seen;
+    *ret_count = kept;
+    return 0;
+}
+
+int search_choose(struct search_plan *plan, struct search_terms *terms, size_t kept, size_t most)
+{
+    struct search_term *items = terms->items + kept;
+    size_t count = terms->count - kept;
+    int64_t postings = 0;
+
+    if (plan->sees_all || count <= most)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        postings += items[i].df;
+    qsort(items, count, sizeof(*items), by_text);
+    size_t batch = postings <= COUNTED_TIMES * search_bounds_postings() ? count : BATCH;
+    size_t chosen = 0;
+    for (size_t from = 0; from < count && chosen < most && plan->bytes < SEARCH_BYTES;
+         from += batch) {
+        struct candidate *seen;
+        size_t seen_count;
+        size_t left = count - from;
+        TRY(choose_seen(plan, items + from, left < batch ? left : batch, &seen, &seen_count));
+        for (size_t i = 0; i < seen_count && chosen < most; i++)
+            items[chosen++] = seen[i].term;
+    }
+    terms->count = kept + chosen;
+    return 0;
+}

@@ -1,0 +1,127 @@
+/* Lists of very many: the newest records first, then more, until nothing older can be better. */
+#include "areas/search/search_bounds.h"
+#include "areas/search/search_lists.h"
+#include "search_sql.h"
+
+enum {
+    WIDER = 8,        /* the next window, when the one before was not enough */
+    RULED_TIMES = 32, /* more is read whole for who does not see everything */
+    POSTING_BYTES = 2 /* about */
+};
+
+/* How many entries are read whole. The number of those that there are is nothing that a caller may
+ * know who does not see all of them: its totals are exact for much longer. */
+static int64_t read_whole(const struct search_plan *plan)
+{
+    int64_t most = search_bounds_postings() * (plan->sees_all ? 1 : RULED_TIMES);
+    int64_t left = plan->bytes < SEARCH_BYTES ? (int64_t)(SEARCH_BYTES - plan->bytes) : 0;
+
+    return most < left / POSTING_BYTES ? most : left / POSTING_BYTES;
+}
+
+/* Where the window of the newest begins; 0 = they are few enough to be read whole. */
+AWAITS static int
+newest_from(struct search_plan *plan, const struct search_target *target, int64_t *ret_top)
+{
+    struct search_wanted wanted = {.arena = plan->r->task.arena};
+    struct rows rows;
+
+    search_want_all(&wanted, plan, target, false);
+    if (plan->forgiving)
+        search_want_all(&wanted, plan, target, true);
+    *ret_top = 0;
+    if (wanted.postings <= read_whole(plan))
+        return 0;
+    TRY(sql_one(plan->r,
+                &rows,
+                SQL_SEARCH_TOP(.idx = target->idx,
+                               .term_ids = sql_i64s(wanted.ids, wanted.count),
+                               .fields = search_postings_fields(wanted.arena, target))));
+    *ret_top = sql_search_top_row(&rows, 0).base;
+    return 0;
+}
+
+static void begin_window(struct search_plan *plan, struct search_target *target, int64_t from)
+{
+    target->lists = ARENA_NEW(plan->r->task.arena, target->lists);
+    target->lists->from = from > 0 ? from : 0;
+}
+
+int search_read_newest(struct search_plan *plan, struct search_target *target)
+{
+    int64_t top;
+
+    TRY(newest_from(plan, target, &top));
+    begin_window(plan, target, top - search_bounds_window());
+    return search_read(plan, target);
+}
+
+/* The best that one word can match with. */
+struct best_match {
+    unsigned cost, field;
+};
+
+static void offer_match(struct best_match *best, unsigned cost, unsigned field)
+{
+    if (cost < best->cost || (cost == best->cost && field < best->field))
+        *best = (struct best_match){cost, field};
+}
+
+/* By terms and fields that have a list at all: where none of it is in the window, the last leaf
+ * before that was read. */
+static void offer_field(const struct search_target *target,
+                        const struct search_expansion *word,
+                        const struct search_field *field,
+                        struct best_match *best)
+{
+    if (word->word->part_count > 0) /* no better than all of its parts there */
+        offer_match(best, word->word->kind == SEARCH_CODE ? RANK_PREFIX : RANK_EXACT, field->rank);
+    for (size_t i = 0; i < word->whole.count; i++) {
+        const struct search_term *term = &word->whole.items[i];
+        if ((term->cost < RANK_ONE_TYPO || field->typos) &&
+            search_list_find(target->lists, term->id, field->posting) != NULL)
+            offer_match(best, term->cost, field->rank);
+    }
+}
+
+/* Nothing below the window can be better than what is found. */
+static bool window_is_full(const struct search_plan *plan, const struct search_target *target)
+{
+    const struct rank_result *found = &target->found;
+    struct rank_hit best = {.matched = (uint8_t)plan->word_count};
+
+    if (found->count < plan->limit || found->count == 0)
+        return false;
+    for (size_t i = 0; i < plan->word_count; i++) {
+        struct best_match match = {RANK_COST, RANK_FIELD};
+        for (size_t k = 0; k < target->field_count; k++)
+            if (search_is_meant(plan->words[i].word, &target->fields[k]))
+                offer_field(target, &plan->words[i], &target->fields[k], &match);
+        best.cost = (uint8_t)(best.cost + match.cost);
+        best.field = (uint16_t)(best.field + match.field);
+    }
+    const struct rank_hit *last = &found->hits[found->count - 1];
+    return last->matched == best.matched &&
+           (last->cost < best.cost || (last->cost == best.cost && last->field <= best.field));
+}
+
+int search_look(struct search_plan *plan, struct search_target *target, unsigned least)
+{
+    int64_t top;
+
+    TRY(newest_from(plan, target, &top));
+    if (top <= search_bounds_window()) {
+        if (target->lists != NULL && target->lists->from > 0)
+            target->lists = NULL;
+        TRY(search_read(plan, target));
+        return search_rank(plan, target, least);
+    }
+    for (int64_t width = search_bounds_window();; width *= WIDER) {
+        begin_window(plan, target, top - width);
+        TRY(search_read(plan, target));
+        TRY(search_rank(plan, target, least));
+        if (target->lists->from == 0 || window_is_full(plan, target) ||
+            plan->bytes + target->lists->bytes * WIDER > SEARCH_BYTES)
+            return 0;
+    }
+}
