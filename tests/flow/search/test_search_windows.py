@@ -1,7 +1,15 @@
 """Lists too long to be read whole: the newest ids are read first, then more, and what is found is the same."""
+import os
+import pathlib
+import sys
+
 import pytest
 from groundwork.search import leaf_ids
 from groundwork.searching import followed, found, search
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from corpora import World  # noqa: E402
+from test_search_oracle import ENTITIES, check_order  # noqa: E402
 
 OLD, NEW = 20, 100  # more new ones than a page and what is ordered by its text take
 BEST = 5            # old records that have the word in the better field
@@ -21,7 +29,7 @@ def varint(value):
 
 
 def shatter(index):
-    """Leaves of four ids and words of a million records, as if there were so many."""
+    """Leaves of four ids and words of a hundred million records, as if there were so many."""
     lists = {}
     for idx, term, field, base, docs in index.rows("select idx, term_id, field, base, docs from {p}.search_postings order by 1, 2, 3, 4"):
         lists.setdefault((idx, term, field), []).extend(leaf_ids(base, docs))
@@ -34,7 +42,7 @@ def shatter(index):
                 docs += varint(number - last)
                 last = number
             index.execute("insert into {p}.search_postings values (%s, %s, %s, %s, %s, %s)", idx, term, field, base, len(ids[at:at + 4]), docs)
-    index.execute("update {p}.search_terms set df = 1000000")
+    index.execute("update {p}.search_terms set df = 100000000")
 
 
 @pytest.fixture
@@ -89,3 +97,39 @@ def test_the_oldest_are_left_out_too(project, shelf, walnuts):
 def test_completions_are_counted_among_the_newest(project, shelf):
     item, = project.admin.get("/search/suggest", params={"q": "oak wal"}, expect=200).json()["items"]
     assert item["text"] == "oak walnut" and item["hits"] == NEW // 2
+
+
+QUERIES = int(os.environ.get("SEARCH_QUERIES", "60"))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_first_pages_are_the_oracles(project, db, index, indexer, seed):
+    """Random records far apart, asked by all kinds of callers: what windows end with is what the slow way begins with."""
+    far = iter(range(FAR, 100 * FAR, FAR))
+    numbers = {}
+
+    def spread(entity):
+        numbers[entity] = numbers.get(entity) or index.rows("select id from {p}.entities where name = %s", entity)[0][0]
+        index.execute(f"alter table {{p}}.e_{numbers[entity]} alter column id restart with {next(far)}")
+
+    world = World(project, seed, records=400, between=spread)
+    followed(project, db, *ENTITIES)
+    shatter(index)
+    callers = list(world.callers())
+    ended = 0
+    for _ in range(QUERIES // 3):
+        query = world.corpus.query(world.texts["books"])
+        for caller in callers:
+            entities = caller.entities(ENTITIES)
+            where = f"{caller.name}: {query}"
+            wanted = world.oracle.search(query.read_by(set().union(*(caller.fields[entity] for entity in entities))), caller, entities)
+            if wanted.bounded or not wanted.hits:
+                continue
+            answer = search(caller.client, query.text(), pageSize=2, **caller.options)
+            got = [(item["entity"], item["id"]) for item in answer["items"]]
+            assert len(got) == min(2, wanted.total), where
+            check_order([hit for hit in wanted.hits if hit.level() <= wanted.hits[len(got) - 1].level()], got, where)
+            assert answer["total_items"] <= wanted.total, where
+            assert not answer["total_is_exact"] or answer["total_items"] == wanted.total, where
+            ended += not answer["total_is_exact"]
+    assert ended  # windows did end some of them

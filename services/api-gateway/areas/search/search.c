@@ -1,6 +1,8 @@
 /* GET /search and /search/public: what is asked. */
 #include "areas/search/search.h"
 
+#include <errno.h>
+
 #include "areas/items/items_query.h"
 #include "areas/search/search_facets.h"
 #include "base/clock.h"
@@ -182,6 +184,11 @@ int search_words(struct search_plan *plan, struct str text)
     return search_refuse(plan->r, "q", arena_cstr(plan->r->task.arena, error.text));
 }
 
+int search_stale(struct req *r)
+{
+    return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The index is being exchanged: try again.");
+}
+
 int64_t search_took_ms(const struct req *r)
 {
     return (clock_mono_us() - r->started_us) / 1000;
@@ -222,14 +229,11 @@ static size_t hits_wanted(const struct search_plan *plan, const struct search_as
     return asks && share > pages ? share : pages;
 }
 
-AWAITS static int search_run(struct req *r, bool public_only)
+AWAITS static int
+search_try(struct req *r, bool public_only, const struct query *query, const struct search_ask *ask)
 {
-    struct search_ask *ask = ARENA_NEW(r->task.arena, ask);
     struct search_plan *plan;
-    const struct query *query;
 
-    TRY(req_query(r, &query));
-    TRY(read_ask(r, query, ask));
     TRY(search_begin(r, public_only, query_get(query, "e"), &plan));
     TRY(check_one_entity(r, plan, ask, query_get(query, "e")));
     TRY(search_facets_check(plan, ask->facets));
@@ -237,6 +241,19 @@ AWAITS static int search_run(struct req *r, bool public_only)
     plan->limit = hits_wanted(plan, ask);
     TRY(plan->query.all ? search_expand(plan) : search_find(plan));
     return search_show(plan, ask);
+}
+
+AWAITS static int search_run(struct req *r, bool public_only)
+{
+    struct search_ask *ask = ARENA_NEW(r->task.arena, ask);
+    const struct query *query;
+    int rc = -ESTALE;
+
+    TRY(req_query(r, &query));
+    TRY(read_ask(r, query, ask));
+    for (int tries = 0; rc == -ESTALE && tries < SEARCH_TRIES; tries++)
+        rc = search_try(r, public_only, query, ask);
+    return rc == -ESTALE ? search_stale(r) : rc;
 }
 
 AWAITS static int search_all(struct req *r)

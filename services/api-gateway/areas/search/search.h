@@ -23,6 +23,7 @@ enum {
     SEARCH_LOOKS = 10000,     /* hits that a filter, an order or a phrase is asked for */
     SEARCH_CANDIDATES = 4096, /* terms that a word may stand for, before some are chosen */
     SEARCH_BYTES = 64 * 1024 * 1024, /* of lists, for one query */
+    SEARCH_TRIES = 3,
     SEARCH_FACETS = 10,
     SEARCH_VALUES = 100, /* of one facet */
     SEARCH_MEMBERS = 256 /* of the group that X-Group-Id names, whose lists are read */
@@ -113,6 +114,9 @@ search_begin(struct req *r, bool public_only, struct str names, struct search_pl
 /* any: the query's words; refuses what is none. */
 int search_words(struct search_plan *plan, struct str text) MUSTCHECK;
 int64_t search_took_ms(const struct req *r);
+/* any: the answer when an index was exchanged in each of SEARCH_TRIES tries. What reads lists
+ * returns -ESTALE when it was: the search begins anew. */
+int search_stale(struct req *r);
 
 /* --- search_targets.c --- */
 

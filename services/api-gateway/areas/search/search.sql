@@ -24,9 +24,10 @@ from (select w.id, w.term, w.df from {p}.search_terms w
   where w.term > :prefix::text and w.term < :prefix::text || chr(1114111) order by w.term limit 4096) t
 order by t.df desc, t.term limit :limit::bigint
 
--- All leaves of the lists.
+-- All leaves of the lists. `live`: as long as the index is, nothing of it is deleted.
 -- name: search_leaves :many row(search_leaf)
-select l.term_id::bigint as term_id:bigint, l.field::bigint as field:bigint, l.base:bigint, l.n:integer, l.docs:bytea
+select l.term_id::bigint as term_id:bigint, l.field::bigint as field:bigint, l.base:bigint, l.n:integer, l.docs:bytea,
+  (select count(*) from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:bigint
 from {p}.search_postings l
 where l.idx = :idx::integer and l.term_id = any((:term_ids::bigint[])::integer[])
   and l.field = any((:fields::bigint[])::smallint[])
@@ -34,7 +35,8 @@ order by l.term_id, l.field, l.base
 
 -- Those that may hold ids from :from on: with each list's one that straddles it.
 -- name: search_window :many row(search_leaf)
-select t.id as term_id:bigint, f.id as field:bigint, p.base:bigint, p.n:integer, p.docs:bytea
+select t.id as term_id:bigint, f.id as field:bigint, p.base:bigint, p.n:integer, p.docs:bytea,
+  (select count(*) from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:bigint
 from unnest(:term_ids::bigint[]) as t (id) cross join unnest(:fields::bigint[]) as f (id)
 left join lateral (select b.base from {p}.search_postings b
   where b.idx = :idx::integer and b.term_id = t.id::integer and b.field = f.id::smallint and b.base <= :from::bigint
@@ -43,6 +45,9 @@ cross join lateral (select l.base, l.n, l.docs from {p}.search_postings l
   where l.idx = :idx::integer and l.term_id = t.id::integer and l.field = f.id::smallint
     and l.base >= coalesce(z.base, :from::bigint) offset 0) p
 order by 1, 2, 3
+
+-- name: search_is_live :one
+select exists (select 1 from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:boolean
 
 -- Where the last leaf of any of the lists begins.
 -- name: search_top :one

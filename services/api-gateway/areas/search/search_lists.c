@@ -1,4 +1,5 @@
 /* Posting lists, read. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "areas/search/search_lists.h"
@@ -88,6 +89,18 @@ struct sql_i64s search_postings_fields(struct arena *arena, const struct search_
     return sql_i64s(fields, target->field_count + 1);
 }
 
+/* The index was exchanged, and is being emptied. */
+AWAITS static int
+check_live(struct search_plan *plan, const struct search_target *target, const struct rows *rows)
+{
+    struct rows answer;
+
+    if (rows->count > 0)
+        return sql_search_leaf_row(plan->r->task.arena, rows, 0).live > 0 ? 0 : -ESTALE;
+    TRY(sql_one(plan->r, &answer, SQL_SEARCH_IS_LIVE(.idx = target->idx)));
+    return sql_search_is_live_row(&answer, 0).live ? 0 : -ESTALE;
+}
+
 int search_read_lists(struct search_plan *plan,
                       struct search_target *target,
                       const struct search_wanted *wanted)
@@ -109,6 +122,7 @@ int search_read_lists(struct search_plan *plan,
                                       .term_ids = terms,
                                       .fields = fields,
                                       .from = from)));
+    TRY(check_live(plan, target, &rows));
     struct leaf *leaves = ARENA_ARRAY(arena, leaves, rows.count + 1);
     size_t before = target->lists->bytes;
     for (size_t i = 0; i < rows.count; i++) {

@@ -37,7 +37,7 @@ void search_want_all(struct search_wanted *wanted,
 void search_want_terms(struct search_wanted *wanted, const struct search_terms *terms, bool late);
 /* any: the numbers of the fields whose lists are read: those of the caller, and the principals'. */
 struct sql_i64s search_postings_fields(struct arena *arena, const struct search_target *target);
-/* co: adds the lists of these terms to target->lists. */
+/* co: adds the lists of these terms to target->lists. -ESTALE: there is another index by now. */
 AWAITS int search_read_lists(struct search_plan *plan,
                              struct search_target *target,
                              const struct search_wanted *wanted) MUSTCHECK;

@@ -1,5 +1,7 @@
 /* GET /search/suggest: how what is typed into the box may go on. */
 #include "areas/search/search.h"
+
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/num.h"
@@ -138,16 +140,14 @@ static int reply_suggestions(const struct search_plan *plan,
     return reply_json(r, 200);
 }
 
-AWAITS static int search_suggest(struct req *r)
+AWAITS static int suggest_try(struct req *r, const struct query *query)
 {
     struct search_plan *plan;
     struct suggestion *suggestions = ARENA_ARRAY(r->task.arena, suggestions, LOOKED_AT);
-    const struct query *query;
     struct search_error error;
     int64_t limit = SUGGESTIONS;
     size_t count = 0;
 
-    TRY(req_query(r, &query));
     struct str typed = query_get(query, "q");
     (void)num_parse_i64(query_get(query, "limit"), &limit);
     TRY(search_begin(r, false, query_get(query, "e"), &plan));
@@ -161,6 +161,17 @@ AWAITS static int search_suggest(struct req *r)
         TRY(complete(plan, suggestions, &count));
     return reply_suggestions(
         plan, typed, suggestions, count < (size_t)limit ? count : (size_t)limit);
+}
+
+AWAITS static int search_suggest(struct req *r)
+{
+    const struct query *query;
+    int rc = -ESTALE;
+
+    TRY(req_query(r, &query));
+    for (int tries = 0; rc == -ESTALE && tries < SEARCH_TRIES; tries++)
+        rc = suggest_try(r, query);
+    return rc == -ESTALE ? search_stale(r) : rc;
 }
 
 static const struct route search_suggest_routes[] = {
