@@ -9,6 +9,7 @@ from groundwork.searching import followed, found, search
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from corpora import World  # noqa: E402
+from oracle import Query, Word  # noqa: E402
 from test_search_oracle import ENTITIES, check_order  # noqa: E402
 
 OLD, NEW = 20, 100  # more new ones than a page and what is ordered by its text take
@@ -35,13 +36,16 @@ def shatter(index):
         lists.setdefault((idx, term, field), []).extend(leaf_ids(base, docs))
     index.execute("delete from {p}.search_postings")
     for (idx, term, field), ids in lists.items():
+        leaves = []
         for at in range(0, len(ids), 4):
             base = ids[at] if at > 0 else 0
             last, docs = base, b"\1"
             for number in ids[at:at + 4]:
                 docs += varint(number - last)
                 last = number
-            index.execute("insert into {p}.search_postings values (%s, %s, %s, %s, %s, %s)", idx, term, field, base, len(ids[at:at + 4]), docs)
+            leaves.append((base, len(ids[at:at + 4]), docs))
+        index.execute("insert into {p}.search_postings select %s, %s, %s, * from unnest(%s::bigint[], %s::int[], %s::bytea[])",
+                      idx, term, field, *map(list, zip(*leaves)))
     index.execute("update {p}.search_terms set df = 100000000")
 
 
@@ -112,13 +116,13 @@ def test_first_pages_are_the_oracles(project, db, index, indexer, seed):
         numbers[entity] = numbers.get(entity) or index.rows("select id from {p}.entities where name = %s", entity)[0][0]
         index.execute(f"alter table {{p}}.e_{numbers[entity]} alter column id restart with {next(far)}")
 
-    world = World(project, seed, records=400, between=spread)
+    world = World(project, seed, records=1200, between=spread)
     followed(project, db, *ENTITIES)
     shatter(index)
     callers = list(world.callers())
     ended = 0
-    for _ in range(QUERIES // 3):
-        query = world.corpus.query(world.texts["books"])
+    common = [Query(Word(word)) for word in world.corpus.words[:4]]
+    for query in common + [world.corpus.query(world.texts["books"]) for _ in range(QUERIES // 4)]:
         for caller in callers:
             entities = caller.entities(ENTITIES)
             where = f"{caller.name}: {query}"

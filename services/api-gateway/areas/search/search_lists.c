@@ -33,19 +33,11 @@ static bool has_lists(const struct search_lists *lists, int64_t term)
     return low < lists->count && lists->items[low].term == term;
 }
 
-/* Two words may stand for one term. */
-static bool is_wanted(const struct search_wanted *wanted, int64_t id)
-{
-    for (size_t i = 0; i < wanted->count; i++)
-        if (wanted->ids[i] == id)
-            return true;
-    return wanted->there != NULL && has_lists(wanted->there, id);
-}
-
 void search_want_terms(struct search_wanted *wanted, const struct search_terms *terms, bool late)
 {
     for (size_t i = 0; i < terms->count; i++)
-        if (terms->items[i].late == late && !is_wanted(wanted, terms->items[i].id)) {
+        if (terms->items[i].late == late &&
+            (wanted->there == NULL || !has_lists(wanted->there, terms->items[i].id))) {
             ARENA_PUSH(wanted->arena, wanted->ids, wanted->count, wanted->cap, terms->items[i].id);
             wanted->postings += terms->items[i].df;
         }
@@ -89,6 +81,27 @@ struct sql_i64s search_postings_fields(struct arena *arena, const struct search_
     return sql_i64s(fields, target->field_count + 1);
 }
 
+static int term_compare(const void *a, const void *b)
+{
+    int64_t one = *(const int64_t *)a;
+    int64_t other = *(const int64_t *)b;
+
+    return one < other ? -1 : one > other;
+}
+
+/* Each of the terms once: two words may stand for one. */
+static struct sql_i64s wanted_terms(const struct search_wanted *wanted)
+{
+    size_t count = 0;
+
+    if (wanted->count > 0)
+        qsort(wanted->ids, wanted->count, sizeof(*wanted->ids), term_compare);
+    for (size_t i = 0; i < wanted->count; i++)
+        if (count == 0 || wanted->ids[count - 1] != wanted->ids[i])
+            wanted->ids[count++] = wanted->ids[i];
+    return sql_i64s(wanted->ids, count);
+}
+
 /* The index was exchanged, and is being emptied. */
 AWAITS static int
 check_live(struct search_plan *plan, const struct search_target *target, const struct rows *rows)
@@ -107,7 +120,7 @@ int search_read_lists(struct search_plan *plan,
 {
     struct arena *arena = plan->r->task.arena;
     struct sql_i64s fields = search_postings_fields(arena, target);
-    struct sql_i64s terms = sql_i64s(wanted->ids, wanted->count);
+    struct sql_i64s terms = wanted_terms(wanted);
     int64_t from = target->lists->from;
     struct rows rows;
 

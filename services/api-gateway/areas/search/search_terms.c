@@ -89,13 +89,22 @@ look_up(struct lookups *lookups, struct str text, struct search_terms *to, enum 
         lookups->arena, lookups->items, lookups->count, lookups->cap, (struct lookup){to, cost});
 }
 
-static void add_term(struct search_plan *plan, struct search_terms *terms, struct search_term term)
+/* Unless it is one of the first `before`. */
+static void add_new_term(struct search_plan *plan,
+                         struct search_terms *terms,
+                         size_t before,
+                         struct search_term term)
 {
-    for (size_t i = 0; i < terms->count; i++)
+    for (size_t i = 0; i < before; i++)
         if (terms->items[i].id == term.id)
             return;
     term.late = plan->forgiving;
     ARENA_PUSH(plan->r->task.arena, terms->items, terms->count, terms->cap, term);
+}
+
+static void add_term(struct search_plan *plan, struct search_terms *terms, struct search_term term)
+{
+    add_new_term(plan, terms, terms->count, term);
 }
 
 /* lexicon_weight() the other way round. */
@@ -206,9 +215,10 @@ int search_prefix(struct search_plan *plan, struct str prefix, struct search_ter
     TRY(sql_all(plan->r, &rows, SQL_SEARCH_TERMS_PREFIX(.prefix = prefix, .limit = most)));
     for (size_t row = 0; row < rows.count; row++) {
         struct sql_search_terms_prefix_row term = sql_search_terms_prefix_row(&rows, row);
-        add_term(
+        add_new_term(
             plan,
             ret_terms,
+            before,
             (struct search_term){
                 .id = (int32_t)term.id, .df = term.df, .text = term.term, .cost = RANK_PREFIX});
     }
