@@ -12,12 +12,16 @@ from corpora import FIELDS, World  # noqa: E402
 from oracle import WINDOW, check_snippet  # noqa: E402
 
 CORPORA = int(os.environ.get("SEARCH_CORPORA", "3"))
-QUERIES = int(os.environ.get("SEARCH_QUERIES", "60"))
+QUERIES = int(os.environ.get("SEARCH_QUERIES", "40"))
 SEED = int(os.environ.get("SEARCH_SEED", "1"))
 ENTITIES = ["books", "notes"]
 
 
-@pytest.fixture(scope="module", params=range(CORPORA))
+# Tests of one corpus go to one process: whoever runs them side by side says --dist loadgroup.
+WORLDS = [pytest.param(n, marks=pytest.mark.xdist_group(f"corpus {n}")) for n in range(CORPORA)]
+
+
+@pytest.fixture(scope="module", params=WORLDS)
 def world(request, session_gateway, operator, recorder, servers, indexer):
     from groundwork.project import Project
 
