@@ -226,8 +226,10 @@ AWAITS static int fetch_page(struct showing *showing)
     to -= before - showing->count;
     if (in_window && showing->plan->word_count > 0) {
         size_t window = least_of(SEARCH_WINDOW, to);
-        for (size_t i = 0; i < window; i++)
+        for (size_t i = 0; i < window; i++) {
             showing->found[i].closeness = closeness(showing, &showing->found[i]);
+            TRY(task_yield_if_due(&showing->plan->r->task));
+        }
         qsort(showing->found, window, sizeof(*showing->found), found_compare);
     }
     showing->first = least_of(first, showing->count);
@@ -501,6 +503,7 @@ write_found(const struct showing *showing, const struct found *found, struct jw 
     jw_lit(w, "score");
     jw_f64(w, round(score * 10000) / 10000);
     write_highlights(showing, found, w);
+    TRY(task_yield_if_due(&showing->plan->r->task));
     jw_lit(w, "record");
     TRY(items_check(showing->plan->r,
                     showing->plan->ctx,
