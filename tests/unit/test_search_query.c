@@ -139,7 +139,17 @@ static void long_queries_are_refused(void **state)
     text[0] = '"';
     text[511] = '"';
     text[512] = 0;
-    assert_string_equal(understood(text), "!1@64"); /* of the phrase */
+    assert_string_equal(understood(text), "!1@64");       /* of the phrase */
+    for (size_t letters = 16; letters <= 17; letters++) { /* each of which may go on */
+        struct strbuf phrase;
+        strbuf_init(&phrase, arena, 1000);
+        strbuf_char(&phrase, '"');
+        for (size_t i = 0; i < letters; i++)
+            strbuf_cstr(&phrase, "\xE6\x9D\xB1 ");
+        strbuf_char(&phrase, '"');
+        const char *line = understood(strbuf_cstring(&phrase));
+        assert_int_equal(strcmp(line, "!1@0") == 0, letters == 17);
+    }
 }
 
 /* --- highlights ------------------------------------------------------------------------------- */

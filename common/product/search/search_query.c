@@ -272,6 +272,21 @@ static int parse_thing(struct parser *parser)
     return parse_words(parser, &signs, text, star);
 }
 
+/* What may go on is looked up one by one; single letters of a script without spaces do, also those
+ * of a phrase. */
+static size_t count_prefixes(const struct search_query *query)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < query->count; i++) {
+        const struct search_word *word = &query->words[i];
+        count += word->prefix;
+        for (size_t k = 0; k < word->part_count; k++)
+            count += word->parts[k].prefix;
+    }
+    return count;
+}
+
 /* Whether what there is can be searched for. */
 static int check_found(struct parser *parser)
 {
@@ -309,6 +324,11 @@ int search_query_parse(struct arena *arena,
     struct search_query *query = &parser.query;
     if (query->count > 0 && !parser.phrase_last && !query->words[query->count - 1].without)
         query->words[query->count - 1].prefix = true;
+    if (count_prefixes(query) > SEARCH_PREFIXES)
+        return query_fault(&parser,
+                           SEARCH_TOO_MANY_WORDS,
+                           0,
+                           "more than 16 single letters or beginnings of words are searched for");
     *ret_query = *query;
     return 0;
 }

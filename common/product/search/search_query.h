@@ -15,6 +15,7 @@ enum {
     SEARCH_LETTERS = 512, /* code points of a query */
     SEARCH_WORDS = 10,    /* words, each phrase one; a run of a script without spaces is one */
     SEARCH_PARTS = 32,    /* terms of one word */
+    SEARCH_PREFIXES = 16, /* terms that may go on: each stands for up to 64 of the lexicon */
 };
 
 enum search_kind {
@@ -53,7 +54,7 @@ struct search_query {
 
 enum search_fault {
     SEARCH_TOO_LONG,       /* more than 512 letters */
-    SEARCH_TOO_MANY_WORDS, /* more than 10, or one of too many parts */
+    SEARCH_TOO_MANY_WORDS, /* more than 10, one of too many parts, or too many that may go on */
     SEARCH_EMPTY,          /* no letter or digit in it */
     SEARCH_UNCLOSED,       /* a quotation mark without the other one */
     SEARCH_NO_WORD,        /* '-' or "field:" or '*' without a word */
