@@ -179,6 +179,14 @@ static struct case_list some_list(struct rank_from from, const int64_t *all, siz
     return list;
 }
 
+/* One or two lists of a group. */
+static void
+add_group(struct query_case *query, struct rank_from from, const int64_t *all, size_t count)
+{
+    for (unsigned i = 0, lists = 1 + (unsigned)number(2); i < lists; i++)
+        query->lists[query->count++] = some_list(from, all, count);
+}
+
 static void make_case(struct query_case *query, const int64_t *all, size_t count)
 {
     *query = (struct query_case){.words = (unsigned)number(5),
@@ -206,15 +214,11 @@ static void make_case(struct query_case *query, const int64_t *all, size_t count
         }
     }
     for (unsigned g = 0; g < query->groups; g++)
-        for (unsigned i = 0, lists = 1 + (unsigned)number(2); i < lists; i++)
-            query->lists[query->count++] =
-                some_list((struct rank_from){.use = RANK_NEED, .number = g}, all, count);
+        add_group(query, (struct rank_from){.use = RANK_NEED, .number = g}, all, count);
     if (number(3) == 0)
         query->lists[query->count++] = some_list((struct rank_from){.use = RANK_NOT}, all, count);
     for (unsigned t = 0; t < query->tallies; t++)
-        for (unsigned i = 0, lists = 1 + (unsigned)number(2); i < lists; i++)
-            query->lists[query->count++] =
-                some_list((struct rank_from){.use = RANK_TALLY, .number = t}, all, count);
+        add_group(query, (struct rank_from){.use = RANK_TALLY, .number = t}, all, count);
 }
 
 static void run_case(const struct query_case *query, bool stop, struct rank_result *ret_result)

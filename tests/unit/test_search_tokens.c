@@ -266,8 +266,8 @@ static void any_bytes_are_safe(void **state)
                 any[0] = (char)(seed >> 24 | 1);
                 piece = any;
             }
-            memcpy(bytes + len, piece, strlen(piece));
-            len += strlen(piece);
+            for (; *piece; piece++)
+                bytes[len++] = *piece;
         }
         check_any(bytes, len);
         seed++;

@@ -316,7 +316,7 @@ int search_query_parse(struct arena *arena,
 {
     struct parser parser = {.arena = arena, .text = text, .fields = fields, .error = ret_error};
 
-    if (utf8_length(text) > SEARCH_LETTERS || text.len > 4 * SEARCH_LETTERS)
+    if (utf8_length(text) > SEARCH_LETTERS || text.len > (size_t)4 * SEARCH_LETTERS)
         return query_fault(&parser, SEARCH_TOO_LONG, 0, "the query is longer than 512 characters");
     for (skip_spaces(&parser); parser.at < text.len; skip_spaces(&parser))
         TRY(parse_thing(&parser));
