@@ -33,6 +33,8 @@ struct records_pick {
     const struct records_query *query; /* filter, fields, expand, sort, order */
     const struct records_text *texts;
     size_t text_count;
+    int64_t whole, most; /* with most above 0: behind the first `whole` ids those alone that have
+                            one of `texts`, none of a related record, in at most `most` bytes */
     int64_t offset, limit;
 };
 

@@ -94,6 +94,19 @@ static void pick_seen(const struct records_ctx *ctx,
     strbuf_char(sql, ')');
 }
 
+static void
+pick_short(const struct records_pick *pick, struct strbuf *sql, struct sql_params *params)
+{
+    strbuf_str(sql, STR(" and (c.n <= "));
+    sql_bind(sql, params, P_I64(pick->whole), "bigint");
+    for (size_t i = 0; i < pick->text_count; i++) {
+        strbuf_printf(
+            sql, " or octet_length(t.%.*s::text) <= ", STR_ARG(pick->texts[i].field->column));
+        sql_bind(sql, params, P_I64(pick->most), "bigint");
+    }
+    strbuf_char(sql, ')');
+}
+
 /* " from ... where ...": the ids come with their places as c, where their order is wanted. */
 static int pick_from(struct records_ctx *ctx,
                      const struct entity *entity,
@@ -132,6 +145,8 @@ static int pick_from(struct records_ctx *ctx,
     }
     if (pick->seen != NULL)
         pick_seen(ctx, pick->seen, sql, params);
+    if (pick->most > 0 && pick->ids != NULL && ordered)
+        pick_short(pick, sql, params);
     (void)rls_where(ctx, entity, ACT_READ, "t", sql, params);
     filter_where(ctx, filter, "t", sql, params);
     return 0;

@@ -24,6 +24,8 @@ struct showing {
     struct found *found; /* all hits, best first */
     size_t count;
     size_t first, end; /* the page in them */
+    size_t whole; /* with most above 0: behind so many only those are fetched that have a text */
+    int64_t most; /* of at most so many bytes */
     int64_t total;
     bool exact, has_next;
 };
@@ -141,10 +143,13 @@ AWAITS static int fetch_target(const struct showing *showing,
     struct records_picked *picked = ARENA_NEW(arena, picked);
     int64_t *ids = ARENA_ARRAY(arena, ids, to - from + 1);
     size_t count = 0;
+    size_t whole = 0;
 
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < to; i++) {
         if (showing->found[i].target == target)
             ids[count++] = showing->found[i].hit.id;
+        whole = i < showing->whole ? count : whole;
+    }
     if (count == 0 && query->fields.ptr == NULL && query->expand.ptr == NULL)
         return 0; /* else what they name is looked at */
     const struct records_pick pick = {
@@ -153,6 +158,8 @@ AWAITS static int fetch_target(const struct showing *showing,
         .query = query,
         .texts = field_texts(plan, target),
         .text_count = target->field_count,
+        .whole = (int64_t)whole,
+        .most = showing->most,
         .limit = (int64_t)count,
     };
     TRY(records_pick(plan->ctx, target->entity, &pick, picked));
@@ -194,48 +201,88 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* The first hits in the order that their texts give them. What was not fetched is no nearer. */
+AWAITS static int order_window(struct showing *showing, size_t window)
+{
+    for (size_t i = 0; i < window; i++) {
+        if (showing->found[i].picked != NULL)
+            showing->found[i].closeness = closeness(showing, &showing->found[i]);
+        TRY(task_yield_if_due(&showing->plan->r->task));
+    }
+    qsort(showing->found, window, sizeof(*showing->found), found_compare);
+    return 0;
+}
+
+/* Bytes that a text may have to equal a query of one term, with some signs around it: only such
+ * texts say more of the order than the index does. 0: all texts are of interest. */
+static int64_t equal_bytes(const struct search_plan *plan)
+{
+    const struct search_word *word = &plan->query.words[0];
+
+    if (plan->query.count != 1 || word->part_count > 1)
+        return 0;
+    for (size_t i = 0; i < plan->target_count; i++)
+        for (size_t k = 0; k < plan->targets[i].field_count; k++)
+            if (plan->targets[i].fields[k].text.shown != NULL)
+                return 0;
+    return (int64_t)word->text.len * 3 + 16;
+}
+
+/* What of found[from, to) was not fetched, because it seemed to be behind the page, and is not. */
+AWAITS static int
+fetch_rest(struct showing *showing, const struct records_query *query, size_t from, size_t *to)
+{
+    size_t before = showing->count;
+    bool all = true;
+
+    for (size_t i = from; i < *to; i++)
+        all = all && showing->found[i].picked != NULL;
+    if (all)
+        return 0;
+    TRY(items_check(showing->plan->r, showing->plan->ctx, fetch_found(showing, query, from, *to)));
+    drop_missing(showing, from, *to);
+    *to -= before - showing->count;
+    return 0;
+}
+
 /* Fetches what the page needs, the first hits in the order that their texts give them. */
 AWAITS static int fetch_page(struct showing *showing)
 {
     const struct search_ask *ask = showing->ask;
+    struct search_plan *plan = showing->plan;
     size_t first = (size_t)((ask->page - 1) * ask->page_size);
     size_t end = first + (size_t)ask->page_size;
-    struct records_ctx *ctx = showing->plan->ctx;
-    bool in_window = first < SEARCH_WINDOW;
+    bool in_window = first < SEARCH_WINDOW && plan->word_count > 0;
     size_t from = in_window ? 0 : least_of(first, showing->count);
-    size_t to = end + SLACK;
+    size_t to = in_window && end + SLACK < SEARCH_WINDOW ? SEARCH_WINDOW : end + SLACK;
     const struct records_query whole = {.fields = ask->records.fields,
                                         .expand = ask->records.expand};
 
-    if (in_window && to < SEARCH_WINDOW)
-        to = SEARCH_WINDOW;
     to = least_of(to, showing->count);
+    showing->whole = least_of(end + SLACK, to);
+    showing->most = in_window ? equal_bytes(plan) : 0;
     int rc = fetch_found(showing, &whole, from, to);
-    if (rc == RECORDS_FAILED && in_window && ctx->error.code == PROBLEM_TOO_LARGE_ANSWER) {
-        ctx->error = (struct records_error){0}; /* the page alone, in the order of the index */
+    if (rc == RECORDS_FAILED && in_window && plan->ctx->error.code == PROBLEM_TOO_LARGE_ANSWER) {
+        plan->ctx->error = (struct records_error){0}; /* the page alone, as the index orders it */
         for (size_t i = from; i < to; i++)
             showing->found[i].picked = NULL;
         in_window = false;
+        showing->most = 0;
         from = least_of(first, showing->count);
         to = least_of(end, showing->count);
         rc = fetch_found(showing, &whole, from, to);
     }
-    TRY(items_check(showing->plan->r, ctx, rc));
+    TRY(items_check(plan->r, plan->ctx, rc));
     size_t before = showing->count;
-    drop_missing(showing, from, to);
+    drop_missing(showing, from, showing->most > 0 ? showing->whole : to);
+    showing->most = 0;
     to -= before - showing->count;
-    if (in_window && showing->plan->word_count > 0) {
-        size_t window = least_of(SEARCH_WINDOW, to);
-        for (size_t i = 0; i < window; i++) {
-            showing->found[i].closeness = closeness(showing, &showing->found[i]);
-            TRY(task_yield_if_due(&showing->plan->r->task));
-        }
-        qsort(showing->found, window, sizeof(*showing->found), found_compare);
-    }
+    if (in_window)
+        TRY(order_window(showing, least_of(SEARCH_WINDOW, to)));
+    to = least_of(end, to);
+    TRY(fetch_rest(showing, &whole, least_of(first, to), &to));
     showing->first = least_of(first, showing->count);
-    showing->end = least_of(end, to);
-    if (showing->end < showing->first)
-        showing->end = showing->first;
+    showing->end = to > showing->first ? to : showing->first;
     showing->has_next = showing->count > end;
     return 0;
 }
