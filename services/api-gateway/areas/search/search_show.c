@@ -228,20 +228,33 @@ static int64_t equal_bytes(const struct search_plan *plan)
     return (int64_t)word->text.len * 3 + 16;
 }
 
-/* What of found[from, to) was not fetched, because it seemed to be behind the page, and is not. */
-AWAITS static int
-fetch_rest(struct showing *showing, const struct records_query *query, size_t from, size_t *to)
+static bool all_picked(const struct showing *showing, size_t from, size_t to)
 {
-    size_t before = showing->count;
-    bool all = true;
+    for (size_t i = from; i < to; i++)
+        if (showing->found[i].picked == NULL)
+            return false;
+    return true;
+}
 
-    for (size_t i = from; i < *to; i++)
-        all = all && showing->found[i].picked != NULL;
-    if (all)
-        return 0;
-    TRY(items_check(showing->plan->r, showing->plan->ctx, fetch_found(showing, query, from, *to)));
-    drop_missing(showing, from, *to);
-    *to -= before - showing->count;
+enum { FILLS = 8 };
+
+/* What of the page was not fetched, because it stood behind it: others have moved away, or are not
+ * there any more. */
+AWAITS static int fill_page(struct showing *showing, const struct records_query *query, size_t end)
+{
+    struct search_plan *plan = showing->plan;
+
+    for (unsigned i = 0;; i++) {
+        showing->end = least_of(end, showing->count);
+        if (all_picked(showing, showing->first, showing->end))
+            return 0;
+        if (i == FILLS)
+            break;
+        TRY(items_check(
+            plan->r, plan->ctx, fetch_found(showing, query, showing->first, showing->end)));
+        drop_missing(showing, showing->first, showing->end);
+    }
+    showing->end = showing->first; /* records go faster than they are read */
     return 0;
 }
 
@@ -279,10 +292,9 @@ AWAITS static int fetch_page(struct showing *showing)
     to -= before - showing->count;
     if (in_window)
         TRY(order_window(showing, least_of(SEARCH_WINDOW, to)));
-    to = least_of(end, to);
-    TRY(fetch_rest(showing, &whole, least_of(first, to), &to));
     showing->first = least_of(first, showing->count);
-    showing->end = to > showing->first ? to : showing->first;
+    TRY(fill_page(showing, &whole, end));
+    showing->first = least_of(first, showing->count);
     showing->has_next = showing->count > end;
     return 0;
 }

@@ -1,0 +1,35 @@
+"""The order among equals: a text that is the query comes before texts that have it, wherever it stands among the first 64."""
+import pytest
+from groundwork.searching import followed, found
+
+
+@pytest.fixture
+def chairs(project, db, indexer):
+    """Fifty; ids, oldest first, of which two, among the oldest, are the query itself."""
+    project.entity("chairs", [{"name": "title", "type": "varchar", "searchable": True}, {"name": "notes", "type": "text"}])
+    titles = [f"oak chair {n}" for n in range(50)]
+    titles[3], titles[7] = "OAK!", "* Oak *"
+    items = [{"title": title, "notes": "n" * 500} for title in titles]
+    made = project.admin.post("/entities/chairs/items/bulk", {"items": items}, expect=201).json()["results"]
+    followed(project, db, "chairs")
+    return [result["id"] for result in made]
+
+
+def in_order(chairs, *first):
+    return [chairs[at] for at in first] + [number for at, number in enumerate(chairs) if at not in first][::-1]
+
+
+def test_what_equals_the_query_is_first_from_behind_the_page(project, chairs):
+    assert found(project.admin, "oak", pageSize=10) == in_order(chairs, 7, 3)[:10]
+
+
+def test_pages_join_to_the_same_order(project, chairs):
+    joined = [number for page in range(1, 6) for number in found(project.admin, "oak", pageSize=10, page=page)]
+    assert joined == in_order(chairs, 7, 3)
+
+
+def test_what_went_since_the_index_saw_it_leaves_no_gap(project, db, chairs, index):
+    """More than a page has in reserve, and the index does not know yet."""
+    index.execute(f"delete from {{p}}.e_{project.admin.get('/entities/chairs', expect=200).json()['id']} where id = any(%s)", chairs[20:50])
+    expected = [number for number in in_order(chairs, 7, 3) if number not in chairs[20:50]]
+    assert found(project.admin, "oak", pageSize=10) == expected[:10]
