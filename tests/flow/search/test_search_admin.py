@@ -37,6 +37,10 @@ def test_status_of_each_state(project, db):
     execute(db, f"update {table} set state = 'failed', error = 'The disk is full.' where state = 'building'")
     found = status(project)["notes"]
     assert (found["status"], found["documents"], found["error"]) == ("Failed", 5, "The disk is full.")
+    execute(db, f"delete from {table} where state = 'failed'")
+    execute(db, f"update {table} set error = 'Changes cannot be indexed.' where state = 'live'")
+    found = status(project)["notes"]
+    assert (found["status"], found["documents"], found["error"]) == ("Failed", 5, "Changes cannot be indexed."), "it answers, and does not come on"
 
 
 def test_rehydrate(project, db):

@@ -124,6 +124,44 @@ def test_model_changes_rebuild_what_they_must(project, index, indexer):
     index.settle()
 
 
+FIELDS = "/entities/books/fields"
+CHANGES = {  # entities whose index is built anew
+    "a field that is searched comes": (("post", FIELDS, {"name": "more", "type": "varchar", "searchable": True}), {"books"}),
+    "a field comes": (("post", FIELDS, {"name": "more", "type": "varchar"}), set()),
+    "a field is searched": (("put", FIELDS + "/blurb", {"searchable": True}), {"books"}),
+    "a field is not searched any more": (("put", FIELDS + "/notes", {"searchable": False}), {"books"}),
+    "a field that is searched goes": (("delete", FIELDS + "/notes", None), {"books"}),
+    "a field goes": (("delete", FIELDS + "/blurb", None), set()),
+    "another name": (("put", FIELDS + "/title", {"name": "heading"}), set()),
+    "another weight": (("put", FIELDS + "/title", {"options": {"max_length": 200, "search_weight": 9}}), set()),
+    "rules for rows": (("put", "/entities/books", {"row_level_security": False}), set()),
+    "the world may search": (("put", "/entities/books", {"public_read": True}), set()),
+    "an entity without searched fields comes": (("post", "/entities", {"name": "plain", "fields": [{"name": "x", "type": "varchar"}]}), set()),
+    "what a relation shows": (("put", "/entities/authors/fields/nick", {"searchable": True}), {"books", "authors"}),
+    "what no relation shows": (("put", "/entities/authors/fields/life", {"searchable": True}), {"authors"}),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_exactly_the_rebuild_that_a_change_needs(project, index, indexer, what):
+    index.entity("authors", nick={"type": "varchar"}, name={"type": "varchar", "searchable": True}, life={"type": "text"})
+    index.entity("books", title={"type": "varchar", "searchable": True, "options": {"max_length": 200}}, notes={"type": "text", "searchable": True},
+                 blurb={"type": "text"}, author={"type": "relation", "searchable": True, "options": {"entity": "authors", "on_delete": "set_null"}})
+    entities = {name: project.admin.get(f"/entities/{name}").json() for name in ("authors", "books")}
+    for entity in entities.values():
+        index.ready(entity)
+    before = {name: index.live(entity) for name, entity in entities.items()}
+    (method, path, body), anew = CHANGES[what]
+    answer = getattr(project.admin, method)(path, *([body] if body else []))
+    assert answer.status_code in (200, 201, 204), answer.text
+    (version,), = index.rows("select model_version from {p}.meta")
+    index.wait(lambda: index.rows("select model_version from {p}.search_lease")[0][0] >= version)
+    index.settle()
+    after = {name: index.live(entity) for name, entity in entities.items()}
+    assert {name for name in before if after[name] != before[name]} == anew
+    assert None not in after.values()
+
+
 def test_many_records(project, index, indexer):
     books = index.entity()
     index.ready(books)

@@ -3,7 +3,7 @@
 -- name: search_status :page sort(entity)
 select e.name as entity,
   case when b.id is not null or (f.id is null and l.id is null and p.id is null) then 'Indexing'
-       when f.id > coalesce(l.id, p.id, 0) then 'Failed' else 'Ready' end as status,
+       when f.id > coalesce(l.id, p.id, 0) or l.error is not null then 'Failed' else 'Ready' end as status,
   case when b.id is not null then b.documents else coalesce(l.documents, 0) end as documents,
   case when b.id is not null then greatest(b.total, b.documents) else coalesce(l.documents, 0) end as total,
   case when b.began_at < now() and b.documents > 0
@@ -12,7 +12,7 @@ select e.name as entity,
        then ceil(greatest(b.total - b.documents, 0) * extract(epoch from now() - b.began_at) / b.documents)::bigint
        end as remaining_seconds,
   l.last_indexed_at,
-  case when f.id > coalesce(l.id, p.id, 0) then f.error end as error
+  case when f.id > coalesce(l.id, p.id, 0) then f.error else l.error end as error
 from {p}.entities e
 left join {p}.search_indexes l on l.entity_id = e.id and l.state = 'live'
 left join {p}.search_indexes b on b.entity_id = e.id and b.state = 'building'
