@@ -1,7 +1,9 @@
 /*
- * Changes of some records. First everything is read, outside of any transaction, for nobody else
- * writes the index; then one transaction, which asks for the lease, changes leaves, some lists at a
- * time, and ends with words, lexicon rows and forward lists.
+ * Changes of some records, in slices whose words fit one transaction: mostly one. First everything
+ * is read, outside of any transaction, for nobody else writes the index; then one transaction,
+ * which asks for the lease, changes leaves, some lists at a time, and ends with words, lexicon rows
+ * and forward lists. Whatever the caller adds is in the last one: a record that is indexed before
+ * its row of the outbox has gone is indexed again, which changes nothing.
  */
 #include "batch.h"
 
@@ -55,6 +57,7 @@ read_forwards(struct task *task, struct index_batch *batch, struct batch_part *p
             batch->broken = part->idx;
             return INDEX_BROKEN;
         }
+        batch->pairs += part->before[at].count;
     }
     for (size_t i = 0; i < part->ids.count; i++) {
         part->added += part->docs.items[i].there && !part->had[i];
@@ -256,6 +259,15 @@ static void batch_compute(void *arg)
         forward_calls(compute->batch, &compute->batch->parts[p]);
 }
 
+static size_t batch_records(const struct index_batch *batch)
+{
+    size_t count = 0;
+
+    for (size_t p = 0; p < batch->part_count; p++)
+        count += batch->parts[p].ids.count;
+    return count;
+}
+
 /* co: everything that does not need the transaction. */
 AWAITS static int
 batch_prepare(struct task *task, struct index_batch *batch, struct leaf_changes *changes)
@@ -266,6 +278,10 @@ batch_prepare(struct task *task, struct index_batch *batch, struct leaf_changes 
         struct batch_part *part = &batch->parts[p];
         TRY(source_read(task, index->db, part->shape, part->ids, &batch->terms, &part->docs));
         TRY(read_forwards(task, batch, part));
+        for (size_t i = 0; i < part->docs.count; i++)
+            batch->pairs += part->docs.items[i].list.count;
+        if (batch->pairs > PAIRS_MOST && batch_records(batch) > 1)
+            return DB_TOO_LARGE;
     }
     TRY(words_find(task, index->db, &batch->terms));
     TRY(read_gone_words(task, batch));
@@ -276,7 +292,7 @@ batch_prepare(struct task *task, struct index_batch *batch, struct leaf_changes 
     return 0;
 }
 
-int batch_run(struct task *task, struct index_batch *batch)
+AWAITS static int run_slice(struct task *task, struct index_batch *batch)
 {
     struct leaf_changes *changes = ARENA_NEW(batch->arena, changes);
     struct db *tx;
@@ -285,7 +301,62 @@ int batch_run(struct task *task, struct index_batch *batch)
     TRY(batch_prepare(task, batch, changes));
     TRY(batch_begin(task, batch->index, &tx));
     int rc = batch_write(task, batch, changes, tx);
-    if (rc == INDEX_STALE || rc == INDEX_BROKEN)
+    if (rc == INDEX_STALE || rc == INDEX_BROKEN || rc == DB_TOO_LARGE)
         (void)db_rollback(task, tx);
     return rc;
+}
+
+/* Records [from, to) of all parts, in memory of their own. */
+AWAITS static int batch_slice(struct task *task, struct index_batch *batch, size_t from, size_t to)
+{
+    struct arena *own = task->arena;
+    struct arena *arena = task->arena = arena_new(0);
+    struct index_batch slice;
+    size_t *part_of = ARENA_ARRAY(arena, part_of, batch->part_count);
+    size_t before = 0;
+
+    batch_init(&slice, arena, batch->index);
+    for (size_t p = 0; p < batch->part_count; p++) {
+        struct batch_part part = batch->parts[p];
+        size_t lo = from > before ? from - before : 0;
+        size_t hi = to - before < part.ids.count ? to - before : part.ids.count;
+        before += part.ids.count;
+        if (lo >= part.ids.count)
+            continue;
+        part.ids = sql_i64s(part.ids.items + lo, hi - lo);
+        part.changed = 0;
+        part_of[slice.part_count] = p;
+        ARENA_PUSH(arena, slice.parts, slice.part_count, slice.part_cap, part);
+        if (before >= to)
+            break;
+    }
+    for (size_t i = 0; to == batch_records(batch) && i < batch->call_count; i++)
+        batch_call(&slice, batch->calls[i]);
+    int rc = run_slice(task, &slice);
+    for (size_t p = 0; rc == 0 && p < slice.part_count; p++)
+        batch->parts[part_of[p]].changed += slice.parts[p].changed;
+    batch->broken = slice.broken;
+    arena_free(arena);
+    task->arena = own;
+    return rc;
+}
+
+int batch_run(struct task *task, struct index_batch *batch)
+{
+    size_t all = batch_records(batch);
+    size_t some = all;
+    size_t at = 0;
+
+    do {
+        size_t to = some < all - at ? at + some : all;
+        int rc = batch_slice(task, batch, at, to);
+        if (rc == DB_TOO_LARGE && to - at > 1) {
+            some = (to - at) / 2;
+            continue;
+        }
+        TRY(rc);
+        at = to;
+        some *= 2;
+    } while (at < all);
+    return 0;
 }

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Changes of some records, in one transaction: postings, forward lists, words and whatever the
- * caller adds, under the lease. Records are read as they are now, so that order and repetition do
+ * Changes of some records, in one transaction, or, where they have too many words for it, in
+ * several: postings, forward lists, words and, in the last one, whatever the caller adds, under the
+ * lease. Records are read as they are now, so that order and repetition do
  * no harm.
  */
 #include "db/db.h"
@@ -16,12 +17,13 @@ struct batch_part {
     const struct index_shape *shape;
     bool live;           /* its documents count for how common words are */
     struct sql_i64s ids; /* ascending, each once */
-    struct docs docs;    /* as they are now */
+    size_t changed;      /* whose lists differ */
+    /* Of those that one transaction takes: */
+    struct docs docs; /* as they are now */
     struct forward_list *before;
     bool *had;          /* there was a forward list */
     bool *differs;      /* it is not as it was */
     size_t added, gone; /* documents */
-    size_t changed;     /* whose lists differ */
 };
 
 struct index_batch {
@@ -32,7 +34,8 @@ struct index_batch {
     size_t part_count, part_cap;
     struct db_call *calls; /* of the caller, in the same transaction, at its end */
     size_t call_count, call_cap;
-    int64_t broken; /* BATCH_BROKEN: the generation whose leaf or list cannot be read */
+    size_t pairs;   /* words of records that were read */
+    int64_t broken; /* INDEX_BROKEN: the generation whose leaf or list cannot be read */
 };
 
 void batch_init(struct index_batch *batch, struct arena *arena, struct index *index);

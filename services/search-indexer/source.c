@@ -91,6 +91,7 @@ struct reading {
     const struct rows *rows;
     struct forward_pair *pairs; /* of the record at hand */
     size_t count, cap;
+    size_t all; /* pairs of all records */
     bool cut;
 };
 
@@ -144,6 +145,7 @@ static void cut_rows(void *arg)
             if (!rows_null(rows, row, COLUMN_FIELDS + i))
                 add_text(reading, rows_str(rows, row, COLUMN_FIELDS + i), i + 1);
         keep_pairs(reading, &doc.list);
+        reading->all += doc.list.count;
         ARENA_PUSH(
             reading->arena, reading->docs->items, reading->docs->count, reading->docs->cap, doc);
     }
@@ -275,6 +277,8 @@ int source_read(struct task *task,
                        "t.id = any($1::bigint[])",
                        P_I64S(left.items, left.count),
                        (int64_t)left.count));
+        if (reading.all > PAIRS_MOST && ids.count > 1)
+            return DB_TOO_LARGE;
         if (!reading.cut || ret_docs->count == had)
             break;
         int64_t last = ret_docs->items[ret_docs->count - 1].id;

@@ -21,7 +21,10 @@ struct docs {
     bool more; /* of a page: there may be others behind it */
 };
 
-/* co: those of `ids`, which ascend, each once; arena-owned, words are put into `terms`. */
+#define PAIRS_MOST ((size_t)400000) /* words of records, of which one transaction takes so many */
+
+/* co: those of `ids`, which ascend, each once; arena-owned, words are put into `terms`.
+ * DB_TOO_LARGE: several that have more than PAIRS_MOST. */
 AWAITS int source_read(struct task *task,
                        struct db *db,
                        const struct index_shape *shape,

@@ -21,41 +21,62 @@ static void words_keep_row(struct index_terms *terms, const struct sql_word_row 
     word->part = (int32_t)row->part;
 }
 
-AWAITS static int find_some(struct task *task,
-                            struct db *db,
-                            struct index_terms *terms,
-                            const struct str *wanted,
-                            size_t count)
+/* co: a statement's rows go before the next one's come. */
+AWAITS static int
+find_some(struct task *task, struct db *db, struct index_terms *terms, struct db_call call)
 {
-    struct rows rows;
+    struct arena *own = task->arena;
+    struct arena *arena = task->arena = arena_new(0);
+    struct rows rows = {0};
 
-    TRY(db_query(task, db, SQL_WORDS_FIND(.terms = sql_strs(wanted, count)), &rows));
-    for (size_t i = 0; i < rows.count; i++) {
+    int rc = db_query(task, db, call.sql, call.params, call.param_count, &rows);
+    for (size_t i = 0; rc == 0 && i < rows.count; i++) {
         const struct sql_word_row row = sql_word_row(&rows, i);
         words_keep_row(terms, &row);
+    }
+    arena_free(arena);
+    task->arena = own;
+    return rc;
+}
+
+/* Ids for words that have none, from `at` on, as many as a statement brings; *ret_at: where the
+ * rest begins. */
+AWAITS static int
+reserve_some(struct task *task, struct db *db, struct index_terms *terms, size_t at, size_t *ret_at)
+{
+    struct rows rows;
+    size_t end = at;
+    size_t count = 0;
+    size_t row = 0;
+
+    for (; end < terms->count && count < AT_ONCE; end++)
+        count += terms->items[end].id == 0;
+    *ret_at = end;
+    if (count == 0)
+        return 0;
+    TRY(db_query(task, db, SQL_WORDS_RESERVE(.count = (int64_t)count), &rows));
+    for (; at < end; at++) {
+        struct word *word = &terms->items[at];
+        if (word->id != 0)
+            continue;
+        word->id = (int32_t)sql_words_reserve_row(&rows, row++).id;
+        word->fresh = true;
     }
     return 0;
 }
 
 AWAITS static int reserve(struct task *task, struct db *db, struct index_terms *terms)
 {
-    struct rows rows;
-    int64_t count = 0;
-    size_t at = 0;
+    int rc = 0;
 
-    for (size_t i = terms->settled; i < terms->count; i++)
-        count += terms->items[i].id == 0;
-    if (count == 0)
-        return 0;
-    TRY(db_query(task, db, SQL_WORDS_RESERVE(.count = count), &rows));
-    for (size_t i = terms->settled; i < terms->count; i++) {
-        struct word *word = &terms->items[i];
-        if (word->id != 0)
-            continue;
-        word->id = (int32_t)sql_words_reserve_row(&rows, at++).id;
-        word->fresh = true;
+    for (size_t at = terms->settled; at < terms->count && rc == 0;) {
+        struct arena *own = task->arena;
+        struct arena *arena = task->arena = arena_new(0);
+        rc = reserve_some(task, db, terms, at, &at);
+        arena_free(arena);
+        task->arena = own;
     }
-    return 0;
+    return rc;
 }
 
 int words_find(struct task *task, struct db *db, struct index_terms *terms)
@@ -68,7 +89,8 @@ int words_find(struct task *task, struct db *db, struct index_terms *terms)
         if (terms->items[i].id == 0)
             wanted[count++] = terms->items[i].term;
         if (count == AT_ONCE || (count > 0 && i + 1 == all)) {
-            TRY(find_some(task, db, terms, wanted, count));
+            TRY(find_some(
+                task, db, terms, db_call(SQL_WORDS_FIND(.terms = sql_strs(wanted, count)))));
             count = 0;
         }
     }
@@ -89,7 +111,6 @@ int words_read_ids(
     int64_t *wanted = ARENA_ARRAY(task->arena, wanted, count);
     size_t wanted_count = 0;
     size_t kept = 0;
-    struct rows rows;
 
     terms_index(terms);
     for (size_t i = 0; i < count; i++)
@@ -103,11 +124,8 @@ int words_read_ids(
             wanted[kept++] = wanted[i];
     for (size_t at = 0; at < kept; at += AT_ONCE) {
         size_t some = kept - at < AT_ONCE ? kept - at : AT_ONCE;
-        TRY(db_query(task, db, SQL_WORDS_BY_ID(.ids = sql_i64s(wanted + at, some)), &rows));
-        for (size_t i = 0; i < rows.count; i++) {
-            const struct sql_word_row row = sql_word_row(&rows, i);
-            words_keep_row(terms, &row);
-        }
+        TRY(find_some(
+            task, db, terms, db_call(SQL_WORDS_BY_ID(.ids = sql_i64s(wanted + at, some)))));
     }
     return 0;
 }

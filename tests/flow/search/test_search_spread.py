@@ -142,3 +142,21 @@ def test_only_indexers_are_notified_of_what_nobody_else_takes(project, index, db
              for topic in ("evt", "search")]
     assert after[0] == before[0]
     assert books
+
+
+def test_records_of_many_words(project, index, indexer):
+    """More words than one transaction takes: several of them, and the rows of the outbox go with the last."""
+    books = index.entity()
+    index.ready(books)
+    index.settle()
+    notes = column(books, "notes")
+    for step in (7, 11):
+        index.execute(f"truncate {{p}}.e_{books['id']}") if step == 11 else None
+        index.execute(f"insert into {{p}}.e_{books['id']} (id, {notes}) overriding system value select n, (select string_agg('w' || (k + n * {step}),"
+                      " ' ') from generate_series(1, 20000) k) from generate_series(1, 40) n")
+        index.execute(f"insert into {{p}}.outbox (pending, event, entity_id, record_id, payload) select 2, 'EntityUpdated', {books['id']}, id,"
+                      f" '{{{{}}}}' from {{p}}.e_{books['id']}")
+        index.settle(300)
+        assert index.rows("select sum(n), count(distinct idx) from {p}.search_postings where field > 0")[0] == (800_000, 1)
+        assert index.find(books, f"w{20 * step}") == {n for n in range(1, 41) if 20 * step > n * step}
+        assert index.rows("select count(*) from {p}.search_docs")[0][0] == 40
