@@ -17,7 +17,7 @@ FIELDS = (("title", "varchar", 6), ("subtitle", "varchar", 8), ("body", "text", 
 
 def words(count):
     """SQL of so many words, the n-th commonest about 1/n as common as the first: exp of an even number is."""
-    return (f"(select string_agg(translate(to_hex(floor(exp(random() * ln({TERMS})))::int * 2654435761 % 4294967296::bigint), '0123456789', "
+    return (f"(select string_agg(translate(to_hex(floor(exp(random() * ln({TERMS})))::int * 2654435761 %% 4294967296::bigint), '0123456789', "
             f"'ghijklmnop'), ' ') "
             f"from generate_series(1, {count}) k where n > 0)")
 
@@ -41,7 +41,7 @@ class Corpus:
         names = ", ".join(self.columns[name] for name, _, _ in FIELDS)
         for first in range(1, count + 1, at_once):
             last = min(first + at_once - 1, count)
-            self.world.sql(f"insert into {self.table} (created_by, {names}) select 1 + n % 10, {', '.join(words(size) for _, _, size in FIELDS)} "
+            self.world.sql(f"insert into {self.table} (created_by, {names}) select 1 + n %% 10, {', '.join(words(size) for _, _, size in FIELDS)} "
                            f"from generate_series({first}, {last}) n")
         self.world.vacuum(self.table)
 
