@@ -21,7 +21,8 @@ static int python_server_start(const char *program)
         (void)dup2(ends[1], STDOUT_FILENO);
         (void)close(ends[0]);
         (void)close(ends[1]);
-        (void)execl("/usr/bin/python3", "python3", "-c", program, (char *)NULL);
+        /* By its whole name: it looks for its library beside the python3 that it is called as. */
+        (void)execl("/usr/bin/python3", "/usr/bin/python3", "-c", program, (char *)NULL);
         _exit(127);
     }
     (void)close(ends[1]);
