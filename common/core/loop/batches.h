@@ -4,10 +4,10 @@
  * the loop brings leaves at its end, some batches of an owner under way, and what comes meanwhile
  * leaves with the next. A burst costs a commit for some dozen entries in place of one for each.
  *
- *     static struct batches inserts = {.at_once = 4, .most = 64, .bytes = 1 << 20, .limit_ms =
- * 6000, .write = events_write, .judge = events_judge}; struct event event = {.entry.bytes =
- * body.len, ...};     // entry is a struct batch_entry int rc = batches_write(task, &inserts,
- * project, &event.entry);
+ *     static struct batches inserts = {.at_once = 4, .most = 64, .write = events_write, ...};
+ *     struct event event = {.entry.bytes = body.len, ...}; // entry: a struct batch_entry
+ *
+ *     int rc = batches_write(task, &inserts, project, &event.entry);
  *
  * What is refused for one entry takes none of the others with it: they are written again without
  * it, and where it is not known which one it is, by halves.
