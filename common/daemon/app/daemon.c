@@ -467,6 +467,12 @@ static int check_ports(const struct conf_common *conf)
         if (rc != 0)
             return complain(ports[i].host, ports[i].port, ports[i].variables, rc);
     }
+    if (!app.daemon->portless && conf->port != 0 && conf->port == conf->admin_port &&
+        str_eq(conf->host, conf->admin_host)) /* workers share ports: the second would get one */
+        return complain(conf->admin_host.ptr,
+                        conf->admin_port,
+                        PUBLIC_VARIABLES ", " ADMIN_VARIABLES,
+                        -EADDRINUSE);
     return 0;
 }
 

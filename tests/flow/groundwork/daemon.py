@@ -1,4 +1,5 @@
 """A daemon under test: started on free loopback ports, its log kept, its end watched."""
+import itertools
 import os
 import re
 import signal
@@ -26,10 +27,22 @@ SANITIZERS = {
 }
 
 
+# Below those that the kernel gives away; each process of a run has its own, and each run begins elsewhere.
+PORTS = 2500
+FIRST_PORT = 10_000 + PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw8").removeprefix("gw")) % 9)
+_ports = (FIRST_PORT + (os.getpid() + n) % PORTS for n in itertools.count())
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that was not given away lately: workers of daemons share theirs, so that two daemons might, too."""
+    for port in itertools.islice(_ports, PORTS):
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError(f"no port from {FIRST_PORT} on is free")
 
 
 class Daemon:

@@ -20,7 +20,7 @@ from groundwork.workflows import document
 
 FOLD = 8
 PAY = "/integrations/svcpay"
-NAME = {"name": "name", "type": "varchar", "options": {"max_length": 50}}
+NAME = {"name": "name", "type": "varchar", "searchable": True, "options": {"max_length": 50}}
 CODE = {"name": "code", "type": "varchar", "unique": True, "options": {"max_length": 50}}
 AMOUNT = {"name": "amount", "type": "integer"}
 _numbers = itertools.count(1)

@@ -14,7 +14,7 @@ import time
 import pytest
 import requests
 
-from groundwork.daemon import Daemon
+from groundwork.daemon import Daemon, free_port
 from groundwork.fixtures import binary, settings
 from groundwork.project import Project
 from groundwork.servers import ROOT
@@ -169,6 +169,13 @@ def test_port_that_is_taken(gateway_with, session_gateway):
     assert f":{session_gateway.port} (GROUNDWORK_HOST, GROUNDWORK_PORT)" in done.stderr
     done = gateway_with(ADMIN_PORT=session_gateway.admin_port).run()
     assert done.returncode == 2 and "GROUNDWORK_ADMIN_PORT" in done.stderr
+
+
+def test_one_port_for_both(gateway_with):
+    """Else the kernel would give half of the connections to the one, half to the other."""
+    port = free_port()
+    done = gateway_with(PORT=port, ADMIN_PORT=port).run()
+    assert done.returncode == 2 and "GROUNDWORK_PORT, GROUNDWORK_ADMIN_HOST" in done.stderr
 
 
 def test_few_files_mean_few_connections(gateway_with, tmp_path):
