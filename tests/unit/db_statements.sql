@@ -29,6 +29,12 @@ select n::bigint as n:bigint from generate_series(1, :last::bigint) n;
 -- name: st_page :page sort(n)
 select n::bigint as n:bigint from generate_series(1, :last::bigint) n;
 
+-- As the server holds them, and a row of nulls.
+-- name: st_binary :many binary
+select s.big:bigint?, s.whole:integer?, s.small:smallint?, s.flag:boolean?, s.words:text?, s.bytes:bytea?
+from (values (:big::bigint, :whole::integer, (-3)::smallint, :flag::boolean, :words::text, :bytes::bytea), (null, null, null, null, null, null))
+  as s (big, whole, small, flag, words, bytes);
+
 -- What a walk adds stands behind the list's own parameters.
 -- name: st_walk :many args(st_walk)
 select n::bigint as n:bigint from generate_series(1, :last::bigint) n

@@ -107,6 +107,35 @@ static void kinds(struct task *task, struct db *db, void *arg)
         assert_int_equal(sql_st_many_row(&rows, i).n, i + 1);
 }
 
+static void binary(struct task *task, struct db *db, void *arg)
+{
+    const int64_t bigs[] = {INT64_MIN, -1, 0, 255, INT64_MAX};
+    const int64_t wholes[] = {INT32_MIN, -1, 0, 256, INT32_MAX};
+    struct rows rows;
+
+    (void)arg;
+    for (size_t i = 0; i < ARRAY_LEN(bigs); i++) {
+        assert_int_equal(db_query(task,
+                                  db,
+                                  SQL_ST_BINARY(.big = bigs[i],
+                                                .whole = wholes[i],
+                                                .flag = i % 2 == 0,
+                                                .words = STR("Zoë"),
+                                                .bytes = ((struct str){"\0\xff\\x", 4})),
+                                  &rows),
+                         0);
+        assert_int_equal(rows.count, 2); /* the second came by itself and was added to the first */
+        struct sql_st_binary_row row = sql_st_binary_row(task->arena, &rows, 0);
+        assert_true(row.big.value == bigs[i] && row.whole.value == wholes[i]);
+        assert_true(row.small.value == -3 && row.flag.value == (i % 2 == 0));
+        assert_true(str_is(row.words, "Zoë"));
+        assert_true(str_eq(row.bytes, (struct str){"\0\xff\\x", 4}));
+        row = sql_st_binary_row(task->arena, &rows, 1);
+        assert_false(row.big.set || row.whole.set || row.small.set || row.flag.set);
+        assert_true(row.words.ptr == NULL && row.bytes.ptr == NULL);
+    }
+}
+
 /* One struct for both, whatever the order in which they name its members. */
 static void alike(struct task *task, struct db *db, void *arg)
 {
@@ -194,6 +223,7 @@ static void wrong_rows(struct task *task, struct db *db, void *arg)
 TEST(all_types)
 TEST(given)
 TEST(kinds)
+TEST(binary)
 TEST(alike)
 TEST(batches)
 TEST(pages)
@@ -205,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_all_types),
         cmocka_unit_test(test_given),
         cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_binary),
         cmocka_unit_test(test_alike),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_pages),

@@ -145,8 +145,13 @@ static bool send_query(struct db_conn *conn, struct db_op *op, struct item *ret_
         return false;
     ret_item->stmt_seq = stmt->seq;
     stmt->in_flight++;
-    return PQsendQueryPrepared(
-               conn->pg, stmt->name, wire.count, wire.values, wire.lengths, wire.formats, 0) != 0;
+    return PQsendQueryPrepared(conn->pg,
+                               stmt->name,
+                               wire.count,
+                               wire.values,
+                               wire.lengths,
+                               wire.formats,
+                               op->sql->binary) != 0;
 }
 
 void pipe_op(struct db_conn *conn, struct db_op *op)

@@ -26,18 +26,37 @@ struct str rows_str(const struct rows *rows, size_t row, size_t column)
                         (size_t)PQgetlength(rows->result, (int)row, (int)column)};
 }
 
+/* Of a statement whose columns come as the server holds them. */
+static bool is_binary(const struct rows *rows, size_t column)
+{
+    return PQfformat(rows->result, (int)column) == 1;
+}
+
+/* Two, four or eight bytes, the highest first. */
+static int64_t signed_bytes(struct str bytes)
+{
+    uint64_t value = bytes.len > 0 && (unsigned char)bytes.ptr[0] >= 0x80 ? UINT64_MAX : 0;
+
+    for (size_t i = 0; i < bytes.len; i++)
+        value = value << 8 | (unsigned char)bytes.ptr[i];
+    return (int64_t)value;
+}
+
 int64_t rows_i64(const struct rows *rows, size_t row, size_t column)
 {
+    struct str text = rows_str(rows, row, column);
     int64_t value = 0;
 
-    (void)num_parse_i64(rows_str(rows, row, column), &value);
+    if (is_binary(rows, column))
+        return signed_bytes(text);
+    (void)num_parse_i64(text, &value);
     return value;
 }
 
 bool rows_bool(const struct rows *rows, size_t row, size_t column)
 {
     struct str text = rows_str(rows, row, column);
-    return text.len > 0 && text.ptr[0] == 't';
+    return text.len > 0 && text.ptr[0] == (is_binary(rows, column) ? 1 : 't');
 }
 
 double rows_f64(const struct rows *rows, size_t row, size_t column)
@@ -87,6 +106,8 @@ struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, 
 
     if (!text.ptr)
         return STR_NONE;
+    if (is_binary(rows, column))
+        return text;
     MUST(text.len >= 2 && text.len % 2 == 0 && text.ptr[0] == '\\' && text.ptr[1] == 'x');
     size_t len = text.len / 2 - 1;
     char *bytes = arena_alloc(arena, len + 1);

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Result rows: text results of libpq (sessions run with TimeZone UTC, DateStyle ISO, bytea hex),
- * borrowed from a PGresult that the task's arena clears.
+ * binary ones of statements that say so, borrowed from a PGresult that the task's arena clears.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ double rows_f64(const struct rows *rows, size_t row, size_t column);
 int64_t rows_time(const struct rows *rows,
                   size_t row,
                   size_t column); /* timestamptz -> wall ms, null = 0 */
-/* bytea -> bytes, bigint[] / text[] -> items; arena-owned. */
+/* bytea -> bytes, bigint[] / text[] -> items; arena-owned, bytes of a binary statement borrowed. */
 struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, size_t column);
 size_t rows_i64s(
     struct arena *arena, const struct rows *rows, size_t row, size_t column, int64_t **ret_items);

@@ -33,6 +33,8 @@ struct sql {
     bool writes; /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */
     bool heavy;  /* never on a shared pipelined connection (exports, aggregates, counts) */
     bool narrow; /* its rows are known to be small and few: they are counted together, at the end */
+    bool binary; /* its columns come as the server holds them: rows_i64(), _bool(), _str(), _bytes()
+                  */
     bool no_prepare; /* DDL and one-off texts: sent unnamed */
 };
 

@@ -75,6 +75,8 @@ def test_what_does_not_fit_does_not_compile(tmp_path, call, read, message):
     ("-- name: a :one row(k)\nselect 1 as n:bigint\n-- name: b :one row(k)\nselect 1 as m:bigint", "row(k)"),
     ("-- name: a :one rows(k)\nselect 1 as n:bigint", "not '-- name:"),
     ("-- name: a :one row(k)\nselect 1", "no members"),
+    ("-- name: a :one binary\nselect now() as at:timestamptz", "only bigint, integer,"),
+    ("-- name: a :one binary\nselect 1", "no columns that C reads"),
 ])
 def test_what_the_generator_refuses(tmp_path, sql, message):
     done = generate(tmp_path, sql)
