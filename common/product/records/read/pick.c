@@ -94,15 +94,17 @@ static void pick_seen(const struct records_ctx *ctx,
     strbuf_char(sql, ')');
 }
 
+/* Two letters with a space between are two words. */
 static void
 pick_short(const struct records_pick *pick, struct strbuf *sql, struct sql_params *params)
 {
     strbuf_str(sql, STR(" and (c.n <= "));
     sql_bind(sql, params, P_I64(pick->whole), "bigint");
     for (size_t i = 0; i < pick->text_count; i++) {
-        strbuf_printf(
-            sql, " or octet_length(t.%.*s::text) <= ", STR_ARG(pick->texts[i].field->column));
+        struct str column = pick->texts[i].field->column;
+        strbuf_printf(sql, " or (octet_length(t.%.*s::text) <= ", STR_ARG(column));
         sql_bind(sql, params, P_I64(pick->most), "bigint");
+        strbuf_printf(sql, " and t.%.*s::text !~ '[0-9A-Za-z] [0-9A-Za-z]')", STR_ARG(column));
     }
     strbuf_char(sql, ')');
 }

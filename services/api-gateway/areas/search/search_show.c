@@ -32,17 +32,24 @@ struct showing {
 
 /* --- order --- */
 
+/* What the index says of their order; 0: their texts decide. */
+static int level_compare(const struct rank_hit *one, const struct rank_hit *other)
+{
+    if (one->matched != other->matched)
+        return other->matched - one->matched;
+    if (one->cost != other->cost)
+        return one->cost - other->cost;
+    return one->field - other->field;
+}
+
 static int found_compare(const void *a, const void *b)
 {
     const struct found *one = a;
     const struct found *other = b;
+    int order = level_compare(&one->hit, &other->hit);
 
-    if (one->hit.matched != other->hit.matched)
-        return other->hit.matched - one->hit.matched;
-    if (one->hit.cost != other->hit.cost)
-        return one->hit.cost - other->hit.cost;
-    if (one->hit.field != other->hit.field)
-        return one->hit.field - other->hit.field;
+    if (order != 0)
+        return order;
     if (one->closeness != other->closeness)
         return other->closeness - one->closeness;
     if (one->hit.id != other->hit.id)
@@ -201,6 +208,16 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Of found[last, to) only those may come to stand before found[last] whose level is that of the one
+ * before it: where they end. */
+static size_t level_end(const struct showing *showing, size_t last, size_t to)
+{
+    while (last > 0 && to > last &&
+           level_compare(&showing->found[last - 1].hit, &showing->found[to - 1].hit) != 0)
+        to--;
+    return to;
+}
+
 /* The first hits in the order that their texts give them. What was not fetched is no nearer. */
 AWAITS static int order_window(struct showing *showing, size_t window)
 {
@@ -271,7 +288,7 @@ AWAITS static int fetch_page(struct showing *showing)
     const struct records_query whole = {.fields = ask->records.fields,
                                         .expand = ask->records.expand};
 
-    to = least_of(to, showing->count);
+    to = level_end(showing, least_of(end + SLACK, showing->count), least_of(to, showing->count));
     showing->whole = least_of(end + SLACK, to);
     showing->most = in_window ? equal_bytes(plan) : 0;
     int rc = fetch_found(showing, &whole, from, to);
