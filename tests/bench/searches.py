@@ -139,18 +139,28 @@ def gin(world, shelf):
 GIN_QUERY = "select id from public.gin, to_tsquery('simple', '{q}') as q where v @@ q order by ts_rank(v, q) desc limit 20;\n"
 
 
+STAGE = """with found as (select t.id, t.term, t.df, false as goes_on from {p}.search_terms t where t.term = any(array['{q}'])
+union all (select w.id, w.term, w.df, true from (select b.id, b.term, b.df from {p}.search_terms b where b.term > '{q}'
+and b.term < '{q}' || chr(1114111) order by b.term limit 4096) w order by w.df desc, w.term limit 64)),
+counted as (select f.id, f.term, f.df, f.goes_on, sum(f.df) over () <= 700000 and count(*) over () <= 65 as whole from found f)
+select n.live, n.version, c.id, c.term, c.df, c.goes_on, c.whole, l.idx, l.field, l.base, l.n, l.docs
+from (select (select string_agg(x.id::text, ',' order by x.id) from {p}.search_indexes x where x.state = 'live' and x.entity_id = {entity}) as live,
+(select s.xmin::text || ' ' || s.updated_at::text from {p}.settings s where s.kind = 'search' and s.key = 'settings') as version) n
+left join counted c on true left join lateral (select f.idx, f.field, p.base, p.n, p.docs
+from unnest('{{{idx}, {idx}, {idx}, {idx}}}'::bigint[], '{{1, 2, 3, 4}}'::bigint[]) as f (idx, field)
+cross join lateral (select q.base, q.n, q.docs from {p}.search_postings q
+where q.idx = f.idx::integer and q.term_id = c.id and q.field = f.field::smallint order by q.base) p where c.whole offset 0) l on true;
+select t.id, {columns} from unnest('{{{ids}}}'::bigint[]) with ordinality c(id, n) join {table} t on t.id = c.id order by c.n;
+"""
+
+
 def stage(world, shelf, q):
-    """What the database does of a search without rules, statement by statement: the term, what it goes on as, its lists, the page."""
+    """What the database does of a search without rules: terms and lists, the page."""
     idx = world.sql(f"select id from {shelf.p}.search_indexes where entity_id = %s and state = 'live'", shelf.id)[0][0]
-    term = world.sql(f"select id from {shelf.p}.search_terms where term = %s", q)[0][0]
     ids = world.sql(f"select id from {shelf.table} where {shelf.columns['title']} ~ %s order by id desc limit 28", q)
-    return (f"select id, term, df from {shelf.p}.search_terms where term = any(array['{q}']);\n"
-            f"select id, term, df from (select w.id, w.term, w.df from {shelf.p}.search_terms w where w.term > '{q}'"
-            f" and w.term < '{q}' || chr(1114111) order by w.term limit 4096) t order by df desc, term limit 64;\n"
-            f"select term_id, field, base, n, docs from {shelf.p}.search_postings where idx = {idx} and term_id = any(array[{term}])"
-            " and field = any('{0,1,2,3,4}'::smallint[]) order by term_id, field, base;\n"
-            f"select t.id, {', '.join('t.' + c for c in shelf.columns.values())} from unnest('{{{', '.join(str(n) for n, in ids)}}}'::bigint[])"
-            f" with ordinality c(id, n) join {shelf.table} t on t.id = c.id order by c.n;\n")
+    text = STAGE.format(p=shelf.p, q=q, idx=idx, entity=shelf.id, table=shelf.table, columns=", ".join("t." + c for c in shelf.columns.values()),
+                        ids=", ".join(str(n) for n, in ids))
+    return "".join(line.replace("\n", " ").strip() + ";\n" for line in text.split(";\n") if line.strip())
 
 
 def fts5(world, shelf, rounds):

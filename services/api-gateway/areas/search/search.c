@@ -176,12 +176,19 @@ static int check_one_entity(struct req *r,
 int search_words(struct search_plan *plan, struct str text)
 {
     const struct search_fields fields = {search_is_field, plan};
+    struct arena *arena = plan->r->task.arena;
     struct search_error error;
 
     plan->text = text;
-    if (search_query_parse(plan->r->task.arena, text, &fields, &plan->query, &error) == 0)
-        return 0;
-    return search_refuse(plan->r, "q", arena_cstr(plan->r->task.arena, error.text));
+    int rc = search_query_parse(arena, text, &fields, &plan->query, &error);
+    if (plan->remembered && (rc != 0 || !search_is_plain(plan))) { /* fields may be others */
+        TRY(search_targets_anew(plan));
+        rc = search_query_parse(arena, text, &fields, &plan->query, &error);
+    }
+    if (rc != 0)
+        return search_refuse(plan->r, "q", arena_cstr(arena, error.text));
+    plan->plain = search_is_plain(plan);
+    return 0;
 }
 
 int search_stale(struct req *r)
@@ -204,6 +211,8 @@ int search_begin(struct req *r, bool public_only, struct str names, struct searc
     plan->ctx->public_only = public_only;
     plan->complete = true;
     TRY(search_targets(plan, names));
+    if (public_only && !plan->settings.is_public)
+        TRY(search_targets_anew(plan));
     if (public_only && !plan->settings.is_public)
         return fail(r, PROBLEM_NOT_FOUND, "The project has no public search.");
     return 0;
@@ -236,6 +245,8 @@ search_try(struct req *r, bool public_only, const struct query *query, const str
 
     TRY(search_begin(r, public_only, query_get(query, "e"), &plan));
     TRY(check_one_entity(r, plan, ask, query_get(query, "e")));
+    if (ask->facets.ptr != NULL)
+        TRY(search_targets_anew(plan));
     TRY(search_facets_check(plan, ask->facets));
     TRY(search_words(plan, ask->text));
     plan->limit = hits_wanted(plan, ask);

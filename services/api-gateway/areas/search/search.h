@@ -23,7 +23,7 @@ enum {
     SEARCH_LOOKS = 10000,     /* hits that a filter, an order or a phrase is asked for */
     SEARCH_CANDIDATES = 4096, /* terms that a word may stand for, before some are chosen */
     SEARCH_BYTES = 64 * 1024 * 1024, /* of lists, for one query */
-    SEARCH_TRIES = 3,
+    SEARCH_TRIES = 4,                /* the first of them by what is remembered */
     SEARCH_FACETS = 10,
     SEARCH_VALUES = 100, /* of one facet */
     SEARCH_MEMBERS = 256 /* of the group that X-Group-Id names, whose lists are read */
@@ -64,6 +64,16 @@ struct search_expansion {
     struct search_terms *parts; /* of word->parts: alternatives of each */
 };
 
+/* Terms that are looked up at once, and where each goes. */
+struct search_lookups {
+    struct search_lookup {
+        struct search_terms *to;
+        enum rank_cost cost;
+    } * items;
+    struct str *texts;
+    size_t count, cap, text_cap;
+};
+
 struct search_plan;
 
 /* An entity that is searched. */
@@ -87,7 +97,14 @@ struct search_plan {
     struct req *r;
     struct records_ctx *ctx;
     struct search_settings settings;
-    struct str text; /* the query as it was written */
+    struct str version;  /* of the settings; without ptr: none are stored */
+    bool remembered;     /* indexes and settings are those of an earlier search */
+    struct str names;    /* entities that were asked for; without ptr: all */
+    int64_t *entity_ids; /* that were asked for, with those that have no index */
+    size_t entity_count;
+    bool plain;        /* one statement finds its terms and reads their lists (search_plain.c) */
+    size_t beginnings; /* that a prefix stands for at most; 0 = LEXICON_PREFIXES */
+    struct str text;   /* the query as it was written */
     struct search_query query;
     struct search_target *targets;
     size_t target_count;
@@ -111,8 +128,8 @@ struct search_plan {
 AWAITS int
 search_begin(struct req *r, bool public_only, struct str names, struct search_plan **ret_plan)
     MUSTCHECK;
-/* any: the query's words; refuses what is none. */
-int search_words(struct search_plan *plan, struct str text) MUSTCHECK;
+/* co: the query's words; refuses what is none. */
+AWAITS int search_words(struct search_plan *plan, struct str text) MUSTCHECK;
 int64_t search_took_ms(const struct req *r);
 /* any: the answer when an index was exchanged in each of SEARCH_TRIES tries. What reads lists
  * returns -ESTALE when it was: the search begins anew. */
@@ -123,14 +140,33 @@ int search_stale(struct req *r);
 /* co: the targets and settings: `names` are entities with commas between, STR_NONE = all that the
  * caller may search. Refuses a name that there is not for the caller. */
 AWAITS int search_targets(struct search_plan *plan, struct str names) MUSTCHECK;
+/* co: the same by what is there now, if it was by what is remembered: for who does not have it
+ * compared by search_plain(). Before words are expanded. */
+AWAITS int search_targets_anew(struct search_plan *plan) MUSTCHECK;
 /* any: whether a word may name a field of this name, for search_query_parse(). */
 bool search_is_field(const void *plan, struct str name);
 
 /* --- search_terms.c --- */
 
+enum { SEARCH_STAR_LETTERS = 3 /* the commonest of what begins with so few may stand together */ };
+
 /* co: fills words and without from the query: exact terms, prefixes, synonyms; and the terms of
  * rules. */
 AWAITS int search_expand(struct search_plan *plan) MUSTCHECK;
+/* any: what was found goes to where it was looked up for. */
+void search_add_found(struct search_plan *plan,
+                      const struct search_lookups *lookups,
+                      const struct search_term *found,
+                      size_t count);
+/* co: adds the terms that a prefix stands for, of those that begin so: as many as may be. */
+AWAITS int search_add_beginnings(struct search_plan *plan,
+                                 struct search_terms *terms,
+                                 const struct search_term *found,
+                                 size_t count) MUSTCHECK;
+/* any: code points. */
+size_t search_letters(struct str text);
+/* any: how many terms are asked for that begin with something. */
+int64_t search_beginnings(const struct search_plan *plan);
 /* co: adds what all words may go on as, and terms with typos. */
 AWAITS int search_forgive(struct search_plan *plan) MUSTCHECK;
 /* any: whether a word that is not the last may be the beginning of another. */
@@ -139,6 +175,18 @@ bool search_may_go_on(const struct search_plan *plan, const struct search_expans
 AWAITS int search_prefix(struct search_plan *plan,
                          struct str prefix,
                          struct search_terms *ret_terms) MUSTCHECK;
+
+/* --- search_plain.c --- */
+
+/* any: whether the query, as it was parsed, is one of those that one statement reads all lists for:
+ * with words, no more than one of which goes on, where all targets are under row rules or none. */
+bool search_is_plain(const struct search_plan *plan);
+/* co: the terms of lookups and of a prefix (without ptr: there is none), and their lists, if those
+ * are few enough. -ESTALE: what was remembered of indexes and settings is not so any more. */
+AWAITS int search_plain(struct search_plan *plan,
+                        const struct search_lookups *lookups,
+                        struct str prefix,
+                        struct search_terms *beginnings) MUSTCHECK;
 
 /* --- search_lists.c, search_rank.c, search_window.c --- */
 
@@ -150,6 +198,8 @@ AWAITS int search_read_newest(struct search_plan *plan, struct search_target *ta
  * more until nothing older can be better. */
 AWAITS int search_look(struct search_plan *plan, struct search_target *target, unsigned least)
     MUSTCHECK;
+/* any: how many entries are read whole for this search. */
+int64_t search_whole(const struct search_plan *plan);
 /* co: of what the lists of guarded fields propose, what the caller may find by them. */
 AWAITS int search_guard(struct search_plan *plan, struct search_target *target) MUSTCHECK;
 /* co: finds in what was read: target->found. */

@@ -1,11 +1,46 @@
 -- What searches read of the index. Leaves and lexicon are the indexer's (services/search-indexer/README.md).
 
--- One row at least: with the settings, which may be none.
+-- The settings, if there are any, and all indexes that answer: a row each, and one at least.
 -- name: search_live :many
-select s.doc:jsonb?, i.id:integer?, i.entity_id:bigint?, i.field_ids:bigint[]?
+select s.xmin::text || ' ' || s.updated_at::text as version:text?, s.doc:jsonb?,
+  null::integer as id:integer?, null::bigint as entity_id:bigint?, null::bigint[] as field_ids:bigint[]?
 from (select 1) as one
 left join {p}.settings s on s.kind = 'search' and s.key = 'settings'
-left join {p}.search_indexes i on i.state = 'live' and i.entity_id = any(:entity_ids::bigint[])
+union all
+select null, null, i.id, i.entity_id, i.field_ids from {p}.search_indexes i where i.state = 'live'
+
+-- Terms, and those that begin with :prefix, each with its leaves in these lists: unless there are more terms than :most, or more
+-- entries than :postings, which `whole` says. One row at least: with the indexes that answer for the entities, and which settings are
+-- in force, at the instant that the lists are of. The limits that limit nothing are what keeps its plan: by them the planner takes a
+-- plan for any values to be as cheap as one for these, which it would make anew each time for longer than all the rest takes.
+-- name: search_plain :many binary
+with found as (
+  (select t.id, t.term, t.df, false as goes_on from {p}.search_terms t where t.term = any(:terms::text[]) limit :most::bigint)
+  union all
+  (select w.id, w.term, w.df, true
+   from (select k.id, k.term, k.df
+     from (select b.id, b.term, b.df from {p}.search_terms b
+       where b.term > :prefix::text? and b.term < :prefix::text? || chr(1114111) order by b.term limit :candidates::bigint) k
+     limit :candidates::bigint) w
+   order by w.df desc, w.term limit :limit::bigint)
+), counted as (
+  select f.id, f.term, f.df, f.goes_on,
+    sum(f.df) over () <= :postings::bigint and count(*) over () <= :most::bigint as whole
+  from found f
+)
+select n.live:text?, n.version:text?, c.id:integer?, c.term:text?, c.df:integer?, c.goes_on:boolean?, c.whole:boolean?,
+  l.idx:bigint?, l.field:bigint?, l.base:bigint?, l.n:integer?, l.docs:bytea?
+from (select
+  (select string_agg(x.id::text, ',' order by x.id) from {p}.search_indexes x
+   where x.state = 'live' and x.entity_id = any(:entity_ids::bigint[])) as live,
+  (select s.xmin::text || ' ' || s.updated_at::text from {p}.settings s where s.kind = 'search' and s.key = 'settings') as version) n
+left join counted c on true
+left join lateral (
+  select f.idx, f.field, p.base, p.n, p.docs
+  from (select u.idx, u.field from unnest(:indexes::bigint[], :fields::bigint[]) as u (idx, field) limit :lists::bigint) f
+  cross join lateral (select q.base, q.n, q.docs from {p}.search_postings q
+    where q.idx = f.idx::integer and q.term_id = c.id and q.field = f.field::smallint order by q.base) p
+  where c.whole offset 0) l on true
 
 -- name: search_members :many
 select m.user_id:bigint from {p}.group_members m where m.group_id = :group_id::bigint
@@ -14,7 +49,7 @@ order by m.user_id limit :limit::bigint
 -- name: search_terms_find :many
 select t.id:integer, t.term:text, t.df:integer from {p}.search_terms t where t.term = any(:terms::text[])
 
--- name: search_lexicon_rows :many
+-- name: search_lexicon_rows :many binary
 select l.data:bytea from {p}.search_lexicon l where l.key = any(:keys::text[]) order by l.key, l.part
 
 -- The commonest among the first 4,096 that begin so: codes that are alike may be a million.
@@ -25,7 +60,7 @@ from (select w.id, w.term, w.df from {p}.search_terms w
 order by t.df desc, t.term limit :limit::bigint
 
 -- All leaves of the lists. `live`: as long as the index is, nothing of it is deleted.
--- name: search_leaves :many row(search_leaf)
+-- name: search_leaves :many binary row(search_leaf)
 select l.term_id::bigint as term_id:bigint, l.field::bigint as field:bigint, l.base:bigint, l.n:integer, l.docs:bytea,
   (select count(*) from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:bigint
 from {p}.search_postings l
@@ -34,7 +69,7 @@ where l.idx = :idx::integer and l.term_id = any((:term_ids::bigint[])::integer[]
 order by l.term_id, l.field, l.base
 
 -- Those that may hold ids from :from on: with each list's one that straddles it.
--- name: search_window :many row(search_leaf)
+-- name: search_window :many binary row(search_leaf)
 select t.id as term_id:bigint, f.id as field:bigint, p.base:bigint, p.n:integer, p.docs:bytea,
   (select count(*) from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:bigint
 from unnest(:term_ids::bigint[]) as t (id) cross join unnest(:fields::bigint[]) as f (id)

@@ -50,25 +50,25 @@ static void want_word(struct search_wanted *wanted, const struct search_expansio
         search_want_terms(wanted, &word->parts[i], late);
 }
 
-static void add_leaf(struct arena *arena,
-                     struct search_lists *lists,
-                     const struct sql_search_leaf_row *row,
-                     struct leaf *leaf)
+void search_add_leaf(
+    struct arena *arena, struct search_lists *lists, int64_t term, int64_t field, struct leaf *leaf)
 {
     struct search_list *last = lists->count > 0 ? &lists->items[lists->count - 1] : NULL;
 
-    *leaf = (struct leaf){.base = row->base, .n = (int32_t)row->n, .docs = row->docs};
-    lists->bytes += row->docs.len;
-    if (last != NULL && last->leaves + last->count == leaf && last->term == row->term_id &&
-        last->field == row->field) { /* of this read: a word may want again what another has */
+    lists->bytes += leaf->docs.len;
+    if (last != NULL && last->leaves + last->count == leaf && last->term == term &&
+        last->field == field) { /* of this read: a word may want again what another has */
         last->count++;
         return;
     }
-    ARENA_PUSH(arena,
-               lists->items,
-               lists->count,
-               lists->cap,
-               (struct search_list){row->term_id, row->field, leaf, 1});
+    ARENA_PUSH(
+        arena, lists->items, lists->count, lists->cap, (struct search_list){term, field, leaf, 1});
+}
+
+void search_sort_lists(struct search_lists *lists)
+{
+    if (lists->count > 0)
+        qsort(lists->items, lists->count, sizeof(*lists->items), list_compare);
 }
 
 struct sql_i64s search_postings_fields(struct arena *arena, const struct search_target *target)
@@ -140,15 +140,12 @@ int search_read_lists(struct search_plan *plan,
     size_t before = target->lists->bytes;
     for (size_t i = 0; i < rows.count; i++) {
         struct sql_search_leaf_row row = sql_search_leaf_row(arena, &rows, i);
-        add_leaf(arena, target->lists, &row, &leaves[i]);
+        leaves[i] = (struct leaf){.base = row.base, .n = (int32_t)row.n, .docs = row.docs};
+        search_add_leaf(arena, target->lists, row.term_id, row.field, &leaves[i]);
         TRY(task_yield_if_due(&plan->r->task));
     }
     plan->bytes += target->lists->bytes - before;
-    if (target->lists->count > 0)
-        qsort(target->lists->items,
-              target->lists->count,
-              sizeof(*target->lists->items),
-              list_compare);
+    search_sort_lists(target->lists);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /* Lists that were read of the index, and sets of terms whose lists are wanted: what search_lists.c,
- * search_rank.c and search_window.c share. */
+ * search_plain.c, search_rank.c and search_window.c share. */
 #include "areas/search/search.h"
 #include "search/leaf.h"
 
@@ -41,6 +41,14 @@ struct sql_i64s search_postings_fields(struct arena *arena, const struct search_
 AWAITS int search_read_lists(struct search_plan *plan,
                              struct search_target *target,
                              const struct search_wanted *wanted) MUSTCHECK;
+/* any: adds a leaf: those of one list one behind the other, also in memory. */
+void search_add_leaf(struct arena *arena,
+                     struct search_lists *lists,
+                     int64_t term,
+                     int64_t field,
+                     struct leaf *leaf);
+/* any: when the last leaf was added, before any list is looked for. */
+void search_sort_lists(struct search_lists *lists);
 /* any: a list that was read; NULL: there is none. */
 const struct search_list *
 search_list_find(const struct search_lists *lists, int64_t term, int64_t field);

@@ -80,13 +80,15 @@ complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_c
     struct search_expansion *last;
     int64_t hits[LOOKED_AT] = {0};
 
+    /* Words of records that the caller may not see take no place from those that it sees. */
+    size_t most = plan->sees_all ? LOOKED_AT_FIRST : LOOKED_AT;
+
+    plan->beginnings = LOOKED_AT_FIRST;
     TRY(search_expand(plan));
     last = last_word(plan);
     *ret_count = 0;
     if (last == NULL)
         return 0;
-    /* Words of records that the caller may not see take no place from those that it sees. */
-    size_t most = plan->sees_all ? LOOKED_AT_FIRST : LOOKED_AT;
     if (last->whole.count > most)
         last->whole.count = most;
     for (size_t i = 0; i < plan->target_count; i++) {
@@ -157,6 +159,9 @@ AWAITS static int suggest_try(struct req *r, const struct query *query)
         return reply_suggestions(plan, typed, NULL, 0); /* it is being typed */
     plan->text = typed;
     plan->limit = 1;
+    plan->plain = search_is_plain(plan);
+    if (!plan->plain)
+        TRY(search_targets_anew(plan));
     if (!plan->query.all)
         TRY(complete(plan, suggestions, &count));
     return reply_suggestions(

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "areas/search/search.h"
+#include "areas/search/search_known.h"
 #include "search/principal.h"
 #include "search_sql.h"
 
@@ -31,6 +32,7 @@ static int choose_targets(struct search_plan *plan, struct str names)
     const struct model *model = plan->ctx->model;
     struct req *r = plan->r;
 
+    plan->target_count = 0;
     plan->targets = ARENA_ARRAY(r->task.arena, plan->targets, model->entity_count + 1);
     if (names.ptr == NULL) {
         for (size_t i = 0; i < model->entity_count; i++)
@@ -246,14 +248,13 @@ static void drop_empty(struct search_plan *plan)
 }
 
 /* Of a live index: whose it is, and the fields in it. */
-static void
-use_index(struct search_plan *plan, int64_t entity_id, int64_t idx, struct sql_i64s field_ids)
+static void use_index(struct search_plan *plan, const struct search_index *index)
 {
     for (size_t i = 0; i < plan->target_count; i++) {
-        if (plan->targets[i].entity->id != entity_id)
+        if (plan->targets[i].entity->id != index->entity_id)
             continue;
-        plan->targets[i].idx = idx;
-        fill_fields(plan, &plan->targets[i], field_ids);
+        plan->targets[i].idx = index->id;
+        fill_fields(plan, &plan->targets[i], index->field_ids);
     }
 }
 
@@ -285,26 +286,64 @@ static bool sees_everything(const struct search_plan *plan)
     return true;
 }
 
+/* The indexes and settings as they are now. */
+AWAITS static int read_known(struct search_plan *plan, struct search_known *ret_known)
+{
+    struct req *r = plan->r;
+    struct rows rows;
+
+    TRY(sql_all(r, &rows, SQL_SEARCH_LIVE()));
+    *ret_known = (struct search_known){
+        .indexes = ARENA_ARRAY(r->task.arena, ret_known->indexes, rows.count + 1)};
+    for (size_t row = 0; row < rows.count; row++) {
+        struct sql_search_live_row live = sql_search_live_row(r->task.arena, &rows, row);
+        if (live.id.set)
+            ret_known->indexes[ret_known->count++] =
+                (struct search_index){live.id.value, live.entity_id.value, live.field_ids};
+        if (live.version.ptr == NULL)
+            continue;
+        ret_known->version = live.version;
+        ret_known->doc = live.doc;
+    }
+    search_known_put(r->scope->project->number, ret_known);
+    return 0;
+}
+
+static void use_known(struct search_plan *plan, const struct search_known *known)
+{
+    struct arena *arena = plan->r->task.arena;
+
+    plan->entity_ids = ARENA_ARRAY(arena, plan->entity_ids, plan->target_count + 1);
+    plan->entity_count = plan->target_count;
+    for (size_t i = 0; i < plan->target_count; i++)
+        plan->entity_ids[i] = plan->targets[i].entity->id;
+    plan->version = known->version;
+    search_settings_read(arena, known->doc, &plan->settings);
+    for (size_t i = 0; i < known->count; i++)
+        use_index(plan, &known->indexes[i]);
+    drop_empty(plan);
+}
+
 int search_targets(struct search_plan *plan, struct str names)
 {
     struct req *r = plan->r;
-    int64_t *ids;
-    struct rows rows;
+    struct search_known known;
 
+    plan->names = names;
     TRY(choose_targets(plan, names));
     plan->named = plan->target_count;
     plan->sees_all = sees_everything(plan);
-    ids = ARENA_ARRAY(r->task.arena, ids, plan->target_count + 1);
-    for (size_t i = 0; i < plan->target_count; i++)
-        ids[i] = plan->targets[i].entity->id;
-    TRY(sql_all(r, &rows, SQL_SEARCH_LIVE(.entity_ids = sql_i64s(ids, plan->target_count))));
-    for (size_t row = 0; row < rows.count; row++) {
-        struct sql_search_live_row live = sql_search_live_row(r->task.arena, &rows, row);
-        if (row == 0)
-            search_settings_read(r->task.arena, live.doc, &plan->settings);
-        if (live.id.set)
-            use_index(plan, live.entity_id.value, live.id.value, live.field_ids);
-    }
-    drop_empty(plan);
+    plan->remembered = search_known_get(r->task.arena, r->scope->project->number, &known);
+    if (!plan->remembered)
+        TRY(read_known(plan, &known));
+    use_known(plan, &known);
     return fill_rules(plan);
+}
+
+int search_targets_anew(struct search_plan *plan)
+{
+    if (!plan->remembered)
+        return 0;
+    search_known_drop(plan->r->scope->project->number);
+    return search_targets(plan, plan->names);
 }

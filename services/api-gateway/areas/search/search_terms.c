@@ -4,7 +4,6 @@
 #include "search_sql.h"
 
 enum {
-    STAR_LETTERS = 3,   /* prefixes of so many letters may have rows of their own */
     GOES_ON_LETTERS = 3 /* a word of so many may be the beginning of another */
 };
 
@@ -66,27 +65,20 @@ static void sort_words(struct search_plan *plan)
 
 /* --- look-ups --- */
 
-/* Terms that are looked up at once, and where each goes. */
-struct lookups {
-    struct arena *arena;
-    struct lookup {
-        struct search_terms *to;
-        enum rank_cost cost;
-    } * items;
-    struct str *texts;
-    size_t count, cap, text_cap;
-};
-
-static void
-look_up(struct lookups *lookups, struct str text, struct search_terms *to, enum rank_cost cost)
+static void look_up(const struct search_plan *plan,
+                    struct search_lookups *lookups,
+                    struct str text,
+                    struct search_terms *to,
+                    enum rank_cost cost)
 {
+    struct arena *arena = plan->r->task.arena;
     size_t count = lookups->count;
 
     if (text.len == 0)
         return;
-    ARENA_PUSH(lookups->arena, lookups->texts, count, lookups->text_cap, text);
+    ARENA_PUSH(arena, lookups->texts, count, lookups->text_cap, text);
     ARENA_PUSH(
-        lookups->arena, lookups->items, lookups->count, lookups->cap, (struct lookup){to, cost});
+        arena, lookups->items, lookups->count, lookups->cap, (struct search_lookup){to, cost});
 }
 
 /* Unless it is one of the first `before`. */
@@ -113,7 +105,23 @@ static int64_t weighed(uint8_t weight)
     return INT64_C(1) << (weight / 2 < 62 ? weight / 2 : 62);
 }
 
-AWAITS static int find_terms(struct search_plan *plan, const struct lookups *lookups)
+void search_add_found(struct search_plan *plan,
+                      const struct search_lookups *lookups,
+                      const struct search_term *found,
+                      size_t count)
+{
+    for (size_t i = 0; i < lookups->count; i++) {
+        for (size_t k = 0; k < count; k++) {
+            struct search_term term = found[k];
+            if (!str_eq(term.text, lookups->texts[i]))
+                continue;
+            term.cost = lookups->items[i].cost;
+            add_term(plan, lookups->items[i].to, term);
+        }
+    }
+}
+
+AWAITS static int find_terms(struct search_plan *plan, const struct search_lookups *lookups)
 {
     struct rows rows;
 
@@ -121,23 +129,17 @@ AWAITS static int find_terms(struct search_plan *plan, const struct lookups *loo
         return 0;
     struct sql_strs texts = {lookups->texts, lookups->count};
     TRY(sql_all(plan->r, &rows, SQL_SEARCH_TERMS_FIND(.terms = texts)));
-    for (size_t i = 0; i < lookups->count; i++) {
-        for (size_t row = 0; row < rows.count; row++) {
-            struct sql_search_terms_find_row term = sql_search_terms_find_row(&rows, row);
-            if (str_eq(term.term, lookups->texts[i]))
-                add_term(plan,
-                         lookups->items[i].to,
-                         (struct search_term){.id = (int32_t)term.id,
-                                              .df = term.df,
-                                              .text = term.term,
-                                              .cost = lookups->items[i].cost});
-        }
+    struct search_term *found = ARENA_ARRAY(plan->r->task.arena, found, rows.count + 1);
+    for (size_t row = 0; row < rows.count; row++) {
+        struct sql_search_terms_find_row term = sql_search_terms_find_row(&rows, row);
+        found[row] = (struct search_term){.id = (int32_t)term.id, .df = term.df, .text = term.term};
     }
+    search_add_found(plan, lookups, found, rows.count);
     return 0;
 }
 
 static void look_up_synonyms(const struct search_plan *plan,
-                             struct lookups *lookups,
+                             struct search_lookups *lookups,
                              struct search_expansion *word)
 {
     for (size_t i = 0; i < plan->settings.synonym_count; i++) {
@@ -147,24 +149,25 @@ static void look_up_synonyms(const struct search_plan *plan,
             here = here || str_eq(group->words[k], word->word->term);
         for (size_t k = 0; here && k < group->count; k++)
             if (!str_eq(group->words[k], word->word->term))
-                look_up(lookups, group->words[k], &word->whole, RANK_PREFIX);
+                look_up(plan, lookups, group->words[k], &word->whole, RANK_PREFIX);
     }
 }
 
-static void
-look_up_word(const struct search_plan *plan, struct lookups *lookups, struct search_expansion *word)
+static void look_up_word(const struct search_plan *plan,
+                         struct search_lookups *lookups,
+                         struct search_expansion *word)
 {
     if (word->word->kind == SEARCH_WORD || word->word->kind == SEARCH_CODE)
-        look_up(lookups, word->word->term, &word->whole, RANK_EXACT);
+        look_up(plan, lookups, word->word->term, &word->whole, RANK_EXACT);
     if (word->word->kind == SEARCH_WORD && !word->word->without)
         look_up_synonyms(plan, lookups, word);
     for (size_t i = 0; i < word->word->part_count; i++)
-        look_up(lookups, word->word->parts[i].term, &word->parts[i], RANK_EXACT);
+        look_up(plan, lookups, word->word->parts[i].term, &word->parts[i], RANK_EXACT);
 }
 
 /* --- prefixes --- */
 
-static size_t letters(struct str text)
+size_t search_letters(struct str text)
 {
     size_t count = 0;
 
@@ -205,24 +208,43 @@ int search_prefix(struct search_plan *plan, struct str prefix, struct search_ter
 {
     struct rows rows;
     size_t before = ret_terms->count;
-    int64_t most = plan->sees_all ? LEXICON_PREFIXES : SEARCH_CANDIDATES;
 
-    if (plan->sees_all && letters(prefix) <= STAR_LETTERS) {
+    if (plan->sees_all && search_letters(prefix) <= SEARCH_STAR_LETTERS) {
         TRY(read_star(plan, prefix, ret_terms));
         if (ret_terms->count > before)
             return 0;
     }
-    TRY(sql_all(plan->r, &rows, SQL_SEARCH_TERMS_PREFIX(.prefix = prefix, .limit = most)));
+    TRY(sql_all(plan->r,
+                &rows,
+                SQL_SEARCH_TERMS_PREFIX(.prefix = prefix, .limit = search_beginnings(plan))));
+    struct search_term *found = ARENA_ARRAY(plan->r->task.arena, found, rows.count + 1);
     for (size_t row = 0; row < rows.count; row++) {
         struct sql_search_terms_prefix_row term = sql_search_terms_prefix_row(&rows, row);
-        add_new_term(
-            plan,
-            ret_terms,
-            before,
-            (struct search_term){
-                .id = (int32_t)term.id, .df = term.df, .text = term.term, .cost = RANK_PREFIX});
+        found[row] = (struct search_term){.id = (int32_t)term.id, .df = term.df, .text = term.term};
     }
-    return search_choose(plan, ret_terms, before, LEXICON_PREFIXES);
+    return search_add_beginnings(plan, ret_terms, found, rows.count);
+}
+
+int64_t search_beginnings(const struct search_plan *plan)
+{
+    if (!plan->sees_all)
+        return SEARCH_CANDIDATES;
+    return plan->beginnings > 0 ? (int64_t)plan->beginnings : LEXICON_PREFIXES;
+}
+
+int search_add_beginnings(struct search_plan *plan,
+                          struct search_terms *terms,
+                          const struct search_term *found,
+                          size_t count)
+{
+    size_t before = terms->count;
+
+    for (size_t i = 0; i < count; i++) {
+        struct search_term term = found[i];
+        term.cost = RANK_PREFIX;
+        add_new_term(plan, terms, before, term);
+    }
+    return search_choose(plan, terms, before, LEXICON_PREFIXES);
 }
 
 AWAITS static int expand_prefix(struct search_plan *plan, struct search_expansion *word)
@@ -237,9 +259,44 @@ AWAITS static int expand_prefix(struct search_plan *plan, struct search_expansio
     return 0;
 }
 
+/* The prefix of a word that has one, of a query that has no other. */
+static bool
+has_prefix(struct search_expansion *word, struct str *ret_prefix, struct search_terms **ret_terms)
+{
+    const struct search_word *from = word->word;
+    size_t last = from->part_count;
+
+    if (from->prefix && (from->kind == SEARCH_WORD || from->kind == SEARCH_CODE)) {
+        *ret_prefix = from->term;
+        *ret_terms = &word->whole;
+        return true;
+    }
+    for (size_t i = 0; i < last; i++) {
+        if (!from->parts[i].prefix && (!from->prefix || i + 1 < last))
+            continue;
+        *ret_prefix = from->parts[i].term;
+        *ret_terms = &word->parts[i];
+        return true;
+    }
+    return false;
+}
+
+AWAITS static int expand_plain(struct search_plan *plan, const struct search_lookups *lookups)
+{
+    struct str prefix = STR_NONE;
+    struct search_terms *beginnings = NULL;
+    bool found = false;
+
+    for (size_t i = 0; i < plan->word_count && !found; i++)
+        found = has_prefix(&plan->words[i], &prefix, &beginnings);
+    for (size_t i = 0; i < plan->without_count && !found; i++)
+        found = has_prefix(&plan->without[i], &prefix, &beginnings);
+    return search_plain(plan, lookups, prefix, beginnings);
+}
+
 int search_expand(struct search_plan *plan)
 {
-    struct lookups lookups = {.arena = plan->r->task.arena};
+    struct search_lookups lookups = {0};
 
     sort_words(plan);
     for (size_t i = 0; i < plan->word_count; i++)
@@ -248,7 +305,10 @@ int search_expand(struct search_plan *plan)
         look_up_word(plan, &lookups, &plan->without[i]);
     for (size_t i = 0; i < plan->target_count; i++)
         for (size_t k = 0; k < plan->targets[i].principal_count; k++)
-            look_up(&lookups, plan->targets[i].principals[k], &plan->targets[i].rule, RANK_EXACT);
+            look_up(
+                plan, &lookups, plan->targets[i].principals[k], &plan->targets[i].rule, RANK_EXACT);
+    if (plan->plain)
+        return expand_plain(plan, &lookups);
     TRY(find_terms(plan, &lookups));
     for (size_t i = 0; i < plan->word_count; i++)
         TRY(expand_prefix(plan, &plan->words[i]));
@@ -294,14 +354,15 @@ AWAITS static int expand_word_typos(struct search_plan *plan, struct search_expa
 }
 
 /* A mistyped first letter counts two. */
-static void
-look_up_firsts(struct search_plan *plan, struct lookups *lookups, struct search_expansion *word)
+static void look_up_firsts(struct search_plan *plan,
+                           struct search_lookups *lookups,
+                           struct search_expansion *word)
 {
     struct str *firsts = ARENA_ARRAY(plan->r->task.arena, firsts, LEXICON_FIRSTS);
     size_t count = lexicon_firsts(plan->r->task.arena, word->word->term, firsts);
 
     for (size_t i = 0; i < count; i++)
-        look_up(lookups, firsts[i], &word->whole, RANK_TWO_TYPOS);
+        look_up(plan, lookups, firsts[i], &word->whole, RANK_TWO_TYPOS);
 }
 
 /* In quotation marks: as it is written. */
@@ -318,12 +379,12 @@ static bool is_quoted(const struct search_plan *plan, const struct search_word *
 bool search_may_go_on(const struct search_plan *plan, const struct search_expansion *word)
 {
     return word->word->kind == SEARCH_WORD && !word->word->prefix &&
-           letters(word->word->term) >= GOES_ON_LETTERS && !is_quoted(plan, word->word);
+           search_letters(word->word->term) >= GOES_ON_LETTERS && !is_quoted(plan, word->word);
 }
 
 int search_forgive(struct search_plan *plan)
 {
-    struct lookups lookups = {.arena = plan->r->task.arena};
+    struct search_lookups lookups = {0};
 
     plan->forgiving = true;
     for (size_t i = 0; i < plan->word_count; i++) {

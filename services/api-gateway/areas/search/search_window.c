@@ -11,7 +11,7 @@ enum {
 
 /* How many entries are read whole. The number of those that there are is nothing that a caller may
  * know who does not see all of them: its totals are exact for much longer. */
-static int64_t read_whole(const struct search_plan *plan)
+int64_t search_whole(const struct search_plan *plan)
 {
     int64_t most = search_bounds_postings() * (plan->sees_all ? 1 : RULED_TIMES);
     int64_t left = plan->bytes < SEARCH_BYTES ? (int64_t)(SEARCH_BYTES - plan->bytes) : 0;
@@ -30,7 +30,7 @@ newest_from(struct search_plan *plan, const struct search_target *target, int64_
     if (plan->forgiving)
         search_want_all(&wanted, plan, target, true);
     *ret_top = 0;
-    if (wanted.postings <= read_whole(plan))
+    if (wanted.postings <= search_whole(plan))
         return 0;
     TRY(sql_one(plan->r,
                 &rows,
@@ -52,7 +52,8 @@ int search_read_newest(struct search_plan *plan, struct search_target *target)
     int64_t top;
 
     TRY(newest_from(plan, target, &top));
-    begin_window(plan, target, top - search_bounds_window());
+    if (top > 0 || target->lists == NULL)
+        begin_window(plan, target, top - search_bounds_window());
     return search_read(plan, target);
 }
 

@@ -1,0 +1,246 @@
+/* Most queries as one statement: their terms, what the last of them goes on as, and all their
+ * lists, with what tells whether the indexes and settings that they are read by are those of now.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "areas/search/search_known.h"
+#include "areas/search/search_lists.h"
+#include "search/lexicon.h"
+#include "search/principal.h"
+#include "search_sql.h"
+
+enum { INDEX_DIGITS = 24 };
+
+/* --- whether --- */
+
+/* Terms of a word that go on; the last of them. */
+static size_t prefixes(const struct search_word *word, struct str *ret_prefix)
+{
+    size_t count = 0;
+
+    if (word->prefix && (word->kind == SEARCH_WORD || word->kind == SEARCH_CODE)) {
+        *ret_prefix = word->term;
+        count++;
+    }
+    for (size_t i = 0; i < word->part_count; i++)
+        if (word->parts[i].prefix || (word->prefix && i + 1 == word->part_count)) {
+            *ret_prefix = word->parts[i].term;
+            count++;
+        }
+    return count;
+}
+
+/* What is read for one target is read for all of them: lists of principals belong to those alone
+ * that are under row rules. */
+static bool are_ruled_alike(const struct search_plan *plan)
+{
+    for (size_t i = 1; i < plan->target_count; i++)
+        if (plan->targets[i].ruled != plan->targets[0].ruled)
+            return false;
+    return plan->target_count > 0;
+}
+
+bool search_is_plain(const struct search_plan *plan)
+{
+    struct str prefix = STR_NONE;
+    size_t count = 0;
+    bool words = false;
+
+    for (size_t i = 0; i < plan->query.count; i++) {
+        count += prefixes(&plan->query.words[i], &prefix);
+        words = words || !plan->query.words[i].without;
+    }
+    if (!words || count > 1 || !are_ruled_alike(plan))
+        return false;
+    /* The commonest of short ones stand together, for who sees all. */
+    return count == 0 || !plan->sees_all || search_letters(prefix) > SEARCH_STAR_LETTERS;
+}
+
+/* --- what is read --- */
+
+/* Fields of targets, side by side with their indexes. */
+struct wanted_lists {
+    int64_t *indexes, *fields;
+    size_t count;
+};
+
+static struct wanted_lists wanted_lists(const struct search_plan *plan)
+{
+    struct arena *arena = plan->r->task.arena;
+    struct wanted_lists wanted = {.count = 0};
+    size_t most = plan->target_count;
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        most += plan->targets[i].field_count;
+    wanted.indexes = ARENA_ARRAY(arena, wanted.indexes, most);
+    wanted.fields = ARENA_ARRAY(arena, wanted.fields, most);
+    for (size_t i = 0; i < plan->target_count; i++) {
+        const struct search_target *target = &plan->targets[i];
+        if (target->ruled) {
+            wanted.indexes[wanted.count] = target->idx;
+            wanted.fields[wanted.count++] = PRINCIPAL_FIELD;
+        }
+        for (size_t k = 0; k < target->field_count; k++) {
+            wanted.indexes[wanted.count] = target->idx;
+            wanted.fields[wanted.count++] = target->fields[k].posting;
+        }
+    }
+    return wanted;
+}
+
+static int index_compare(const void *a, const void *b)
+{
+    int64_t one = *(const int64_t *)a;
+    int64_t other = *(const int64_t *)b;
+
+    return one < other ? -1 : one > other;
+}
+
+/* The targets' indexes as the statement gives those that answer: ascending, with commas between. */
+static struct str printed_indexes(const struct search_plan *plan)
+{
+    struct arena *arena = plan->r->task.arena;
+    int64_t *ids = ARENA_ARRAY(arena, ids, plan->target_count);
+    struct strbuf text;
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        ids[i] = plan->targets[i].idx;
+    qsort(ids, plan->target_count, sizeof(*ids), index_compare);
+    strbuf_init(&text, arena, plan->target_count * INDEX_DIGITS);
+    for (size_t i = 0; i < plan->target_count; i++) {
+        if (i > 0)
+            strbuf_char(&text, ',');
+        strbuf_i64(&text, ids[i]);
+    }
+    return strbuf_view(&text);
+}
+
+/* The indexes that answer are the targets' own, no more and no less, and the settings those that it
+ * goes by. */
+static bool is_as_it_was(const struct search_plan *plan, const struct sql_search_plain_row *row)
+{
+    return str_eq(row->live, printed_indexes(plan)) && str_eq(row->version, plan->version);
+}
+
+/* Terms that were looked up first, then those that go on, the commonest first; of each its leaves
+ * in the order of lists. */
+static int row_compare(const void *a, const void *b)
+{
+    const struct sql_search_plain_row *one = a;
+    const struct sql_search_plain_row *other = b;
+    int order = one->goes_on.value - other->goes_on.value;
+
+    if (order == 0)
+        order = (one->df.value < other->df.value) - (one->df.value > other->df.value);
+    if (order == 0)
+        order = str_cmp(one->term, other->term);
+    if (order == 0)
+        order = (one->idx.value > other->idx.value) - (one->idx.value < other->idx.value);
+    if (order == 0)
+        order = (one->field.value > other->field.value) - (one->field.value < other->field.value);
+    return order != 0
+               ? order
+               : (one->base.value > other->base.value) - (one->base.value < other->base.value);
+}
+
+struct plain {
+    struct sql_search_plain_row *rows; /* in order */
+    size_t count;
+    struct search_term *found; /* those that were looked up, then those that go on */
+    size_t looked_up, goes_on;
+    bool whole; /* all lists are there */
+};
+
+AWAITS static int read_plain(struct search_plan *plan, const struct rows *rows, struct plain *plain)
+{
+    struct arena *arena = plan->r->task.arena;
+
+    plain->rows = ARENA_ARRAY(arena, plain->rows, rows->count + 1);
+    for (size_t i = 0; i < rows->count; i++) {
+        plain->rows[i] = sql_search_plain_row(arena, rows, i);
+        TRY(task_yield_if_due(&plan->r->task));
+    }
+    if (rows->count == 0 || !is_as_it_was(plan, &plain->rows[0])) {
+        search_known_drop(plan->r->scope->project->number);
+        return -ESTALE;
+    }
+    plain->count = plain->rows[0].id.set ? rows->count : 0;
+    plain->whole = plain->count == 0 || plain->rows[0].whole.value;
+    plain->found = ARENA_ARRAY(arena, plain->found, plain->count + 1);
+    if (plain->count > 0)
+        qsort(plain->rows, plain->count, sizeof(*plain->rows), row_compare);
+    for (size_t i = 0; i < plain->count; i++) {
+        const struct sql_search_plain_row *row = &plain->rows[i];
+        if (i > 0 && row[-1].id.value == row->id.value &&
+            row[-1].goes_on.value == row->goes_on.value)
+            continue;
+        plain->found[plain->looked_up + plain->goes_on] = (struct search_term){
+            .id = (int32_t)row->id.value, .df = row->df.value, .text = row->term};
+        plain->looked_up += !row->goes_on.value;
+        plain->goes_on += row->goes_on.value;
+    }
+    return 0;
+}
+
+/* A term that was looked up may be what another goes on as. */
+static bool is_twice(const struct plain *plain, const struct sql_search_plain_row *row)
+{
+    for (size_t i = 0; row->goes_on.value && i < plain->looked_up; i++)
+        if (plain->found[i].id == row->id.value)
+            return true;
+    return false;
+}
+
+AWAITS static int
+take_lists(struct search_plan *plan, struct search_target *target, const struct plain *plain)
+{
+    struct arena *arena = plan->r->task.arena;
+    struct leaf *leaves = ARENA_ARRAY(arena, leaves, plain->count + 1);
+    size_t count = 0;
+
+    target->lists = ARENA_NEW(arena, target->lists);
+    target->lists->early = true;
+    for (size_t i = 0; i < plain->count; i++) {
+        const struct sql_search_plain_row *row = &plain->rows[i];
+        if (!row->field.set || row->idx.value != target->idx || is_twice(plain, row))
+            continue;
+        leaves[count] =
+            (struct leaf){.base = row->base.value, .n = (int32_t)row->n.value, .docs = row->docs};
+        search_add_leaf(arena, target->lists, row->id.value, row->field.value, &leaves[count]);
+        count++;
+    }
+    search_sort_lists(target->lists);
+    plan->bytes += target->lists->bytes;
+    return search_guard(plan, target);
+}
+
+int search_plain(struct search_plan *plan,
+                 const struct search_lookups *lookups,
+                 struct str prefix,
+                 struct search_terms *beginnings)
+{
+    struct wanted_lists wanted = wanted_lists(plan);
+    struct plain plain = {.count = 0};
+    struct rows rows;
+
+    TRY(sql_all(plan->r,
+                &rows,
+                SQL_SEARCH_PLAIN(.terms = sql_strs(lookups->texts, lookups->count),
+                                 .prefix = prefix,
+                                 .candidates = SEARCH_CANDIDATES,
+                                 .lists = (int64_t)wanted.count,
+                                 .limit = search_beginnings(plan),
+                                 .postings = search_whole(plan),
+                                 .most = (int64_t)lookups->count + LEXICON_PREFIXES,
+                                 .entity_ids = sql_i64s(plan->entity_ids, plan->entity_count),
+                                 .indexes = sql_i64s(wanted.indexes, wanted.count),
+                                 .fields = sql_i64s(wanted.fields, wanted.count))));
+    TRY(read_plain(plan, &rows, &plain));
+    search_add_found(plan, lookups, plain.found, plain.looked_up);
+    if (beginnings != NULL)
+        TRY(search_add_beginnings(plan, beginnings, plain.found + plain.looked_up, plain.goes_on));
+    for (size_t i = 0; i < plan->target_count && plain.whole; i++)
+        TRY(take_lists(plan, &plan->targets[i], &plain));
+    return 0;
+}

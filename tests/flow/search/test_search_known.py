@@ -1,0 +1,95 @@
+"""What processes remember of indexes and settings is never answered from when it is old, and spares a search its question for them."""
+import re
+import time
+
+import pytest
+from groundwork.records import execute
+from groundwork.searching import followed, found, search
+
+FIELDS = [{"name": "title", "type": "varchar", "searchable": True}, {"name": "remark", "type": "text", "searchable": True}]
+ROUNDS = 40
+
+
+@pytest.fixture
+def books(project, db, indexer):
+    project.entity("books", FIELDS)
+    project.number = project.item("books", title="Blue chair", remark="lantern")["id"]
+    followed(project, db, "books")
+    for _ in range(8):  # both workers have been asked
+        assert found(project.admin, "chair") == [project.number]
+    return project
+
+
+def statements(gateway):
+    time.sleep(1.5)  # each worker tells of its own once a second
+    return sum(int(float(number)) for number in re.findall(r"^groundwork_db_statements_total(?:\{[^}]*\})? (\S+)$", gateway.metrics(), re.M))
+
+
+@pytest.mark.parametrize("path, q, most", [("/search", '"chair"', 2), ("/search/suggest", "blue chai", 1)])
+def test_statements_of_a_search(books, db, gateway, path, q, most):
+    """One finds terms and reads lists, one fetches the page; for who is under row rules, too."""
+    caller = books.user(entities=["books"])
+    books.item("books", client=caller, title="Blue chairs, a chair")
+    followed(books, db, "books")
+    for client in (books.admin, caller):
+        ask = lambda: client.get(path, params={"q": q, "e": "books"}, expect=200).json()["items"]
+        assert all([ask() for _ in range(8)])
+        before = statements(gateway)
+        for _ in range(ROUNDS):
+            ask()
+        spent = statements(gateway) - before
+        assert ROUNDS * most <= spent <= (most + 0.6) * ROUNDS, spent  # others run some meanwhile
+
+
+def test_an_index_that_is_new(books, db):
+    """Of an entity that had none, beside one that is known."""
+    books.entity("plans", FIELDS)
+    followed(books, db, "books", "plans")
+    plan = books.item("plans", title="Blue chair")["id"]
+    followed(books, db, "books", "plans")
+    for _ in range(8):
+        assert sorted(found(books.admin, "chair")) == sorted([books.number, plan])
+        assert found(books.admin, "chair", e="plans") == [plan]
+
+
+def test_an_index_that_is_exchanged_or_gone(books, db):
+    schema = books.schema(db)
+    for _ in range(3):
+        execute(db, f"update {schema}.search_indexes set id = id + 1000 where state = 'live'")
+        execute(db, f"update {schema}.search_postings set idx = idx + 1000")
+        execute(db, f"update {schema}.search_docs set idx = idx + 1000")
+        for _ in range(4):
+            assert found(books.admin, "chair") == [books.number]
+    books.admin.delete("/search/purge/books", expect=204)
+    for _ in range(4):
+        assert found(books.admin, "chair") == []
+        assert books.admin.get("/search/suggest", params={"q": "cha"}, expect=200).json()["items"] == []
+
+
+def test_settings_hold_at_once(books):
+    """Each of them with both workers, whatever they remember."""
+    for number in range(6):
+        words = {"synonyms": [{"words": ["stool", "chair"]}]} if number % 2 == 0 else {"synonyms": None}
+        books.admin.put("/search/settings", words, expect=200)
+        for _ in range(4):
+            assert found(books.admin, "stool") == ([books.number] if number % 2 == 0 else [])
+
+
+def test_the_public_is_let_in_and_out_at_once(books):
+    books.admin.put("/entities/books", {"public_read": True}, expect=200)
+    for number in range(6):
+        books.admin.put("/search/settings", {"public": number % 2 == 0}, expect=200)
+        for _ in range(4):
+            search(books.client(), "chair", public=True, expect=200 if number % 2 == 0 else 404)
+
+
+def test_fields_of_queries(books, db):
+    """A word before a colon is a field as soon as the index has it."""
+    assert found(books.admin, "remark:lantern") == [books.number] and found(books.admin, "shelf:lantern") == []
+    field = {"name": "shelf", "type": "varchar", "searchable": True}
+    books.admin.post("/entities/books/fields", field, expect=201)
+    followed(books, db, "books")
+    books.admin.put(f"/entities/books/items/{books.number}", {"shelf": "walnut"}, expect=200)
+    followed(books, db, "books")
+    for _ in range(4):
+        assert found(books.admin, "shelf:walnut") == [books.number] and found(books.admin, "shelf:lantern") == []
