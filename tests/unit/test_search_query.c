@@ -210,6 +210,20 @@ static void words_are_marked(void **state)
         "\xE6\x96\xB0<mark>\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD</mark>\xE5\xBA\x81");
 }
 
+/* Most texts have no word that begins as one that is looked for. */
+static void texts_are_not_passed_over(void **state)
+{
+    (void)state;
+    assert_string_equal(marked("order a-b1234 now", "ab1234"), "order <mark>a-b1234</mark> now");
+    assert_string_equal(marked("a table\nCHAIRS", "chair"), "a table <mark>CHAIRS</mark>");
+    assert_string_equal(marked("(chair)", "chair"), "(<mark>chair</mark>)");
+    assert_string_equal(marked("of oak", "of"), "<mark>of</mark> oak");
+    assert_string_equal(marked("oak o", "o"), "<mark>oak</mark> <mark>o</mark>");
+    assert_string_equal(marked("cha ch chais", "chair"), "");
+    assert_string_equal(marked("\xC3\x87hair", "chair"), "<mark>\xC3\x87hair</mark>");
+    assert_string_equal(marked("2024 1234", "123"), "2024 <mark>1234</mark>");
+}
+
 static void text_is_made_safe(void **state)
 {
     (void)state;
@@ -374,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(queries_are_understood, setup, teardown),
         cmocka_unit_test_setup_teardown(long_queries_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(words_are_marked, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_are_not_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(text_is_made_safe, setup, teardown),
         cmocka_unit_test_setup_teardown(phrases_stand_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(fields_are_kept_apart, setup, teardown),
