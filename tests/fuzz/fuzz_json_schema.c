@@ -218,10 +218,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (utf8_valid(text))
         check_formats(text);
     if (jr_parse(arena, text, &body, &error) == 0) {
-        struct schema_errors errors = {.count = 0};
         decode(arena, &order_schema, body);
         decode(arena, &open_schema, body);
-        MUST(schema_check(arena, &order_schema, body, &errors) == (errors.count == 0));
     }
     arena_free(arena);
     return 0;

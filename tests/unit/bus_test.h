@@ -41,7 +41,7 @@ static void run_bus_world(struct task *task, void *arg)
 {
     struct bus_world *world = arg;
 
-    world->redis = redis_new(bus_url);
+    world->redis = redis_new(&(const struct str){bus_url, strlen(bus_url)}, 1);
     assert_non_null(world->redis);
     for (int i = 0; i < 200 && !redis_up(world->redis); i++)
         pause_ms(task, 5);

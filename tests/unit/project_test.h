@@ -76,7 +76,7 @@ UNUSED static void run(void (*fn)(struct task *task, struct directory *one, stru
     loop_init();
     world.task.arena = arena_new(0);
     if (redis_url != NULL) {
-        world.redis = redis_new(redis_url);
+        world.redis = redis_new(&(const struct str){redis_url, strlen(redis_url)}, 1);
         world.bus = bus_new(world.redis);
     }
     world.one = new_directory(world.redis, world.bus);

@@ -202,6 +202,14 @@ static void say(const char *text)
     (void)text;
 }
 
+static int
+sealed_text(struct task *task, struct project *project, const char *key, struct str *ret_secret)
+{
+    json_t *doc;
+
+    return payment_settings_lock(task, &project->db, project, key, &doc, ret_secret);
+}
+
 static void run_sealed(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
@@ -217,8 +225,7 @@ static void run_sealed(struct task *task, struct directory *one, struct director
                             "select count(*) from {p}.settings where kind = 'payments' and "
                             "(position('sk_1'::bytea in sealed) > 0 or doc::text like '%sk_1%')"),
                      0);
-    assert_int_equal(payment_settings_secret(task, project, PAYMENT_SETTINGS_PROCESSOR, &secret),
-                     0);
+    assert_int_equal(sealed_text(task, project, PAYMENT_SETTINGS_PROCESSOR, &secret), 0);
     assert_true(str_is(secret, processor_secret));
 
     assert_int_equal(data_keys_rotate(task, one, 0, say, &reason), 0);
@@ -226,10 +233,9 @@ static void run_sealed(struct task *task, struct directory *one, struct director
     assert_true(str_is(get(task, project)->processor.secret_key, "sk_1"));
 
     put(task, project, PAYMENT_SETTINGS_PROCESSOR, "{}", STR(""));
-    assert_int_equal(payment_settings_secret(task, project, PAYMENT_SETTINGS_PROCESSOR, &secret),
-                     0);
+    assert_int_equal(sealed_text(task, project, PAYMENT_SETTINGS_PROCESSOR, &secret), 0);
     assert_null(secret.ptr);
-    assert_int_equal(payment_settings_secret(task, project, "nothing", &secret), 0);
+    assert_int_equal(sealed_text(task, project, "nothing", &secret), 0);
     assert_null(secret.ptr);
 }
 
@@ -254,8 +260,7 @@ static void run_unreadable(struct task *task, struct directory *one, struct dire
          "insert into {p}.settings (kind, key, sealed) select kind, 'iap_store', sealed "
          "from {p}.settings where kind = 'payments'");
     assert_int_equal(payment_settings_get(task, project, &settings), DB_FAILED);
-    assert_int_equal(payment_settings_secret(task, project, PAYMENT_SETTINGS_STORE, &secret),
-                     DB_FAILED);
+    assert_int_equal(sealed_text(task, project, PAYMENT_SETTINGS_STORE, &secret), DB_FAILED);
     exec(task, &project->db, "delete from {p}.settings where key = 'iap_store'");
     assert_true(str_is(get(task, project)->processor.secret_key, "sk_1"));
 }

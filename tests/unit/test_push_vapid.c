@@ -86,32 +86,29 @@ static void test_used_again(void **state)
     struct str first = header_at(ORIGIN, NOW);
     assert_true(str_eq(header_at(ORIGIN, NOW + 1), first));
     assert_true(str_eq(header_at(ORIGIN, NOW + 11 * HOUR - 1000), first));
-    assert_int_equal(vapid_signed_total(vapid), 1);
     assert_false(str_eq(header_at("https://other.example.net", NOW), first));
-    assert_int_equal(vapid_signed_total(vapid), 2);
 
     struct str second = header_at(ORIGIN, NOW + 11 * HOUR);
     assert_false(str_eq(second, first));
     assert_true(str_eq(header_at(ORIGIN, NOW + 12 * HOUR), second));
-    assert_int_equal(vapid_signed_total(vapid), 3);
     /* a clock that was set back by a day must not go on with a token that ends too late */
     assert_false(str_eq(header_at(ORIGIN, NOW - 24 * HOUR), second));
-    assert_int_equal(vapid_signed_total(vapid), 4);
 }
 
 /* Origins come from devices: any number of them. */
 static void test_bounded(void **state)
 {
     (void)state;
-    (void)header_at(ORIGIN, NOW);
-    for (int i = 0; i < 10 * VAPID_ORIGINS_MAX; i++) {
+    struct str used = header_at(ORIGIN, NOW);
+    struct str unused = header_at("https://push0.example.net", NOW);
+
+    for (int i = 1; i < 10 * VAPID_ORIGINS_MAX; i++) {
         struct str origin = arena_printf(arena, "https://push%d.example.net", i);
         (void)vapid_header(vapid, arena, origin, NOW);
-        (void)header_at(ORIGIN, NOW); /* in use: it stays */
+        assert_true(str_eq(header_at(ORIGIN, NOW), used)); /* in use: it stays */
     }
-    assert_int_equal(vapid_signed_total(vapid), 1 + 10 * VAPID_ORIGINS_MAX);
-    (void)header_at("https://push0.example.net", NOW);
-    assert_int_equal(vapid_signed_total(vapid), 2 + 10 * VAPID_ORIGINS_MAX);
+    /* ES256 signs the same claims in another way each time. */
+    assert_false(str_eq(header_at("https://push0.example.net", NOW), unused));
 }
 
 static void test_subjects(void **state)

@@ -26,7 +26,7 @@ static void run_body(struct task *task, void *arg)
 {
     void (**body)(struct task *) = arg;
 
-    redis = redis_new(url);
+    redis = redis_new(&(const struct str){url, strlen(url)}, 1);
     assert_non_null(redis);
     (*body)(task);
     redis_free(redis);
@@ -249,7 +249,8 @@ static void test_urls(void **state)
     (void)state;
     loop_init();
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_null(redis_new(bad[i]));
+        assert_null(redis_new(&(const struct str){bad[i], strlen(bad[i])}, 1));
+    assert_null(redis_new(NULL, 0));
     loop_stop();
     loop_run();
     for (size_t i = 0; i < ARRAY_LEN(nobody); i++) {

@@ -25,7 +25,7 @@ static void run_body(struct task *task, void *arg)
     /* One that nobody answers at, and one of the nodes. */
     const struct str urls[] = {STR("redis://127.0.0.1:1"), str_from(cluster_url(1))};
 
-    redis = redis_new_list(urls, ARRAY_LEN(urls));
+    redis = redis_new(urls, ARRAY_LEN(urls));
     assert_non_null(redis);
     for (int i = 0; i < 400 && !(redis_up(redis) && redis_mode(redis) == REDIS_MODE_CLUSTER); i++)
         pause_ms(task, 10);

@@ -23,8 +23,8 @@ int x5c_anchors_from_pem(struct str pem, struct x5c_anchors **ret_anchors) MUSTC
 /* The store's own root, built in. Owned by the caller. */
 struct x5c_anchors *x5c_anchors_default(void);
 void x5c_anchors_free(struct x5c_anchors *anchors); /* NULL is fine */
-/* SHA-256 of a root's certificate, by which people compare them; false when there is no such
- * index. */
+/* SHA-256 of a root's certificate, false when there is no such index: for the test that compares
+ * the one built in with the fingerprint that the store publishes. */
 bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
                        size_t index,
                        uint8_t ret[X5C_SHA256_BYTES]);

@@ -1,7 +1,4 @@
-/*
- * Body schemas: one walk over a field array checks a value and, for bodies, fills the struct. The
- * walk without a struct is the check of a response.
- */
+/* Body schemas: one walk over a field array checks a body and fills the struct. */
 #include "json/schema.h"
 
 #include <math.h>
@@ -30,7 +27,6 @@ struct schema_place {
 struct walk {
     struct arena *arena;
     struct schema_errors *errors;
-    bool response; /* check only: no structs, and no limits that the fields do not name */
 };
 
 /* --- findings --- */
@@ -131,11 +127,9 @@ static struct str schema_text_of(const json_t *value)
 }
 
 /* Limits are whole numbers of characters or items. */
-static size_t schema_limit_of(const struct walk *walk, double max, size_t otherwise)
+static size_t schema_limit_of(double max, size_t otherwise)
 {
-    if (max > 0)
-        return (size_t)max;
-    return walk->response ? SIZE_MAX : otherwise;
+    return max > 0 ? (size_t)max : otherwise;
 }
 
 static const char *format_words(const char *format)
@@ -205,17 +199,16 @@ static void schema_read_text(const struct walk *walk,
                              const struct schema_place *at,
                              const struct field *field,
                              const json_t *value,
-                             void *out)
+                             struct in_str *out)
 {
     if (!json_is_string(value)) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected a string");
         return;
     }
     struct str text = schema_text_of(value);
-    check_length(walk, at, (size_t)field->min, schema_limit_of(walk, field->max, TEXT_MAX), text);
+    check_length(walk, at, (size_t)field->min, schema_limit_of(field->max, TEXT_MAX), text);
     check_words(walk, at, field, text);
-    if (out != NULL)
-        ((struct in_str *)out)->value = text;
+    out->value = text;
 }
 
 /* --- numbers --- */
@@ -276,45 +269,35 @@ static void schema_read_i64(const struct walk *walk,
                             const struct schema_place *at,
                             const struct field *field,
                             const json_t *value,
-                            void *out)
+                            struct in_i64 *out)
 {
-    int64_t number;
-    if (!schema_read_integer(walk, at, value, &number))
-        return;
-    check_bounds(walk, at, field, (double)number);
-    if (out != NULL)
-        ((struct in_i64 *)out)->value = number;
+    if (schema_read_integer(walk, at, value, &out->value))
+        check_bounds(walk, at, field, (double)out->value);
 }
 
 static void schema_read_f64(const struct walk *walk,
                             const struct schema_place *at,
                             const struct field *field,
                             const json_t *value,
-                            void *out)
+                            struct in_f64 *out)
 {
     if (!json_is_number(value)) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected a number");
         return;
     }
-    double number = json_number_value(value);
-    check_bounds(walk, at, field, number);
-    if (out != NULL) {
-        ((struct in_f64 *)out)->value = number;
-        ((struct in_f64 *)out)->json = value;
-    }
+    out->value = json_number_value(value);
+    out->json = value;
+    check_bounds(walk, at, field, out->value);
 }
 
 static void schema_read_bool(const struct walk *walk,
                              const struct schema_place *at,
                              const json_t *value,
-                             void *out)
+                             struct in_bool *out)
 {
-    if (!json_is_boolean(value)) {
+    if (!json_is_boolean(value))
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
-        return;
-    }
-    if (out != NULL)
-        ((struct in_bool *)out)->value = json_is_true(value);
+    out->value = json_is_true(value);
 }
 
 /* --- containers --- */
@@ -329,12 +312,11 @@ static void schema_read_json(const struct walk *walk,
                              const struct schema_place *at,
                              const struct field *field,
                              const json_t *value,
-                             void *out)
+                             struct in_json *out)
 {
     if (field->type == FIELD_MAP && !json_is_object(value))
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
-    else if (out != NULL)
-        ((struct in_json *)out)->value = (json_t *)value;
+    out->value = (json_t *)value;
 }
 
 static bool schema_check_list(const struct walk *walk,
@@ -348,7 +330,7 @@ static bool schema_check_list(const struct walk *walk,
     }
     size_t count = json_array_size(value);
     size_t min = (size_t)field->min;
-    size_t max = schema_limit_of(walk, field->max, LIST_MAX);
+    size_t max = schema_limit_of(field->max, LIST_MAX);
     if (count > max)
         fail(walk, at, PROBLEM_TOO_LONG, "must have at most %zu items", max);
     else if (count < min)
@@ -361,17 +343,11 @@ static void schema_read_ids(const struct walk *walk,
                             const json_t *array,
                             struct in_ids *out)
 {
-    size_t count = json_array_size(array);
-    int64_t ignored;
-    int64_t *items = out ? ARENA_ARRAY(walk->arena, items, count) : NULL;
-    for (size_t i = 0; i < count; i++) {
+    out->count = json_array_size(array);
+    out->items = ARENA_ARRAY(walk->arena, out->items, out->count);
+    for (size_t i = 0; i < out->count; i++) {
         struct schema_place item = {.parent = at, .index = i};
-        (void)schema_read_integer(
-            walk, &item, json_array_get(array, i), items ? &items[i] : &ignored);
-    }
-    if (out != NULL) {
-        out->count = count;
-        out->items = items;
+        (void)schema_read_integer(walk, &item, json_array_get(array, i), &out->items[i]);
     }
 }
 
@@ -381,23 +357,18 @@ static void read_texts(const struct walk *walk,
                        const json_t *array,
                        struct in_strs *out)
 {
-    size_t count = json_array_size(array);
-    struct str *items = out ? ARENA_ARRAY(walk->arena, items, count) : NULL;
-    for (size_t i = 0; i < count; i++) {
+    out->count = json_array_size(array);
+    out->items = ARENA_ARRAY(walk->arena, out->items, out->count);
+    for (size_t i = 0; i < out->count; i++) {
         struct schema_place item = {.parent = at, .index = i};
         const json_t *value = json_array_get(array, i);
         if (!json_is_string(value)) {
             fail(walk, &item, PROBLEM_TYPE_MISMATCH, "expected a string");
             continue;
         }
-        check_length(walk, &item, 0, schema_limit_of(walk, 0, TEXT_MAX), schema_text_of(value));
-        check_words(walk, &item, field, schema_text_of(value));
-        if (items != NULL)
-            items[i] = schema_text_of(value);
-    }
-    if (out != NULL) {
-        out->count = count;
-        out->items = items;
+        out->items[i] = schema_text_of(value);
+        check_length(walk, &item, 0, TEXT_MAX, out->items[i]);
+        check_words(walk, &item, field, out->items[i]);
     }
 }
 
@@ -409,15 +380,14 @@ static bool is_loose(const struct schema *schema)
     return schema->value != NULL || schema->loose;
 }
 
-/* A value of a sub-schema; false when it is no object. A loose one documents any shape in a
- * response. */
+/* A value of a sub-schema; false when it is no object. */
 static bool read_sub(const struct walk *walk,
                      const struct schema_place *at,
                      const struct schema *sub,
                      const json_t *value,
                      char *out)
 {
-    if (!json_is_object(value) && !(walk->response && is_loose(sub))) {
+    if (!json_is_object(value)) {
         fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
         return false;
     }
@@ -432,19 +402,15 @@ static void schema_read_list(const struct walk *walk,
                              const json_t *array,
                              struct in_list *out)
 {
-    size_t count = json_array_size(array);
     size_t size = is_loose(sub) ? sizeof(json_t *) : sub->struct_bytes;
-    char *items = out ? arena_zalloc(walk->arena, count * size) : NULL;
-    for (size_t i = 0; i < count; i++) {
+    out->count = json_array_size(array);
+    out->items = arena_zalloc(walk->arena, out->count * size);
+    for (size_t i = 0; i < out->count; i++) {
         struct schema_place item = {.parent = at, .index = i};
         json_t *value = json_array_get(array, i);
-        char *to = items ? items + i * size : NULL;
-        if (read_sub(walk, &item, sub, value, to) && to != NULL && is_loose(sub))
+        char *to = (char *)out->items + i * size;
+        if (read_sub(walk, &item, sub, value, to) && is_loose(sub))
             memcpy(to, &value, sizeof(value));
-    }
-    if (out != NULL) {
-        out->count = count;
-        out->items = items;
     }
 }
 
@@ -454,14 +420,14 @@ static void schema_read_object(const struct walk *walk,
                                const json_t *value,
                                struct in_obj *out)
 {
-    char *to = out && !is_loose(sub) ? arena_zalloc(walk->arena, sub->struct_bytes) : NULL;
-    if (read_sub(walk, at, sub, value, to) && out != NULL)
+    char *to = is_loose(sub) ? NULL : arena_zalloc(walk->arena, sub->struct_bytes);
+    if (read_sub(walk, at, sub, value, to))
         out->value = is_loose(sub) ? (void *)value : to;
 }
 
 /* --- members --- */
 
-/* `out` is the in_* member of the struct, or NULL. */
+/* `out` is the in_* member of the struct. */
 static void schema_read_value(const struct walk *walk,
                               const struct schema_place *at,
                               const struct field *field,
@@ -520,13 +486,8 @@ static void schema_read_member(const struct walk *walk,
                                const json_t *value,
                                void *out)
 {
-    if (walk->response && field->write_only) {
-        fail(walk, at, PROBLEM_UNKNOWN_FIELD, "must not be in a response");
-        return;
-    }
     bool null = json_is_null(value);
-    if (out != NULL)
-        schema_set_flags(out, null);
+    schema_set_flags(out, null);
     if (!null || field->type == FIELD_JSON)
         schema_read_value(walk, at, field, value, out);
     else if (!field->nullable)
@@ -557,7 +518,7 @@ static void report_unknown(const struct walk *walk,
         if (schema_has(schema, name))
             continue;
         struct schema_place member = {.parent = at, .name = utf8_cut(name, SHOWN_BYTES)};
-        if (!walk->response && service_sets(name))
+        if (service_sets(name))
             fail(walk, &member, PROBLEM_READ_ONLY, "is set by the service");
         else
             fail(walk, &member, PROBLEM_UNKNOWN_FIELD, "is not a known field");
@@ -577,8 +538,8 @@ static void walk_object(const struct walk *walk,
         const json_t *value = json_object_get(object, field->name);
         if (value != NULL) {
             known++;
-            schema_read_member(walk, &member, field, value, out ? out + field->offset : NULL);
-        } else if (field->required && !(walk->response && field->write_only)) {
+            schema_read_member(walk, &member, field, value, out + field->offset);
+        } else if (field->required) {
             fail(walk, &member, PROBLEM_REQUIRED, "is required");
         }
     }
@@ -605,15 +566,5 @@ bool schema_decode(struct arena *arena,
         fail(&walk, NULL, PROBLEM_TYPE_MISMATCH, "expected an object");
     else if (!loose)
         walk_object(&walk, NULL, schema, body, ret_struct);
-    return errors->count == 0;
-}
-
-bool schema_check(struct arena *arena,
-                  const struct schema *schema,
-                  const json_t *value,
-                  struct schema_errors *errors)
-{
-    struct walk walk = {.arena = arena, .errors = errors, .response = true};
-    (void)read_sub(&walk, NULL, schema, value, NULL);
     return errors->count == 0;
 }

@@ -11,7 +11,7 @@
  *   };
  *   const struct schema menu_schema = SCHEMA("MenuCreate", struct menu_in, menu_fields);
  *
- * Response schemas use the same arrays without offsets (documentation and contract tests only).
+ * Response schemas use the same arrays without offsets, for documents alone.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -166,13 +166,6 @@ bool schema_decode(struct arena *arena,
                    struct schema_errors *errors);
 /* True when `value` satisfies the named format ("email", ...); unknown formats are true. */
 bool schema_format_ok(const char *format, struct str value);
-/* any: checks a RESPONSE value against an output schema (contract tests): required members, types,
- * formats and the limits that are written down; unknown and write-only members are unknown_field.
- * Findings are added to *errors; returns false when errors->count > 0. */
-bool schema_check(struct arena *arena,
-                  const struct schema *schema,
-                  const json_t *value,
-                  struct schema_errors *errors);
 /* Writes the OpenAPI 3.0 schema object; sub-schemas as $ref "#/components/schemas/Name", but those
  * of objects that may be null where they stand. */
 void schema_openapi(struct jw *w, const struct schema *schema);

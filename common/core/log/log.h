@@ -55,6 +55,7 @@ void log_write(enum log_level level,
                size_t count);
 /* The context of the running task; loop/ swaps it. NULL = none. Borrowed. */
 void log_context_set(const struct log_ctx *ctx);
+/* What was set, for the tests of loop/ that see it swapped. */
 const struct log_ctx *log_context(void);
 /* debug|info|warn|error -> level; -1 when unknown. */
 int log_level_parse(struct str text);

@@ -97,7 +97,7 @@ static bool add_seed(struct redis *redis, struct str url)
     return node != NULL;
 }
 
-struct redis *redis_new_list(const struct str *urls, size_t count)
+struct redis *redis_new(const struct str *urls, size_t count)
 {
     struct redis *redis = calloc(1, sizeof(*redis));
     bool good = count > 0;
@@ -114,13 +114,6 @@ struct redis *redis_new_list(const struct str *urls, size_t count)
     for (size_t i = 0; i < redis->node_count; i++)
         link_open(&redis->nodes[i]->commands);
     return redis;
-}
-
-struct redis *redis_new(const char *url)
-{
-    const struct str one = str_from(url);
-
-    return redis_new_list(&one, 1);
 }
 
 void redis_free(struct redis *redis)

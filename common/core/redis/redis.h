@@ -38,13 +38,11 @@ struct redis_reply {
     size_t count;
 };
 
-/* any: redis://[user:password@]host[:port][/database], rediss is not known, or unix:/path. Starts
- * connecting. Returns owned; NULL when the URL is none of these. */
-struct redis *redis_new(const char *url);
-/* any: the same for several: nodes of one Redis Cluster, of which one that answers is enough to
- * find the others; user and password hold for all. Of servers that are no cluster the first one
- * that is up is used. */
-struct redis *redis_new_list(const struct str *urls, size_t count);
+/* any: redis://[user:password@]host[:port][/database], rediss is not known, or unix:/path. Several
+ * are nodes of one Redis Cluster, of which one that answers is enough to find the others; user and
+ * password hold for all. Of servers that are no cluster the first one that is up is used. Starts
+ * connecting. Returns owned; NULL when a URL is none of these, or there is none. */
+struct redis *redis_new(const struct str *urls, size_t count);
 /* any but a subscription's callback: closes and frees; waiting commands end with REDIS_UNAVAILABLE.
  */
 void redis_free(struct redis *redis);

@@ -85,7 +85,7 @@ static void open_dependencies(void)
     fetch_init(&fetch);
     db_answers_init(&(struct answers_config){.per_answer = (uint64_t)conf->answer_bytes,
                                              .per_process = (uint64_t)conf->requests_bytes});
-    app.redis = redis_new_list(conf->redis_url.items, conf->redis_url.count);
+    app.redis = redis_new(conf->redis_url.items, conf->redis_url.count);
     if (!app.redis) {
         fprintf(
             stderr,

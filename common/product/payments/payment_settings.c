@@ -383,25 +383,6 @@ int payment_settings_lock(struct task *task,
     return 0;
 }
 
-int payment_settings_secret(struct task *task,
-                            struct project *project,
-                            const char *key,
-                            struct str *ret_secret)
-{
-    struct rows rows;
-    struct str secret = STR_NONE;
-
-    TRY(db_query(task, &project->db, SQL_PAYMENT_SETTINGS_ONE(.key = str_from(key)), &rows));
-    if (rows.count > 0)
-        TRY(open_sealed(task,
-                        project,
-                        str_from(key),
-                        sql_payment_setting_row(task->arena, &rows, 0).sealed,
-                        &secret));
-    *ret_secret = secret;
-    return 0;
-}
-
 int payment_project_register(struct task *task, struct directory *directory, int64_t number)
 {
     return db_query(

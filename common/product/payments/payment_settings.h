@@ -106,20 +106,14 @@ struct db_call payment_settings_put(struct arena *arena,
                                     struct str doc,
                                     struct str secret);
 /* co: for changing a part: in `tx`, locks the row of a key (made when there is none) until the
- * transaction ends. *ret_doc is arena-owned and may be changed; *ret_secret as below, ret_secret
- * may be NULL. 0, a DB_*, or a negative. */
+ * transaction ends. *ret_doc is arena-owned and may be changed; *ret_secret is what is
+ * sealed, opened, STR_NONE when nothing is; ret_secret may be NULL. 0, a DB_*, or a negative. */
 AWAITS int payment_settings_lock(struct task *task,
                                  struct db *tx,
                                  struct project *project,
                                  const char *key,
                                  json_t **ret_doc,
                                  struct str *ret_secret) MUSTCHECK;
-/* co: the sealed text of a key, opened; STR_NONE when there is none. 0, a DB_*, or a
- * negative. */
-AWAITS int payment_settings_secret(struct task *task,
-                                   struct project *project,
-                                   const char *key,
-                                   struct str *ret_secret) MUSTCHECK;
 /* co: before the first credentials are stored: the payments service sweeps this project from now
  * on. */
 AWAITS int payment_project_register(struct task *task, struct directory *directory, int64_t number)

@@ -3,9 +3,6 @@
 -- name: payment_settings_all :many row(payment_setting)
 select s.key:text, s.doc:jsonb, s.sealed:bytea? from {p}.settings s where s.kind = 'payments';
 
--- name: payment_settings_one :opt row(payment_setting)
-select s.key:text, s.doc:jsonb, s.sealed:bytea? from {p}.settings s where s.kind = 'payments' and s.key = :key::text;
-
 -- name: payment_settings_lock :one row(payment_setting)
 insert into {p}.settings as s (kind, key) values ('payments', :key::text)
 on conflict (kind, key) do update set updated_at = s.updated_at

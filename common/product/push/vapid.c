@@ -27,7 +27,6 @@ struct vapid {
     struct str public_key;
     struct map *tokens; /* origin -> struct token */
     uint64_t uses;
-    uint64_t signed_total;
 };
 
 bool vapid_subject_ok(struct str subject)
@@ -129,7 +128,6 @@ static struct token *token_sign(struct vapid *vapid, struct str origin, int64_t 
             arena_printf(arena, "vapid t=%.*s, k=%.*s", STR_ARG(jwt), STR_ARG(vapid->public_key)),
         .renew_s = now_s + VAPID_TOKEN_S - VAPID_RENEW_S,
     };
-    vapid->signed_total++;
     return token;
 }
 
@@ -150,9 +148,4 @@ struct str vapid_header(struct vapid *vapid, struct arena *arena, struct str ori
     }
     token->used = ++vapid->uses;
     return arena_dup(arena, token->header);
-}
-
-uint64_t vapid_signed_total(const struct vapid *vapid)
-{
-    return vapid->signed_total;
 }

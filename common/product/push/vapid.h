@@ -38,5 +38,3 @@ void vapid_free(struct vapid *vapid);
  * `now_ms`: wall clock. */
 struct str
 vapid_header(struct vapid *vapid, struct arena *arena, struct str origin, int64_t now_ms);
-/* Tokens that were signed so far (metrics, tests). */
-uint64_t vapid_signed_total(const struct vapid *vapid);

@@ -45,14 +45,11 @@ struct str secrets_trim(struct str value);
 
 /* any: a copy of `value` (arena-owned; `value` itself when nothing was found) in which every opened
  * secret of at least SECRETS_MASK_LEAST bytes, or that is used, is replaced by SECRETS_MASK: in
- * texts and member names at any depth, as secrets_mask_text() finds it, and numbers that print as a
- * secret. White space around a value does not count. `values` may be NULL. */
+ * texts and member names at any depth, and numbers that print as a secret. White space around a
+ * secret does not count. `values` may be NULL.
+ *
+ * Found in a text are: the secret as it is; JSON-escaped, once or twice; percent-encoded, whichever
+ * bytes are, also within JSON escapes (RFC 3986, and + for a blank); in base64 and base64url at
+ * each of the three alignments, also within percent-encoding or JSON escapes or broken into lines
+ * (RFC 4648, RFC 2045); in hexadecimal. A text made to be slow to search is replaced whole. */
 json_t *secrets_mask(struct arena *arena, const struct secret_values *values, const json_t *value);
-/* any: the same for one text, arena-owned or `text` itself. Found are: the value as it is;
- * JSON-escaped, once or twice; percent-encoded, whichever bytes are, also within JSON escapes (RFC
- * 3986, and + for a blank); in base64 and base64url at each of the three alignments, also within
- * percent-encoding or JSON escapes or broken into lines (RFC 4648, RFC 2045); in hexadecimal. A
- * text made to be slow to search is replaced whole. For JSON mask the values before they are
- * printed, not the printed text. */
-struct str
-secrets_mask_text(struct arena *arena, const struct secret_values *values, struct str text);

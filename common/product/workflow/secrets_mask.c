@@ -184,11 +184,3 @@ json_t *secrets_mask(struct arena *arena, const struct secret_values *values, co
     json_decref(copy);
     return shared;
 }
-
-struct str
-secrets_mask_text(struct arena *arena, const struct secret_values *values, struct str text)
-{
-    struct masker masker = masker_new(arena, values);
-
-    return mask_one(&masker, text);
-}

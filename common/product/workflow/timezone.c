@@ -235,8 +235,3 @@ struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at
     }
     return span;
 }
-
-int32_t timezone_offset(const struct timezone_rules *zone, int64_t at_ms)
-{
-    return timezone_span(zone, floor_div(at_ms, 1000)).offset;
-}

@@ -9,5 +9,3 @@ struct timezone_rules; /* of one zone, immutable, cached for the life of the pro
  * always exists. Names are checked: no path can be built from them. Blocks for one small file on
  * first use. Loop thread only. */
 const struct timezone_rules *timezone_find(struct str name);
-/* any: seconds east of UTC at a moment (wall ms). */
-int32_t timezone_offset(const struct timezone_rules *zone, int64_t at_ms);
