@@ -2,7 +2,7 @@
  * exports. */
 #include "records_read.h"
 
-#include "records/read/get_batch.h"
+#include "records/read/get.h"
 
 /* --- gets together --- */
 

@@ -6,7 +6,8 @@
 #include "conf/conf.h"
 #include "http/req.h"
 
-/* any: r->request_id is the caller's X-Request-Id when it is a sane token, else a new one. */
+/* any: r->request_id is the caller's X-Request-Id when it is a sane token, so that traces join up,
+ * else a new one. */
 void request_id_set(struct req *r);
 
 /* any: r->peer is the client's address as given by a trusted proxy. Once at start: the networks

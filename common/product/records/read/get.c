@@ -1,10 +1,313 @@
-/* One record. */
+/*
+ * One record, the most frequent call of all. Concurrent gets that would run the same statement for
+ * the same caller within one turn of the loop are answered by one (id = any(...)), which PostgreSQL
+ * serves several times faster than one round trip each. A shape is a prepared pair of statements
+ * with its plan, kept as long as the model. A batch collects ids until the end of the turn and then
+ * runs in a task of its own, so that it outlives any waiter; its rows stay until the last waiter
+ * has written them out.
+ */
+#include "records/read/get.h"
+
+#include "base/clock.h"
+#include "base/panic.h"
 #include "records/read/columns.h"
 #include "records/read/expand.h"
-#include "records/read/get_batch.h"
 #include "records/rules/error.h"
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
+
+#define SHAPES_MAX     4096  /* per model */
+#define BATCH_LIMIT_MS 10000 /* beyond the statement timeout: nobody waits that long */
+
+struct shape {
+    const struct entity *entity;
+    struct columns plan;
+    struct sql *one;  /* id = $1::bigint */
+    struct sql *many; /* id = any($1::bigint[]) */
+    bool ruled;       /* the row rule's parameters follow */
+    struct list open; /* batches of this turn that take more ids */
+};
+
+struct batch {
+    struct task task;
+    struct arena *arena;   /* it lives there itself */
+    int refs;              /* itself until its coroutine ended, and each waiter */
+    struct model *model;   /* held: the shape is part of it */
+    struct rights *rights; /* held; NULL when no row rule applies, then anybody may join */
+    int64_t user_id;
+    int64_t group_scope;
+    struct db db; /* a copy: the project may be let go meanwhile, its server stays */
+    struct shape *shape;
+    struct list link; /* in shape->open */
+    struct loop_hook hook;
+    struct sql_params params;
+    int64_t ids[GET_BATCH_IDS];
+    size_t row_of[GET_BATCH_IDS];
+    size_t count;
+    struct list waiters;
+    int rc;
+    struct rows rows;
+};
+
+struct waiter {
+    struct await await;
+    struct list link; /* in batch->waiters */
+    struct batch *batch;
+    size_t slot;
+};
+
+static struct get_stats stats;
+
+void get_stats(struct get_stats *ret_stats)
+{
+    *ret_stats = stats;
+}
+
+/* --- shapes --- */
+
+static struct sql *make_statement(struct records_ctx *ctx, struct shape *shape, bool many)
+{
+    struct strbuf text;
+    struct sql_params params;
+
+    strbuf_init(&text, ctx->model->arena, RECORDS_SQL_BYTES);
+    sql_params_init(&params, ctx->task->arena);
+    (void)sql_params_add(&params, P_NULL); /* $1: the ids, known when the batch runs */
+    strbuf_str(&text, STR("select "));
+    columns_sql(ctx, &shape->plan, "t", &text, &params);
+    strbuf_printf(&text,
+                  " from {p}.%.*s t where t.id = %s",
+                  STR_ARG(shape->entity->table),
+                  many ? "any($1::bigint[])" : "$1::bigint");
+    (void)rls_where(ctx, shape->entity, ACT_READ, "t", &text, &params);
+    shape->ruled = params.count > 1;
+    return sql_dynamic(ctx, "records.get", &text, params.count, SQL_MANY);
+}
+
+/* NULL when the model keeps enough of them already. */
+static struct shape *find_shape(struct records_ctx *ctx, const struct entity *entity)
+{
+    struct {
+        char kind;
+        char public_only, all_rows, scoped;
+        int64_t entity;
+        uint64_t fields;
+    } __attribute__((packed)) key = {
+        .kind = 'g',
+        .public_only = ctx->public_only,
+        .all_rows = !ctx->public_only && caller_all_rows(ctx->caller),
+        .scoped = !ctx->public_only && ctx->caller->group_scope != 0,
+        .entity = entity->id,
+        .fields = ctx->public_only ? 0 : caller_field_key(ctx->caller, entity),
+    };
+    struct str name = {(const char *)&key, sizeof(key)};
+    struct shape *shape = map_get(ctx->model->statements, name);
+
+    if (shape != NULL || map_size(ctx->model->statements) >= SHAPES_MAX)
+        return shape;
+    shape = ARENA_NEW(ctx->model->arena, shape);
+    shape->entity = entity;
+    list_init(&shape->open);
+    int rc = columns_plan(ctx, entity, STR_NONE, &shape->plan);
+    MUST(rc == 0); /* there is no selection to be refused */
+    shape->one = make_statement(ctx, shape, false);
+    shape->many = make_statement(ctx, shape, true);
+    (void)map_put(ctx->model->statements, name, shape);
+    return shape;
+}
+
+/* --- batches --- */
+
+static void batch_unref(struct batch *batch)
+{
+    struct model *model = batch->model;
+    struct rights *rights = batch->rights;
+
+    if (--batch->refs > 0)
+        return;
+    arena_free(batch->arena);
+    rights_unref(rights);
+    model_unref(model);
+}
+
+static void batch_on_ended(void *arg)
+{
+    batch_unref(arg);
+}
+
+static void batch_find_rows(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        batch->row_of[i] = SIZE_MAX;
+    for (size_t row = 0; row < batch->rows.count; row++) {
+        int64_t id = rows_i64(&batch->rows, row, COLUMNS_ID);
+        for (size_t i = 0; i < batch->count; i++)
+            if (batch->ids[i] == id)
+                batch->row_of[i] = row;
+    }
+}
+
+static void run_batch(struct task *task, void *arg)
+{
+    struct batch *batch = arg;
+    bool single = batch->count == 1;
+    struct list *node;
+
+    batch->params.items[0] = single ? P_I64(batch->ids[0]) : P_I64S(batch->ids, batch->count);
+    stats.statements++;
+    batch->rc = db_query(task,
+                         &batch->db,
+                         single ? batch->shape->one : batch->shape->many,
+                         batch->params.items,
+                         batch->params.count,
+                         &batch->rows);
+    if (batch->rc == 0)
+        batch_find_rows(batch);
+    while ((node = list_shift(&batch->waiters)) != NULL)
+        await_done(&LIST_ITEM(node, struct waiter, link)->await, 0);
+    /* The task's memory must last until its coroutine has left. */
+    batch->hook.fn = batch_on_ended;
+    loop_at_turn_end(&batch->hook);
+}
+
+static void batch_on_turn_end(void *arg)
+{
+    struct batch *batch = arg;
+
+    list_remove(&batch->link);
+    batch->task.arena = batch->arena;
+    batch->task.deadline_ms = clock_mono_ms() + BATCH_LIMIT_MS;
+    task_start(&batch->task, run_batch, batch);
+}
+
+static struct batch *new_batch(struct records_ctx *ctx, struct shape *shape)
+{
+    struct arena *arena = arena_new(0);
+    struct batch *batch = ARENA_NEW(arena, batch);
+
+    batch->arena = arena;
+    batch->task.tenant = ctx->task->tenant;
+    batch->refs = 1;
+    batch->model =
+        model_ref((struct model *)ctx->model); /* counting is no change of the snapshot */
+    batch->db = *ctx->db;
+    batch->shape = shape;
+    list_init(&batch->waiters);
+    sql_params_init(&batch->params, arena);
+    (void)sql_params_add(&batch->params, P_NULL);
+    if (shape->ruled) {
+        batch->user_id = ctx->caller->user_id;
+        batch->group_scope = ctx->caller->group_scope;
+        if (ctx->caller->rights != NULL)
+            batch->rights = rights_ref((struct rights *)ctx->caller->rights);
+        rls_bind(ctx, &batch->params, shape->one->arity - 1);
+    }
+    list_append(&shape->open, &batch->link);
+    batch->hook = (struct loop_hook){.fn = batch_on_turn_end, .arg = batch};
+    loop_at_turn_end(&batch->hook);
+    return batch;
+}
+
+static bool may_join(const struct batch *batch, const struct records_ctx *ctx)
+{
+    if (batch->db.server != ctx->db->server || batch->db.schema != ctx->db->schema)
+        return false;
+    return !batch->shape->ruled ||
+           (batch->rights == ctx->caller->rights && batch->user_id == ctx->caller->user_id &&
+            batch->group_scope == ctx->caller->group_scope);
+}
+
+/* Place of an id in a batch, taken when it is new. */
+static size_t batch_take_slot(struct batch *batch, int64_t id)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->ids[i] == id)
+            return i;
+    batch->ids[batch->count] = id;
+    return batch->count++;
+}
+
+static void
+batch_join(struct records_ctx *ctx, struct shape *shape, int64_t id, struct waiter *waiter)
+{
+    struct batch *batch = NULL;
+
+    LIST_FOR (node, &shape->open) {
+        struct batch *open = LIST_ITEM(node, struct batch, link);
+        if (may_join(open, ctx)) {
+            batch = open;
+            break;
+        }
+    }
+    if (batch == NULL)
+        batch = new_batch(ctx, shape);
+    waiter->batch = batch;
+    waiter->slot = batch_take_slot(batch, id);
+    batch->refs++;
+    list_append(&batch->waiters, &waiter->link);
+    if (batch->count == GET_BATCH_IDS)
+        list_remove(&batch->link); /* it runs at the turn's end all the same */
+}
+
+/* --- waiting --- */
+
+static void batch_on_abandon(struct await *await)
+{
+    list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
+}
+
+AWAITS static int write_out(struct records_ctx *ctx,
+                            const struct waiter *waiter,
+                            struct strbuf *out,
+                            int64_t *ret_version)
+{
+    const struct batch *batch = waiter->batch;
+    size_t row;
+
+    TRY(records_db(ctx, batch->shape->entity, batch->rc));
+    row = batch->row_of[waiter->slot];
+    if (row == SIZE_MAX)
+        return records_fail_not_found(ctx);
+    TRY(columns_answer(ctx, &batch->shape->plan, &batch->rows, row, out));
+    TRY(records_fits(ctx, out));
+    *ret_version = rows_i64(&batch->rows, row, COLUMNS_VERSION);
+    return 0;
+}
+
+/* All of them together: then each by itself. */
+static bool is_too_much(const struct batch *batch)
+{
+    return batch->count > 1 && (batch->rc == DB_TOO_LARGE || batch->rc == DB_BUSY);
+}
+
+/* co: all readable fields; not inside transactions. GET_NOT_BATCHED: the model keeps no more
+ * statements. */
+AWAITS static int get_batched(struct records_ctx *ctx,
+                              const struct entity *entity,
+                              int64_t id,
+                              struct strbuf *out,
+                              int64_t *ret_version)
+{
+    struct shape *shape = find_shape(ctx, entity);
+    struct waiter waiter;
+
+    if (shape == NULL)
+        return GET_NOT_BATCHED;
+    stats.gets++;
+    await_init(&waiter.await);
+    waiter.await.abandon = batch_on_abandon;
+    batch_join(ctx, shape, id, &waiter);
+    int rc = await_wait(ctx->task, &waiter.await, 0);
+    ctx->task->db_us += waiter.batch->task.db_us;
+    if (rc == 0 && is_too_much(waiter.batch))
+        rc = GET_NOT_BATCHED;
+    else if (rc == 0)
+        rc = write_out(ctx, &waiter, out, ret_version);
+    batch_unref(waiter.batch);
+    return rc;
+}
+
+/* --- one --- */
 
 /* With a selection, expansions, or inside a transaction: a statement of its own. */
 AWAITS static int get_alone(struct records_ctx *ctx,

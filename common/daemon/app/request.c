@@ -1,16 +1,45 @@
+/* What every server of requests does with each of them. */
+#include "app/request.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/ascii.h"
+#include "base/num.h"
+#include "base/rand.h"
+
+#define REQUEST_ID_MAX 64
+#define NETWORKS_MAX   32
+
+/* --- names --- */
+
+static bool is_sane(struct str id)
+{
+    return id.len >= 1 && id.len <= REQUEST_ID_MAX && ascii_only(id, ASCII_ALNUM, "-_.");
+}
+
+void request_id_set(struct req *r)
+{
+    struct str id = req_header(r, "x-request-id");
+
+    if (!is_sane(id)) {
+        char *text = arena_alloc(r->task.arena, 27);
+        rand_ulid(text);
+        id = (struct str){text, 26};
+    }
+    r->request_id = id;
+    r->task.log.request_id = id;
+}
+
+/* --- addresses --- */
+
 /*
  * The address a request counts for. Clients may claim anything in X-Forwarded-For; it is read only
  * from a reverse proxy that the configuration trusts, from its end, up to the first address that is
  * not such a proxy itself (RFC 7239 section 5.2 says the same of its own header).
  */
-#include <arpa/inet.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "app/request.h"
-#include "base/num.h"
-
-#define NETWORKS_MAX 32
 
 struct network {
     struct in6_addr address;
@@ -141,4 +170,34 @@ void peer_set(struct req *r)
         if (str_ieq(header->name, STR("x-forwarded-for")) && !walk_back(r, header->value))
             return;
     }
+}
+
+/* --- lines --- */
+
+/* What nobody foresaw: what the handler ended with, or what it made a 500 of. */
+static void failed_line(const struct req *r)
+{
+    int rc = r->failure != 0 ? r->failure : r->task.site.rc;
+
+    log_error("request.failed", L_RESULT("error", rc), L_AT(&r->task.site, rc));
+}
+
+void access_line(struct req *r, const char *caller, int64_t spent_us)
+{
+    /* The coroutine has ended; its context still names the request. */
+    log_context_set(&r->task.log);
+    if (r->status == 500 ||
+        (r->failure != 0 && r->failure != -ECANCELED && r->failure != -ETIMEDOUT))
+        failed_line(r);
+    log_info("access",
+             L_CSTR("method", http_method_name(r->method)),
+             L_I64("status", r->status),
+             L_I64("us", spent_us),
+             L_I64("db_us", r->task.db_us),
+             L_I64("bytes_in", (int64_t)r->bytes_in),
+             L_I64("bytes_out", (int64_t)r->bytes_out),
+             L_CSTR("caller", caller),
+             L_CSTR("code", r->error_code ? r->error_code : ""),
+             L_CSTR("peer", r->peer));
+    log_context_set(NULL);
 }
