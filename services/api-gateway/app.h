@@ -21,14 +21,16 @@ struct route_table {
     const char *mount; /* "/org/{project_id}" or "" */
     const struct route *routes;
     size_t count;
+    const char *tag; /* of its routes in the documents */
 };
 extern const struct route_table *const route_tables[];
 extern const size_t route_table_count;
 extern struct router *gateway_router; /* built at start, read only afterwards */
 
 #define PROJECT_MOUNT "/org/{project_id}"
-#define ROUTES(name)                                                                               \
-    const struct route_table name##_table = {PROJECT_MOUNT, name##_routes, ARRAY_LEN(name##_routes)}
+#define ROUTES(name, tag)                                                                          \
+    const struct route_table name##_table = {                                                      \
+        PROJECT_MOUNT, name##_routes, ARRAY_LEN(name##_routes), tag}
 
 /* A name, and a description that may be null: what many bodies begin with. */
 /* clang-format off */
@@ -45,6 +47,8 @@ extern struct router *gateway_router; /* built at start, read only afterwards */
  */
 struct db_call gateway_audit(
     struct req *r, const char *action, const char *target, int64_t target_id, struct str detail);
+/* co: writes that row and commits the transaction. */
+AWAITS int gateway_commit(struct req *r, struct db_call audit) MUSTCHECK;
 /* Detail for it: which members of a body were set; never their values. */
 struct changed_member {
     const char *name;

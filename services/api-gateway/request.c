@@ -118,6 +118,12 @@ struct db_call gateway_audit(
         r->task.arena, r->scope->caller, action, target, target_id, detail, r->request_id);
 }
 
+int gateway_commit(struct req *r, struct db_call audit)
+{
+    TRY(sql_batch(r, &audit, 1));
+    return sql_commit(r);
+}
+
 struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count)
 {
     struct strbuf text;

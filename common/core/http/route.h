@@ -20,7 +20,8 @@ enum route_auth {
     AUTH_OPERATOR,    /* the operator token; outside projects */
 };
 
-enum route_class { CLASS_READ, CLASS_WRITE, CLASS_AUTH, CLASS_HEAVY }; /* rate limit classes */
+/* Rate limit classes; of its method: CLASS_READ of a GET, else CLASS_WRITE. */
+enum route_class { CLASS_OF_METHOD, CLASS_READ, CLASS_WRITE, CLASS_AUTH, CLASS_HEAVY };
 
 /* A query parameter: documentation and the list of what is known (others are 400
  * unknown_parameter). */
@@ -82,7 +83,7 @@ struct route {
     bool hidden;              /* not in GET /docs (interactive pages) */
     bool undocumented_entity; /* entity-record routes: documented by the data model document */
     int timeout_ms;           /* 0 = the server's default */
-    const char *tag;
+    const char *tag;          /* NULL = its table's */
     const char *summary;
     const char *doc;
 };

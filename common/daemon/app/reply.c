@@ -187,6 +187,11 @@ int fail_db(struct req *r, int rc)
     return fail_with(r, problem->problem, str_from(problem->detail), NULL);
 }
 
+int sql_check(struct req *r, int rc)
+{
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
 int fail_too_large(struct req *r)
 {
     const struct db_problem *problem = db_problem(DB_TOO_LARGE);

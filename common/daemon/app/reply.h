@@ -45,6 +45,8 @@ int fail_with(struct req *r,
 int fail_too_large(struct req *r);
 /* A DB_*; what is none is a 500. */
 int fail_db(struct req *r, int rc);
+/* A result of the database, or of what asks it, as an answer: 0, a negative, or the status put. */
+int sql_check(struct req *r, int rc) MUSTCHECK;
 /* 500: `rc` arose here. */
 #define fail_internal(r, rc) ((void)ERROR(rc), fail((r), PROBLEM_INTERNAL, NULL))
 /* The response of a problem that arose outside a handler (http_config.problem). */

@@ -8,7 +8,7 @@
 
 static int done(struct req *r, int rc)
 {
-    return rc > 0 ? fail_db(r, rc) : rc;
+    return sql_check(r, rc);
 }
 
 int sql_one(struct req *r,

@@ -13,13 +13,10 @@
 AWAITS static int use_locked_model(struct req *r, int64_t version)
 {
     struct model *model;
-    int rc;
 
     if (r->scope->model->version == version)
         return 0;
-    rc = model_load(&r->task, r->scope->db, &model);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, model_load(&r->task, r->scope->db, &model)));
     model_adopt(r->task.arena, model);
     r->scope->model = model;
     return 0;

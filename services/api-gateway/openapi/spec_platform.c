@@ -39,12 +39,17 @@ static const struct {
     {"Documentation", "This specification"},
 };
 
+struct documented_route {
+    const struct route *route;
+    const char *tag;
+};
+
 struct platform_doc {
     struct jw *w;
     struct arena *arena;
     const struct openapi *about;
     struct openapi_statuses statuses;
-    const struct route **routes; /* documented ones; one path's routes stand together */
+    struct documented_route *routes; /* one path's stand together */
     size_t route_count;
     const struct schema **schemas; /* components, in order of their first use */
     size_t schema_count, schema_cap;
@@ -78,22 +83,25 @@ static void collect_routes(struct platform_doc *p)
 {
     struct map *seen = map_new();
     size_t total = count_routes();
-    const struct route **all = ARENA_ARRAY(p->arena, all, total);
+    struct documented_route *all = ARENA_ARRAY(p->arena, all, total);
     size_t count = 0;
 
     arena_defer(p->arena, spec_platform_free_map, seen);
     for (size_t i = 0; i < route_table_count; i++) {
-        for (size_t k = 0; k < route_tables[i]->count; k++) {
-            if (is_documented(route_tables[i], &route_tables[i]->routes[k]))
-                all[count++] = &route_tables[i]->routes[k];
+        const struct route_table *table = route_tables[i];
+        for (size_t k = 0; k < table->count; k++) {
+            const struct route *route = &table->routes[k];
+            const char *tag = route->tag ? route->tag : table->tag;
+            if (is_documented(table, route))
+                all[count++] = (struct documented_route){route, tag};
         }
     }
     p->routes = ARENA_ARRAY(p->arena, p->routes, total);
     for (size_t i = 0; i < count; i++) {
-        if (map_put(seen, str_from(all[i]->path), (void *)all[i]) != NULL)
+        if (map_put(seen, str_from(all[i].route->path), (void *)all[i].route) != NULL)
             continue;
         for (size_t k = i; k < count; k++) {
-            if (str_is(str_from(all[i]->path), all[k]->path))
+            if (str_is(str_from(all[i].route->path), all[k].route->path))
                 p->routes[p->route_count++] = all[k];
         }
     }
@@ -302,16 +310,18 @@ static const char *method_key(enum http_method method)
     PANIC("method %d is not for documents", (int)method);
 }
 
-AWAITS static int spec_platform_put_operation(struct platform_doc *p, const struct route *route)
+AWAITS static int spec_platform_put_operation(struct platform_doc *p,
+                                              const struct documented_route *documented)
 {
     struct jw *w = p->w;
+    const struct route *route = documented->route;
     struct str description = description_of(p->arena, route);
 
     jw_lit(w, method_key(route->method));
     jw_obj(w);
     jw_lit(w, "tags");
     jw_arr(w);
-    jw_cstr(w, route->tag);
+    jw_cstr(w, documented->tag);
     jw_arr_end(w);
     JW_CSTR(w, "operationId", route->id);
     JW_CSTR(w, "summary", route->summary);
@@ -339,15 +349,15 @@ AWAITS static int spec_platform_put_paths(struct platform_doc *p)
     jw_lit(p->w, "paths");
     jw_obj(p->w);
     for (size_t i = 0; i < p->route_count; i++) {
-        const struct route *route = p->routes[i];
-        if (open == NULL || !str_is(str_from(open), route->path)) {
+        const char *path = p->routes[i].route->path;
+        if (open == NULL || strcmp(open, path) != 0) {
             if (open != NULL)
                 jw_obj_end(p->w);
-            open = route->path;
+            open = path;
             jw_lit(p->w, open);
             jw_obj(p->w);
         }
-        TRY(spec_platform_put_operation(p, route));
+        TRY(spec_platform_put_operation(p, &p->routes[i]));
     }
     if (open != NULL)
         jw_obj_end(p->w);
@@ -374,7 +384,7 @@ static void spec_platform_put_tags(struct platform_doc *p)
     jw_lit(p->w, "tags");
     jw_arr(p->w);
     for (size_t i = 0; i < p->route_count; i++) {
-        const char *tag = p->routes[i]->tag;
+        const char *tag = p->routes[i].tag;
         if (map_put(seen, str_from(tag), (void *)tag) == NULL)
             openapi_tag(p->w, str_from(tag), tag_description(p->arena, tag));
     }

@@ -46,6 +46,13 @@ static int rate_limit_refuse(struct req *r, int64_t limit, int64_t seconds)
         r, REFUSE_RATE, "At most %lld requests a minute are allowed here.", (long long)limit);
 }
 
+static enum route_class class_of(const struct route *route)
+{
+    if (route->class != CLASS_OF_METHOD)
+        return route->class;
+    return route->method == HTTP_GET_M ? CLASS_READ : CLASS_WRITE;
+}
+
 static int64_t class_limit(const struct project_settings *settings, enum route_class class)
 {
     switch (class) {
@@ -55,8 +62,9 @@ static int64_t class_limit(const struct project_settings *settings, enum route_c
         return settings->rate_write;
     case CLASS_HEAVY:
         return settings->rate_heavy;
-    case CLASS_AUTH:
-        break; /* counted by account and address in the area itself */
+    case CLASS_AUTH: /* counted by account and address in the area itself */
+    case CLASS_OF_METHOD:
+        break;
     }
     return 0;
 }
@@ -68,7 +76,7 @@ static int64_t rate_limit_of(const struct req *r)
 
     if (r->route->class == CLASS_AUTH && r->route->auth == AUTH_USER)
         return settings->rate_sign_in_address;
-    return class_limit(settings, r->route->class);
+    return class_limit(settings, class_of(r->route));
 }
 
 /* --- addresses --- */
@@ -110,7 +118,7 @@ static uint64_t principal_key(struct req *r)
     const struct caller *caller = r->scope->caller;
     uint64_t key = rate_limit_mix(counters_seed(), (uint64_t)r->scope->project->number);
 
-    key = rate_limit_mix(key, (uint64_t)r->route->class);
+    key = rate_limit_mix(key, (uint64_t)class_of(r->route));
     if (caller->kind == CALLER_NONE)
         return rate_limit_mix(key, str_hash(rate_limit_network(r)));
     key = rate_limit_mix(key, (uint64_t)caller->kind);
@@ -121,7 +129,7 @@ static uint64_t principal_key(struct req *r)
 int rate_limit_run(struct req *r)
 {
     const struct counters_group group = {
-        r->scope->project->number, r->scope->caller->kind == CALLER_NONE, r->route->class};
+        r->scope->project->number, r->scope->caller->kind == CALLER_NONE, class_of(r->route)};
     int64_t limit = rate_limit_of(r);
     int64_t seen;
 

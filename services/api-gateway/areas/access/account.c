@@ -143,7 +143,6 @@ static const struct route account_routes[] = {
         .fails = {404},
         .run = users_update_me,
         .class = CLASS_AUTH,
-        .tag = "Users",
         .summary = "Change the caller's own password or metadata",
     },
     {
@@ -161,4 +160,4 @@ static const struct route account_routes[] = {
         .doc = "The same as PUT /users/me for clients of GoTrue, but data is merged into metadata.",
     },
 };
-ROUTES(account);
+ROUTES(account, "Users");

@@ -174,9 +174,7 @@ AWAITS static int api_keys_delete(struct req *r)
     if (!may_delete(r->scope->caller, id, sql_api_key_remove_row(&removed, 0).user_id))
         return fail(
             r, PROBLEM_FORBIDDEN, "Only its creator or an administrator may delete this key.");
-    struct db_call audit = gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE);
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE)));
     gateway_touch(r);
     return reply_empty(r, 204);
 }
@@ -191,8 +189,6 @@ static const struct route api_keys_routes[] = {
         .query = page_query,
         .ok = {200, &api_key_out_schema, .list = true},
         .run = api_keys_list,
-        .class = CLASS_READ,
-        .tag = "API keys",
         .summary = "List API keys, without their values",
     },
     {
@@ -203,8 +199,6 @@ static const struct route api_keys_routes[] = {
         .perm = PERM_SVC_API_KEYS_READ,
         .ok = {200, &api_key_out_schema},
         .run = api_keys_get,
-        .class = CLASS_READ,
-        .tag = "API keys",
         .summary = "Get an API key, without its value",
     },
     {
@@ -216,8 +210,6 @@ static const struct route api_keys_routes[] = {
         .body = &api_key_schema,
         .ok = {201, &api_key_created_schema},
         .run = api_keys_create,
-        .class = CLASS_WRITE,
-        .tag = "API keys",
         .summary = "Create an API key; its value is shown this once",
         .doc = "Users make keys; a key makes none, so none outlives the one it came from.",
     },
@@ -230,10 +222,8 @@ static const struct route api_keys_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = api_keys_delete,
-        .class = CLASS_WRITE,
-        .tag = "API keys",
         .summary = "Delete an API key: it stops working within a second",
         .doc = "Users delete the keys they made, administrators any, a key itself.",
     },
 };
-ROUTES(api_keys);
+ROUTES(api_keys, "API keys");

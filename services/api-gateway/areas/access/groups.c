@@ -122,7 +122,7 @@ static int fail_change(struct req *r, int rc, const char *refers)
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, refers, PROBLEM_FOREIGN_KEY_VIOLATION, "names something that does not exist");
-    return rc > 0 ? fail_db(r, rc) : rc;
+    return sql_check(r, rc);
 }
 
 /* Roles of the group and the audit row, in the transaction that is open; then the group as it is
@@ -198,10 +198,7 @@ AWAITS static int groups_update(struct req *r)
 /* A removal is audited only when it removed something. */
 AWAITS static int finish_removal(struct req *r, int64_t group_id, const char *action)
 {
-    struct db_call audit = gateway_audit(r, action, "group", group_id, STR_NONE);
-
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, gateway_audit(r, action, "group", group_id, STR_NONE)));
     gateway_touch(r);
     search_notify(gateway_directory(), r->scope->project);
     return reply_empty(r, 204);
@@ -303,8 +300,6 @@ static const struct route groups_routes[] = {
         .query = page_query,
         .ok = {200, &group_out_schema, .list = true},
         .run = groups_list,
-        .class = CLASS_READ,
-        .tag = "Groups",
         .summary = "List groups",
     },
     {
@@ -316,8 +311,6 @@ static const struct route groups_routes[] = {
         .query = page_query,
         .ok = {200, &group_out_schema, .list = true},
         .run = groups_my,
-        .class = CLASS_READ,
-        .tag = "Groups",
         .summary = "List the caller's own groups",
     },
     {
@@ -329,8 +322,6 @@ static const struct route groups_routes[] = {
         .ok = {200, &group_out_schema},
         .fails = {404},
         .run = groups_get,
-        .class = CLASS_READ,
-        .tag = "Groups",
         .summary = "Get a group",
     },
     {
@@ -343,8 +334,6 @@ static const struct route groups_routes[] = {
         .ok = {201, &group_out_schema},
         .fails = {409},
         .run = groups_create,
-        .class = CLASS_WRITE,
-        .tag = "Groups",
         .summary = "Create a group",
     },
     {
@@ -357,8 +346,6 @@ static const struct route groups_routes[] = {
         .ok = {200, &group_out_schema},
         .fails = {404, 409},
         .run = groups_update,
-        .class = CLASS_WRITE,
-        .tag = "Groups",
         .summary = "Change a group",
     },
     {
@@ -370,8 +357,6 @@ static const struct route groups_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = groups_delete,
-        .class = CLASS_WRITE,
-        .tag = "Groups",
         .summary = "Delete a group; its members stay users",
     },
     {
@@ -384,8 +369,6 @@ static const struct route groups_routes[] = {
         .ok = {200, &member_out_schema, .list = true},
         .fails = {404},
         .run = members_list,
-        .class = CLASS_READ,
-        .tag = "Groups",
         .summary = "List a group's members",
     },
     {
@@ -398,8 +381,6 @@ static const struct route groups_routes[] = {
         .ok = {200, &group_out_schema},
         .fails = {404},
         .run = members_add,
-        .class = CLASS_WRITE,
-        .tag = "Groups",
         .summary = "Add users to a group; those who are members already stay",
     },
     {
@@ -411,9 +392,7 @@ static const struct route groups_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = members_remove,
-        .class = CLASS_WRITE,
-        .tag = "Groups",
         .summary = "Remove a user from a group",
     },
 };
-ROUTES(groups);
+ROUTES(groups, "Groups");

@@ -94,9 +94,7 @@ static const struct route permissions_routes[] = {
         .query = page_query,
         .ok = {200, &permission_schema, .list = true},
         .run = permissions_list,
-        .class = CLASS_READ,
-        .tag = "Roles and permissions",
         .summary = "List every permission of the project",
     },
 };
-ROUTES(permissions);
+ROUTES(permissions, "Roles and permissions");

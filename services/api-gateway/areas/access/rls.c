@@ -370,8 +370,6 @@ static const struct route rls_routes[] = {
         .ok = {.status = 200, .schema = &users_out_schema},
         .fails = {404},
         .run = rls_users_get,
-        .class = CLASS_READ,
-        .tag = "Row-level security",
         .summary = "Read the users that a record is granted to",
     },
     {
@@ -383,8 +381,6 @@ static const struct route rls_routes[] = {
         .ok = {.status = 200, .schema = &users_out_schema},
         .fails = {404},
         .run = rls_users_put,
-        .class = CLASS_WRITE,
-        .tag = "Row-level security",
         .summary = "Replace the users that a record is granted to",
     },
     {
@@ -395,8 +391,6 @@ static const struct route rls_routes[] = {
         .ok = {.status = 204},
         .fails = {404},
         .run = rls_users_delete,
-        .class = CLASS_WRITE,
-        .tag = "Row-level security",
         .summary = "Take a record's grants to users away",
     },
     {
@@ -407,8 +401,6 @@ static const struct route rls_routes[] = {
         .ok = {.status = 200, .schema = &groups_out_schema},
         .fails = {404},
         .run = rls_groups_get,
-        .class = CLASS_READ,
-        .tag = "Row-level security",
         .summary = "Read the groups and roles that a record is granted to",
     },
     {
@@ -420,8 +412,6 @@ static const struct route rls_routes[] = {
         .ok = {.status = 200, .schema = &groups_out_schema},
         .fails = {404},
         .run = rls_groups_put,
-        .class = CLASS_WRITE,
-        .tag = "Row-level security",
         .summary = "Replace the groups and roles that a record is granted to",
     },
     {
@@ -432,9 +422,7 @@ static const struct route rls_routes[] = {
         .ok = {.status = 204},
         .fails = {404},
         .run = rls_groups_delete,
-        .class = CLASS_WRITE,
-        .tag = "Row-level security",
         .summary = "Take a record's grants to groups and roles away",
     },
 };
-ROUTES(rls);
+ROUTES(rls, "Row-level security");

@@ -149,7 +149,7 @@ static int roles_fail_save(struct req *r, int rc)
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
     if (rc != DB_UNIQUE)
-        return rc > 0 ? fail_db(r, rc) : rc;
+        return sql_check(r, rc);
     schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A role of this name exists."), errors);
 }
@@ -306,8 +306,6 @@ static const struct route roles_routes[] = {
         .query = page_query,
         .ok = {200, &role_out_schema, .list = true},
         .run = roles_list,
-        .class = CLASS_READ,
-        .tag = "Roles and permissions",
         .summary = "List roles",
     },
     {
@@ -319,8 +317,6 @@ static const struct route roles_routes[] = {
         .ok = {200, &role_out_schema},
         .fails = {404},
         .run = roles_get,
-        .class = CLASS_READ,
-        .tag = "Roles and permissions",
         .summary = "Get a role",
     },
     {
@@ -333,8 +329,6 @@ static const struct route roles_routes[] = {
         .ok = {201, &role_out_schema},
         .fails = {409},
         .run = roles_create,
-        .class = CLASS_WRITE,
-        .tag = "Roles and permissions",
         .summary = "Create a role",
     },
     {
@@ -347,8 +341,6 @@ static const struct route roles_routes[] = {
         .ok = {200, &role_out_schema},
         .fails = {404, 409},
         .run = roles_update,
-        .class = CLASS_WRITE,
-        .tag = "Roles and permissions",
         .summary = "Change a role; permissions and field_access are replaced when sent",
     },
     {
@@ -360,9 +352,7 @@ static const struct route roles_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = roles_delete,
-        .class = CLASS_WRITE,
-        .tag = "Roles and permissions",
         .summary = "Delete a role that no user has",
     },
 };
-ROUTES(roles);
+ROUTES(roles, "Roles and permissions");

@@ -206,8 +206,6 @@ static const struct route user_profiles_routes[] = {
         .query = page_query,
         .ok = {200, &profile_out_schema, .list = true},
         .run = profiles_list,
-        .class = CLASS_READ,
-        .tag = "Users",
         .summary = "List user profiles",
     },
     {
@@ -219,8 +217,6 @@ static const struct route user_profiles_routes[] = {
         .ok = {200, &profile_out_schema},
         .fails = {404},
         .run = profiles_get,
-        .class = CLASS_READ,
-        .tag = "Users",
         .summary = "Get a user's profile",
     },
     {
@@ -233,9 +229,7 @@ static const struct route user_profiles_routes[] = {
         .ok = {200, &profile_out_schema},
         .fails = {404},
         .run = profiles_update,
-        .class = CLASS_WRITE,
-        .tag = "Users",
         .summary = "Change a user's profile",
     },
 };
-ROUTES(user_profiles);
+ROUTES(user_profiles, "Users");

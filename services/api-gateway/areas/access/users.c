@@ -68,7 +68,7 @@ static int users_fail_save(struct req *r, int rc)
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
     if (rc != DB_UNIQUE)
-        return rc > 0 ? fail_db(r, rc) : rc;
+        return sql_check(r, rc);
     schema_error_add(r->task.arena, errors, STR("email"), PROBLEM_UNIQUE_VIOLATION, "is taken");
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A user with this address exists."), errors);
 }
@@ -232,8 +232,6 @@ static const struct route users_routes[] = {
         .query = users_query,
         .ok = {200, &user_out_schema, .list = true},
         .run = users_list,
-        .class = CLASS_READ,
-        .tag = "Users",
         .summary = "List users",
     },
     {
@@ -244,8 +242,6 @@ static const struct route users_routes[] = {
         .ok = {200, &user_out_schema},
         .fails = {404},
         .run = users_me,
-        .class = CLASS_READ,
-        .tag = "Users",
         .summary = "Get the caller's own account (of a key: its creator's)",
     },
     {
@@ -257,8 +253,6 @@ static const struct route users_routes[] = {
         .ok = {200, &user_out_schema},
         .fails = {404},
         .run = users_get,
-        .class = CLASS_READ,
-        .tag = "Users",
         .summary = "Get a user",
     },
     {
@@ -271,8 +265,6 @@ static const struct route users_routes[] = {
         .ok = {201, &user_out_schema},
         .fails = {409},
         .run = users_create,
-        .class = CLASS_WRITE,
-        .tag = "Users",
         .summary = "Create a user; without role_ids it gets the default roles",
     },
     {
@@ -285,8 +277,6 @@ static const struct route users_routes[] = {
         .ok = {200, &user_out_schema},
         .fails = {404, 409},
         .run = users_update,
-        .class = CLASS_WRITE,
-        .tag = "Users",
         .summary = "Change a user; role_ids are replaced when sent",
     },
     {
@@ -298,8 +288,6 @@ static const struct route users_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = users_delete,
-        .class = CLASS_WRITE,
-        .tag = "Users",
         .summary = "Delete a user; records that it created stay",
     },
     {
@@ -311,9 +299,7 @@ static const struct route users_routes[] = {
         .ok = {200, &user_out_schema},
         .fails = {404},
         .run = users_confirm,
-        .class = CLASS_WRITE,
-        .tag = "Users",
         .summary = "Mark a user's address as confirmed",
     },
 };
-ROUTES(users);
+ROUTES(users, "Users");

@@ -344,7 +344,6 @@ static const struct route auth_routes[] = {
         .fails = {401, 403},
         .run = auth_token,
         .class = CLASS_AUTH,
-        .tag = "Sign-in",
         .summary = "Sign in with e-mail address and password",
         .doc =
             "As JSON, or as a form with the names of RFC 6749. Wrong password and unknown account "
@@ -360,7 +359,6 @@ static const struct route auth_routes[] = {
         .fails = {401, 403},
         .run = auth_refresh,
         .class = CLASS_AUTH,
-        .tag = "Sign-in",
         .summary = "Exchange a refresh token for new tokens",
         .doc =
             "A refresh token serves once. Sent again within ten seconds, or within a minute while "
@@ -375,7 +373,6 @@ static const struct route auth_routes[] = {
         .ok = {204},
         .run = auth_logout,
         .class = CLASS_AUTH,
-        .tag = "Sign-in",
         .summary = "End sessions of the caller",
     },
     {
@@ -386,8 +383,6 @@ static const struct route auth_routes[] = {
         .ok = {200, &auth_user_schema},
         .fails = {404},
         .run = auth_user,
-        .class = CLASS_READ,
-        .tag = "Sign-in",
         .summary = "Get the account that is signed in",
     },
     {
@@ -397,8 +392,6 @@ static const struct route auth_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, &discovery_schema},
         .run = auth_discovery,
-        .class = CLASS_READ,
-        .tag = "Sign-in",
         .summary = "Where keys and endpoints of the issuer are",
     },
     {
@@ -408,8 +401,6 @@ static const struct route auth_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, &discovery_schema},
         .run = auth_discovery,
-        .class = CLASS_READ,
-        .tag = "Sign-in",
         .summary = "The same, beside the keys",
     },
     {
@@ -419,7 +410,6 @@ static const struct route auth_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, &jwks_schema},
         .run = auth_jwks,
-        .tag = "Sign-in",
         .summary = "Public keys that access tokens are signed with",
     },
     {
@@ -429,10 +419,8 @@ static const struct route auth_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &rotated_schema},
         .run = auth_rotate,
-        .class = CLASS_WRITE,
-        .tag = "Sign-in",
         .summary = "Sign access tokens with a new key",
         .doc = "The key before stays published until the last token that it signed has ended.",
     },
 };
-ROUTES(auth);
+ROUTES(auth, "Sign-in");

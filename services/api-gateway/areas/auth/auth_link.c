@@ -32,7 +32,7 @@ AWAITS static int auth_link_attach(struct req *r,
 
     if (rc == DB_UNIQUE)
         return fail(r, PROBLEM_CONFLICT, "The same identity is being linked right now; try again.");
-    return rc > 0 ? fail_db(r, rc) : rc;
+    return sql_check(r, rc);
 }
 
 AWAITS static int auth_link_create(struct req *r,
@@ -48,8 +48,7 @@ AWAITS static int auth_link_create(struct req *r,
     rc = db_query(&r->task, r->scope->db, SQL_ACCOUNT_ADD(.email = identity->email), &account);
     if (rc == DB_UNIQUE)
         return fail(r, PROBLEM_CONFLICT, "The same account is being made right now; try again.");
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, rc));
     link->user_id = sql_account_add_row(&account, 0).id;
     link->is_new = true;
     TRY(sql_exec(r, NULL, SQL_ACCOUNT_DEFAULT_ROLES(.user_id = link->user_id)));

@@ -251,7 +251,6 @@ static const struct route auth_provider_routes[] = {
         .fails = {302, 404, 502},
         .run = provider_authorize,
         .class = CLASS_AUTH,
-        .tag = "Sign-in",
         .summary = "Start a sign-in at the project's identity provider",
         .doc = "Redirects the browser to the provider, or answers with the address when JSON is "
                "asked for. With a user's token the identity is linked to that user's account.",
@@ -266,9 +265,8 @@ static const struct route auth_provider_routes[] = {
         .fails = {403, 404, 409, 502},
         .run = provider_callback,
         .class = CLASS_AUTH,
-        .tag = "Sign-in",
         .summary = "Finish a sign-in with what the provider sent",
         .doc = "A start serves once and for ten minutes.",
     },
 };
-ROUTES(auth_provider);
+ROUTES(auth_provider, "Sign-in");

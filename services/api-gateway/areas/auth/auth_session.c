@@ -139,8 +139,7 @@ int auth_session_start(struct req *r,
 
     if (rc == DB_FOREIGN_KEY) /* deleted since its password was compared */
         return fail(r, PROBLEM_INVALID_CREDENTIALS, "The account exists no more.");
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, rc));
     const struct rows *session = &calls[0].rows;
     tokens.user = calls[4].rows;
     TRY(auth_session_issue(r,

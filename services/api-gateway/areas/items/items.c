@@ -181,9 +181,7 @@ static const struct route items_routes[] = {
         .ok = {200, &record_schema, .list = true},
         .fails = {404},
         .run = items_list,
-        .class = CLASS_READ,
         .undocumented_entity = true,
-        .tag = "Records",
         .summary = "List the records of an entity",
     },
     {
@@ -198,7 +196,6 @@ static const struct route items_routes[] = {
         .fails = {404},
         .run = items_aggregate,
         .class = CLASS_HEAVY,
-        .tag = "Records",
         .summary = "Count, sum and average records by group",
     },
     {
@@ -212,9 +209,7 @@ static const struct route items_routes[] = {
         .ok = {200, &record_schema},
         .fails = {304, 404},
         .run = items_get,
-        .class = CLASS_READ,
         .undocumented_entity = true,
-        .tag = "Records",
         .summary = "Get one record",
     },
     {
@@ -228,9 +223,7 @@ static const struct route items_routes[] = {
         .ok = {201, &record_schema},
         .fails = {404, 409},
         .run = items_create,
-        .class = CLASS_WRITE,
         .undocumented_entity = true,
-        .tag = "Records",
         .summary = "Create a record",
         .doc = RECORD_BYTES_DOC,
     },
@@ -246,9 +239,7 @@ static const struct route items_routes[] = {
         .ok = {200, &record_schema},
         .fails = {404, 409, 412, 423},
         .run = items_update,
-        .class = CLASS_WRITE,
         .undocumented_entity = true,
-        .tag = "Records",
         .summary = "Change a record: members left out keep their value",
         .doc = RECORD_BYTES_DOC,
     },
@@ -262,9 +253,7 @@ static const struct route items_routes[] = {
         .ok = {204},
         .fails = {404, 409, 412, 423},
         .run = items_delete,
-        .class = CLASS_WRITE,
         .undocumented_entity = true,
-        .tag = "Records",
         .summary = "Delete a record",
         .doc =
             "Records that refer to it keep it (409), let go of it or go too, as on_delete of their "
@@ -284,8 +273,6 @@ static const struct route items_routes[] = {
         .ok = {200, &lock_out_schema},
         .fails = {404, 423},
         .run = items_lock,
-        .class = CLASS_WRITE,
-        .tag = "Records",
         .summary = "Lock a record, or extend the lock whose token is sent as X-Lock-Token",
     },
     {
@@ -298,9 +285,7 @@ static const struct route items_routes[] = {
         .ok = {204},
         .fails = {404, 409, 423},
         .run = items_unlock,
-        .class = CLASS_WRITE,
-        .tag = "Records",
         .summary = "Unlock a record: its holder with the token, or an administrator",
     },
 };
-ROUTES(items);
+ROUTES(items, "Records");

@@ -310,7 +310,6 @@ static const struct route items_bulk_routes[] = {
         .fails = {404, 409, 423},
         .run = items_bulk,
         .class = CLASS_HEAVY,
-        .tag = "Records",
         .summary = "Create or upsert up to 1,000 records",
         .doc = RECORD_BYTES_DOC,
     },
@@ -327,7 +326,6 @@ static const struct route items_bulk_routes[] = {
         .fails = {404, 409, 423},
         .run = items_delete_many,
         .class = CLASS_HEAVY,
-        .tag = "Records",
         .summary = "Delete records by ids or by filter",
         .doc = "What refers to them goes with them, lets go of them or keeps them as when they are "
                "deleted one by one, with the same limit, together.",
@@ -344,8 +342,7 @@ static const struct route items_bulk_routes[] = {
         .fails = {404, 409, 423},
         .run = items_delete_many,
         .class = CLASS_HEAVY,
-        .tag = "Records",
         .summary = "Delete records by ids or by filter (as delete-many)",
     },
 };
-ROUTES(items_bulk);
+ROUTES(items_bulk, "Records");

@@ -55,8 +55,6 @@ static const struct route items_public_routes[] = {
         .ok = {200, &record_schema, .list = true},
         .fails = {404},
         .run = items_public_list,
-        .class = CLASS_READ,
-        .tag = "Public records",
         .summary = "List the public records of an entity",
     },
     {
@@ -69,9 +67,7 @@ static const struct route items_public_routes[] = {
         .ok = {200, &record_schema},
         .fails = {304, 404},
         .run = items_public_get,
-        .class = CLASS_READ,
-        .tag = "Public records",
         .summary = "Get one public record",
     },
 };
-ROUTES(items_public);
+ROUTES(items_public, "Public records");

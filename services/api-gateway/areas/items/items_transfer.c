@@ -126,7 +126,6 @@ static const struct route items_transfer_routes[] = {
         .run = items_export,
         .class = CLASS_HEAVY,
         .timeout_ms = EXPORT_TIMEOUT_MS,
-        .tag = "Records",
         .summary = "Export records as CSV or JSON Lines, streamed",
     },
     {
@@ -142,8 +141,7 @@ static const struct route items_transfer_routes[] = {
         .run = items_import,
         .class = CLASS_HEAVY,
         .timeout_ms = IMPORT_TIMEOUT_MS,
-        .tag = "Records",
         .summary = "Import records from a CSV, JSON or JSON Lines file, streamed",
     },
 };
-ROUTES(items_transfer);
+ROUTES(items_transfer, "Records");

@@ -316,8 +316,6 @@ static const struct route entities_routes[] = {
         .query = page_query,
         .ok = {.status = 200, .schema = &out_schema, .list = true},
         .run = entities_list,
-        .class = CLASS_READ,
-        .tag = "Entities",
         .summary = "List the entities with their fields",
     },
     {
@@ -331,8 +329,6 @@ static const struct route entities_routes[] = {
         .ok = {.status = 201, .schema = &out_schema},
         .fails = {409},
         .run = entities_create,
-        .class = CLASS_WRITE,
-        .tag = "Entities",
         .summary = "Create an entity",
         .doc =
             "Makes a table with a column for each field. Its permissions, {entity}:read and so on, "
@@ -347,8 +343,6 @@ static const struct route entities_routes[] = {
         .ok = {.status = 200, .schema = &out_schema},
         .fails = {404},
         .run = entities_get,
-        .class = CLASS_READ,
-        .tag = "Entities",
         .summary = "Read an entity with its fields",
     },
     {
@@ -361,8 +355,6 @@ static const struct route entities_routes[] = {
         .ok = {.status = 200, .schema = &out_schema},
         .fails = {404, 409},
         .run = entities_update,
-        .class = CLASS_WRITE,
-        .tag = "Entities",
         .summary = "Change an entity",
         .doc = "A new name takes effect at once in paths and permission names; no data moves. Only "
                "administrators end row-level security or make an entity public.",
@@ -376,12 +368,10 @@ static const struct route entities_routes[] = {
         .ok = {.status = 204},
         .fails = {404, 409},
         .run = entities_delete,
-        .class = CLASS_WRITE,
-        .tag = "Entities",
         .summary = "Delete an entity with all its records",
         .doc = "Once there are records, that needs the permission to delete them. 409 in_use while "
                "relations of other entities refer to it. Workflows that its events "
                "start are disabled.",
     },
 };
-ROUTES(entities);
+ROUTES(entities, "Entities");

@@ -294,8 +294,6 @@ static const struct route enums_routes[] = {
         .query = page_query,
         .ok = {.status = 200, .schema = &out_schema, .list = true},
         .run = enums_list,
-        .class = CLASS_READ,
-        .tag = "Enums",
         .summary = "List the enums",
     },
     {
@@ -308,8 +306,6 @@ static const struct route enums_routes[] = {
         .ok = {.status = 201, .schema = &out_schema},
         .fails = {409},
         .run = enums_create,
-        .class = CLASS_WRITE,
-        .tag = "Enums",
         .summary = "Create an enum",
     },
     {
@@ -321,8 +317,6 @@ static const struct route enums_routes[] = {
         .ok = {.status = 200, .schema = &out_schema},
         .fails = {404},
         .run = enums_get,
-        .class = CLASS_READ,
-        .tag = "Enums",
         .summary = "Read an enum",
     },
     {
@@ -335,8 +329,6 @@ static const struct route enums_routes[] = {
         .ok = {.status = 200, .schema = &out_schema},
         .fails = {404, 409},
         .run = enums_update,
-        .class = CLASS_WRITE,
-        .tag = "Enums",
         .summary = "Change an enum",
         .doc = "Removing a value needs read of all records, and of the field, wherever it is used; "
                "that records "
@@ -351,9 +343,7 @@ static const struct route enums_routes[] = {
         .ok = {.status = 204},
         .fails = {404, 409},
         .run = enums_delete,
-        .class = CLASS_WRITE,
-        .tag = "Enums",
         .summary = "Delete an enum that no field uses",
     },
 };
-ROUTES(enums);
+ROUTES(enums, "Enums");

@@ -227,8 +227,6 @@ static const struct route fields_routes[] = {
         .ok = {.status = 200, .schema = &field_out_schema, .list = true},
         .fails = {404},
         .run = fields_list,
-        .class = CLASS_READ,
-        .tag = "Fields",
         .summary = "List the fields of an entity",
     },
     {
@@ -242,8 +240,6 @@ static const struct route fields_routes[] = {
         .ok = {.status = 201, .schema = &field_out_schema},
         .fails = {404, 409},
         .run = fields_create,
-        .class = CLASS_WRITE,
-        .tag = "Fields",
         .summary = "Add a field to an entity",
         .doc = "Records that exist take the default. A required field without a default is 409 "
                "schema_conflict when there are records.",
@@ -257,8 +253,6 @@ static const struct route fields_routes[] = {
         .ok = {.status = 200, .schema = &field_out_schema},
         .fails = {404},
         .run = fields_get,
-        .class = CLASS_READ,
-        .tag = "Fields",
         .summary = "Read a field",
     },
     {
@@ -272,8 +266,6 @@ static const struct route fields_routes[] = {
         .ok = {.status = 200, .schema = &field_out_schema},
         .fails = {404, 409},
         .run = fields_update,
-        .class = CLASS_WRITE,
-        .tag = "Fields",
         .summary = "Change a field",
         .doc =
             "A change that stored records contradict is 409 schema_conflict: how many, and the "
@@ -290,10 +282,8 @@ static const struct route fields_routes[] = {
         .ok = {.status = 204},
         .fails = {404, 409},
         .run = fields_delete,
-        .class = CLASS_WRITE,
-        .tag = "Fields",
         .summary = "Remove a field with its data",
         .doc = "Once there are records, that needs the permission to delete them.",
     },
 };
-ROUTES(fields);
+ROUTES(fields, "Fields");

@@ -325,9 +325,7 @@ AWAITS static int idempotency_keep(struct req *r, struct idem *idem, int status)
 /* Whoever has taken over keeps the same answer: it comes from the same call. */
 int idem_keep(struct req *r, struct idem *idem, int status)
 {
-    int rc = idem->key.len ? idempotency_keep(r, idem, status) : 0;
-
-    return rc > 0 ? fail_db(r, rc) : rc;
+    return sql_check(r, idem->key.len ? idempotency_keep(r, idem, status) : 0);
 }
 
 void idem_release(struct req *r, struct idem *idem, bool forget)

@@ -32,10 +32,7 @@ static int64_t settle_ms(const struct req *r)
 int pay_call_note(struct pay_call *pay, const char *what)
 {
     struct req *r = pay->r;
-    int rc = call_note(&pay->call, r->scope->db, what, pay->idem->salt, settle_ms(r));
-
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, call_note(&pay->call, r->scope->db, what, pay->idem->salt, settle_ms(r))));
     TRY(idem_note(r, pay->idem, pay->call.kind->name, pay->call.id));
     return sql_commit(r);
 }
@@ -123,9 +120,7 @@ int pay_call_run(struct pay_call *pay)
         return answer_open(pay);
     if (call->end != CALL_NOT_DONE)
         return pay_call_finish(pay);
-    int rc = transact(pay, take_back);
-    if (rc)
-        return rc > 0 ? fail_db(pay->r, rc) : rc;
+    TRY(sql_check(pay->r, transact(pay, take_back)));
     return pay_fail(pay->r, call->rc, &call->reply);
 }
 

@@ -15,10 +15,8 @@
 int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings)
 {
     const struct payment_settings *settings;
-    int rc = payment_settings_get(&r->task, r->scope->project, &settings);
 
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, payment_settings_get(&r->task, r->scope->project, &settings)));
     if (ready && !settings->processor.secret_key.len)
         return fail(r,
                     PROBLEM_PAYMENTS_NOT_CONFIGURED,
@@ -34,9 +32,15 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
 
 int pay_settings_now(struct req *r, const struct payment_settings **ret_settings)
 {
-    int rc = payment_settings_read(&r->task, r->scope->project, r->scope->db, ret_settings);
+    return sql_check(
+        r, payment_settings_read(&r->task, r->scope->project, r->scope->db, ret_settings));
+}
 
-    return rc > 0 ? fail_db(r, rc) : rc;
+int pay_settings_lock(struct req *r, const char *key, json_t **ret_doc, struct str *ret_secret)
+{
+    return sql_check(
+        r,
+        payment_settings_lock(&r->task, r->scope->db, r->scope->project, key, ret_doc, ret_secret));
 }
 
 int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account *ret_account)
@@ -46,13 +50,30 @@ int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account
     struct str sealed;
     json_t *secret = NULL;
 
-    int rc = payment_settings_lock(
-        &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(pay_settings_lock(r, PAYMENT_SETTINGS_PROCESSOR, ret_doc, &sealed));
     if (sealed.len && jr_parse(arena, sealed, &secret, &error) != 0)
         return ERROR(-EINVAL);
     processor_account_read(arena, *ret_doc, secret, ret_account);
+    return 0;
+}
+
+int pay_register(struct req *r)
+{
+    return sql_check(
+        r, payment_project_register(&r->task, gateway_directory(), r->scope->project->number));
+}
+
+int pay_settings_save(
+    struct req *r, const char *key, struct str doc, struct str secret, struct db_call audit)
+{
+    struct db_call calls[] = {
+        payment_settings_put(r->task.arena, r->scope->project, key, doc, secret),
+        audit,
+    };
+
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    gateway_touch(r);
     return 0;
 }
 
@@ -453,7 +474,7 @@ int pay_customer(struct req *r,
                       &rows);
     if (rc == DB_UNIQUE)
         return 0;
-    return rc > 0 ? fail_db(r, rc) : rc;
+    return sql_check(r, rc);
 }
 
 void pay_customer_gone(struct req *r, const struct processor_reply *reply, struct str customer)

@@ -14,11 +14,25 @@ AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings
 /* co: the same as r->scope->db has them now, not as this process last read it: what is shown with
  * an ETag. */
 AWAITS int pay_settings_now(struct req *r, const struct payment_settings **ret_settings) MUSTCHECK;
-/* co: in the open transaction: the processor's settings row, locked: its document, which may be
- * changed and put back (payment_settings_put), and the account with its credentials. */
+/* co: in the open transaction: payment_settings_lock(). */
+AWAITS int
+pay_settings_lock(struct req *r, const char *key, json_t **ret_doc, struct str *ret_secret)
+    MUSTCHECK;
+/* co: the same of the processor: its document, which may be changed and put back, and the account
+ * with its credentials. */
 AWAITS int pay_lock_processor(struct req *r,
                               json_t **ret_doc,
                               struct processor_account *ret_account) MUSTCHECK;
+/* co: before the first credentials are stored: the payments service looks at this project from
+ * then on. */
+AWAITS int pay_register(struct req *r) MUSTCHECK;
+/* co: puts a setting (payment_settings_put) with its audit row, and commits the open transaction,
+ * if there is one. */
+AWAITS int pay_settings_save(struct req *r,
+                             const char *key,
+                             struct str doc,
+                             struct str secret,
+                             struct db_call audit) MUSTCHECK;
 /* any: the answer for a positive result of processor_call(): declined 402 card_error with the
  * processor's code in "errors"; its complaint about our values 400, about the state of things 409
  * payment_state; its 404 404; no credentials 409, refused ones 502; unavailable 503; unknown 503

@@ -36,9 +36,7 @@ static const struct route audit_log_routes[] = {
         .query = walk_query,
         .ok = {200, &audit_schema, .list = true},
         .run = audit_log_list,
-        .class = CLASS_READ,
-        .tag = "Project",
         .summary = "List administrative changes, newest first",
     },
 };
-ROUTES(audit_log);
+ROUTES(audit_log, "Project");

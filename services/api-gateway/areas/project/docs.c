@@ -247,8 +247,6 @@ static const struct route docs_routes[] = {
         .headers = HEADER_IF_NONE_MATCH,
         .ok = {200, &documentation_schema},
         .run = docs_get,
-        .class = CLASS_READ,
-        .tag = "Documentation",
         .summary = "Get the specification of this project",
         .doc = "From the model as it is now and the routes there are. Fields that the caller's "
                "roles hide are left out.",
@@ -260,9 +258,7 @@ static const struct route docs_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, .content_type = "text/html"},
         .run = docs_ui,
-        .class = CLASS_READ,
         .hidden = true,
-        .tag = "Documentation",
         .summary = "Interactive viewer of the specification",
     },
     {
@@ -273,10 +269,8 @@ static const struct route docs_routes[] = {
         .ok = {200, .content_type = "application/octet-stream"},
         .fails = {304, 404},
         .run = docs_ui_asset,
-        .class = CLASS_READ,
         .hidden = true,
-        .tag = "Documentation",
         .summary = "A file of the viewer",
     },
 };
-ROUTES(docs);
+ROUTES(docs, "Documentation");

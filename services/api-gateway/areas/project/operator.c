@@ -214,7 +214,6 @@ static const struct route operator_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, &health_schema},
         .run = operator_health,
-        .tag = "Operator",
         .summary = "Is the gateway alive",
     },
     {
@@ -225,7 +224,6 @@ static const struct route operator_routes[] = {
         .query = page_query,
         .ok = {200, &listed_schema, .list = true},
         .run = operator_list,
-        .tag = "Operator",
         .summary = "List the projects",
     },
     {
@@ -238,7 +236,6 @@ static const struct route operator_routes[] = {
         .fails = {409},
         .run = operator_create,
         .timeout_ms = 60000,
-        .tag = "Operator",
         .summary = "Create a project, ready to use at once",
     },
     {
@@ -249,7 +246,6 @@ static const struct route operator_routes[] = {
         .ok = {200, &inspected_schema},
         .fails = {404},
         .run = operator_get,
-        .tag = "Operator",
         .summary = "Inspect a project",
     },
     {
@@ -262,9 +258,9 @@ static const struct route operator_routes[] = {
         .fails = {404},
         .run = operator_delete,
         .timeout_ms = 180000,
-        .tag = "Operator",
         .summary = "Delete a project with everything in it",
     },
 };
 
-const struct route_table operator_table = {"", operator_routes, ARRAY_LEN(operator_routes)};
+const struct route_table operator_table = {
+    "", operator_routes, ARRAY_LEN(operator_routes), "Operator"};

@@ -68,7 +68,6 @@ AWAITS static int project_update(struct req *r)
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct project_in in;
     struct db_call audit;
-    int rc;
 
     TRY(req_json(r, &project_schema, &in));
     (void)project_in_check(r->task.arena, &in, errors);
@@ -78,10 +77,10 @@ AWAITS static int project_update(struct req *r)
     TRY(check_admins(r, &in));
     audit = gateway_audit(r, "project.update", "project", 0, project_changed_members(r, &in));
     TRY(sql_begin(r));
-    rc = project_settings_save(
-        &r->task, gateway_directory(), r->scope->project, r->scope->db, &in, &audit);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(
+        r,
+        project_settings_save(
+            &r->task, gateway_directory(), r->scope->project, r->scope->db, &in, &audit)));
     TRY(sql_commit(r));
     gateway_touch(r);
     return reply_project(r);
@@ -102,7 +101,6 @@ static const struct route project_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &project_out_schema},
         .run = project_read,
-        .tag = "Project",
         .summary = "Read the project and its settings",
         .doc = "The path is the base URL with its final slash.",
     },
@@ -115,8 +113,6 @@ static const struct route project_routes[] = {
         .ok = {200, &project_out_schema},
         .fails = {409},
         .run = project_update,
-        .class = CLASS_WRITE,
-        .tag = "Project",
         .summary = "Change name, allowed origins and settings",
         .doc = "Members left out keep their value, null restores the default.",
     },
@@ -127,9 +123,7 @@ static const struct route project_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {204},
         .run = project_clear_cors,
-        .class = CLASS_WRITE,
-        .tag = "Project",
         .summary = "Make every gateway read the allowed origins again",
     },
 };
-ROUTES(project);
+ROUTES(project, "Project");

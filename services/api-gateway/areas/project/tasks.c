@@ -62,8 +62,6 @@ static const struct route tasks_routes[] = {
         .query = page_query,
         .ok = {200, &task_schema, .list = true},
         .run = tasks_list,
-        .class = CLASS_READ,
-        .tag = "Tasks",
         .summary = "List the caller's long tasks (an administrator: all)",
     },
     {
@@ -74,9 +72,7 @@ static const struct route tasks_routes[] = {
         .ok = {200, &task_schema},
         .fails = {404},
         .run = tasks_get,
-        .class = CLASS_READ,
-        .tag = "Tasks",
         .summary = "Get a task with its progress and errors",
     },
 };
-ROUTES(tasks);
+ROUTES(tasks, "Tasks");

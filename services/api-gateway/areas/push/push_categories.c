@@ -158,10 +158,10 @@ AWAITS static int push_categories_save(struct req *r)
                                        .is_enabled = in.is_enabled.set
                                                          ? some_bool(in.is_enabled.value)
                                                          : NO_BOOL)));
-    struct db_call audit = gateway_audit(
-        r, "push_categories.update", "push_category", 0, detail_of(r, in.category.value));
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(
+        r,
+        gateway_audit(
+            r, "push_categories.update", "push_category", 0, detail_of(r, in.category.value))));
     return reply_row(r, 200, &group);
 }
 
@@ -277,8 +277,6 @@ static const struct route push_categories_routes[] = {
         .query = page_query,
         .ok = {200, &out_schema, .list = true},
         .run = push_categories_list,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "List groups of buttons",
     },
     {
@@ -290,8 +288,6 @@ static const struct route push_categories_routes[] = {
         .ok = {200, &out_schema},
         .fails = {409},
         .run = push_categories_save,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Label a group, enable or disable it",
         .doc = "Its actions come from the app alone. A group that no app has synced yet has none.",
     },
@@ -305,11 +301,9 @@ static const struct route push_categories_routes[] = {
         .ok = {200, &synced_schema},
         .fails = {409},
         .run = push_categories_sync,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Tell which groups the app has, with their actions",
         .doc = "The actions of a group that is named are replaced; groups that are not stay as "
                "they are.",
     },
 };
-ROUTES(push_categories);
+ROUTES(push_categories, "Push");

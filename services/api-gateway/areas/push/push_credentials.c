@@ -118,7 +118,7 @@ int push_register_project(struct req *r)
     int rc = db_query(&r->task, control, SQL_PUSH_PROJECT_KNOWN(.number = number), &known);
     if (rc == 0 && known.count == 0)
         rc = db_query(&r->task, control, SQL_PUSH_PROJECT_REGISTER(.number = number), NULL);
-    return rc > 0 ? fail_db(r, rc) : rc;
+    return sql_check(r, rc);
 }
 
 static struct str credential_seal(struct req *r, const char *provider, struct str secret)
@@ -320,9 +320,7 @@ AWAITS static int remove_credential(struct req *r, const char *provider)
 
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_CREDENTIAL_REMOVE(.provider = str_from(provider))));
-    struct db_call audit = credential_audit(r, "push_credentials.delete", provider);
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, credential_audit(r, "push_credentials.delete", provider)));
     return reply_empty(r, 204);
 }
 
@@ -353,8 +351,6 @@ static const struct route push_credentials_routes[] = {
         .query = page_query,
         .ok = {200, &out_schema, .list = true},
         .run = push_credentials_list,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "Which providers are configured; what is secret is never returned",
     },
     {
@@ -366,8 +362,6 @@ static const struct route push_credentials_routes[] = {
         .body_max = (size_t)4 * FCM_ACCOUNT_BYTES_MAX,
         .ok = {200, &out_schema},
         .run = push_credentials_fcm,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Store or replace the service account for FCM",
         .doc = "It needs type service_account, project_id, client_email and a private_key that "
                "can sign. It is stored encrypted, and not tried.",
@@ -381,8 +375,6 @@ static const struct route push_credentials_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = push_credentials_source,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Read FCM's tokens from a column of an entity",
         .doc = "{} returns to registered devices. With a source, registered devices are not used "
                "for FCM. All records of the entity count, whatever its rules of rows say; those "
@@ -397,8 +389,6 @@ static const struct route push_credentials_routes[] = {
         .body = &web_push_schema,
         .ok = {200, &out_schema},
         .run = push_credentials_web_push,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Configure web push",
         .doc = "Makes a pair of keys the first time; another subject keeps it, and with it all "
                "subscriptions.",
@@ -411,8 +401,6 @@ static const struct route push_credentials_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = push_credentials_rotate,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Replace the pair of keys for web push",
         .doc = "This ends every subscription there is: browsers made them for the old public key, "
                "and push services answer 401 or 403 to anything signed with another. Each browser "
@@ -428,8 +416,6 @@ static const struct route push_credentials_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_credentials_delete_fcm,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Remove the service account",
         .doc = "Its devices stop receiving, and stay registered.",
     },
@@ -441,8 +427,6 @@ static const struct route push_credentials_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_credentials_delete_web_push,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Remove the pair of keys for web push",
         .doc = "As /push/credentials/web_push.",
     },
@@ -454,8 +438,6 @@ static const struct route push_credentials_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_credentials_delete,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Remove a provider's credentials",
         .doc = "fcm or web_push. Its devices stop receiving, and stay registered. The next "
                "configuration of web push makes another pair of keys, as a rotation does.",
@@ -468,9 +450,7 @@ static const struct route push_credentials_routes[] = {
         .ok = {200, &public_schema},
         .fails = {404},
         .run = push_public_key,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "The key that browsers subscribe with",
     },
 };
-ROUTES(push_credentials);
+ROUTES(push_credentials, "Push");

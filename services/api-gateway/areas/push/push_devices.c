@@ -357,9 +357,7 @@ AWAITS static int push_devices_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_DEVICE_REMOVE(.id = id, .user_id = NO_I64)));
-    struct db_call audit = gateway_audit(r, "push_devices.delete", "push_device", id, STR_NONE);
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, gateway_audit(r, "push_devices.delete", "push_device", id, STR_NONE)));
     return reply_empty(r, 204);
 }
 
@@ -387,8 +385,6 @@ static const struct route push_devices_routes[] = {
         .ok = {201, &registered_schema},
         .fails = {409},
         .run = push_devices_register,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Register a device, or one again",
         .doc = "A token that is registered already is seen again, and live again. 409 when it is "
                "another user's (an administrator takes it over), or the user has 100 devices.",
@@ -401,8 +397,6 @@ static const struct route push_devices_routes[] = {
         .query = list_query,
         .ok = {200, &out_schema, .list = true},
         .run = push_devices_list,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "List devices",
     },
     {
@@ -413,8 +407,6 @@ static const struct route push_devices_routes[] = {
         .query = my_query,
         .ok = {200, &out_schema, .list = true},
         .run = push_devices_my,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "List the caller's own devices",
     },
     {
@@ -425,8 +417,6 @@ static const struct route push_devices_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_devices_delete_my,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Delete a device of the caller's, as before signing out",
     },
     {
@@ -437,8 +427,6 @@ static const struct route push_devices_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = push_devices_get,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "Get a device",
     },
     {
@@ -449,9 +437,7 @@ static const struct route push_devices_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_devices_delete,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Delete a device",
     },
 };
-ROUTES(push_devices);
+ROUTES(push_devices, "Push");

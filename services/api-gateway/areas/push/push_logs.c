@@ -177,8 +177,6 @@ static const struct route push_logs_routes[] = {
         .query = logs_query,
         .ok = {200, &log_schema, .list = true},
         .run = push_logs_list,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "List sends, the newest first",
     },
     {
@@ -189,8 +187,6 @@ static const struct route push_logs_routes[] = {
         .ok = {200, &log_schema},
         .fails = {404},
         .run = push_logs_get,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "What became of a send so far",
     },
     {
@@ -202,8 +198,6 @@ static const struct route push_logs_routes[] = {
         .ok = {200, &delivery_schema, .list = true},
         .fails = {404},
         .run = push_logs_deliveries,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "What became of a send at each device",
     },
     {
@@ -214,11 +208,9 @@ static const struct route push_logs_routes[] = {
         .ok = {202, &log_schema},
         .fails = {404, 409},
         .run = push_logs_cancel,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Stop a send",
         .doc = "Requests that are in flight end as they do; the devices that are left fail with "
                "the code CANCELLED. 409 when it has ended.",
     },
 };
-ROUTES(push_logs);
+ROUTES(push_logs, "Push");

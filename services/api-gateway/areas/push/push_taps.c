@@ -230,12 +230,10 @@ static const struct route push_taps_routes[] = {
         .ok = {202, &out_schema},
         .fails = {401},
         .run = push_action_events,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Report the tap of a button",
         .doc = "Needs nothing but the notification_id, for an hour after the send. Starts the "
                "workflows that listen to PushActionTaken of the category, once for each "
                "notification and action.",
     },
 };
-ROUTES(push_taps);
+ROUTES(push_taps, "Push");

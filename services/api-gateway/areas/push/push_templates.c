@@ -216,8 +216,6 @@ static const struct route push_templates_routes[] = {
         .query = list_query,
         .ok = {200, &out_schema, .list = true},
         .run = push_templates_list,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "List templates of notifications",
     },
     {
@@ -229,8 +227,6 @@ static const struct route push_templates_routes[] = {
         .ok = {201, &out_schema},
         .fails = {409},
         .run = push_templates_create,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Add a template of notifications",
         .doc = "What a step or a test send says itself goes before what its template says.",
     },
@@ -242,8 +238,6 @@ static const struct route push_templates_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = push_templates_get,
-        .class = CLASS_READ,
-        .tag = "Push",
         .summary = "Get a template",
     },
     {
@@ -255,8 +249,6 @@ static const struct route push_templates_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = push_templates_update,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Change a template; its type stays",
     },
     {
@@ -267,10 +259,8 @@ static const struct route push_templates_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_templates_delete,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Delete a template",
         .doc = "Steps of workflows that name it fail from then on.",
     },
 };
-ROUTES(push_templates);
+ROUTES(push_templates, "Push");

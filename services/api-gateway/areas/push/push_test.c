@@ -173,9 +173,7 @@ AWAITS static int read_template(struct req *r, struct str type, struct push_temp
 {
     bool found = false;
 
-    int rc = push_template_find(&r->task, r->scope->db, type, &found, ret_template);
-    if (rc != 0)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, push_template_find(&r->task, r->scope->db, type, &found, ret_template)));
     if (!found)
         return fail(r, PROBLEM_UNPROCESSABLE, "There is no such template.");
     if (!ret_template->is_active)
@@ -229,10 +227,10 @@ AWAITS static int test_check_group(struct req *r, const struct content *content)
 {
     struct str refusal;
 
-    int rc = push_group_check(
-        &r->task, r->scope->db, content->texts.category, content->buttons, &refusal);
-    if (rc != 0)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(
+        r,
+        push_group_check(
+            &r->task, r->scope->db, content->texts.category, content->buttons, &refusal)));
     return refusal.ptr ? fail(r, PROBLEM_UNPROCESSABLE, "%.*s", STR_ARG(refusal)) : 0;
 }
 
@@ -333,9 +331,7 @@ AWAITS static int push_test(struct req *r)
     if (rows.count == 0)
         return fail_sends_full(r);
     int64_t id = sql_push_send_add_row(&rows, 0).id;
-    struct db_call audit = gateway_audit(r, "push_sends.create", "push_send", id, STR_NONE);
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, gateway_audit(r, "push_sends.create", "push_send", id, STR_NONE)));
     bus_notify(directory_bus(gateway_directory()),
                BUS_PUSH,
                &(struct bus_notification){.project = r->scope->project->number,
@@ -361,8 +357,6 @@ static const struct route push_test_routes[] = {
         .ok = {202, &out_schema},
         .fails = {422},
         .run = push_test,
-        .class = CLASS_WRITE,
-        .tag = "Push",
         .summary = "Send a notification",
         .doc = "To a user, to users, to a record's devices; without a target to every live device "
                "of the project. Its end is in GET /push/send-logs/{id}. FCM takes 4,096 bytes of "
@@ -371,4 +365,4 @@ static const struct route push_test_routes[] = {
                "actions, which are then listed.",
     },
 };
-ROUTES(push_test);
+ROUTES(push_test, "Push");

@@ -296,8 +296,6 @@ static const struct route search_routes[] = {
         .headers = HEADER_GROUP_ID,
         .ok = {200, &answer_schema},
         .run = search_all,
-        .class = CLASS_READ,
-        .tag = "Search",
         .summary = "Search the records that the caller may read",
         .doc = SEARCH_DOC
         "Searched are entities that the caller may read over the API; rules for rows "
@@ -312,10 +310,8 @@ static const struct route search_routes[] = {
         .ok = {200, &answer_schema},
         .fails = {404},
         .run = search_public,
-        .class = CLASS_READ,
-        .tag = "Search",
         .summary = "Search public fields of public entities",
         .doc = SEARCH_DOC "404 when the project's settings switch it off.",
     },
 };
-ROUTES(search);
+ROUTES(search, "Search");

@@ -105,8 +105,7 @@ AWAITS static int rehydrate(struct req *r, const struct chosen *chosen)
         r, &begun, SQL_SEARCH_REHYDRATE(.entity_ids = sql_i64s(chosen->ids, chosen->count))));
     if (chosen->target != 0 && begun == 0)
         return fail(r, PROBLEM_CONFLICT, "The entity is being indexed already.");
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, audit));
     notify_indexers(r);
     struct jw w = resp_json(r);
     jw_obj(&w);
@@ -176,8 +175,6 @@ static const struct route search_admin_routes[] = {
         .query = page_query,
         .ok = {200, &status_schema, .list = true},
         .run = search_status,
-        .class = CLASS_READ,
-        .tag = "Search",
         .summary = "List the indexes of searchable entities",
     },
     {
@@ -187,8 +184,6 @@ static const struct route search_admin_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {202, &indexing_schema},
         .run = search_rehydrate,
-        .class = CLASS_WRITE,
-        .tag = "Search",
         .summary = "Index all entities again",
         .doc = INDEXING_DOC " Entities that are being indexed go on.",
     },
@@ -200,8 +195,6 @@ static const struct route search_admin_routes[] = {
         .ok = {202, &indexing_schema},
         .fails = {404, 409},
         .run = search_rehydrate_entity,
-        .class = CLASS_WRITE,
-        .tag = "Search",
         .summary = "Index an entity again",
         .doc = INDEXING_DOC " 409 while it is being indexed, or when it is not searchable.",
     },
@@ -212,8 +205,6 @@ static const struct route search_admin_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {204},
         .run = search_purge,
-        .class = CLASS_WRITE,
-        .tag = "Search",
         .summary = "Empty the index of all entities",
         .doc = "At once; nothing is found until they are indexed again.",
     },
@@ -225,10 +216,8 @@ static const struct route search_admin_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = search_purge_entity,
-        .class = CLASS_WRITE,
-        .tag = "Search",
         .summary = "Empty the index of an entity",
         .doc = "At once; nothing of it is found until it is indexed again.",
     },
 };
-ROUTES(search_admin);
+ROUTES(search_admin, "Search");

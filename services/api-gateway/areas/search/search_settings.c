@@ -380,8 +380,6 @@ static const struct route search_settings_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &settings_out_schema},
         .run = search_settings_show,
-        .class = CLASS_READ,
-        .tag = "Search",
         .summary = "Read the settings of search",
     },
     {
@@ -392,11 +390,9 @@ static const struct route search_settings_routes[] = {
         .body = &settings_schema,
         .ok = {200, &settings_out_schema},
         .run = search_settings_update,
-        .class = CLASS_WRITE,
-        .tag = "Search",
         .summary = "Change the settings of search",
         .doc = "Members left out keep their value, null restores the default. The next search "
                "goes by them; nothing is indexed again.",
     },
 };
-ROUTES(search_settings);
+ROUTES(search_settings, "Search");

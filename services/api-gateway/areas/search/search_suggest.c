@@ -189,11 +189,9 @@ static const struct route search_suggest_routes[] = {
         .headers = HEADER_GROUP_ID,
         .ok = {200, &suggest_schema},
         .run = search_suggest,
-        .class = CLASS_READ,
-        .tag = "Search",
         .summary = "Complete the last word of a search",
         .doc = "Words of records that the caller may see, in fields that it may read, most hits "
                "first.",
     },
 };
-ROUTES(search_suggest);
+ROUTES(search_suggest, "Search");

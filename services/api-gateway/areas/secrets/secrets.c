@@ -193,9 +193,7 @@ AWAITS static int secrets_create(struct req *r)
                                .allowed_hosts = sql_strs(in.hosts.items, in.hosts.count))));
     if (!rows.count)
         return name_taken(r);
-    struct db_call entry = audit(r, "secrets.create", in.name.value);
-    TRY(sql_batch(r, &entry, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, audit(r, "secrets.create", in.name.value)));
     resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(in.name.value));
     return reply_row(r, 201, &rows);
 }
@@ -219,9 +217,7 @@ AWAITS static int secrets_update(struct req *r)
                                .set_hosts = in.hosts.set)));
     if (!rows.count)
         return no_such_secret(r);
-    struct db_call entry = audit(r, "secrets.update", name);
-    TRY(sql_batch(r, &entry, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, audit(r, "secrets.update", name)));
     return reply_row(r, 200, &rows);
 }
 
@@ -287,9 +283,7 @@ AWAITS static int secrets_delete(struct req *r)
     TRY(sql_all(r, &rows, SQL_SECRET_REMOVE(.name = name)));
     if (!rows.count)
         return no_such_secret(r);
-    struct db_call entry = audit(r, "secrets.delete", name);
-    TRY(sql_batch(r, &entry, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, audit(r, "secrets.delete", name)));
     return reply_empty(r, 204);
 }
 
@@ -303,8 +297,6 @@ static const struct route secrets_routes[] = {
         .query = page_query,
         .ok = {200, &out_schema, .list = true},
         .run = secrets_list,
-        .class = CLASS_READ,
-        .tag = "Secrets",
         .summary = "List the names of secrets; values are never returned",
     },
     {
@@ -317,8 +309,6 @@ static const struct route secrets_routes[] = {
         .ok = {201, &out_schema},
         .fails = {409},
         .run = secrets_create,
-        .class = CLASS_WRITE,
-        .tag = "Secrets",
         .summary = "Store a secret",
     },
     {
@@ -330,8 +320,6 @@ static const struct route secrets_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = secrets_get,
-        .class = CLASS_READ,
-        .tag = "Secrets",
         .summary = "Read what is known of a secret; its value is never returned",
     },
     {
@@ -344,8 +332,6 @@ static const struct route secrets_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = secrets_update,
-        .class = CLASS_WRITE,
-        .tag = "Secrets",
         .summary = "Replace a secret's value",
         .doc = "allowed_hosts left out stays as it is: only who sends the value says where it may "
                "go.",
@@ -359,9 +345,7 @@ static const struct route secrets_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = secrets_delete,
-        .class = CLASS_WRITE,
-        .tag = "Secrets",
         .summary = "Delete a secret that no enabled workflow uses",
     },
 };
-ROUTES(secrets);
+ROUTES(secrets, "Secrets");

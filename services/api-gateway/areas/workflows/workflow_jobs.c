@@ -306,8 +306,6 @@ static const struct route workflow_jobs_routes[] = {
         .query = jobs_query,
         .ok = {200, &job_listed_schema, .list = true},
         .run = jobs_list,
-        .class = CLASS_READ,
-        .tag = "Jobs",
         .summary = "List the jobs of all workflows, newest first",
     },
     {
@@ -320,8 +318,6 @@ static const struct route workflow_jobs_routes[] = {
         .ok = {200, &job_listed_schema, .list = true},
         .fails = {404},
         .run = jobs_of_workflow,
-        .class = CLASS_READ,
-        .tag = "Jobs",
         .summary = "List the jobs of a workflow, newest first",
         .doc = "Also those of a workflow that has been deleted.",
     },
@@ -334,8 +330,6 @@ static const struct route workflow_jobs_routes[] = {
         .ok = {200, &job_schema},
         .fails = {404},
         .run = jobs_get,
-        .class = CLASS_READ,
-        .tag = "Jobs",
         .summary = "Read a job with its steps",
         .doc = JOB_DATA_DOC,
     },
@@ -348,8 +342,6 @@ static const struct route workflow_jobs_routes[] = {
         .ok = {200, &job_schema},
         .fails = {404, 409},
         .run = jobs_cancel,
-        .class = CLASS_WRITE,
-        .tag = "Jobs",
         .summary = "Cancel a job that has not ended",
         .doc = "What its steps have done stays done; a call to another system that is under way "
                "may still arrive there. 409 when the job has ended.",
@@ -365,8 +357,6 @@ static const struct route workflow_jobs_routes[] = {
         .ok = {202, &job_schema},
         .fails = {404, 409},
         .run = jobs_retry,
-        .class = CLASS_WRITE,
-        .tag = "Jobs",
         .summary = "Run a failed, cancelled or skipped job again",
         .doc =
             "With the version and the trigger data that it was queued with. Steps before the one "
@@ -376,4 +366,4 @@ static const struct route workflow_jobs_routes[] = {
             "oneself, from their first step or the one that failed.",
     },
 };
-ROUTES(workflow_jobs);
+ROUTES(workflow_jobs, "Jobs");

@@ -35,7 +35,6 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
 {
     struct db_call call;
     struct rows started;
-    int rc;
 
     TRY(req_json_text(r, &start->data));
     start->actor_id = r->scope->caller->user_id;
@@ -43,9 +42,8 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
     start->traceparent = gateway_traceparent(r);
     start->queued_max = daemon_app()->conf->queued_jobs;
     call = job_start_call(r->task.arena, start);
-    rc = db_query(&r->task, r->scope->db, call.sql, call.params, call.param_count, &started);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(
+        r, db_query(&r->task, r->scope->db, call.sql, call.params, call.param_count, &started)));
     if (started.count && !sql_job_start_row(&started, 0).job_id.set)
         return fail_queue_full(r, start->queued_max);
     *ret_job = started.count ? sql_job_start_row(&started, 0).job_id.value : 0;
@@ -112,7 +110,7 @@ AWAITS static int workflows_route(struct req *r)
         .method = HTTP_POST_M, .path = (path_), .id = (id_), .auth = AUTH_USER_OR_KEY,             \
         .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
         .body_optional = true, .ok = {204}, .fails = {404}, .run = workflows_route,                \
-        .class = CLASS_WRITE, .tag = "Workflows", .summary = (summary_),                           \
+        .summary = (summary_),                                                                     \
         .doc = "Answers as soon as the job is queued, and does not wait for it. The route's case " \
                "does not matter. 404 while no enabled workflow has it.",                           \
     }
@@ -129,8 +127,6 @@ static const struct route workflow_trigger_routes[] = {
         .ok = {202, &started_schema},
         .fails = {404, 409},
         .run = workflows_trigger,
-        .class = CLASS_WRITE,
-        .tag = "Workflows",
         .summary = "Start a workflow by hand",
         .doc = "Whatever its trigger is. 409 workflow_disabled when it is not enabled. Location "
                "is the job.",
@@ -140,4 +136,4 @@ static const struct route workflow_trigger_routes[] = {
                "workflows_endpoint",
                "Start the workflow that has this route (the same as /workflows/api/{route})"),
 };
-ROUTES(workflow_trigger);
+ROUTES(workflow_trigger, "Workflows");

@@ -177,8 +177,6 @@ static const struct route workflows_routes[] = {
         .query = list_query,
         .ok = {200, &workflow_schema, .list = true},
         .run = workflows_list,
-        .class = CLASS_READ,
-        .tag = "Workflows",
         .summary = "List workflows",
     },
     {
@@ -191,8 +189,6 @@ static const struct route workflows_routes[] = {
         .ok = {201, &workflow_schema},
         .fails = {409},
         .run = workflows_create,
-        .class = CLASS_WRITE,
-        .tag = "Workflows",
         .summary = "Create a workflow",
         .doc = CHECK_DOC,
     },
@@ -206,8 +202,6 @@ static const struct route workflows_routes[] = {
         .ok = {200, &workflow_schema},
         .fails = {404},
         .run = workflows_get,
-        .class = CLASS_READ,
-        .tag = "Workflows",
         .summary = "Read a workflow",
         .doc = "Carries an ETag.",
     },
@@ -222,8 +216,6 @@ static const struct route workflows_routes[] = {
         .ok = {200, &workflow_schema},
         .fails = {404, 409},
         .run = workflows_update,
-        .class = CLASS_WRITE,
-        .tag = "Workflows",
         .summary = "Change a workflow",
         .doc =
             "Members left out keep their value; trigger and steps are replaced whole, and the "
@@ -241,8 +233,6 @@ static const struct route workflows_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = workflows_delete,
-        .class = CLASS_WRITE,
-        .tag = "Workflows",
         .summary = "Delete a workflow with its versions",
         .doc = "Nothing of it starts any more. Its jobs that have not ended are cancelled, when "
                "they are "
@@ -258,8 +248,6 @@ static const struct route workflows_routes[] = {
         .ok = {200, &workflow_version_listed_schema, .list = true},
         .fails = {404},
         .run = workflows_versions,
-        .class = CLASS_READ,
-        .tag = "Workflows",
         .summary = "List the versions of a workflow, newest first",
     },
     {
@@ -271,9 +259,7 @@ static const struct route workflows_routes[] = {
         .ok = {200, &workflow_version_schema},
         .fails = {404},
         .run = workflows_version_get,
-        .class = CLASS_READ,
-        .tag = "Workflows",
         .summary = "Read a workflow as it was saved",
     },
 };
-ROUTES(workflows);
+ROUTES(workflows, "Workflows");

@@ -385,8 +385,7 @@ AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t i
 
     if (rc == DB_UNIQUE)
         return fail_route(r);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, rc));
     const struct sql_saved_workflow_row saved = sql_saved_workflow_row(&row, 0);
     *ret_id = saved.id;
     return write_parts(r, draft, &saved);
@@ -445,7 +444,6 @@ AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audi
     struct draft *draft = ARENA_NEW(r->task.arena, draft);
     struct stored stored;
     json_t *doc;
-    int rc;
 
     draft->fresh = save->in->trigger.set || save->in->steps.set;
     TRY(read_stored(r, save, &stored));
@@ -454,9 +452,7 @@ AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audi
     TRY(next_tick(r, &stored, draft));
     TRY(write_rows(r, draft, save->id, &save->saved_id));
     TRY(stop_or_go(r, save, &stored, draft));
-    rc = notify_runners(r, draft->fire_ms);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, notify_runners(r, draft->fire_ms)));
     save->fire_ms = draft->fire_ms;
     *audit = (struct model_audit){stored.found ? "workflows.update" : "workflows.create",
                                   "workflow",

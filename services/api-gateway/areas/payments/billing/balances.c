@@ -290,8 +290,6 @@ static const struct route balances_routes[] = {
         .query = holders_query,
         .ok = {200, &balance_schema, .list = true},
         .run = balances_list,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List balances and their holders",
     },
     {
@@ -303,8 +301,6 @@ static const struct route balances_routes[] = {
         .ok = {200, &user_balances_schema},
         .fails = {404},
         .run = balances_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "Get a user's balances",
     },
     {
@@ -317,8 +313,6 @@ static const struct route balances_routes[] = {
         .ok = {200, &entry_schema, .list = true},
         .fails = {404},
         .run = balances_history,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List the entries of a user's balances",
     },
     {
@@ -332,9 +326,7 @@ static const struct route balances_routes[] = {
         .ok = {200, &balance_schema},
         .fails = {404, 409, 422},
         .run = balances_adjust,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Change a user's balance, once per idempotency key",
     },
 };
-ROUTES(balances);
+ROUTES(balances, "Payments");

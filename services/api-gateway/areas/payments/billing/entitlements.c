@@ -39,12 +39,9 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
     const struct payment_settings *settings;
     struct entitlement best;
     struct jw w;
-    int rc;
 
     TRY(pay_settings(r, false, &settings));
-    rc = entitlement_get(&r->task, r->scope->project, settings, user_id, &best);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, entitlement_get(&r->task, r->scope->project, settings, user_id, &best)));
     if (settings->store.configured)
         store_account_token(user_id, token);
     w = resp_json(r);
@@ -99,8 +96,6 @@ static const struct route entitlements_routes[] = {
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .ok = {200, &entitlement_schema},
         .run = entitlements_mine,
-        .class = CLASS_READ,
-        .tag = "Subscriptions",
         .summary = "Read the caller's access",
         .doc = RULE_DOC " An API key reads that of the user who made it.",
     },
@@ -112,10 +107,8 @@ static const struct route entitlements_routes[] = {
         .ok = {200, &entitlement_schema},
         .fails = {404},
         .run = entitlements_of_user,
-        .class = CLASS_READ,
-        .tag = "Subscriptions",
         .summary = "Read a user's access",
         .doc = RULE_DOC,
     },
 };
-ROUTES(entitlements);
+ROUTES(entitlements, "Subscriptions");

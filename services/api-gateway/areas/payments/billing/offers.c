@@ -246,7 +246,7 @@ static int offers_fail_save(struct req *r, int rc)
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
     if (rc != DB_UNIQUE)
-        return rc > 0 ? fail_db(r, rc) : rc;
+        return sql_check(r, rc);
     schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("An offer of this name exists."), errors);
 }
@@ -353,9 +353,7 @@ AWAITS static int offers_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_OFFER_REMOVE(.id = id)));
-    struct db_call entry = gateway_audit(r, "offers.delete", "offer", id, STR_NONE);
-    TRY(sql_batch(r, &entry, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, gateway_audit(r, "offers.delete", "offer", id, STR_NONE)));
     return reply_empty(r, 204);
 }
 
@@ -371,8 +369,6 @@ static const struct route offers_routes[] = {
         .query = page_query,
         .ok = {200, &out_schema, .list = true},
         .run = offers_list,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List offers",
     },
     {
@@ -385,8 +381,6 @@ static const struct route offers_routes[] = {
         .ok = {201, &out_schema},
         .fails = {409},
         .run = offers_create,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Create an offer",
     },
     {
@@ -398,8 +392,6 @@ static const struct route offers_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = offers_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "Get an offer",
     },
     {
@@ -412,8 +404,6 @@ static const struct route offers_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404, 409},
         .run = offers_update,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Change an offer",
     },
     {
@@ -425,9 +415,7 @@ static const struct route offers_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = offers_delete,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Delete an offer with its codes",
     },
 };
-ROUTES(offers);
+ROUTES(offers, "Payments");

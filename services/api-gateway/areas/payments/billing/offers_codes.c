@@ -162,9 +162,7 @@ AWAITS static int offer_codes_create(struct req *r)
     if (rows.count != count)
         return fail(
             r, PROBLEM_UNIQUE_VIOLATION, "One of these codes exists, or stands there twice.");
-    struct db_call entry = gateway_audit(r, "offers.codes", "offer", id, STR_NONE);
-    TRY(sql_batch(r, &entry, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, gateway_audit(r, "offers.codes", "offer", id, STR_NONE)));
     w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "items");
@@ -437,8 +435,6 @@ static const struct route offer_codes_routes[] = {
         .ok = {200, &code_schema, .list = true},
         .fails = {404},
         .run = offer_codes_list,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List the codes of an offer",
     },
     {
@@ -451,8 +447,6 @@ static const struct route offer_codes_routes[] = {
         .ok = {201, &codes_schema},
         .fails = {404, 409},
         .run = offer_codes_create,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Add codes to an offer, given or made up",
     },
     {
@@ -465,8 +459,6 @@ static const struct route offer_codes_routes[] = {
         .ok = {200, &code_schema},
         .fails = {404},
         .run = offer_codes_update,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Change a code",
     },
     {
@@ -478,8 +470,6 @@ static const struct route offer_codes_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = offer_codes_delete,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Delete a code; what it was redeemed for stays",
     },
     {
@@ -492,8 +482,6 @@ static const struct route offer_codes_routes[] = {
         .ok = {200, &redemption_schema, .list = true},
         .fails = {404},
         .run = offer_redemptions,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List who redeemed an offer",
     },
     {
@@ -505,8 +493,6 @@ static const struct route offer_codes_routes[] = {
         .query = page_query,
         .ok = {200, &mine_schema, .list = true},
         .run = offers_mine,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List codes that the caller can redeem",
     },
     {
@@ -520,9 +506,7 @@ static const struct route offer_codes_routes[] = {
         .ok = {200, &redeemed_schema},
         .fails = {404, 409, 422},
         .run = offers_redeem,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Redeem a code for the caller, once per idempotency key",
     },
 };
-ROUTES(offer_codes);
+ROUTES(offer_codes, "Payments");

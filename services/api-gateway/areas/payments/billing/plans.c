@@ -142,7 +142,7 @@ static int plans_fail_save(struct req *r, int rc)
     const char *field = "plan_name";
 
     if (rc != DB_UNIQUE)
-        return rc > 0 ? fail_db(r, rc) : rc;
+        return sql_check(r, rc);
     struct str message = db_error(&r->task)->message;
     if (memmem(message.ptr,
                message.len,
@@ -190,10 +190,7 @@ AWAITS static int plans_put(struct req *r, const struct plan *plan, int64_t id, 
 
 AWAITS static int plans_finish(struct req *r, const char *action, int64_t id)
 {
-    struct db_call audit = gateway_audit(r, action, "subscription_plan", id, STR_NONE);
-
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r, gateway_audit(r, action, "subscription_plan", id, STR_NONE)));
     return sync_processor(r, id);
 }
 
@@ -311,8 +308,6 @@ static const struct route plans_routes[] = {
         .query = list_query,
         .ok = {200, &plan_schema, .list = true},
         .run = plans_list,
-        .class = CLASS_READ,
-        .tag = "Subscription plans",
         .summary = "List subscription plans",
     },
     {
@@ -324,9 +319,7 @@ static const struct route plans_routes[] = {
         .ok = {201, &plan_schema},
         .fails = {409},
         .run = plans_create,
-        .class = CLASS_WRITE,
         .timeout_ms = SAVE_TIMEOUT_MS,
-        .tag = "Subscription plans",
         .summary = "Create a subscription plan",
         .doc = SYNC_DOC "plan_name or name, amount, currency and billing_interval are required.",
     },
@@ -339,8 +332,6 @@ static const struct route plans_routes[] = {
         .ok = {200, &plan_schema},
         .fails = {404},
         .run = plans_get,
-        .class = CLASS_READ,
-        .tag = "Subscription plans",
         .summary = "Read a subscription plan",
     },
     {
@@ -352,9 +343,7 @@ static const struct route plans_routes[] = {
         .ok = {200, &plan_schema},
         .fails = {404, 409},
         .run = plans_update,
-        .class = CLASS_WRITE,
         .timeout_ms = SAVE_TIMEOUT_MS,
-        .tag = "Subscription plans",
         .summary = "Change a subscription plan",
         .doc = SYNC_DOC "Members left out keep their value. Subscriptions that run keep the price "
                         "that they began with.",
@@ -367,13 +356,11 @@ static const struct route plans_routes[] = {
         .ok = {204},
         .fails = {404, 409, 502},
         .run = plans_delete,
-        .class = CLASS_WRITE,
         .timeout_ms = SAVE_TIMEOUT_MS,
-        .tag = "Subscription plans",
         .summary = "Delete a subscription plan",
         .doc = "Price and product become inactive at the processor. 409 in_use while a "
                "subscription of it has not ended. "
                "Templates of the plan go with it.",
     },
 };
-ROUTES(plans);
+ROUTES(plans, "Subscription plans");

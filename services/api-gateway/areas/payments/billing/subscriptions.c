@@ -234,8 +234,7 @@ AWAITS static int users_put(struct req *r)
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "user_ids", PROBLEM_FOREIGN_KEY_VIOLATION, "names a user that does not exist");
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(sql_check(r, rc));
     w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "user_ids");
@@ -258,10 +257,8 @@ AWAITS static int users_remove(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(
         r, &removed, SQL_SUBSCRIPTION_USER_REMOVE(.subscription_id = id, .user_id = user_id)));
-    struct db_call audit =
-        gateway_audit(r, "subscriptions.remove_user", "subscription", id, STR_NONE);
-    TRY(sql_batch(r, &audit, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(
+        r, gateway_audit(r, "subscriptions.remove_user", "subscription", id, STR_NONE)));
     return reply_empty(r, 204);
 }
 
@@ -275,8 +272,6 @@ static const struct route subscriptions_routes[] = {
         .query = list_query,
         .ok = {200, &subscription_listed_schema, .list = true},
         .run = subscriptions_list,
-        .class = CLASS_READ,
-        .tag = "Subscriptions",
         .summary = "List subscriptions, newest first",
     },
     {
@@ -288,8 +283,6 @@ static const struct route subscriptions_routes[] = {
         .ok = {200, &subscription_schema},
         .fails = {404},
         .run = subscriptions_get,
-        .class = CLASS_READ,
-        .tag = "Subscriptions",
         .summary = "Read a subscription with its history",
     },
     {
@@ -302,8 +295,6 @@ static const struct route subscriptions_routes[] = {
         .ok = {200, &user_schema, .list = true},
         .fails = {404},
         .run = subscriptions_users_list,
-        .class = CLASS_READ,
-        .tag = "Subscriptions",
         .summary = "List the users whom a subscription gives access besides its subscriber",
     },
     {
@@ -315,8 +306,6 @@ static const struct route subscriptions_routes[] = {
         .ok = {200, &set_schema},
         .fails = {404},
         .run = users_put,
-        .class = CLASS_WRITE,
-        .tag = "Subscriptions",
         .summary = "Set the users whom a subscription gives access besides its subscriber",
     },
     {
@@ -327,9 +316,7 @@ static const struct route subscriptions_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = users_remove,
-        .class = CLASS_WRITE,
-        .tag = "Subscriptions",
         .summary = "Take a user off a subscription",
     },
 };
-ROUTES(subscriptions);
+ROUTES(subscriptions, "Subscriptions");

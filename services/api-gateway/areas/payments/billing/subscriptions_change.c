@@ -377,9 +377,7 @@ static const struct route subscriptions_change_routes[] = {
         .ok = {200, &subscription_schema},
         .fails = {404, 409, 502},
         .run = subscriptions_cancel,
-        .class = CLASS_WRITE,
         .timeout_ms = TIMEOUT_MS,
-        .tag = "Subscriptions",
         .summary = "Cancel a subscription",
         .doc = "At the end of the period that is paid, or now. One whose checkout is open ends "
                "with it. 409 "
@@ -394,9 +392,7 @@ static const struct route subscriptions_change_routes[] = {
         .ok = {200, &subscription_schema},
         .fails = {404, 409, 502},
         .run = subscriptions_resume,
-        .class = CLASS_WRITE,
         .timeout_ms = TIMEOUT_MS,
-        .tag = "Subscriptions",
         .summary = "Take back a cancellation at the end of the period",
     },
     {
@@ -409,12 +405,10 @@ static const struct route subscriptions_change_routes[] = {
         .ok = {200, &subscription_schema},
         .fails = {402, 404, 409, 502},
         .run = subscriptions_update,
-        .class = CLASS_WRITE,
         .timeout_ms = TIMEOUT_MS,
-        .tag = "Subscriptions",
         .summary = "Move a subscription to another plan, change its subscriber or its metadata",
         .doc = "subscriber_id is for administrators. The app store keeps plan and metadata of its "
                "own subscriptions: 409.",
     },
 };
-ROUTES(subscriptions_change);
+ROUTES(subscriptions_change, "Subscriptions");

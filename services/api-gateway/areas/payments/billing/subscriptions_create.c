@@ -486,9 +486,7 @@ static const struct route subscriptions_create_routes[] = {
         .ok = {201, &subscription_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = subscriptions_create,
-        .class = CLASS_WRITE,
         .timeout_ms = TIMEOUT_MS,
-        .tag = "Subscriptions",
         .summary = "Subscribe somebody",
         .doc = "From a plan, a template, or with name, amount, currency and billing_interval. The "
                "answer's checkout_url is where the subscriber pays; with a payment_method_id that "
@@ -499,4 +497,4 @@ static const struct route subscriptions_create_routes[] = {
                "incomplete_expired, its failure_code not_carried_out.",
     },
 };
-ROUTES(subscriptions_create);
+ROUTES(subscriptions_create, "Subscriptions");

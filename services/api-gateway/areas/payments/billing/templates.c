@@ -163,7 +163,7 @@ static int templates_fail_save(struct req *r, int rc)
         return fail_field(
             r, "plan_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a plan that does not exist");
     if (rc != DB_UNIQUE)
-        return rc > 0 ? fail_db(r, rc) : rc;
+        return sql_check(r, rc);
     schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("Another template has this name."), errors);
 }
@@ -194,10 +194,7 @@ AWAITS static int lock_template(struct req *r, int64_t id, struct template *ret_
 
 AWAITS static int templates_finish(struct req *r, const char *action, int64_t id)
 {
-    struct db_call audit = gateway_audit(r, action, "subscription_template", id, STR_NONE);
-
-    TRY(sql_batch(r, &audit, 1));
-    return sql_commit(r);
+    return gateway_commit(r, gateway_audit(r, action, "subscription_template", id, STR_NONE));
 }
 
 /* Adds it, or changes the one with that id. */
@@ -280,8 +277,6 @@ static const struct route templates_routes[] = {
         .query = list_query,
         .ok = {200, &template_schema, .list = true},
         .run = templates_list,
-        .class = CLASS_READ,
-        .tag = "Subscription plans",
         .summary = "List subscription templates",
     },
     {
@@ -293,8 +288,6 @@ static const struct route templates_routes[] = {
         .ok = {201, &template_schema},
         .fails = {409},
         .run = templates_create,
-        .class = CLASS_WRITE,
-        .tag = "Subscription plans",
         .summary = "Create a subscription template",
         .doc = "With a plan_id, or with amount, currency and billing_interval.",
     },
@@ -307,8 +300,6 @@ static const struct route templates_routes[] = {
         .ok = {200, &template_schema},
         .fails = {404},
         .run = templates_get,
-        .class = CLASS_READ,
-        .tag = "Subscription plans",
         .summary = "Read a subscription template",
     },
     {
@@ -320,8 +311,6 @@ static const struct route templates_routes[] = {
         .ok = {200, &template_schema},
         .fails = {404, 409},
         .run = templates_update,
-        .class = CLASS_WRITE,
-        .tag = "Subscription plans",
         .summary = "Change a subscription template",
         .doc = "Members left out keep their value. Subscriptions made from it keep what they have.",
     },
@@ -333,9 +322,7 @@ static const struct route templates_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = templates_delete,
-        .class = CLASS_WRITE,
-        .tag = "Subscription plans",
         .summary = "Delete a subscription template",
     },
 };
-ROUTES(templates);
+ROUTES(templates, "Subscription plans");

@@ -99,8 +99,6 @@ static const struct route options_routes[] = {
         .query = options_query,
         .ok = {200, &options_schema},
         .run = options_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "Read how a client may let its user pay",
         .doc = "processor_web everywhere while no in-app purchase is configured. With an app "
                "store: iap_store first on "
@@ -110,4 +108,4 @@ static const struct route options_routes[] = {
                "and web.",
     },
 };
-ROUTES(options);
+ROUTES(options, "Payments");

@@ -470,8 +470,6 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {404},
         .run = intents_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "Ask the processor how a payment stands",
         .doc = INTENT_DOC "When the processor cannot be asked the answer is what is known here.",
     },
@@ -488,8 +486,6 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = intents_confirm,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Confirm a payment with a method",
         .doc = INTENT_DOC
         "With requires_action the answer has next_action. 402 card_error: declined. " KEY_DOC,
@@ -507,8 +503,6 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = intents_capture,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Take what a payment has reserved",
         .doc = INTENT_DOC "409 payment_state unless it requires_capture. " KEY_DOC,
     },
@@ -525,8 +519,6 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = intents_cancel,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Cancel a payment that is not paid",
         .doc = INTENT_DOC
         "An open checkout page is closed. 409 payment_state when it is paid. " KEY_DOC,
@@ -543,10 +535,8 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = payments_refund,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Give back what was paid, or a part of it",
         .doc = "409 payment_state unless it succeeded and something is left. " KEY_DOC,
     },
 };
-ROUTES(payment_intents);
+ROUTES(payment_intents, "Payments");

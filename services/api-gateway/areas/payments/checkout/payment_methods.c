@@ -467,8 +467,6 @@ static const struct route payment_methods_routes[] = {
         .ok = {200, &method_schema, .list = true},
         .fails = {409, 502},
         .run = methods_list,
-        .class = CLASS_READ,
-        .tag = "Payment methods",
         .summary = "List saved payment methods, newest first",
     },
     {
@@ -482,8 +480,6 @@ static const struct route payment_methods_routes[] = {
         .ok = {200, &method_schema},
         .fails = {404},
         .run = methods_get,
-        .class = CLASS_READ,
-        .tag = "Payment methods",
         .summary = "Read a saved payment method",
         .doc = ID_DOC,
     },
@@ -498,8 +494,6 @@ static const struct route payment_methods_routes[] = {
         .ok = {200, &setup_out_schema},
         .fails = {404, 409, 422, 502},
         .run = methods_setup,
-        .class = CLASS_WRITE,
-        .tag = "Payment methods",
         .summary = "Begin to save a payment method without charging it",
         .doc = "The method appears in the list when the payer has given it.",
     },
@@ -514,11 +508,9 @@ static const struct route payment_methods_routes[] = {
         .ok = {204},
         .fails = {404, 409, 502},
         .run = methods_delete,
-        .class = CLASS_WRITE,
-        .tag = "Payment methods",
         .summary = "Remove a saved payment method",
         .doc = ID_DOC
         "It cannot be charged or brought back any more. 204 as well when it was removed before.",
     },
 };
-ROUTES(payment_methods);
+ROUTES(payment_methods, "Payment methods");

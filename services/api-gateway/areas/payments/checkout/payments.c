@@ -260,8 +260,6 @@ static const struct route payments_routes[] = {
         .query = list_query,
         .ok = {200, &payment_schema, .list = true},
         .run = payments_list,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List payments, newest first",
     },
     {
@@ -273,8 +271,6 @@ static const struct route payments_routes[] = {
         .query = status_query,
         .ok = {200, &payment_schema, .list = true},
         .run = payments_by_status,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List the payments in a state, newest first",
         .doc = "An unknown state is a 400.",
     },
@@ -287,9 +283,7 @@ static const struct route payments_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {404},
         .run = payments_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "Read a payment as it is known here",
     },
 };
-ROUTES(payments);
+ROUTES(payments, "Payments");

@@ -90,8 +90,6 @@ static const struct route payments_charge_routes[] = {
         .ok = {201, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = payments_charge,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Charge a saved payment method",
         .doc = "201 with a payment that succeeded, is processing or requires_capture. 402 "
                "card_error: declined; the processor's code is in errors, the failed payment is "
@@ -102,4 +100,4 @@ static const struct route payments_charge_routes[] = {
                "does not have is not charged later: it becomes failed, not_carried_out.",
     },
 };
-ROUTES(payments_charge);
+ROUTES(payments_charge, "Payments");

@@ -234,8 +234,6 @@ static const struct route payments_create_routes[] = {
         .ok = {201, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = payments_create,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Make a payment, or the intent of one",
         .doc = "The answer has checkout_url, or with mode intent the client_secret. Repeated with "
                "the same "
@@ -244,4 +242,4 @@ static const struct route payments_create_routes[] = {
                "when it was a different one. 503 outcome_unknown: repeat it with its key.",
     },
 };
-ROUTES(payments_create);
+ROUTES(payments_create, "Payments");

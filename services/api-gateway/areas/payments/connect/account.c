@@ -514,8 +514,6 @@ static const struct route processor_connect_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &status_schema},
         .run = connect_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "The project's account at the processor",
         .doc = "Asks the processor; when it cannot be asked, what was known last.",
     },
@@ -528,8 +526,6 @@ static const struct route processor_connect_routes[] = {
         .ok = {201, &status_schema},
         .fails = {409, 502},
         .run = connect_create,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Create the project's account at the processor",
         .doc =
             "One account a project, however often it is asked for: an unknown outcome is settled "
@@ -544,9 +540,7 @@ static const struct route processor_connect_routes[] = {
         .ok = {200, &link_schema},
         .fails = {409, 502},
         .run = onboarding_create,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Get a link to the processor's onboarding",
     },
 };
-ROUTES(processor_connect);
+ROUTES(processor_connect, "Payments");

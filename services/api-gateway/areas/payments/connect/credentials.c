@@ -336,58 +336,38 @@ static struct str credentials_changed_members(struct req *r, const struct creden
     return gateway_changed(r, members, ARRAY_LEN(members));
 }
 
-/* From then on the payments service looks at the project. */
-AWAITS static int register_project(struct req *r)
-{
-    int rc = payment_project_register(&r->task, gateway_directory(), r->scope->project->number);
-
-    return rc > 0 ? fail_db(r, rc) : rc;
-}
-
 AWAITS static int credentials_update(struct req *r)
 {
     struct processor_account account = {0};
-    struct arena *arena = r->task.arena;
     struct credentials_in in;
     json_t *doc = NULL;
 
     TRY(req_json(r, &in_schema, &in));
     TRY(credentials_check(r, &in));
-    TRY(register_project(r));
+    TRY(pay_register(r));
     TRY(sql_begin(r));
     TRY(pay_lock_processor(r, &doc, &account));
     TRY(merge_key(r, &in.secret_key, &account));
     if (in.webhook_secrets.set)
         TRY(merge_secrets(r, &in.webhook_secrets, &account));
     merge_account(&in, &account, doc);
-    struct db_call calls[] = {
-        payment_settings_put(arena,
-                             r->scope->project,
-                             PAYMENT_SETTINGS_PROCESSOR,
-                             jr_print(arena, doc),
-                             secret_text(r, &account)),
-        gateway_audit(
-            r, "processor_credentials.update", "processor", 0, credentials_changed_members(r, &in)),
-    };
-    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    TRY(sql_commit(r));
-    gateway_touch(r);
+    struct db_call audit = gateway_audit(
+        r, "processor_credentials.update", "processor", 0, credentials_changed_members(r, &in));
+    TRY(pay_settings_save(r,
+                          PAYMENT_SETTINGS_PROCESSOR,
+                          jr_print(r->task.arena, doc),
+                          secret_text(r, &account),
+                          audit));
     return credentials_reply(r, &account);
 }
 
 /* The account stays at the processor; its id, given again, connects it again. */
 AWAITS static int credentials_delete(struct req *r)
 {
-    struct db_call calls[] = {
-        payment_settings_put(
-            r->task.arena, r->scope->project, PAYMENT_SETTINGS_PROCESSOR, STR("{}"), STR("")),
-        gateway_audit(r, "processor_credentials.delete", "processor", 0, STR_NONE),
-    };
-
     TRY(sql_begin(r));
-    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    TRY(sql_commit(r));
-    gateway_touch(r);
+    struct db_call audit =
+        gateway_audit(r, "processor_credentials.delete", "processor", 0, STR_NONE);
+    TRY(pay_settings_save(r, PAYMENT_SETTINGS_PROCESSOR, STR("{}"), STR(""), audit));
     return reply_empty(r, 204);
 }
 
@@ -399,8 +379,6 @@ static const struct route processor_credentials_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &out_schema},
         .run = credentials_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "Which processor credentials are stored; values are never returned",
     },
     {
@@ -411,8 +389,6 @@ static const struct route processor_credentials_routes[] = {
         .body = &in_schema,
         .ok = {200, &out_schema},
         .run = credentials_update,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Store the processor's key and webhook secrets",
         .doc = "Members left out keep their value, null clears. The key is not tried: GET "
                "/processor-connect does so.",
@@ -424,10 +400,8 @@ static const struct route processor_credentials_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {204},
         .run = credentials_delete,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Forget the processor's key, webhook secrets and account",
         .doc = "The account stays at the processor: its id connects it again.",
     },
 };
-ROUTES(processor_credentials);
+ROUTES(processor_credentials, "Payments");

@@ -183,18 +183,9 @@ static void put_rate(struct jw *w, const char *name, int64_t points)
     jw_raw(w, money_text(w->out->arena, points, RATE_CURRENCY));
 }
 
-/* With the audit row; the open transaction, if there is one, is committed. */
 AWAITS static int fees_save(struct req *r, const char *key, const char *action, struct str doc)
 {
-    struct db_call calls[] = {
-        payment_settings_put(r->task.arena, r->scope->project, key, doc, STR_NONE),
-        gateway_audit(r, action, "processor", 0, doc),
-    };
-
-    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    TRY(sql_commit(r));
-    gateway_touch(r);
-    return 0;
+    return pay_settings_save(r, key, doc, STR_NONE, gateway_audit(r, action, "processor", 0, doc));
 }
 
 /* --- the platform's fee --- */
@@ -263,10 +254,7 @@ AWAITS static int fees_update(struct req *r)
 
     TRY(req_json(r, &fee_in_schema, &in));
     TRY(sql_begin(r));
-    int rc = payment_settings_lock(
-        &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_FEES, &doc, NULL);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(pay_settings_lock(r, PAYMENT_SETTINGS_FEES, &doc, NULL));
     keep_stored(r, doc, &in);
     fee.currency = read_currency(r, in.currency.value, "currency", errors);
     fee.basis_points = read_rate(r, &in.percent, "percent", errors);
@@ -465,8 +453,6 @@ static const struct route processor_fees_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &fee_out_schema},
         .run = fees_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "The platform's own fee",
     },
     {
@@ -477,8 +463,6 @@ static const struct route processor_fees_routes[] = {
         .body = &fee_in_schema,
         .ok = {200, &fee_out_schema},
         .run = fees_update,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Change the platform's own fee",
         .doc = "Members left out keep their value, null restores the default: no fee.",
     },
@@ -489,8 +473,6 @@ static const struct route processor_fees_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &rows_out_schema},
         .run = schedule_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "The processor's fee schedule",
     },
     {
@@ -501,8 +483,6 @@ static const struct route processor_fees_routes[] = {
         .body = &rows_in_schema,
         .ok = {200, &rows_out_schema},
         .run = schedule_update,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Replace the processor's fee schedule",
     },
     {
@@ -515,9 +495,8 @@ static const struct route processor_fees_routes[] = {
         .fails = {409},
         .run = fees_calculate,
         .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "What is left of an amount after both fees",
         .doc = "An estimate: the processor's real fee is known once the payment is settled.",
     },
 };
-ROUTES(processor_fees);
+ROUTES(processor_fees, "Payments");

@@ -106,26 +106,17 @@ static void settings_merge(json_t *doc, const struct settings_in *in)
 
 AWAITS static int settings_update(struct req *r)
 {
-    struct arena *arena = r->task.arena;
     struct settings_in in;
     json_t *doc;
 
     TRY(req_json(r, &in_schema, &in));
     TRY(read_storefronts(r, &in.web_checkout_storefronts));
     TRY(sql_begin(r));
-    int rc = payment_settings_lock(
-        &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_OPTIONS, &doc, NULL);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(pay_settings_lock(r, PAYMENT_SETTINGS_OPTIONS, &doc, NULL));
     settings_merge(doc, &in);
-    struct str text = jr_print(arena, doc);
-    struct db_call calls[] = {
-        payment_settings_put(arena, r->scope->project, PAYMENT_SETTINGS_OPTIONS, text, STR_NONE),
-        gateway_audit(r, "payment_settings.update", "payment_settings", 0, text),
-    };
-    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    TRY(sql_commit(r));
-    gateway_touch(r);
+    struct str text = jr_print(r->task.arena, doc);
+    struct db_call audit = gateway_audit(r, "payment_settings.update", "payment_settings", 0, text);
+    TRY(pay_settings_save(r, PAYMENT_SETTINGS_OPTIONS, text, STR_NONE, audit));
     return settings_get(r);
 }
 
@@ -137,8 +128,6 @@ static const struct route payment_settings_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &out_schema},
         .run = settings_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "How the project uses payments",
     },
     {
@@ -149,10 +138,8 @@ static const struct route payment_settings_routes[] = {
         .body = &in_schema,
         .ok = {200, &out_schema},
         .run = settings_update,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Change how the project uses payments",
         .doc = "Members left out keep their value, null restores the default.",
     },
 };
-ROUTES(payment_settings);
+ROUTES(payment_settings, "Payments");

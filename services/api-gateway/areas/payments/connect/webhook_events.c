@@ -105,9 +105,8 @@ AWAITS static int webhook_events_replay(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &event, SQL_WEBHOOK_EVENT_REPLAY(.id = id)));
-    struct db_call entry = gateway_audit(r, "webhook_events.replay", "webhook_event", id, STR_NONE);
-    TRY(sql_batch(r, &entry, 1));
-    TRY(sql_commit(r));
+    TRY(gateway_commit(r,
+                       gateway_audit(r, "webhook_events.replay", "webhook_event", id, STR_NONE)));
     bus_notify(directory_bus(gateway_directory()),
                BUS_PAY,
                &(struct bus_notification){.project = r->scope->project->number,
@@ -127,8 +126,6 @@ static const struct route webhook_events_routes[] = {
         .query = events_query,
         .ok = {200, &listed_schema, .list = true},
         .run = webhook_events_list,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "List events received from the processor and the app store",
     },
     {
@@ -140,8 +137,6 @@ static const struct route webhook_events_routes[] = {
         .ok = {200, &event_schema},
         .fails = {404},
         .run = webhook_events_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "Get a received event with its payload",
     },
     {
@@ -153,9 +148,7 @@ static const struct route webhook_events_routes[] = {
         .ok = {202, &listed_schema},
         .fails = {404},
         .run = webhook_events_replay,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Apply a received event again",
     },
 };
-ROUTES(webhook_events);
+ROUTES(webhook_events, "Payments");

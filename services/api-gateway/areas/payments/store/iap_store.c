@@ -277,10 +277,7 @@ AWAITS static int lock_account(struct req *r, struct store_account *ret_account)
     struct str sealed;
     json_t *doc;
 
-    int rc = payment_settings_lock(
-        &r->task, r->scope->db, r->scope->project, PAYMENT_SETTINGS_STORE, &doc, &sealed);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(pay_settings_lock(r, PAYMENT_SETTINGS_STORE, &doc, &sealed));
     if (sealed.len && jr_parse(r->task.arena, sealed, &secret, &error) != 0)
         secret = NULL; /* then the key is to be given again */
     store_account_read(r->task.arena, doc, secret, ret_account);
@@ -293,38 +290,22 @@ AWAITS static int store_put(struct req *r)
     struct store_in in = {0};
 
     TRY(req_json(r, &in_schema, &in));
-    int rc = payment_project_register(&r->task, gateway_directory(), r->scope->project->number);
-    if (rc)
-        return rc > 0 ? fail_db(r, rc) : rc;
+    TRY(pay_register(r));
     TRY(sql_begin(r));
     TRY(lock_account(r, &account));
     TRY(iap_merge(r, &in, &account));
-    struct db_call calls[] = {
-        payment_settings_put(r->task.arena,
-                             r->scope->project,
-                             PAYMENT_SETTINGS_STORE,
-                             stored_text(r, &account),
-                             sealed_text(r, &account)),
-        gateway_audit(r, "iap_store.update", "iap_store", 0, iap_changed_members(r, &in)),
-    };
-    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    TRY(sql_commit(r));
-    gateway_touch(r);
+    struct db_call audit =
+        gateway_audit(r, "iap_store.update", "iap_store", 0, iap_changed_members(r, &in));
+    TRY(pay_settings_save(
+        r, PAYMENT_SETTINGS_STORE, stored_text(r, &account), sealed_text(r, &account), audit));
     return iap_reply(r, &account);
 }
 
 AWAITS static int store_delete(struct req *r)
 {
-    struct db_call calls[] = {
-        payment_settings_put(
-            r->task.arena, r->scope->project, PAYMENT_SETTINGS_STORE, STR("{}"), STR("")),
-        gateway_audit(r, "iap_store.delete", "iap_store", 0, STR_NONE),
-    };
-
     TRY(sql_begin(r));
-    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    TRY(sql_commit(r));
-    gateway_touch(r);
+    struct db_call audit = gateway_audit(r, "iap_store.delete", "iap_store", 0, STR_NONE);
+    TRY(pay_settings_save(r, PAYMENT_SETTINGS_STORE, STR("{}"), STR(""), audit));
     return reply_empty(r, 204);
 }
 
@@ -336,8 +317,6 @@ static const struct route iap_store_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &out_schema},
         .run = store_get,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "The app store's settings and the address for its notifications",
         .doc = "The private key is never returned.",
     },
@@ -349,8 +328,6 @@ static const struct route iap_store_routes[] = {
         .body = &in_schema,
         .ok = {200, &out_schema},
         .run = store_put,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Store the app store's settings and key",
         .doc = "The first time issuer_id, key_id, private_key and bundle_id are required; later, "
                "members left out keep their value.",
@@ -362,10 +339,8 @@ static const struct route iap_store_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {204},
         .run = store_delete,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Forget the app store's settings and key",
         .doc = "Notifications are refused from then on; what they did stays.",
     },
 };
-ROUTES(iap_store);
+ROUTES(iap_store, "Payments");

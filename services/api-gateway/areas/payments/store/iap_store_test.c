@@ -203,8 +203,6 @@ static const struct route iap_store_test_routes[] = {
         .ok = {202, &sent_schema},
         .fails = {409, 502, 503},
         .run = store_test,
-        .class = CLASS_WRITE,
-        .tag = "Payments",
         .summary = "Ask the store to send a test notification",
     },
     {
@@ -216,8 +214,6 @@ static const struct route iap_store_test_routes[] = {
         .ok = {200, &outcome_schema},
         .fails = {404, 409, 502, 503},
         .run = store_outcome,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "How a test notification went",
     },
     {
@@ -228,10 +224,8 @@ static const struct route iap_store_test_routes[] = {
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .ok = {200, &token_schema},
         .run = store_token,
-        .class = CLASS_READ,
-        .tag = "Payments",
         .summary = "The token by which the app store names whose a purchase is",
         .doc = "The caller's. An API key reads that of the user who made it.",
     },
 };
-ROUTES(iap_store_test);
+ROUTES(iap_store_test, "Payments");
