@@ -6,7 +6,6 @@
 #include "app/scope.h"
 #include "base/clock.h"
 #include "base/panic.h"
-#include "bus/bus.h"
 #include "db/answer.h"
 #include "event.h"
 #include "http/server.h"
@@ -142,19 +141,9 @@ static void on_drained(void *arg UNUSED)
     ending.done(ending.arg);
 }
 
-static void webhook_on_work_drained(void *arg UNUSED)
-{
-    background_wait(on_drained, NULL);
-}
-
-static void webhook_on_bus_stopped(void *arg UNUSED)
-{
-    webhook_work_drain(ending.last_call_ms, webhook_on_work_drained, NULL);
-}
-
 static void on_answered(void *arg UNUSED)
 {
-    bus_stop(webhook_bus(), webhook_on_bus_stopped, NULL);
+    webhook_work_end(ending.last_call_ms, on_drained, NULL);
 }
 
 static void webhook_drain(struct app *app, loop_fn done, void *arg)

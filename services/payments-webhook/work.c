@@ -132,10 +132,14 @@ void webhook_work_stop_looking(void)
     queue_stop_looking(w.settlements);
 }
 
-void webhook_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
+void webhook_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg)
 {
-    queue_drain(w.settlements, last_call_mono_ms, NULL, NULL);
-    queue_drain(w.events, last_call_mono_ms, done, arg);
+    queue_end(webhook_bus(),
+              (struct queue *const[]){w.events, w.settlements},
+              2,
+              last_call_mono_ms,
+              done,
+              arg);
 }
 
 void webhook_work_stop(void)

@@ -15,9 +15,8 @@ void webhook_work_prepare(void);
 void webhook_work_start(void);
 /* any: projects are not looked at any more. */
 void webhook_work_stop_looking(void);
-/* any: nothing new is claimed; what was claimed and has not begun is given back. done(arg) when no
- * event runs any more; those that run at last_call_mono_ms are cancelled. */
-void webhook_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
+/* loop: queue_end(): events that have not begun are given back. */
+void webhook_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
 void webhook_work_stop(void);
 
 struct queue *webhook_work_events(void);

@@ -6,9 +6,7 @@
 
 #include "base/clock.h"
 #include "base/rand.h"
-#include "bus/bus.h"
 #include "fetch/fetch.h"
-#include "loop/background.h"
 #include "measure.h"
 #include "providers.h"
 #include "work.h"
@@ -64,35 +62,9 @@ static int start(struct task *task UNUSED, struct app *app, struct str *ret_reas
     return 0;
 }
 
-static struct {
-    loop_fn done;
-    void *arg;
-} ending;
-
-static void on_ended(void *arg UNUSED)
+static void drain(struct app *app, loop_fn done, void *arg)
 {
-    ending.done(ending.arg);
-}
-
-static void on_work_drained(void *arg UNUSED)
-{
-    background_wait(on_ended, NULL);
-}
-
-static void on_bus_stopped(void *arg UNUSED)
-{
-    dispatcher_work_drain(clock_mono_ms() + dispatcher_conf()->common.drain_timeout_ms -
-                              LAST_CALL_MS,
-                          on_work_drained,
-                          NULL);
-}
-
-static void drain(struct app *app UNUSED, loop_fn done, void *arg)
-{
-    ending.done = done;
-    ending.arg = arg;
-    dispatcher_work_stop_looking();
-    bus_stop(dispatcher_bus(), on_bus_stopped, NULL);
+    dispatcher_work_end(clock_mono_ms() + app->conf->drain_timeout_ms - LAST_CALL_MS, done, arg);
 }
 
 static void stop(struct app *app UNUSED)

@@ -61,14 +61,9 @@ void dispatcher_work_start(void)
                         });
 }
 
-void dispatcher_work_stop_looking(void)
+void dispatcher_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg)
 {
-    queue_stop_looking(sends);
-}
-
-void dispatcher_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
-{
-    queue_drain(sends, last_call_mono_ms, done, arg);
+    queue_end(dispatcher_bus(), &sends, 1, last_call_mono_ms, done, arg);
 }
 
 void dispatcher_work_stop(void)

@@ -10,9 +10,6 @@
 /* Before fork. */
 void dispatcher_work_prepare(void);
 void dispatcher_work_start(void);
-/* any: projects are not looked at any more. */
-void dispatcher_work_stop_looking(void);
-/* any: nothing new is claimed; what runs is given back as soon as what is in flight has been
- * answered. done(arg) when nothing runs any more; what runs at last_call_mono_ms is cancelled. */
-void dispatcher_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
+/* loop: queue_end(): what runs is given back as soon as what is in flight has been answered. */
+void dispatcher_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
 void dispatcher_work_stop(void);

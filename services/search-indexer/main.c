@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bus/bus.h"
 #include "indexer_measure.h"
-#include "loop/background.h"
 #include "verify.h"
 #include "work.h"
 
@@ -48,34 +46,9 @@ static int indexer_start(struct task *task UNUSED, struct app *app, struct str *
     return 0;
 }
 
-static struct {
-    loop_fn done;
-    void *arg;
-} ending;
-
-static void indexer_on_ended(void *arg UNUSED)
+static void indexer_drain(struct app *app, loop_fn done, void *arg)
 {
-    ending.done(ending.arg);
-}
-
-static void indexer_on_drained(void *arg UNUSED)
-{
-    background_wait(indexer_on_ended, NULL);
-}
-
-static void indexer_on_bus_stopped(void *arg UNUSED)
-{
-    indexer_work_drain(clock_mono_ms() + indexer_conf()->common.drain_timeout_ms - LAST_CALL_MS,
-                       indexer_on_drained,
-                       NULL);
-}
-
-static void indexer_drain(struct app *app UNUSED, loop_fn done, void *arg)
-{
-    ending.done = done;
-    ending.arg = arg;
-    indexer_work_stop_looking();
-    bus_stop(indexer_bus(), indexer_on_bus_stopped, NULL);
+    indexer_work_end(clock_mono_ms() + app->conf->drain_timeout_ms - LAST_CALL_MS, done, arg);
 }
 
 static void indexer_stop(struct app *app UNUSED)

@@ -43,14 +43,9 @@ void indexer_work_start(void)
                           });
 }
 
-void indexer_work_stop_looking(void)
+void indexer_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg)
 {
-    queue_stop_looking(indexes);
-}
-
-void indexer_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
-{
-    queue_drain(indexes, last_call_mono_ms, done, arg);
+    queue_end(indexer_bus(), &indexes, 1, last_call_mono_ms, done, arg);
 }
 
 void indexer_work_stop(void)

@@ -7,11 +7,8 @@
 /* Before fork. */
 void indexer_work_prepare(void);
 void indexer_work_start(void);
-/* any: projects are not looked at any more. */
-void indexer_work_stop_looking(void);
-/* any: nothing new is claimed; what runs is given back after the transaction under way. done(arg)
- * when nothing runs any more; what runs at last_call_mono_ms is cancelled. */
-void indexer_work_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
+/* loop: queue_end(): what runs is given back after the transaction under way. */
+void indexer_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
 void indexer_work_stop(void);
 /* any: the project may have work. */
 void indexer_work_due(int64_t number);

@@ -166,6 +166,15 @@ void queue_stop_looking(struct queue *queue);
  * last_call_mono_ms is given back as it is or cancelled. done NULL: nobody waits. Statements may be
  * under way still: background_wait(). */
 void queue_drain(struct queue *queue, int64_t last_call_mono_ms, loop_fn done, void *arg);
+/* loop: the end of a daemon, once: sweeps and retention of its queues end, then the bus, then they
+ * are drained. done(arg) when nothing of the first is claimed any more and no task is alive. */
+#define QUEUES_MAX 4
+void queue_end(struct bus *bus,
+               struct queue *const *queues,
+               size_t count,
+               int64_t last_call_mono_ms,
+               loop_fn done,
+               void *arg);
 bool queue_draining(const struct queue *queue);
 /* loop: frees it; nothing runs any more. */
 void queue_stop(struct queue *queue);
