@@ -1,12 +1,9 @@
 """Search: what the indexer needs. At rest, a rebuild, records that come and change (against GIN without its pending list on the same rows), and how
 soon a write is in the index."""
-import pathlib
 import random
 import statistics
 import time
 
-from world import MASTER_KEY  # first: it makes the flow tests' library importable
-from groundwork.daemon import Daemon
 from memory import forget_peak, peak_mb
 
 TERMS = 200_000
@@ -20,11 +17,6 @@ def words(count):
     return (f"(select string_agg(translate(to_hex(floor(exp(random() * ln({TERMS})))::int * 2654435761 %% 4294967296::bigint), '0123456789', "
             f"'ghijklmnop'), ' ') "
             f"from generate_series(1, {count}) k where n > 0)")
-
-
-def start(world):
-    return Daemon(pathlib.Path(world.gateway.binary).with_name("search-indexer"), world.servers.folder / "indexer.log",
-                  DATABASE_URL=world.servers.database_url, REDIS_URL=world.servers.redis_url, MASTER_KEY=MASTER_KEY, WORKERS=1).start()
 
 
 class Corpus:
@@ -130,7 +122,7 @@ def sooner(corpus):
 def indexing(world, folder, args, out, say):
     count = 100_000 if args.quick else 1_000_000
     corpus = Corpus(world, "indexing")
-    daemon = start(world)
+    daemon = world.start("search-indexer")
     try:
         measure(corpus, daemon, count, args, out, say)
     finally:

@@ -8,9 +8,9 @@ import tempfile
 import time
 
 import peers
-from world import MASTER_KEY, ROOT  # first: it makes the flow tests' library importable
+from world import ROOT  # first: it makes the flow tests' library importable
 from groundwork.cpu import cpu_seconds
-from groundwork.daemon import Daemon, free_port
+from groundwork.daemon import free_port
 from groundwork.push_keys import service_account, subscription
 from groundwork.runs import step
 from groundwork.workflows import api
@@ -70,10 +70,8 @@ class Provider:
 
 
 def start(world, provider):
-    return Daemon(pathlib.Path(world.gateway.binary).with_name("push-dispatcher"), world.servers.folder / "dispatcher.log",
-                  DATABASE_URL=world.servers.database_url, REDIS_URL=world.servers.redis_url, MASTER_KEY=MASTER_KEY, WORKERS=1,
-                  FCM_URL=provider.fcm, FCM_TOKEN_URL=f"{provider.fcm}/token",
-                  FETCH_CA_FILE=provider.ca, FETCH_ALLOW=f"127.0.0.1:{provider.port},127.0.0.1:{provider.web_port}").start()
+    return world.start("push-dispatcher", FCM_URL=provider.fcm, FCM_TOKEN_URL=f"{provider.fcm}/token",
+                       FETCH_CA_FILE=provider.ca, FETCH_ALLOW=f"127.0.0.1:{provider.port},127.0.0.1:{provider.web_port}")
 
 
 def configured(world, slug):

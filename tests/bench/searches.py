@@ -12,9 +12,8 @@ import threading
 import time
 import urllib.parse
 
-from world import MASTER_KEY, standard_user
+from world import standard_user
 from groundwork.client import Client
-from groundwork.daemon import Daemon
 from memory import forget_peak, peak_mb
 from tools import lua, pgbench, requests_lua, wrk
 
@@ -111,12 +110,6 @@ class Shelf:
     def path(self, q, **more):
         query = urllib.parse.urlencode({"q": q, "e": "books", "pageSize": 20, **more})
         return f"/org/{self.slug}/search?{query}"
-
-
-def start_indexer(world, **settings):
-    return Daemon(pathlib.Path(world.gateway.binary).with_name("search-indexer"), world.servers.folder / "search-indexer.log",
-                  DATABASE_URL=world.servers.database_url, REDIS_URL=world.servers.redis_url, MASTER_KEY=MASTER_KEY, WORKERS=1,
-                  **settings).start()
 
 
 def http(world, folder, shelf, q, seconds, clients=1, client=None):
@@ -286,13 +279,13 @@ def checkpoint(world):
 
 def indexed(world, shelf, write):
     """(records a second, KB of WAL a record) of the indexer alone: what it does of changes that wait for it."""
-    indexer = start_indexer(world)
+    indexer = world.start("search-indexer")
     shelf.settled()
     indexer.stop()
     count = write()
     checkpoint(world)
     before, began = wal(world), time.monotonic()
-    indexer = start_indexer(world)
+    indexer = world.start("search-indexer")
     while shelf.pending():
         time.sleep(0.02)
     rate = count / (time.monotonic() - began)
@@ -373,7 +366,7 @@ def found_after(shelf, seconds, rate=200):
 
 def growth(world, folder, corpus, small, args, out, say):
     say(f"  {MANY:,} records")
-    indexer = start_indexer(world)
+    indexer = world.start("search-indexer")
     large = Shelf(world, "books-1m")
     large.fill(corpus, MANY)
     (pid,) = indexer.workers()
@@ -413,7 +406,7 @@ def spread(world, folder, corpus, args, out, say):
 
 def searches(world, folder, args, out, say):
     corpus = Corpus()
-    indexer = start_indexer(world)
+    indexer = world.start("search-indexer")
     (pid,) = indexer.workers()
     time.sleep(2)
     out.add("memory of an indexer at rest", f"{peak_mb(pid):.1f} MB", "<= 12 MB", peak_mb(pid) <= 12)

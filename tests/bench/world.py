@@ -40,17 +40,20 @@ class World:
         self.operator = Client(self.gateway.url, token=OPERATOR_TOKEN)
         self.runner = self.webhook = None
 
-    def start_runner(self, **settings):
-        """A workflow-runner of one process."""
-        self.runner = Daemon(
-            pathlib.Path(self.gateway.binary).with_name("workflow-runner"),
-            self.servers.folder / "runner.log",
+    def start(self, daemon, **settings):
+        """One more daemon, of one process."""
+        return Daemon(
+            pathlib.Path(self.gateway.binary).with_name(daemon),
+            self.servers.folder / f"{daemon}.log",
             DATABASE_URL=self.servers.database_url,
             REDIS_URL=self.servers.redis_url,
             MASTER_KEY=MASTER_KEY,
             WORKERS=1,
             **settings,
         ).start()
+
+    def start_runner(self, **settings):
+        self.runner = self.start("workflow-runner", **settings)
         return self.runner
 
     def stop_runner(self):
@@ -59,16 +62,7 @@ class World:
         self.runner = None
 
     def start_webhook(self, **settings):
-        """A payments-webhook of one process."""
-        self.webhook = Daemon(
-            pathlib.Path(self.gateway.binary).with_name("payments-webhook"),
-            self.servers.folder / "webhook.log",
-            DATABASE_URL=self.servers.database_url,
-            REDIS_URL=self.servers.redis_url,
-            MASTER_KEY=MASTER_KEY,
-            WORKERS=1,
-            **settings,
-        ).start()
+        self.webhook = self.start("payments-webhook", **settings)
         return self.webhook
 
     def stop_webhook(self):

@@ -1,40 +1,9 @@
 /* Leaves against sorted arrays; every byte that may be damaged; sets of ids in windows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "search_test.h"
 
 #include "base/num.h"
 #include "search/docset_private.h"
 #include "search/leaf.h"
-
-static struct arena *arena;
-static uint64_t seed = 88172645463325252;
-
-static uint64_t number(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed % below;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = arena_new(0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 /* Ascending ids from `first` on, about one in `sparse`. */
 static int64_t *some_ids(int64_t first, size_t count, uint64_t sparse)

@@ -1,13 +1,8 @@
 /* Words of a project in rows, prefixes, typos against a plain table of distances; forward lists;
  * words of principals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "search_test.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "base/utf8.h"
 #include "search/forward.h"
@@ -15,31 +10,6 @@
 #include "search/principal.h"
 #include "search/tokens.h"
 #include "search/typo_private.h"
-
-static struct arena *arena;
-static uint64_t seed = 88172645463325252;
-
-static uint64_t number(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed % below;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = arena_new(0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 /* --- typos ------------------------------------------------------------------------------------ */
 

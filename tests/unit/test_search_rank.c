@@ -1,11 +1,5 @@
 /* What a query finds, and in which order, against each id looked at by itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "search_test.h"
 
 #include "base/num.h"
 #include "search/rank.h"
@@ -30,32 +24,6 @@ struct query_case {
     size_t span;
     int64_t scale; /* ids are this far apart, more or less */
 };
-
-static struct arena *arena;
-static uint64_t seed;
-
-static uint64_t number(uint64_t below)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed % below;
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = arena_new(0);
-    seed = 88172645463325252;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 static bool has(const struct case_list *list, int64_t id)
 {

@@ -146,6 +146,20 @@ def test_templates_and_groups(project, db):
 # --- one tenant beside another ---
 
 
+def goes_out_beside(pushing, floods, other):
+    """Another's notifications go out at once while these broadcasts are under way, which are cancelled then."""
+    waited = []
+    for _ in range(5):
+        began = time.monotonic()
+        assert other.ended(other.send(), 30)["status"] == "Succeeded"
+        waited.append(time.monotonic() - began)
+    assert sorted(waited)[2] < 5, waited
+    for send in floods:
+        pushing.execute("update {p}.push_sends set cancelled_at = now() where id = %s and due_at is not null", send)
+    for send in floods:
+        pushing.ended(send, 60)
+
+
 def test_a_single_one_beside_a_flood(pushing, fcm, gateway, operator, recorder, db):
     """R16: ten broadcasts of one project at a slow provider: another's notification goes out at once."""
     other = Pushing(Project(gateway, operator, recorder), db, fcm, pushing.service)
@@ -159,16 +173,7 @@ def test_a_single_one_beside_a_flood(pushing, fcm, gateway, operator, recorder, 
         while len([each for each in fcm.sends() if each["token"].startswith("flood")]) < 400:
             assert time.monotonic() < end
             time.sleep(0.05)
-        waited = []
-        for _ in range(5):
-            began = time.monotonic()
-            assert other.ended(other.send(), 30)["status"] == "Succeeded"
-            waited.append(time.monotonic() - began)
-        assert sorted(waited)[2] < 5, waited
-        for send in floods:
-            pushing.execute("update {p}.push_sends set cancelled_at = now() where id = %s and due_at is not null", send)
-        for send in floods:
-            pushing.ended(send, 60)
+        goes_out_beside(pushing, floods, other)
     finally:
         fcm.clear_faults()
 
@@ -189,15 +194,6 @@ def test_a_browser_beside_silent_ones(pushing, push_service, gateway, operator, 
         while len([each for each in push_service.sends() if each["id"].startswith(f"silent{pushing.number}-")]) < 200:
             assert time.monotonic() < end
             time.sleep(0.05)
-        waited = []
-        for _ in range(5):
-            began = time.monotonic()
-            assert other.ended(other.send(), 30)["status"] == "Succeeded"
-            waited.append(time.monotonic() - began)
-        assert sorted(waited)[2] < 5, waited
-        for send in floods:
-            pushing.execute("update {p}.push_sends set cancelled_at = now() where id = %s and due_at is not null", send)
-        for send in floods:
-            pushing.ended(send, 60)
+        goes_out_beside(pushing, floods, other)
     finally:
         push_service.clear_faults()
