@@ -7,6 +7,20 @@ enum { FORMAT_DELTAS = 1, FORMAT_BITS = 2 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* Only the first id may be the base itself: all others are above the one before. */
+static inline bool
+next_id(const unsigned char **at, const unsigned char *end, bool first, uint64_t *id)
+{
+    uint64_t delta = **at;
+
+    if (delta < 0x80)
+        (*at)++;
+    else if (!(*at = varint_get(*at, end, &delta)))
+        return false;
+    *id += delta;
+    return (delta > 0 || first) && *id <= LEAF_ID_MAX;
+}
+
 static int decode_deltas(const struct leaf *leaf, int64_t *ids)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
@@ -15,13 +29,7 @@ static int decode_deltas(const struct leaf *leaf, int64_t *ids)
     int32_t n = 0;
 
     while (at < end) {
-        uint64_t delta = *at;
-        if (delta < 0x80)
-            at++;
-        else if (!(at = varint_get(at, end, &delta)))
-            return LEAF_BAD;
-        id += delta;
-        if ((delta == 0 && n > 0) || id > LEAF_ID_MAX || n == leaf->n)
+        if (!next_id(&at, end, n == 0, &id) || n == leaf->n)
             return LEAF_BAD;
         ids[n++] = (int64_t)id;
     }
@@ -99,13 +107,7 @@ static int mark_deltas(const struct leaf *leaf, uint64_t *words, int64_t lo, siz
     int32_t n = 0;
 
     while (at < end) {
-        uint64_t delta = *at;
-        if (delta < 0x80)
-            at++;
-        else if (!(at = varint_get(at, end, &delta)))
-            return LEAF_BAD;
-        id += delta;
-        if ((delta == 0 && n > 0) || id > LEAF_ID_MAX)
+        if (!next_id(&at, end, n == 0, &id))
             return LEAF_BAD;
         n++;
         uint64_t place = id - (uint64_t)lo; /* below lo: larger than any span */
