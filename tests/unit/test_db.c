@@ -315,6 +315,37 @@ static unsigned leased(void)
     return stats.write_leased;
 }
 
+static void retired(struct task *task, struct db *db, void *arg)
+{
+    int64_t first = 0;
+    struct db *tx;
+
+    (void)arg;
+    for (int way = 0; way < 3; way++) {
+        assert_int_equal(db_begin(task, db, &tx), 0);
+        db_retire(tx);
+        int64_t own = number(task, tx, "select pg_backend_pid()");
+        assert_true(own != first);
+        first = own;
+        assert_int_equal(way == 0 ? db_commit(task, tx) : db_rollback(task, tx), 0);
+        assert_int_equal(task_sleep(task, 30), 0);
+        assert_int_equal(leased(), 0);
+    }
+    /* Without it a connection is used again. */
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    first = number(task, tx, "select pg_backend_pid()");
+    assert_int_equal(db_commit(task, tx), 0);
+    assert_int_equal(db_begin(task, db, &tx), 0);
+    assert_int_equal(number(task, tx, "select pg_backend_pid()"), first);
+    assert_int_equal(db_rollback(task, tx), 0);
+}
+
+static void test_retire(void **state)
+{
+    (void)state;
+    run_with((struct db_config){.write_connections = 1}, retired, NULL);
+}
+
 static void committed_with_its_last(struct task *task, struct db *db, void *arg)
 {
     struct sql add = make_sql("insert into y values ($1::bigint) returning id", SQL_MANY);
@@ -604,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_group),
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_tx),
+        cmocka_unit_test(test_retire),
         cmocka_unit_test(test_batch_commit),
         cmocka_unit_test(test_conflict),
         cmocka_unit_test(test_again),

@@ -15,6 +15,7 @@ const char *bus_topic_name(enum bus_topic topic)
         [BUS_PUSH] = "push",
         [BUS_SEARCH] = "search",
         [BUS_PAY] = "pay",
+        [BUS_MAIL] = "mail",
     };
 
     MUST(topic < BUS_TOPICS);

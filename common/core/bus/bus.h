@@ -33,8 +33,9 @@ struct redis;
 
 #define BUS_PARTITIONS 16
 
-enum bus_topic { BUS_EVT, BUS_JOB, BUS_PUSH, BUS_SEARCH, BUS_PAY, BUS_TOPICS };
-const char *bus_topic_name(enum bus_topic topic); /* "evt", "job", "push", "search", "pay" */
+enum bus_topic { BUS_EVT, BUS_JOB, BUS_PUSH, BUS_SEARCH, BUS_PAY, BUS_MAIL, BUS_TOPICS };
+const char *
+bus_topic_name(enum bus_topic topic); /* "evt", "job", "push", "search", "pay", "mail" */
 
 /* What a producer sends. Texts are borrowed for the call. */
 struct bus_notification {

@@ -23,6 +23,7 @@ union body {
     Groundwork__PushQueued push;
     Groundwork__SearchChanged search;
     Groundwork__PaymentReceived payment;
+    Groundwork__MailQueued mail;
 };
 
 static void wire_put_body(Groundwork__Envelope *envelope,
@@ -60,6 +61,12 @@ static void wire_put_body(Groundwork__Envelope *envelope,
         body->payment.event_id = row_id;
         envelope->body_case = GROUNDWORK__ENVELOPE__BODY_PAYMENT;
         envelope->payment = &body->payment;
+        break;
+    case BUS_MAIL:
+        body->mail = (Groundwork__MailQueued)GROUNDWORK__MAIL_QUEUED__INIT;
+        body->mail.mail_id = row_id;
+        envelope->body_case = GROUNDWORK__ENVELOPE__BODY_MAIL;
+        envelope->mail = &body->mail;
         break;
     case BUS_TOPICS:
         break;
@@ -133,6 +140,8 @@ static int64_t wire_row_of(const Groundwork__Envelope *envelope)
         return envelope->search->record_id;
     case GROUNDWORK__ENVELOPE__BODY_PAYMENT:
         return envelope->payment->event_id;
+    case GROUNDWORK__ENVELOPE__BODY_MAIL:
+        return envelope->mail->mail_id;
     default:
         return 0;
     }

@@ -47,6 +47,27 @@ void digest_done(struct digest *digest)
     digest->ctx = NULL;
 }
 
+void digest_md5(struct str data, uint8_t ret[DIGEST_MD5_BYTES])
+{
+    ossl_begin();
+    ossl_must(EVP_Digest(data.ptr, data.len, ret, NULL, EVP_md5(), NULL), "MD5");
+}
+
+void digest_md5_init(struct digest *digest)
+{
+    ossl_begin();
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    ossl_must(ctx != NULL && EVP_DigestInit_ex2(ctx, EVP_md5(), NULL), "MD5 init");
+    digest->ctx = ctx;
+}
+
+void digest_md5_final(struct digest *digest, uint8_t ret[DIGEST_MD5_BYTES])
+{
+    ossl_begin();
+    ossl_must(EVP_DigestFinal_ex(digest->ctx, ret, NULL), "MD5 final");
+    digest_done(digest);
+}
+
 void digest_hmac_sha256_parts(struct str key,
                               const struct str *parts,
                               size_t count,

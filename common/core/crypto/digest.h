@@ -1,7 +1,8 @@
 #pragma once
 /*
- * SHA-256 (FIPS 180-4), HMAC-SHA-256 (RFC 2104) and HKDF-SHA-256 (RFC 5869). Any thread. The
- * functions cannot fail: an OpenSSL failure is a broken installation and panics.
+ * SHA-256 (FIPS 180-4), HMAC-SHA-256 (RFC 2104) and HKDF-SHA-256 (RFC 5869); MD5 (RFC 1321), by
+ * which others name bytes, for nothing that has to be safe. Any thread. The functions cannot fail:
+ * an OpenSSL failure is a broken installation and panics.
  */
 #include <stdint.h>
 
@@ -9,6 +10,7 @@
 #include "base/str.h"
 
 #define DIGEST_SHA256_BYTES 32
+#define DIGEST_MD5_BYTES    16
 
 /* Of `data` in one go. */
 void digest_sha256(struct str data, uint8_t ret[DIGEST_SHA256_BYTES]);
@@ -25,6 +27,11 @@ void digest_init(struct digest *digest);
 void digest_update(struct digest *digest, struct str data);
 void digest_final(struct digest *digest, uint8_t ret[DIGEST_SHA256_BYTES]);
 void digest_done(struct digest *digest);
+
+void digest_md5(struct str data, uint8_t ret[DIGEST_MD5_BYTES]);
+/* The same life, with digest_md5_final() at its end. */
+void digest_md5_init(struct digest *digest);
+void digest_md5_final(struct digest *digest, uint8_t ret[DIGEST_MD5_BYTES]);
 
 /* Compare the result with ct_eq(), never with memcmp(). Key and data of any length, also empty. */
 void digest_hmac_sha256(struct str key, struct str data, uint8_t ret[DIGEST_SHA256_BYTES]);

@@ -75,16 +75,7 @@ static void point_uncompress(EVP_PKEY *pkey)
 
 int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key)
 {
-    if (der.len == 0 || der.len > LONG_MAX)
-        return EC_KEY_BAD;
-    ossl_begin();
-    const unsigned char *at = (const unsigned char *)der.ptr;
-    PKCS8_PRIV_KEY_INFO *info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &at, (long)der.len);
-    if (!info)
-        return EC_KEY_BAD;
-    bool whole = at == (const unsigned char *)der.ptr + der.len;
-    EVP_PKEY *pkey = whole ? EVP_PKCS82PKEY(info) : NULL;
-    PKCS8_PRIV_KEY_INFO_free(info);
+    EVP_PKEY *pkey = ossl_from_pkcs8(der);
     if (!pkey)
         return EC_KEY_BAD;
     if (!is_p256(pkey) || !pair_sound(pkey)) {
@@ -181,33 +172,10 @@ bool ec_key_has_private(const struct ec_key *key)
     return key->has_private;
 }
 
-struct wipe {
-    void *ptr;
-    size_t bytes;
-};
-
-static void wipe_run(void *arg)
-{
-    struct wipe *wipe = arg;
-    OPENSSL_cleanse(wipe->ptr, wipe->bytes);
-}
-
 struct str ec_key_to_pkcs8(struct arena *arena, const struct ec_key *key)
 {
     MUST(key->has_private);
-    ossl_begin();
-    PKCS8_PRIV_KEY_INFO *info = EVP_PKEY2PKCS8(key->pkey);
-    ossl_must(info != NULL, "PKCS #8");
-    int der_bytes = i2d_PKCS8_PRIV_KEY_INFO(info, NULL);
-    MUST(der_bytes > 0);
-
-    struct wipe *wipe = ARENA_NEW(arena, wipe);
-    *wipe = (struct wipe){arena_alloc(arena, (size_t)der_bytes), (size_t)der_bytes};
-    arena_defer(arena, wipe_run, wipe);
-    unsigned char *at = wipe->ptr;
-    MUST(i2d_PKCS8_PRIV_KEY_INFO(info, &at) == der_bytes);
-    PKCS8_PRIV_KEY_INFO_free(info);
-    return (struct str){wipe->ptr, wipe->bytes};
+    return ossl_to_pkcs8(arena, key->pkey);
 }
 
 void ec_key_jwk(struct arena *arena, const struct ec_key *key, struct str *ret_x, struct str *ret_y)

@@ -1,9 +1,12 @@
 /* OpenSSL algorithms, fetched once. */
 #include "crypto/ossl_private.h"
 
+#include <limits.h>
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/params.h>
+#include <openssl/x509.h>
 #include <pthread.h>
 
 #include "base/panic.h"
@@ -79,6 +82,49 @@ EVP_PKEY *ossl_public_key(const char *type, OSSL_PARAM_BLD *build)
     OSSL_PARAM_free(params);
     OSSL_PARAM_BLD_free(build);
     return pkey;
+}
+
+EVP_PKEY *ossl_from_pkcs8(struct str der)
+{
+    if (der.len == 0 || der.len > LONG_MAX)
+        return NULL;
+    ossl_begin();
+    const unsigned char *at = (const unsigned char *)der.ptr;
+    PKCS8_PRIV_KEY_INFO *info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &at, (long)der.len);
+    if (!info)
+        return NULL;
+    bool whole = at == (const unsigned char *)der.ptr + der.len;
+    EVP_PKEY *pkey = whole ? EVP_PKCS82PKEY(info) : NULL;
+    PKCS8_PRIV_KEY_INFO_free(info);
+    return pkey;
+}
+
+struct wipe {
+    void *ptr;
+    size_t bytes;
+};
+
+static void wipe_run(void *arg)
+{
+    struct wipe *wipe = arg;
+    OPENSSL_cleanse(wipe->ptr, wipe->bytes);
+}
+
+struct str ossl_to_pkcs8(struct arena *arena, EVP_PKEY *pkey)
+{
+    ossl_begin();
+    PKCS8_PRIV_KEY_INFO *info = EVP_PKEY2PKCS8(pkey);
+    ossl_must(info != NULL, "PKCS #8");
+    int der_bytes = i2d_PKCS8_PRIV_KEY_INFO(info, NULL);
+    MUST(der_bytes > 0);
+
+    struct wipe *wipe = ARENA_NEW(arena, wipe);
+    *wipe = (struct wipe){arena_alloc(arena, (size_t)der_bytes), (size_t)der_bytes};
+    arena_defer(arena, wipe_run, wipe);
+    unsigned char *at = wipe->ptr;
+    MUST(i2d_PKCS8_PRIV_KEY_INFO(info, &at) == der_bytes);
+    PKCS8_PRIV_KEY_INFO_free(info);
+    return (struct str){wipe->ptr, wipe->bytes};
 }
 
 void ossl_begin(void)

@@ -7,6 +7,9 @@
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 
+#include "base/arena.h"
+#include "base/str.h"
+
 /* Borrowed, never freed, any thread. */
 const EVP_MD *ossl_sha256(void);
 const EVP_CIPHER *ossl_aes256_gcm(void);
@@ -17,6 +20,11 @@ EVP_MAC_CTX *ossl_hmac_template(void);
 /* A public key of the type ("EC", "RSA") from its parameters, which are freed. Returns owned, NULL
  * when they make no such key. */
 EVP_PKEY *ossl_public_key(const char *type, OSSL_PARAM_BLD *build);
+
+/* A key pair from PKCS #8 DER, all of it; returns owned, NULL when it is none. Not checked. */
+EVP_PKEY *ossl_from_pkcs8(struct str der);
+/* The other way, arena-owned: the arena wipes it when it is reset. */
+struct str ossl_to_pkcs8(struct arena *arena, EVP_PKEY *pkey);
 
 /* Before every OpenSSL call sequence. */
 void ossl_begin(void);

@@ -2,12 +2,19 @@
 #include "crypto/rsa_key.h"
 
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
+#include <openssl/x509.h>
 #include <stdlib.h>
 
 #include "base/panic.h"
 #include "crypto/ossl_private.h"
 
-enum { PEM_BYTES_MAX = 16384, MODULUS_BITS_MIN = 2048, MODULUS_BITS_MAX = 8 * RSA_SIGNATURE_MAX };
+enum {
+    PEM_BYTES_MAX = 16384,
+    GENERATED_BITS = 2048,
+    MODULUS_BITS_MIN = 2048,
+    MODULUS_BITS_MAX = 8 * RSA_SIGNATURE_MAX
+};
 
 struct rsa_key {
     EVP_PKEY *pkey;
@@ -69,21 +76,62 @@ static bool rsa_key_usable(EVP_PKEY *pkey)
     return sig_bytes > 0 && verifies(pkey, probe, sig, sig_bytes);
 }
 
-int rsa_key_from_pem(struct str pem, struct rsa_key **ret_key)
+/* Takes pkey. */
+static struct rsa_key *rsa_key_new(EVP_PKEY *pkey)
 {
-    ossl_begin();
-    EVP_PKEY *pkey = pem_read(pem);
+    struct rsa_key *key = calloc(1, sizeof(*key));
+
+    MUST(key != NULL);
+    key->pkey = pkey;
+    return key;
+}
+
+/* Takes pkey, NULL too. */
+static int rsa_key_take(EVP_PKEY *pkey, struct rsa_key **ret_key)
+{
     if (!pkey)
         return RSA_KEY_BAD;
     if (!rsa_key_usable(pkey)) {
         EVP_PKEY_free(pkey);
         return RSA_KEY_BAD;
     }
-    struct rsa_key *key = calloc(1, sizeof(*key));
-    MUST(key != NULL);
-    key->pkey = pkey;
-    *ret_key = key;
+    *ret_key = rsa_key_new(pkey);
     return 0;
+}
+
+int rsa_key_from_pem(struct str pem, struct rsa_key **ret_key)
+{
+    ossl_begin();
+    return rsa_key_take(pem_read(pem), ret_key);
+}
+
+int rsa_key_from_pkcs8(struct str der, struct rsa_key **ret_key)
+{
+    return rsa_key_take(ossl_from_pkcs8(der), ret_key);
+}
+
+struct rsa_key *rsa_key_generate(void)
+{
+    ossl_begin();
+    EVP_PKEY *pkey = EVP_RSA_gen(GENERATED_BITS);
+    ossl_must(pkey != NULL, "RSA key");
+    return rsa_key_new(pkey);
+}
+
+struct str rsa_key_to_pkcs8(struct arena *arena, const struct rsa_key *key)
+{
+    return ossl_to_pkcs8(arena, key->pkey);
+}
+
+struct str rsa_key_spki(struct arena *arena, const struct rsa_key *key)
+{
+    ossl_begin();
+    int der_bytes = i2d_PUBKEY(key->pkey, NULL);
+    MUST(der_bytes > 0);
+    unsigned char *der = arena_alloc(arena, (size_t)der_bytes);
+    unsigned char *at = der;
+    MUST(i2d_PUBKEY(key->pkey, &at) == der_bytes);
+    return (struct str){(const char *)der, (size_t)der_bytes};
 }
 
 void rsa_key_free(struct rsa_key *key)

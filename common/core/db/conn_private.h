@@ -131,6 +131,7 @@ struct db_conn {
     enum lease_use lease_use;
     struct heavy_seat *seat; /* of the read that it is leased for; NULL = none */
     bool release_when_idle;  /* its owner left: back to the pool when drained */
+    bool retired;            /* closed when the lease ends */
     int64_t lease_schema;    /* of the current or last lease */
     /* Schemas it has served, by hash: their statements are prepared here and their tables known,
      * as far as that goes. */

@@ -110,6 +110,10 @@ AWAITS int db_begin_ddl(struct task *task, struct db *db, struct db **ret_tx) MU
 /* co: this transaction's statements, and its pauses, may take `ms` from now on instead of
  * statement_timeout_ms. */
 AWAITS int db_set_timeout(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
+/* Its connection is closed when the transaction is over. For one that makes or drops hundreds of
+ * tables: the server's process keeps what it knows of each, and for each of them it looks through
+ * every statement that is prepared there. */
+void db_retire(struct db *tx);
 AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;
 /* co: db_batch() and db_commit() in one round trip. When a call fails nothing has happened; with
  * DB_UNKNOWN everything may have. The transaction is over either way. */

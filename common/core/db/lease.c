@@ -348,7 +348,7 @@ void lease_release(struct db_conn *conn)
         server->heavy_count--;
     conn->lease_heavy = false;
     /* Nothing may be left open on it; a connection in doubt is not given to the next. */
-    if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
+    if (conn->retired || PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
         conn_close(conn, NULL);
     else
         server_shrink(conn);

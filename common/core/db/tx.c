@@ -95,6 +95,12 @@ int db_set_timeout(struct task *task, struct db *tx, int64_t ms)
     return db_query(task, tx, &sql_set_timeout, PARAMS(P_STR(text)), NULL);
 }
 
+void db_retire(struct db *tx)
+{
+    MUST(tx->lease != NULL);
+    tx->lease->retired = true;
+}
+
 /* The first group of a transaction: BEGIN in front. */
 AWAITS static int run_first(struct task *task,
                             struct db *db,

@@ -19,6 +19,10 @@ struct jw resp_json(struct req *req);
  * while more than 256 KB are queued on the socket, end finishes. After begin the status cannot
  * change; an error ends the connection. */
 AWAITS int resp_stream_begin(struct req *req, int status, struct str content_type) MUSTCHECK;
+/* The same for one whose length is known: Content-Length; exactly so much is written then. */
+AWAITS int
+resp_stream_begin_sized(struct req *req, int status, struct str content_type, int64_t length)
+    MUSTCHECK;
 AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;
 AWAITS int resp_stream_end(struct req *req) MUSTCHECK;
 /* co: sends a file's bytes [offset, offset+length) with Content-Length; reads off the loop. */

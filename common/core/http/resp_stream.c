@@ -65,6 +65,12 @@ int resp_stream_begin(struct req *req, int status, struct str content_type)
     return stream_begin(EXCHANGE(req), status, -1);
 }
 
+int resp_stream_begin_sized(struct req *req, int status, struct str content_type, int64_t length)
+{
+    req->content_type = content_type;
+    return stream_begin(EXCHANGE(req), status, length);
+}
+
 int resp_stream_write(struct req *req, struct str piece)
 {
     struct exchange *ex = EXCHANGE(req);

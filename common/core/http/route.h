@@ -36,6 +36,11 @@ struct query_param {
     const char *doc;
 };
 
+/* clang-format off */
+#define DRY_RUN_PARAM(text)                                                                        \
+    {.name = "dry_run", .type = FIELD_BOOL, .fallback = "false", .doc = (text)}
+/* clang-format on */
+
 /* Headers that a route understands beside credentials, conditions and traces: bits of .headers, for
  * documentation. */
 enum route_header {
@@ -44,6 +49,7 @@ enum route_header {
     HEADER_LOCK_TOKEN = 4,
     HEADER_GROUP_ID = 8,
     HEADER_IDEMPOTENCY_KEY = 16,
+    HEADER_RANGE = 32, /* with If-Range: 206 and 416 besides .ok.status */
 };
 
 struct route_ok {
@@ -72,7 +78,8 @@ struct route {
                            bounds them */
     size_t body_max;    /* 0 = the server's JSON limit */
     struct route_ok ok;
-    int fails[8]; /* what the handler adds to what any route is refused with */
+    const struct schema *dry_run; /* with ?dry_run=true: 200 and this, and nothing is done */
+    int fails[8];                 /* what the handler adds to what any route is refused with */
     /* AWAITS; returns the status it has put, or a negative. It begins again, its transaction rolled
      * back and its answer taken back, when it met others head-on in the database, or when what it
      * refused or failed for may be due to a model that turns out to be old. It does not once it has

@@ -332,7 +332,12 @@ allow_text(struct arena *arena, const struct router_node *node, bool trailing_sl
     return strbuf_view(&text);
 }
 
-int router_match(const struct router *router, struct req *req, struct str *ret_allow)
+int router_find(const struct router *router,
+                struct arena *arena,
+                enum http_method method,
+                struct str path,
+                struct route_match *ret_match,
+                struct str *ret_allow)
 {
     struct walk walk;
     bool by_param[SEGMENTS_MAX];
@@ -340,28 +345,49 @@ int router_match(const struct router *router, struct req *req, struct str *ret_a
     const struct entry *entry;
     int rc;
 
-    if (req->method == HTTP_OPTIONS_M && str_eq(req->path, STR("*"))) {
-        *ret_allow = allow_text(req->task.arena, NULL, false);
+    if (method == HTTP_OPTIONS_M && str_eq(path, STR("*"))) {
+        *ret_allow = allow_text(arena, NULL, false);
         return ROUTER_METHOD;
     }
-    rc = path_split(req->task.arena, req->path, &walk);
+    rc = path_split(arena, path, &walk);
     if (rc != 0)
         return rc;
     node = walk.too_deep ? NULL : node_match(&router->root, &walk, by_param);
     if (!node)
         return ROUTER_NOT_FOUND;
-    entry = req->method < METHODS ? node_entry(node, walk.trailing_slash, req->method) : NULL;
+    entry = method < METHODS ? node_entry(node, walk.trailing_slash, method) : NULL;
     if (!entry) {
-        *ret_allow = allow_text(req->task.arena, node, walk.trailing_slash);
+        *ret_allow = allow_text(arena, node, walk.trailing_slash);
         return ROUTER_METHOD;
     }
 
-    req->route = entry->route;
-    req->param_names = entry->param_names;
-    req->param_count = 0;
+    ret_match->route = entry->route;
+    ret_match->param_names = entry->param_names;
+    ret_match->param_count = 0;
     for (size_t i = 0; i < walk.count; i++)
         if (by_param[i])
-            req->params[req->param_count++] = walk.segments[i];
-    MUST(req->param_count == entry->param_count);
+            ret_match->params[ret_match->param_count++] = walk.segments[i];
+    MUST(ret_match->param_count == entry->param_count);
     return 0;
+}
+
+int router_match(const struct router *router, struct req *req, struct str *ret_allow)
+{
+    struct route_match match;
+
+    TRY(router_find(router, req->task.arena, req->method, req->path, &match, ret_allow));
+    req->route = match.route;
+    req->param_names = match.param_names;
+    req->param_count = match.param_count;
+    for (size_t i = 0; i < match.param_count; i++)
+        req->params[i] = match.params[i];
+    return 0;
+}
+
+struct str route_match_param(const struct route_match *match, const char *name)
+{
+    for (size_t i = 0; i < match->param_count; i++)
+        if (str_is(match->param_names[i], name))
+            return match->params[i];
+    return STR_NONE;
 }

@@ -130,7 +130,7 @@ AWAITS static void write_batch(struct task *task, struct batch_lane *lane, struc
             most = count / 2;
         } else {
             batch_cut(batch, 0, count, rc);
-            most *= 2;
+            most = most < batches->most / 2 ? most * 2 : batches->most;
         }
     }
 }

@@ -9,6 +9,8 @@
 
 #define UPLOADS_MAX     64
 #define UPLOADS_OF_ONE  8
+#define UPLOADS_WAITING 256
+#define UPLOAD_WAIT_MS  15000
 #define LOOKUPS_MAX     64
 #define LOOKUPS_OF_ONE  16
 #define LOOKUPS_WAITING 32
@@ -42,7 +44,12 @@ void admission_start(unsigned requests_max, size_t json_body_bytes)
 
     share(&seats[ADMIT_CALLER], "requests", 6UL * eighth, 2UL * eighth);
     share(&seats[ADMIT_PUBLIC], "requests_public", eighth, at_least_one(eighth / 2));
-    share(&seats[ADMIT_UPLOAD], "uploads", UPLOADS_MAX, UPLOADS_OF_ONE);
+    shares_init(&seats[ADMIT_UPLOAD],
+                &(struct shares_config){.name = "uploads",
+                                        .limit = UPLOADS_MAX,
+                                        .per_owner = UPLOADS_OF_ONE,
+                                        .waiting = UPLOADS_WAITING,
+                                        .leave_room = true});
     shares_init(&lookups,
                 &(struct shares_config){.name = "project_lookups",
                                         .limit = LOOKUPS_MAX,
@@ -96,6 +103,23 @@ int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat)
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many requests in flight; try again.");
     seat->shares = &seats[kind];
+    *ret_seat = seat;
+    return 0;
+}
+
+int admission_upload(struct req *r, struct seat **ret_seat)
+{
+    struct shares *shares = &seats[ADMIT_UPLOAD];
+    struct seat *seat = new_seat(r);
+    int rc =
+        shares_acquire(&r->task, shares, share_owner_of(&r->task), 1, UPLOAD_WAIT_MS, &seat->share);
+
+    if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled))
+        return fail(r,
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
+                    "This project has too many uploads on their way; try again.");
+    TRY(rc);
+    seat->shares = shares;
     *ret_seat = seat;
     return 0;
 }

@@ -30,6 +30,9 @@ void admission_start(unsigned requests_max, size_t json_body_bytes);
 
 /* any: a seat in r's project (r->task.tenant), or the status of the refusal that was put. */
 int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat) MUSTCHECK;
+/* co: the same for a body that the handler reads as it comes: waits for its turn, the body unread.
+ * 0, a status, or a negative. */
+AWAITS int admission_upload(struct req *r, struct seat **ret_seat) MUSTCHECK;
 /* any: gives it up. */
 void admission_leave(struct seat *seat);
 /* co: counts what a whole body that is about to be read takes, its text and the tree that it may

@@ -43,7 +43,6 @@ static int admin_port;
 static int public_fds[WORKERS_MAX]; /* of each worker; the supervisor has all */
 static int admin_fds[WORKERS_MAX];
 static int exit_code;
-static bool started; /* this worker serves */
 static struct loop_timer spare_timer;
 static bool was_spare; /* more than SPARE_BYTES at the last check, too */
 
@@ -241,7 +240,7 @@ static void on_stop_signal(int signum UNUSED, void *arg UNUSED)
         return;
     app.draining = true;
     log_info("worker.draining");
-    if (!started) { /* nothing runs that could be waited for */
+    if (!app.started) { /* nothing runs that could be waited for */
         log_flush();
         _exit(0);
     }
@@ -274,7 +273,7 @@ static void start_worker(struct task *task, void *arg UNUSED)
         log_flush();
         _exit(exit_code);
     }
-    started = true;
+    app.started = true;
     supervisor_ready();
     log_info("worker.ready", L_I64("worker", app.worker), L_I64("admin_port", admin_port));
 }

@@ -30,6 +30,7 @@ struct app {
     struct redis *redis;
     struct bus *bus; /* a daemon that consumes stops it in its drain */
     struct http_server *admin;
+    bool started; /* this worker serves */
     bool draining;
 };
 

@@ -163,7 +163,8 @@ static int answer_ready(struct req *r, struct app *app)
 {
     bool database = db_server_up(directory_control(app->directory)->server);
     bool redis = redis_up(app->redis);
-    bool ready = database && !app->draining; /* without Redis work goes on, only slower */
+    /* A start may wait for a store; without Redis work goes on, only slower. */
+    bool ready = database && app->started && !app->draining;
     struct jw w = resp_json(r);
 
     jw_obj(&w);
