@@ -79,7 +79,7 @@ void fetch_init(const struct fetch_config *config)
     fetch_room_init(config->max_arriving_bytes ? config->max_arriving_bytes : DEFAULT_ARRIVING);
     fetch_url_allow(config->allow, config->nallow);
     fetch_resolve_init(max * THREADS_PER_SLOT);
-    fetch_loop_init();
+    fetch_loop_init(ca_file);
     fetch_h2_init(config->ca_file);
 }
 

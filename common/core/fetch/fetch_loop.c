@@ -35,13 +35,16 @@ struct watch {
 };
 
 static struct {
-    struct fetch_pool any, crowd;
+    struct fetch_pool any, crowd, streams;
+    const char *roots;
     struct list transfers;
     struct list watches;
 } curl;
 
 static struct fetch_pool *fetch_pool_of(const struct fetch_transfer *transfer)
 {
+    if (transfer->streams)
+        return &curl.streams;
     return transfer->crowd_connections > 0 ? &curl.crowd : &curl.any;
 }
 
@@ -52,7 +55,10 @@ static void transfer_finish(struct fetch_transfer *transfer, CURLcode code)
     MUST(curl_multi_remove_handle(fetch_pool_of(transfer)->multi, transfer->easy) == CURLM_OK);
     list_remove(&transfer->link);
     transfer->code = code;
-    await_done(&transfer->await, 0);
+    if (transfer->on_end)
+        transfer->on_end(transfer);
+    else
+        await_done(&transfer->await, 0);
 }
 
 static void finished_collect(struct fetch_pool *pool)
@@ -197,7 +203,12 @@ static void fetch_pool_done(struct fetch_pool *pool)
     loop_timer_stop(&pool->timer);
 }
 
-void fetch_loop_init(void)
+const char *fetch_loop_roots(void)
+{
+    return curl.roots;
+}
+
+void fetch_loop_init(const char *roots)
 {
     MUST(curl.any.multi == NULL);
     /* Never undone: callers that wake up after fetch_loop_done() still free their easy handles. */
@@ -206,6 +217,8 @@ void fetch_loop_init(void)
     list_init(&curl.watches);
     fetch_pool_init(&curl.any);
     fetch_pool_init(&curl.crowd);
+    fetch_pool_init(&curl.streams);
+    curl.roots = roots;
 }
 
 void fetch_loop_done(void)
@@ -214,15 +227,44 @@ void fetch_loop_done(void)
         transfer_finish(LIST_ITEM(node, struct fetch_transfer, link), CURLE_COULDNT_CONNECT);
     fetch_pool_done(&curl.any);
     fetch_pool_done(&curl.crowd);
+    fetch_pool_done(&curl.streams);
+    curl.roots = NULL;
     LIST_FOR (node, &curl.watches)
         fetch_watch_end(LIST_ITEM(node, struct watch, link));
 }
 
-static void transfer_abandon(struct await *await)
+void fetch_loop_stop(struct fetch_transfer *transfer)
 {
-    struct fetch_transfer *transfer = CONTAINER_OF(await, struct fetch_transfer, await);
     MUST(curl_multi_remove_handle(fetch_pool_of(transfer)->multi, transfer->easy) == CURLM_OK);
     list_remove(&transfer->link);
+}
+
+static void transfer_abandon(struct await *await)
+{
+    fetch_loop_stop(CONTAINER_OF(await, struct fetch_transfer, await));
+}
+
+static void transfer_add(struct fetch_pool *pool, struct fetch_transfer *transfer)
+{
+    (void)curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
+    (void)curl_easy_setopt(transfer->easy, CURLOPT_CLOSESOCKETFUNCTION, on_socket_close);
+    if (transfer->crowd_connections > 0)
+        (void)curl_multi_setopt(
+            pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, transfer->crowd_connections);
+    list_append(&curl.transfers, &transfer->link);
+    MUST(curl_multi_add_handle(pool->multi, transfer->easy) == CURLM_OK);
+}
+
+void fetch_loop_start(struct fetch_transfer *transfer)
+{
+    struct fetch_pool *pool = fetch_pool_of(transfer);
+
+    if (pool->multi) {
+        transfer_add(pool, transfer);
+        return;
+    }
+    transfer->code = CURLE_COULDNT_CONNECT;
+    transfer->on_end(transfer);
 }
 
 int fetch_loop_run(struct task *task, struct fetch_transfer *transfer)
@@ -235,12 +277,6 @@ int fetch_loop_run(struct task *task, struct fetch_transfer *transfer)
     }
     await_init(&transfer->await);
     transfer->await.abandon = transfer_abandon;
-    (void)curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
-    (void)curl_easy_setopt(transfer->easy, CURLOPT_CLOSESOCKETFUNCTION, on_socket_close);
-    if (transfer->crowd_connections > 0)
-        (void)curl_multi_setopt(
-            pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, transfer->crowd_connections);
-    list_append(&curl.transfers, &transfer->link);
-    MUST(curl_multi_add_handle(pool->multi, transfer->easy) == CURLM_OK);
+    transfer_add(pool, transfer);
     return await_wait(task, &transfer->await, 0);
 }

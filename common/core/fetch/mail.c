@@ -1,20 +1,37 @@
-/* Sending one message by SMTP. */
+/*
+ * Sending one message by SMTP. libcurl asks for the text when the server has answered DATA with
+ * 354: there it pauses until the caller agrees.
+ */
 #include "fetch/mail.h"
 
 #include "base/clock.h"
 #include "base/panic.h"
+#include "base/utf8.h"
 #include "fetch/fetch_loop_private.h"
+#include "fetch/mail_dkim.h"
 #include "loop/task.h"
+#include "loop/work.h"
 
 #define REASON_BYTES    200
 #define DEFAULT_SEND_MS 30000
+#define KEPT_SECONDS    30 /* a connection that nothing was sent over */
 
-/* In the task's arena. */
+/* In the task's arena; anew for each try. */
 struct mail_op {
     struct fetch_transfer transfer;
-    struct str rest; /* of the message, still to be handed to libcurl */
-    struct curl_slist *recipients;
+    const struct mail_route *route;
+    struct await asked; /* for the text; or the transfer is over */
+    struct str rest;    /* of the message, still to be handed to libcurl */
+    long reply;         /* the server's last */
+    long connections;   /* made for it; 0: over one that was kept */
+    int refusal;        /* before_text()'s */
+    bool wanted;        /* the server has asked for the text */
+    bool allowed;       /* it may leave */
+    bool ended;         /* the transfer is over */
     bool text_sent; /* all of it left: what the server did with it is unknown until it answers */
+    bool said_all;  /* the reply has ended: what comes is another */
+    size_t said_len;
+    char said[REASON_BYTES]; /* the server's last refusal, its lines one behind the other */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -77,6 +94,14 @@ static size_t mail_on_read(char *out, size_t size, size_t count, void *arg)
     size_t room = size * count;
     size_t len = op->rest.len < room ? op->rest.len : room;
 
+    op->wanted = true;
+    if (op->refusal != 0)
+        return CURL_READFUNC_ABORT;
+    if (!op->allowed) {
+        if (!op->asked.done)
+            await_done(&op->asked, 0);
+        return CURL_READFUNC_PAUSE;
+    }
     if (len == 0)
         op->text_sent = true;
     else
@@ -85,24 +110,66 @@ static size_t mail_on_read(char *out, size_t size, size_t count, void *arg)
     return len;
 }
 
-static void
-add_recipients(struct arena *arena, struct mail_op *op, const struct str *items, size_t count)
+static void reply_add(struct mail_op *op, struct str text)
 {
-    for (size_t i = 0; i < count; i++) {
-        op->recipients =
-            curl_slist_append(op->recipients, arena_printf(arena, "<%.*s>", STR_ARG(items[i])).ptr);
-        MUST(op->recipients != NULL);
-    }
+    size_t room = sizeof(op->said) - op->said_len;
+    size_t len = text.len < room ? text.len : room;
+
+    memcpy(op->said + op->said_len, text.ptr, len);
+    op->said_len += len;
 }
 
-static void mail_set_options(
-    CURL *easy, struct arena *arena, struct mail_op *op, struct str server, const struct mail *mail)
+/* A line of a reply: "550-5.1.1 Nobody", the last with a blank. Those that refuse nothing are left
+ * out: the answer to QUIT comes behind what matters. */
+static size_t mail_on_reply(char *data, size_t size, size_t count, void *arg)
 {
+    struct mail_op *op = arg;
+    struct str line = str_trim((struct str){data, size * count});
+
+    if (line.len == 0 || (line.ptr[0] != '4' && line.ptr[0] != '5'))
+        return size * count;
+    if (op->said_all)
+        op->said_len = 0;
+    op->said_all = line.len < 4 || line.ptr[3] != '-';
+    if (op->said_len > 0) {
+        reply_add(op, STR(" "));
+        line = line.len > 4 ? (struct str){line.ptr + 4, line.len - 4} : STR("");
+    }
+    reply_add(op, line);
+    return size * count;
+}
+
+static struct curl_slist *
+recipients_add(struct arena *arena, struct curl_slist *list, const struct str *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct str address = mail_address_wire(arena, items[i]);
+        list = curl_slist_append(list, arena_printf(arena, "<%.*s>", STR_ARG(address)).ptr);
+        MUST(list != NULL);
+    }
+    return list;
+}
+
+static struct curl_slist *recipients_of(struct arena *arena, const struct mail *mail)
+{
+    struct curl_slist *list = recipients_add(arena, NULL, mail->to, mail->to_count);
+
+    list = recipients_add(arena, list, mail->cc, mail->cc_count);
+    return recipients_add(arena, list, mail->bcc, mail->bcc_count);
+}
+
+static void mail_set_options(CURL *easy,
+                             struct arena *arena,
+                             struct mail_op *op,
+                             struct str from,
+                             struct curl_slist *recipients)
+{
+    const struct mail_route *route = op->route;
     const char *scheme = "";
     struct str rest = STR_NONE;
     long tls = CURLUSESSL_ALL;
 
-    MUST(server_split(server, &scheme, &tls, &rest));
+    MUST(server_split(route->server, &scheme, &tls, &rest));
     (void)curl_easy_setopt(
         easy, CURLOPT_URL, arena_printf(arena, "%s%.*s", scheme, STR_ARG(rest)).ptr);
     (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
@@ -111,52 +178,104 @@ static void mail_set_options(
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
     (void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-    /* A dead kept connection must not be found out by sending. */
-    (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)KEPT_SECONDS);
     (void)curl_easy_setopt(
-        easy, CURLOPT_MAIL_FROM, arena_printf(arena, "<%.*s>", STR_ARG(mail->from)).ptr);
-    (void)curl_easy_setopt(easy, CURLOPT_MAIL_RCPT, op->recipients);
+        easy, CURLOPT_MAIL_FROM, arena_printf(arena, "<%.*s>", STR_ARG(from)).ptr);
+    (void)curl_easy_setopt(easy, CURLOPT_MAIL_RCPT, recipients);
     (void)curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_READFUNCTION, mail_on_read);
     (void)curl_easy_setopt(easy, CURLOPT_READDATA, op);
+    (void)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, mail_on_reply);
+    (void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, op);
+    if (fetch_loop_roots())
+        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, fetch_loop_roots());
     (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, op->error);
+    (void)curl_easy_setopt(easy,
+                           CURLOPT_TIMEOUT_MS,
+                           (long)(route->timeout_ms > 0 ? route->timeout_ms : DEFAULT_SEND_MS));
+}
+
+/* Is the server's last reply about this mail? What it says before, to a greeting or a password,
+ * goes for all mails, and 530 does at any time: it is no reason to give one up. libcurl answers
+ * CURLE_SEND_ERROR where sender, recipients or DATA are refused. */
+static bool reply_is_of_mail(const struct mail_op *op)
+{
+    return op->reply >= 400 && op->reply != 530 &&
+           (op->text_sent || op->transfer.code == CURLE_SEND_ERROR);
 }
 
 /* What the end of the transfer means. A reply code of the server decides; without one, whether the
- * text had left. */
-static int end_rc(const struct mail_op *op, long reply)
+ * text had left. Of a code its first digit counts (RFC 5321, 4.2). */
+static int end_rc(const struct mail_op *op)
 {
+    long reply = op->reply;
     CURLcode code = op->transfer.code;
 
-    if (code == CURLE_OK)
+    if (code == CURLE_OK || (op->text_sent && reply / 100 == 2))
         return 0;
+    if (op->refusal != 0)
+        return op->refusal;
     if (code == CURLE_OUT_OF_MEMORY)
         PANIC("libcurl: out of memory");
-    if (code == CURLE_LOGIN_DENIED || reply >= 500)
-        return MAIL_REFUSED;
-    if (reply >= 400)
-        return MAIL_UNREACHABLE;
+    if (reply_is_of_mail(op))
+        return reply >= 500 ? MAIL_REFUSED : MAIL_UNREACHABLE;
     return op->text_sent ? MAIL_UNKNOWN : MAIL_UNREACHABLE;
 }
 
-AWAITS static int send_op(struct task *task,
-                          struct mail_op *op,
-                          struct str server,
-                          const struct mail *mail,
-                          int64_t timeout_ms)
+/* --- the transfer, and the question beside it --- */
+
+AWAITS static int mail_transfer(struct task *task, void *arg)
 {
+    struct mail_op *op = arg;
+    int rc = fetch_loop_run(task, &op->transfer);
+
+    op->ended = true;
+    if (!op->asked.done)
+        await_done(&op->asked, 0);
+    return rc;
+}
+
+/* Whoever leaves early is not looked for: the transfer is cancelled as well. */
+static void asked_abandon(struct await *await)
+{
+    (void)await;
+}
+
+AWAITS static int mail_answer(struct task *task, void *arg)
+{
+    struct mail_op *op = arg;
+
+    TRY(await_wait(task, &op->asked, 0));
+    if (op->ended)
+        return 0;
+    if (op->route->before_text != NULL)
+        op->refusal = op->route->before_text(task, op->route->arg);
+    op->allowed = op->refusal == 0;
+    if (!op->ended)
+        (void)curl_easy_pause(op->transfer.easy, CURLPAUSE_CONT);
+    return 0;
+}
+
+AWAITS static int mail_try(struct task *task,
+                           struct mail_op *op,
+                           struct str from,
+                           struct curl_slist *recipients,
+                           bool fresh)
+{
+    struct task_call calls[] = {{mail_transfer, op, 0}, {mail_answer, op, 0}};
     CURL *easy = curl_easy_init();
-    long reply = 0;
 
     MUST(easy != NULL);
     op->transfer.easy = easy;
-    mail_set_options(easy, task->arena, op, server, mail);
-    (void)curl_easy_setopt(
-        easy, CURLOPT_TIMEOUT_MS, (long)(timeout_ms > 0 ? timeout_ms : DEFAULT_SEND_MS));
-    int rc = fetch_loop_run(task, &op->transfer);
+    await_init(&op->asked);
+    op->asked.abandon = asked_abandon;
+    mail_set_options(easy, task->arena, op, from, recipients);
+    (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+    int rc = task_all(task, calls, ARRAY_LEN(calls));
     if (rc == 0) {
-        (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &reply);
-        rc = end_rc(op, reply);
+        (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &op->reply);
+        (void)curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &op->connections);
+        rc = end_rc(op);
     } else if (op->text_sent) {
         rc = MAIL_UNKNOWN;
     }
@@ -164,27 +283,86 @@ AWAITS static int send_op(struct task *task,
     return rc;
 }
 
+/* A kept connection had ended on the other side, or had carried as many mails as it may (421). */
+static bool kept_was_dead(const struct mail_op *op, int rc)
+{
+    return rc == MAIL_UNREACHABLE && op->connections == 0 && !op->wanted &&
+           (op->reply == 0 || op->reply == 421);
+}
+
+/* --- messages --- */
+
+struct signing {
+    struct arena *arena;
+    const struct mail_dkim *dkim;
+    struct str message, header;
+    int64_t now_ms;
+};
+
+static void sign_it(void *arg)
+{
+    struct signing *signing = arg;
+
+    signing->header =
+        mail_dkim_header(signing->arena, signing->dkim, signing->message, signing->now_ms);
+}
+
+AWAITS static struct str signed_message(struct task *task, const struct mail *mail)
+{
+    struct signing signing = {.arena = task->arena, .dkim = mail->dkim, .now_ms = clock_wall_ms()};
+
+    signing.message = mail_message(task->arena, mail, signing.now_ms);
+    if (mail->dkim == NULL)
+        return signing.message;
+    work_beside(task, sign_it, &signing);
+    size_t len = signing.header.len + signing.message.len;
+    char *text = arena_alloc(task->arena, len);
+    memcpy(text, signing.header.ptr, signing.header.len);
+    memcpy(text + signing.header.len, signing.message.ptr, signing.message.len);
+    return (struct str){text, len};
+}
+
+/* What the server said of the mail. Of everything else nobody is told but the operator: it is about
+ * the operator's server. */
+static struct mail_outcome mail_outcome_of(struct arena *arena, const struct mail_op *op)
+{
+    struct mail_outcome outcome = {.reason = STR("the mail server could not be asked")};
+
+    if (reply_is_of_mail(op)) {
+        char *said = arena_alloc(arena, op->said_len + 1);
+        for (size_t i = 0; i < op->said_len; i++)
+            said[i] = (unsigned char)op->said[i] < ' ' || op->said[i] == 0x7f ? ' ' : op->said[i];
+        outcome.reason = utf8_clean(arena, (struct str){said, op->said_len});
+        return outcome;
+    }
+    if (op->text_sent)
+        outcome.reason = STR("the mail server has the mail and did not answer");
+    outcome.trouble = op->error[0] ? arena_printf(arena, "%s", op->error)
+                                   : arena_printf(arena, "it answered %ld", op->reply);
+    return outcome;
+}
+
 int mail_send(struct task *task,
-              struct str server,
+              const struct mail_route *route,
               const struct mail *mail,
-              int64_t timeout_ms,
-              struct str *ret_reason)
+              struct mail_outcome *ret_outcome)
 {
     struct mail_op *op = ARENA_NEW(task->arena, op);
 
-    *ret_reason = STR("the mail server's address is not valid");
-    TRY(mail_server_check(server));
-    TRY(mail_check(task->arena, mail, ret_reason));
-    op->rest = mail_message(task->arena, mail, clock_wall_ms());
-    add_recipients(task->arena, op, mail->to, mail->to_count);
-    add_recipients(task->arena, op, mail->cc, mail->cc_count);
-    add_recipients(task->arena, op, mail->bcc, mail->bcc_count);
-    int rc = send_op(task, op, server, mail, timeout_ms);
-    curl_slist_free_all(op->recipients);
+    *ret_outcome = (struct mail_outcome){.reason = STR("the mail server's address is not valid")};
+    TRY(mail_server_check(route->server));
+    TRY(mail_check(task->arena, mail, &ret_outcome->reason));
+    struct str message = signed_message(task, mail);
+    struct curl_slist *recipients = recipients_of(task->arena, mail);
+    *op = (struct mail_op){.route = route, .rest = message};
+    struct str from = mail_address_wire(task->arena, mail->from);
+    int rc = mail_try(task, op, from, recipients, false);
+    if (kept_was_dead(op, rc)) {
+        *op = (struct mail_op){.route = route, .rest = message};
+        rc = mail_try(task, op, from, recipients, true);
+    }
+    curl_slist_free_all(recipients);
     if (rc > 0)
-        *ret_reason = arena_printf(task->arena,
-                                   "%.*s",
-                                   REASON_BYTES,
-                                   op->error[0] ? op->error : "the mail server cannot be reached");
+        *ret_outcome = mail_outcome_of(task->arena, op);
     return rc;
 }

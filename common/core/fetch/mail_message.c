@@ -1,5 +1,8 @@
 /* A message as bytes: headers (RFC 5322, encoded words of RFC 2047), bodies in base64 (RFC
  * 2045). */
+#include <curl/curl.h>
+#include <locale.h>
+
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/panic.h"
@@ -27,7 +30,7 @@ static bool header_ok(struct str text, size_t max)
     return true;
 }
 
-static bool address_ok(struct str address)
+static bool address_is_plain(struct str address)
 {
     for (size_t i = 0; i < address.len; i++) {
         unsigned char c = (unsigned char)address.ptr[i];
@@ -37,11 +40,48 @@ static bool address_ok(struct str address)
     return address.len > 0 && schema_format_ok("email", address);
 }
 
+/* As DNS has it (RFC 5890, mapped as in UTS 46): "xn--..." for labels of other scripts. libcurl
+ * reads the name as the thread's locale has it. */
+static struct str domain_to_ascii(struct arena *arena, struct str domain)
+{
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    struct str ascii = STR_NONE;
+    CURLU *url = curl_url();
+    char *host = NULL;
+
+    MUST(utf8 != (locale_t)0 && url != NULL);
+    locale_t before = uselocale(utf8);
+    if (curl_url_set(url, CURLUPART_HOST, arena_cstr(arena, domain), 0) == CURLUE_OK &&
+        curl_url_get(url, CURLUPART_HOST, &host, CURLU_PUNYCODE) == CURLUE_OK)
+        ascii = arena_dup(arena, str_from(host));
+    (void)uselocale(before);
+    freelocale(utf8);
+    curl_free(host);
+    curl_url_cleanup(url);
+    return ascii;
+}
+
+struct str mail_address_wire(struct arena *arena, struct str address)
+{
+    struct str domain = address;
+
+    if (address_is_plain(address))
+        return address;
+    if (!schema_format_ok("email", address))
+        return STR_NONE;
+    struct str local = str_split(&domain, '@');
+    domain = domain_to_ascii(arena, domain);
+    if (domain.ptr == NULL)
+        return STR_NONE;
+    struct str wire = arena_printf(arena, "%.*s@%.*s", STR_ARG(local), STR_ARG(domain));
+    return address_is_plain(wire) ? wire : STR_NONE;
+}
+
 static int
 mail_check_list(struct arena *arena, const struct str *items, size_t count, struct str *ret_reason)
 {
     for (size_t i = 0; i < count; i++) {
-        if (address_ok(items[i]))
+        if (mail_address_wire(arena, items[i]).ptr != NULL)
             continue;
         *ret_reason = arena_printf(arena, "\"%.*s\" is no e-mail address", STR_ARG(items[i]));
         return MAIL_BAD_ADDRESS;
@@ -119,18 +159,21 @@ put_addresses(struct strbuf *out, const char *name, const struct str *items, siz
         return;
     strbuf_printf(out, "%s: ", name);
     for (size_t i = 0; i < count; i++)
-        strbuf_printf(out, "%s%.*s", i ? ",\r\n " : "", STR_ARG(items[i]));
+        strbuf_printf(
+            out, "%s%.*s", i ? ",\r\n " : "", STR_ARG(mail_address_wire(out->arena, items[i])));
     strbuf_cstr(out, "\r\n");
 }
 
 static void mail_put_from(struct strbuf *out, const struct mail *mail)
 {
+    struct str from = mail_address_wire(out->arena, mail->from);
+
     strbuf_cstr(out, "From: ");
     if (mail->from_name.len) {
         put_words(out, mail->from_name);
-        strbuf_printf(out, " <%.*s>\r\n", STR_ARG(mail->from));
+        strbuf_printf(out, " <%.*s>\r\n", STR_ARG(from));
     } else {
-        strbuf_printf(out, "%.*s\r\n", STR_ARG(mail->from));
+        strbuf_printf(out, "%.*s\r\n", STR_ARG(from));
     }
 }
 
@@ -150,7 +193,8 @@ static void mail_put_body(struct strbuf *out, const char *type, struct str body)
 
 struct str mail_message(struct arena *arena, const struct mail *mail, int64_t now_ms)
 {
-    const char *domain = memchr(mail->from.ptr, '@', mail->from.len);
+    struct str from = mail_address_wire(arena, mail->from);
+    const char *domain = from.len > 0 ? memchr(from.ptr, '@', from.len) : NULL;
     char date[CLOCK_TEXT_BYTES];
     struct strbuf out;
 
@@ -164,7 +208,7 @@ struct str mail_message(struct arena *arena, const struct mail *mail, int64_t no
     strbuf_printf(&out,
                   "Message-ID: <%.*s%.*s>\r\nMIME-Version: 1.0\r\n",
                   STR_ARG(mail->message_id),
-                  (int)(mail->from.ptr + mail->from.len - domain),
+                  (int)(from.ptr + from.len - domain),
                   domain);
     if (mail->text.len && mail->html.len) {
         /* Base64 has no '=_': the boundary cannot occur in a body. */

@@ -1,0 +1,320 @@
+/*
+ * Streams. libcurl's callbacks and the coroutine meet in one buffer and one piece: a callback that
+ * cannot go on pauses its direction, and whoever has made room for it lets it go on.
+ */
+#include "fetch/fetch_stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "fetch/fetch_loop_private.h"
+#include "fetch/fetch_message_private.h"
+
+#define STREAM_CONNECT_MS 5000L
+#define STREAM_CHUNK      65536L /* of libcurl's own */
+
+struct fetch_stream {
+    struct fetch_transfer transfer;
+    struct await await;
+    struct task *task;
+    struct fetch_answer answer; /* headers */
+    struct curl_slist *headers;
+    int64_t idle_ms;
+    struct str piece; /* being sent */
+    char *buffer;     /* received: malloc */
+    size_t lent;      /* of it, with the reader */
+    size_t filled;
+    bool open, waiting, ended;
+    bool send_rests, receive_rests;
+    bool has_head;
+};
+
+static void stream_wake(struct fetch_stream *stream)
+{
+    if (!stream->waiting)
+        return;
+    stream->waiting = false;
+    await_done(&stream->await, 0);
+}
+
+static void stream_abandon(struct await *await)
+{
+    CONTAINER_OF(await, struct fetch_stream, await)->waiting = false;
+}
+
+/* co: until something has happened. */
+AWAITS static int stream_wait(struct fetch_stream *stream)
+{
+    struct task *task = stream->task;
+
+    await_init(&stream->await);
+    stream->await.abandon = stream_abandon;
+    stream->waiting = true;
+    int rc = await_wait(task, &stream->await, stream->idle_ms);
+    if (rc == -ETIMEDOUT && (task->deadline_ms == 0 || clock_mono_ms() < task->deadline_ms))
+        return FETCH_TIMEOUT;
+    return rc;
+}
+
+/* --- from libcurl --- */
+
+static void stream_on_end(struct fetch_transfer *transfer)
+{
+    struct fetch_stream *stream = CONTAINER_OF(transfer, struct fetch_stream, transfer);
+
+    stream->ended = true;
+    stream_wake(stream);
+}
+
+static size_t stream_on_header(char *data, size_t size, size_t count, void *arg)
+{
+    struct fetch_stream *stream = arg;
+    size_t bytes = size * count;
+    long status = 0;
+
+    if (stream->has_head) /* trailers */
+        return bytes;
+    if (fetch_answer_on_header(data, size, count, &stream->answer) != bytes)
+        return 0;
+    if (data[0] != '\r' && data[0] != '\n')
+        return bytes;
+    (void)curl_easy_getinfo(stream->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200) {
+        stream->answer.response.status = status;
+        stream->has_head = true;
+        stream_wake(stream);
+    }
+    return bytes;
+}
+
+static size_t stream_on_body(char *data, size_t size, size_t count, void *arg)
+{
+    struct fetch_stream *stream = arg;
+    size_t bytes = size * count;
+
+    if (bytes > FETCH_STREAM_BYTES - stream->filled) {
+        stream->receive_rests = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    memcpy(stream->buffer + stream->filled, data, bytes);
+    stream->filled += bytes;
+    stream_wake(stream);
+    return bytes;
+}
+
+static size_t stream_on_send(char *out, size_t size, size_t count, void *arg)
+{
+    struct fetch_stream *stream = arg;
+    size_t room = size * count;
+    size_t take = stream->piece.len < room ? stream->piece.len : room;
+
+    if (take == 0) {
+        stream->send_rests = true;
+        stream_wake(stream);
+        return CURL_READFUNC_PAUSE;
+    }
+    memcpy(out, stream->piece.ptr, take);
+    stream->piece = (struct str){stream->piece.ptr + take, stream->piece.len - take};
+    if (stream->piece.len == 0)
+        stream_wake(stream);
+    return take;
+}
+
+/* --- to libcurl --- */
+
+static void stream_go_on(struct fetch_stream *stream)
+{
+    int rests =
+        (stream->send_rests ? CURLPAUSE_SEND : 0) | (stream->receive_rests ? CURLPAUSE_RECV : 0);
+
+    if (!stream->ended)
+        (void)curl_easy_pause(stream->transfer.easy, rests);
+}
+
+static void stream_set_options(CURL *easy,
+                               struct fetch_stream *stream,
+                               const struct fetch_stream_request *request,
+                               const char *method)
+{
+    (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* it may be signed */
+    (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    (void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, STREAM_CONNECT_MS);
+    (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, STREAM_CHUNK);
+    (void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, STREAM_CHUNK);
+    (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->fresh ? 1L : 0L);
+    if (fetch_loop_roots())
+        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, fetch_loop_roots());
+    if (request->body_bytes >= 0) {
+        (void)curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+        (void)curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->body_bytes);
+        (void)curl_easy_setopt(easy, CURLOPT_READFUNCTION, stream_on_send);
+        (void)curl_easy_setopt(easy, CURLOPT_READDATA, stream);
+    }
+    if (strcmp(method, "HEAD") == 0)
+        (void)curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    else
+        (void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, stream->headers);
+    (void)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, stream_on_header);
+    (void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, stream);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, stream_on_body);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, stream);
+}
+
+static void stream_closed(void *arg)
+{
+    fetch_stream_close(arg);
+}
+
+int fetch_stream_open(struct task *task,
+                      const struct fetch_stream_request *request,
+                      struct fetch_stream **ret)
+{
+    const struct fetch_request head = {
+        .method = request->method, .headers = request->headers, .nheaders = request->nheaders};
+    struct fetch_stream *stream = ARENA_NEW(task->arena, stream);
+
+    TRY(fetch_message_check(&head));
+    CURL *easy = curl_easy_init();
+    stream->buffer = malloc(FETCH_STREAM_BYTES);
+    MUST(easy != NULL && stream->buffer != NULL);
+    stream->task = task;
+    stream->idle_ms = request->idle_ms;
+    stream->open = true;
+    stream->transfer =
+        (struct fetch_transfer){.easy = easy, .streams = true, .on_end = stream_on_end};
+    fetch_answer_init(&stream->answer, task->arena, 1);
+    stream->answer.easy = easy;
+    stream->headers = fetch_message_headers(task->arena, &head);
+    (void)curl_easy_setopt(easy, CURLOPT_URL, arena_cstr(task->arena, request->url));
+    stream_set_options(easy, stream, request, fetch_message_method(&head));
+    arena_defer(task->arena, stream_closed, stream);
+    task_lasts(task);
+    fetch_loop_start(&stream->transfer);
+    *ret = stream;
+    return 0;
+}
+
+/* How it ended, for those who wanted more of it. */
+static int stream_end_rc(const struct fetch_stream *stream)
+{
+    CURLcode code = stream->transfer.code;
+
+    if (stream->answer.too_large)
+        return FETCH_TOO_LARGE;
+    if (code == CURLE_OK)
+        return 0;
+    if (code == CURLE_OUT_OF_MEMORY)
+        PANIC("libcurl: out of memory");
+    if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
+        return FETCH_BAD_URL;
+    return code == CURLE_OPERATION_TIMEDOUT ? FETCH_TIMEOUT : FETCH_UNREACHABLE;
+}
+
+/* Whoever leaves early takes what it lent with it: nothing of the piece is read any more. */
+AWAITS static int stream_wait_or_close(struct fetch_stream *stream)
+{
+    int rc = stream_wait(stream);
+
+    if (rc != 0)
+        fetch_stream_close(stream);
+    return rc;
+}
+
+/* libcurl sends nothing behind such an answer. */
+static bool is_refused(const struct fetch_stream *stream)
+{
+    return stream->has_head && stream->answer.response.status >= 400;
+}
+
+int fetch_stream_write(struct fetch_stream *stream, struct str piece)
+{
+    MUST(stream->open);
+    stream->piece = piece;
+    if (stream->send_rests && piece.len > 0) {
+        stream->send_rests = false;
+        stream_go_on(stream);
+    }
+    while (stream->piece.len > 0 && !stream->ended && !is_refused(stream))
+        TRY(stream_wait_or_close(stream));
+    stream->piece = STR_NONE;
+    /* An answer that came early says more than the connection that ended with it. */
+    return stream->ended && !stream->has_head ? stream_end_rc(stream) : 0;
+}
+
+int fetch_stream_head(struct fetch_stream *stream, const struct fetch_response **ret)
+{
+    MUST(stream->open);
+    while (!stream->has_head && !stream->ended)
+        TRY(stream_wait_or_close(stream));
+    if (!stream->has_head) {
+        int rc = stream_end_rc(stream);
+        return rc ? rc : FETCH_UNREACHABLE;
+    }
+    *ret = &stream->answer.response;
+    return 0;
+}
+
+int fetch_stream_read(struct fetch_stream *stream, struct str *ret)
+{
+    MUST(stream->open);
+    for (;;) {
+        if (stream->lent == stream->filled)
+            stream->lent = stream->filled = 0;
+        if (stream->filled > stream->lent)
+            break;
+        if (stream->receive_rests) {
+            stream->receive_rests = false;
+            stream_go_on(stream);
+            continue;
+        }
+        if (stream->ended) {
+            *ret = STR_NONE;
+            return stream_end_rc(stream);
+        }
+        TRY(stream_wait_or_close(stream));
+    }
+    *ret = (struct str){stream->buffer + stream->lent, stream->filled - stream->lent};
+    stream->lent = stream->filled;
+    return 0;
+}
+
+int fetch_stream_rest(struct fetch_stream *stream, size_t most, struct str *ret)
+{
+    struct strbuf text;
+    struct str piece;
+
+    strbuf_init(&text, stream->task->arena, most);
+    do {
+        TRY(fetch_stream_read(stream, &piece));
+        strbuf_str(&text, piece);
+    } while (piece.len > 0 && !text.overflow);
+    if (text.overflow)
+        return FETCH_TOO_LARGE;
+    *ret = strbuf_view(&text);
+    return 0;
+}
+
+void fetch_stream_close(struct fetch_stream *stream)
+{
+    if (!stream->open)
+        return;
+    stream->open = false;
+    stream->piece = STR_NONE;
+    if (!stream->ended)
+        fetch_loop_stop(&stream->transfer);
+    stream->ended = true;
+    curl_easy_cleanup(stream->transfer.easy);
+    curl_slist_free_all(stream->headers);
+    free(stream->buffer);
+    stream->buffer = NULL;
+}
