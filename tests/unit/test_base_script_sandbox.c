@@ -14,7 +14,7 @@
 #include <time.h>
 
 /* NOLINTBEGIN(bugprone-suspicious-include): a program has no library */
-#include "../../services/workflow-runner/script-sandbox/confine.c"
+#include "../../common/core/confine/confine.c"
 #include "../../services/workflow-runner/script-sandbox/record.c"
 /* NOLINTEND(bugprone-suspicious-include) */
 
@@ -30,10 +30,10 @@ static int confined(void (*fn)(void))
 
     assert_true(pid >= 0);
     if (pid == 0) {
-        confine_start();
+        confine_start("test", (const char *const[]){"TZ=UTC", NULL});
         confine_prepare(64 << 20);
         insist(pipe(requests) == 0 && pipe(records) == 0, "pipe");
-        confine_script(requests[0], records[1], getppid());
+        confine_child(requests[0], records[1], getppid());
         fn();
         syscall(SYS_exit_group, 7);
     }

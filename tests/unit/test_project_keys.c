@@ -606,12 +606,16 @@ static void every_column(struct task *task, struct directory *one, struct direct
                  "where c.table_schema = $1 and c.data_type = 'bytea' order by 1",
                  SQL_MANY);
     static const char *const known[] = {
+        "api_key_former.hash",
         "api_keys.hash",
         "auth_flows.sealed",
         "auth_flows.state_hash",
         "data_keys.wrapped",
+        "file_variants.sha256",
+        "files.sha256",
         "idempotency_keys.request_hash",
         "idempotency_keys.response",
+        "mail_links.hash",
         "push_devices.token_hash",
         "record_locks.token_hash",
         "refresh_tokens.hash",

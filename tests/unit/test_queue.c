@@ -226,11 +226,39 @@ static void bounded(struct task *task, struct directory *one, struct directory *
     end_queue(task, queue, 1000);
 }
 
+/* Nor where rows are claimed ahead: what they leave is for others, however long they take. */
+static void bounded_ahead(struct task *task, struct directory *one, struct directory *two UNUSED)
+{
+    struct queue_kind kind = toys;
+    struct project *flood = make_shop(task, one, "bound-a");
+    struct project *other = make_shop(task, one, "bound-b");
+    struct queue_config config = config_of(one);
+
+    kind.ahead = 16;
+    config.slots_per_project = 3;
+    put(task, flood, 40);
+    struct queue *queue = queue_start(&kind, &config);
+    WAIT_FOR(task, count_of(task, flood, "status = 'done'") == 40);
+    assert_int_equal(t.most, 3);
+
+    t.hold = true;
+    put(task, flood, 40);
+    queue_due(queue, flood->number);
+    WAIT_FOR(task, t.running == 3);
+    put(task, other, 1);
+    queue_due(queue, other->number);
+    WAIT_FOR(task, t.running == 4);
+    end_queue(task, queue, 60000);
+    assert_int_equal(count_of(task, other, "status = 'done'"), 1);
+    clear(task, flood);
+}
+
 static void test_fair(void **state)
 {
     (void)state;
     test_in_world(fair);
     test_in_world(bounded);
+    test_in_world(bounded_ahead);
 }
 
 /* So many toys wait, of which the queue takes `running` and holds them. */

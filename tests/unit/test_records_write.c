@@ -20,6 +20,14 @@ static void create_values(struct shop *shop)
 {
     struct records_ctx ann = shop_ctx(shop, shop->ann);
     int64_t id;
+
+    exec(shop->task,
+         &shop->project->db,
+         arena_printf(shop->task->arena,
+                      "insert into {p}.files (id, key, filename, mime_type, kind, size, sha256,"
+                      " created_by) values (4, 'k', 'a.png', 'image/png', 'image', 1, '', %lld)",
+                      (long long)shop->ann)
+             .ptr);
     const char *text =
         post(ann,
              PRODUCTS,

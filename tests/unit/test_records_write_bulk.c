@@ -245,7 +245,8 @@ static const char *import_text(struct records_ctx *ctx,
                                const char *text,
                                size_t step)
 {
-    struct import *import = records_import_new(ctx, ENTITY(ctx, entity), format);
+    struct import *import =
+        records_import_new(ctx, ENTITY(ctx, entity), &(struct import_config){.format = format});
     struct str rest = str_from(text);
     int rc = 0;
 
@@ -346,7 +347,8 @@ static void import_long(struct shop *shop)
     for (int i = 0; i < 1500; i++)
         strbuf_printf(&text, "N%d,%s\n", i, i % 10 == 0 ? "x" : "1");
     size_t held = arena_held_bytes(shop->task->arena);
-    struct import *import = records_import_new(&ann, ENTITY(&ann, PRODUCTS), IMPORT_CSV);
+    struct import *import = records_import_new(
+        &ann, ENTITY(&ann, PRODUCTS), &(struct import_config){.format = IMPORT_CSV});
     struct str all = strbuf_view(&text);
     assert_int_equal(records_import_feed(import, (struct str){all.ptr, all.len / 2}), 0);
     exec(shop->task, &shop->project->db, "alter table {p}.e_2 drop column f_29");

@@ -11,10 +11,50 @@
 #include "base/arena.h"
 
 /* NOLINTBEGIN(bugprone-suspicious-include): a program has no library */
+#include "../../services/search-indexer/kept.c"
+#include "../../services/search-indexer/pace.c"
 #include "../../services/search-indexer/postings.c"
 #include "../../services/search-indexer/tally.c"
 #include "../../services/search-indexer/terms.c"
 /* NOLINTEND(bugprone-suspicious-include) */
+
+/* --- how many at a time --- */
+
+/* Records of a batch after many that cost `fixed_us` and `each_us` a record. */
+static size_t paced(size_t records, size_t words, int64_t fixed_us, int64_t each_us)
+{
+    struct pace pace = {.records = records, .most = 1000, .wanted_ms = 400};
+
+    for (int i = 0; i < 50; i++) {
+        int64_t ms = (fixed_us + each_us * (int64_t)pace.records) / 1000;
+        const struct pace_took took = {pace.records, pace.records * words, ms};
+        size_t next = pace_next(&pace, &took);
+        assert_in_range(next, 10, 1000);
+        pace.records = next;
+    }
+    return pace.records;
+}
+
+static void test_pace(void **state)
+{
+    const struct pace pace = {.records = 400, .most = 1000, .wanted_ms = 400};
+
+    (void)state;
+    assert_int_equal(paced(200, 70, 0, 500), 800);
+    assert_int_equal(paced(200, 70, 0, 10), 1000);
+    /* what is fixed does not make it few, nor a machine that is busy */
+    assert_int_equal(paced(1000, 70, 390000, 500), 200);
+    assert_int_equal(paced(10, 70, 800000, 5000), 200);
+    /* large records do */
+    assert_int_equal(paced(1000, 30000, 0, 400000), 10);
+    assert_int_equal(paced(10, 1000, 0, 10000), 40);
+    /* one step, and a batch that was not full */
+    assert_int_equal(pace_next(&pace, &(struct pace_took){400, 28000, 1}), 800);
+    assert_int_equal(pace_next(&pace, &(struct pace_took){400, 28000, 60000}), 200);
+    assert_int_equal(pace_next(&pace, &(struct pace_took){1, 70, 1}), 400);
+    assert_int_equal(pace_next(&pace, &(struct pace_took){1, 0, 0}), 400);
+    assert_int_equal(pace_next(&pace, &(struct pace_took){1, 70, 500}), 200);
+}
 
 /* --- words --- */
 
@@ -44,6 +84,126 @@ static void test_words(void **state)
     assert_null(terms_by_id(&terms, 1000000 - 4001));
     assert_null(terms_by_id(&terms, 0));
     arena_free(arena);
+}
+
+/* --- what is kept of them --- */
+
+/* `count` words from a number on, with ids where they are `known`. */
+static void
+fill_words(struct index_terms *terms, struct arena *arena, int first, int count, bool known)
+{
+    terms_init(terms, arena);
+    for (int i = first; i < first + count; i++) {
+        char text[32];
+        int len = snprintf(text, sizeof(text), "word%d", i);
+        uint32_t number = terms_put(terms, (struct str){text, (size_t)len});
+        struct word *word = &terms->items[number];
+        if (known)
+            *word = (struct word){.term = word->term, .id = i + 1, .df = 2 * i, .part = i % 7};
+    }
+}
+
+static size_t known_words(struct kept *kept, int first, int count)
+{
+    struct arena *arena = arena_new(0);
+    struct index_terms terms;
+    size_t known = 0;
+
+    fill_words(&terms, arena, first, count, false);
+    kept_find(kept, &terms);
+    for (size_t i = 0; i < terms.count; i++) {
+        const struct word *word = &terms.items[i];
+        int number = first + (int)i;
+        if (word->id == 0)
+            continue;
+        assert_int_equal(word->id, number + 1);
+        assert_int_equal(word->df, 2 * number);
+        assert_int_equal(word->part, number % 7);
+        known++;
+    }
+    arena_free(arena);
+    return known;
+}
+
+static void store_words(struct kept *kept, int first, int count)
+{
+    struct arena *arena = arena_new(0);
+    struct index_terms terms;
+
+    fill_words(&terms, arena, first, count, true);
+    kept_store(kept, &terms);
+    arena_free(arena);
+}
+
+static void test_kept_words(void **state)
+{
+    struct kept *kept = kept_take(7, 41);
+
+    (void)state;
+    assert_int_equal(kept_batch(kept), 0);
+    assert_int_equal(known_words(kept, 0, 10), 0);
+    store_words(kept, 0, 1000);
+    assert_int_equal(known_words(kept, 500, 1000), 500);
+    assert_null(kept_take(7, 42)); /* the one before is on its way out */
+    kept_end(kept, true, 321);
+    kept_sweep();
+
+    kept = kept_take(7, 42);
+    assert_int_equal(kept_batch(kept), 321);
+    assert_int_equal(known_words(kept, 0, 1000), 1000);
+    kept_forget(kept);
+    assert_int_equal(known_words(kept, 0, 1000), 0);
+    store_words(kept, 0, 10);
+    kept_end(kept, true, 5);
+
+    kept = kept_take(7, 44); /* somebody else had the lease */
+    assert_int_equal(known_words(kept, 0, 10), 0);
+    assert_int_equal(kept_batch(kept), 0);
+    store_words(kept, 0, 10);
+    kept_end(kept, false, 5);
+    kept = kept_take(7, 45);
+    assert_int_equal(known_words(kept, 0, 10), 0);
+    kept_end(kept, false, 0);
+}
+
+/* What is met again stays, what is not goes, and what both hold is bounded. */
+static void test_kept_words_are_bounded(void **state)
+{
+    struct kept *kept = kept_take(8, 1);
+
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        store_words(kept, 0, 100);
+        store_words(kept, 1000 + round * 5000, 5000);
+        assert_true(arena_held_bytes(kept->young.arena) < KEPT_BYTES);
+        assert_int_equal(known_words(kept, 0, 100), 100);
+    }
+    assert_int_equal(known_words(kept, 1000, 100), 0);
+    assert_int_equal(known_words(kept, 1000 + 59 * 5000, 5000), 5000);
+    kept_end(kept, false, 0);
+}
+
+static void test_kept_of_few(void **state)
+{
+    struct kept *running[KEPT_MOST];
+
+    (void)state;
+    for (int64_t i = 0; i < KEPT_MOST; i++)
+        running[i] = kept_take(100 + i, 1);
+    assert_null(kept_take(99, 1));
+    kept_end(NULL, true, 1);
+    assert_int_equal(kept_batch(NULL), 0);
+    store_words(running[1], 0, 10);
+    kept_end(running[1], true, 9);
+    assert_ptr_equal(kept_take(99, 1), running[1]); /* between two turns: others go before */
+    assert_int_equal(known_words(running[1], 0, 10), 0);
+    for (size_t i = 0; i < KEPT_MOST; i++)
+        kept_end(running[i], true, 9);
+    for (size_t i = 0; i < KEPT_MOST; i++)
+        all_kept[i].ended_ms -= KEPT_MS + 1;
+    kept_sweep();
+    for (size_t i = 0; i < KEPT_MOST; i++)
+        assert_int_equal(all_kept[i].number, 0);
 }
 
 /* --- posting lists --- */
@@ -131,7 +291,11 @@ static void test_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pace),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_kept_words),
+        cmocka_unit_test(test_kept_words_are_bounded),
+        cmocka_unit_test(test_kept_of_few),
         cmocka_unit_test(test_postings),
         cmocka_unit_test(test_sums),
     };

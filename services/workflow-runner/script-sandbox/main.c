@@ -15,12 +15,29 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "script-sandbox/confine.h"
+#include "confine/confine.h"
 #include "script-sandbox/engine.h"
 #include "script-sandbox/serve.h"
 
 #define MEMORY_BYTES (64LL << 20)
 #define MEMORY_MIN   (8LL << 20)
+
+/* One thread, and so a child that is a whole copy: no compiler threads, no collector threads,
+ * malloc() instead of the engine's own heaps, which keep a thread, too. Compiled code would also
+ * need memory that is writable and executable, where most of an engine's holes are. */
+static const char *const engine_environment[] = {
+    "Malloc=1",
+    "JSC_useJIT=0",
+    "JSC_useConcurrentGC=0",
+    "JSC_numberOfGCMarkers=1",
+    "JSC_useSharedArrayBuffer=0",
+    "JSC_maxPerThreadStackUsage=4194304",
+    "JSC_forceRAMSize=67108864", /* garbage is looked for before the limit, not at a part of the
+                                    machine */
+    "TZ=UTC",
+    "LANG=en_US.UTF-8",
+    NULL,
+};
 
 int main(int argc, char **argv)
 {
@@ -28,7 +45,7 @@ int main(int argc, char **argv)
 
     if (memory_bytes < MEMORY_MIN)
         memory_bytes = MEMORY_MIN;
-    confine_start();
+    confine_start("script-sandbox", engine_environment);
     engine_start();
     confine_prepare(memory_bytes);
     serve(memory_bytes);

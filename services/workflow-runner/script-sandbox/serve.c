@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "script-sandbox/confine.h"
+#include "confine/confine.h"
 #include "script-sandbox/engine.h"
 #include "script-sandbox/record.h"
 
@@ -289,7 +289,7 @@ static void start_child(struct served_run *run)
         _exit(1);
     if (run->pid == 0) {
         engine_practise();
-        confine_script(requests[0], records[1], parent);
+        confine_child(requests[0], records[1], parent);
         engine_run(serve_read_request());
     }
     (void)close(requests[0]);

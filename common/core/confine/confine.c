@@ -1,5 +1,5 @@
 /* Limits, privileges and the filter of system calls. */
-#include "script-sandbox/confine.h"
+#include "confine/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,17 +28,18 @@
 static struct sock_filter filter[FILTER_MAX];
 static unsigned short filter_count;
 static rlim_t data_limit;
+static const char *program_name = "sandbox";
 
 static void insist(bool ok, const char *what)
 {
     if (ok)
         return;
-    (void)fprintf(stderr, "script-sandbox: %s: %s\n", what, strerror(errno));
+    (void)fprintf(stderr, "%s: %s: %s\n", program_name, what, strerror(errno));
     _exit(1);
 }
 
 /* Lowers a limit; one that is lower already stays. */
-static void limit(int resource, rlim_t value)
+static void confine_limit(int resource, rlim_t value)
 {
     struct rlimit now;
 
@@ -49,35 +50,19 @@ static void limit(int resource, rlim_t value)
     insist(setrlimit((__rlimit_resource_t)resource, &now) == 0, "setrlimit");
 }
 
-/* One thread, and so a child that is a whole copy: no compiler threads, no collector threads,
- * malloc() instead of the engine's own heaps, which keep a thread, too. Compiled code would also
- * need memory that is writable and executable, where most of an engine's holes are. */
-static const char *const engine_environment[] = {
-    "Malloc=1",
-    "JSC_useJIT=0",
-    "JSC_useConcurrentGC=0",
-    "JSC_numberOfGCMarkers=1",
-    "JSC_useSharedArrayBuffer=0",
-    "JSC_maxPerThreadStackUsage=4194304",
-    "JSC_forceRAMSize=67108864", /* garbage is looked for before the limit, not at a part of the
-                                    machine */
-    "TZ=UTC",
-    "LANG=en_US.UTF-8",
-};
-
 /* What the starter had in its environment is wiped, too: the texts stay in memory when only the
  * list is emptied. */
-static void new_environment(void)
+static void new_environment(const char *const *environment)
 {
     for (char **at = environ; *at; at++)
         explicit_bzero(*at, strlen(*at));
     clearenv();
-    for (size_t i = 0; i < ARRAY_LEN(engine_environment); i++) {
+    for (; *environment; environment++) {
         char name[64];
-        size_t len = strcspn(engine_environment[i], "=");
+        size_t len = strcspn(*environment, "=");
 
-        (void)snprintf(name, sizeof(name), "%.*s", (int)len, engine_environment[i]);
-        insist(setenv(name, engine_environment[i] + len + 1, 1) == 0, "setenv");
+        (void)snprintf(name, sizeof(name), "%.*s", (int)len, *environment);
+        insist(setenv(name, *environment + len + 1, 1) == 0, "setenv");
     }
 }
 
@@ -92,16 +77,17 @@ static void leave_root(void)
                "setresuid");
 }
 
-void confine_start(void)
+void confine_start(const char *program, const char *const *environment)
 {
     pid_t parent = getppid();
 
-    new_environment();
+    program_name = program;
+    new_environment(environment);
     insist(close_range(3, ~0U, 0) == 0, "close_range");
     insist(chdir("/") == 0, "chdir");
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_NOFILE, NOFILE);
-    limit(RLIMIT_STACK, STACK_BYTES);
+    confine_limit(RLIMIT_CORE, 0);
+    confine_limit(RLIMIT_NOFILE, NOFILE);
+    confine_limit(RLIMIT_STACK, STACK_BYTES);
     leave_root();
     insist(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
     /* After the change of user, which resets both. */
@@ -115,9 +101,9 @@ void confine_start(void)
 
 /* --- filter --- */
 
-/* All that a script's process may ask of the kernel, beside memory that is not executable: */
+/* All that the child may ask of the kernel, beside memory that is not executable: */
 static const int allowed[] = {
-    SCMP_SYS(read), /* fd 0: the request; 1: records; no other is open */
+    SCMP_SYS(read), /* fd 0: what is asked; 1: what is answered; no other is open */
     SCMP_SYS(write),
     SCMP_SYS(munmap),
     SCMP_SYS(madvise),
@@ -133,7 +119,7 @@ static const int allowed[] = {
 /* Asked for by the engine, answered with EBADF or EPERM: it looks at its own size
  * (/proc/self/statm, closed), which it may go without. */
 static const int refused[] = {
-    SCMP_SYS(pread64),
+    SCMP_SYS(pread64), SCMP_SYS(sysinfo), /* qsort() would like to know how much memory there is */
 };
 
 static void add_rules(scmp_filter_ctx ctx)
@@ -191,19 +177,19 @@ void confine_prepare(int64_t memory_bytes)
     data_limit = (rlim_t)data_bytes() + (rlim_t)memory_bytes + DATA_SLACK;
 }
 
-void confine_script(int request_fd, int record_fd, pid_t parent)
+void confine_child(int in_fd, int out_fd, pid_t parent)
 {
     struct sock_fprog program = {.len = filter_count, .filter = filter};
 
     insist(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
     if (getppid() != parent)
         _exit(0);
-    insist(dup2(request_fd, STDIN_FILENO) == STDIN_FILENO, "dup2");
-    insist(dup2(record_fd, STDOUT_FILENO) == STDOUT_FILENO, "dup2");
-    limit(RLIMIT_DATA, data_limit);
-    limit(RLIMIT_FSIZE, 0);
-    limit(RLIMIT_NPROC, 0);
-    limit(RLIMIT_NOFILE, 0);
+    insist(dup2(in_fd, STDIN_FILENO) == STDIN_FILENO, "dup2");
+    insist(dup2(out_fd, STDOUT_FILENO) == STDOUT_FILENO, "dup2");
+    confine_limit(RLIMIT_DATA, data_limit);
+    confine_limit(RLIMIT_FSIZE, 0);
+    confine_limit(RLIMIT_NPROC, 0);
+    confine_limit(RLIMIT_NOFILE, 0);
     (void)close_range(STDERR_FILENO, ~0U, 0);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
         _exit(1);

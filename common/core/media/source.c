@@ -1,0 +1,53 @@
+/* The window. */
+#include "media/source.h"
+
+#include <string.h>
+
+#define LOOK_BYTES 4096U /* at least: who jumps through a large file does not read all of it */
+
+/* A window begins where it is asked for: parsers go forward. */
+static void source_fill(struct media_source *source, int64_t offset, size_t bytes)
+{
+    if (bytes < LOOK_BYTES)
+        bytes = LOOK_BYTES;
+    source->window_at = offset;
+    source->window_bytes = 0;
+    while (source->window_bytes < bytes) {
+        int64_t got = source->read(source->arg,
+                                   offset + (int64_t)source->window_bytes,
+                                   source->window + source->window_bytes,
+                                   bytes - source->window_bytes);
+        if (got <= 0)
+            return;
+        source->window_bytes += (size_t)got;
+    }
+}
+
+static size_t source_held(const struct media_source *source, int64_t offset)
+{
+    int64_t end = source->window_at + (int64_t)source->window_bytes;
+
+    return offset >= source->window_at && offset < end ? (size_t)(end - offset) : 0;
+}
+
+size_t
+source_some(struct media_source *source, int64_t offset, size_t bytes, const uint8_t **ret_bytes)
+{
+    if (offset < 0 || offset >= source->size || bytes > SOURCE_WINDOW_BYTES)
+        return 0;
+    if ((int64_t)bytes > source->size - offset)
+        bytes = (size_t)(source->size - offset);
+    if (source_held(source, offset) < bytes)
+        source_fill(source, offset, bytes);
+    if (source_held(source, offset) < bytes)
+        bytes = source_held(source, offset);
+    *ret_bytes = source->window + (bytes > 0 ? offset - source->window_at : 0);
+    return bytes;
+}
+
+const uint8_t *source_at(struct media_source *source, int64_t offset, size_t bytes)
+{
+    const uint8_t *at = NULL;
+
+    return bytes > 0 && source_some(source, offset, bytes, &at) == bytes ? at : NULL;
+}

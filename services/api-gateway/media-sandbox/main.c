@@ -1,0 +1,115 @@
+/*
+ * media-sandbox MEMORY_BYTES SECONDS: looks at pictures and recordings of strangers, and makes
+ * variants of pictures. fd 0 is a socket on which each message brings one descriptor, a connection
+ * to whoever asks (media/wire.h). Each is served by a child, which can do nothing but compute and
+ * talk to that connection, takes so much memory and so many seconds at most, and ends with its
+ * answer. The program ends when fd 0 does, and its children with it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/result.h"
+#include "confine/confine.h"
+#include "media-sandbox/peer.h"
+#include "media-sandbox/variant.h"
+
+#define MEMORY_MIN  (16LL << 20)
+#define NICE        5 /* whoever waits for a row of a table goes first */
+#define WALL_FACTOR 3 /* waiting for the file counts, too */
+
+static const char *const environment[] = {"TZ=UTC", NULL};
+
+/* Where memory ends, it is a picture that ends first, and not whom it was to be shown by. */
+static void sandbox_yield_memory(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    (void)!write(fd, "1000", 4);
+    (void)close(fd);
+}
+
+/* -1: fd 0 ended. */
+static int sandbox_receive(void)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    char nothing;
+    struct iovec iov = {&nothing, 1};
+    struct msghdr message = {
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control),
+    };
+    ssize_t got;
+    int fd = -1;
+
+    do
+        got = recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    const struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (head && head->cmsg_type == SCM_RIGHTS)
+        memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+    return fd;
+}
+
+static void sandbox_on_late(int number)
+{
+    (void)number;
+    /* NOLINTNEXTLINE(bugprone-signal-handler): it writes to a descriptor and ends, no more */
+    peer_fail(MEDIA_TOO_SLOW);
+}
+
+static _Noreturn void sandbox_answer(void)
+{
+    static struct media_source source;
+    struct media_request request;
+
+    peer_request(&request);
+    peer_source(&source, request.size);
+    struct media_facts facts = media_probe(&source);
+    if (request.op == MEDIA_OP_VARIANT)
+        variant_make(&request, &source, &facts);
+    peer_done(&facts);
+}
+
+static _Noreturn void sandbox_serve(int fd, pid_t parent, unsigned seconds)
+{
+    (void)signal(SIGXCPU, sandbox_on_late);
+    (void)signal(SIGALRM, sandbox_on_late);
+    (void)setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = seconds, .rlim_max = seconds + 1});
+    (void)alarm(WALL_FACTOR * seconds);
+    (void)setpriority(PRIO_PROCESS, 0, NICE);
+    confine_child(fd, fd, parent);
+    sandbox_answer();
+}
+
+int main(int argc, char **argv)
+{
+    int64_t memory_bytes = argc > 1 ? strtoll(argv[1], NULL, 10) : 0;
+    unsigned seconds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    int fd;
+
+    sandbox_yield_memory();
+    confine_start("media-sandbox", environment);
+    confine_prepare(memory_bytes < MEMORY_MIN ? MEMORY_MIN : memory_bytes);
+    (void)signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
+    while ((fd = sandbox_receive()) >= 0) {
+        pid_t parent = getpid();
+
+        if (fork() == 0)
+            sandbox_serve(fd, parent, seconds > 0 ? seconds : 1);
+        (void)close(fd); /* without a child the other end sees that */
+    }
+    return 0;
+}

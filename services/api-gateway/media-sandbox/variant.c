@@ -1,0 +1,206 @@
+/* From what is asked for to the part of the picture that is read, and from that to what is shown.
+ */
+#include "media-sandbox/variant.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "media-sandbox/codec.h"
+
+/* What is made, as it will be seen. */
+struct plan {
+    uint32_t width, height;                /* of the answer */
+    uint32_t inner_width, inner_height;    /* of the picture in it */
+    double part_x, part_y, part_w, part_h; /* of the picture, as seen */
+};
+
+static uint32_t side(double value)
+{
+    double rounded = round(value);
+
+    if (rounded > MEDIA_SIDE_LIMIT)
+        peer_fail(MEDIA_TOO_LARGE);
+    return rounded < 1 ? 1 : (uint32_t)rounded;
+}
+
+/* As large as fits into the box, in its own proportions. */
+static void plan_inside(struct plan *plan, double width, double height, double box_w, double box_h)
+{
+    double ratio = fmin(box_w / width, box_h / height);
+
+    plan->inner_width = side(width * ratio);
+    plan->inner_height = side(height * ratio);
+}
+
+static void plan_cover(struct plan *plan, double width, double height)
+{
+    double ratio = fmax(plan->width / width, plan->height / height);
+
+    plan->part_w = fmin(plan->width / ratio, width);
+    plan->part_h = fmin(plan->height / ratio, height);
+    plan->part_x = (width - plan->part_w) / 2;
+    plan->part_y = (height - plan->part_h) / 2;
+}
+
+static struct plan plan_make(const struct media_request *request, const struct media_facts *facts)
+{
+    struct plan plan = {.part_w = facts->width, .part_h = facts->height};
+    double width = facts->width;
+    double height = facts->height;
+    bool box = request->width > 0 && request->height > 0;
+
+    if (!box || request->fit == MEDIA_INSIDE) { /* never larger than it is */
+        plan_inside(&plan,
+                    width,
+                    height,
+                    fmin(request->width > 0 ? request->width : width, width),
+                    fmin(request->height > 0 ? request->height : height, height));
+        plan.width = plan.inner_width;
+        plan.height = plan.inner_height;
+        return plan;
+    }
+    plan.width = plan.inner_width = side(request->width);
+    plan.height = plan.inner_height = side(request->height);
+    if (request->fit == MEDIA_CONTAIN)
+        plan_inside(&plan, width, height, plan.width, plan.height);
+    else if (request->fit == MEDIA_COVER)
+        plan_cover(&plan, width, height);
+    return plan;
+}
+
+/* --- turned --- */
+
+static bool is_quarter(unsigned orientation)
+{
+    return orientation >= 5;
+}
+
+/* Where a stored pixel is seen, along one axis or the other (EXIF 2.32, orientation). */
+static bool mirrors_x(unsigned orientation)
+{
+    return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+}
+
+static bool mirrors_y(unsigned orientation)
+{
+    return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+}
+
+/* The part as it is stored. */
+static struct scale
+stored_part(const struct plan *plan, const struct media_facts *facts, unsigned orientation)
+{
+    double width = facts->width;
+    double height = facts->height;
+    double x = plan->part_x; /* parts are in the middle: mirrored they stay where they are */
+    double y = plan->part_y;
+
+    if (!is_quarter(orientation))
+        return (struct scale){facts->width,
+                              facts->height,
+                              x,
+                              y,
+                              plan->part_w,
+                              plan->part_h,
+                              plan->inner_width,
+                              plan->inner_height,
+                              NULL,
+                              true,
+                              NULL};
+    return (struct scale){(uint32_t)height,
+                          (uint32_t)width,
+                          y,
+                          x,
+                          plan->part_h,
+                          plan->part_w,
+                          plan->inner_height,
+                          plan->inner_width,
+                          NULL,
+                          true,
+                          NULL};
+}
+
+/* Into a bitmap of what is seen, of the plan's size. */
+static struct bitmap show(const struct plan *plan, const struct scale *scale, unsigned orientation)
+{
+    struct bitmap seen = {
+        .width = plan->width,
+        .height = plan->height,
+        .opaque =
+            scale->opaque && plan->inner_width == plan->width && plan->inner_height == plan->height,
+    };
+    uint32_t left = (plan->width - plan->inner_width) / 2;
+    uint32_t top = (plan->height - plan->inner_height) / 2;
+    const uint8_t *from = scale->pixels;
+
+    seen.pixels = peer_alloc((size_t)seen.width * seen.height, 4);
+    memset(seen.pixels, 0, (size_t)seen.width * seen.height * 4);
+    for (uint32_t y = 0; y < scale->to_height; y++) {
+        for (uint32_t x = 0; x < scale->to_width; x++, from += 4) {
+            uint32_t to_x = mirrors_x(orientation) ? scale->to_width - 1 - x : x;
+            uint32_t to_y = mirrors_y(orientation) ? scale->to_height - 1 - y : y;
+            if (is_quarter(orientation)) {
+                to_x = mirrors_y(orientation) ? scale->to_height - 1 - y : y;
+                to_y = mirrors_x(orientation) ? scale->to_width - 1 - x : x;
+            }
+            memcpy(seen.pixels + ((size_t)(top + to_y) * seen.width + left + to_x) * 4, from, 4);
+        }
+    }
+    return seen;
+}
+
+/* --- all of it --- */
+
+/* Formats without transparency show it white. */
+static void flatten(struct bitmap *bitmap)
+{
+    uint8_t *at = bitmap->pixels;
+    size_t count = (size_t)bitmap->width * bitmap->height;
+
+    for (size_t i = 0; i < count && !bitmap->opaque; i++, at += 4) {
+        for (int n = 0; n < 3; n++)
+            at[n] = (uint8_t)((at[n] * at[3] + 255 * (255 - at[3]) + 127) / 255);
+        at[3] = 255;
+    }
+    bitmap->opaque = true;
+}
+
+void variant_make(const struct media_request *request,
+                  struct media_source *source,
+                  const struct media_facts *facts)
+{
+    static void (*const decoders[])(struct media_source * source, struct scale * scale) = {
+        [MEDIA_PNG] = decode_png,
+        [MEDIA_JPEG] = decode_jpeg,
+        [MEDIA_GIF] = decode_gif,
+        [MEDIA_WEBP] = decode_webp,
+        [MEDIA_AVIF] = decode_avif,
+    };
+    struct media_facts made = {.kind = request->format, .orientation = 1};
+
+    if (!media_is_picture(facts->kind))
+        peer_fail(MEDIA_NOT_PICTURE);
+    if (facts->width == 0 || facts->height == 0)
+        peer_fail(MEDIA_BROKEN);
+    if ((uint64_t)facts->width * facts->height > MEDIA_PIXELS_LIMIT ||
+        source->size > MEDIA_INPUT_LIMIT)
+        peer_fail(MEDIA_TOO_LARGE);
+    struct plan plan = plan_make(request, facts);
+    struct scale scale = stored_part(&plan, facts, facts->orientation);
+    decoders[facts->kind](source, &scale);
+    scale_end(&scale);
+    struct bitmap bitmap = show(&plan, &scale, facts->orientation);
+    if (request->format == MEDIA_JPEG)
+        flatten(&bitmap);
+    if (request->format == MEDIA_JPEG)
+        encode_jpeg(&bitmap);
+    else if (request->format == MEDIA_WEBP)
+        encode_webp(&bitmap);
+    else if (request->format == MEDIA_AVIF)
+        encode_avif(&bitmap);
+    else
+        encode_png(&bitmap);
+    made.width = bitmap.width;
+    made.height = bitmap.height;
+    peer_done(&made);
+}
