@@ -8,10 +8,14 @@
 #include "batch.h"
 
 #include "batch_sql.h"
+#include "kept.h"
 #include "leaves_change.h"
 #include "lexicon_rows.h"
 #include "loop/work.h"
+#include "queue_sql.h"
 #include "words.h"
+
+#define CHANGES_MOST ((size_t)100000) /* of posting lists in one transaction: some seconds */
 
 void batch_init(struct index_batch *batch, struct arena *arena, struct index *index)
 {
@@ -143,11 +147,14 @@ AWAITS static int read_gone_words(struct task *task, struct index_batch *batch)
 
 int batch_begin(struct task *task, struct index *index, struct db **ret_tx)
 {
-    struct rows rows;
+    struct db_call calls[] = {
+        db_call(SQL_PLAN_BY_INDEX()),
+        db_call(SQL_INDEX_OWN(.token = index->token)),
+    };
 
     TRY(db_begin(task, index->db, ret_tx));
-    TRY(db_query(task, *ret_tx, SQL_INDEX_OWN(.token = index->token), &rows));
-    if (rows.count > 0)
+    TRY(db_batch(task, *ret_tx, calls, ARRAY_LEN(calls), NULL));
+    if (calls[1].rows.count > 0)
         return 0;
     (void)db_rollback(task, *ret_tx);
     return INDEX_LOST;
@@ -283,7 +290,7 @@ batch_prepare(struct task *task, struct index_batch *batch, struct leaf_changes 
         if (batch->pairs > PAIRS_MOST && batch_records(batch) > 1)
             return DB_TOO_LARGE;
     }
-    TRY(words_find(task, index->db, &batch->terms));
+    TRY(words_find(task, index, &batch->terms));
     TRY(read_gone_words(task, batch));
     work_beside(task, batch_compute, &(struct compute){batch, changes});
     TRY(lexicon_rows_calls(task, index->db, batch));
@@ -292,17 +299,31 @@ batch_prepare(struct task *task, struct index_batch *batch, struct leaf_changes 
     return 0;
 }
 
-AWAITS static int run_slice(struct task *task, struct index_batch *batch)
+AWAITS static int write_slice(struct task *task, struct index_batch *batch)
 {
     struct leaf_changes *changes = ARENA_NEW(batch->arena, changes);
     struct db *tx;
 
     leaf_changes_init(changes, batch->arena, batch);
     TRY(batch_prepare(task, batch, changes));
+    if (changes->count > CHANGES_MOST && batch_records(batch) > 1)
+        return DB_TOO_LARGE;
     TRY(batch_begin(task, batch->index, &tx));
     int rc = batch_write(task, batch, changes, tx);
     if (rc == INDEX_STALE || rc == INDEX_BROKEN || rc == DB_TOO_LARGE)
         (void)db_rollback(task, tx);
+    return rc;
+}
+
+/* What is kept of words is what the tables have. */
+AWAITS static int run_slice(struct task *task, struct index_batch *batch)
+{
+    int rc = write_slice(task, batch);
+
+    if (rc == 0)
+        words_keep(task, batch->index, &batch->terms);
+    else if (rc != DB_TOO_LARGE)
+        kept_forget(batch->index->kept);
     return rc;
 }
 
@@ -335,6 +356,7 @@ AWAITS static int batch_slice(struct task *task, struct index_batch *batch, size
     int rc = run_slice(task, &slice);
     for (size_t p = 0; rc == 0 && p < slice.part_count; p++)
         batch->parts[part_of[p]].changed += slice.parts[p].changed;
+    batch->pairs += rc == 0 ? slice.pairs : 0;
     batch->broken = slice.broken;
     arena_free(arena);
     task->arena = own;
@@ -344,6 +366,7 @@ AWAITS static int batch_slice(struct task *task, struct index_batch *batch, size
 int batch_run(struct task *task, struct index_batch *batch)
 {
     size_t all = batch_records(batch);
+    size_t most = all;
     size_t some = all;
     size_t at = 0;
 
@@ -351,12 +374,12 @@ int batch_run(struct task *task, struct index_batch *batch)
         size_t to = some < all - at ? at + some : all;
         int rc = batch_slice(task, batch, at, to);
         if (rc == DB_TOO_LARGE && to - at > 1) {
-            some = (to - at) / 2;
+            most = some = (to - at) / 2;
             continue;
         }
         TRY(rc);
         at = to;
-        some *= 2;
+        some = some * 2 < most ? some * 2 : most;
     } while (at < all);
     return 0;
 }

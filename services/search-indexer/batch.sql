@@ -1,8 +1,8 @@
 -- What changes about some records.
 
--- The lease is ours until the transaction's end.
+-- The lease is ours until the transaction's end: whoever takes it over asks for the whole row first. Renewing it goes on beside this.
 -- name: index_own :opt
-select l.id:smallint from {p}.search_lease l where l.id = 1 and l.token = :token::bigint and l.lease_until is not null for update;
+select l.id:smallint from {p}.search_lease l where l.id = 1 and l.token = :token::bigint and l.lease_until is not null for key share;
 
 -- It did not end this process: what is behind it may be counted anew.
 -- name: index_progress :exec
@@ -27,7 +27,10 @@ insert into {p}.search_terms (id, term, df, part)
 select k.id, k.term, k.df, k.part from unnest(:ids::bigint[], :terms::text[], :dfs::bigint[], :parts::bigint[]) as k (id, term, df, part);
 
 -- name: words_count :exec
-update {p}.search_terms t set df = k.df from unnest(:ids::bigint[], :dfs::bigint[]) as k (id, df) where t.id = k.id;
+update {p}.search_terms t set df = k.df
+from (select u.df, l.place from unnest(:ids::bigint[], :dfs::bigint[]) as u (id, df)
+  cross join lateral (select o.ctid as place from {p}.search_terms o where o.id = u.id offset 0) l) k
+where t.ctid = k.place;
 
 -- name: forwards_read :many
 select d.record_id:bigint, d.terms:bytea from {p}.search_docs d
@@ -39,20 +42,34 @@ select :idx::integer, k.id, substring(:data::bytea from k.at::integer for k.len:
 from unnest(:ids::bigint[], :ats::bigint[], :lens::bigint[]) as k (id, at, len)
 on conflict (idx, record_id) do update set terms = excluded.terms;
 
+-- Of a rebuild: nothing stands behind its cursor.
+-- name: forwards_add :exec
+insert into {p}.search_docs (idx, record_id, terms)
+select :idx::integer, k.id, substring(:data::bytea from k.at::integer for k.len::integer)
+from unnest(:ids::bigint[], :ats::bigint[], :lens::bigint[]) as k (id, at, len);
+
 -- name: forwards_drop :exec
 delete from {p}.search_docs d where d.idx = :idx::integer and d.record_id = any(:ids::bigint[]);
 
--- Of each list the leaves that hold what lies between lo and hi.
+-- Of each list the leaves that hold what lies between lo and hi, and where they stand until this transaction writes them.
 -- name: leaves_read :many
-select k.i as i:bigint!, p.base:bigint, p.n:integer, p.docs:bytea
+select k.i as i:bigint!, p.place as place:text!, p.base as base:bigint!, p.n as n:integer!, p.docs as docs:bytea!
 from unnest(:terms::bigint[], :fields::bigint[], :los::bigint[], :his::bigint[]) with ordinality as k (t, f, lo, hi, i)
-left join lateral (select b.base from {p}.search_postings b
-  where b.idx = :idx::integer and b.term_id = k.t::integer and b.field = k.f::smallint and b.base <= k.lo
-  order by b.base desc limit 1) z on true
-cross join lateral (select l.base, l.n, l.docs from {p}.search_postings l
-  where l.idx = :idx::integer and l.term_id = k.t::integer and l.field = k.f::smallint
-    and l.base >= coalesce(z.base, 0) and l.base <= k.hi offset 0) p
-order by 1, 2;
+cross join lateral (
+  (select l.ctid::text as place, l.base, l.n, l.docs from {p}.search_postings l
+   where l.idx = :idx::integer and l.term_id = k.t::integer and l.field = k.f::smallint and l.base <= k.lo
+   order by l.base desc limit 1)
+  union all
+  (select l.ctid::text, l.base, l.n, l.docs from {p}.search_postings l
+   where k.lo < k.hi and l.idx = :idx::integer and l.term_id = k.t::integer and l.field = k.f::smallint
+     and l.base > k.lo and l.base <= k.hi offset 0)) p
+order by 1, 3;
+
+-- Leaves that this transaction has read: found by where they stand, each once.
+-- name: leaves_set :exec
+update {p}.search_postings p set n = k.n, docs = substring(:data::bytea from k.at::integer for k.len::integer)
+from unnest(:places::text[], :ns::bigint[], :ats::bigint[], :lens::bigint[]) as k (place, n, at, len)
+where p.ctid = k.place::tid;
 
 -- name: leaves_put :exec
 insert into {p}.search_postings (idx, term_id, field, base, n, docs)
@@ -60,6 +77,14 @@ select :idx::integer, k.t, k.f, k.b, k.n, substring(:data::bytea from k.at::inte
 from unnest(:terms::bigint[], :fields::bigint[], :bases::bigint[], :ns::bigint[], :ats::bigint[], :lens::bigint[]) as k (t, f, b, n, at, len)
 on conflict (idx, term_id, field, base) do update set n = excluded.n, docs = excluded.docs;
 
+-- Of a rebuild: nothing stands behind its cursor.
+-- name: leaves_add :exec
+insert into {p}.search_postings (idx, term_id, field, base, n, docs)
+select :idx::integer, k.t, k.f, k.b, k.n, substring(:data::bytea from k.at::integer for k.len::integer)
+from unnest(:terms::bigint[], :fields::bigint[], :bases::bigint[], :ns::bigint[], :ats::bigint[], :lens::bigint[]) as k (t, f, b, n, at, len);
+
 -- name: leaves_drop :exec
-delete from {p}.search_postings p using unnest(:terms::bigint[], :fields::bigint[], :bases::bigint[]) as k (t, f, b)
-where p.idx = :idx::integer and p.term_id = k.t::integer and p.field = k.f::smallint and p.base = k.b;
+delete from {p}.search_postings p where p.ctid = any (array(
+  select l.place from unnest(:terms::bigint[], :fields::bigint[], :bases::bigint[]) as k (t, f, b)
+  cross join lateral (select o.ctid as place from {p}.search_postings o
+    where o.idx = :idx::integer and o.term_id = k.t::integer and o.field = k.f::smallint and o.base = k.b offset 0) l));

@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "batch.h"
 #include "batch_sql.h"
+#include "build_clean.h"
 #include "index_sql.h"
 #include "indexer_measure.h"
 #include "leaves_write.h"
@@ -23,6 +24,14 @@
 #define EARLY_MS    60000
 #define PROMISED_MS 3000
 
+/* Records as they were read, and the words of them: numbered by themselves until they are written.
+ */
+struct page_read {
+    struct arena *arena; /* NULL: nothing was read */
+    struct index_terms terms;
+    struct docs docs;
+};
+
 /* The one that this process builds. */
 static struct build {
     int64_t number, idx; /* 0 = none */
@@ -30,13 +39,21 @@ static struct build {
     struct arena *arena; /* of the words */
     struct index_terms terms;
     struct postings *postings;
-    int64_t read;   /* records up to this id are in memory, or written */
-    int64_t *again; /* of those some that were changed meanwhile */
+    struct page_read ahead; /* while the page before it was written */
+    int64_t read;           /* records up to this id were read */
+    int64_t *again;         /* of those some that were changed meanwhile */
     size_t again_count, again_cap;
     /* Turns: a project that waits is the next one, for a while. */
     int64_t waits, next, next_until_ms;
     int64_t passed, passed_token; /* whose turn it was */
 } build;
+
+static void page_free(struct page_read *page)
+{
+    if (page->arena != NULL)
+        arena_free(page->arena);
+    *page = (struct page_read){0};
+}
 
 static void forget_memory(void)
 {
@@ -57,6 +74,18 @@ static void new_memory(void)
     build.postings = postings_new();
 }
 
+/* Lists are written. Words are kept while they leave room for others. */
+static void next_memory(void)
+{
+    if (arena_held_bytes(build.arena) > (size_t)indexer_conf()->index_bytes / 3) {
+        new_memory();
+        return;
+    }
+    postings_free(build.postings);
+    build.postings = postings_new();
+    build.again_count = 0;
+}
+
 static bool is_built_by(const struct index *index)
 {
     return build.number == index->project->number && build.token == index->token;
@@ -67,6 +96,7 @@ void build_end(const struct index *index)
     if (!is_built_by(index))
         return;
     forget_memory();
+    page_free(&build.ahead);
     build.number = build.idx = 0;
 }
 
@@ -160,37 +190,36 @@ AWAITS static int build_begin(struct task *task,
  * this process has for a rebuild is taken before anything is awaited: no other project may. */
 AWAITS static int resume(struct task *task, struct index *index, const struct generation *of)
 {
-    int64_t left = 1;
-
     new_memory();
+    page_free(&build.ahead);
     build.number = index->project->number;
     build.token = index->token;
     build.idx = of->idx;
     build.read = of->cursor_id;
-    while (left > 0) {
-        struct db_call calls[] = {
-            db_call(SQL_BUILD_CLEAN_LEAVES(.idx = of->idx, .after = of->cursor_id)),
-            db_call(SQL_BUILD_CLEAN_DOCS(.idx = of->idx, .after = of->cursor_id)),
-            db_call(SQL_BUILD_RECOUNT(.idx = of->idx)),
-        };
-        TRY(batch_exec(task, index, calls, ARRAY_LEN(calls)));
-        left = calls[0].rows.affected + calls[1].rows.affected;
-    }
-    return 0;
+    return build_clean(task, index, of);
 }
 
 /* --- a page --- */
 
+/* A condition that trying again does not change. */
+static bool is_final(int rc)
+{
+    return rc == DB_FAILED || rc == DB_TOO_LARGE || rc == DB_CHECK;
+}
+
 struct build_page {
-    struct docs docs;
-    int64_t idx;
+    struct index *index;
+    const struct generation *of;
+    struct page_read *read;
+    uint32_t *numbers;        /* of its words in all that there are */
     struct index_batch batch; /* of words, lexicon rows and forward lists */
 };
 
 static void page_forwards(struct build_page *page)
 {
     struct arena *arena = page->batch.arena;
-    size_t count = page->docs.count;
+    const struct docs *docs = &page->read->docs;
+    size_t count = docs->count;
     int64_t *ids = ARENA_ARRAY(arena, ids, count);
     int64_t *ats = ARENA_ARRAY(arena, ats, count);
     int64_t *lens = ARENA_ARRAY(arena, lens, count);
@@ -198,30 +227,43 @@ static void page_forwards(struct build_page *page)
 
     strbuf_init(&data, arena, BATCH_BYTES);
     for (size_t i = 0; i < count; i++) {
-        struct str bytes = forward_encode(arena, &page->docs.items[i].list);
-        ids[i] = page->docs.items[i].id;
+        struct str bytes = forward_encode(arena, &docs->items[i].list);
+        ids[i] = docs->items[i].id;
         ats[i] = (int64_t)data.len + 1;
         lens[i] = (int64_t)bytes.len;
         strbuf_str(&data, bytes);
     }
     batch_call(&page->batch,
                db_call_new(arena,
-                           SQL_FORWARDS_PUT(.idx = page->idx,
+                           SQL_FORWARDS_ADD(.idx = page->of->idx,
                                             .ids = sql_i64s(ids, count),
                                             .ats = sql_i64s(ats, count),
                                             .lens = sql_i64s(lens, count),
                                             .data = data.len > 0 ? strbuf_view(&data) : STR(""))));
 }
 
+/* On a thread. */
+static void merge_words(void *arg)
+{
+    struct build_page *page = arg;
+    const struct index_terms *terms = &page->read->terms;
+
+    page->numbers = ARENA_ARRAY(page->read->arena, page->numbers, terms->count);
+    for (size_t i = 0; i < terms->count; i++)
+        page->numbers[i] = terms_put(&build.terms, terms->items[i].term);
+}
+
 /* On a thread: numbers become ids, and the lists are kept. */
 static void keep_page(void *arg)
 {
     struct build_page *page = arg;
+    const struct docs *docs = &page->read->docs;
 
-    for (size_t i = 0; i < page->docs.count; i++) {
-        struct doc *doc = &page->docs.items[i];
+    for (size_t i = 0; i < docs->count; i++) {
+        struct doc *doc = &docs->items[i];
         for (size_t k = 0; k < doc->list.count; k++)
-            doc->list.items[k].term = build.terms.items[doc->list.items[k].term - 1].id;
+            doc->list.items[k].term =
+                build.terms.items[page->numbers[doc->list.items[k].term - 1]].id;
         if (doc->list.count > 0)
             (void)forward_sort(doc->list.items, doc->list.count);
         postings_add(build.postings, doc->id, &doc->list);
@@ -229,17 +271,15 @@ static void keep_page(void *arg)
     page_forwards(page);
 }
 
-AWAITS static int build_write_page(struct task *task,
-                                   struct index *index,
-                                   struct build_page *page,
-                                   const struct generation *of)
+AWAITS static int build_write_page(struct task *task, struct build_page *page)
 {
+    struct index *index = page->index;
     struct rows rows;
     struct db *tx;
 
-    page->idx = of->idx;
     page->batch = (struct index_batch){.arena = task->arena, .index = index};
-    TRY(words_find(task, index->db, &build.terms));
+    work_beside(task, merge_words, page);
+    TRY(words_find(task, index, &build.terms));
     page->batch.terms = build.terms;
     TRY(lexicon_rows_calls(task, index->db, &page->batch));
     words_calls(&page->batch);
@@ -247,7 +287,10 @@ AWAITS static int build_write_page(struct task *task,
     batch_progress(&page->batch);
     TRY(batch_begin(task, index, &tx));
     TRY(db_query(
-        task, tx, SQL_GENERATION_COUNT(.idx = of->idx, .count = (int64_t)page->docs.count), &rows));
+        task,
+        tx,
+        SQL_GENERATION_COUNT(.idx = page->of->idx, .count = (int64_t)page->read->docs.count),
+        &rows));
     if (rows.count == 0) {
         (void)db_rollback(task, tx);
         return INDEX_STALE;
@@ -256,6 +299,45 @@ AWAITS static int build_write_page(struct task *task,
     for (; build.terms.settled < build.terms.count; build.terms.settled++)
         build.terms.items[build.terms.settled].fresh = false;
     return 0;
+}
+
+/* A coroutine of its own: nobody else knows what the database said. */
+static int page_failed(const struct task *task, int rc)
+{
+    if (rc > 0 && is_final(rc))
+        log_error("index.refused", L_STR("message", db_error(task)->message));
+    return rc;
+}
+
+AWAITS static int build_write_call(struct task *task, void *arg)
+{
+    return page_failed(task, build_write_page(task, arg));
+}
+
+struct page_wanted {
+    struct index *index;
+    const struct index_shape *shape;
+    int64_t after;
+    struct page_read read;
+};
+
+/* In memory of its own, which outlives the round. */
+AWAITS static int build_read_page(struct task *task, void *arg)
+{
+    struct page_wanted *wanted = arg;
+    struct arena *own = task->arena;
+
+    wanted->read.arena = task->arena = arena_new((size_t)64 * 1024);
+    terms_init(&wanted->read.terms, task->arena);
+    int rc = source_page(task,
+                         wanted->index->db,
+                         wanted->shape,
+                         wanted->after,
+                         indexer_conf()->index_page,
+                         &wanted->read.terms,
+                         &wanted->read.docs);
+    task->arena = own;
+    return page_failed(task, rc);
 }
 
 /* --- lists from memory --- */
@@ -342,6 +424,7 @@ pour_all(struct task *task, struct index *index, const struct generations *all, 
         pour.arena = task->arena = arena;
         pour.count = 0;
         leaf_writes_init(&pour.writes, arena, idx);
+        pour.writes.fresh = true;
         work_beside(task, pour_some, &pour);
         if (pour.count > 0)
             rc = batch_exec(task, index, pour.calls, pour.count);
@@ -378,7 +461,7 @@ AWAITS static int flush(struct task *task,
         db_call(SQL_BUILD_AGAIN(.entity_id = of->entity_id,
                                 .ids = sql_i64s(build.again, build.again_count)));
     TRY(db_batch_commit(task, tx, &again, 1, NULL));
-    new_memory();
+    next_memory();
     return 0;
 }
 
@@ -423,12 +506,6 @@ int build_replace(struct task *task, struct index *index, int64_t idx)
     return batch_exec(task, index, calls, ARRAY_LEN(calls));
 }
 
-/* A condition that trying again does not change. */
-static bool is_final(int rc)
-{
-    return rc == DB_FAILED || rc == DB_TOO_LARGE || rc == DB_CHECK;
-}
-
 AWAITS static int
 fail_build(struct task *task, struct index *index, const struct generation *of, int rc)
 {
@@ -447,38 +524,86 @@ fail_build(struct task *task, struct index *index, const struct generation *of, 
     return batch_exec(task, index, &call, 1);
 }
 
+/* What was read is the next page. Records that change from now on are read once more: those of the
+ * page, and, when it is the last, all that come. */
+static void page_next(struct page_wanted *wanted)
+{
+    const struct docs *docs = &wanted->read.docs;
+
+    page_free(&build.ahead);
+    build.ahead = wanted->read;
+    if (!docs->more)
+        build.read = ALL_IN;
+    else if (docs->count > 0)
+        build.read = docs->items[docs->count - 1].id;
+}
+
+/* co: a page is written while the next one is read. */
+AWAITS static int
+page_pass(struct task *task, struct build_page *page, const struct index_shape *shape)
+{
+    const struct docs *docs = &page->read->docs;
+    struct page_wanted wanted = {.index = page->index, .shape = shape};
+    struct task_call calls[] = {{.fn = build_write_call, .arg = page},
+                                {.fn = build_read_page, .arg = &wanted}};
+
+    if (docs->count == 0)
+        return 0;
+    wanted.after = docs->items[docs->count - 1].id;
+    int rc = task_all(task, calls, docs->more ? 2 : 1);
+    if (rc == 0 && docs->more)
+        page_next(&wanted);
+    else
+        page_free(&wanted.read);
+    if (rc == 0)
+        measure_built(docs->count);
+    return rc;
+}
+
 AWAITS static int build_page(struct task *task,
+                             struct index *index,
+                             const struct generations *all,
+                             const struct generation *of,
+                             const struct page_read *read)
+{
+    const struct docs *docs = &read->docs;
+
+    if (!docs->more)
+        return flush(task, index, all, of, ALL_IN);
+    if (postings_bytes(build.postings) + arena_held_bytes(build.arena) >=
+        (size_t)indexer_conf()->index_bytes) {
+        TRY(flush(task, index, all, of, docs->items[docs->count - 1].id));
+        pass_turn(index);
+    }
+    return 0;
+}
+
+AWAITS static int build_step(struct task *task,
                              struct index *index,
                              const struct generations *all,
                              const struct generation *of,
                              const struct entity *entity)
 {
-    struct build_page *page = ARENA_NEW(task->arena, page);
     struct index_shape shape;
 
     shape_of_fields(task->arena, entity, of->field_ids, &shape);
-    TRY(source_page(task,
-                    index->db,
-                    &shape,
-                    build.read,
-                    indexer_conf()->index_page,
-                    &build.terms,
-                    &page->docs));
-    if (page->docs.count > 0) {
-        TRY(build_write_page(task, index, page, of));
-        build.read = page->docs.items[page->docs.count - 1].id;
-        measure_built(page->docs.count);
+    if (build.ahead.arena == NULL) {
+        struct page_wanted wanted = {.index = index, .shape = &shape, .after = build.read};
+        int rc = build_read_page(task, &wanted);
+        if (rc != 0) {
+            page_free(&wanted.read);
+            return rc;
+        }
+        page_next(&wanted);
     }
-    if (!page->docs.more) {
-        build.read = ALL_IN; /* no page follows that would find what changes meanwhile */
-        return flush(task, index, all, of, ALL_IN);
-    }
-    if (postings_bytes(build.postings) + arena_held_bytes(build.arena) >=
-        (size_t)indexer_conf()->index_bytes) {
-        TRY(flush(task, index, all, of, build.read));
-        pass_turn(index);
-    }
-    return 0;
+    struct page_read read = build.ahead;
+    struct build_page page = {.index = index, .of = of, .read = &read};
+    build.ahead = (struct page_read){0};
+    int rc = page_pass(task, &page, &shape);
+    if (rc == 0)
+        rc = build_page(task, index, all, of, &read);
+    page_free(&read);
+    return rc;
 }
 
 /* The one that is being built, or the first that is to be. */
@@ -519,7 +644,7 @@ int build_run(struct task *task,
     if (of->cursor_id == ALL_IN)
         return quiet ? build_finish(task, index, all, of) : 0;
     int rc = build.number == 0 || build.idx != of->idx ? resume(task, index, of)
-                                                       : build_page(task, index, all, of, entity);
+                                                       : build_step(task, index, all, of, entity);
     if (rc != 0)
         build_end(index); /* its memory may say what was not written */
     if (is_final(rc))

@@ -2,12 +2,17 @@
  * nobody has go. */
 #include "drop.h"
 
+#include "base/clock.h"
 #include "batch.h"
 #include "batch_sql.h"
 #include "index_sql.h"
+#include "kept.h"
 #include "lexicon_rows.h"
 
+#define ROWS_AT_ONCE  5000 /* leaves, or forward lists */
+#define WORDS_FIRST   20   /* the first words are the commonest */
 #define WORDS_AT_ONCE 2000
+#define WORDS_MS      100 /* what it takes to count some words: more of them next time */
 
 static bool any_building(const struct generations *all)
 {
@@ -47,6 +52,28 @@ static size_t mark_words(
     return gone_count;
 }
 
+/* co: the next words; how many they are follows how long the leaves of the last ones took. */
+AWAITS static int
+count_words(struct task *task, struct index *index, int64_t after, struct rows *ret_rows)
+{
+    int64_t began_ms = clock_mono_ms();
+
+    if (index->words_at_once == 0)
+        index->words_at_once = WORDS_FIRST;
+    int rc = db_query(
+        task, index->db, SQL_TIDY_TERMS(.after = after, .most = index->words_at_once), ret_rows);
+    int64_t took_ms = clock_mono_ms() - began_ms;
+    if (rc == DB_TIMEOUT && index->words_at_once > 1) {
+        index->words_at_once = 1;
+        return INDEX_STALE;
+    }
+    if (took_ms > WORDS_MS && index->words_at_once > 1)
+        index->words_at_once /= 2;
+    else if (took_ms < WORDS_MS / 2 && index->words_at_once * 2 <= WORDS_AT_ONCE)
+        index->words_at_once *= 2;
+    return rc;
+}
+
 AWAITS static int
 tidy(struct task *task, struct index *index, const struct generation *of, bool *ret_end)
 {
@@ -57,11 +84,11 @@ tidy(struct task *task, struct index *index, const struct generation *of, bool *
     struct rows rows;
 
     batch_init(&batch, task->arena, index);
-    TRY(db_query(
-        task, index->db, SQL_TIDY_TERMS(.after = of->cursor_id, .most = WORDS_AT_ONCE), &rows));
+    TRY(count_words(task, index, of->cursor_id, &rows));
     *ret_end = rows.count == 0;
     if (*ret_end)
         return 0;
+    kept_forget(index->kept);
     size_t gone_count = mark_words(&batch, &rows, gone, ids, dfs);
     TRY(lexicon_rows_tidy(task, index->db, &batch));
     if (gone_count > 0)
@@ -75,19 +102,53 @@ tidy(struct task *task, struct index *index, const struct generation *of, bool *
     return batch_exec(task, index, batch.calls, batch.call_count);
 }
 
-/* co: some of its rows. */
+/* How far the rows of a generation have gone stands in its cursor, below 0: first leaves, words as
+ * they are numbered, then forward lists, by record. */
+static int64_t drop_place(bool docs, int64_t at)
+{
+    return -(2 * at + (docs ? 1 : 0)) - 1;
+}
+
+AWAITS static int clear_leaves(
+    struct task *task, struct db *tx, const struct generation *of, int64_t at, struct db_call *next)
+{
+    struct rows rows;
+
+    TRY(db_query(
+        task, tx, SQL_CLEAR_LEAVES(.idx = of->idx, .term = at, .most = ROWS_AT_ONCE), &rows));
+    const struct sql_clear_leaves_row row = sql_clear_leaves_row(&rows, 0);
+    int64_t place = row.gone > 0 ? drop_place(false, row.term) : drop_place(true, 0);
+    *next = db_call_new(task->arena, SQL_TIDY_MOVE(.idx = of->idx, .cursor_id = place));
+    return 0;
+}
+
+AWAITS static int clear_docs(
+    struct task *task, struct db *tx, const struct generation *of, int64_t at, struct db_call *next)
+{
+    struct rows rows;
+
+    TRY(db_query(
+        task, tx, SQL_CLEAR_DOCS(.idx = of->idx, .after = at - 1, .most = ROWS_AT_ONCE), &rows));
+    const struct sql_clear_docs_row row = sql_clear_docs_row(&rows, 0);
+    *next = row.gone > 0
+                ? db_call_new(task->arena,
+                              SQL_TIDY_MOVE(.idx = of->idx,
+                                            .cursor_id = drop_place(true, row.record_id + 1)))
+                : db_call_new(task->arena, SQL_DROP_EMPTIED(.idx = of->idx));
+    return 0;
+}
+
+/* co: some of its rows. What it was before may have left a cursor of its own. */
 AWAITS static int empty(struct task *task, struct index *index, const struct generation *of)
 {
-    struct db_call calls[] = {
-        db_call(SQL_BUILD_CLEAN_LEAVES(.idx = of->idx, .after = -1)),
-        db_call(SQL_BUILD_CLEAN_DOCS(.idx = of->idx, .after = INT64_MIN)),
-    };
-    struct db_call emptied = db_call(SQL_DROP_EMPTIED(.idx = of->idx));
+    int64_t place = of->cursor_id < 0 ? -(of->cursor_id + 1) : 0;
+    struct db_call next = {0};
+    struct db *tx;
 
-    TRY(batch_exec(task, index, calls, ARRAY_LEN(calls)));
-    if (calls[0].rows.affected + calls[1].rows.affected > 0)
-        return 0;
-    return batch_exec(task, index, &emptied, 1);
+    TRY(batch_begin(task, index, &tx));
+    TRY((place & 1) != 0 ? clear_docs(task, tx, of, place / 2, &next)
+                         : clear_leaves(task, tx, of, place / 2, &next));
+    return db_batch_commit(task, tx, &next, 1, NULL);
 }
 
 int drop_run(struct task *task, struct index *index, const struct generations *all, bool *ret_more)

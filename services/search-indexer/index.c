@@ -11,6 +11,7 @@
 #include "index_sql.h"
 #include "indexer_claim_sql.h"
 #include "indexer_measure.h"
+#include "kept.h"
 #include "live.h"
 #include "log/log.h"
 #include "loop/task.h"
@@ -164,6 +165,7 @@ AWAITS static int run_rounds(struct task *task, struct index *index)
         if (rc != 0)
             break;
     }
+    index->more = rc == 0 && round.more;
     return rc == 0 && round.waits ? task_sleep(task, PAUSE_MS) : rc;
 }
 
@@ -202,10 +204,13 @@ enum queue_outcome index_run(struct task *task, struct queue_item *item)
         .attempt = rows_i64(&item->rows, 0, rows_column(&item->rows, "attempt")),
         .model = item->project->model,
         .arena = item->arena,
-        .batch = FIRST_BATCH,
+        .kept = kept_take(item->project->number, item->token),
     };
 
+    index.batch = kept_batch(index.kept) > 0 ? kept_batch(index.kept) : FIRST_BATCH;
     int rc = run_rounds(task, &index);
+    kept_end(index.kept, index.more && !index_over(&index), index.batch);
+    index.kept = NULL;
     build_end(&index);
     index_note_end(task, &index, rc);
     if (queue_lost(item))

@@ -10,8 +10,11 @@ struct index {
     int64_t token;   /* of the lease: every transaction asks for it */
     int64_t attempt; /* processes that have died with it, and this one */
     const struct model *model;
-    struct arena *arena; /* the model lives there */
-    size_t batch;        /* changed records at a time, as long as they take what they shall */
+    struct arena *arena;   /* the model lives there */
+    size_t batch;          /* changed records at a time, as long as they take what they shall */
+    bool more;             /* its turn is over, and there is more to do */
+    struct kept *kept;     /* NULL: nothing is */
+    int64_t words_at_once; /* that are counted together; 0: none yet */
 };
 
 /* A generation, as its row says. */

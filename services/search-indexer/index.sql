@@ -37,6 +37,11 @@ values ('check', :entity_id::bigint, :since::timestamptz?, now() + :after_ms::bi
 select w.id:bigint, w.kind:text, w.entity_id:bigint, w.field_id:bigint, w.ids:bigint[], w.term:text?, w.since:timestamptz?, w.cursor_id:bigint
 from {p}.search_work w where w.due_at <= now() order by w.id limit 1;
 
+-- Checks that were asked for before this one has read anything are this one. One that looks for what is new is not theirs.
+-- name: work_same :exec
+delete from {p}.search_work o using {p}.search_work w
+where w.id = :id::bigint and w.since is null and o.kind = 'check' and o.entity_id = w.entity_id and o.id <> w.id and o.since is null;
+
 -- name: work_move :exec
 update {p}.search_work w set cursor_id = :cursor_id::bigint where w.id = :id::bigint;
 
@@ -88,14 +93,27 @@ update {p}.search_indexes x set state = 'dropped', cursor_id = 0 where x.id = an
 -- name: generation_gone :exec
 delete from {p}.search_indexes x where x.id = :idx::integer and x.state = 'dropped';
 
--- Of a process that died after it: what was written behind the cursor.
--- name: build_clean_leaves :exec
-delete from {p}.search_postings p where p.ctid = any (array(
-  select l.ctid from {p}.search_postings l where l.idx = :idx::integer and l.base > :after::bigint limit 20000));
+-- Where a generation's leaves stand, some of them at a time: nothing but keys is read.
+-- name: build_leaves :many
+select p.term_id:integer, p.field:smallint, p.base:bigint from {p}.search_postings p
+where p.idx = :idx::integer and (p.term_id, p.field, p.base) > (:term::integer, :field::smallint, :base::bigint)
+order by p.term_id, p.field, p.base limit :most::bigint;
 
--- name: build_clean_docs :exec
-delete from {p}.search_docs d where d.ctid = any (array(
-  select l.ctid from {p}.search_docs l where l.idx = :idx::integer and l.record_id > :after::bigint limit 20000));
+-- Some rows go, of words from one on: how many, and the last of these words.
+-- name: clear_leaves :one
+with page as (
+  select l.ctid as place, l.term_id from {p}.search_postings l where l.idx = :idx::integer and l.term_id >= :term::integer
+  order by l.term_id, l.field, l.base limit :most::bigint),
+gone as (delete from {p}.search_postings p where p.ctid = any (array(select s.place from page s)) returning 1)
+select (select count(*) from gone) as gone:bigint!, coalesce((select max(s.term_id) from page s), 0) as term:integer!;
+
+-- Of records behind one: how many, and the last of these records.
+-- name: clear_docs :one
+with page as (
+  select d.ctid as place, d.record_id from {p}.search_docs d where d.idx = :idx::integer and d.record_id > :after::bigint
+  order by d.record_id limit :most::bigint),
+gone as (delete from {p}.search_docs d where d.ctid = any (array(select s.place from page s)) returning 1)
+select (select count(*) from gone) as gone:bigint!, coalesce((select max(s.record_id) from page s), :after::bigint) as record_id:bigint!;
 
 -- Changed while they stood in memory: once more.
 -- name: build_again :exec
@@ -127,7 +145,7 @@ update {p}.search_indexes x set cursor_id = :cursor_id::bigint where x.id = :idx
 update {p}.search_lease l set model_version = :model_version::bigint where l.id = 1;
 
 -- name: build_recount :exec
-update {p}.search_indexes x set documents = (select count(*) from {p}.search_docs d where d.idx = x.id) where x.id = :idx::integer;
+update {p}.search_indexes x set documents = :documents::bigint where x.id = :idx::integer;
 
 -- What is left of older generations, and words that nobody has, are looked for.
 -- name: generation_tidy :exec

@@ -1,4 +1,5 @@
--- The lease of a project's index. All times are this server's.
+-- The lease of a project's index. All times are this server's. Whoever takes it locks the row `for update`: a transaction that writes
+-- under it has the row `for key share`, beside which it is renewed and given back, and not taken.
 
 -- part: work
 (exists (select 1 from {p}.outbox b where b.pending & 2 <> 0)
@@ -41,9 +42,11 @@ where s.id = g.id and s.token = g.token and s.lease_until is not null;
 
 -- An index that has ended so many processes rests, and what was being built has failed.
 -- name: indexes_quarantine :many
-with rests as (
+with ended as (
+  select l.id from {p}.search_lease l where l.lease_until < now() and l.attempt >= :attempts::smallint for update skip locked),
+rests as (
   update {p}.search_lease s set owner = 'quarantine', token = s.token + 1, attempt = 0, lease_until = now() + interval '5 minutes'
-  where s.lease_until < now() and s.attempt >= :attempts::smallint returning s.id, s.token),
+  from ended e where s.id = e.id returning s.id, s.token),
 failed as (
   update {p}.search_indexes x set state = 'failed',
     error = 'Building it ended ' || :attempts::smallint || ' indexers, one after the other.'

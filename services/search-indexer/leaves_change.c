@@ -56,13 +56,19 @@ struct stretch {
     size_t from, to; /* changes */
 };
 
+/* A leaf as it was read. */
+struct leaf_read {
+    struct leaf leaf;
+    struct str place;
+};
+
 struct some {
     const struct leaf_changes *changes;
     struct arena *arena;
     int64_t idx;
     struct stretch *stretches;
     size_t count;
-    struct leaf *leaves; /* of all stretches, as they were read */
+    struct leaf_read *leaves; /* of all stretches */
     int64_t *stretch_of;
     size_t leaf_count;
     struct leaf_writes writes;
@@ -120,7 +126,7 @@ AWAITS static int read_leaves(struct task *task, struct some *some, struct db *t
     some->stretch_of = ARENA_ARRAY(arena, some->stretch_of, rows.count);
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_leaves_read_row row = sql_leaves_read_row(arena, &rows, i);
-        some->leaves[i] = (struct leaf){row.base, (int32_t)row.n, row.docs};
+        some->leaves[i] = (struct leaf_read){{row.base, (int32_t)row.n, row.docs}, row.place};
         some->stretch_of[i] = row.i - 1;
     }
     return 0;
@@ -130,15 +136,16 @@ static void leaves_room(struct some *some)
 {
     if (!leaf_writes_full(&some->writes))
         return;
-    struct db_call calls[2];
+    struct db_call calls[LEAF_CALLS];
     size_t count = leaf_writes_calls(&some->writes, calls);
     for (size_t i = 0; i < count; i++)
         ARENA_PUSH(some->arena, some->calls, some->call_count, some->call_cap, calls[i]);
 }
 
 /* Changes [from, to) of one leaf. */
-static int change_leaf(struct some *some, const struct leaf *leaf, size_t from, size_t to)
+static int change_leaf(struct some *some, const struct leaf_read *read, size_t from, size_t to)
 {
+    const struct leaf *leaf = &read->leaf;
     const struct leaf_change_of *items = some->changes->items;
     const struct leaf_key key = {items[from].term, items[from].field};
     int64_t *add = ARENA_ARRAY(some->arena, add, to - from);
@@ -156,10 +163,13 @@ static int change_leaf(struct some *some, const struct leaf *leaf, size_t from, 
     if (leaf_change(some->arena, leaf, add, adds, take, takes, &made) != 0)
         return INDEX_BROKEN;
     for (size_t i = 0; i < made.count; i++) {
+        const bool stands = i == 0 && leaf->docs.len > 0; /* the first has its base */
         leaves_room(some);
-        if (made.items[i].n > 0)
+        if (made.items[i].n > 0 && stands)
+            leaf_writes_set(&some->writes, read->place, &made.items[i]);
+        else if (made.items[i].n > 0)
             leaf_writes_put(&some->writes, key, &made.items[i]);
-        else if (leaf->docs.len > 0)
+        else if (stands)
             leaf_writes_drop(&some->writes, key, made.items[i].base);
     }
     return 0;
@@ -167,31 +177,31 @@ static int change_leaf(struct some *some, const struct leaf *leaf, size_t from, 
 
 /* Leaves of one list, of several stretches: each once. */
 static size_t
-list_leaves(const struct some *some, size_t *at, size_t last, const struct leaf **list)
+list_leaves(const struct some *some, size_t *at, size_t last, const struct leaf_read **list)
 {
     size_t count = 0;
 
     for (; *at < some->leaf_count && some->stretch_of[*at] <= (int64_t)last; (*at)++)
-        if (count == 0 || list[count - 1]->base < some->leaves[*at].base)
+        if (count == 0 || list[count - 1]->leaf.base < some->leaves[*at].leaf.base)
             list[count++] = &some->leaves[*at];
     return count;
 }
 
-static int
-change_list(struct some *some, size_t first, size_t last, const struct leaf **list, size_t count)
+static int change_list(
+    struct some *some, size_t first, size_t last, const struct leaf_read **list, size_t count)
 {
-    static const struct leaf none = {0};
+    static const struct leaf_read none = {0};
     const struct leaf_change_of *items = some->changes->items;
     size_t from = some->stretches[first].from;
     size_t end = some->stretches[last].to;
     size_t at = 0;
 
     while (from < end) {
-        while (at + 1 < count && list[at + 1]->base <= items[from].id)
+        while (at + 1 < count && list[at + 1]->leaf.base <= items[from].id)
             at++;
-        bool before = count == 0 || list[at]->base > items[from].id;
-        int64_t until = before ? (count > 0 ? list[at]->base : INT64_MAX)
-                               : (at + 1 < count ? list[at + 1]->base : INT64_MAX);
+        bool before = count == 0 || list[at]->leaf.base > items[from].id;
+        int64_t until = before ? (count > 0 ? list[at]->leaf.base : INT64_MAX)
+                               : (at + 1 < count ? list[at + 1]->leaf.base : INT64_MAX);
         size_t to = from + 1;
         while (to < end && items[to].id < until)
             to++;
@@ -206,7 +216,8 @@ static void change_some(void *arg)
 {
     struct some *some = arg;
     const struct leaf_change_of *items = some->changes->items;
-    const struct leaf **list = arena_alloc(some->arena, (some->leaf_count + 1) * sizeof(void *));
+    const struct leaf_read **list =
+        arena_alloc(some->arena, (some->leaf_count + 1) * sizeof(void *));
     size_t leaf = 0;
 
     some->rc = 0;
@@ -219,7 +230,7 @@ static void change_some(void *arg)
         some->rc = change_list(some, i, last, list, count);
         i = last + 1;
     }
-    struct db_call calls[2];
+    struct db_call calls[LEAF_CALLS];
     size_t count = leaf_writes_calls(&some->writes, calls);
     for (size_t i = 0; i < count; i++)
         ARENA_PUSH(some->arena, some->calls, some->call_count, some->call_cap, calls[i]);
@@ -235,7 +246,13 @@ run_some(struct task *task, struct some *some, struct db *tx, size_t from, size_
     leaf_writes_init(&some->writes, some->arena, some->idx);
     work_beside(task, change_some, some);
     TRY(some->rc);
-    return some->call_count > 0 ? db_batch(task, tx, some->calls, some->call_count, NULL) : 0;
+    if (some->call_count == 0)
+        return 0;
+    TRY(db_batch(task, tx, some->calls, some->call_count, NULL));
+    size_t written = 0;
+    for (size_t i = 0; i < some->call_count; i++)
+        written += (size_t)some->calls[i].rows.affected;
+    return written == some->writes.rows ? 0 : INDEX_STALE; /* somebody else has moved one */
 }
 
 int leaf_changes_run(struct task *task,

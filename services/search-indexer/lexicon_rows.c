@@ -13,8 +13,9 @@
 #define PREFIX_LETTERS   3 /* longer ones are few enough to be read */
 #define LAST_CHARACTER   "\xf4\x8f\xbf\xbf"
 #define PREFIXES_AT_ONCE 200
-#define EVERY_MS         60000 /* all words are looked at */
-#define ROW_LEAST        7     /* bytes of a word in a row, at least */
+#define WORDS_AT_ONCE    2000 /* read in their order */
+#define ROWS_AT_ONCE     1000 /* written by one statement */
+#define ROW_LEAST        7    /* bytes of a word in a row, at least */
 
 enum { PLACE_BYTES = LEXICON_KEY_BYTES + 24 };
 
@@ -82,8 +83,8 @@ edit_add(struct edit *edit, struct str key, int64_t part, struct str data)
 
 static void edit_set(struct lexicon_row *row, struct str data)
 {
+    row->dirty = row->dirty || !str_eq(row->data, data);
     row->data = data;
-    row->dirty = true;
 }
 
 static void edit_load(struct edit *edit, const struct rows *rows)
@@ -274,17 +275,19 @@ static void edit_apply(void *arg)
     }
 }
 
-static struct db_call lexicon_put_call(struct arena *arena, const struct edit *edit)
+/* Of rows [from, to) those that are not as they were. */
+static void add_rows(struct index_batch *batch, const struct edit *edit, size_t from, size_t to)
 {
-    struct str *keys = ARENA_ARRAY(arena, keys, edit->count);
-    int64_t *parts = ARENA_ARRAY(arena, parts, edit->count);
-    int64_t *ats = ARENA_ARRAY(arena, ats, edit->count);
-    int64_t *lens = ARENA_ARRAY(arena, lens, edit->count);
+    struct arena *arena = batch->arena;
+    struct str *keys = ARENA_ARRAY(arena, keys, to - from);
+    int64_t *parts = ARENA_ARRAY(arena, parts, to - from);
+    int64_t *ats = ARENA_ARRAY(arena, ats, to - from);
+    int64_t *lens = ARENA_ARRAY(arena, lens, to - from);
     size_t dirty = 0;
     struct strbuf data;
 
     strbuf_init(&data, arena, BATCH_BYTES);
-    for (size_t i = 0; i < edit->count; i++) {
+    for (size_t i = from; i < to; i++) {
         const struct lexicon_row *row = edit->rows[i];
         if (!row->dirty)
             continue;
@@ -294,12 +297,24 @@ static struct db_call lexicon_put_call(struct arena *arena, const struct edit *e
         lens[dirty++] = (int64_t)row->data.len;
         strbuf_str(&data, row->data);
     }
-    return db_call_new(arena,
-                       SQL_LEXICON_PUT(.keys = sql_strs(keys, dirty),
-                                       .parts = sql_i64s(parts, dirty),
-                                       .ats = sql_i64s(ats, dirty),
-                                       .lens = sql_i64s(lens, dirty),
-                                       .data = data.len > 0 ? strbuf_view(&data) : STR("")));
+    if (dirty > 0)
+        batch_call(
+            batch,
+            db_call_new(arena,
+                        SQL_LEXICON_PUT(.keys = sql_strs(keys, dirty),
+                                        .parts = sql_i64s(parts, dirty),
+                                        .ats = sql_i64s(ats, dirty),
+                                        .lens = sql_i64s(lens, dirty),
+                                        .data = data.len > 0 ? strbuf_view(&data) : STR(""))));
+}
+
+static void edit_calls(struct index_batch *batch, const struct edit *edit)
+{
+    for (size_t from = 0; from < edit->count; from += ROWS_AT_ONCE)
+        add_rows(batch,
+                 edit,
+                 from,
+                 edit->count - from < ROWS_AT_ONCE ? edit->count : from + ROWS_AT_ONCE);
 }
 
 /* --- the commonest of a prefix --- */
@@ -484,7 +499,7 @@ AWAITS static int edit_run(struct task *task,
     work_beside(task, edit_apply, touches);
     if (prefixes)
         TRY(edit_prefixes(task, db, touches));
-    batch_call(batch, lexicon_put_call(batch->arena, touches->edit));
+    edit_calls(batch, touches->edit);
     return 0;
 }
 
@@ -533,26 +548,81 @@ int lexicon_rows_tidy(struct task *task, struct db *db, struct index_batch *batc
     return edit_run(task, db, batch, &touches, false);
 }
 
-AWAITS static int read_every(struct task *task, struct db *tx, struct edit *edit, int64_t letters)
+/* --- all prefixes --- */
+
+/* Of the prefixes of one length the one at hand, as words go by in their order. */
+struct passing {
+    struct str prefix;
+    struct lexicon_best best;
+};
+
+static void passing_end(struct edit *edit, struct passing *passing)
+{
+    if (passing->best.more)
+        put_prefix(edit, passing->prefix, &passing->best);
+    passing->best.count = 0;
+    passing->best.more = false;
+}
+
+static void pass_word(struct edit *edit, struct passing passing[PREFIX_LETTERS], struct word *word)
+{
+    struct str prefixes[PREFIX_LETTERS];
+
+    if (is_list_word(word))
+        return;
+    word->term = arena_dup(edit->arena, word->term);
+    size_t letters = prefixes_of(word->term, prefixes);
+    for (size_t k = 0; k < letters; k++) {
+        if (!str_eq(passing[k].prefix, prefixes[k]))
+            passing_end(edit, &passing[k]);
+        passing[k].prefix = prefixes[k];
+        lexicon_offer(&passing[k].best, term_of(word));
+    }
+}
+
+/* co: the next words; *after is the last of them, empty at the end. */
+AWAITS static int pass_words(struct task *task,
+                             struct db *db,
+                             struct edit *edit,
+                             struct passing passing[PREFIX_LETTERS],
+                             struct str *after)
 {
     struct rows rows;
 
-    TRY(db_query(
-        task, tx, SQL_LEXICON_EVERY(.letters = letters, .least = LEXICON_PREFIXES), &rows));
-    for (size_t i = 0; i < rows.count;)
-        offer_rows(edit, &rows, &i, sql_lexicon_word_row(&rows, i).prefix);
+    TRY(db_query(task, db, SQL_LEXICON_WORDS(.after = *after, .most = WORDS_AT_ONCE), &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct sql_lexicon_words_row row = sql_lexicon_words_row(&rows, i);
+        struct word word = {.term = row.term, .id = (int32_t)row.id, .df = (int32_t)row.df};
+        pass_word(edit, passing, &word);
+    }
+    *after = rows.count == WORDS_AT_ONCE
+                 ? arena_dup(edit->arena, sql_lexicon_words_row(&rows, rows.count - 1).term)
+                 : STR("");
     return 0;
 }
 
 int lexicon_rows_prefixes(struct task *task, struct index *index)
 {
-    struct edit *edit = edit_new(task->arena);
-    struct db *tx;
+    struct arena *own = task->arena;
+    struct edit *edit = edit_new(own);
+    struct passing passing[PREFIX_LETTERS] = {0};
+    struct index_batch batch;
+    struct str after = STR("");
+    int rc = 0;
 
-    TRY(batch_begin(task, index, &tx));
-    TRY(db_set_timeout(task, tx, EVERY_MS));
-    for (int64_t letters = 1; letters <= PREFIX_LETTERS; letters++)
-        TRY(read_every(task, tx, edit, letters));
-    struct db_call calls[] = {db_call(SQL_LEXICON_FORGET()), lexicon_put_call(task->arena, edit)};
-    return db_batch_commit(task, tx, calls, ARRAY_LEN(calls), NULL);
+    for (size_t k = 0; k < PREFIX_LETTERS; k++)
+        lexicon_best_init(&passing[k].best, own, LEXICON_PREFIXES);
+    do {
+        task->arena = arena_new(0);
+        rc = index_over(index) ? INDEX_LOST : pass_words(task, index->db, edit, passing, &after);
+        arena_free(task->arena);
+        task->arena = own;
+    } while (rc == 0 && after.len > 0);
+    TRY(rc);
+    for (size_t k = 0; k < PREFIX_LETTERS; k++)
+        passing_end(edit, &passing[k]);
+    batch_init(&batch, own, index);
+    batch_call(&batch, db_call_new(own, SQL_LEXICON_FORGET()));
+    edit_calls(&batch, edit);
+    return batch_exec(task, index, batch.calls, batch.call_count);
 }

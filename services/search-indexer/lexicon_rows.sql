@@ -4,7 +4,8 @@ select distinct on (l.key) l.key:text, l.part:integer, l.data:bytea from {p}.sea
 where l.key = any(:keys::text[]) order by l.key, l.part desc;
 
 -- name: lexicon_parts :many row(lexicon)
-select l.key:text, l.part:integer, l.data:bytea from unnest(:keys::text[], :parts::bigint[]) as k (key, part)
+select l.key:text, l.part:integer, l.data:bytea
+from (select distinct u.key, u.part from unnest(:keys::text[], :parts::bigint[]) as u (key, part)) k
 join {p}.search_lexicon l on l.key = k.key and l.part = k.part;
 
 -- name: lexicon_all :many row(lexicon)
@@ -21,15 +22,9 @@ cross join lateral (select t.id, t.term, t.df from {p}.search_terms t where t.te
   order by t.df desc, t.term limit :least::bigint) b
 where n.n > :least::bigint order by 1;
 
--- The same of all prefixes of so many letters.
--- name: lexicon_every :many row(lexicon_word)
-select dense_rank() over (order by r.prefix) as i:bigint!, r.prefix as prefix:text!, r.id:integer, r.term:text, r.df:integer
-from (select left(t.term, :letters::integer) as prefix, t.id, t.term, t.df,
-    row_number() over (partition by left(t.term, :letters::integer) order by t.df desc, t.term) as place,
-    count(*) over (partition by left(t.term, :letters::integer)) as words
-  from {p}.search_terms t where t.term < '@' or t.term >= 'A') r
-where r.words > :least::bigint and r.place <= :least::bigint and char_length(r.prefix) = :letters::integer
-order by r.prefix;
+-- All words in their order, some at a time.
+-- name: lexicon_words :many
+select t.id:integer, t.term:text, t.df:integer from {p}.search_terms t where t.term > :after::text order by t.term limit :most::bigint;
 
 -- name: lexicon_put :exec
 insert into {p}.search_lexicon (key, part, data)

@@ -7,6 +7,7 @@
 #include "build.h"
 #include "index_sql.h"
 #include "indexer_measure.h"
+#include "pace.h"
 
 /* Rows of one entity: [from, to) of what was read. */
 struct of_entity {
@@ -99,18 +100,6 @@ live_add_rows(struct index_batch *batch, const struct generations *all, const st
     batch_call(batch, db_call_new(batch->arena, SQL_LIVE_TAKEN(.ids = taken)));
 }
 
-/* As many at a time as take what a transaction shall take. */
-static void adapt(struct index *index, size_t count, int64_t took_ms)
-{
-    int64_t wanted_ms = indexer_conf()->index_batch_ms;
-    size_t most = (size_t)indexer_conf()->index_batch;
-
-    if (took_ms > wanted_ms && index->batch > 10)
-        index->batch = index->batch / 2;
-    else if (count >= index->batch && took_ms < wanted_ms / 2 && index->batch < most)
-        index->batch = index->batch * 2 < most ? index->batch * 2 : most;
-}
-
 int live_run(struct task *task, struct index *index, const struct generations *all, bool *ret_more)
 {
     struct rows rows;
@@ -134,6 +123,11 @@ int live_run(struct task *task, struct index *index, const struct generations *a
     }
     TRY(rc);
     measure_indexed(&batch);
-    adapt(index, rows.count, clock_mono_ms() - began_ms);
+    index->batch = pace_next(&(struct pace){.records = index->batch,
+                                            .most = (size_t)indexer_conf()->index_batch,
+                                            .wanted_ms = indexer_conf()->index_batch_ms},
+                             &(struct pace_took){.records = rows.count,
+                                                 .words = batch.pairs,
+                                                 .ms = clock_mono_ms() - began_ms});
     return 0;
 }

@@ -1,5 +1,6 @@
 /* Posting lists in memory: of each the varints of what an id is above the one before, in chunks
- * that double. */
+ * that double. Most lists are short, and there are many of them: chunks are found by a number of
+ * four bytes, and the last one of a list leads to its first. */
 #include "postings.h"
 
 #include <stdlib.h>
@@ -7,27 +8,35 @@
 
 #include "base/panic.h"
 
-enum { CHUNK_FIRST = 8, CHUNK_MOST = 1024, LISTS_FIRST = 4096 };
+enum {
+    CHUNK_FIRST = 8,
+    CHUNK_MOST = 1024,
+    CHUNK_UNIT = 8, /* bytes: chunks begin at multiples */
+    LISTS_FIRST = 4096,
+    BLOCK_UNITS = 32768, /* of a block of chunks */
+};
 
 struct chunk {
-    struct chunk *next;
+    uint32_t next; /* of the last one: the first */
     uint16_t size, used;
     uint8_t bytes[];
 };
 
 struct list_of {
-    struct chunk *first, *tail;
     int64_t last;
+    uint32_t tail; /* chunk; 0 = none */
     int32_t term;
     int32_t n;
     int16_t field;
 };
 
 struct postings {
-    struct arena *arena; /* of chunks */
+    uint8_t **blocks; /* a chunk's number: of its block, and where it begins there */
+    size_t block_count, block_cap;
+    size_t used; /* units of the last block */
     struct list_of *lists;
     size_t count, cap;
-    uint32_t *slots; /* number of a list + 1 */
+    uint32_t *slots; /* number of a list + 1; after postings_sort() numbers in order */
     size_t slot_count;
     size_t at; /* of postings_next() */
     int64_t *ids;
@@ -47,7 +56,7 @@ struct postings *postings_new(void)
     struct postings *postings = calloc(1, sizeof(*postings));
 
     MUST(postings != NULL);
-    postings->arena = arena_new((size_t)64 * 1024);
+    postings->used = BLOCK_UNITS;
     postings->cap = LISTS_FIRST;
     postings->lists = postings_alloc(NULL, postings->cap * sizeof(*postings->lists));
     postings->slot_count = (size_t)LISTS_FIRST * 2;
@@ -60,18 +69,27 @@ void postings_free(struct postings *postings)
 {
     if (postings == NULL)
         return;
-    arena_free(postings->arena);
+    for (size_t i = 0; i < postings->block_count; i++)
+        free(postings->blocks[i]);
+    free(postings->blocks);
     free(postings->lists);
     free(postings->slots);
     free(postings->ids);
     free(postings);
 }
 
-/* Ids of words are given by us, one after the other: nobody chooses them. */
-static size_t postings_slot(const struct postings *postings, int32_t term, int16_t field)
+/* Where a list is looked for first. Ids of words are given by us, one after the other: nobody
+ * chooses them. */
+static size_t postings_home(const struct postings *postings, int32_t term, int16_t field)
 {
     uint64_t key = ((uint64_t)(uint32_t)term << 16) ^ (uint16_t)field;
-    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (postings->slot_count - 1);
+
+    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (postings->slot_count - 1);
+}
+
+static size_t postings_slot(const struct postings *postings, int32_t term, int16_t field)
+{
+    size_t slot = postings_home(postings, term, field);
 
     for (;;) {
         uint32_t number = postings->slots[slot];
@@ -84,10 +102,13 @@ static size_t postings_slot(const struct postings *postings, int32_t term, int16
     }
 }
 
+/* By a quarter: there may be a million of them. */
 static void postings_widen(struct postings *postings)
 {
-    postings->cap *= 2;
+    postings->cap += postings->cap / 4;
     postings->lists = postings_alloc(postings->lists, postings->cap * sizeof(*postings->lists));
+    if (postings->cap * 3 / 2 < postings->slot_count)
+        return;
     free(postings->slots);
     postings->slot_count *= 2;
     postings->slots = calloc(postings->slot_count, sizeof(*postings->slots));
@@ -114,27 +135,76 @@ static struct list_of *list_get(struct postings *postings, int32_t term, int16_t
     return list;
 }
 
+/* --- chunks --- */
+
+static struct chunk *chunk_at(const struct postings *postings, uint32_t number)
+{
+    uint8_t *block = postings->blocks[number / BLOCK_UNITS];
+
+    return (struct chunk *)(void *)(block + (size_t)(number % BLOCK_UNITS) * CHUNK_UNIT);
+}
+
+/* No chunk has the number 0. */
+static uint32_t chunk_new(struct postings *postings, size_t size)
+{
+    size_t units = (sizeof(struct chunk) + size) / CHUNK_UNIT;
+
+    if (postings->used + units > BLOCK_UNITS) {
+        if (postings->block_count == postings->block_cap) {
+            postings->block_cap = postings->block_cap * 2 + 16;
+            postings->blocks =
+                postings_alloc(postings->blocks, postings->block_cap * sizeof(*postings->blocks));
+        }
+        postings->blocks[postings->block_count++] =
+            postings_alloc(NULL, (size_t)BLOCK_UNITS * CHUNK_UNIT);
+        postings->used = postings->block_count == 1;
+    }
+    MUST(postings->block_count <= UINT32_MAX / BLOCK_UNITS);
+    uint32_t number = (uint32_t)((postings->block_count - 1) * BLOCK_UNITS + postings->used);
+    postings->used += units;
+    *chunk_at(postings, number) = (struct chunk){.size = (uint16_t)size};
+    return number;
+}
+
 static void put_byte(struct postings *postings, struct list_of *list, uint8_t byte)
 {
-    struct chunk *tail = list->tail;
+    struct chunk *tail = list->tail != 0 ? chunk_at(postings, list->tail) : NULL;
 
     if (tail == NULL || tail->used == tail->size) {
         size_t size = tail == NULL                          ? CHUNK_FIRST
                       : (size_t)tail->size * 2 < CHUNK_MOST ? (size_t)tail->size * 2
                                                             : CHUNK_MOST;
-        struct chunk *next = arena_alloc(postings->arena, sizeof(*next) + size);
-        *next = (struct chunk){.size = (uint16_t)size};
-        if (tail == NULL)
-            list->first = next;
-        else
-            tail->next = next;
-        list->tail = tail = next;
+        uint32_t number = chunk_new(postings, size);
+        struct chunk *next = chunk_at(postings, number);
+        next->next = tail == NULL ? number : tail->next;
+        if (tail != NULL)
+            tail->next = number;
+        list->tail = number;
+        tail = next;
     }
     tail->bytes[tail->used++] = byte;
 }
 
+/* Slots, lists and chunks stand anywhere in many megabytes: those of a record come into the cache
+ * all together, which takes half of the time. */
+static void fetch_lists(const struct postings *postings, const struct forward_list *of)
+{
+    for (size_t i = 0; i < of->count; i++)
+        __builtin_prefetch(
+            &postings->slots[postings_home(postings, of->items[i].term, of->items[i].field)]);
+    for (int step = 0; step < 2; step++)
+        for (size_t i = 0; i < of->count; i++) {
+            size_t home = postings_home(postings, of->items[i].term, of->items[i].field);
+            if (postings->slots[home] == 0)
+                continue;
+            const struct list_of *list = &postings->lists[postings->slots[home] - 1];
+            __builtin_prefetch(step == 0 ? (const void *)list : chunk_at(postings, list->tail));
+        }
+}
+
 void postings_add(struct postings *postings, int64_t id, const struct forward_list *of)
 {
+    fetch_lists(postings, of);
     for (size_t i = 0; i < of->count; i++) {
         struct list_of *list = list_get(postings, of->items[i].term, of->items[i].field);
         MUST(id > list->last);
@@ -149,24 +219,29 @@ void postings_add(struct postings *postings, int64_t id, const struct forward_li
 
 size_t postings_bytes(const struct postings *postings)
 {
-    return arena_held_bytes(postings->arena) + postings->cap * sizeof(*postings->lists) +
+    return postings->block_count * BLOCK_UNITS * CHUNK_UNIT +
+           postings->cap * sizeof(*postings->lists) +
            postings->slot_count * sizeof(*postings->slots);
 }
 
-static int order_lists(const void *left, const void *right)
+static int order_lists(const void *left, const void *right, void *arg)
 {
-    const struct list_of *a = left;
-    const struct list_of *b = right;
+    const struct postings *postings = arg;
+    const struct list_of *a = &postings->lists[*(const uint32_t *)left];
+    const struct list_of *b = &postings->lists[*(const uint32_t *)right];
 
     if (a->term != b->term)
         return a->term < b->term ? -1 : 1;
     return (a->field > b->field) - (a->field < b->field);
 }
 
+/* Their numbers are sorted, where the slots were: no list is looked for any more. */
 void postings_sort(struct postings *postings)
 {
+    for (size_t i = 0; i < postings->count; i++)
+        postings->slots[i] = (uint32_t)i;
     if (postings->count > 1)
-        qsort(postings->lists, postings->count, sizeof(*postings->lists), order_lists);
+        qsort_r(postings->slots, postings->count, sizeof(*postings->slots), order_lists, postings);
     postings->at = 0;
 }
 
@@ -176,8 +251,11 @@ static void decode_list(struct postings *postings, const struct list_of *list)
     uint64_t delta = 0;
     unsigned shift = 0;
     size_t count = 0;
+    uint32_t number = list->tail;
 
-    for (const struct chunk *chunk = list->first; chunk != NULL; chunk = chunk->next)
+    do {
+        number = chunk_at(postings, number)->next;
+        const struct chunk *chunk = chunk_at(postings, number);
         for (size_t i = 0; i < chunk->used; i++) {
             delta |= (uint64_t)(chunk->bytes[i] & 0x7f) << shift;
             shift += 7;
@@ -188,6 +266,7 @@ static void decode_list(struct postings *postings, const struct list_of *list)
             delta = 0;
             shift = 0;
         }
+    } while (number != list->tail);
     MUST(count == (size_t)list->n);
 }
 
@@ -195,7 +274,7 @@ bool postings_next(struct postings *postings, struct posting_list *ret_list)
 {
     if (postings->at == postings->count)
         return false;
-    const struct list_of *list = &postings->lists[postings->at++];
+    const struct list_of *list = &postings->lists[postings->slots[postings->at++]];
     if (postings->ids_cap < (size_t)list->n) {
         postings->ids_cap = (size_t)list->n;
         postings->ids = postings_alloc(postings->ids, postings->ids_cap * sizeof(*postings->ids));

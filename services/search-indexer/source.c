@@ -14,10 +14,26 @@
 #define PIECE_BYTES  ((size_t)4 * 1024 * 1024)
 #define TEXT_LETTERS 262144 /* of one field: what stands behind is not found */
 #define READ_MS      30000
+#define RECORD_PAIRS ((size_t)50000) /* of one record at least; what stands behind is not found */
 
 enum { COLUMN_ID, COLUMN_OWNER, COLUMN_FIELDS };
 
 /* --- statements --- */
+
+/* Letters are counted where there are as many bytes. */
+static void text_sql(struct strbuf *sql, const char *of, struct str column)
+{
+    strbuf_printf(sql,
+                  "case when octet_length(%s.%.*s) > %d then left(%s.%.*s, %d) else %s.%.*s end",
+                  of,
+                  STR_ARG(column),
+                  TEXT_LETTERS,
+                  of,
+                  STR_ARG(column),
+                  TEXT_LETTERS,
+                  of,
+                  STR_ARG(column));
+}
 
 static void field_sql(const struct shape_field *at, struct strbuf *sql)
 {
@@ -28,16 +44,17 @@ static void field_sql(const struct shape_field *at, struct strbuf *sql)
     struct str column = at->field->column;
     switch (at->field->type) {
     case TYPE_RELATION:
+        strbuf_str(sql, STR(", (select "));
+        text_sql(sql, "d", at->display->column);
         strbuf_printf(sql,
-                      ", (select left(d.%.*s, %d) from {p}.%.*s d where d.id = t.%.*s)",
-                      STR_ARG(at->display->column),
-                      TEXT_LETTERS,
+                      " from {p}.%.*s d where d.id = t.%.*s)",
                       STR_ARG(at->display->entity->table),
                       STR_ARG(column));
         break;
     case TYPE_VARCHAR:
     case TYPE_TEXT:
-        strbuf_printf(sql, ", left(t.%.*s, %d)", STR_ARG(column), TEXT_LETTERS);
+        strbuf_str(sql, STR(", "));
+        text_sql(sql, "t", column);
         break;
     default:
         strbuf_printf(sql, ", t.%.*s::text", STR_ARG(column));
@@ -91,6 +108,7 @@ struct reading {
     const struct rows *rows;
     struct forward_pair *pairs; /* of the record at hand */
     size_t count, cap;
+    bool full;  /* it has as many as are kept of one */
     size_t all; /* pairs of all records */
     bool cut;
 };
@@ -105,13 +123,23 @@ static void add_pair(struct reading *reading, struct str term, size_t field)
     ARENA_PUSH(reading->arena, reading->pairs, reading->count, reading->cap, pair);
 }
 
+/* Looked at each time that twice as many have come, so that it follows the text alone. */
+static bool has_room(struct reading *reading)
+{
+    if (reading->count < 2 * RECORD_PAIRS)
+        return true;
+    reading->count = forward_sort(reading->pairs, reading->count);
+    reading->full = reading->count >= RECORD_PAIRS;
+    return !reading->full;
+}
+
 static void add_text(struct reading *reading, struct str text, size_t field)
 {
     struct tokens tokens;
     struct search_token token;
 
     tokens_init(&tokens, text);
-    while (tokens_next(&tokens, &token))
+    while (!reading->full && has_room(reading) && tokens_next(&tokens, &token))
         add_pair(reading, token.text, field);
 }
 
@@ -139,6 +167,7 @@ static void cut_rows(void *arg)
     for (size_t row = 0; row < rows->count; row++) {
         struct doc doc = {.id = rows_i64(rows, row, COLUMN_ID), .there = true};
         reading->count = 0;
+        reading->full = false;
         if (!rows_null(rows, row, COLUMN_OWNER))
             add_principal(reading, 'o', rows_i64(rows, row, COLUMN_OWNER));
         for (size_t i = 0; i < reading->shape->count; i++)

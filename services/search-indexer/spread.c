@@ -93,6 +93,10 @@ int spread_work(struct task *task,
     if (rows.count == 0)
         return 0;
     const struct sql_work_next_row work = sql_work_next_row(task->arena, &rows, 0);
+    if (str_is(work.kind, "check") && work.cursor_id == 0) {
+        struct db_call same = db_call(SQL_WORK_SAME(.id = work.id));
+        TRY(batch_exec(task, index, &same, 1));
+    }
     TRY(spread_find(task, index, &work, &ids));
     source_ids_cut(&ids, index->batch);
     batch_init(&batch, task->arena, index);

@@ -30,45 +30,59 @@ static uint64_t terms_hash(const struct index_terms *terms, struct str term)
     return hash;
 }
 
-static size_t terms_slot(const struct index_terms *terms, struct str term)
+static bool is_slot_of(const struct index_terms *terms,
+                       const struct term_slot *slot,
+                       uint64_t hash,
+                       struct str term)
 {
-    size_t slot = terms_hash(terms, term) & (terms->slot_count - 1);
+    return slot->hash == (uint32_t)(hash >> 32) &&
+           str_eq(terms->items[slot->number - 1].term, term);
+}
 
-    while (terms->slots[slot] != 0 && !str_eq(terms->items[terms->slots[slot] - 1].term, term))
-        slot = (slot + 1) & (terms->slot_count - 1);
-    return slot;
+/* Of a word that is there, or of none. */
+static struct term_slot *terms_slot(const struct index_terms *terms, uint64_t hash, struct str term)
+{
+    size_t at = hash & (terms->slot_count - 1);
+
+    while (terms->slots[at].number != 0 && !is_slot_of(terms, &terms->slots[at], hash, term))
+        at = (at + 1) & (terms->slot_count - 1);
+    return &terms->slots[at];
 }
 
 static void terms_widen(struct index_terms *terms)
 {
     terms->slot_count *= 2;
     terms->slots = ARENA_ARRAY(terms->arena, terms->slots, terms->slot_count);
-    for (size_t i = 0; i < terms->count; i++)
-        terms->slots[terms_slot(terms, terms->items[i].term)] = (uint32_t)i + 1;
+    for (size_t i = 0; i < terms->count; i++) {
+        uint64_t hash = terms_hash(terms, terms->items[i].term);
+        *terms_slot(terms, hash, terms->items[i].term) =
+            (struct term_slot){(uint32_t)i + 1, (uint32_t)(hash >> 32)};
+    }
 }
 
 uint32_t terms_put(struct index_terms *terms, struct str term)
 {
-    size_t slot = terms_slot(terms, term);
+    uint64_t hash = terms_hash(terms, term);
+    struct term_slot *slot = terms_slot(terms, hash, term);
 
-    if (terms->slots[slot] != 0)
-        return terms->slots[slot] - 1;
+    if (slot->number != 0)
+        return slot->number - 1;
     if (terms->count * 2 >= terms->slot_count) {
         terms_widen(terms);
-        slot = terms_slot(terms, term);
+        slot = terms_slot(terms, hash, term);
     }
     ARENA_PUSH(terms->arena,
                terms->items,
                terms->count,
                terms->cap,
                (struct word){.term = arena_dup(terms->arena, term)});
-    terms->slots[slot] = (uint32_t)terms->count;
+    *slot = (struct term_slot){(uint32_t)terms->count, (uint32_t)(hash >> 32)};
     return (uint32_t)terms->count - 1;
 }
 
 struct word *terms_find(const struct index_terms *terms, struct str term)
 {
-    uint32_t number = terms->slots[terms_slot(terms, term)];
+    uint32_t number = terms_slot(terms, terms_hash(terms, term), term)->number;
 
     return number != 0 ? &terms->items[number - 1] : NULL;
 }

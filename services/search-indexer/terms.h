@@ -24,12 +24,18 @@ struct word_ref {
     uint32_t number;
 };
 
+/* Most words that are looked at and are others are known by their hash. */
+struct term_slot {
+    uint32_t number; /* of a word + 1; 0 = none */
+    uint32_t hash;
+};
+
 struct index_terms {
     struct arena *arena;
     struct word *items;
     size_t count, cap;
-    size_t settled;  /* the first so many have an id, and nothing is left to do about them */
-    uint32_t *slots; /* number of a word + 1, by hash; 0 = none */
+    size_t settled; /* the first so many have an id, and nothing is left to do about them */
+    struct term_slot *slots;
     size_t slot_count;
     uint64_t seed;
     struct word_ref *by_id; /* of those with one, after terms_index(), by id */

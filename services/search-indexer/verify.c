@@ -168,8 +168,9 @@ verify_generation(struct task *task, struct verify *verify, const struct generat
     while (rc == 0 && !lists.rebuilt && !lists.done)
         rc = verify_scope(task, verify, verify_lists_of, &lists);
     verify_lists_end(&lists);
-    if (rc == 0) {
-        struct db_call recount = db_call(SQL_BUILD_RECOUNT(.idx = of->idx));
+    if (rc == 0 && !lists.rebuilt) {
+        struct db_call recount =
+            db_call(SQL_BUILD_RECOUNT(.idx = of->idx, .documents = lists.documents));
         rc = batch_exec(task, &verify->index, &recount, 1);
     }
     if (rc == 0 && entity != NULL)

@@ -5,8 +5,10 @@ select p.number:bigint, p.slug:text from platform.projects p
 where p.state = 'active' and (:slug::text = '' or p.slug = :slug::text) order by p.number;
 
 -- name: verify_claim :opt
+with free as (
+  select s.id from {p}.search_lease s where s.id = 1 and (s.lease_until is null or s.lease_until < now()) for update skip locked)
 update {p}.search_lease l set token = l.token + 1, owner = 'verify', lease_until = now() + interval '2 minutes'
-where l.id = 1 and (l.lease_until is null or l.lease_until < now()) returning l.token:bigint;
+from free f where l.id = f.id returning l.token:bigint;
 
 -- name: verify_renew :opt
 update {p}.search_lease l set lease_until = now() + interval '2 minutes'
@@ -21,11 +23,10 @@ select p.term_id:integer, p.field:smallint, p.base:bigint, p.n:integer, p.docs:b
 where p.idx = :idx::integer and (p.term_id, p.field, p.base) > (:term::integer, :field::smallint, :base::bigint)
 order by p.term_id, p.field, p.base limit :most::bigint;
 
--- Postings of words that have no row.
+-- How many of these words have no row.
 -- name: verify_lost :one
-select count(*) as lost:bigint! from (
-  select distinct p.term_id from {p}.search_postings p where p.idx = :idx::integer) w
-where not exists (select 1 from {p}.search_terms t where t.id = w.term_id);
+select count(*) as lost:bigint! from unnest(:terms::bigint[]) as k (id)
+where not exists (select 1 from {p}.search_terms t where t.id = k.id);
 
 -- name: verify_drop :exec
 delete from {p}.search_postings p using unnest(:terms::bigint[], :fields::bigint[]) as k (t, f)

@@ -82,7 +82,24 @@ walk_forwards(struct task *task, struct index *index, struct verify_lists *lists
                 keep_id(lists, &list.items[k], row.record_id);
         }
         lists->after = row.record_id;
+        lists->documents += lists->stage == VERIFY_FORWARDS;
     }
+    return 0;
+}
+
+/* co: postings of words that have no row. Words come in the order of their ids. */
+AWAITS static int find_lost(struct task *task,
+                            struct index *index,
+                            struct verify_lists *lists,
+                            const int64_t *terms,
+                            size_t count)
+{
+    struct rows rows;
+
+    if (count == 0)
+        return 0;
+    TRY(db_query(task, index->db, SQL_VERIFY_LOST(.terms = sql_i64s(terms, count)), &rows));
+    lists->lost = lists->lost || sql_verify_lost_row(&rows, 0).lost > 0;
     return 0;
 }
 
@@ -110,6 +127,8 @@ AWAITS static int
 walk_leaves(struct task *task, struct index *index, struct verify_lists *lists, bool *ret_end)
 {
     int64_t *ids = ARENA_ARRAY(task->arena, ids, LEAF_IDS);
+    int64_t *terms = ARENA_ARRAY(task->arena, terms, LEAVES_AT_ONCE);
+    size_t count = 0;
     struct rows rows;
 
     TRY(db_query(task,
@@ -124,17 +143,15 @@ walk_leaves(struct task *task, struct index *index, struct verify_lists *lists, 
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_verify_leaves_row row = sql_verify_leaves_row(task->arena, &rows, i);
         take_leaf(lists, &row, ids);
+        if (count == 0 || terms[count - 1] != row.term_id)
+            terms[count++] = row.term_id;
     }
-    return 0;
+    return find_lost(task, index, lists, terms, count);
 }
 
 /* What the sums say; the stage that follows. */
 AWAITS static int verify_judge(struct task *task, struct index *index, struct verify_lists *lists)
 {
-    struct rows rows;
-
-    TRY(db_query(task, index->db, SQL_VERIFY_LOST(.idx = lists->idx), &rows));
-    lists->lost = sql_verify_lost_row(&rows, 0).lost > 0;
     lists->differ = tally_differ(lists->tally, lists->wrong, WRONG_MOST);
     lists->stage = lists->differ > 0 ? VERIFY_REPAIR : VERIFY_LISTS_DONE;
     lists->done = lists->differ == 0;
@@ -159,7 +176,7 @@ static void build_list(struct leaf_writes *writes,
 
     leaves_build(batch->arena, 0, made->ids, made->count, &leaves);
     for (size_t i = 0; i < leaves.count; i++) {
-        struct db_call calls[2];
+        struct db_call calls[LEAF_CALLS];
         leaf_writes_put(writes, key, &leaves.items[i]);
         if (!leaf_writes_full(writes))
             continue;
@@ -175,7 +192,7 @@ AWAITS static int repair(struct task *task, struct index *index, struct verify_l
     int64_t *terms = ARENA_ARRAY(task->arena, terms, lists->wrong_count);
     int64_t *fields = ARENA_ARRAY(task->arena, fields, lists->wrong_count);
     struct leaf_writes writes;
-    struct db_call calls[2];
+    struct db_call calls[LEAF_CALLS];
     struct index_batch batch;
 
     for (size_t i = 0; i < lists->wrong_count; i++) {

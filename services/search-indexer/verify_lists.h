@@ -14,6 +14,7 @@ struct verify_lists {
     size_t wrong_count;
     struct arena *arena; /* of the ids of lists that are made anew */
     struct verify_made *made;
+    int64_t documents; /* that have a forward list */
     size_t differ;
     bool lost;    /* a word has no row */
     bool rebuilt; /* too much is wrong: a generation is asked for */

@@ -6,9 +6,13 @@
 #include "base/num.h"
 #include "base/rand.h"
 #include "batch_sql.h"
+#include "kept.h"
+#include "loop/work.h"
 
 #define AT_ONCE     5000
-#define EXACT_BELOW 32 /* df */
+#define EXACT_BELOW 8 /* df: of most words, and each is a row that is written */
+#define FEW_BELOW   64
+#define FEW_STEPS   4
 #define STEPS       16 /* of larger ones */
 
 static void words_keep_row(struct index_terms *terms, const struct sql_word_row *row)
@@ -79,12 +83,42 @@ AWAITS static int reserve(struct task *task, struct db *db, struct index_terms *
     return rc;
 }
 
-int words_find(struct task *task, struct db *db, struct index_terms *terms)
+struct known {
+    struct kept *kept;
+    struct index_terms *terms;
+};
+
+/* On a thread. */
+static void find_known(void *arg)
 {
+    const struct known *known = arg;
+
+    kept_find(known->kept, known->terms);
+}
+
+/* On a thread. */
+static void store_known(void *arg)
+{
+    const struct known *known = arg;
+
+    kept_store(known->kept, known->terms);
+}
+
+void words_keep(struct task *task, struct index *index, struct index_terms *terms)
+{
+    if (index->kept != NULL)
+        work_beside(task, store_known, &(struct known){index->kept, terms});
+}
+
+int words_find(struct task *task, struct index *index, struct index_terms *terms)
+{
+    struct db *db = index->db;
     struct str *wanted = ARENA_ARRAY(task->arena, wanted, AT_ONCE);
     size_t all = terms->count;
     size_t count = 0;
 
+    if (index->kept != NULL)
+        work_beside(task, find_known, &(struct known){index->kept, terms});
     for (size_t i = terms->settled; i < all; i++) {
         if (terms->items[i].id == 0)
             wanted[count++] = terms->items[i].term;
@@ -141,7 +175,7 @@ void words_tally(struct index_terms *terms, int32_t id, int delta)
 int32_t words_df(const struct word *word)
 {
     int32_t exact = word->df + word->delta;
-    int32_t step = word->df / STEPS;
+    int32_t step = word->df / (word->df < FEW_BELOW ? FEW_STEPS : STEPS);
     int32_t change = abs(word->delta);
 
     if (exact < 0)

@@ -3,7 +3,9 @@
 #include "batch.h"
 
 /* co: ids of all words of the set: those that have none yet are fresh, with an id reserved. */
-AWAITS int words_find(struct task *task, struct db *db, struct index_terms *terms) MUSTCHECK;
+AWAITS int words_find(struct task *task, struct index *index, struct index_terms *terms) MUSTCHECK;
+/* co: the words of a transaction that was committed are not looked up again. */
+AWAITS void words_keep(struct task *task, struct index *index, struct index_terms *terms);
 /* co: puts in words with these ids, repeated or there already as they may be. */
 AWAITS int words_read_ids(struct task *task,
                           struct db *db,

@@ -3,6 +3,7 @@
 
 #include "index.h"
 #include "indexer_claim_sql.h"
+#include "kept.h"
 
 static struct queue *indexes;
 
@@ -17,6 +18,7 @@ static const struct queue_kind kind = {
     .rescue = &SQL_INDEXES_QUARANTINE,
     .projects = &SQL_INDEXES_PROJECTS,
     .look = &SQL_INDEXES_LOOK,
+    .swept = kept_sweep,
     .topic = BUS_SEARCH,
     .group = "search-indexer",
     .message = "search.changed",

@@ -1,6 +1,7 @@
 #include "search/docset_private.h"
 
 #include "base/panic.h"
+#include "search/bits_private.h"
 
 struct docset_window window_over(int64_t lo, int64_t hi)
 {
@@ -82,7 +83,7 @@ static inline uint64_t full_add(uint64_t a, uint64_t b, uint64_t c, uint64_t *re
 
 /* Eight words are added up before they are counted: the processors that we are built for need not
  * have an instruction for it. */
-size_t docset_count(const uint64_t *set, const struct docset_window *window)
+COUNTS_BITS size_t docset_count(const uint64_t *set, const struct docset_window *window)
 {
     size_t words = window_words(window);
     size_t count = 0;

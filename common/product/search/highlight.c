@@ -3,14 +3,13 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "search/prefilter_private.h"
 #include "search/tokens.h"
 
 enum {
     MARKS_MAX = 512,    /* of one text; those behind are not marked */
     CHAIN_PLACES = 64,  /* how far back a sequence is followed */
     BEFORE_BYTES = 320, /* of text before the first mark */
-    BEGIN_LETTERS = 3,  /* of terms, by which texts are passed over */
-    BEGINNINGS = 4096,  /* of so many letters, by hash */
 };
 
 /* What one term of the query matches. */
@@ -57,10 +56,9 @@ struct highlighter {
     struct arena *arena;
     struct highlight_word *words;
     size_t count;
-    struct chain chain;                   /* of all words */
-    uint64_t firsts[4];                   /* bytes that terms begin with */
-    uint64_t beginnings[BEGINNINGS / 64]; /* of terms, unless one has none */
-    bool no_beginning;
+    struct chain chain; /* of all words */
+    uint64_t firsts[4]; /* bytes that terms begin with */
+    struct prefilter prefilter;
     uint32_t here;    /* words that are meant for the field at hand */
     size_t equal;     /* terms of the text that were those of the query, from its first on */
     uint32_t *begins; /* of the last terms, by place */
@@ -70,40 +68,12 @@ struct highlighter {
 
 /* --- what is looked for ----------------------------------------------------------------------- */
 
-static bool is_ascii_word(unsigned char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-}
-
-/* Of letters and digits of ASCII, in either case. */
-static unsigned beginning(const char *at)
-{
-    unsigned hash = 0;
-
-    for (size_t i = 0; i < BEGIN_LETTERS; i++)
-        hash = hash * 37 + ((unsigned char)at[i] | 0x20U);
-    return hash % BEGINNINGS;
-}
-
-static bool has_beginning(struct str text, size_t at)
-{
-    for (size_t i = at; i < at + BEGIN_LETTERS; i++)
-        if (i >= text.len || !is_ascii_word((unsigned char)text.ptr[i]))
-            return false;
-    return true;
-}
-
 static void note_letter(struct highlighter *highlighter, struct str term)
 {
     unsigned char first = term.len > 0 ? (unsigned char)term.ptr[0] : 0;
 
     highlighter->firsts[first / 64] |= UINT64_C(1) << first % 64;
-    if (has_beginning(term, 0)) {
-        unsigned hash = beginning(term.ptr);
-        highlighter->beginnings[hash / 64] |= UINT64_C(1) << hash % 64;
-    } else {
-        highlighter->no_beginning = true;
-    }
+    prefilter_add(&highlighter->prefilter, term);
 }
 
 static void link_chain(struct chain *chain, const struct matcher *matcher, uint32_t place)
@@ -288,35 +258,6 @@ static bool may_match(const struct highlighter *highlighter, const struct search
     unsigned char first = (unsigned char)token->text.ptr[0];
 
     return highlighter->firsts[first / 64] >> first % 64 & 1;
-}
-
-/* False if no term of the text can be one of those that are looked for: it is all words of ASCII,
- * none bound to another by a sign, and none begins as one of those. */
-static bool may_have_any(const struct highlighter *highlighter, struct str text)
-{
-    bool in_word = false;
-
-    if (highlighter->no_beginning)
-        return true;
-    for (size_t at = 0; at < text.len; at++) {
-        unsigned char c = (unsigned char)text.ptr[at];
-        if (c >= 0x80)
-            return true;
-        if (!is_ascii_word(c)) {
-            if (in_word && c != ' ' && c != '\n' && at + 1 < text.len &&
-                is_ascii_word((unsigned char)text.ptr[at + 1]))
-                return true;
-            in_word = false;
-            continue;
-        }
-        if (!in_word && has_beginning(text, at)) {
-            unsigned hash = beginning(text.ptr + at);
-            if (highlighter->beginnings[hash / 64] >> hash % 64 & 1)
-                return true;
-        }
-        in_word = true;
-    }
-    return false;
 }
 
 /* Whether a term of the text goes on with those of the query, from its first on. */
@@ -517,7 +458,7 @@ struct highlight_match highlight_field(struct highlighter *highlighter,
     struct highlight_match match = {0};
 
     begin_field(highlighter, field);
-    if (highlighter->here == 0 || !may_have_any(highlighter, text))
+    if (highlighter->here == 0 || !prefilter_may_match(&highlighter->prefilter, text))
         return match;
     uint32_t places = look_through(highlighter, text, &match);
     match.any = highlighter->mark_count > 0;

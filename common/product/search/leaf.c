@@ -1,6 +1,7 @@
 #include "search/leaf.h"
 
 #include "base/panic.h"
+#include "search/bits_private.h"
 #include "search/varint_private.h"
 
 enum { FORMAT_DELTAS = 1, FORMAT_BITS = 2 };
@@ -133,7 +134,7 @@ static void mark_word(uint64_t *words, int64_t place, size_t span, uint64_t word
         words[at + 1] |= word >> (64 - shift);
 }
 
-static int mark_bits(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
+COUNTS_BITS static int mark_bits(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
 {
     struct str bits;
     int64_t first;

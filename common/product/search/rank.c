@@ -1,6 +1,7 @@
 #include "search/rank.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/panic.h"
 #include "search/rank_private.h"
@@ -159,10 +160,28 @@ static bool is_better(const struct rank_hit *a, const struct rank_hit *b)
     return a->field < b->field;
 }
 
+/* Those that are not worse than any fresh one stay where they are. */
+static size_t first_worse(const struct rank *rank)
+{
+    size_t low = 0;
+
+    for (size_t high = rank->count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (is_better(&rank->fresh[0], &rank->hits[middle]))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 static void keep_best(struct rank *rank, size_t fresh)
 {
-    size_t count = 0;
-    size_t old = 0;
+    if (fresh == 0)
+        return;
+    size_t first = first_worse(rank);
+    size_t count = first;
+    size_t old = first;
     size_t new = 0;
 
     while (count < rank->limit && (old < rank->count || new < fresh)) {
@@ -170,9 +189,8 @@ static void keep_best(struct rank *rank, size_t fresh)
             old == rank->count || (new < fresh &&is_better(&rank->fresh[new], &rank->hits[old]));
         rank->merged[count++] = is_new ? rank->fresh[new ++] : rank->hits[old++];
     }
-    struct rank_hit *hits = rank->hits;
-    rank->hits = rank->merged;
-    rank->merged = hits;
+    if (count > first)
+        memcpy(rank->hits + first, rank->merged + first, (count - first) * sizeof(*rank->hits));
     rank->count = count;
 }
 

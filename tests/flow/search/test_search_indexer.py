@@ -254,6 +254,55 @@ def test_a_lost_lease_writes_nothing(project, index, start_indexer):
     kill(other)
 
 
+@pytest.fixture
+def slow(project, index, start_indexer):
+    """Two indexers; one of them writes, in a transaction that takes five seconds: (entity, its records, token, what they say)."""
+    both = [start_indexer(LEASE_MS=2000, STATEMENT_TIMEOUT_MS=60000) for _ in range(2)]
+    books = index.entity()
+    index.ready(books)
+    index.execute("create function {p}.slow() returns trigger language plpgsql as 'begin perform pg_sleep(5); return new; end'")
+    index.execute("create trigger slow before update on {p}.search_indexes for each row execute function {p}.slow()")
+    made = add(project, 5)
+    index.wait(lambda: index.rows("select count(*) from pg_stat_activity where wait_event = 'PgSleep'")[0][0])
+    yield books, set(made), index.rows("select token from {p}.search_lease")[0][0], lambda: "".join(one.log_path.read_text() for one in both)
+    for one in both:
+        kill(one)
+
+
+def slow_ends(index, books, made, says, looks):
+    """It ends as it began; looks() meanwhile."""
+    while index.find(books, "walnut") != made:
+        looks()
+        time.sleep(0.02)
+    index.execute("drop function {p}.slow() cascade")
+    index.settle()
+    index.check(books)
+    assert "queue.lost" not in says()
+
+
+def test_a_transaction_that_takes_longer_than_the_lease(index, slow):
+    books, made, token, says = slow
+
+    def looks():
+        assert index.rows("select lease_until > now() from {p}.search_lease where token = %s and lease_until is not null", token) in ([(True,)], []), (
+            index.told())
+
+    slow_ends(index, books, made, says, looks)
+
+
+def test_nobody_takes_a_lease_over_while_a_transaction_writes(index, slow):
+    """However long ago the lease ended."""
+    books, made, token, says = slow
+    end = time.monotonic() + 3
+
+    def looks():
+        if time.monotonic() < end:
+            index.execute("update {p}.search_lease set lease_until = now() - interval '1 hour' where token = %s", token)
+            assert index.rows("select token from {p}.search_lease") == [(token,)], index.told()
+
+    slow_ends(index, books, made, says, looks)
+
+
 def test_two_indexers(project, index, start_indexer):
     one, two = start_indexer(LEASE_MS=2000), start_indexer(LEASE_MS=2000)
     books = index.entity()

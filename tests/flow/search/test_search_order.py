@@ -23,6 +23,15 @@ def test_what_equals_the_query_is_first_from_behind_the_page(project, chairs):
     assert found(project.admin, "oak", pageSize=10) == in_order(chairs, 7, 3)[:10]
 
 
+def test_letters_and_signs_of_many_bytes_are_looked_through(project, db, indexer):
+    """Three bytes for each of the query's, and some for the signs around it."""
+    project.entity("chairs", [{"name": "title", "type": "varchar", "searchable": True}])
+    titles = ["\uff0a\uff2f\uff21\uff2b\uff0a\uff0a\uff0a"] + [f"oak chair {n}" for n in range(40)]
+    made = project.admin.post("/entities/chairs/items/bulk", {"items": [{"title": title} for title in titles]}, expect=201).json()["results"]
+    followed(project, db, "chairs")
+    assert found(project.admin, "oak", pageSize=10)[0] == made[0]["id"]
+
+
 def test_pages_join_to_the_same_order(project, chairs):
     joined = [number for page in range(1, 6) for number in found(project.admin, "oak", pageSize=10, page=page)]
     assert joined == in_order(chairs, 7, 3)

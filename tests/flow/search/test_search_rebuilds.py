@@ -34,6 +34,107 @@ def test_rebuilds_take_turns(both, start_indexer):
     running.stop()
 
 
+def pretend(index, entity, state, cursor, idx=1000):
+    """A generation with rows of its own."""
+    index.execute(f"insert into {{p}}.search_postings select {idx}, t, f, 1 + t, 1, '\\x0100' from generate_series(1, 6000) t,"
+                  " generate_series(0, 1) f")
+    index.execute(f"insert into {{p}}.search_docs select {idx}, n, '\\x000101' from generate_series(1, 11000) n")
+    index.execute("insert into {p}.search_indexes (id, entity_id, state, shape, field_ids, total, began_at, cursor_id, documents) select %s, entity_id,"
+                  " %s, shape, field_ids, 2000, now(), %s, 11000 from {p}.search_indexes where entity_id = %s and state = 'live'",
+                  idx, state, cursor, entity["id"])
+    return idx
+
+
+def left(index, idx):
+    return index.rows("select (select count(*) from {p}.search_postings where idx = %s), (select count(*) from {p}.search_docs where idx = %s)",
+                      idx, idx)[0]
+
+
+def test_what_stands_behind_the_cursor_of_a_rebuild_goes(project, index, start_indexer):
+    """More of it than one step takes."""
+    running = start_indexer()
+    books = index.entity()
+    index.ready(books, 60)
+    insert(index, books, 300)
+    index.settle()
+    running.stop()
+    idx = pretend(index, books, "building", 0)
+    assert left(index, idx) == (12_000, 11_000)
+    running = start_indexer(INDEX_PAGE=50)
+    index.wait(lambda: index.live(books) == idx, 60)
+    index.settle()
+    index.check(books)
+    running.stop()
+
+
+@pytest.mark.parametrize("cursor", [0, 5, 777])
+def test_all_that_a_generation_had_goes(project, index, start_indexer, cursor):
+    """More of it than one step takes, wherever its cursor stood."""
+    running = start_indexer()
+    books = index.entity()
+    index.ready(books, 60)
+    idx = pretend(index, books, "dropped", cursor)
+    project.admin.post("/entities/books/items", {"title": "walnut"}, expect=201)
+    index.settle(60)
+    assert left(index, idx) == (0, 0)
+    assert len(index.find(books, "walnut")) == 1
+    index.check(books)
+    running.stop()
+
+
+def records(row):
+    """The words of a row of the lexicon."""
+    row, found = bytes(row), []
+    while row:
+        found.append(row[6:6 + row[5]].decode())
+        row = row[6 + row[5]:]
+    return found
+
+
+def test_prefixes_of_many_words(project, index, start_indexer):
+    """Of one, two and three letters, by counts of all words after a rebuild."""
+    running = start_indexer()
+    books = index.entity()
+    index.ready(books, 60)
+    index.execute(f"insert into {{p}}.e_{books['id']} (created_by, {column(books, 'title')}) select 1, 'zqa' || chr(97 + n / 26) || chr(97 + n % 26)"
+                  " || ' common zq' || case when n % 2 = 0 then 'bb' else 'cc' end from generate_series(0, 99) n".replace("%", "%%"))
+    index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
+    index.settle(60)
+    index.wait(lambda: len(index.find(books, "common")) == 100)
+    index.settle(60)
+    rows = dict(index.rows("select key, data from {p}.search_lexicon where key like '*%%' and octet_length(data) > 0"))
+    assert sorted(rows) == ["*z", "*zq", "*zqa"]
+    for key, row in rows.items():
+        words = records(row)
+        assert len(words) == 64 and len(set(words)) == 64
+        assert words[:2] == ["zqbb", "zqcc"] if key != "*zqa" else all(word.startswith("zqa") for word in words), words
+    running.stop()
+
+
+def test_records_change_while_pages_are_read_ahead(project, index, start_indexer):
+    """Before they are read, behind what was read, and after the last page."""
+    running = start_indexer()
+    books = index.entity()
+    index.ready(books, 60)
+    insert(index, books, 8000)
+    index.settle()
+    running.stop()
+    before = index.live(books)
+    index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
+    running = start_indexer(INDEX_PAGE=10, INDEX_BYTES=1048576)
+    changed = 0
+    while index.live(books) == before:
+        for record in (1, 8000 - changed, 10 * changed % 8000 + 1):
+            project.admin.put(f"/entities/books/items/{record}", {"title": f"cotton {changed}"}, expect=200)
+        project.admin.post("/entities/books/items", {"title": f"linen {changed}"}, expect=201)
+        changed += 1
+    index.settle(60)
+    assert changed > 0
+    assert len(index.find(books, "linen")) == changed
+    index.check(books)
+    running.stop()
+
+
 def die_in_a_rebuild(index, entity):
     """As a process that did leaves it: a generation, and behind its cursor a leaf."""
     index.execute("insert into {p}.search_indexes (entity_id, state, shape, field_ids, total, began_at) select entity_id, 'building', shape,"
@@ -83,8 +184,63 @@ def test_rebuilds_that_begin_at_once(both, start_indexer, servers):
         connection.close()
 
 
+def test_a_record_of_too_many_words(project, index, start_indexer):
+    """Its first fields are found; where it ends follows the text alone."""
+    running = start_indexer(LEASE_MS=60000)
+    books = index.entity("books", **{f"part{n}": {"type": "text", "searchable": True} for n in range(5)})
+    index.ready(books)
+    columns = {f"f_{field['id']}": n for n, field in enumerate(books["fields"])}
+    texts = ", ".join(f"(select string_agg('w' || (k + {n} * 100000), ' ') from generate_series(1, 30000) k)" for n in columns.values())
+    index.execute(f"insert into {{p}}.e_{books['id']} (id, {', '.join(columns)}) overriding system value select 1000, {texts}")
+    index.execute(f"insert into {{p}}.outbox (pending, event, entity_id, record_id, payload) select 2, 'EntityCreated', {books['id']}, id,"
+                  f" '{{{{}}}}' from {{p}}.e_{books['id']}")
+    index.settle(120)
+    (words,), = index.rows("select sum(n) from {p}.search_postings where field > 0")
+    assert 50_000 <= words <= 100_000
+    for n, found in ((0, True), (1, True), (4, False)):
+        assert bool(index.find(books, f"w{n * 100000 + 30000}")) == found, n
+    index.execute(f"insert into {{p}}.e_{books['id']} ({next(iter(columns))}) select 'others w' || n from generate_series(1, 30) n")
+    done = running.run("--verify", project.id, timeout=120)
+    assert "31 records, 30 with other words, 0 lists" in done.stdout, "as before, though other words came first"
+    running.stop()
+
+
 def soon(condition):
     """What may not come at all."""
     since = time.monotonic()
     while not condition() and time.monotonic() - since < 1:
         time.sleep(0.01)
+
+
+def test_a_removal_while_records_are_looked_through(project, index, servers, start_indexer):
+    """What had been read when it was made is looked at again; several that wait are one."""
+    running = start_indexer(STATEMENT_TIMEOUT_MS=60000)
+    index.entity("authors", name={"type": "varchar"})
+    books = index.entity("books", title={"type": "varchar", "searchable": True},
+                         author={"type": "relation", "options": {"entity": "authors", "on_delete": "cascade"}})
+    index.ready(books)
+    authors = [project.admin.post("/entities/authors/items", {"name": name}, expect=201).json()["id"] for name in ("Ann", "Bob", "Eve")]
+    for author in authors:
+        index.execute(f"insert into {{p}}.e_{books['id']} (created_by, {column(books, 'title')}, {column(books, 'author')}) "
+                      f"select 1, 'walnut ' || n, {author} from generate_series(1, 10050) n")
+    insert(index, books, 10)
+    index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
+    project.admin.post("/entities/books/items", {"title": "bell"}, expect=201)
+    index.wait(lambda: len(index.find(books, "walnut")) == 30_160, 60)
+    index.wait(lambda: not index.rows("select 1 from {p}.search_work") and not index.busy(), 60)  # what follows a first build, too
+    waits = servers.connect()
+    execute(waits, "select pg_advisory_lock(77)")
+    index.execute("create function {p}.slow() returns trigger language plpgsql as 'begin while not pg_try_advisory_xact_lock_shared(77) loop"
+                  " perform pg_sleep(0.02); end loop; return new; end'")
+    index.execute("create trigger slow before update on {p}.search_work for each row execute function {p}.slow()")
+    index.execute("insert into {p}.search_work (kind, entity_id) values ('check', %s)", books["id"])
+    project.admin.post("/entities/books/items", {"title": "bell"}, expect=201)
+    index.wait(lambda: index.rows("select count(*) from pg_stat_activity where wait_event = 'PgSleep'")[0][0])
+    for author in authors:
+        project.admin.delete(f"/entities/authors/items/{author}", expect=204)
+    waits.close()
+    index.wait(lambda: index.rows("select count(*) from {p}.search_work")[0][0] == 1, 60)
+    index.wait(lambda: len(index.find(books, "walnut")) == 10, 120)
+    index.settle()
+    index.check(books)
+    running.stop()

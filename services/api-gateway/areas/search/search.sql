@@ -1,4 +1,6 @@
--- What searches read of the index. Leaves and lexicon are the indexer's (services/search-indexer/README.md).
+-- What searches read of the index. Leaves and lexicon are the indexer's (services/search-indexer/README.md). Lists of values have
+-- limits that limit nothing: they are what keeps the plans. By them the planner takes a plan for any values to be as cheap as one for
+-- these, which it would make anew each time for longer than the statement takes.
 
 -- The settings, if there are any, and all indexes that answer: a row each, and one at least.
 -- name: search_live :many
@@ -11,8 +13,7 @@ select null, null, i.id, i.entity_id, i.field_ids from {p}.search_indexes i wher
 
 -- Terms, and those that begin with :prefix, each with its leaves in these lists: unless there are more terms than :most, or more
 -- entries than :postings, which `whole` says. One row at least: with the indexes that answer for the entities, and which settings are
--- in force, at the instant that the lists are of. The limits that limit nothing are what keeps its plan: by them the planner takes a
--- plan for any values to be as cheap as one for these, which it would make anew each time for longer than all the rest takes.
+-- in force, at the instant that the lists are of.
 -- name: search_plain :many binary
 with found as (
   (select t.id, t.term, t.df, false as goes_on from {p}.search_terms t where t.term = any(:terms::text[]) limit :most::bigint)
@@ -47,39 +48,42 @@ select m.user_id:bigint from {p}.group_members m where m.group_id = :group_id::b
 order by m.user_id limit :limit::bigint
 
 -- name: search_terms_find :many
-select t.id:integer, t.term:text, t.df:integer from {p}.search_terms t where t.term = any(:terms::text[])
+select t.id:integer, t.term:text, t.df:integer from {p}.search_terms t where t.term = any(:terms::text[]) limit :count::bigint
 
 -- name: search_lexicon_rows :many binary
-select l.data:bytea from {p}.search_lexicon l where l.key = any(:keys::text[]) order by l.key, l.part
+select l.data:bytea from (select u.key from unnest(:keys::text[]) as u (key) limit :count::bigint) k
+cross join lateral (select r.data from {p}.search_lexicon r where r.key = k.key order by r.part offset 0) l
 
--- The commonest among the first 4,096 that begin so: codes that are alike may be a million.
+-- The commonest among the first :candidates that begin so: codes that are alike may be a million.
 -- name: search_terms_prefix :many
 select t.id:integer, t.term:text, t.df:integer
-from (select w.id, w.term, w.df from {p}.search_terms w
-  where w.term > :prefix::text and w.term < :prefix::text || chr(1114111) order by w.term limit 4096) t
+from (select k.id, k.term, k.df
+  from (select w.id, w.term, w.df from {p}.search_terms w
+    where w.term > :prefix::text and w.term < :prefix::text || chr(1114111) order by w.term limit :candidates::bigint) k
+  limit :candidates::bigint) t
 order by t.df desc, t.term limit :limit::bigint
 
--- All leaves of the lists. `live`: as long as the index is, nothing of it is deleted.
+-- All leaves of the lists, those of one behind each other and in order. `live`: as long as the index is, nothing of it is deleted.
 -- name: search_leaves :many binary row(search_leaf)
-select l.term_id::bigint as term_id:bigint, l.field::bigint as field:bigint, l.base:bigint, l.n:integer, l.docs:bytea,
+select t.id as term_id:bigint, p.field::bigint as field:bigint, p.base:bigint, p.n:integer, p.docs:bytea,
   (select count(*) from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:bigint
-from {p}.search_postings l
-where l.idx = :idx::integer and l.term_id = any((:term_ids::bigint[])::integer[])
-  and l.field = any((:fields::bigint[])::smallint[])
-order by l.term_id, l.field, l.base
+from (select u.id from unnest(:term_ids::bigint[]) as u (id) limit :terms::bigint) t
+cross join lateral (select l.field, l.base, l.n, l.docs from {p}.search_postings l
+  where l.idx = :idx::integer and l.term_id = t.id::integer and l.field = any((:fields::bigint[])::smallint[])
+  order by l.field, l.base offset 0) p
 
 -- Those that may hold ids from :from on: with each list's one that straddles it.
 -- name: search_window :many binary row(search_leaf)
 select t.id as term_id:bigint, f.id as field:bigint, p.base:bigint, p.n:integer, p.docs:bytea,
   (select count(*) from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:bigint
-from unnest(:term_ids::bigint[]) as t (id) cross join unnest(:fields::bigint[]) as f (id)
+from (select u.id from unnest(:term_ids::bigint[]) as u (id) limit :terms::bigint) t
+cross join (select u.id from unnest(:fields::bigint[]) as u (id) limit :lists::bigint) f
 left join lateral (select b.base from {p}.search_postings b
   where b.idx = :idx::integer and b.term_id = t.id::integer and b.field = f.id::smallint and b.base <= :from::bigint
   order by b.base desc limit 1) z on true
 cross join lateral (select l.base, l.n, l.docs from {p}.search_postings l
   where l.idx = :idx::integer and l.term_id = t.id::integer and l.field = f.id::smallint
-    and l.base >= coalesce(z.base, :from::bigint) offset 0) p
-order by 1, 2, 3
+    and l.base >= coalesce(z.base, :from::bigint) order by l.base offset 0) p
 
 -- name: search_is_live :one
 select exists (select 1 from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:boolean
@@ -87,7 +91,8 @@ select exists (select 1 from {p}.search_indexes x where x.id = :idx::integer and
 -- Where the last leaf of any of the lists begins.
 -- name: search_top :one
 select coalesce(max(z.base), 0) as base:bigint
-from unnest(:term_ids::bigint[]) as t (id) cross join unnest(:fields::bigint[]) as f (id)
+from (select u.id from unnest(:term_ids::bigint[]) as u (id) limit :terms::bigint) t
+cross join (select u.id from unnest(:fields::bigint[]) as u (id) limit :lists::bigint) f
 cross join lateral (select b.base from {p}.search_postings b
   where b.idx = :idx::integer and b.term_id = t.id::integer and b.field = f.id::smallint
   order by b.base desc limit 1) z

@@ -59,6 +59,17 @@ AWAITS static int choose_seen(struct search_plan *plan,
     return 0;
 }
 
+/* No record is anybody's of the caller's principals: whatever it asks for, it finds nothing. */
+static bool sees_none(const struct search_plan *plan)
+{
+    for (size_t i = 0; i < plan->target_count; i++) {
+        const struct search_target *target = &plan->targets[i];
+        if (!target->ruled || target->visible != NULL || target->rule.count > 0)
+            return false;
+    }
+    return true;
+}
+
 int search_choose(struct search_plan *plan, struct search_terms *terms, size_t kept, size_t most)
 {
     struct search_term *items = terms->items + kept;
@@ -67,6 +78,10 @@ int search_choose(struct search_plan *plan, struct search_terms *terms, size_t k
 
     if (plan->sees_all || count <= most)
         return 0;
+    if (sees_none(plan)) {
+        terms->count = kept;
+        return 0;
+    }
     for (size_t i = 0; i < count; i++)
         postings += items[i].df;
     qsort(items, count, sizeof(*items), by_text);

@@ -127,13 +127,18 @@ int search_read_lists(struct search_plan *plan,
     if (from == 0)
         TRY(sql_all(plan->r,
                     &rows,
-                    SQL_SEARCH_LEAVES(.idx = target->idx, .term_ids = terms, .fields = fields)));
+                    SQL_SEARCH_LEAVES(.idx = target->idx,
+                                      .term_ids = terms,
+                                      .terms = (int64_t)terms.count,
+                                      .fields = fields)));
     else
         TRY(sql_all(plan->r,
                     &rows,
                     SQL_SEARCH_WINDOW(.idx = target->idx,
                                       .term_ids = terms,
+                                      .terms = (int64_t)terms.count,
                                       .fields = fields,
+                                      .lists = (int64_t)fields.count,
                                       .from = from)));
     TRY(check_live(plan, target, &rows));
     struct leaf *leaves = ARENA_ARRAY(arena, leaves, rows.count + 1);

@@ -6,7 +6,12 @@
 #include "areas/search/search.h"
 #include "areas/search/search_facets.h"
 
-enum { SLACK = 8, SNIPPET_BYTES = 16384 };
+enum {
+    SLACK = 2,  /* fetched beside the page, for what has gone since it was indexed */
+    SIGNS = 16, /* around a word */
+    FOLDED = 3, /* bytes of a text that one of a term was made of, at most */
+    SNIPPET_BYTES = 16384
+};
 
 /* A hit on its way to the answer. */
 struct found {
@@ -25,7 +30,7 @@ struct showing {
     size_t count;
     size_t first, end; /* the page in them */
     size_t whole; /* with most above 0: behind so many only those are fetched that have a text */
-    int64_t most; /* of at most so many bytes */
+    size_t most;  /* which may equal a query of so many bytes */
     int64_t total;
     bool exact, has_next;
 };
@@ -57,6 +62,18 @@ static int found_compare(const void *a, const void *b)
     return one->target < other->target ? -1 : one->target > other->target;
 }
 
+/* The first hits. Those of one entity come in order, and seldom do their texts change it. */
+static void sort_found(struct showing *showing, size_t count)
+{
+    struct found *found = showing->found;
+    size_t at = 1;
+
+    while (at < count && found_compare(&found[at - 1], &found[at]) < 0)
+        at++;
+    if (at < count)
+        qsort(found, count, sizeof(*found), found_compare);
+}
+
 static void merge_found(struct showing *showing)
 {
     struct search_plan *plan = showing->plan;
@@ -69,7 +86,7 @@ static void merge_found(struct showing *showing)
         for (size_t k = 0; k < plan->targets[i].found.count; k++)
             showing->found[showing->count++] =
                 (struct found){.target = &plan->targets[i], .hit = plan->targets[i].found.hits[k]};
-    qsort(showing->found, showing->count, sizeof(*showing->found), found_compare);
+    sort_found(showing, showing->count);
 }
 
 /* --- marks --- */
@@ -166,7 +183,8 @@ AWAITS static int fetch_target(const struct showing *showing,
         .texts = field_texts(plan, target),
         .text_count = target->field_count,
         .whole = (int64_t)whole,
-        .most = showing->most,
+        .most = showing->most > 0 ? (int64_t)showing->most * FOLDED + SIGNS : 0,
+        .ascii = (int64_t)showing->most + SIGNS,
         .limit = (int64_t)count,
     };
     TRY(records_pick(plan->ctx, target->entity, &pick, picked));
@@ -226,13 +244,13 @@ AWAITS static int order_window(struct showing *showing, size_t window)
             showing->found[i].closeness = closeness(showing, &showing->found[i]);
         TRY(task_yield_if_due(&showing->plan->r->task));
     }
-    qsort(showing->found, window, sizeof(*showing->found), found_compare);
+    sort_found(showing, window);
     return 0;
 }
 
-/* Bytes that a text may have to equal a query of one term, with some signs around it: only such
- * texts say more of the order than the index does. 0: all texts are of interest. */
-static int64_t equal_bytes(const struct search_plan *plan)
+/* Bytes of the term that a text may equal, when the query is one: only such texts say more of the
+ * order than the index does. 0: all texts are of interest. */
+static size_t equal_bytes(const struct search_plan *plan)
 {
     const struct search_word *word = &plan->query.words[0];
 
@@ -242,7 +260,7 @@ static int64_t equal_bytes(const struct search_plan *plan)
         for (size_t k = 0; k < plan->targets[i].field_count; k++)
             if (plan->targets[i].fields[k].text.shown != NULL)
                 return 0;
-    return (int64_t)word->text.len * 3 + 16;
+    return word->text.len > word->term.len ? word->text.len : word->term.len;
 }
 
 static bool all_picked(const struct showing *showing, size_t from, size_t to)

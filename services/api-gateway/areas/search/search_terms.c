@@ -128,7 +128,8 @@ AWAITS static int find_terms(struct search_plan *plan, const struct search_looku
     if (lookups->count == 0)
         return 0;
     struct sql_strs texts = {lookups->texts, lookups->count};
-    TRY(sql_all(plan->r, &rows, SQL_SEARCH_TERMS_FIND(.terms = texts)));
+    TRY(sql_all(
+        plan->r, &rows, SQL_SEARCH_TERMS_FIND(.terms = texts, .count = (int64_t)lookups->count)));
     struct search_term *found = ARENA_ARRAY(plan->r->task.arena, found, rows.count + 1);
     for (size_t row = 0; row < rows.count; row++) {
         struct sql_search_terms_find_row term = sql_search_terms_find_row(&rows, row);
@@ -184,7 +185,8 @@ read_star(struct search_plan *plan, struct str prefix, struct search_terms *ret_
     struct str key = lexicon_prefix_key(arena, prefix);
     struct rows rows;
 
-    TRY(sql_all(plan->r, &rows, SQL_SEARCH_LEXICON_ROWS(.keys = ((struct sql_strs){&key, 1}))));
+    TRY(sql_all(
+        plan->r, &rows, SQL_SEARCH_LEXICON_ROWS(.keys = ((struct sql_strs){&key, 1}), .count = 1)));
     for (size_t row = 0; row < rows.count; row++) {
         struct str data = sql_search_lexicon_rows_row(arena, &rows, row).data;
         struct lexicon_term term;
@@ -216,7 +218,9 @@ int search_prefix(struct search_plan *plan, struct str prefix, struct search_ter
     }
     TRY(sql_all(plan->r,
                 &rows,
-                SQL_SEARCH_TERMS_PREFIX(.prefix = prefix, .limit = search_beginnings(plan))));
+                SQL_SEARCH_TERMS_PREFIX(.prefix = prefix,
+                                        .candidates = SEARCH_CANDIDATES,
+                                        .limit = search_beginnings(plan))));
     struct search_term *found = ARENA_ARRAY(plan->r->task.arena, found, rows.count + 1);
     for (size_t row = 0; row < rows.count; row++) {
         struct sql_search_terms_prefix_row term = sql_search_terms_prefix_row(&rows, row);
@@ -332,7 +336,10 @@ AWAITS static int expand_word_typos(struct search_plan *plan, struct search_expa
 
     lexicon_best_init(&best[0], arena, most);
     lexicon_best_init(&best[1], arena, most);
-    TRY(sql_all(plan->r, &rows, SQL_SEARCH_LEXICON_ROWS(.keys = ((struct sql_strs){keys, count}))));
+    TRY(sql_all(plan->r,
+                &rows,
+                SQL_SEARCH_LEXICON_ROWS(.keys = ((struct sql_strs){keys, count}),
+                                        .count = (int64_t)count)));
     for (size_t row = 0; row < rows.count; row++) {
         struct str data = sql_search_lexicon_rows_row(arena, &rows, row).data;
         if (lexicon_scan(data, word->word->term, typos, best) != 0)

@@ -25,6 +25,7 @@ newest_from(struct search_plan *plan, const struct search_target *target, int64_
 {
     struct search_wanted wanted = {.arena = plan->r->task.arena};
     struct rows rows;
+    struct sql_i64s fields;
 
     search_want_all(&wanted, plan, target, false);
     if (plan->forgiving)
@@ -32,11 +33,14 @@ newest_from(struct search_plan *plan, const struct search_target *target, int64_
     *ret_top = 0;
     if (wanted.postings <= search_whole(plan))
         return 0;
+    fields = search_postings_fields(wanted.arena, target);
     TRY(sql_one(plan->r,
                 &rows,
                 SQL_SEARCH_TOP(.idx = target->idx,
                                .term_ids = sql_i64s(wanted.ids, wanted.count),
-                               .fields = search_postings_fields(wanted.arena, target))));
+                               .terms = (int64_t)wanted.count,
+                               .fields = fields,
+                               .lists = (int64_t)fields.count)));
     *ret_top = sql_search_top_row(&rows, 0).base;
     return 0;
 }

@@ -1,0 +1,146 @@
+#include "search/prefilter_private.h"
+
+#include <string.h>
+
+enum { BEGIN_LETTERS = 3, BLOCK = 64 };
+
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (uint64_t)(value))
+
+static bool is_ascii_word(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* Of letters and digits of ASCII, in either case. */
+static unsigned beginning(const char *at)
+{
+    unsigned hash = 0;
+
+    for (size_t i = 0; i < BEGIN_LETTERS; i++)
+        hash = hash * 37 + ((unsigned char)at[i] | 0x20U);
+    return hash % PREFILTER_BEGINNINGS;
+}
+
+static bool has_beginning(struct str text, size_t at)
+{
+    for (size_t i = at; i < at + BEGIN_LETTERS; i++)
+        if (i >= text.len || !is_ascii_word((unsigned char)text.ptr[i]))
+            return false;
+    return true;
+}
+
+static void prefilter_note(struct prefilter *prefilter, char first)
+{
+    uint64_t bytes = EACH_BYTE((unsigned char)first | 0x20U);
+
+    for (unsigned i = 0; i < prefilter->first_count && i < PREFILTER_FIRSTS; i++)
+        if (prefilter->firsts[i] == bytes)
+            return;
+    if (prefilter->first_count < PREFILTER_FIRSTS)
+        prefilter->firsts[prefilter->first_count] = bytes;
+    if (prefilter->first_count <= PREFILTER_FIRSTS)
+        prefilter->first_count++;
+}
+
+void prefilter_add(struct prefilter *prefilter, struct str term)
+{
+    if (!has_beginning(term, 0)) {
+        prefilter->all = true;
+        return;
+    }
+    unsigned hash = beginning(term.ptr);
+    prefilter->beginnings[hash / 64] |= UINT64_C(1) << hash % 64;
+    prefilter_note(prefilter, term.ptr[0]);
+}
+
+/* Of 64 bytes of a text a bit each. */
+struct block {
+    uint64_t words;  /* letters and digits of ASCII */
+    uint64_t spaces; /* that bind nothing */
+    uint64_t firsts; /* what terms that are looked for begin with */
+};
+
+/* The highest bit of each of eight bytes of ASCII that is not below one and not above another. */
+static inline uint64_t between(uint64_t bytes, unsigned char least, unsigned char most)
+{
+    return (bytes + EACH_BYTE(0x80 - least)) & ~(bytes + EACH_BYTE(0x7F - most)) & EACH_BYTE(0x80);
+}
+
+/* The highest bit of each of eight bytes of ASCII that is this one. */
+static inline uint64_t prefilter_equal(uint64_t bytes, uint64_t wanted)
+{
+    return (EACH_BYTE(0x80) - (bytes ^ wanted)) & EACH_BYTE(0x80);
+}
+
+/* The highest bits of eight bytes side by side. */
+static inline uint64_t gathered(uint64_t bytes)
+{
+    return (bytes >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
+/* False if they are not all ASCII. */
+static inline bool block_read(const struct prefilter *prefilter, const char *at, struct block *ret)
+{
+    uint64_t all = 0;
+
+    *ret = (struct block){0};
+    for (unsigned i = 0; i < BLOCK; i += 8) {
+        uint64_t bytes;
+        memcpy(&bytes, at + i, sizeof(bytes)); /* amd64 and arm64 are little endian */
+        all |= bytes;
+        bytes &= EACH_BYTE(0x7F);
+        uint64_t lower = bytes | EACH_BYTE(0x20);
+        uint64_t words = between(lower, 'a', 'z') | between(bytes, '0', '9');
+        uint64_t spaces =
+            prefilter_equal(bytes, EACH_BYTE(' ')) | prefilter_equal(bytes, EACH_BYTE('\n'));
+        uint64_t firsts = prefilter->first_count > PREFILTER_FIRSTS ? words : 0;
+        for (unsigned k = 0; k < PREFILTER_FIRSTS && k < prefilter->first_count; k++)
+            firsts |= prefilter_equal(lower, prefilter->firsts[k]);
+        ret->words |= gathered(words) << i;
+        ret->spaces |= gathered(spaces) << i;
+        ret->firsts |= gathered(firsts) << i;
+    }
+    return (all & EACH_BYTE(0x80)) == 0;
+}
+
+/* Whether any of the words that begin at these bytes begins as one of those that are looked for. */
+static bool
+any_begins(const struct prefilter *prefilter, struct str text, size_t from, uint64_t begins)
+{
+    for (; begins; begins &= begins - 1) {
+        size_t at = from + (unsigned)__builtin_ctzll(begins);
+        if (!has_beginning(text, at))
+            continue;
+        unsigned hash = beginning(text.ptr + at);
+        if (prefilter->beginnings[hash / 64] >> hash % 64 & 1)
+            return true;
+    }
+    return false;
+}
+
+bool prefilter_may_match(const struct prefilter *prefilter, struct str text)
+{
+    bool in_word = false;
+    bool behind_sign = false; /* one that stands right behind a word */
+
+    if (prefilter->all)
+        return true;
+    for (size_t from = 0; from < text.len; from += BLOCK) {
+        struct block block;
+        char last[BLOCK] = {0};
+        const char *at = text.ptr + from;
+        if (text.len - from < BLOCK)
+            at = memcpy(last, at, text.len - from);
+        if (!block_read(prefilter, at, &block))
+            return true;
+        uint64_t behind_word = block.words << 1 | in_word;
+        uint64_t signs = behind_word & ~block.words & ~block.spaces;
+        if ((signs << 1 | behind_sign) & block.words)
+            return true; /* two words that are bound */
+        if (any_begins(prefilter, text, from, block.words & ~behind_word & block.firsts))
+            return true;
+        in_word = block.words >> (BLOCK - 1);
+        behind_sign = signs >> (BLOCK - 1);
+    }
+    return false;
+}

@@ -1,0 +1,30 @@
+/* At most twice as many as before, at least half. */
+#include "pace.h"
+
+#define LEAST_WORDS   15000 /* fewer cost hardly less, of records that are not large */
+#define LEAST_RECORDS 10
+#define FEW_RECORDS   200 /* that are small are never too many */
+
+static size_t pace_least(const struct pace_took *took)
+{
+    size_t words = took->words / took->records + 1;
+    size_t least = LEAST_WORDS / words;
+
+    return least < LEAST_RECORDS ? LEAST_RECORDS : least < FEW_RECORDS ? least : FEW_RECORDS;
+}
+
+size_t pace_next(const struct pace *pace, const struct pace_took *took)
+{
+    size_t fits = took->records * (size_t)pace->wanted_ms / (took->ms > 0 ? (size_t)took->ms : 1);
+    size_t least = pace_least(took);
+
+    if (fits > pace->records && took->records < pace->records) /* it says nothing about so many */
+        return pace->records;
+    if (fits > pace->records * 2)
+        fits = pace->records * 2;
+    if (fits < pace->records / 2)
+        fits = pace->records / 2;
+    if (fits < least)
+        fits = least;
+    return fits < pace->most ? fits : pace->most;
+}
