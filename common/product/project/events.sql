@@ -22,8 +22,6 @@ select 2, :event::text, :entity_id::bigint, c.id, '{}' from unnest(:ids::bigint[
 -- name: search_principal_gone :exec
 insert into {p}.search_work (kind, term) values ('principal', :term::text);
 
--- Records of entities that changed without a row each.
+-- Records of entities that changed without a row each. Another check may have read them already: whoever begins one takes those that wait.
 -- name: search_check :exec
-insert into {p}.search_work (kind, entity_id)
-select 'check', w.id from unnest(:entity_ids::bigint[]) as w (id)
-where not exists (select 1 from {p}.search_work o where o.kind = 'check' and o.entity_id = w.id and o.cursor_id = 0);
+insert into {p}.search_work (kind, entity_id) select 'check', w.id from unnest(:entity_ids::bigint[]) as w (id);

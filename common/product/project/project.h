@@ -35,10 +35,12 @@ struct project_settings {
     bool require_confirmed_email;
     bool default_row_level_security;                    /* true */
     int64_t rate_read, rate_write, rate_heavy;          /* per principal and minute; 0 = no limit */
+    int64_t storage_quota;                              /* bytes of files; 0 = no limit */
     int64_t rate_sign_in_account, rate_sign_in_address; /* 10, 30 a minute */
     struct str oidc_issuer, oidc_client_id,
         oidc_client_secret; /* secret opened; empty = not configured */
     struct str mail_sender;
+    struct str auth_page_url; /* what links in mails open */
 };
 
 struct project {

@@ -161,6 +161,7 @@ static int build(struct task *task, struct create *create, int *ret_last)
     calls[count++] = db_call_new(arena, SQL_SEED_ADMIN_ROLE(.email = email));
     struct db *tx;
     TRY(db_begin_ddl(task, &create->db, &tx));
+    db_retire(tx);
     int rc = db_set_timeout(task, tx, CREATE_MS);
     if (rc == 0)
         return db_batch_commit(task, tx, calls, count, NULL);
@@ -232,6 +233,7 @@ static int run_ddl(struct task *task, struct db *db, struct str text)
     struct db *tx;
 
     TRY(db_begin_ddl(task, db, &tx));
+    db_retire(tx);
     int rc = db_set_timeout(task, tx, DDL_MS);
     if (rc == 0)
         rc = db_query(task, tx, &sql, NULL, 0, NULL);

@@ -8,12 +8,13 @@
 #include "project/unseal.h"
 #include "project_sql.h"
 
-#define DAY_SECONDS     86400
-#define MASK            "********"
-#define ITEMS_MAX       50
-#define URL_BYTES       2048
-#define DOC_BYTES_MAX   (1U << 20U)
-#define ORIGIN_PORT_MAX 65535
+#define DAY_SECONDS       86400
+#define MASK              "********"
+#define ITEMS_MAX         50
+#define URL_BYTES         2048
+#define DOC_BYTES_MAX     (1U << 20U)
+#define ORIGIN_PORT_MAX   65535
+#define STORAGE_QUOTA_MAX 9007199254740991 /* exact in JSON, wherever it is read */
 
 #define SETTING_I64(member, low, high, text)                                                       \
     {                                                                                              \
@@ -54,6 +55,10 @@ static const struct field settings_fields[] = {
     SETTING_I64(rate_write, 0, 1e6, "Writes a minute and caller; 0 = no limit"),
     SETTING_I64(
         rate_heavy, 0, 1e6, "Exports, imports and the like a minute and caller; 0 = no limit"),
+    SETTING_I64(storage_quota,
+                0,
+                STORAGE_QUOTA_MAX,
+                "Bytes of files that the project may keep; 0 = no limit but the operator's"),
     SETTING_I64(rate_sign_in_account, 1, 1e6, "Sign-in attempts a minute and account"),
     SETTING_I64(rate_sign_in_address, 1, 1e6, "Sign-in attempts a minute and address"),
     SETTING_STR(oidc_issuer, URL_BYTES, "url", "OpenID Connect issuer of external sign-in"),
@@ -71,6 +76,12 @@ static const struct field settings_fields[] = {
         .example = "\"" MASK "\"",
     },
     SETTING_STR(mail_sender, 254, "email", "Sender of the project's mail"),
+    SETTING_STR(
+        auth_page_url,
+        URL_BYTES,
+        "url",
+        "Page that links in mails open, with #type=...&token=...; the first of redirect_urls "
+        "when not set"),
 };
 const struct schema project_settings_schema =
     SCHEMA("ProjectSettings", struct project_settings_in, settings_fields);
@@ -151,6 +162,7 @@ static void cut_rates(struct project_settings *settings)
     settings_cut(&settings->rate_read, ceilings.read);
     settings_cut(&settings->rate_write, ceilings.write);
     settings_cut(&settings->rate_heavy, ceilings.heavy);
+    settings_cut(&settings->storage_quota, ceilings.storage);
     settings_cut(&settings->rate_sign_in_account, ceilings.sign_in);
     settings_cut(&settings->rate_sign_in_address, ceilings.sign_in);
 }
@@ -176,6 +188,7 @@ check_rates(struct arena *arena, const struct project_settings_in *in, struct sc
     check_rate(arena, "rate_read", &in->rate_read, ceilings.read, errors);
     check_rate(arena, "rate_write", &in->rate_write, ceilings.write, errors);
     check_rate(arena, "rate_heavy", &in->rate_heavy, ceilings.heavy, errors);
+    check_rate(arena, "storage_quota", &in->storage_quota, ceilings.storage, errors);
     check_rate(arena, "rate_sign_in_account", &in->rate_sign_in_account, ceilings.sign_in, errors);
     check_rate(arena, "rate_sign_in_address", &in->rate_sign_in_address, ceilings.sign_in, errors);
 }
@@ -305,6 +318,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
     MERGE_I64(rate_read);
     MERGE_I64(rate_write);
     MERGE_I64(rate_heavy);
+    MERGE_I64(storage_quota);
     MERGE_I64(rate_sign_in_account);
     MERGE_I64(rate_sign_in_address);
 #undef MERGE_I64
@@ -312,6 +326,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
     merge_str(&settings->oidc_issuer, &in->oidc_issuer);
     merge_str(&settings->oidc_client_id, &in->oidc_client_id);
     merge_str(&settings->mail_sender, &in->mail_sender);
+    merge_str(&settings->auth_page_url, &in->auth_page_url);
     if (!str_is(in->oidc_client_secret.value, MASK))
         merge_str(&settings->oidc_client_secret, &in->oidc_client_secret);
 }
@@ -351,11 +366,13 @@ static void json_members(struct jw *w, const struct project_settings *settings)
     JW_I64(w, "rate_read", settings->rate_read);
     JW_I64(w, "rate_write", settings->rate_write);
     JW_I64(w, "rate_heavy", settings->rate_heavy);
+    JW_I64(w, "storage_quota", settings->storage_quota);
     JW_I64(w, "rate_sign_in_account", settings->rate_sign_in_account);
     JW_I64(w, "rate_sign_in_address", settings->rate_sign_in_address);
     json_str(w, "oidc_issuer", settings->oidc_issuer);
     json_str(w, "oidc_client_id", settings->oidc_client_id);
     json_str(w, "mail_sender", settings->mail_sender);
+    json_str(w, "auth_page_url", settings->auth_page_url);
 }
 
 void project_settings_json(struct jw *w, const struct project_settings *settings)

@@ -22,12 +22,14 @@ struct project_settings_in {
     struct in_i64 rate_read;
     struct in_i64 rate_write;
     struct in_i64 rate_heavy;
+    struct in_i64 storage_quota;
     struct in_i64 rate_sign_in_account;
     struct in_i64 rate_sign_in_address;
     struct in_str oidc_issuer;
     struct in_str oidc_client_id;
     struct in_str oidc_client_secret; /* "********" keeps it */
     struct in_str mail_sender;
+    struct in_str auth_page_url;
 };
 extern const struct schema project_settings_schema;
 
@@ -41,9 +43,10 @@ extern const struct schema project_schema;
 /* The resource that GET and PUT answer (documentation). */
 extern const struct schema project_out_schema;
 
-/* The operator's ceilings on the rates that projects set for themselves; 0 = none. */
+/* The operator's ceilings on the rates and the quota that projects set for themselves; 0 = none. */
 struct project_rates {
     int64_t read, write, heavy, sign_in;
+    int64_t storage; /* bytes */
 };
 /* any: once, at the start. Stored rates above them are cut when they are read. */
 void project_settings_ceilings(const struct project_rates *rates);

@@ -105,11 +105,17 @@ static bool wants_claim(const struct queue_project *project)
                       : project->counts[QUEUE_CLAIMED] <= ahead / AGAIN_PART;
 }
 
+/* What was claimed ahead, and has a slot to be run in. */
+static bool can_begin(const struct queue_project *project)
+{
+    return project->counts[QUEUE_CLAIMED] > 0 && queue_project_room(project) > 0;
+}
+
 static bool wants_turn(const struct queue_project *project, int lane)
 {
     if (lane == CRASHED)
         return project->lanes[CRASHED].state == LANE_DUE;
-    return project->counts[QUEUE_CLAIMED] > 0 || wants_claim(project);
+    return can_begin(project) || wants_claim(project);
 }
 
 void queue_join(struct queue_project *project)
@@ -184,7 +190,7 @@ static void turn_ahead(struct queue_project *project)
     if (wants_claim(project))
         claim_start(
             project, FRESH, project->queue->kind->ahead - project->counts[QUEUE_CLAIMED], 0);
-    if (project->counts[QUEUE_CLAIMED] > 0)
+    if (can_begin(project))
         queue_begin(LIST_ITEM(project->items[QUEUE_CLAIMED].next, struct queue_item, link));
 }
 

@@ -16,6 +16,19 @@ enum import_format { IMPORT_CSV, IMPORT_JSON, IMPORT_JSONL };
 #define IMPORT_ERRORS_MAX    100
 #define IMPORT_ROW_BYTES_MAX ((size_t)2 * 1024 * 1024)
 
+/* Where a column of the file goes, or a member of its objects, whose name is no field's. */
+struct import_mapping {
+    struct str column;
+    const struct model_field *field; /* NULL: nowhere */
+};
+
+struct import_config {
+    enum import_format format;
+    const struct import_mapping *mapping; /* borrowed until the import ends */
+    size_t mapping_count;
+    bool dry_run; /* the first rows are written and taken back: records_import_preview() */
+};
+
 struct import;
 
 struct import_error {
@@ -31,8 +44,9 @@ struct import_report {
 };
 
 /* any: `ctx` is borrowed until the import ends, ctx->db autocommit. Lives in ctx->task->arena. */
-struct import *
-records_import_new(struct records_ctx *ctx, const struct entity *entity, enum import_format format);
+struct import *records_import_new(struct records_ctx *ctx,
+                                  const struct entity *entity,
+                                  const struct import_config *config);
 /* co: takes the next piece of the file. RECORDS_FAILED ends the import with ctx->error: the file's
  * form is broken, its header names an unknown field, or the database is not available; rows
  * reported as done stay. */
@@ -45,3 +59,8 @@ const struct import_report *records_import_report(const struct import *import);
 void records_import_errors(const struct import *import, struct strbuf *out);
 /* any: notes as the last error why nothing behind the rows read so far was read. */
 void records_import_stopped(struct import *import, enum problem code, struct str detail);
+/* any: of a dry run: it has seen all that it looks at. */
+bool records_import_enough(const struct import *import);
+/* any: of a dry run, as an object: rows looked at, which of them would be taken, columns with the
+ * type that their values have, and the errors. */
+void records_import_preview(const struct import *import, struct strbuf *out);

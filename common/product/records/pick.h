@@ -33,9 +33,9 @@ struct records_pick {
     const struct records_query *query; /* filter, fields, expand, sort, order */
     const struct records_text *texts;
     size_t text_count;
-    int64_t whole, most; /* with most above 0: behind the first `whole` ids those alone that have
-                            one of `texts`, none of a related record, in at most `most` bytes and
-                            of one word */
+    int64_t whole, most, ascii; /* with most above 0: behind the first `whole` ids those alone that
+                                   have one of `texts`, none of a related record, of one word and
+                                   in at most `most` bytes, `ascii` where it is all ASCII */
     int64_t offset, limit;
 };
 

@@ -129,6 +129,20 @@ AWAITS int records_lock(struct records_ctx *ctx,
 AWAITS int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t id)
     MUSTCHECK;
 
+/* What the row rule says of one record: by the conditions of reads and writes, nothing else. */
+struct records_row_right {
+    bool exists;        /* the others are empty without */
+    bool readable;      /* the caller may know of it */
+    bool allowed;       /* and may do what was asked for */
+    int64_t created_by; /* whose it is */
+};
+/* action: ACT_READ, ACT_UPDATE or ACT_DELETE. Field rules and permissions are not looked at. */
+AWAITS int records_row_right(struct records_ctx *ctx,
+                             const struct entity *entity,
+                             enum perm_action action,
+                             int64_t id,
+                             struct records_row_right *ret_right) MUSTCHECK;
+
 /* Streams all matching rows as CSV or JSON Lines through `sink`, in constant memory. */
 typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero stops */
 AWAITS int records_export(struct records_ctx *ctx,

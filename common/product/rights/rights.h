@@ -69,6 +69,13 @@ AWAITS int rights_load(struct task *task,
                        int64_t user_id,
                        int64_t key_id,
                        struct rights **ret_rights) MUSTCHECK;
+/* co: what a user with exactly these roles would hold; ids of no role count for nothing. One
+ * reference, or a DB_*. */
+AWAITS int rights_load_roles(struct task *task,
+                             struct db *db,
+                             const int64_t *role_ids,
+                             size_t count,
+                             struct rights **ret_rights) MUSTCHECK;
 struct rights *rights_ref(struct rights *rights);
 void rights_unref(struct rights *rights);
 

@@ -57,3 +57,27 @@ left join lateral (
     array_agg(kp.permission order by kp.entity_id, kp.permission) as permissions
   from {p}.api_key_permissions kp where kp.api_key_id = k.id) listed on true
 where u.id = (select ak.user_id from {p}.api_keys ak where ak.id = :id::bigint);
+
+-- Of nobody in particular: what a user with exactly these roles would hold.
+-- name: rights_of_roles :one row(rights)
+select 0::bigint as user_id:bigint, '' as email:text, true as active:boolean,
+  coalesce(bool_or(r.is_admin), false) as is_admin:boolean,
+  coalesce(bool_or(r.api_access), false) as api_access:boolean,
+  coalesce(array_agg(r.id order by r.id), '{}') as role_ids:bigint[],
+  '{}'::bigint[] as group_ids:bigint[],
+  (select coalesce(array_agg(distinct rp.permission), '{}')
+    from {p}.role_permissions rp where rp.role_id = any(:ids::bigint[]) and rp.entity_id = 0) as permissions:text[],
+  (select coalesce(array_agg(rp.entity_id order by rp.entity_id, rp.permission, rp.role_id), '{}')
+    from {p}.role_permissions rp where rp.role_id = any(:ids::bigint[]) and rp.entity_id > 0) as entities:bigint[],
+  (select coalesce(array_agg(rp.permission order by rp.entity_id, rp.permission, rp.role_id), '{}')
+    from {p}.role_permissions rp where rp.role_id = any(:ids::bigint[]) and rp.entity_id > 0) as actions:text[],
+  (select coalesce(array_agg(coalesce(array_to_string(fa.field_ids, ' '), '*')
+      order by rp.entity_id, rp.permission, rp.role_id), '{}')
+    from {p}.role_permissions rp
+    left join {p}.field_access fa
+      on fa.role_id = rp.role_id and fa.entity_id = rp.entity_id and fa.action = rp.permission
+    where rp.role_id = any(:ids::bigint[]) and rp.entity_id > 0) as fields:text[],
+  (select m.model_version from {p}.meta m where m.id = 1) as model_version:bigint,
+  false as key_valid:boolean, '{}'::bigint[] as key_entities:bigint[], '{}'::text[] as key_permissions:text[]
+from {p}.roles r
+where r.id = any(:ids::bigint[]);

@@ -219,3 +219,18 @@ int rights_load(
     *ret_rights = read_rights(&row, key_id, asked_ms);
     return 0;
 }
+
+int rights_load_roles(struct task *task,
+                      struct db *db,
+                      const int64_t *role_ids,
+                      size_t count,
+                      struct rights **ret_rights)
+{
+    const int64_t asked_ms = clock_mono_ms();
+    struct rows rows;
+
+    TRY(db_query(task, db, SQL_RIGHTS_OF_ROLES(.ids = sql_i64s(role_ids, count)), &rows));
+    const struct sql_rights_row row = sql_rights_row(task->arena, &rows, 0);
+    *ret_rights = read_rights(&row, 0, asked_ms);
+    return 0;
+}

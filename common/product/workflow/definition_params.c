@@ -414,7 +414,13 @@ static void check_together(const struct check *in, const struct place *at, const
     bool any_body =
         check_member(step->params, "body_text") || check_member(step->params, "body_html");
 
-    if (step->action == STEP_SEND_EMAIL && !any_body) {
+    bool own = !check_member(step->params, "template_type");
+
+    if (step->action == STEP_SEND_EMAIL && own && !check_member(step->params, "subject")) {
+        struct place member = {.parent = at, .name = STR("subject")};
+        check_fail(in, &member, PROBLEM_REQUIRED, "is required");
+    }
+    if (step->action == STEP_SEND_EMAIL && own && !any_body) {
         struct place member = {.parent = at, .name = STR("body_text")};
         check_fail(in, &member, PROBLEM_REQUIRED, "body_text or body_html is required");
     }

@@ -17,6 +17,8 @@
 #define PLANS_MAX       4096 /* per model: field rules times entities; beyond it plans are not kept */
 #define TEXT_PART_BYTES ((size_t)32 << 10)
 #define VALUE_EXTRA     64 /* quotes, and "********" */
+#define YIELD_FIELDS    16 /* a look at the clock takes as long as writing a short one */
+#define YIELD_BYTES     2048
 
 /* --- plans --- */
 
@@ -315,10 +317,11 @@ int columns_json(struct task *task,
             TRY(put_long_text(task, w, rows_str(rows, row, at)));
         else
             columns_value(w, field, rows, row, at);
-        TRY(task_yield_if_due(task));
+        if (i % YIELD_FIELDS == YIELD_FIELDS - 1 || rows_str(rows, row, at).len > YIELD_BYTES)
+            TRY(task_yield_if_due(task));
     }
     jw_obj_end(w);
-    return 0;
+    return task_yield_if_due(task);
 }
 
 /* --- values --- */

@@ -11,6 +11,46 @@
 #include "records/rules/statement.h"
 #include <stdlib.h>
 
+/* --- files --- */
+
+/* What is shown of one (0020_file_fields.sql); whoever reads the field of its record reads it. */
+enum { FILE_VALUES = 10 };
+static const struct entity file_entity;
+/* clang-format off: one line a field reads best */
+#define FILE_VALUE(field_name, field_type)                                                         \
+    {                                                                                              \
+        .name = STR_INIT(field_name), .type = (field_type), .column = STR_INIT(field_name),        \
+        .entity = &file_entity                                                                     \
+    }
+/* clang-format on */
+static struct model_field file_fields_shown[FILE_VALUES] = {
+    FILE_VALUE("id", TYPE_INTEGER),
+    FILE_VALUE("filename", TYPE_TEXT),
+    FILE_VALUE("mime_type", TYPE_TEXT),
+    FILE_VALUE("size", TYPE_INTEGER),
+    FILE_VALUE("sha256", TYPE_TEXT),
+    FILE_VALUE("is_public", TYPE_BOOL),
+    FILE_VALUE("width", TYPE_INTEGER),
+    FILE_VALUE("height", TYPE_INTEGER),
+    FILE_VALUE("duration", TYPE_FLOAT),
+    FILE_VALUE("created_at", TYPE_DATETIME),
+};
+static const struct entity file_entity = {
+    .id = -1,
+    .name = STR_INIT("svc_files"),
+    .table = STR_INIT("file_values"),
+    .fields = file_fields_shown,
+    .field_count = FILE_VALUES,
+};
+
+static void file_plan(struct arena *arena, struct columns *ret_plan)
+{
+    *ret_plan = (struct columns){.entity = &file_entity, .count = FILE_VALUES};
+    ret_plan->fields = arena_zalloc_array(arena, sizeof(void *), FILE_VALUES);
+    for (size_t i = 0; i < FILE_VALUES; i++)
+        ret_plan->fields[i] = &file_fields_shown[i];
+}
+
 /* --- what is expanded --- */
 
 /* Place of the field in the plan; it is added when fields= left it out. The arrays may belong to
@@ -33,15 +73,28 @@ static size_t own_place(struct arena *arena, struct columns *plan, const struct 
     return plan->count++;
 }
 
-/* Readable relation to an entity whose records the caller may read; else it does not exist. */
+/* Readable relation to an entity whose records the caller may read, or readable file; else it does
+ * not exist. */
 static const struct model_field *
 find_relation(const struct records_ctx *ctx, const struct entity *entity, struct str name)
 {
-    const struct model_field *field = field_rule_find(ctx, entity, name);
+    const struct model_field *field =
+        entity == &file_entity ? NULL : field_rule_find(ctx, entity, name);
 
+    if (field != NULL && field->type == TYPE_FILE)
+        return field;
     if (field == NULL || field->type != TYPE_RELATION || field->target == NULL)
         return NULL;
     return field_rule_entity(ctx, field->target) ? field : NULL;
+}
+
+static int
+plan_of(struct records_ctx *ctx, const struct model_field *field, struct columns *ret_plan)
+{
+    if (field->type != TYPE_FILE)
+        return columns_plan(ctx, field->target, STR_NONE, ret_plan);
+    file_plan(ctx->task->arena, ret_plan);
+    return 0;
 }
 
 static int expand_path(struct records_ctx *ctx, struct columns *plan, struct str path)
@@ -65,7 +118,7 @@ static int expand_path(struct records_ctx *ctx, struct columns *plan, struct str
         if (expansion == NULL) {
             expansion = ARENA_NEW(arena, expansion);
             expansion->field = field;
-            TRY(columns_plan(ctx, field->target, STR_NONE, &expansion->plan));
+            TRY(plan_of(ctx, field, &expansion->plan));
             plan->expansions[at] = expansion;
         }
         plan = &expansion->plan;
@@ -157,7 +210,10 @@ load_records(struct records_ctx *ctx, struct expansion *expansion, const struct 
     strbuf_printf(&text, " from {p}.%.*s t where t.id = any(", STR_ARG(entity->table));
     sql_bind(&text, &params, P_I64S(ids->items, ids->count), "bigint[]");
     strbuf_char(&text, ')');
-    (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
+    if (entity == &file_entity)
+        strbuf_printf(&text, " and t.field_id = %lld", (long long)expansion->field->id);
+    else
+        (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.expand", &text, params.count, SQL_MANY);
     TRY(records_db(
         ctx,

@@ -94,7 +94,8 @@ static void pick_seen(const struct records_ctx *ctx,
     strbuf_char(sql, ')');
 }
 
-/* Two letters with a space between are two words. */
+/* Two letters with a space between are two words. Most texts are too long for ASCII, and are not
+ * looked through. */
 static void
 pick_short(const struct records_pick *pick, struct strbuf *sql, struct sql_params *params)
 {
@@ -104,7 +105,14 @@ pick_short(const struct records_pick *pick, struct strbuf *sql, struct sql_param
         struct str column = pick->texts[i].field->column;
         strbuf_printf(sql, " or (octet_length(t.%.*s::text) <= ", STR_ARG(column));
         sql_bind(sql, params, P_I64(pick->most), "bigint");
-        strbuf_printf(sql, " and t.%.*s::text !~ '[0-9A-Za-z] [0-9A-Za-z]')", STR_ARG(column));
+        strbuf_printf(sql, " and (octet_length(t.%.*s::text) <= ", STR_ARG(column));
+        sql_bind(sql, params, P_I64(pick->ascii), "bigint");
+        strbuf_printf(sql,
+                      " or octet_length(t.%.*s::text) > length(t.%.*s::text))"
+                      " and t.%.*s::text !~ '[0-9A-Za-z] [0-9A-Za-z]')",
+                      STR_ARG(column),
+                      STR_ARG(column),
+                      STR_ARG(column));
     }
     strbuf_char(sql, ')');
 }

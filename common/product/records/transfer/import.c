@@ -13,6 +13,7 @@
 #include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/field_rule.h"
+#include "records/transfer/import_preview.h"
 #include "records/transfer/import_split.h"
 #include "records/write/bulk.h"
 
@@ -22,6 +23,9 @@
 struct import {
     struct records_ctx *ctx;
     const struct entity *entity;
+    struct import_config config;
+    struct import_preview *preview; /* of a dry run */
+    bool enough;
     struct import_split split;
     const struct model_field **columns; /* CSV: NULL = passed over */
     size_t column_count;
@@ -75,21 +79,26 @@ static int order_errors(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+static void import_put_errors(const struct import *import, struct jw *w)
+{
+    jw_arr(w);
+    for (size_t i = 0; i < import->report.error_count; i++) {
+        const struct import_error *error = &import->errors[i];
+        jw_obj(w);
+        JW_I64(w, "row", error->row);
+        JW_CSTR(w, "code", problem_code(error->code));
+        JW_STR(w, "detail", error->detail);
+        jw_obj_end(w);
+    }
+    jw_arr_end(w);
+}
+
 void records_import_errors(const struct import *import, struct strbuf *out)
 {
     struct jw w;
 
     jw_init(&w, out);
-    jw_arr(&w);
-    for (size_t i = 0; i < import->report.error_count; i++) {
-        const struct import_error *error = &import->errors[i];
-        jw_obj(&w);
-        JW_I64(&w, "row", error->row);
-        JW_CSTR(&w, "code", problem_code(error->code));
-        JW_STR(&w, "detail", error->detail);
-        jw_obj_end(&w);
-    }
-    jw_arr_end(&w);
+    import_put_errors(import, &w);
 }
 
 /* --- chunks --- */
@@ -117,6 +126,25 @@ static void keep_error(struct records_ctx *ctx, struct arena *arena)
     }
 }
 
+/* In a dry run, what was written is taken back. */
+AWAITS static int import_write_rows(struct import *import,
+                                    const struct records_bulk *bulk,
+                                    struct records_bulk_outcome *ret_outcome)
+{
+    struct records_ctx *ctx = import->ctx;
+    struct db *db = ctx->db;
+    struct db *tx;
+
+    if (!import->config.dry_run)
+        return records_bulk_write(ctx, import->entity, bulk, ret_outcome);
+    TRY(records_db(ctx, import->entity, db_begin(ctx->task, db, &tx)));
+    ctx->db = tx;
+    int rc = records_bulk_write(ctx, import->entity, bulk, ret_outcome);
+    ctx->db = db;
+    (void)db_rollback(ctx->task, tx);
+    return rc;
+}
+
 AWAITS static int write_chunk(struct import *import)
 {
     const struct records_bulk bulk = {.items = import->chunk};
@@ -133,13 +161,13 @@ AWAITS static int write_chunk(struct import *import)
     ctx->reloaded = false;
     int rc;
     do
-        rc = records_bulk_write(ctx, import->entity, &bulk, &outcome);
+        rc = import_write_rows(import, &bulk, &outcome);
     while (records_again(ctx, &import->entity, &rc));
     ctx->task->arena = outer;
     keep_model(import, outer, model);
     if (rc != 0)
         keep_error(ctx, outer);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    for (size_t i = 0; rc == 0 && i < outcome.count; i++) {
         const struct records_bulk_result *result = &outcome.results[i];
         if (result->id != 0)
             import->report.done++;
@@ -151,7 +179,7 @@ AWAITS static int write_chunk(struct import *import)
     arena_free(arena);
     (void)json_array_clear(import->chunk);
     import->chunk_bytes = 0;
-    return rc;
+    return rc == 0 && import->config.dry_run ? IMPORT_ENOUGH : rc;
 }
 
 /* Takes the reference to `row`. */
@@ -180,6 +208,52 @@ static bool clean(struct str text)
     return utf8_valid(text) && (text.len == 0 || memchr(text.ptr, 0, text.len) == NULL);
 }
 
+static const struct import_mapping *mapping_of(const struct import *import, struct str name)
+{
+    for (size_t i = 0; i < import->config.mapping_count; i++)
+        if (str_eq(import->config.mapping[i].column, name))
+            return &import->config.mapping[i];
+    return NULL;
+}
+
+static bool may_import(const struct records_ctx *ctx, const struct model_field *field)
+{
+    return field_rule_allows(ctx, field, ACT_READ) || field_rule_allows(ctx, field, ACT_CREATE);
+}
+
+/* The field of one column; findings for what is none, unless a dry run is to tell so. */
+static const struct model_field *find_column(struct import *import, struct str name)
+{
+    const struct import_mapping *mapping = mapping_of(import, name);
+    const struct model_field *field = NULL;
+
+    if (mapping != NULL)
+        field = mapping->field;
+    else if (!passed_over(import->entity, name))
+        field = entity_field(import->entity, name);
+    bool known = field != NULL && may_import(import->ctx, field);
+    if (!known && mapping == NULL && !passed_over(import->entity, name) && !import->config.dry_run)
+        records_finding(import->ctx, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
+    for (size_t i = 0; known && i < import->column_count; i++)
+        if (import->columns[i] == field)
+            records_finding(import->ctx, name, PROBLEM_VALIDATION_FAILED, "is a column twice");
+    return known ? field : NULL;
+}
+
+/* A mapping of what is not there is a slip of the pen. */
+static void check_mapping(struct import *import, const struct import_row *row)
+{
+    for (size_t i = 0; i < import->config.mapping_count; i++) {
+        struct str wanted = import->config.mapping[i].column;
+        size_t at = 0;
+        while (at < row->cell_count && !str_eq(str_trim(row->cells[at]), wanted))
+            at++;
+        if (at == row->cell_count)
+            records_finding(
+                import->ctx, wanted, PROBLEM_VALIDATION_FAILED, "is no column of the file");
+    }
+}
+
 /* A field for each cell of the header; what the caller may neither read nor write is unknown. */
 static int read_header(struct import *import, const struct import_row *row)
 {
@@ -187,24 +261,16 @@ static int read_header(struct import *import, const struct import_row *row)
 
     import->header_done = true;
     import->columns = ARENA_ARRAY(ctx->task->arena, import->columns, row->cell_count);
-    import->column_count = row->cell_count;
     for (size_t i = 0; i < row->cell_count; i++) {
         struct str name = str_trim(row->cells[i]);
         if (!clean(name))
             return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "The header is not UTF-8.");
-        if (passed_over(import->entity, name))
-            continue;
-        const struct model_field *field = entity_field(import->entity, name);
-        if (field == NULL || (!field_rule_allows(ctx, field, ACT_READ) &&
-                              !field_rule_allows(ctx, field, ACT_CREATE))) {
-            records_finding(ctx, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
-            continue;
-        }
-        for (size_t k = 0; k < i; k++)
-            if (import->columns[k] == field)
-                records_finding(ctx, name, PROBLEM_VALIDATION_FAILED, "is a column twice");
-        import->columns[i] = field;
+        const struct model_field *field = find_column(import, name);
+        import->columns[import->column_count++] = field;
+        if (import->preview != NULL)
+            import_preview_column(import->preview, name, field);
     }
+    check_mapping(import, row);
     return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
@@ -249,6 +315,8 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
     json_t *record = json_object();
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct model_field *field = import->columns[i];
+        if (import->preview != NULL)
+            import_preview_cell(import->preview, i, plain_cell(row->cells[i]));
         if (field == NULL || row->cells[i].len == 0)
             continue;
         (void)json_object_setn_new(
@@ -272,6 +340,24 @@ static void drop_members(const struct entity *entity, json_t *record)
     }
 }
 
+/* Each member that is mapped goes where it belongs; one that is there under both names is left to
+ * the checks of records, which know both. */
+static void map_members(const struct import *import, json_t *record)
+{
+    for (size_t i = 0; i < import->config.mapping_count; i++) {
+        const struct import_mapping *mapping = &import->config.mapping[i];
+        json_t *value = json_object_getn(record, mapping->column.ptr, mapping->column.len);
+        if (value == NULL)
+            continue;
+        json_incref(value);
+        (void)json_object_deln(record, mapping->column.ptr, mapping->column.len);
+        if (mapping->field != NULL)
+            (void)json_object_setn(
+                record, mapping->field->name.ptr, mapping->field->name.len, value);
+        json_decref(value);
+    }
+}
+
 AWAITS static int take_text(struct import *import, struct str text)
 {
     json_t *record = value_document(text);
@@ -281,6 +367,9 @@ AWAITS static int take_text(struct import *import, struct str text)
         report_error(import, import->rows, PROBLEM_INVALID_JSON, STR("the row is not valid JSON"));
         return 0;
     }
+    if (import->preview != NULL && json_is_object(record))
+        import_preview_members(import->preview, import->entity, record);
+    map_members(import, record);
     drop_members(import->entity, record);
     return import_add_row(import, record, text.len);
 }
@@ -301,23 +390,31 @@ static void free_chunk(void *chunk)
     json_decref(chunk);
 }
 
-struct import *
-records_import_new(struct records_ctx *ctx, const struct entity *entity, enum import_format format)
+struct import *records_import_new(struct records_ctx *ctx,
+                                  const struct entity *entity,
+                                  const struct import_config *config)
 {
     struct arena *arena = ctx->task->arena;
     struct import *import = ARENA_NEW(arena, import);
 
     import->ctx = ctx;
     import->entity = entity;
+    import->config = *config;
+    if (config->dry_run)
+        import->preview = import_preview_new(arena);
     import->chunk = json_array();
     arena_defer(arena, free_chunk, import->chunk);
     import->report.errors = import->errors;
-    import_split_init(&import->split, arena, format, import_take_row, import);
+    import_split_init(&import->split, arena, config->format, import_take_row, import);
     return import;
 }
 
 static int import_settle(struct import *import, int rc)
 {
+    if (rc == IMPORT_ENOUGH) {
+        import->enough = true;
+        return 0;
+    }
     if (rc != IMPORT_BROKEN)
         return rc;
     return records_fail(import->ctx,
@@ -337,5 +434,28 @@ int records_import_finish(struct import *import)
     TRY(import_settle(import, import_split_end(&import->split)));
     if (import->split.format == IMPORT_CSV && !import->header_done)
         return records_fail(import->ctx, PROBLEM_VALIDATION_FAILED, "The file has no header row.");
-    return write_chunk(import);
+    return import_settle(import, write_chunk(import));
+}
+
+/* --- dry runs --- */
+
+bool records_import_enough(const struct import *import)
+{
+    return import->enough;
+}
+
+void records_import_preview(const struct import *import, struct strbuf *out)
+{
+    struct jw w;
+
+    jw_init(&w, out);
+    jw_obj(&w);
+    JW_I64(&w, "rows", import->rows);
+    JW_I64(&w, "taken", import->report.done);
+    JW_I64(&w, "refused", import->report.failed);
+    jw_lit(&w, "columns");
+    import_preview_json(import->preview, &w);
+    jw_lit(&w, "errors");
+    import_put_errors(import, &w);
+    jw_obj_end(&w);
 }

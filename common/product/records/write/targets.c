@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "records/rules/field_rule.h"
+#include "records/rules/owned_files.h"
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 #include "records/write/body.h"
@@ -23,8 +24,11 @@ struct target {
     size_t visible_count;
 };
 
+/* A file that belongs to a record already is left to the triggers, which know to which. */
 static bool must_ask(const struct records_ctx *ctx, const struct model_field *field, bool all)
 {
+    if (field->type == TYPE_FILE)
+        return all || rls_applies(ctx, &owned_files);
     if (field->type != TYPE_RELATION || field->target == NULL)
         return false;
     return all || field->many || !field_rule_entity(ctx, field->target) ||
@@ -81,8 +85,26 @@ static void targets_collect(struct arena *arena,
     }
 }
 
+static struct db_call ask_for_files(struct records_ctx *ctx, const struct target *target)
+{
+    struct sql_params params;
+    struct strbuf sql;
+
+    sql_start(ctx->task->arena, &sql, &params);
+    strbuf_str(&sql, STR("select t.id from {p}.files t where t.id = any("));
+    sql_bind(&sql, &params, P_I64S(target->wanted, target->wanted_count), "bigint[]");
+    strbuf_printf(
+        &sql, ") and (t.field_id = %lld or t.entity_id is null", (long long)target->field->id);
+    (void)rls_where(ctx, &owned_files, ACT_UPDATE, "t", &sql, &params);
+    strbuf_str(&sql, STR(") order by t.id"));
+    return write_call(ctx, "items.target_files", &sql, &params, false);
+}
+
 static struct db_call ask_call(struct records_ctx *ctx, const struct target *target)
 {
+    if (target->field->type == TYPE_FILE)
+        return ask_for_files(ctx, target);
+
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
     struct strbuf sql;
@@ -151,7 +173,7 @@ int targets_check(struct records_ctx *ctx,
         targets_collect(arena, rows, count, &entity->fields[i], target);
         if (target->wanted_count == 0)
             continue;
-        if (field_rule_entity(ctx, target->field->target)) {
+        if (target->field->type == TYPE_FILE || field_rule_entity(ctx, target->field->target)) {
             asked[call_count] = target_count;
             calls[call_count++] = ask_call(ctx, target);
         }

@@ -1,0 +1,436 @@
+/* Uploads and deletions. */
+#include "files/ledger.h"
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/panic.h"
+#include "files/media.h"
+#include "files/name.h"
+#include "files/type.h"
+#include "files_sql.h"
+#include "log/log.h"
+#include "loop/background.h"
+#include "resume_sql.h"
+
+#define REMOVE_LIMIT_MS 60000
+#define LOOK_MS         2000 /* that an upload waits for what its pictures say */
+#define REMOVALS_MAX    64   /* at once; what is more is the collector's */
+
+static struct {
+    int64_t upload_seconds, again_seconds;
+} times = {3600, 60};
+
+void ledger_start(int64_t upload_seconds, int64_t again_seconds)
+{
+    times.upload_seconds = upload_seconds;
+    times.again_seconds = again_seconds;
+}
+
+int64_t upload_limit_ms(void)
+{
+    return times.upload_seconds * 1000;
+}
+
+int64_t ledger_again_seconds(void)
+{
+    return times.again_seconds;
+}
+
+int files_are_kept(struct task *task, struct directory *directory, bool *ret_kept)
+{
+    struct rows rows;
+
+    TRY(db_query(task, directory_control(directory), SQL_FILE_PROJECTS_ANY(), &rows));
+    *ret_kept = sql_file_projects_any_row(&rows, 0).used;
+    return 0;
+}
+
+struct upload_file {
+    struct file_key key;
+    struct str name;
+    struct file_facts facts;
+    struct media_facts media;
+    bool ended;
+};
+
+struct upload {
+    struct upload_config config;
+    struct upload_file files[UPLOAD_FILES_MAX];
+    size_t count;
+    struct store_writer *writer; /* of the last one */
+    int64_t bytes;               /* of those that ended */
+    int64_t room;
+    bool settled; /* committed, or nobody knows */
+};
+
+/* --- what came to nothing --- */
+
+static unsigned removals; /* that run */
+
+struct discard {
+    struct db db;
+    size_t count;
+    struct str keys[];
+};
+
+AWAITS static void discard_keys(struct task *task, struct discard *discard)
+{
+    struct file_key key;
+
+    for (size_t i = 0; i < discard->count; i++) {
+        file_key_set(discard->db.schema, discard->keys[i], &key);
+        int rc = store_remove(task, &key);
+        if (rc == 0)
+            rc = db_query(task,
+                          &discard->db,
+                          SQL_FILE_GARBAGE_DONE(.keys = sql_strs(&discard->keys[i], 1)),
+                          NULL);
+        if (rc != 0) { /* the collector comes by */
+            log_debug("files.discard_failed", L_RESULT("rc", rc));
+            return;
+        }
+    }
+}
+
+AWAITS static void discard_files(struct task *task, void *arg)
+{
+    discard_keys(task, arg);
+    removals--;
+}
+
+/* Only what is certain to be no file: the row that says so is claimed first. */
+AWAITS static void discard_claimed(struct task *task, struct discard *discard)
+{
+    size_t claimed = 0;
+
+    for (size_t i = 0; i < discard->count; i++) {
+        struct rows rows;
+        int rc = db_query(
+            task,
+            &discard->db,
+            SQL_FILE_GARBAGE_CLAIM(.key = discard->keys[i], .seconds = times.again_seconds),
+            &rows);
+        if (rc != 0)
+            return;
+        if (rows.count > 0)
+            discard->keys[claimed++] = discard->keys[i];
+    }
+    discard->count = claimed;
+    discard_keys(task, discard);
+}
+
+AWAITS static void discard_uploads(struct task *task, void *arg)
+{
+    discard_claimed(task, arg);
+    removals--;
+}
+
+static struct discard *discard_new(struct background *background, const struct db *db, size_t count)
+{
+    size_t bytes = sizeof(struct discard) + count * sizeof(struct str);
+    struct discard *discard = arena_zalloc(background_arena(background), bytes);
+
+    discard->db = (struct db){.server = db->server, .schema = db->schema};
+    return discard;
+}
+
+static void upload_abandon(void *arg)
+{
+    struct upload *upload = arg;
+    struct background *background;
+    struct discard *discard;
+
+    if (upload->settled || upload->count == 0 || removals == REMOVALS_MAX)
+        return;
+    removals++;
+    background = background_new(REMOVE_LIMIT_MS);
+    discard = discard_new(background, &upload->config.project->db, upload->count);
+    for (size_t i = 0; i < upload->count; i++)
+        discard->keys[discard->count++] =
+            arena_dup(background_arena(background), str_from(upload->files[i].key.name));
+    background_start(background, discard_uploads, discard);
+}
+
+/* --- uploads --- */
+
+struct upload *upload_new(const struct upload_config *config)
+{
+    struct upload *upload = ARENA_NEW(config->task->arena, upload);
+
+    upload->config = *config;
+    upload->room = INT64_MAX;
+    project_hold(config->task->arena, config->project);
+    arena_defer(config->task->arena, upload_abandon, upload);
+    return upload;
+}
+
+/* co: the collector will look there, from the project's first upload on. */
+AWAITS static int note_project(struct upload *upload)
+{
+    static struct map *noted;
+    struct task *task = upload->config.task;
+    int64_t number = upload->config.project->number;
+    struct str key = arena_printf(task->arena, "%lld", (long long)number);
+
+    if (!noted)
+        noted = map_new();
+    if (map_get(noted, key))
+        return 0;
+    TRY(db_query(task,
+                 directory_control(upload->config.directory),
+                 SQL_FILE_PROJECT_ADD(.number = number),
+                 NULL));
+    (void)map_put(noted, key, noted);
+    return 0;
+}
+
+int upload_begin(struct upload *upload, struct str name)
+{
+    struct task *task = upload->config.task;
+    struct upload_file *file = &upload->files[upload->count];
+
+    MUST(upload->count < UPLOAD_FILES_MAX);
+    TRY(note_project(upload));
+    file_key_new(upload->config.project->number, &file->key);
+    file->name = file_name_clean(task->arena, name);
+    struct db_call calls[] = {
+        db_call(SQL_FILE_GARBAGE_ADD(.key = str_from(file->key.name),
+                                     .seconds = 2 * times.upload_seconds)),
+        db_call(SQL_FILE_TOTALS_GET()),
+    };
+    /* From now on it is cleared away, also when the answer is lost. */
+    upload->count++;
+    TRY(db_batch(task, &upload->config.project->db, calls, ARRAY_LEN(calls), NULL));
+    if (upload->config.quota > 0) {
+        const int64_t kept = sql_file_totals_get_row(&calls[1].rows, 0).bytes;
+        upload->room = upload->config.quota - kept - upload->bytes;
+    }
+    upload->writer = store_writer_new(task, &file->key);
+    return 0;
+}
+
+int upload_write(struct upload *upload, struct str piece)
+{
+    if ((int64_t)piece.len > upload->room - store_written(upload->writer))
+        return FILES_OVER_QUOTA;
+    return store_write(upload->writer, piece);
+}
+
+int upload_end(struct upload *upload)
+{
+    struct upload_file *file = &upload->files[upload->count - 1];
+
+    TRY(store_finish(upload->writer, &file->facts));
+    file->ended = true;
+    upload->bytes += file->facts.size;
+    return 0;
+}
+
+size_t upload_count(const struct upload *upload)
+{
+    return upload->count;
+}
+
+int64_t upload_room(const struct upload *upload)
+{
+    return upload->room;
+}
+
+static struct db_call file_add_call(const struct upload *upload, const struct upload_file *file)
+{
+    const struct upload_config *config = &upload->config;
+    struct str mime_type = str_from(file->facts.mime_type);
+
+    return db_call_new(config->task->arena,
+                       SQL_FILE_ADD(.key = str_from(file->key.name),
+                                    .filename = file->name,
+                                    .mime_type = mime_type,
+                                    .kind = str_from(type_kind(mime_type)),
+                                    .size = file->facts.size,
+                                    .sha256 = ((struct str){(const char *)file->facts.sha256,
+                                                            sizeof(file->facts.sha256)}),
+                                    .folder_id = config->folder_id,
+                                    .is_public = config->is_public,
+                                    .created_by = config->created_by,
+                                    .width = some_id(file->media.width),
+                                    .height = some_id(file->media.height),
+                                    .duration = media_duration(&file->media)));
+}
+
+/* co: all rows in one round trip; what came of each decides whether it is committed. */
+AWAITS static int upload_write_rows(struct upload *upload, struct db *tx, int64_t *ids)
+{
+    struct task *task = upload->config.task;
+    const struct upload_config *config = &upload->config;
+    size_t count = 2 * upload->count + 1;
+    size_t all = config->resumes.len > 0 ? count + 1 : count;
+    struct db_call *calls = ARENA_ARRAY(task->arena, calls, all);
+
+    for (size_t i = 0; i < upload->count; i++) {
+        const struct upload_file *file = &upload->files[i];
+        MUST(file->ended);
+        calls[2 * i] =
+            db_call_new(task->arena, SQL_FILE_GARBAGE_KEEP(.key = str_from(file->key.name)));
+        calls[2 * i + 1] = file_add_call(upload, file);
+    }
+    calls[count - 1] = db_call_new(task->arena,
+                                   SQL_FILE_TOTALS_ADD(.bytes = upload->bytes,
+                                                       .files = (int64_t)upload->count,
+                                                       .quota = config->quota));
+    if (all > count)
+        calls[count] = db_call_new(task->arena,
+                                   SQL_RESUME_DONE(.key = str_from(upload->files[0].key.name),
+                                                   .id = config->resumes,
+                                                   .place = config->resumes_at));
+    TRY(db_batch(task, tx, calls, all, NULL));
+    if (all > count && calls[count].rows.count == 0)
+        return FILES_LATE;
+    for (size_t i = 0; i < upload->count; i++) {
+        if (calls[2 * i].rows.count == 0)
+            return FILES_LATE;
+        ids[i] = sql_file_add_row(&calls[2 * i + 1].rows, 0).id;
+    }
+    return calls[count - 1].rows.count > 0 ? 0 : FILES_OVER_QUOTA;
+}
+
+AWAITS static int commit_once(struct upload *upload, int64_t *ids)
+{
+    struct task *task = upload->config.task;
+    struct db *tx;
+
+    TRY(db_begin(task, &upload->config.project->db, &tx));
+    int rc = upload_write_rows(upload, tx, ids);
+    if (rc != 0) {
+        (void)db_rollback(task, tx);
+        return rc;
+    }
+    /* Whatever it says: when it is no file, the collector finds out. */
+    upload->settled = true;
+    rc = db_commit(task, tx);
+    if (rc != 0 && rc != DB_UNKNOWN && rc > 0)
+        upload->settled = false;
+    return rc;
+}
+
+/* co: what cannot be found out in a while stays open: POST /files/{id}/probe asks again. */
+AWAITS static int upload_look(struct upload *upload)
+{
+    int64_t end_ms = clock_mono_ms() + LOOK_MS;
+
+    for (size_t i = 0; i < upload->count; i++) {
+        struct upload_file *file = &upload->files[i];
+        const struct media_file media = {file->key, file->facts.size};
+        if (media_tells(str_from(file->facts.mime_type)))
+            TRY(media_look_briefly(upload->config.task, &media, end_ms, &file->media));
+    }
+    return 0;
+}
+
+int upload_commit(struct upload *upload, const int64_t **ret_ids)
+{
+    struct task *task = upload->config.task;
+    int64_t *ids = ARENA_ARRAY(task->arena, ids, upload->count);
+    struct db_tries tries = {0};
+    int rc;
+
+    TRY(upload_look(upload));
+    do
+        rc = commit_once(upload, ids);
+    while (db_again(task, &tries, rc));
+    if (rc == 0)
+        *ret_ids = ids;
+    return rc;
+}
+
+struct file_key upload_key(const struct upload *upload)
+{
+    return upload->files[upload->count - 1].key;
+}
+
+const struct file_facts *upload_facts(const struct upload *upload)
+{
+    return &upload->files[upload->count - 1].facts;
+}
+
+AWAITS static int keep_once(struct upload *upload, struct db_call *calls, size_t count)
+{
+    const struct upload_config *config = &upload->config;
+    struct db *tx;
+
+    TRY(db_begin(config->task, &config->project->db, &tx));
+    int rc = db_batch(config->task, tx, calls, count, NULL);
+    if (rc == 0 && calls[0].rows.count == 0)
+        rc = FILES_LATE;
+    if (rc != 0) {
+        (void)db_rollback(config->task, tx);
+        return rc;
+    }
+    upload->settled = true;
+    rc = db_commit(config->task, tx);
+    upload->settled = rc == 0 || rc == DB_UNKNOWN || rc < 0;
+    return rc;
+}
+
+int upload_keep_by(struct upload *upload, struct db_call *calls, size_t count)
+{
+    struct db_tries tries = {0};
+    int rc;
+
+    MUST(upload->count == 1 && upload->files[0].ended);
+    do
+        rc = keep_once(upload, calls, count);
+    while (db_again(upload->config.task, &tries, rc));
+    return rc;
+}
+
+int upload_keep(struct upload *upload)
+{
+    struct db_call call = db_call(SQL_RESUME_KEEP(.size = upload->files[0].facts.size,
+                                                  .id = upload->config.resumes,
+                                                  .place = upload->config.resumes_at,
+                                                  .key = str_from(upload->files[0].key.name)));
+
+    return upload_keep_by(upload, &call, 1);
+}
+
+/* --- deletions --- */
+
+int files_delete(
+    struct task *task, struct db *tx, const int64_t *ids, size_t count, struct rows *ret_keys)
+{
+    int64_t bytes = 0;
+    struct rows gone;
+    struct str *keys;
+
+    TRY(db_query(task, tx, SQL_FILES_REMOVE(.ids = sql_i64s(ids, count)), &gone));
+    keys = ARENA_ARRAY(task->arena, keys, gone.count);
+    for (size_t i = 0; i < gone.count; i++) {
+        const struct sql_files_remove_row row = sql_files_remove_row(&gone, i);
+        keys[i] = row.key;
+        bytes += row.size;
+    }
+    struct db_call calls[] = {
+        db_call(SQL_FILE_GARBAGE_TAKE(.keys = sql_strs(keys, gone.count),
+                                      .seconds = times.again_seconds)),
+        db_call(SQL_FILE_TOTALS_ADD(.bytes = -bytes, .files = -(int64_t)gone.count, .quota = 0)),
+    };
+    TRY(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL));
+    *ret_keys = gone;
+    return 0;
+}
+
+void files_discard(const struct db *db, const struct rows *keys)
+{
+    struct background *background;
+    struct discard *discard;
+
+    if (keys->count == 0 || removals == REMOVALS_MAX)
+        return;
+    removals++;
+    background = background_new(REMOVE_LIMIT_MS);
+    discard = discard_new(background, db, keys->count);
+    for (size_t i = 0; i < keys->count; i++)
+        discard->keys[discard->count++] =
+            arena_dup(background_arena(background), rows_str(keys, i, 0));
+    background_start(background, discard_files, discard);
+}

@@ -1,0 +1,484 @@
+/*
+ * The store in a directory: <dir>/<project>/<first two digits of the key>/<key>, "<key>.part" until
+ * it is whole. A file is written under the second name, flushed, renamed, and its folder flushed:
+ * under its key there are all of its bytes or none, whatever ends the process or the machine.
+ *
+ * <dir>/MARK tells a store from the empty directory that a volume is mounted on. Whoever finds
+ * something missing looks for it first: without it nothing is known to be gone, and nothing begins.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/panic.h"
+#include "files/store_private.h"
+#include "files/type.h"
+#include "log/log.h"
+#include "loop/work.h"
+
+#define DIR_BYTES_MAX 1024
+#define PATH_BYTES    1152 /* with what follows */
+#define DIR_MODE      0700
+#define FILE_MODE     0600
+#define REMOVE_FILES  16 /* open at once while a tree is removed */
+
+#define RENAME_CALL "rename"
+#define MARK_CALL   "no store there"
+#define MARK        "groundwork-files"
+
+static char root[DIR_BYTES_MAX + 1];
+
+struct disk_path {
+    char folder[PATH_BYTES]; /* <dir>/<project>/<xx> */
+    char part[PATH_BYTES];
+    char whole[PATH_BYTES];
+};
+
+static void paths(const struct file_key *key, struct disk_path *ret)
+{
+    (void)snprintf(ret->folder,
+                   sizeof(ret->folder),
+                   "%.1024s/%lld/%.2s",
+                   root,
+                   (long long)key->project,
+                   key->name);
+    (void)snprintf(ret->whole, sizeof(ret->whole), "%.1100s/%s", ret->folder, key->name);
+    (void)snprintf(ret->part, sizeof(ret->part), "%.1100s/%s.part", ret->folder, key->name);
+}
+
+/* --- results --- */
+
+static int disk_result(const char *what, int error)
+{
+    if (error == ENOSPC || error == EDQUOT)
+        return FILES_FULL;
+    if (error == ENOENT && strcmp(what, RENAME_CALL) == 0)
+        return FILES_LATE; /* the collector was here */
+    log_warn("files.store_failed", L_CSTR("call", what), L_I64("errno", error));
+    return FILES_AWAY;
+}
+
+/* On a thread: what a call to the system left, for disk_result(). */
+struct disk_job {
+    const char *call; /* that failed; NULL = none */
+    int error;
+};
+
+static bool job_failed(struct disk_job *job, const char *call)
+{
+    job->call = call;
+    job->error = errno;
+    return false;
+}
+
+/* co: fn(arg) on a thread; `job` is where it says what failed. */
+AWAITS static int disk_run(struct task *task, work_fn fn, void *arg, const struct disk_job *job)
+{
+    int rc = work_run(task, WORK_FILE, fn, arg);
+
+    if (rc == -EAGAIN)
+        return FILES_AWAY;
+    if (rc == 0 && job->call)
+        rc = disk_result(job->call, job->error);
+    return rc;
+}
+
+/* --- starting --- */
+
+/* An empty file, there after a power cut as well. */
+static bool make_mark(const char *dir)
+{
+    char path[PATH_BYTES];
+    int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%.1024s/%s", dir, MARK);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+    bool made = fd >= 0 && folder >= 0 && fsync(fd) == 0 && fsync(folder) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    if (folder >= 0)
+        (void)close(folder);
+    return made;
+}
+
+static bool is_marked(const char *dir)
+{
+    char path[PATH_BYTES];
+
+    (void)snprintf(path, sizeof(path), "%.1024s/%s", dir, MARK);
+    return access(path, F_OK) == 0;
+}
+
+const char *disk_check(const char *dir, bool used)
+{
+    if (strlen(dir) > DIR_BYTES_MAX || dir[0] != '/')
+        return "is not an absolute path, or too long";
+    if (mkdir(dir, DIR_MODE) != 0 && errno != EEXIST)
+        return "cannot be made";
+    if (access(dir, R_OK | W_OK | X_OK) != 0)
+        return "is not a directory that can be written to";
+    if (is_marked(dir))
+        return NULL;
+    if (used)
+        return "has no file named " MARK ", so it is not where this installation's files are: "
+               "a volume that is not mounted? (If they are lost, make an empty one.)";
+    return make_mark(dir) ? NULL : "cannot be written to";
+}
+
+void disk_start(const char *dir)
+{
+    MUST(strlen(dir) <= DIR_BYTES_MAX);
+    (void)snprintf(root, sizeof(root), "%.1024s", dir);
+}
+
+static void disk_writer_close(struct store_writer *writer)
+{
+    if (writer->fd >= 0)
+        (void)close(writer->fd);
+    writer->fd = -1;
+}
+
+static void disk_reader_close(struct store_reader *reader)
+{
+    if (reader->fd >= 0)
+        (void)close(reader->fd);
+    reader->fd = -1;
+    free(reader->buffer);
+    reader->buffer = NULL;
+}
+
+/* --- on threads --- */
+
+static bool flush_folder(const char *path, struct disk_job *job)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return job_failed(job, "open folder");
+    bool ok = fsync(fd) == 0 || job_failed(job, "fsync folder");
+    (void)close(fd);
+    return ok;
+}
+
+/* A folder that is new is in its parent before anything is in it. */
+static bool make_folder(char *path, struct disk_job *job)
+{
+    if (mkdir(path, DIR_MODE) != 0)
+        return errno == EEXIST || job_failed(job, "mkdir");
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    bool ok = flush_folder(path, job);
+    *slash = '/';
+    return ok;
+}
+
+/* On a thread: is something missing, or all of it? */
+static bool store_is_away(struct disk_job *job)
+{
+    if (is_marked(root))
+        return false;
+    errno = ENODEV;
+    (void)job_failed(job, MARK_CALL);
+    return true;
+}
+
+static bool make_folders(struct disk_path *path, struct disk_job *job)
+{
+    char *slash = strrchr(path->folder, '/');
+
+    if (store_is_away(job))
+        return false;
+
+    *slash = '\0';
+    bool ok = make_folder(path->folder, job);
+    *slash = '/';
+    return ok && make_folder(path->folder, job);
+}
+
+static bool open_part(const struct file_key *key, int *ret_fd, struct disk_job *job)
+{
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    struct disk_path path;
+
+    paths(key, &path);
+    *ret_fd = open(path.part, flags, FILE_MODE);
+    if (*ret_fd < 0 && errno == ENOENT) {
+        if (!make_folders(&path, job))
+            return false;
+        *ret_fd = open(path.part, flags, FILE_MODE);
+    }
+    return *ret_fd >= 0 || job_failed(job, "open");
+}
+
+static bool disk_write_all(int fd, struct str data, struct disk_job *job)
+{
+    while (data.len > 0) {
+        ssize_t done = write(fd, data.ptr, data.len);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return job_failed(job, "write");
+        data = (struct str){data.ptr + done, data.len - (size_t)done};
+    }
+    return true;
+}
+
+struct disk_write {
+    struct disk_job job;
+    struct store_writer *writer;
+    struct str piece;
+    struct file_facts *facts; /* of the last one */
+};
+
+static bool put_piece(struct disk_write *job)
+{
+    struct store_writer *writer = job->writer;
+
+    if (writer->fd < 0 && !open_part(&writer->key, &writer->fd, &job->job))
+        return false;
+    digest_update(&writer->digest, job->piece);
+    return disk_write_all(writer->fd, job->piece, &job->job);
+}
+
+static void write_on_thread(void *arg)
+{
+    (void)put_piece(arg);
+}
+
+/* What was written last is all there is, or the beginning is read back: it is in memory still. */
+static void find_type(struct disk_write *job)
+{
+    struct str head = job->piece;
+    char *copy = NULL;
+
+    if ((int64_t)head.len < job->writer->written) {
+        copy = malloc(TYPE_HEAD_BYTES);
+        MUST(copy != NULL);
+        ssize_t got = pread(job->writer->fd, copy, TYPE_HEAD_BYTES, 0);
+        head = (struct str){copy, got > 0 ? (size_t)got : 0};
+    }
+    type_detect(head, job->facts->mime_type, sizeof(job->facts->mime_type));
+    free(copy);
+}
+
+static void finish_on_thread(void *arg)
+{
+    struct disk_write *job = arg;
+    struct disk_path path;
+
+    if (!put_piece(job))
+        return;
+    digest_final(&job->writer->digest, job->facts->sha256);
+    find_type(job);
+    paths(&job->writer->key, &path);
+    if (fsync(job->writer->fd) != 0) {
+        (void)job_failed(&job->job, "fsync");
+        return;
+    }
+    if (rename(path.part, path.whole) != 0) {
+        (void)job_failed(&job->job, RENAME_CALL);
+        if (job->job.error == ENOENT)
+            (void)store_is_away(&job->job);
+        return;
+    }
+    (void)flush_folder(path.folder, &job->job);
+}
+
+AWAITS static int disk_write(struct store_writer *writer, struct str piece)
+{
+    struct disk_write job = {.writer = writer, .piece = piece};
+
+    return disk_run(writer->task, write_on_thread, &job, &job.job);
+}
+
+AWAITS static int
+disk_finish(struct store_writer *writer, struct str rest, struct file_facts *ret_facts)
+{
+    struct disk_write job = {.writer = writer, .piece = rest, .facts = ret_facts};
+
+    return disk_run(writer->task, finish_on_thread, &job, &job.job);
+}
+
+/* --- reading --- */
+
+struct disk_open {
+    struct disk_job job;
+    const struct file_key *key;
+    int fd;
+};
+
+static void open_on_thread(void *arg)
+{
+    struct disk_open *job = arg;
+    struct disk_path path;
+
+    paths(job->key, &path);
+    job->fd = open(path.whole, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (job->fd < 0)
+        (void)job_failed(&job->job, "open");
+    if (job->fd < 0 && job->job.error == ENOENT)
+        (void)store_is_away(&job->job);
+}
+
+/* Without a thread when the kernel knows the path (openat2(2), RESOLVE_CACHED). */
+static int open_known(const struct file_key *key)
+{
+    static bool unsupported;
+    struct disk_path path;
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_CACHED};
+    long fd;
+
+    if (unsupported)
+        return -1;
+    paths(key, &path);
+    fd = syscall(SYS_openat2, AT_FDCWD, path.whole, &how, sizeof(how));
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
+        unsupported = true;
+    return (int)fd;
+}
+
+AWAITS static int
+disk_open(struct store_reader *reader, int64_t offset UNUSED, int64_t bytes UNUSED)
+{
+    struct disk_open job = {.key = &reader->key};
+
+    reader->fd = open_known(&reader->key);
+    if (reader->fd >= 0)
+        return 0;
+    int rc = work_run(reader->task, WORK_FILE, open_on_thread, &job);
+    if (rc == -EAGAIN)
+        return FILES_AWAY;
+    TRY(rc);
+    if (job.job.call)
+        return job.job.error == ENOENT ? FILES_GONE : disk_result(job.job.call, job.job.error);
+    reader->fd = job.fd;
+    return 0;
+}
+
+struct disk_read {
+    struct disk_job job;
+    int fd;
+    char *buffer;
+    size_t bytes;
+    int64_t offset;
+    ssize_t got;
+};
+
+static void read_on_thread(void *arg)
+{
+    struct disk_read *job = arg;
+
+    do {
+        job->got = pread(job->fd, job->buffer, job->bytes, job->offset);
+    } while (job->got < 0 && errno == EINTR);
+    if (job->got < 0)
+        (void)job_failed(&job->job, "read");
+}
+
+AWAITS static int
+disk_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str *ret)
+{
+    struct disk_read job = {.fd = reader->fd, .offset = offset};
+
+    if (!reader->buffer)
+        reader->buffer = malloc(STORE_BUFFER_BYTES);
+    MUST(reader->buffer != NULL);
+    job.buffer = reader->buffer;
+    job.bytes = bytes < (int64_t)STORE_BUFFER_BYTES ? (size_t)bytes : STORE_BUFFER_BYTES;
+    struct iovec into = {job.buffer, job.bytes};
+    job.got = preadv2(reader->fd, &into, 1, offset, RWF_NOWAIT);
+    if (job.got <= 0) /* not in memory, or this file system cannot say */
+        TRY(disk_run(reader->task, read_on_thread, &job, &job.job));
+    if (job.got <= 0)
+        return FILES_GONE;
+    *ret = (struct str){job.buffer, (size_t)job.got};
+    return 0;
+}
+
+/* --- removing --- */
+
+struct disk_remove {
+    struct disk_job job;
+    const struct file_key *key;
+};
+
+static bool unlink_one(const char *path, struct disk_job *job)
+{
+    return unlink(path) == 0 || errno == ENOENT || job_failed(job, "unlink");
+}
+
+/* Flushed as well: whoever forgets the key afterwards has to be sure. */
+static void remove_on_thread(void *arg)
+{
+    struct disk_remove *job = arg;
+    struct disk_path path;
+
+    paths(job->key, &path);
+    if (!unlink_one(path.part, &job->job) || !unlink_one(path.whole, &job->job))
+        return;
+    if (access(path.folder, F_OK) == 0)
+        (void)flush_folder(path.folder, &job->job);
+    else
+        (void)store_is_away(&job->job);
+}
+
+AWAITS static int disk_remove(struct task *task, const struct file_key *key)
+{
+    struct disk_remove job = {.key = key};
+
+    return disk_run(task, remove_on_thread, &job, &job.job);
+}
+
+struct disk_remove_tree {
+    struct disk_job job;
+    int64_t project;
+};
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+    (void)info;
+    (void)type;
+    (void)place;
+    return remove(path) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+static void remove_tree_on_thread(void *arg)
+{
+    struct disk_remove_tree *job = arg;
+    char path[PATH_BYTES];
+
+    (void)snprintf(path, sizeof(path), "%.1024s/%lld", root, (long long)job->project);
+    if (store_is_away(&job->job))
+        return;
+    if (nftw(path, remove_entry, REMOVE_FILES, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0 &&
+        errno != ENOENT)
+        (void)job_failed(&job->job, "remove");
+}
+
+AWAITS static int disk_remove_project(struct task *task, int64_t project)
+{
+    struct disk_remove_tree job = {.project = project};
+
+    return disk_run(task, remove_tree_on_thread, &job, &job.job);
+}
+
+const struct store_driver disk_driver = {
+    .write = disk_write,
+    .finish = disk_finish,
+    .writer_close = disk_writer_close,
+    .open = disk_open,
+    .read = disk_read,
+    .reader_close = disk_reader_close,
+    .remove = disk_remove,
+    .remove_project = disk_remove_project,
+};

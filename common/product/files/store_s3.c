@@ -1,0 +1,518 @@
+/*
+ * The store in a bucket: [<prefix>/]<project>/<key>. Bytes on their way lie in a nameless file of
+ * the spool folder, a part at most: what a store did not take can be sent again, and what is sent
+ * is signed with its SHA-256. Up to S3_PART_BYTES go in one request, more in parts.
+ *
+ * What the store answers is not believed: an ETag that is not the MD5 of what was sent (which some
+ * stores give honestly) has the bytes read back once, and their SHA-256 decides.
+ */
+#include "files/store_s3_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ascii.h"
+#include "base/codec.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/strbuf.h"
+#include "files/type.h"
+#include "log/log.h"
+#include "loop/work.h"
+
+#define S3_PARTS_MAX   10000
+#define S3_PARTS_BYTES ((size_t)2 << 20)
+#define S3_SPOOL_MODE  0600
+#define S3_SPOOL_BYTES 1152
+#define S3_READ_TRIES  3
+
+struct s3_writer {
+    struct store_writer *writer;
+    int fd;          /* spool; -1 = not made yet */
+    int64_t spooled; /* of this part */
+    struct digest sha256, md5;
+    bool typed;
+    char mime_type[128];
+    struct str upload_id; /* of one in parts */
+    struct strbuf parts;  /* the list of them, as the store wants it at the end */
+    struct digest tag;    /* over their MD5s */
+    int part_count;
+    bool doubtful; /* something was answered that was not expected */
+    bool repeated; /* an upload may have been begun twice */
+};
+
+/* --- on threads --- */
+
+struct s3_put {
+    struct s3_writer *s3;
+    struct str piece;
+    bool keep; /* in the spool */
+    int error;
+};
+
+/* A file without a name; where the file system has none, one that loses it at once. */
+static int spool_make(void)
+{
+    const struct str folder = s3_config()->spool_dir;
+    char path[S3_SPOOL_BYTES];
+    int fd = open(folder.ptr, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, S3_SPOOL_MODE);
+
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+        return fd;
+    (void)snprintf(path, sizeof(path), "%.*s/groundwork-XXXXXX", STR_ARG(folder));
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        (void)unlink(path);
+    return fd;
+}
+
+static bool spool_write(struct s3_put *put)
+{
+    struct s3_writer *s3 = put->s3;
+    size_t done = 0;
+
+    if (s3->fd < 0)
+        s3->fd = spool_make();
+    while (s3->fd >= 0 && done < put->piece.len) {
+        ssize_t some = pwrite(
+            s3->fd, put->piece.ptr + done, put->piece.len - done, s3->spooled + (int64_t)done);
+        if (some < 0 && errno == EINTR)
+            continue;
+        if (some < 0)
+            break;
+        done += (size_t)some;
+    }
+    if (done == put->piece.len)
+        return true;
+    put->error = errno;
+    return false;
+}
+
+static void put_on_thread(void *arg)
+{
+    struct s3_put *put = arg;
+    struct s3_writer *s3 = put->s3;
+
+    if (!s3->typed)
+        type_detect(put->piece, s3->mime_type, sizeof(s3->mime_type));
+    s3->typed = true;
+    if (put->keep && !spool_write(put))
+        return;
+    digest_update(&s3->writer->digest, put->piece);
+    digest_update(&s3->sha256, put->piece);
+    digest_update(&s3->md5, put->piece);
+    s3->spooled += (int64_t)put->piece.len;
+}
+
+AWAITS static int spool(struct s3_writer *s3, struct str piece, bool keep)
+{
+    struct s3_put put = {.s3 = s3, .piece = piece, .keep = keep};
+    int rc = work_run(s3->writer->task, WORK_FILE, put_on_thread, &put);
+
+    if (rc == -EAGAIN)
+        return FILES_AWAY;
+    TRY(rc);
+    if (put.error == 0)
+        return 0;
+    log_warn("files.spool_failed", L_I64("errno", put.error));
+    return put.error == ENOSPC || put.error == EDQUOT ? FILES_FULL : FILES_AWAY;
+}
+
+/* --- writing --- */
+
+static struct s3_writer *s3_writer_of(struct store_writer *writer)
+{
+    struct s3_writer *s3 = writer->s3;
+
+    if (s3)
+        return s3;
+    s3 = ARENA_NEW(writer->task->arena, s3);
+    s3->writer = writer;
+    s3->fd = -1;
+    digest_init(&s3->sha256);
+    digest_md5_init(&s3->md5);
+    writer->s3 = s3;
+    return s3;
+}
+
+static void s3_writer_close(struct store_writer *writer)
+{
+    struct s3_writer *s3 = writer->s3;
+
+    if (!s3)
+        return;
+    writer->s3 = NULL;
+    digest_done(&s3->sha256);
+    digest_done(&s3->md5);
+    digest_done(&s3->tag);
+    if (s3->fd >= 0)
+        (void)close(s3->fd);
+    s3->fd = -1;
+}
+
+/* What was spooled, or `text` when nothing was, as a body; digests begin anew. */
+static struct s3_body
+part_take(struct s3_writer *s3, struct str text, uint8_t ret_md5[DIGEST_MD5_BYTES])
+{
+    struct arena *arena = s3->writer->task->arena;
+    uint8_t sha256[DIGEST_SHA256_BYTES];
+    struct s3_body body = {.text = text, .fd = s3->fd, .bytes = s3->spooled};
+
+    digest_final(&s3->sha256, sha256);
+    digest_md5_final(&s3->md5, ret_md5);
+    body.sha256 = codec_hex(arena, (struct str){(const char *)sha256, sizeof(sha256)});
+    digest_init(&s3->sha256);
+    digest_md5_init(&s3->md5);
+    s3->spooled = 0;
+    return body;
+}
+
+static struct str tag_unquote(struct str tag, struct str quote)
+{
+    if (tag.len < 2 * quote.len || !str_starts(tag, quote) || !str_ends(tag, quote))
+        return tag;
+    return (struct str){tag.ptr + quote.len, tag.len - 2 * quote.len};
+}
+
+/* Is the tag that of these bytes? */
+static bool
+s3_tag_is(struct arena *arena, struct str tag, const uint8_t md5[DIGEST_MD5_BYTES], int parts)
+{
+    struct str hex = codec_hex(arena, (struct str){(const char *)md5, DIGEST_MD5_BYTES});
+    struct str expected = parts ? arena_printf(arena, "%.*s-%d", STR_ARG(hex), parts) : hex;
+
+    return str_ieq(tag_unquote(tag, STR("\"")), expected) ||
+           str_ieq(tag_unquote(tag, STR("&quot;")), expected);
+}
+
+AWAITS static int begin_parts(struct s3_writer *s3)
+{
+    struct task *task = s3->writer->task;
+    struct s3_call call = {
+        .task = task, .method = "POST", .key = s3_key(task->arena, &s3->writer->key)};
+    const struct s3_body none = {.fd = -1, .sha256 = digest_sha256_hex(task->arena, STR(""))};
+
+    call.body = &none;
+    s3_query(&call, "uploads", STR(""));
+    TRY(s3_call(&call));
+    struct str id = s3_xml_text(call.text, "UploadId");
+    if (!s3_is_plain(id) || id.len > 1024) {
+        log_warn("files.store_answer", L_CSTR("why", "an upload without an id"));
+        return FILES_AWAY;
+    }
+    s3->repeated = call.tries > 1;
+    s3->upload_id = arena_dup(task->arena, id);
+    strbuf_init(&s3->parts, task->arena, S3_PARTS_BYTES);
+    strbuf_cstr(&s3->parts, "<CompleteMultipartUpload>");
+    digest_md5_init(&s3->tag);
+    return 0;
+}
+
+AWAITS static int send_part(struct s3_writer *s3)
+{
+    struct task *task = s3->writer->task;
+    struct s3_call call = {
+        .task = task, .method = "PUT", .key = s3_key(task->arena, &s3->writer->key)};
+    uint8_t md5[DIGEST_MD5_BYTES];
+
+    if (s3->part_count == S3_PARTS_MAX)
+        return FILES_FULL;
+    if (!s3->upload_id.ptr)
+        TRY(begin_parts(s3));
+    const struct s3_body body = part_take(s3, STR_NONE, md5);
+    int number = ++s3->part_count;
+    call.body = &body;
+    s3_query(&call, "partNumber", arena_printf(task->arena, "%d", number));
+    s3_query(&call, "uploadId", s3->upload_id);
+    int rc = s3_call(&call);
+    if (rc != 0) /* 404: the collector has aborted it */
+        return rc == FILES_GONE ? FILES_LATE : rc;
+    struct str tag = s3_header(&call, "ETag");
+    if (!s3_is_plain(tag) || tag.len > S3_ETAG_BYTES) {
+        log_warn("files.store_answer", L_CSTR("why", "a part without an ETag"));
+        return FILES_AWAY;
+    }
+    s3->doubtful = s3->doubtful || !s3_tag_is(task->arena, tag, md5, 0);
+    digest_update(&s3->tag, (struct str){(const char *)md5, sizeof(md5)});
+    strbuf_printf(&s3->parts,
+                  "<Part><PartNumber>%d</PartNumber><ETag>%.*s</ETag></Part>",
+                  number,
+                  STR_ARG(tag));
+    return 0;
+}
+
+AWAITS static int s3_write(struct store_writer *writer, struct str piece)
+{
+    struct s3_writer *s3 = s3_writer_of(writer);
+
+    if (s3->spooled == S3_PART_BYTES)
+        TRY(send_part(s3));
+    return spool(s3, piece, true);
+}
+
+/* co: what the store has now, read to its end. */
+AWAITS static int read_back(struct s3_writer *s3, const struct file_facts *facts)
+{
+    struct task *task = s3->writer->task;
+    struct s3_call call = {
+        .task = task, .method = "GET", .key = s3_key(task->arena, &s3->writer->key)};
+    uint8_t sha256[DIGEST_SHA256_BYTES];
+    struct digest digest;
+    struct str piece;
+    int rc;
+
+    rc = s3_call_open(&call);
+    if (rc == FILES_GONE)
+        log_warn("files.store_lied", L_CSTR("what", "nothing is there"));
+    if (rc != 0)
+        return rc == FILES_GONE ? FILES_AWAY : rc;
+    digest_init(&digest);
+    do {
+        rc = fetch_stream_read(call.stream, &piece);
+        if (rc == 0)
+            digest_update(&digest, piece);
+    } while (rc == 0 && piece.len > 0);
+    digest_final(&digest, sha256);
+    fetch_stream_close(call.stream);
+    if (rc != 0)
+        return rc < 0 ? rc : FILES_AWAY;
+    if (memcmp(sha256, facts->sha256, sizeof(sha256)) == 0)
+        return 0;
+    log_warn("files.store_lied", L_CSTR("what", "other bytes are there"));
+    return FILES_AWAY;
+}
+
+AWAITS static int put_whole(struct s3_writer *s3, struct str text)
+{
+    struct task *task = s3->writer->task;
+    struct s3_call call = {
+        .task = task, .method = "PUT", .key = s3_key(task->arena, &s3->writer->key)};
+    uint8_t md5[DIGEST_MD5_BYTES];
+    const struct s3_body body = part_take(s3, text, md5);
+
+    call.body = &body;
+    int rc = s3_call(&call);
+    if (rc != 0)
+        return rc == FILES_GONE ? FILES_AWAY : rc;
+    s3->doubtful = !s3_tag_is(task->arena, s3_header(&call, "ETag"), md5, 0);
+    return 0;
+}
+
+/* Done, or somebody has done it: an answer that was lost makes the next one a 404. */
+AWAITS static int complete_parts(struct s3_writer *s3)
+{
+    struct task *task = s3->writer->task;
+    struct str key = s3_key(task->arena, &s3->writer->key);
+    struct s3_call call = {.task = task, .method = "POST", .key = key, .errors_hide = true};
+    uint8_t md5[DIGEST_MD5_BYTES];
+
+    strbuf_cstr(&s3->parts, "</CompleteMultipartUpload>");
+    const struct str text = strbuf_view(&s3->parts);
+    const struct s3_body body = {
+        .text = text,
+        .fd = -1,
+        .bytes = (int64_t)text.len,
+        .sha256 = digest_sha256_hex(task->arena, text),
+    };
+    call.body = &body;
+    s3_query(&call, "uploadId", s3->upload_id);
+    int rc = s3_call(&call);
+    if (rc == FILES_GONE && call.tries == 1)
+        return FILES_LATE;
+    if (rc != 0 && rc != FILES_GONE)
+        return rc;
+    digest_md5_final(&s3->tag, md5);
+    if (!s3_tag_is(task->arena, s3_xml_text(call.text, "ETag"), md5, s3->part_count))
+        s3->doubtful = true;
+    return s3->repeated ? s3_abort_uploads(task, key) : 0;
+}
+
+AWAITS static int s3_finish(struct store_writer *writer, struct str rest, struct file_facts *ret)
+{
+    struct s3_writer *s3 = s3_writer_of(writer);
+    bool small = s3->fd < 0;
+
+    if (s3->spooled == S3_PART_BYTES && rest.len > 0)
+        TRY(send_part(s3));
+    TRY(spool(s3, rest, !small));
+    digest_final(&writer->digest, ret->sha256);
+    (void)snprintf(ret->mime_type, sizeof(ret->mime_type), "%s", s3->mime_type);
+    if (!s3->upload_id.ptr) {
+        TRY(put_whole(s3, rest));
+    } else {
+        if (s3->spooled > 0)
+            TRY(send_part(s3));
+        TRY(complete_parts(s3));
+    }
+    return s3->doubtful ? read_back(s3, ret) : 0;
+}
+
+/* --- reading --- */
+
+static void s3_reader_close(struct store_reader *reader)
+{
+    if (reader->stream)
+        fetch_stream_close(reader->stream);
+    reader->stream = NULL;
+}
+
+/* Does the answer hold what was asked for? (Less than the ledger has is no file.) */
+static bool range_is(const struct s3_call *call, int64_t offset, int64_t bytes)
+{
+    char expected[64];
+    int64_t length = -1;
+
+    if (!num_parse_i64(s3_header(call, "Content-Length"), &length) || length < bytes)
+        return false;
+    if (call->head->status == 200)
+        return offset == 0;
+    (void)snprintf(expected,
+                   sizeof(expected),
+                   "bytes %lld-%lld/",
+                   (long long)offset,
+                   (long long)(offset + bytes - 1));
+    return str_starts(s3_header(call, "Content-Range"), str_from(expected));
+}
+
+AWAITS static int s3_ask(struct store_reader *reader, int64_t offset, int64_t bytes)
+{
+    struct task *task = reader->task;
+    struct s3_call call = {.task = task, .method = "GET", .key = s3_key(task->arena, &reader->key)};
+
+    s3_reader_close(reader);
+    if (bytes > 0)
+        call.headers[call.header_count++] =
+            (struct sigv4_pair){STR("range"),
+                                arena_printf(task->arena,
+                                             "bytes=%lld-%lld",
+                                             (long long)offset,
+                                             (long long)(offset + bytes - 1))};
+    TRY(s3_call_open(&call));
+    reader->stream = call.stream;
+    reader->at = offset;
+    if (bytes == 0 || range_is(&call, offset, bytes))
+        return 0;
+    log_warn("files.store_answer", L_CSTR("why", "other bytes than were asked for"));
+    return FILES_AWAY;
+}
+
+AWAITS static int s3_open(struct store_reader *reader, int64_t offset, int64_t bytes)
+{
+    return s3_ask(reader, offset, bytes);
+}
+
+/* A connection that ends early costs another request from there on. */
+AWAITS static int
+s3_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str *ret)
+{
+    for (unsigned tries = 0; tries < S3_READ_TRIES; tries++) {
+        if (!reader->stream || reader->at != offset)
+            TRY(s3_ask(reader, offset, bytes));
+        int rc = fetch_stream_read(reader->stream, ret);
+        if (rc < 0)
+            return rc;
+        if (rc == 0 && ret->len == 0)
+            return FILES_GONE;
+        if (rc == 0) {
+            reader->at = offset + (int64_t)ret->len;
+            if ((int64_t)ret->len > bytes)
+                ret->len = (size_t)bytes;
+            return 0;
+        }
+        s3_reader_close(reader);
+    }
+    return FILES_AWAY;
+}
+
+/* --- removing --- */
+
+AWAITS static int s3_remove(struct task *task, const struct file_key *key)
+{
+    struct s3_call call = {.task = task, .method = "DELETE", .key = s3_key(task->arena, key)};
+    int rc = s3_call(&call);
+
+    if (rc != 0 && rc != FILES_GONE)
+        return rc;
+    return s3_abort_uploads(task, call.key);
+}
+
+AWAITS static int s3_remove_project(struct task *task, int64_t project)
+{
+    struct str prefix = s3_project_prefix(task->arena, project);
+
+    TRY(s3_remove_objects(task, prefix));
+    return s3_abort_uploads(task, prefix);
+}
+
+/* --- starting --- */
+
+static bool is_host(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!s3_is_plain((struct str){text.ptr + i, 1}) || strchr("/?#@%\\", text.ptr[i]))
+            return false;
+    return text.len > 0;
+}
+
+static bool is_segment(struct str text, bool slashes)
+{
+    return s3_is_plain(text) && ascii_only(text, ASCII_ALNUM, slashes ? "-_./" : "-_.") &&
+           text.ptr[0] != '/';
+}
+
+const char *store_s3_check(const struct store_s3 *config)
+{
+    struct str host = config->endpoint;
+    size_t scheme = str_starts(host, STR("https://")) ? 8 : 7;
+
+    if (scheme == 7 && !str_starts(host, STR("http://")))
+        return "GROUNDWORK_S3_ENDPOINT is not the address of a server";
+    host = (struct str){host.ptr + scheme, host.len - scheme};
+    if (str_ends(host, STR("/")))
+        host.len--;
+    if (!is_host(host))
+        return "GROUNDWORK_S3_ENDPOINT is not the address of a server";
+    if (!is_segment(config->bucket, false))
+        return "GROUNDWORK_S3_BUCKET is not the name of a bucket, or missing";
+    if (config->prefix.len > 0 && !is_segment(config->prefix, true))
+        return "GROUNDWORK_S3_PREFIX has other characters than letters, digits and -_./";
+    if (!s3_is_plain(config->key_id) || config->secret.len == 0)
+        return "GROUNDWORK_S3_KEY_ID or GROUNDWORK_S3_SECRET is missing";
+    if (!is_segment(config->region, false))
+        return "GROUNDWORK_S3_REGION is not the name of a region";
+    if (config->spool_dir.ptr[0] != '/' || access(config->spool_dir.ptr, R_OK | W_OK | X_OK) != 0)
+        return "GROUNDWORK_S3_SPOOL_DIR is not a folder that can be written to";
+    return NULL;
+}
+
+int store_s3_probe(struct task *task, struct str *ret_reason)
+{
+    bool passing = false;
+
+    int rc = s3_try(task, ret_reason, &passing);
+    if (rc != FILES_AWAY || !passing)
+        return rc;
+    log_warn("files.store_unreachable", L_STR("why", *ret_reason));
+    return 0;
+}
+
+void store_start_s3(const struct store_s3 *config)
+{
+    s3_configure(config);
+    store_start_with(&s3_driver);
+}
+
+const struct store_driver s3_driver = {
+    .write = s3_write,
+    .finish = s3_finish,
+    .writer_close = s3_writer_close,
+    .open = s3_open,
+    .read = s3_read,
+    .reader_close = s3_reader_close,
+    .remove = s3_remove,
+    .remove_project = s3_remove_project,
+};

@@ -1,0 +1,326 @@
+/* Requests to a bucket. */
+#include "files/store_s3_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "crypto/digest.h"
+#include "log/log.h"
+#include "loop/work.h"
+
+#define S3_PAUSE_MS      100
+#define S3_PAUSE_MOST_MS 2000
+#define S3_HEADERS       (SIGV4_HEADERS_MAX + 3)
+
+static struct store_s3 config;
+
+void s3_configure(const struct store_s3 *own)
+{
+    config = *own;
+}
+
+const struct store_s3 *s3_config(void)
+{
+    return &config;
+}
+
+struct str s3_project_prefix(struct arena *arena, int64_t project)
+{
+    bool folder = config.prefix.len > 0 && !str_ends(config.prefix, STR("/"));
+
+    return arena_printf(
+        arena, "%.*s%s%lld/", STR_ARG(config.prefix), folder ? "/" : "", (long long)project);
+}
+
+struct str s3_key(struct arena *arena, const struct file_key *key)
+{
+    return arena_printf(
+        arena, "%.*s%s", STR_ARG(s3_project_prefix(arena, key->project)), key->name);
+}
+
+void s3_query(struct s3_call *call, const char *name, struct str value)
+{
+    MUST(call->query_count < SIGV4_QUERY_MAX);
+    call->query[call->query_count++] = (struct sigv4_pair){str_from(name), value};
+}
+
+struct str s3_header(const struct s3_call *call, const char *name)
+{
+    return fetch_response_header(call->head, name);
+}
+
+/* --- one try --- */
+
+/* https://host, of the bucket when it has a name of its own. Default ports are never named: the
+ * host is signed as libcurl sends it. */
+static struct str s3_host(struct arena *arena, struct str *ret_scheme)
+{
+    struct str host = config.endpoint;
+    bool secure = str_starts(host, STR("https://"));
+    struct str scheme = secure ? STR("https://") : STR("http://");
+    struct str port = secure ? STR(":443") : STR(":80");
+
+    *ret_scheme = scheme;
+    host = (struct str){host.ptr + scheme.len, host.len - scheme.len};
+    if (str_ends(host, STR("/")))
+        host.len--;
+    if (str_ends(host, port))
+        host.len -= port.len;
+    return config.virtual_host
+               ? arena_printf(arena, "%.*s.%.*s", STR_ARG(config.bucket), STR_ARG(host))
+               : host;
+}
+
+static struct str s3_path(const struct s3_call *call)
+{
+    struct arena *arena = call->task->arena;
+
+    if (config.virtual_host)
+        return arena_printf(arena, "/%.*s", STR_ARG(call->key));
+    return arena_printf(
+        arena, "/%.*s%s%.*s", STR_ARG(config.bucket), call->key.len ? "/" : "", STR_ARG(call->key));
+}
+
+AWAITS static int open_stream(struct s3_call *call)
+{
+    struct arena *arena = call->task->arena;
+    struct fetch_header headers[S3_HEADERS];
+    struct sigv4_signed made;
+    struct str scheme;
+    const struct sigv4_key key = {config.key_id, config.secret, config.region};
+    struct sigv4_request request = {
+        .method = str_from(call->method),
+        .host = s3_host(arena, &scheme),
+        .path = s3_path(call),
+        .query_count = call->query_count,
+        .header_count = call->header_count,
+        .payload_sha256 = call->body ? call->body->sha256 : digest_sha256_hex(arena, STR("")),
+    };
+
+    memcpy(request.query, call->query, sizeof(request.query));
+    memcpy(request.headers, call->headers, sizeof(request.headers));
+    sigv4_sign(arena, &key, &request, clock_wall_ms(), &made);
+    for (size_t i = 0; i < call->header_count; i++)
+        headers[i] = (struct fetch_header){call->headers[i].name, call->headers[i].value};
+    size_t count = call->header_count;
+    headers[count++] = (struct fetch_header){STR("x-amz-date"), made.date};
+    headers[count++] = (struct fetch_header){STR("x-amz-content-sha256"), request.payload_sha256};
+    headers[count++] = (struct fetch_header){STR("Authorization"), made.authorization};
+    const struct fetch_stream_request stream = {
+        .method = request.method,
+        .url = arena_printf(
+            arena, "%.*s%.*s%.*s", STR_ARG(scheme), STR_ARG(request.host), STR_ARG(made.target)),
+        .headers = headers,
+        .nheaders = count,
+        .body_bytes = call->body ? call->body->bytes : -1,
+        .idle_ms = config.idle_ms,
+        /* On a kept connection that ends without an answer libcurl tries again by itself: whoever
+         * begins or ends an upload has to know how often it did. */
+        .fresh = call->tries > 1 || strcmp(call->method, "POST") == 0,
+    };
+    return fetch_stream_open(call->task, &stream, &call->stream);
+}
+
+struct s3_piece {
+    int fd;
+    char *buffer;
+    size_t bytes;
+    int64_t offset;
+    ssize_t got;
+};
+
+static void piece_on_thread(void *arg)
+{
+    struct s3_piece *piece = arg;
+
+    do
+        piece->got = pread(piece->fd, piece->buffer, piece->bytes, piece->offset);
+    while (piece->got < 0 && errno == EINTR);
+}
+
+/* It was written a moment ago: the kernel has it in memory, mostly. */
+AWAITS static int piece_read(struct task *task, struct s3_piece *piece)
+{
+    struct iovec into = {piece->buffer, piece->bytes};
+
+    piece->got = preadv2(piece->fd, &into, 1, piece->offset, RWF_NOWAIT);
+    if (piece->got <= 0) {
+        int rc = work_run(task, WORK_FILE, piece_on_thread, piece);
+        if (rc == -EAGAIN)
+            return FILES_AWAY;
+        TRY(rc);
+    }
+    return piece->got > 0 ? 0 : FILES_AWAY;
+}
+
+AWAITS static int send_file_body(struct s3_call *call, char *buffer)
+{
+    const struct s3_body *body = call->body;
+    int64_t sent = 0;
+
+    while (sent < body->bytes) {
+        int64_t left = body->bytes - sent;
+        struct s3_piece piece = {
+            .fd = body->fd,
+            .buffer = buffer,
+            .bytes = left < (int64_t)STORE_BUFFER_BYTES ? (size_t)left : STORE_BUFFER_BYTES,
+            .offset = sent,
+        };
+        TRY(piece_read(call->task, &piece));
+        TRY(fetch_stream_write(call->stream, (struct str){buffer, (size_t)piece.got}));
+        sent += piece.got;
+    }
+    return 0;
+}
+
+AWAITS static int s3_send_body(struct s3_call *call)
+{
+    if (call->body->fd < 0)
+        return fetch_stream_write(call->stream, call->body->text);
+    char *buffer = malloc(STORE_BUFFER_BYTES);
+    MUST(buffer != NULL);
+    int rc = send_file_body(call, buffer);
+    if (rc != 0) /* it may be lent */
+        fetch_stream_close(call->stream);
+    free(buffer);
+    return rc;
+}
+
+AWAITS static int s3_once(struct s3_call *call)
+{
+    call->tries++;
+    TRY(open_stream(call));
+    if (call->body && call->body->bytes > 0)
+        TRY(s3_send_body(call));
+    return fetch_stream_head(call->stream, &call->head);
+}
+
+/* --- what an answer means --- */
+
+enum s3_verdict { S3_DONE, S3_AGAIN, S3_ENDS };
+
+static bool status_passes(long status)
+{
+    return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
+           status == 504;
+}
+
+/* Errors that stores answer with a status of the caller's fault, and are not. */
+static bool code_passes(struct str code)
+{
+    return str_is(code, "RequestTimeout") || str_is(code, "SlowDown") ||
+           str_is(code, "InternalError") || str_is(code, "ServiceUnavailable") ||
+           str_is(code, "OperationAborted");
+}
+
+static void note_answer(const struct s3_call *call, struct str code)
+{
+    log_warn("files.store_answer",
+             L_CSTR("method", call->method),
+             L_I64("status", call->head->status),
+             L_STR("code", code.len <= 64 && s3_is_plain(code) ? code : STR("")),
+             L_I64("tries", call->tries));
+}
+
+static enum s3_verdict s3_judge(const struct s3_call *call, int *ret_rc)
+{
+    long status = call->head->status;
+    struct str code = s3_xml_text(call->text, "Code");
+    bool hidden = call->errors_hide && s3_xml_text(call->text, "Error").ptr != NULL;
+
+    *ret_rc = 0;
+    if (status >= 200 && status < 300 && !hidden)
+        return S3_DONE;
+    *ret_rc = FILES_AWAY;
+    if (status == 404 && !str_is(code, "NoSuchBucket")) {
+        *ret_rc = FILES_GONE;
+        return S3_ENDS;
+    }
+    note_answer(call, code);
+    if (status == 507) {
+        *ret_rc = FILES_FULL;
+        return S3_ENDS;
+    }
+    return hidden || status_passes(status) || code_passes(code) ? S3_AGAIN : S3_ENDS;
+}
+
+/* A stream's own failure: 0 when another try may help. */
+static int stream_failed(const struct s3_call *call, int rc)
+{
+    if (rc < 0 || rc == FILES_AWAY)
+        return rc;
+    log_warn("files.store_unreachable",
+             L_CSTR("method", call->method),
+             L_RESULT("rc", rc),
+             L_I64("tries", call->tries));
+    return rc == FETCH_UNREACHABLE || rc == FETCH_TIMEOUT ? 0 : FILES_AWAY;
+}
+
+/* co: one try to its end: S3_ENDS with *ret_rc, and so on. */
+AWAITS static enum s3_verdict s3_attempt(struct s3_call *call, bool streamed, int *ret_rc)
+{
+    int rc = s3_once(call);
+
+    call->text = STR_NONE;
+    if (rc == 0 && (!streamed || call->head->status >= 300))
+        rc = fetch_stream_rest(call->stream, S3_XML_BYTES, &call->text);
+    if (rc == 0)
+        return s3_judge(call, ret_rc);
+    rc = stream_failed(call, rc);
+    *ret_rc = rc ? rc : FILES_AWAY;
+    return rc ? S3_ENDS : S3_AGAIN;
+}
+
+AWAITS static int s3_repeat(struct s3_call *call, bool streamed)
+{
+    struct backoff pause = {.first_ms = S3_PAUSE_MS, .most_ms = S3_PAUSE_MOST_MS};
+    int rc = FILES_AWAY;
+
+    for (call->tries = 0; call->tries < S3_TRIES;) {
+        enum s3_verdict verdict = s3_attempt(call, streamed, &rc);
+        if (call->stream && !(verdict == S3_DONE && streamed))
+            fetch_stream_close(call->stream);
+        if (verdict != S3_AGAIN)
+            return rc;
+        if (call->tries < S3_TRIES)
+            TRY(task_sleep(call->task, backoff_next(&pause)));
+    }
+    return rc;
+}
+
+int s3_call(struct s3_call *call)
+{
+    return s3_repeat(call, false);
+}
+
+int s3_call_open(struct s3_call *call)
+{
+    return s3_repeat(call, true);
+}
+
+int s3_try(struct task *task, struct str *ret_reason, bool *ret_passing)
+{
+    struct s3_call call = {.task = task, .method = "GET"};
+    int rc;
+
+    s3_query(&call, "list-type", STR("2"));
+    s3_query(&call, "max-keys", STR("1"));
+    enum s3_verdict verdict = s3_attempt(&call, false, &rc);
+    if (rc < 0)
+        return rc;
+    if (verdict == S3_DONE)
+        return 0;
+    *ret_passing = verdict == S3_AGAIN;
+    *ret_reason = call.head ? arena_printf(task->arena,
+                                           "%ld %.*s",
+                                           call.head->status,
+                                           STR_ARG(s3_xml_text(call.text, "Code")))
+                            : STR("it cannot be reached");
+    return FILES_AWAY;
+}

@@ -1,0 +1,136 @@
+/* What lies in a bucket beyond single keys: all of a project, and uploads in parts. */
+#include "files/store_s3_private.h"
+
+#include "base/codec.h"
+#include "base/strbuf.h"
+#include "crypto/digest.h"
+#include "log/log.h"
+
+#define PAGE          "1000"
+#define DELETED_BYTES 262144U /* 1,000 keys, each an element */
+
+/* co: what one page of a list says is no more in memory when the next one comes: a project that is
+ * gone may have had a million files. */
+AWAITS static int page_by_page(struct task *task,
+                               AWAITS int (*page)(struct task *, struct str, bool *),
+                               struct str prefix)
+{
+    struct arena *whole = task->arena;
+    bool more = true;
+    int rc = 0;
+
+    while (rc == 0 && more) {
+        task->arena = arena_new(0);
+        rc = page(task, prefix, &more);
+        arena_free(task->arena);
+        task->arena = whole;
+    }
+    return rc;
+}
+
+/* --- uploads in parts --- */
+
+AWAITS static int abort_one(struct task *task, struct str key, struct str upload_id)
+{
+    struct s3_call call = {.task = task, .method = "DELETE", .key = key};
+
+    s3_query(&call, "uploadId", upload_id);
+    int rc = s3_call(&call);
+    return rc == FILES_GONE ? 0 : rc; /* somebody was faster */
+}
+
+/* co: *ret_count of the page were aborted. */
+AWAITS static int abort_page(struct task *task, struct str xml, size_t *ret_count)
+{
+    struct str upload;
+
+    while (s3_xml_next(&xml, "Upload", &upload)) {
+        struct str key = s3_xml_text(upload, "Key");
+        struct str id = s3_xml_text(upload, "UploadId");
+        if (!s3_is_plain(key) || !s3_is_plain(id)) {
+            log_warn("files.store_list", L_CSTR("why", "an upload that is not ours"));
+            return FILES_AWAY;
+        }
+        TRY(abort_one(task, key, id));
+        (*ret_count)++;
+    }
+    return 0;
+}
+
+AWAITS static int abort_some(struct task *task, struct str prefix, bool *ret_more)
+{
+    struct s3_call call = {.task = task, .method = "GET"};
+    size_t aborted = 0;
+
+    s3_query(&call, "uploads", STR(""));
+    s3_query(&call, "prefix", prefix);
+    s3_query(&call, "max-uploads", STR(PAGE));
+    TRY(s3_call(&call));
+    TRY(abort_page(task, call.text, &aborted));
+    *ret_more = aborted > 0 && str_is(s3_xml_text(call.text, "IsTruncated"), "true");
+    return 0;
+}
+
+int s3_abort_uploads(struct task *task, struct str prefix)
+{
+    return page_by_page(task, abort_some, prefix);
+}
+
+/* --- objects --- */
+
+AWAITS static int delete_page(struct task *task, struct str page, size_t *ret_count)
+{
+    struct s3_call call = {.task = task, .method = "POST", .errors_hide = true};
+    uint8_t md5[DIGEST_MD5_BYTES];
+    struct strbuf xml;
+    struct str entry;
+
+    strbuf_init(&xml, task->arena, DELETED_BYTES);
+    strbuf_cstr(&xml, "<Delete><Quiet>true</Quiet>");
+    while (s3_xml_next(&page, "Contents", &entry)) {
+        struct str key = s3_xml_text(entry, "Key");
+        if (!s3_is_plain(key)) {
+            log_warn("files.store_list", L_CSTR("why", "an object that is not ours"));
+            return FILES_AWAY;
+        }
+        strbuf_printf(&xml, "<Object><Key>%.*s</Key></Object>", STR_ARG(key));
+        (*ret_count)++;
+    }
+    if (*ret_count == 0)
+        return 0;
+    strbuf_cstr(&xml, "</Delete>");
+    if (xml.overflow)
+        return FILES_AWAY;
+    const struct str text = strbuf_view(&xml);
+    const struct s3_body body = {
+        .text = text,
+        .fd = -1,
+        .bytes = (int64_t)text.len,
+        .sha256 = digest_sha256_hex(task->arena, text),
+    };
+    digest_md5(text, md5);
+    call.body = &body;
+    call.headers[call.header_count++] = (struct sigv4_pair){
+        STR("content-md5"), codec_b64(task->arena, (struct str){(const char *)md5, sizeof(md5)})};
+    s3_query(&call, "delete", STR(""));
+    return s3_call(&call);
+}
+
+AWAITS static int remove_some(struct task *task, struct str prefix, bool *ret_more)
+{
+    struct s3_call call = {.task = task, .method = "GET"};
+    size_t removed = 0;
+
+    s3_query(&call, "list-type", STR("2"));
+    s3_query(&call, "prefix", prefix);
+    s3_query(&call, "max-keys", STR(PAGE));
+    TRY(s3_call(&call));
+    TRY(delete_page(task, call.text, &removed));
+    *ret_more = removed > 0 && str_is(s3_xml_text(call.text, "IsTruncated"), "true");
+    return 0;
+}
+
+int s3_remove_objects(struct task *task, struct str prefix)
+{
+    return page_by_page(task, remove_some, prefix);
+}

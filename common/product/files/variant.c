@@ -1,0 +1,225 @@
+/* Found, or made and kept. */
+#include "files/variant.h"
+
+#include "base/panic.h"
+#include "variant_sql.h"
+
+#define TRIES 3
+
+static const struct {
+    const char *type, *ending;
+} formats[] = {
+    [MEDIA_PNG] = {"image/png", "png"},
+    [MEDIA_JPEG] = {"image/jpeg", "jpg"},
+    [MEDIA_WEBP] = {"image/webp", "webp"},
+    [MEDIA_AVIF] = {"image/avif", "avif"},
+};
+
+const char *variant_type(enum media_kind format)
+{
+    return format < ARRAY_LEN(formats) ? formats[format].type : NULL;
+}
+
+const char *variant_ending(enum media_kind format)
+{
+    return format < ARRAY_LEN(formats) ? formats[format].ending : NULL;
+}
+
+/* What it is found by: two ways to ask for the same are one. */
+static struct str variant_spec(const struct variant_ask *ask)
+{
+    static const char *const fits[] = {
+        [MEDIA_COVER] = "cover",
+        [MEDIA_CONTAIN] = "contain",
+        [MEDIA_INSIDE] = "inside",
+        [MEDIA_FILL] = "fill",
+    };
+    const struct media_variant *wanted = &ask->wanted;
+    bool box = wanted->width > 0 && wanted->height > 0;
+
+    return arena_printf(ask->task->arena,
+                        "%ux%u-%s-%s",
+                        wanted->width,
+                        wanted->height,
+                        box ? fits[wanted->fit] : fits[MEDIA_INSIDE],
+                        variant_ending(wanted->format));
+}
+
+/* --- one at a time --- */
+
+struct flight {
+    struct list link;
+    int64_t project, file;
+    struct str spec;
+    struct list waiters;
+};
+
+struct flight_waiter {
+    struct list link;
+    struct await await;
+};
+
+static struct list flights = {&flights, &flights};
+
+static struct flight *flight_find(const struct variant_ask *ask, struct str spec)
+{
+    LIST_FOR (node, &flights) {
+        struct flight *flight = LIST_ITEM(node, struct flight, link);
+        if (flight->project == ask->project->number && flight->file == ask->file->id &&
+            str_eq(flight->spec, spec))
+            return flight;
+    }
+    return NULL;
+}
+
+/* Who waited looks again; a picture's own fault is everybody's answer. */
+static void flight_end(struct flight *flight, int rc)
+{
+    struct list *node;
+
+    list_remove(&flight->link);
+    while ((node = list_shift(&flight->waiters)))
+        await_done(&LIST_ITEM(node, struct flight_waiter, link)->await,
+                   rc >= PICTURE_NONE && rc <= PICTURE_TOO_SLOW ? rc : 0);
+}
+
+static void variant_abandon(struct await *await)
+{
+    list_remove(&CONTAINER_OF(await, struct flight_waiter, await)->link);
+}
+
+AWAITS static int flight_wait(struct task *task, struct flight *flight)
+{
+    struct flight_waiter *waiter = ARENA_NEW(task->arena, waiter);
+
+    await_init(&waiter->await);
+    waiter->await.abandon = variant_abandon;
+    list_append(&flight->waiters, &waiter->link);
+    return await_wait(task, &waiter->await, 0);
+}
+
+/* --- made --- */
+
+AWAITS static int variant_take(void *arg, struct str piece)
+{
+    return upload_write(arg, piece);
+}
+
+AWAITS static int variant_keep(const struct variant_ask *ask,
+                               struct str spec,
+                               struct upload *upload,
+                               const struct media_facts *made)
+{
+    struct file_key key = upload_key(upload);
+    const struct file_facts *facts = upload_facts(upload);
+    struct db_call calls[] = {
+        db_call(SQL_VARIANT_KEEP(.key = str_from(key.name),
+                                 .file_id = ask->file->id,
+                                 .spec = spec,
+                                 .size = facts->size,
+                                 .sha256 = ((struct str){(const char *)facts->sha256,
+                                                         sizeof(facts->sha256)}),
+                                 .mime_type = str_from(variant_type(ask->wanted.format)),
+                                 .width = made->width,
+                                 .height = made->height)),
+        db_call(SQL_VARIANTS_EVICT(.file_id = ask->file->id, .most = VARIANTS_MAX)),
+    };
+
+    int rc = upload_keep_by(upload, calls, ARRAY_LEN(calls));
+    if (rc == 0)
+        files_discard(&ask->project->db, &calls[1].rows);
+    if (rc == FILES_LATE) /* another process has made it: its bytes are as good */
+        return 0;
+    return rc == DB_FOREIGN_KEY ? FILES_GONE : rc;
+}
+
+AWAITS static int variant_make_it(const struct variant_ask *ask, struct str spec)
+{
+    const struct upload_config config = {
+        .task = ask->task,
+        .directory = ask->directory,
+        .project = ask->project,
+    };
+    struct media_file file = {.size = ask->file->size};
+    struct upload *upload = upload_new(&config);
+    struct media_facts made = {0};
+
+    file_key_set(ask->project->number, ask->file->key, &file.key);
+    TRY(upload_begin(upload, STR("variant")));
+    TRY(media_make(ask->task, &file, &ask->wanted, ask->strangers, variant_take, upload, &made));
+    if (made.width == 0 || made.width > MEDIA_SIDE_LIMIT || made.height == 0 ||
+        made.height > MEDIA_SIDE_LIMIT)
+        return PICTURE_BROKEN; /* it says what cannot be */
+    TRY(upload_end(upload));
+    return variant_keep(ask, spec, upload, &made);
+}
+
+AWAITS static int variant_make_once(const struct variant_ask *ask, struct str spec)
+{
+    struct flight *known = flight_find(ask, spec);
+    struct flight flight = {.project = ask->project->number, .file = ask->file->id, .spec = spec};
+
+    if (known)
+        return flight_wait(ask->task, known);
+    list_init(&flight.waiters);
+    list_append(&flights, &flight.link);
+    int rc = variant_make_it(ask, spec);
+    flight_end(&flight, rc);
+    return rc;
+}
+
+/* --- found --- */
+
+AWAITS static int variant_look_up(const struct variant_ask *ask,
+                                  struct str spec,
+                                  struct file_row *ret,
+                                  bool *ret_found)
+{
+    struct rows rows;
+
+    TRY(db_query(ask->task,
+                 &ask->project->db,
+                 SQL_VARIANT_GET(.file_id = ask->file->id, .spec = spec),
+                 &rows));
+    *ret_found = rows.count > 0;
+    if (rows.count == 0)
+        return 0;
+    const struct sql_variant_get_row row = sql_variant_get_row(&rows, 0);
+    *ret = (struct file_row){
+        .id = ask->file->id,
+        .size = row.size,
+        .created_ms = row.created_at,
+        .key = row.key,
+        .filename = ask->file->filename,
+        .mime_type = str_from(variant_type(ask->wanted.format)),
+        .sha256 = row.sha256,
+    };
+    return 0;
+}
+
+int variant_find(const struct variant_ask *ask, struct file_row *ret)
+{
+    struct str spec = variant_spec(ask);
+    bool found = false;
+
+    for (int tries = 0; tries < TRIES; tries++) {
+        TRY(variant_look_up(ask, spec, ret, &found));
+        if (found)
+            return 0;
+        TRY(variant_make_once(ask, spec));
+    }
+    TRY(variant_look_up(ask, spec, ret, &found));
+    return found ? 0 : FILES_AWAY;
+}
+
+int variant_forget(const struct variant_ask *ask, const struct file_row *variant)
+{
+    struct rows rows;
+
+    TRY(db_query(ask->task,
+                 &ask->project->db,
+                 SQL_VARIANT_FORGET(.file_id = ask->file->id, .key = variant->key),
+                 &rows));
+    files_discard(&ask->project->db, &rows);
+    return 0;
+}

@@ -1,0 +1,237 @@
+/* Records of a domain: ownership, DKIM (RFC 6376, 3.6.1), SPF (RFC 7208), DMARC (RFC 7489). */
+#include "mail/domain.h"
+
+#include "base/ascii.h"
+#include "base/strbuf.h"
+#include "json/schema.h"
+
+#define SPF_LOOKUPS_MAX 10 /* RFC 7208, 4.6.4 */
+#define KEY_BYTES       4096
+
+static const char *const purposes[MAIL_RECORDS] = {
+    [MAIL_RECORD_OWNERSHIP] = "ownership",
+    [MAIL_RECORD_DKIM] = "dkim",
+    [MAIL_RECORD_SPF] = "spf",
+    [MAIL_RECORD_DMARC] = "dmarc",
+};
+
+const char *mail_record_purpose(enum mail_record record)
+{
+    return purposes[record];
+}
+
+bool mail_record_required(enum mail_record record)
+{
+    return record == MAIL_RECORD_OWNERSHIP || record == MAIL_RECORD_DKIM;
+}
+
+bool mail_domain_ok(struct str domain)
+{
+    char address[MAIL_DOMAIN_MAX + 3] = "x@";
+
+    if (domain.len == 0 || domain.len > MAIL_DOMAIN_MAX ||
+        memchr(domain.ptr, '.', domain.len) == NULL ||
+        !ascii_only(domain, ASCII_LOWER | ASCII_DIGIT, "-."))
+        return false;
+    /* The last label of a name is no number: that would be an address. */
+    struct str last = domain;
+    for (struct str rest = domain; rest.ptr != NULL;)
+        last = str_split(&rest, '.');
+    memcpy(address + 2, domain.ptr, domain.len);
+    return !ascii_only(last, ASCII_DIGIT, "") &&
+           schema_format_ok("email", (struct str){address, domain.len + 2});
+}
+
+struct str
+mail_record_name(struct arena *arena, const struct mail_domain *domain, enum mail_record record)
+{
+    switch (record) {
+    case MAIL_RECORD_OWNERSHIP:
+        return arena_printf(arena, "_groundwork.%.*s", STR_ARG(domain->domain));
+    case MAIL_RECORD_DKIM:
+        return arena_printf(
+            arena, "%.*s._domainkey.%.*s", STR_ARG(domain->selector), STR_ARG(domain->domain));
+    case MAIL_RECORD_DMARC:
+        return arena_printf(arena, "_dmarc.%.*s", STR_ARG(domain->domain));
+    default:
+        return domain->domain;
+    }
+}
+
+struct str
+mail_record_value(struct arena *arena, const struct mail_domain *domain, enum mail_record record)
+{
+    switch (record) {
+    case MAIL_RECORD_OWNERSHIP:
+        return arena_printf(arena, "groundwork-verify=%.*s", STR_ARG(domain->token));
+    case MAIL_RECORD_DKIM:
+        return arena_printf(arena, "v=DKIM1; k=rsa; p=%.*s", STR_ARG(domain->public_key));
+    case MAIL_RECORD_SPF:
+        return domain->spf.len ? arena_printf(arena, "v=spf1 %.*s ~all", STR_ARG(domain->spf))
+                               : STR_NONE;
+    default:
+        return STR("v=DMARC1; p=none");
+    }
+}
+
+/* --- what stands there --- */
+
+/* In tags: "v=DKIM1; p=..."; the value without blanks around it, STR_NONE: there is no such tag. */
+static struct str tag_value(struct str text, char tag)
+{
+    while (text.ptr != NULL) {
+        struct str value = str_split(&text, ';');
+        struct str name = str_split(&value, '=');
+        name = str_trim(name);
+        if (name.len == 1 && name.ptr[0] == tag && value.ptr != NULL)
+            return str_trim(value);
+    }
+    return STR_NONE;
+}
+
+static struct str without_blanks(struct arena *arena, struct str text)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, KEY_BYTES);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] != ' ' && text.ptr[i] != '\t')
+            strbuf_char(&out, text.ptr[i]);
+    return strbuf_view(&out);
+}
+
+/* In a list with colons between, or there is no list. */
+static bool list_allows(struct str list, const char *item)
+{
+    if (list.ptr == NULL)
+        return true;
+    while (list.ptr != NULL) {
+        struct str one = str_trim(str_split(&list, ':'));
+        if (str_is(one, item) || str_is(one, "*"))
+            return true;
+    }
+    return false;
+}
+
+static const char *
+dkim_wrong(struct arena *arena, const struct mail_domain *domain, struct str text)
+{
+    struct str version = tag_value(text, 'v');
+    struct str kind = tag_value(text, 'k');
+    struct str key = tag_value(text, 'p');
+
+    if (version.ptr != NULL && !str_is(version, "DKIM1"))
+        return "is no record of a DKIM key: v must be DKIM1";
+    if (kind.ptr != NULL && !str_is(kind, "rsa"))
+        return "is of a key of another kind: k must be rsa";
+    if (key.len == 0)
+        return "has no key: p is empty, which withdraws it";
+    if (!str_eq(without_blanks(arena, key), domain->public_key))
+        return "has another key";
+    if (!list_allows(tag_value(text, 'h'), "sha256") || !list_allows(tag_value(text, 's'), "email"))
+        return "does not allow the key for mail with SHA-256";
+    return NULL;
+}
+
+/* Terms that make a receiver ask its name server once more. */
+static bool spf_asks(struct str term)
+{
+    static const char *const asking[] = {"include", "a", "mx", "ptr", "exists", "redirect"};
+    static const char qualifiers[] = {'+', '-', '~', '?'};
+    size_t len = 0;
+
+    if (term.len > 0 && memchr(qualifiers, term.ptr[0], sizeof(qualifiers)) != NULL)
+        term = (struct str){term.ptr + 1, term.len - 1};
+    while (len < term.len && ascii_is(term.ptr[len], ASCII_LETTER))
+        len++;
+    for (size_t i = 0; i < ARRAY_LEN(asking); i++)
+        if (str_ieq((struct str){term.ptr, len}, str_from(asking[i])))
+            return true;
+    return false;
+}
+
+static bool is_mechanism(struct str term, struct str wanted)
+{
+    if (term.len > 0 && term.ptr[0] == '+')
+        term = (struct str){term.ptr + 1, term.len - 1};
+    return str_ieq(term, wanted);
+}
+
+static const char *spf_wrong(const struct mail_domain *domain, struct str text)
+{
+    unsigned lookups = 0;
+    bool named = false;
+
+    while (text.ptr != NULL) {
+        struct str term = str_split(&text, ' ');
+        lookups += spf_asks(term);
+        named = named || is_mechanism(term, domain->spf);
+    }
+    if (!named)
+        return "does not name the servers that send";
+    return lookups > SPF_LOOKUPS_MAX ? "has more than ten terms that are looked up: none counts"
+                                     : NULL;
+}
+
+/* Is a text of this kind of record? Those of others may stand beside it. */
+static bool record_is_kind(struct str text, enum mail_record record)
+{
+    static const char *const begins[MAIL_RECORDS] = {
+        [MAIL_RECORD_OWNERSHIP] = "groundwork-verify=",
+        [MAIL_RECORD_DKIM] = "",
+        [MAIL_RECORD_SPF] = "v=spf1",
+        [MAIL_RECORD_DMARC] = "v=DMARC1",
+    };
+    struct str begin = str_from(begins[record]);
+
+    if (text.len < begin.len || !str_ieq((struct str){text.ptr, begin.len}, begin))
+        return false;
+    if (record == MAIL_RECORD_DKIM)
+        return tag_value(text, 'p').ptr != NULL;
+    return record != MAIL_RECORD_SPF || text.len == begin.len || text.ptr[begin.len] == ' ';
+}
+
+static const char *record_wrong(struct arena *arena,
+                                const struct mail_domain *domain,
+                                enum mail_record record,
+                                struct str text)
+{
+    switch (record) {
+    case MAIL_RECORD_OWNERSHIP:
+        return str_eq(str_trim(text), mail_record_value(arena, domain, record))
+                   ? NULL
+                   : "is another project's";
+    case MAIL_RECORD_DKIM:
+        return dkim_wrong(arena, domain, text);
+    case MAIL_RECORD_SPF:
+        return spf_wrong(domain, text);
+    default:
+        return tag_value(text, 'p').ptr ? NULL : "has no policy: p is missing";
+    }
+}
+
+struct mail_verdict mail_record_judge(struct arena *arena,
+                                      const struct mail_domain *domain,
+                                      enum mail_record record,
+                                      const struct str *texts,
+                                      size_t count)
+{
+    struct mail_verdict verdict = {.error = "there is no such record"};
+    size_t seen = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!record_is_kind(texts[i], record))
+            continue;
+        const char *wrong = record_wrong(arena, domain, record, texts[i]);
+        seen++;
+        if (seen > 1 && verdict.ok)
+            continue;
+        verdict = (struct mail_verdict){wrong == NULL, texts[i], wrong};
+    }
+    /* Who has two has none; tokens of several projects stand side by side. */
+    if (seen > 1 && record != MAIL_RECORD_OWNERSHIP) {
+        verdict.ok = false;
+        verdict.error = "stands there more than once: receivers ignore them all";
+    }
+    return verdict;
+}
