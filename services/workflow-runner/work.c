@@ -6,6 +6,7 @@
 #include "job.h"
 #include "log/log.h"
 #include "loop/background.h"
+#include "mails.h"
 #include "quotas.h"
 #include "run.h"
 #include "runner_claim_sql.h"
@@ -217,6 +218,7 @@ void work_prepare(void)
 {
     queue_prepare(&jobs);
     queue_prepare(&events);
+    mails_prepare();
 }
 
 void work_start(void)
@@ -240,12 +242,27 @@ void work_start(void)
     config.slots = PASSES_AT_ONCE;
     config.slots_per_project = 1;
     w.events = queue_start(&events, &config);
+    if (!work_is_apart())
+        mails_start();
 }
 
 void work_stop_looking(void)
 {
     queue_stop_looking(w.jobs);
     queue_stop_looking(w.events);
+    mails_stop_looking();
+}
+
+/* Mails last: steps wait for theirs. */
+static struct ending {
+    loop_fn done;
+    void *arg;
+    int64_t last_call_ms;
+} ending;
+
+static void on_jobs_drained(void *arg UNUSED)
+{
+    mails_drain(ending.last_call_ms, ending.done, ending.arg);
 }
 
 void work_drain(loop_fn done, void *arg)
@@ -253,12 +270,14 @@ void work_drain(loop_fn done, void *arg)
     int64_t last_call_ms = clock_mono_ms() + runner_conf()->common.drain_timeout_ms - LAST_CALL_MS;
 
     queue_drain(w.events, last_call_ms, NULL, NULL);
-    queue_drain(w.jobs, last_call_ms, done, arg);
+    ending = (struct ending){done, arg, last_call_ms};
+    queue_drain(w.jobs, last_call_ms, on_jobs_drained, NULL);
 }
 
 void work_stop(void)
 {
     queue_stop(w.events);
+    mails_stop();
     queue_stop(w.jobs);
     w.jobs = w.events = NULL;
 }

@@ -1,13 +1,21 @@
-/* SendEmail: one mail through the operator's server, at most once, as CallAnApi. */
+/*
+ * SendEmail: hands a mail to the queue of mails and waits up to 20 s for its end. The row is the
+ * hand-over; a step that is run again finds its own. What has not left by then leaves later.
+ */
 #include "app.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "fetch/mail.h"
-#include "room.h"
-#include "run_step.h"
+#include "mail/outbox.h"
+#include "mail/template.h"
+#include "runner_email_sql.h"
 #include "step.h"
 
-#define BEFORE_STEP_MS 100
-#define MAIL_COPIES    4 /* of its bodies, until it has left */
+#define WAIT_MS        20000
+#define BEFORE_STEP_MS 200
+#define LOOK_FIRST_MS  10
+#define LOOK_LAST_MS   1000
+#define NO_SENDER      "The service has no mail server, or no sender is set."
 
 /* A text or an array of texts. */
 static int read_addresses(struct step_call *call,
@@ -44,45 +52,32 @@ static int read_text(struct step_call *call, const char *name, bool html, struct
     return 0;
 }
 
-/* "Name <address>", or the bare address. */
-static void read_sender(struct str sender, struct mail *mail)
+/* Values of the template's variables are texts. */
+static int read_variables_of(struct step_call *call, json_t **ret_variables)
 {
-    const char *open = sender.len ? memchr(sender.ptr, '<', sender.len) : NULL;
+    const char *name;
+    json_t *value;
 
-    if (open == NULL || !str_ends(sender, STR(">"))) {
-        mail->from = str_trim(sender);
-        return;
+    TRY(step_param(call, "variables", false, ret_variables));
+    json_object_foreach(*ret_variables, name, value)
+    {
+        if (!json_is_string(value))
+            return step_fail(call, PROBLEM_TYPE_MISMATCH, "variables.%s: expected a text", name);
     }
-    mail->from_name = str_trim((struct str){sender.ptr, (size_t)(open - sender.ptr)});
-    mail->from = (struct str){open + 1, (size_t)(sender.ptr + sender.len - open) - 2};
+    if (*ret_variables != NULL)
+        (void)json_object_set(call->input, "variables", *ret_variables);
+    return 0;
 }
 
-static int read_mail(struct step_call *call, struct mail *mail)
+/* Checked as it will be before it is sent, so that the step names what is wrong. */
+static int check_mail(struct step_call *call, struct mail mail, bool from_template)
 {
-    struct arena *arena = call->task->arena;
-    const struct project *project = call->job->item.project;
-    struct str sender = project->settings.mail_sender;
     struct str reason;
 
-    call->input = step_own(call, json_object());
-    TRY(read_addresses(call, "to", &mail->to, &mail->to_count));
-    TRY(read_addresses(call, "cc", &mail->cc, &mail->cc_count));
-    TRY(read_addresses(call, "bcc", &mail->bcc, &mail->bcc_count));
-    TRY(read_text(call, "reply_to", false, &mail->reply_to));
-    TRY(read_text(call, "subject", false, &mail->subject));
-    TRY(read_text(call, "body_text", false, &mail->text));
-    TRY(read_text(call, "body_html", true, &mail->html));
-    read_sender(sender.len ? sender : runner_conf()->mail_from, mail);
-    mail->message_id = arena_printf(arena,
-                                    "job.%lld.%lld.%d",
-                                    (long long)project->number,
-                                    (long long)call->job->item.id,
-                                    call->seq);
-    if (!runner_conf()->smtp_url.len || !mail->from.len)
-        return step_fail(call,
-                         PROBLEM_MAIL_NOT_CONFIGURED,
-                         "The service has no mail server, or no sender is set.");
-    switch (mail_check(arena, mail, &reason)) {
+    mail.from = STR("somebody@example.org");
+    if (from_template && !mail.text.len && !mail.html.len)
+        mail.text = STR("made of the template");
+    switch (mail_check(call->task->arena, &mail, &reason)) {
     case 0:
         return 0;
     case MAIL_BAD_ADDRESS:
@@ -92,35 +87,147 @@ static int read_mail(struct step_call *call, struct mail *mail)
     }
 }
 
-AWAITS static int send_read(struct step_call *call, const struct mail *mail)
+static void email_put_list(struct jw *w, const char *name, const struct str *items, size_t count)
 {
-    struct str reason;
+    jw_lit(w, name);
+    jw_arr(w);
+    for (size_t i = 0; i < count; i++)
+        jw_str(w, items[i]);
+    jw_arr_end(w);
+}
 
-    TRY(step_sent(call));
-    int64_t left_ms = call->task->deadline_ms - clock_mono_ms() - BEFORE_STEP_MS;
-    int rc =
-        mail_send(call->task, runner_conf()->smtp_url, mail, left_ms > 0 ? left_ms : 1, &reason);
-    if (rc == MAIL_UNKNOWN)
+static struct str content_of(struct step_call *call,
+                             const struct mail *mail,
+                             struct str type,
+                             const json_t *variables)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, call->task->arena, (size_t)8 * MAIL_MAX_BYTES);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    email_put_list(&w, "to", mail->to, mail->to_count);
+    email_put_list(&w, "cc", mail->cc, mail->cc_count);
+    email_put_list(&w, "bcc", mail->bcc, mail->bcc_count);
+    JW_STR(&w, "reply_to", mail->reply_to);
+    JW_STR(&w, "subject", mail->subject);
+    JW_STR(&w, "text", mail->text);
+    JW_STR(&w, "html", mail->html);
+    if (type.len)
+        JW_STR(&w, "template_type", type);
+    if (variables != NULL) {
+        jw_lit(&w, "variables");
+        jw_json(&w, variables);
+    }
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
+static int read_mail(struct step_call *call, struct mail *mail, struct str *ret_content)
+{
+    struct str type = STR_NONE;
+    json_t *variables = NULL;
+
+    call->input = step_own(call, json_object());
+    TRY(read_addresses(call, "to", &mail->to, &mail->to_count));
+    TRY(read_addresses(call, "cc", &mail->cc, &mail->cc_count));
+    TRY(read_addresses(call, "bcc", &mail->bcc, &mail->bcc_count));
+    TRY(read_text(call, "reply_to", false, &mail->reply_to));
+    TRY(read_text(call, "subject", false, &mail->subject));
+    TRY(read_text(call, "body_text", false, &mail->text));
+    TRY(read_text(call, "body_html", true, &mail->html));
+    TRY(read_text(call, "template_type", false, &type));
+    TRY(read_variables_of(call, &variables));
+    if (type.len && mail_type_find(type) < 0)
+        return step_fail(call, PROBLEM_NOT_FOUND, "template_type: there is no such template");
+    TRY(check_mail(call, *mail, type.len > 0));
+    *ret_content = content_of(call, mail, type, variables);
+    return 0;
+}
+
+/* --- handing over --- */
+
+AWAITS static int
+email_hand(struct step_call *call, const struct mail *mail, struct str content, int64_t *ret_id)
+{
+    struct project *project = call->job->item.project;
+    struct rows rows;
+
+    TRY(mail_outbox_register(call->task, runner_directory(), project));
+    int rc = db_query(call->task,
+                      &project->db,
+                      SQL_EMAIL_HAND_OVER(.job_id = call->job->item.id,
+                                          .token = call->job->item.token,
+                                          .seq = call->seq,
+                                          .recipient = mail->to[0],
+                                          .content = content,
+                                          .give_up_ms = MAIL_GIVE_UP),
+                      &rows);
+    if (rc < 0)
+        return rc;
+    if (rc > 0 || rows.count == 0)
+        return STEP_GONE;
+    *ret_id = sql_email_hand_over_row(&rows, 0).id;
+    mail_outbox_notify(runner_directory(), project);
+    return 0;
+}
+
+static bool email_ended(struct str status)
+{
+    return !str_is(status, "queued") && !str_is(status, "sending");
+}
+
+/* co: the row as it is when it has ended, or when the wait is over. */
+AWAITS static int email_wait(struct step_call *call, int64_t id, struct rows *ret_rows)
+{
+    struct backoff pause = {.first_ms = LOOK_FIRST_MS, .most_ms = LOOK_LAST_MS};
+    int64_t until_ms = clock_mono_ms() + WAIT_MS;
+
+    if (until_ms > call->task->deadline_ms - BEFORE_STEP_MS)
+        until_ms = call->task->deadline_ms - BEFORE_STEP_MS;
+    for (;;) {
+        int64_t pause_ms = backoff_next(&pause);
+        bool last = clock_mono_ms() + pause_ms >= until_ms;
+        TRY(db_query(call->task, &call->job->item.project->db, SQL_EMAIL_LOOK(.id = id), ret_rows));
+        if (last || ret_rows->count == 0 || email_ended(sql_email_look_row(ret_rows, 0).status))
+            return 0;
+        TRY(task_sleep(call->task, pause_ms));
+    }
+}
+
+static int
+email_report(struct step_call *call, const struct mail *mail, int64_t id, struct rows *rows)
+{
+    size_t recipients = mail->to_count + mail->cc_count + mail->bcc_count;
+
+    if (rows->count == 0)
+        return STEP_GONE;
+    const struct sql_email_look_row row = sql_email_look_row(rows, 0);
+    if (str_is(row.status, "unknown"))
         return step_fail(
             call,
             PROBLEM_MAIL_UNKNOWN,
             "The connection broke before the mail server answered: the mail may be on its way.");
-    if (rc == MAIL_REFUSED)
+    if (str_is(row.status, "refused"))
         return step_fail(
-            call, PROBLEM_MAIL_REFUSED, "The mail server refused: %.*s", STR_ARG(reason));
-    if (rc > 0)
-        return step_fail(call,
-                         PROBLEM_MAIL_UNREACHABLE,
-                         "The mail could not be handed over: %.*s",
-                         STR_ARG(reason));
-    TRY(rc);
-    size_t recipients = mail->to_count + mail->cc_count + mail->bcc_count;
+            call, PROBLEM_MAIL_REFUSED, "The mail server refused: %.*s", STR_ARG(row.detail));
+    if (str_is(row.code, "mail_not_configured"))
+        return step_fail(call, PROBLEM_MAIL_NOT_CONFIGURED, NO_SENDER);
+    if (email_ended(row.status) && !str_is(row.status, "sent"))
+        return step_fail(
+            call, PROBLEM_MAIL_REFUSED, "The mail was not sent: %.*s", STR_ARG(row.code));
     call->output = step_own(call,
-                            json_pack("{s:{s:s%, s:I}}",
+                            json_pack("{s:{s:I, s:s%, s:s%, s:I}}",
                                       "data",
+                                      "mail_id",
+                                      (json_int_t)id,
                                       "message_id",
-                                      mail->message_id.ptr,
-                                      mail->message_id.len,
+                                      row.message_id.ptr ? row.message_id.ptr : "",
+                                      row.message_id.len,
+                                      "status",
+                                      row.status.ptr,
+                                      row.status.len,
                                       "recipients",
                                       (json_int_t)recipients));
     return 0;
@@ -128,16 +235,15 @@ AWAITS static int send_read(struct step_call *call, const struct mail *mail)
 
 int step_send_email(struct step_call *call)
 {
+    struct str content = STR_NONE;
     struct mail mail = {0};
-    struct room_moment moment;
+    struct rows rows = {0};
+    int64_t id = 0;
 
-    TRY(read_mail(call, &mail));
-    int rc = room_moment(call->task, MAIL_COPIES * (mail.text.len + mail.html.len), &moment);
-    if (rc == ROOM_NONE)
-        return step_fail(
-            call, PROBLEM_MAIL_UNREACHABLE, "There is no room for a mail of this size.");
-    TRY(rc);
-    rc = send_read(call, &mail);
-    room_moment_end(&moment);
-    return rc;
+    TRY(read_mail(call, &mail, &content));
+    if (!runner_conf()->smtp_url.len)
+        return step_fail(call, PROBLEM_MAIL_NOT_CONFIGURED, NO_SENDER);
+    TRY(email_hand(call, &mail, content, &id));
+    TRY(email_wait(call, id, &rows));
+    return email_report(call, &mail, id, &rows);
 }

@@ -1,0 +1,304 @@
+/* Mail: claimed, handed to the server, ended. */
+#include "mails.h"
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "fetch/mail.h"
+#include "log/log.h"
+#include "mail/outbox.h"
+#include "metrics/metrics.h"
+#include "quotas.h"
+#include "room.h"
+#include "runner_mails_sql.h"
+
+#define RETAIN_EVERY_MS  600000
+#define AGAIN_MOST       3600000 /* between two tries */
+#define TROUBLE_EVERY_MS 1000    /* lines about the server in the log */
+#define MAILS_AHEAD      32      /* of a project, claimed ahead of its slots */
+#define MAIL_COPIES      6       /* of what it says, in memory at once */
+#define MAIL_PART        4       /* of the room for such bytes, for one mail at most */
+
+static struct queue *mails;
+
+enum { SENT, REFUSED, UNKNOWN, DROPPED, EXPIRED, FAILED, ENDS };
+static const char *const statuses[ENDS] = {
+    "sent", "refused", "unknown", "dropped", "expired", "failed"};
+static struct metric *ended[ENDS];
+static struct metric *repeated;
+
+static void mails_read(struct queue_item *item)
+{
+    struct claimed_mail *mail = CONTAINER_OF(item, struct claimed_mail, item);
+    const struct sql_claimed_mail_row row = sql_claimed_mail_row(&item->rows, 0);
+
+    mail->type = row.type;
+    mail->recipient = row.recipient;
+    mail->content = row.content;
+    mail->user_id = row.user_id.value;
+    mail->size = row.size;
+    mail->tries = row.tries;
+    mail->late = row.late;
+    mail->own_domain = row.own_domain;
+}
+
+/* --- its end --- */
+
+AWAITS static int mails_end(struct task *task,
+                            const struct claimed_mail *mail,
+                            int how,
+                            const char *code,
+                            struct str detail)
+{
+    size_t rows;
+
+    TRY(mails_write(task,
+                    mail,
+                    db_call(SQL_MAIL_END(.id = mail->item.id,
+                                         .token = mail->item.token,
+                                         .status = str_from(statuses[how]),
+                                         .code = str_from(code),
+                                         .detail = detail.len ? detail : STR_NONE)),
+                    &rows));
+    if (rows > 0)
+        metric_add(ended[how], 1);
+    return 0;
+}
+
+AWAITS static int mails_again(struct task *task, const struct claimed_mail *mail, struct str detail)
+{
+    struct backoff pause = {.first_ms = runner_conf()->mail_retry_ms,
+                            .most_ms = AGAIN_MOST,
+                            .tries = (unsigned)mail->tries};
+
+    size_t rows;
+
+    metric_add(repeated, 1);
+    return mails_write(task,
+                       mail,
+                       db_call(SQL_MAIL_AGAIN(.id = mail->item.id,
+                                              .token = mail->item.token,
+                                              .code = STR("mail_unreachable"),
+                                              .detail = detail,
+                                              .pause_ms = backoff_next(&pause))),
+                       &rows);
+}
+
+/* --- handing it over --- */
+
+struct handing {
+    const struct claimed_mail *mail;
+    const struct mail *message;
+};
+
+/* The server wants the text: the row says so first. MAIL_DROPPED: it is another's by now. */
+AWAITS static int mark_handed(struct task *task, void *arg)
+{
+    const struct handing *handing = arg;
+    size_t rows;
+
+    TRY(mails_write(task,
+                    handing->mail,
+                    db_call(SQL_MAIL_HANDED(.id = handing->mail->item.id,
+                                            .token = handing->mail->item.token,
+                                            .message_id = handing->message->message_id,
+                                            .sender = handing->message->from)),
+                    &rows));
+    return rows > 0 ? 0 : MAIL_DROPPED;
+}
+
+/* Trouble with the server: for the operator, not for projects, and not once a mail. */
+static void note_trouble(const struct claimed_mail *mail, struct str trouble)
+{
+    static int64_t quiet_until_ms;
+
+    if (!trouble.len || clock_mono_ms() < quiet_until_ms)
+        return;
+    quiet_until_ms = clock_mono_ms() + TROUBLE_EVERY_MS;
+    log_warn("mail.server", L_I64("mail", mail->item.id), L_STR("error", trouble));
+}
+
+AWAITS static int
+hand_over(struct task *task, const struct claimed_mail *mail, const struct mail *message)
+{
+    struct handing handing = {mail, message};
+    const struct mail_route route = {
+        .server = runner_conf()->smtp_url,
+        .timeout_ms = runner_conf()->mail_timeout_ms,
+        .before_text = mark_handed,
+        .arg = &handing,
+    };
+    struct mail_outcome outcome;
+
+    int rc = mail_send(task, &route, message, &outcome);
+    note_trouble(mail, outcome.trouble);
+    switch (rc) {
+    case 0:
+        return mails_end(task, mail, SENT, NULL, STR_NONE);
+    case MAIL_DROPPED:
+        return 0;
+    case MAIL_REFUSED:
+        return mails_end(task, mail, REFUSED, "mail_refused", outcome.reason);
+    case MAIL_UNKNOWN:
+        return mails_end(task, mail, UNKNOWN, "mail_unknown", outcome.reason);
+    case MAIL_UNREACHABLE:
+        return mails_again(task, mail, outcome.reason);
+    case MAIL_BAD_ADDRESS:
+    case MAIL_BAD_HEADER:
+    case MAIL_BAD_SERVER:
+        return mails_end(task, mail, FAILED, "bad_header", outcome.reason);
+    default: /* of the database: the row knows how far it came */
+        return rc;
+    }
+}
+
+/* co: what the claim has not brought; nothing when the row is another's by now. */
+AWAITS static int mails_read_content(struct task *task, struct claimed_mail *mail)
+{
+    struct rows rows;
+
+    if (mail->content.len)
+        return 0;
+    TRY(db_query(task,
+                 &mail->item.project->db,
+                 SQL_MAIL_CONTENT(.id = mail->item.id, .token = mail->item.token),
+                 &rows));
+    if (rows.count > 0)
+        mail->content = sql_mail_content_row(&rows, 0).content;
+    return 0;
+}
+
+AWAITS static int mails_send_one(struct task *task, struct claimed_mail *mail)
+{
+    struct mail message = {0};
+    struct str code = STR_NONE;
+
+    if (mail->late)
+        return mails_end(task,
+                         mail,
+                         EXPIRED,
+                         runner_conf()->smtp_url.len ? "expired" : "mail_not_configured",
+                         STR_NONE);
+    TRY(mails_read_content(task, mail));
+    if (!mail->content.len)
+        return 0;
+    int rc = mails_make(task, mail, &message, &code);
+    if (rc == MAIL_DROPPED)
+        return mails_end(task, mail, DROPPED, arena_cstr(task->arena, code), STR_NONE);
+    if (rc == MAIL_BAD_ADDRESS || rc == MAIL_BAD_HEADER)
+        return mails_end(
+            task, mail, FAILED, rc == MAIL_BAD_ADDRESS ? "bad_address" : "bad_header", code);
+    return rc ? rc : hand_over(task, mail, &message);
+}
+
+/* For its tree, its parts and its message. */
+static uint64_t mail_room_of(const struct claimed_mail *mail)
+{
+    uint64_t bytes = (uint64_t)MAIL_COPIES * (uint64_t)mail->size;
+    uint64_t most = quotas_moments.config.limit / MAIL_PART;
+
+    return bytes < most ? bytes : most;
+}
+
+static enum queue_outcome mails_run(struct task *task, struct queue_item *item)
+{
+    struct claimed_mail *mail = CONTAINER_OF(item, struct claimed_mail, item);
+    struct room_moment moment;
+
+    if (room_moment(task, mail_room_of(mail), &moment) != 0)
+        return QUEUE_RELEASED;
+    bool lost = queue_lost(item);
+    int rc = lost ? 0 : mails_send_one(task, mail);
+    room_moment_end(&moment);
+    if (rc != 0) /* its lease ends: whoever finds it knows by the row how far it came */
+        log_warn("mail.failed", L_I64("mail", item->id), L_RESULT("rc", rc), L_AT(&task->site, rc));
+    return lost || rc != 0 ? QUEUE_GONE : QUEUE_DONE;
+}
+
+/* --- the table --- */
+
+static const struct sql *const history[] = {&SQL_RETAIN_MAILS, &SQL_RETAIN_MAIL_LINKS, NULL};
+
+static struct queue_kind kind = {
+    .name = "mails",
+    .size = sizeof(struct claimed_mail),
+    .read = mails_read,
+    .run = mails_run,
+    .claim = &SQL_MAILS_CLAIM,
+    .renew = &SQL_MAILS_RENEW,
+    .held = &SQL_MAILS_HELD,
+    .release = &SQL_MAILS_RELEASE,
+    .rescue = &SQL_MAILS_RESCUE,
+    .claim_bytes = LARGE_BYTES,
+    .ahead = MAILS_AHEAD,
+    .projects = &SQL_MAIL_PROJECTS,
+    .look = &SQL_MAILS_LOOK,
+    .retain = history,
+    .old = &SQL_MAILS_OLD,
+    .topic = BUS_MAIL,
+    .group = "workflow-runner",
+    .message = MAIL_NOTIFIED,
+};
+
+void mails_prepare(void)
+{
+    static const char *const labels[ENDS] = {
+        "status=\"sent\"",
+        "status=\"refused\"",
+        "status=\"unknown\"",
+        "status=\"dropped\"",
+        "status=\"expired\"",
+        "status=\"failed\"",
+    };
+
+    for (int i = 0; i < ENDS; i++)
+        ended[i] = metric_counter("groundwork_mails_ended_total", labels[i], "Mails that ended");
+    repeated = metric_counter("groundwork_mails_repeated_total",
+                              "",
+                              "Mails that the server did not take, to be sent later");
+    queue_prepare(&kind);
+}
+
+void mails_start(void)
+{
+    const struct app_conf *conf = runner_conf();
+
+    if (!conf->smtp_url
+             .len) { /* what nobody waits for any more ends, the rest waits for a server */
+        kind.claim = &SQL_MAILS_CLAIM_LATE;
+        kind.look = &SQL_MAILS_LOOK_LATE;
+    }
+    mails = queue_start(&kind,
+                        &(struct queue_config){
+                            .directory = runner_directory(),
+                            .bus = runner_bus(),
+                            .holder = runner_id(),
+                            .slots = (unsigned)conf->mail_slots,
+                            .slots_per_project = (unsigned)conf->mail_slots_per_project,
+                            .lease_ms = conf->lease_ms,
+                            .sweep_ms = conf->sweep_ms,
+                            .attempts = conf->job_attempts,
+                            .retain_days = conf->mail_retention_days,
+                            .retain_every_ms = RETAIN_EVERY_MS,
+                        });
+}
+
+void mails_stop_looking(void)
+{
+    if (mails)
+        queue_stop_looking(mails);
+}
+
+void mails_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
+{
+    if (mails)
+        queue_drain(mails, last_call_mono_ms, done, arg);
+    else
+        done(arg);
+}
+
+void mails_stop(void)
+{
+    if (mails)
+        queue_stop(mails);
+    mails = NULL;
+}
