@@ -8,10 +8,12 @@
 #define CORS_MAX_AGE "600"
 #define CORS_REQUEST_HEADERS                                                                       \
     "authorization, content-type, x-api-key, if-match, if-none-match, x-group-id, x-lock-token, "  \
-    "x-request-id, idempotency-key, traceparent"
+    "x-request-id, idempotency-key, traceparent, range, if-range, tus-resumable, upload-length, "  \
+    "upload-metadata, upload-offset, x-http-method-override"
 #define CORS_RESPONSE_HEADERS                                                                      \
     "etag, location, x-request-id, ratelimit-limit, ratelimit-remaining, ratelimit-reset, "        \
-    "retry-after"
+    "retry-after, accept-ranges, content-range, content-disposition, content-location, "           \
+    "tus-resumable, upload-offset, upload-length, upload-metadata, upload-expires"
 
 static bool origin_allowed(const struct project *project, struct str origin)
 {
@@ -37,6 +39,19 @@ AWAITS static int origin_check(struct req *r, struct str slug, struct str origin
     return 0;
 }
 
+/* What a client of tus asks of the address that it sends files to (core protocol, OPTIONS). */
+static void tus_options(struct req *r)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
+
+    if (!str_ends(r->path, STR("/files/tus")))
+        return;
+    resp_header(r, "Tus-Resumable", STR("1.0.0"));
+    resp_header(r, "Tus-Version", STR("1.0.0"));
+    resp_header(r, "Tus-Extension", STR("creation,termination,expiration"));
+    resp_header_printf(r, "Tus-Max-Size", "%zu", conf->upload_bytes);
+}
+
 int cors_run(struct req *r, struct str slug, struct str allow)
 {
     struct str origin = req_header(r, "origin");
@@ -53,6 +68,7 @@ int cors_run(struct req *r, struct str slug, struct str allow)
     if (!allow.ptr)
         return 0;
     resp_header(r, "Allow", allow);
+    tus_options(r);
     if (allowed) {
         resp_header(r, "Access-Control-Allow-Methods", allow);
         resp_header(r, "Access-Control-Allow-Headers", STR(CORS_REQUEST_HEADERS));

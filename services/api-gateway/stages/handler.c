@@ -48,9 +48,7 @@ static bool may_be_behind(const struct req *r, int rc)
 /* What the transaction and the answer of the try before have left. */
 AWAITS static int start_over(struct req *r, size_t headers)
 {
-    if (r->scope->db != &r->scope->project->db)
-        (void)db_rollback(&r->task, r->scope->db);
-    r->scope->db = &r->scope->project->db;
+    gateway_roll_back(r);
     gateway_hold_model(r);
     handler_forget(r, headers);
     return r->scope->entity ? gateway_entity(r, &r->scope->entity) : 0;

@@ -31,6 +31,11 @@ int refusal(struct req *r, enum refusal why, const char *detail, ...)
     return fail_with(r, refusals[why].problem, text, NULL);
 }
 
+enum problem refusal_problem(enum refusal why)
+{
+    return refusals[why].problem;
+}
+
 static bool applies(const struct route *route, enum refusal_when when)
 {
     switch (when) {

@@ -70,6 +70,9 @@ enum refusal {
 /* any: the answer; its status. `detail` is a format or NULL. */
 int refusal(struct req *r, enum refusal why, const char *detail, ...) PRINTF_LIKE(3, 4);
 
+/* The problem that it is answered with. */
+enum problem refusal_problem(enum refusal why);
+
 /* Statuses that a route may answer with besides route.ok, ascending, each once: those of the table
  * and the route's own. */
 #define REFUSAL_STATUSES_MAX 48

@@ -10,10 +10,15 @@ select k.doc ->> 'x' as x:text?, k.doc ->> 'y' as y:text?
 from {p}.settings k
 where k.kind = 'signing_key' and k.key = :key::text
 
+-- Or one of the values that it had before it was rotated, for as long as that lasts.
 -- name: api_key_find :opt
 select k.id:bigint, k.user_id:bigint, k.expires_at:timestamptz?
 from {p}.api_keys k
 where k.hash = :hash::bytea
+union all
+select k.id, k.user_id, least(k.expires_at, f.ends_at)
+from {p}.api_key_former f join {p}.api_keys k on k.id = f.api_key_id
+where f.hash = :hash::bytea
 
 -- name: api_key_used :exec
 update {p}.api_keys set last_used_at = now()

@@ -205,3 +205,66 @@ def test_one_is_read_where_its_location_says(project):
     assert answer.json()["key"] not in str(one) and one["permissions"] == ["svc_users:read"]
     project.user().get(path, expect=403)
     project.admin.get("/api-keys/424242", expect=404)
+
+
+def rotate(project, key, body=None):
+    made = project.admin.post(f"/api-keys/{key.info['id']}/rotate", body, expect=200).json()
+    return made, project.client(key=made["key"])
+
+
+def test_a_rotated_key_has_a_new_value_and_the_old_one_ends(project):
+    old = project.key(["svc_roles:read"])
+    old.get("/roles", expect=200)
+    made, new = rotate(project, old)
+    assert made["id"] == old.info["id"] and made["key"] != old.key and made["expires_at"] == old.info["expires_at"]
+    new.get("/roles", expect=200)
+    new.get("/users", expect=403)
+    soon(lambda: old.get("/roles"), 401)
+    listed = next(item for item in project.admin.get("/api-keys").json()["items"] if item["id"] == made["id"])
+    assert listed["prefix"] == made["prefix"] == made["key"][:10]
+
+
+def test_the_old_value_works_for_its_grace(project, db):
+    old = project.key(["svc_roles:read"])
+    made, new = rotate(project, old, {"grace_seconds": 3600})
+    assert made["former_ends_at"] > made["created_at"]
+    old.get("/roles", expect=200)
+    new.get("/roles", expect=200)
+    _, newest = rotate(project, old, {"grace_seconds": 3600})
+    for client in (old, new, newest):
+        client.get("/roles", expect=200)
+    with db.cursor() as cursor:
+        cursor.execute(f"select count(*), bool_or(hash = sha256(%s)) from {project.schema(db)}.api_key_former",
+                       (newest.key.encode(),))
+        assert cursor.fetchone() == (2, False)
+    _, last = rotate(project, old, {"expires_in_days": 7})
+    for client in (old, new, newest):
+        soon(lambda: client.get("/roles"), 401)
+    last.get("/roles", expect=200)
+    project.admin.delete(f"/api-keys/{old.info['id']}", expect=204)
+    soon(lambda: last.get("/roles"), 401)
+
+
+def test_a_former_value_ends_by_the_clock(project):
+    old = project.key(["svc_roles:read"])
+    old.get("/roles", expect=200)
+    rotate(project, old, {"grace_seconds": 1})
+    soon(lambda: old.get("/roles"), 401, within=3)
+
+
+def test_who_rotates(project, db):
+    maker = project.user(permissions=["svc_api_keys:create", "svc_api_keys:update"])
+    key = project.key([], client=maker)
+    path = f"/api-keys/{key.info['id']}/rotate"
+    project.admin.post(path, expect=403)
+    project.user(permissions=["svc_api_keys:update"]).post(path, expect=403)
+    project.user().post(path, expect=403)
+    project.key(["svc_api_keys:update"]).post(path, expect=403)
+    project.admin.post("/api-keys/424242/rotate", expect=404)
+    for body in ({"grace_seconds": -1}, {"grace_seconds": 2592001}, {"grace_seconds": "1"}, {"more": 1}, {"expires_in_days": 0}):
+        maker.post(path, body, expect=400)
+    with db.cursor() as cursor:
+        cursor.execute(f"update {project.schema(db)}.api_keys set expires_at = now() where id = %s", (key.info["id"],))
+    maker.post(path, expect=409)
+    new = maker.post(path, {"expires_in_days": 1}, expect=200).json()
+    project.client(key=new["key"]).get("/users/me", expect=200)

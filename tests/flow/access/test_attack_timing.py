@@ -111,6 +111,21 @@ def test_t8_unknown_and_known_accounts(timed):
     assert visible < typical / 2, "too few samples to see a missing hash"
 
 
+@pytest.mark.parametrize("path", ["/auth/v1/recover", "/auth/v1/magic-link"])
+def test_t8_links_by_mail(timed, db, path):
+    """Each address once: a few mails a minute may be asked for to one, and about a hundred of a project."""
+    pairs = 48
+    project = Project(timed.gateway, timed.operator, None)
+    project.admin.put("/", {"settings": {**RATES, "auth_page_url": "https://app.example.com/"}}, expect=200)
+    with db.cursor() as cursor:
+        cursor.execute(f"insert into {project.schema(db)}.users (email, email_confirmed_at)"
+                       " select 'known' || n || '@example.org', now() from generate_series(1, 100) n")
+    timer, numbers = Timer(project), {"known": iter(range(1, 100)), "nobod": iter(range(1, 100))}
+    ask = lambda name: lambda: timer("POST", path, 202, {"email": f"{name}{next(numbers[name])}@example.org"})  # noqa: E731
+    visible, typical = compare(pairs, ask("known"), ask("nobod"))
+    assert visible < typical, "too few samples to see anything"
+
+
 def test_t8_accounts_without_a_password(timed, db):
     with db.cursor() as cursor:
         cursor.execute(f"insert into {timed.schema(db)}.users (email, email_confirmed_at) values (%s, now())",

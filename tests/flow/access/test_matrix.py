@@ -51,9 +51,12 @@ ROWS = {
     "PUT /roles/{id}": (f"/roles/{NONE}", {"description": "x"}),
     "DELETE /roles/{id}": (f"/roles/{NONE}", None),
     "GET /permissions": ("/permissions", None),
+    "GET /permissions/explain": ("/permissions/explain?path=/users/me", None),
+    "POST /permissions/simulate": ("/permissions/simulate", {"role_ids": []}),
     "GET /api-keys": ("/api-keys", None),
     "GET /api-keys/{id}": (f"/api-keys/{NONE}", None),
     "POST /api-keys": ("/api-keys", {"name": "k", "permissions": []}),
+    "POST /api-keys/{id}/rotate": (f"/api-keys/{NONE}/rotate", None),
     "DELETE /api-keys/{id}": (f"/api-keys/{NONE}", None),
     "GET /groups": ("/groups", None),
     "GET /groups/my": ("/groups/my", None),
@@ -176,7 +179,30 @@ ROWS = {
     "GET /workflows/{id}/jobs": (f"/workflows/{NONE}/jobs", None),
     "GET /workflows/jobs/{id}": (f"/workflows/jobs/{NONE}", None),
     "POST /workflows/jobs/{id}/cancel": (f"/workflows/jobs/{NONE}/cancel", None),
+    "POST /workflows/jobs/retry": ("/workflows/jobs/retry", {"ids": [NONE]}),
     "POST /workflows/jobs/{id}/retry": (f"/workflows/jobs/{NONE}/retry", {"from_step": "x"}),
+    "GET /files": ("/files", None),
+    "GET /files/{id}": (f"/files/{NONE}", None),
+    "PUT /files/{id}": (f"/files/{NONE}", {"filename": "x"}),
+    "DELETE /files/{id}": (f"/files/{NONE}", None),
+    "DELETE /files": ("/files", {"ids": [NONE]}),
+    "POST /files/{id}/probe": (f"/files/{NONE}/probe", None),
+    "POST /files/{id}/link": (f"/files/{NONE}/link", None),
+    "POST /files": ("/files", None),
+    "PUT /files/upload/{filename}": ("/files/upload/matrix.txt", None),
+    "POST /files/tus": ("/files/tus", None),
+    "GET /files/tus/{id}": ("/files/tus/none", None),
+    "PUT /files/tus/{id}": ("/files/tus/none", None),
+    "DELETE /files/tus/{id}": ("/files/tus/none", None),
+    "GET /files/{id}/get": (f"/files/{NONE}/get", None),
+    "GET /files/{id}/public": (f"/files/{NONE}/public", None),
+    "GET /files/{id}/shared": (f"/files/{NONE}/shared?token=x", None),
+    "GET /folders": ("/folders", None),
+    "POST /folders": ("/folders", {"name": ""}),
+    "GET /folders/{id}": (f"/folders/{NONE}", None),
+    "PUT /folders/{id}": (f"/folders/{NONE}", {"name": "x"}),
+    "DELETE /folders/{id}": (f"/folders/{NONE}", None),
+    "GET /storage": ("/storage", None),
     "GET /tasks": ("/tasks", None),
     "GET /tasks/{id}": (f"/tasks/{NONE}", None),
     "GET /integrations/svcpay/subscription-plans": (f"{PAY}/subscription-plans", None),
@@ -240,6 +266,46 @@ ROWS = {
     "DELETE /search/purge/{entity}": ("/search/purge/nothing", None),
     "GET /search/settings": ("/search/settings", None),
     "PUT /search/settings": ("/search/settings", {"stop_words": ["the"]}),
+    "POST /users/{id}/send-invite": (f"/users/{NONE}/send-invite", None),
+    "POST /users/{id}/send-confirmation": (f"/users/{NONE}/send-confirmation", None),
+    "POST /auth/v1/recover": ("/auth/v1/recover", {"email": "nobody@example.org"}),
+    "POST /auth/v1/magic-link": ("/auth/v1/magic-link", {"email": "nobody@example.org"}),
+    "POST /auth/v1/verify": ("/auth/v1/verify", {"type": "magic_link", "token": "none"}),
+    "POST /auth/v1/email-change": ("/auth/v1/email-change", {"email": "no address"}),
+    "POST /auth/v1/email-change/confirm": ("/auth/v1/email-change/confirm", {"token": "none"}),
+    "GET /email-templates": ("/email-templates", None),
+    "GET /email-templates/shell": ("/email-templates/shell", None),
+    "PUT /email-templates/shell": ("/email-templates/shell", {"body_html": "none"}),
+    "DELETE /email-templates/shell": ("/email-templates/shell", None),
+    "GET /email-templates/{type}": ("/email-templates/invite", None),
+    "PUT /email-templates/{type}": ("/email-templates/nothing", {"subject": "x"}),
+    "DELETE /email-templates/{type}": ("/email-templates/nothing", None),
+    "POST /email-templates/{type}/preview": ("/email-templates/invite/preview", {}),
+    "POST /email-templates/{type}/test": ("/email-templates/nothing/test", {}),
+    "GET /tenant-domains": ("/tenant-domains", None),
+    "POST /tenant-domains": ("/tenant-domains", {"domain": "none"}),
+    "GET /tenant-domains/{id}": (f"/tenant-domains/{NONE}", None),
+    "POST /tenant-domains/{id}/verify": (f"/tenant-domains/{NONE}/verify", None),
+    "DELETE /tenant-domains/{id}": (f"/tenant-domains/{NONE}", None),
+    "GET /tenant-sender-addresses": ("/tenant-sender-addresses", None),
+    "POST /tenant-sender-addresses": ("/tenant-sender-addresses", {"email": "none@none.example"}),
+    "GET /tenant-sender-addresses/{id}": (f"/tenant-sender-addresses/{NONE}", None),
+    "PUT /tenant-sender-addresses/{id}": (f"/tenant-sender-addresses/{NONE}", {"name": "x"}),
+    "POST /tenant-sender-addresses/{id}/default": (f"/tenant-sender-addresses/{NONE}/default", None),
+    "PUT /tenant-sender-addresses/{id}/avatar": (f"/tenant-sender-addresses/{NONE}/avatar", {"file_id": None}),
+    "DELETE /tenant-sender-addresses/{id}": (f"/tenant-sender-addresses/{NONE}", None),
+    "GET /mail/log": ("/mail/log", None),
+    "GET /mail/log/{id}": (f"/mail/log/{NONE}", None),
+    "GET /menus/my": ("/menus/my", None),
+    "GET /menus": ("/menus", None),
+    "GET /menus/{id}": (f"/menus/{NONE}", None),
+    "POST /menus": ("/menus", {"key": "", "label": "x"}),
+    "PUT /menus/{id}": (f"/menus/{NONE}", {"label": "x"}),
+    "DELETE /menus/{id}": (f"/menus/{NONE}", None),
+    "POST /menus/{id}/items": (f"/menus/{NONE}/items", {"label": "x", "kind": "group"}),
+    "PUT /menus/{id}/items/reorder": (f"/menus/{NONE}/items/reorder", {"items": [{"id": 1, "position": 0}]}),
+    "PUT /menus/{id}/items/{itemId}": (f"/menus/{NONE}/items/1", {"label": "x"}),
+    "DELETE /menus/{id}/items/{itemId}": (f"/menus/{NONE}/items/1", None),
     "GET /docs": ("/docs", None),
     "GET /docs/ui": ("/docs/ui", None),
     "GET /docs/ui/{asset}": ("/docs/ui/nothing.js", None),
@@ -253,6 +319,7 @@ OR_ELSE = {
     "POST /integrations/svcpay/payment-methods/setup-intent": "svc_payment_methods:create",
     "DELETE /integrations/svcpay/payment-methods/{id}": "svc_payment_methods:delete",
 }
+TOKENS = ("/auth/v1/token", "/auth/v1/refresh", "/auth/v1/verify", "/auth/v1/email-change/confirm", "/files/{id}/shared")  # 401 is their own word
 OUTSIDE = ("/healthz", "/org")  # routes that are not below a project
 
 ALLOWED, ANONYMOUS, REFUSED = "anything but 401, 403 and 5xx", {401}, {403}
@@ -335,7 +402,7 @@ def test_public_routes_ask_nobody(world, routes):
     def expected(route):
         if route.auth != "public":
             return None
-        return {401} if route.path in ("/auth/v1/token", "/auth/v1/refresh") else ALLOWED
+        return {401} if route.path in TOKENS else ALLOWED
 
     check(routes, caller(world.client()), expected)
 
@@ -421,7 +488,7 @@ def test_a_key_with_the_permission(world, routes):
         return caller(keys[route.permissions])(route)
 
     # A key makes no keys, and has no devices.
-    no_key = ("POST /api-keys", "POST /push/devices")
+    no_key = ("POST /api-keys", "POST /api-keys/{id}/rotate", "POST /push/devices")
     check(routes, call, lambda route: {403} if route.name in no_key else ALLOWED if route.permission else None)
 
 
@@ -455,6 +522,42 @@ def test_an_administrator(world, routes):
         return ANONYMOUS if route.auth == "operator" else ALLOWED
 
     check(routes, caller(world.administrator()), expected)
+
+
+def test_what_is_explained_is_what_happens(world, routes):
+    """GET /permissions/explain and POST /permissions/simulate against the answers of the routes themselves."""
+    every = [item["name"] for item in world.admin.get("/permissions", params={"limit": 500}).json()["items"]]
+    wrong = []
+    for client in (world.plain, world.only(*every), world.key(every), world.administrator()):
+        simulated = simulate(world, client)
+        for route in routes:
+            if route.outside or route.auth == "operator":
+                continue
+            status = caller(client)(route).status_code
+            told = client.get("/permissions/explain",
+                              params={"method": route.method, "path": route.example.split("?")[0]}, expect=200).json()
+            refused = told["status"] in (401, 403) and not told["allowed"]
+            if route.auth != "public" and refused != (status in (401, 403)):
+                wrong.append(f"{route.name}: {status}, explained {told}")
+            if simulated and simulated[route.name] == refused:
+                wrong.append(f"{route.name}: {status}, simulated allowed: {simulated[route.name]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def simulate(world, client):
+    """"METHOD PATH" -> allowed, of a user's roles; None of a key."""
+    if client.key:
+        return None
+    body = {"role_ids": client.get("/users/me", expect=200).json()["role_ids"], "entity": "things"}
+    found, page = {}, 1
+    while True:
+        answer = world.admin.post("/permissions/simulate", body, params={"limit": 500, "page": page}, expect=200).json()
+        for item in answer["items"]:
+            path = item["path"].replace("/things/", "/{entity}/") if item["entity"] else item["path"]
+            found[f"{item['method']} {path}"] = item["allowed"]
+        if not answer["has_next_page"]:
+            return found
+        page += 1
 
 
 def test_a1_tokens_and_keys_of_another_project(world, routes, operator, recorder, session_gateway):

@@ -156,7 +156,8 @@ def test_data_is_merged_as_clients_of_gotrue_expect(project):
     user = project.user()
     body = '{"data": {"theme": "dark", "n": 12345678901234567.25, "gone": {"a": null}}}'
     shown = user.request("PUT", ACCOUNT, data=body, headers={"Content-Type": "application/json"}, expect=200).json()
-    assert shown == user.get(ACCOUNT, expect=200).json() == user.get("/users/me", expect=200).json()
+    me = user.get("/users/me", expect=200).json()
+    assert shown == user.get(ACCOUNT, expect=200).json() == {member: me[member] for member in shown}
     shown = user.put(ACCOUNT, {"data": {"theme": "light", "gone": None, "never": None}, "code_challenge": None,
                                "code_challenge_method": None, "email": user.user["email"].upper()}, expect=200)
     assert shown.json()["metadata"] == {"theme": "light", "n": 12345678901234567.25}
@@ -424,3 +425,19 @@ def test_spellings_of_an_address_are_one_account_to_guessers(project, anonymous)
     codes = [anonymous.post("/auth/v1/token", {"email": f"{name}@example.org", "password": "guess"}).status_code
              for name in spellings]
     assert set(codes) == {401, 429} and codes.count(401) <= 8, codes
+
+
+def test_the_callers_rights_in_one_answer(project):
+    project.entity("orders")
+    admin = project.admin.get("/users/me", expect=200).json()
+    every = {item["name"] for item in project.admin.get("/permissions", params={"limit": 500}).json()["items"]}
+    assert set(admin["permissions"]) == every and admin["is_admin"] and admin["api_access"] and admin["field_access"] == []
+    role = project.role(permissions=["orders:read", "orders:update", "svc_files:read"], api_access=True,
+                        field_access=[{"entity": "orders", "action": "update", "fields": ["price"]}])
+    user = project.user(role_ids=[role["id"]])
+    me = user.get("/users/me", expect=200).json()
+    assert set(me["permissions"]) == {"orders:read", "orders:update", "svc_files:read"}
+    assert me["field_access"] == [{"entity": "orders", "action": "update", "fields": ["price"]}]
+    assert not me["is_admin"] and me["api_access"]
+    key = project.key(["orders:read", "svc_roles:read"]).get("/users/me", expect=200).json()
+    assert set(key["permissions"]) == {"orders:read", "svc_roles:read"} and not key["is_admin"]

@@ -92,9 +92,32 @@ static void put_names(struct jw *w, const char *key, const struct str *names, si
     jw_arr_end(w);
 }
 
+/* A new value and what is kept of it. */
+struct key_value {
+    struct str text;
+    struct str prefix;
+    struct str hash;
+};
+
+static struct key_value new_value(struct arena *arena)
+{
+    uint8_t *hash = arena_alloc(arena, DIGEST_SHA256_BYTES);
+    char random[KEY_RANDOM_BYTES];
+
+    rand_bytes(random, sizeof(random));
+    struct str text = codec_b64url(arena, (struct str){random, sizeof(random)});
+    text = arena_printf(arena, "ak_%.*s", STR_ARG(text));
+    digest_sha256(text, hash);
+    return (struct key_value){
+        .text = text,
+        .prefix = {text.ptr, KEY_PREFIX_CHARS},
+        .hash = {(const char *)hash, DIGEST_SHA256_BYTES},
+    };
+}
+
 static int reply_key(struct req *r,
                      const struct api_key_in *in,
-                     struct str key,
+                     const struct key_value *key,
                      const struct access_list *permissions,
                      const struct rows *stored)
 {
@@ -103,8 +126,8 @@ static int reply_key(struct req *r,
     jw_obj(&w);
     JW_I64(&w, "id", sql_api_key_add_row(stored, 0).id);
     JW_STR(&w, "name", in->name.value);
-    JW_STR(&w, "key", key);
-    JW_STR(&w, "prefix", ((struct str){key.ptr, KEY_PREFIX_CHARS}));
+    JW_STR(&w, "key", key->text);
+    JW_STR(&w, "prefix", key->prefix);
     put_names(&w, "permissions", permissions->names, permissions->count);
     put_names(&w, "dropped_permissions", permissions->refused, permissions->refused_count);
     jw_lit(&w, "expires_at");
@@ -121,24 +144,18 @@ AWAITS static int api_keys_create(struct req *r)
     struct access_list permissions;
     struct api_key_in in;
     struct rows stored;
-    char random[KEY_RANDOM_BYTES];
-    uint8_t hash[32];
-    struct str key;
     int64_t id;
 
     TRY(req_json(r, &api_key_schema, &in));
     TRY(access_resolve(r, &in.permissions, &permissions));
-    rand_bytes(random, sizeof(random));
-    key = codec_b64url(r->task.arena, (struct str){random, sizeof(random)});
-    key = arena_printf(r->task.arena, "ak_%.*s", STR_ARG(key));
-    digest_sha256(key, hash);
+    const struct key_value key = new_value(r->task.arena);
     TRY(sql_begin(r));
     TRY(sql_one(r,
                 &stored,
                 SQL_API_KEY_ADD(.user_id = r->scope->caller->user_id,
                                 .name = in.name.value,
-                                .prefix = ((struct str){key.ptr, KEY_PREFIX_CHARS}),
-                                .hash = ((struct str){(const char *)hash, sizeof(hash)}),
+                                .prefix = key.prefix,
+                                .hash = key.hash,
                                 .days = in.expires_in_days.set ? in.expires_in_days.value : 90)));
     id = sql_api_key_add_row(&stored, 0).id;
     struct db_call calls[] = {
@@ -151,7 +168,7 @@ AWAITS static int api_keys_create(struct req *r)
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    return reply_key(r, &in, key, &permissions, &stored);
+    return reply_key(r, &in, &key, &permissions, &stored);
 }
 
 /* One's own, or, as an administrator, any: a permission to delete keys is none over others'
@@ -177,6 +194,112 @@ AWAITS static int api_keys_delete(struct req *r)
     TRY(gateway_commit(r, gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE)));
     gateway_touch(r);
     return reply_empty(r, 204);
+}
+
+/* --- rotation --- */
+
+struct rotate_in {
+    struct in_i64 grace_seconds, expires_in_days;
+};
+static const struct field rotate_fields[] = {
+    {.name = "grace_seconds",
+     FIELD_AT(struct rotate_in, grace_seconds),
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 0,
+     .has_max = true,
+     .max = 30 * 86400,
+     .doc = "How long the present value, and those before it, still work; 0 when left out",
+     .example = "3600"},
+    {.name = "expires_in_days",
+     FIELD_AT(struct rotate_in, expires_in_days),
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 3650,
+     .doc = "From now on; when left out, the key expires when it would have"},
+};
+static const struct schema rotate_schema = SCHEMA("ApiKeyRotate", struct rotate_in, rotate_fields);
+
+static const struct field rotated_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "key", .type = FIELD_STR, .required = true, .doc = "The new value, shown this once"},
+    {.name = "prefix", .type = FIELD_STR, .required = true},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true},
+    {.name = "former_ends_at",
+     .type = FIELD_TIME,
+     .required = true,
+     .doc = "When the value before stops working"},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema rotated_schema = SCHEMA_OUT("ApiKeyRotated", rotated_fields);
+
+static int reply_rotated(struct req *r,
+                         const struct key_value *value,
+                         const struct sql_api_key_rotate_row *key)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    JW_I64(&w, "id", key->id);
+    JW_STR(&w, "name", key->name);
+    JW_STR(&w, "key", value->text);
+    JW_STR(&w, "prefix", value->prefix);
+    jw_lit(&w, "expires_at");
+    jw_time(&w, key->expires_at);
+    jw_lit(&w, "former_ends_at");
+    jw_time(&w, key->former_ends_at);
+    jw_lit(&w, "created_at");
+    jw_time(&w, key->created_at);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+/* Whoever has the value acts as its creator: nobody else gets one, administrators neither. */
+AWAITS static int lock_own(struct req *r, int64_t id, const struct rotate_in *in)
+{
+    struct rows locked;
+
+    TRY(sql_one(r, &locked, SQL_API_KEY_LOCK(.id = id)));
+    const struct sql_api_key_lock_row key = sql_api_key_lock_row(&locked, 0);
+    if (key.user_id != r->scope->caller->user_id)
+        return fail(r, PROBLEM_FORBIDDEN, "Only its creator may rotate this key.");
+    if (key.ended && !in->expires_in_days.set)
+        return fail(r, PROBLEM_CONFLICT, "The key has expired; give it expires_in_days.");
+    return 0;
+}
+
+AWAITS static int api_keys_rotate(struct req *r)
+{
+    const struct key_value value = new_value(r->task.arena);
+    struct rotate_in in;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &rotate_schema, &in));
+    const int64_t grace = in.grace_seconds.value;
+    TRY(sql_begin(r));
+    TRY(lock_own(r, id, &in));
+    struct db_call calls[] = {
+        db_call(SQL_API_KEY_FORMER_END(.id = id, .grace_seconds = grace)),
+        db_call(SQL_API_KEY_FORMER_SWEEP(.id = id)),
+        db_call(SQL_API_KEY_FORMER_ADD(.id = id, .grace_seconds = grace)),
+        db_call(SQL_API_KEY_ROTATE(.id = id,
+                                   .hash = value.hash,
+                                   .prefix = value.prefix,
+                                   .days = in.expires_in_days.set
+                                               ? some_i64(in.expires_in_days.value)
+                                               : NO_I64,
+                                   .grace_seconds = grace)),
+        gateway_audit(r, "api_keys.rotate", "api_key", id, STR_NONE),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    const struct sql_api_key_rotate_row rotated = sql_api_key_rotate_row(&calls[3].rows, 0);
+    TRY(sql_commit(r));
+    gateway_touch(r);
+    return reply_rotated(r, &value, &rotated);
 }
 
 static const struct route api_keys_routes[] = {
@@ -212,6 +335,21 @@ static const struct route api_keys_routes[] = {
         .run = api_keys_create,
         .summary = "Create an API key; its value is shown this once",
         .doc = "Users make keys; a key makes none, so none outlives the one it came from.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/api-keys/{id}/rotate",
+        .id = "api_keys_rotate",
+        .auth = AUTH_USER,
+        .perm = PERM_SVC_API_KEYS_UPDATE,
+        .body = &rotate_schema,
+        .body_optional = true,
+        .ok = {200, &rotated_schema},
+        .fails = {404, 409},
+        .run = api_keys_rotate,
+        .summary = "Give an API key a new value, shown this once",
+        .doc = "Its creator does. The value before works for grace_seconds, so that servers can "
+               "change over one by one.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -26,3 +26,27 @@ select :api_key_id::bigint, unnest(:entity_ids::bigint[]), unnest(:permissions::
 
 -- name: api_key_remove :opt
 delete from {p}.api_keys k where k.id = :id::bigint returning k.id:bigint, k.user_id:bigint
+
+-- name: api_key_lock :opt
+select k.user_id:bigint, k.name:text, k.expires_at <= now() as ended:boolean from {p}.api_keys k where k.id = :id::bigint for update
+
+-- Former values end no later than the one that follows them.
+-- name: api_key_former_end :exec
+update {p}.api_key_former f set ends_at = least(f.ends_at, now() + :grace_seconds::bigint * interval '1 second')
+where f.api_key_id = :id::bigint
+
+-- name: api_key_former_sweep :exec
+delete from {p}.api_key_former f where f.api_key_id = :id::bigint and f.ends_at <= now()
+
+-- name: api_key_former_add :exec
+insert into {p}.api_key_former (hash, api_key_id, ends_at)
+select k.hash, k.id, now() + :grace_seconds::bigint * interval '1 second' from {p}.api_keys k
+where k.id = :id::bigint and :grace_seconds::bigint > 0
+
+-- name: api_key_rotate :one
+update {p}.api_keys k
+set hash = :hash::bytea, prefix = :prefix::text, last_used_at = null,
+  expires_at = case when :days::bigint? is null then k.expires_at else now() + :days::bigint? * interval '1 day' end
+where k.id = :id::bigint
+returning k.id:bigint, k.name:text, k.expires_at:timestamptz, k.created_at:timestamptz,
+  least(k.expires_at, now() + :grace_seconds::bigint * interval '1 second') as former_ends_at:timestamptz

@@ -1,6 +1,7 @@
 /* /users: accounts of a project, by administration. */
 #include "areas/access/users.h"
 #include "areas/auth/auth_password.h"
+#include "areas/mail/mail_flow.h"
 #include "project/events.h"
 #include "users_sql.h"
 
@@ -51,11 +52,6 @@ AWAITS static int users_get(struct req *r)
     return reply_user(r, id);
 }
 
-AWAITS static int users_me(struct req *r)
-{
-    return reply_user(r, r->scope->caller->user_id);
-}
-
 /* --- changing --- */
 
 struct str users_json(struct req *r, const struct in_json *in)
@@ -97,9 +93,35 @@ AWAITS static int set_roles(struct req *r, int64_t id, const struct in_ids *role
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
+/* To whom an administrator sends it; 409 where the link would lead nowhere. */
+AWAITS static int user_mail(struct req *r, enum mail_type type, int64_t id, struct str email)
+{
+    struct mail_flow flow = {
+        .type = type,
+        .email = email,
+        .user_id = id,
+        .invited_by = r->scope->caller->rights ? r->scope->caller->rights->email : STR_NONE,
+    };
+
+    TRY(mail_flow_page(r, &(struct in_str){0}, &flow.page));
+    if (!flow.page.len)
+        return fail(
+            r, PROBLEM_CONFLICT, "Set auth_page_url first: the page that links in mails open.");
+    return mail_flow_put(r, &flow);
+}
+
+/* Before the transaction: the address as it will be, within its limits. */
+AWAITS static int may_mail(struct req *r, struct str typed, struct str *ret_email)
+{
+    TRY(mail_flow_address(r, typed, ret_email));
+    TRY(mail_flow_limit(r, *ret_email));
+    return mail_flow_ready(r);
+}
+
 /* An administrator vouches for the address: a user with a password can sign in at once. */
 AWAITS static int users_create(struct req *r)
 {
+    struct str email = STR_NONE;
     struct str hash = STR_NONE;
     struct user_in in;
     struct rows user;
@@ -115,6 +137,8 @@ AWAITS static int users_create(struct req *r)
     TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
     if (in.password.set)
         TRY(auth_password_hash(r, in.password.value, &hash));
+    if (in.send_invite.value)
+        TRY(may_mail(r, in.email.value, &email));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
@@ -128,8 +152,12 @@ AWAITS static int users_create(struct req *r)
         return users_fail_save(r, rc);
     id = sql_user_add_row(&user, 0).id;
     TRY(set_roles(r, id, &in.role_ids));
+    if (in.send_invite.value)
+        TRY(user_mail(r, in.password.set ? MAIL_ADDED_TO_TENANT : MAIL_INVITE, id, email));
     TRY(users_finish(r, id, "users.create", &user));
     gateway_touch(r);
+    if (in.send_invite.value)
+        mail_flow_notify(r);
     return reply_created(r, &user);
 }
 
@@ -222,6 +250,37 @@ AWAITS static int users_confirm(struct req *r)
     return reply_row(r, 200, &user);
 }
 
+AWAITS static int user_send(struct req *r, enum mail_type type, const char *action)
+{
+    struct rows user;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(mail_flow_ready(r));
+    TRY(lock_user(r, id, &user));
+    const struct sql_user_lock_row row = sql_user_lock_row(&user, 0);
+    bool invited = str_is(row.status, "invited");
+    if (type == MAIL_INVITE && !invited)
+        return fail(r, PROBLEM_CONFLICT, "This account has been taken into use.");
+    if (type == MAIL_CONFIRMATION && (invited || row.confirmed))
+        return fail(r, PROBLEM_CONFLICT, "This account has nothing to confirm.");
+    TRY(mail_flow_limit(r, row.email));
+    TRY(user_mail(r, type, id, row.email));
+    TRY(users_finish(r, id, action, &user));
+    mail_flow_notify(r);
+    return reply_row(r, 202, &user);
+}
+
+AWAITS static int users_send_invite(struct req *r)
+{
+    return user_send(r, MAIL_INVITE, "users.send_invite");
+}
+
+AWAITS static int users_send_confirmation(struct req *r)
+{
+    return user_send(r, MAIL_CONFIRMATION, "users.send_confirmation");
+}
+
 static const struct route users_routes[] = {
     {
         .method = HTTP_GET_M,
@@ -233,16 +292,6 @@ static const struct route users_routes[] = {
         .ok = {200, &user_out_schema, .list = true},
         .run = users_list,
         .summary = "List users",
-    },
-    {
-        .method = HTTP_GET_M,
-        .path = "/users/me",
-        .id = "users_me",
-        .auth = AUTH_USER_OR_KEY,
-        .ok = {200, &user_out_schema},
-        .fails = {404},
-        .run = users_me,
-        .summary = "Get the caller's own account (of a key: its creator's)",
     },
     {
         .method = HTTP_GET_M,
@@ -300,6 +349,32 @@ static const struct route users_routes[] = {
         .fails = {404},
         .run = users_confirm,
         .summary = "Mark a user's address as confirmed",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/users/{id}/send-invite",
+        .id = "users_send_invite",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_USERS_UPDATE,
+        .ok = {202, &user_out_schema},
+        .fails = {404, 409},
+        .run = users_send_invite,
+        .class = CLASS_WRITE,
+        .tag = "Users",
+        .summary = "Send an invited user the invitation (again)",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/users/{id}/send-confirmation",
+        .id = "users_send_confirmation",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_USERS_UPDATE,
+        .ok = {202, &user_out_schema},
+        .fails = {404, 409},
+        .run = users_send_confirmation,
+        .class = CLASS_WRITE,
+        .tag = "Users",
+        .summary = "Send a user a link that confirms the address",
     },
 };
 ROUTES(users, "Users");

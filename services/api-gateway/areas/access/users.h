@@ -9,6 +9,7 @@ struct user_in {
     struct in_str status; /* update only */
     struct in_ids role_ids;
     struct in_json metadata;
+    struct in_bool send_invite; /* create only */
 };
 
 /* What an owner may change. */
@@ -31,6 +32,7 @@ extern const struct schema user_update_schema;
 extern const struct schema me_schema;
 extern const struct schema account_schema;
 extern const struct schema user_out_schema;
+extern const struct schema me_out_schema;    /* of the caller: with what it may do */
 extern const struct schema auth_user_schema; /* the same in answers of /auth */
 
 /* A member as a parameter; null = {}. */

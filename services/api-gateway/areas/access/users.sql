@@ -25,7 +25,7 @@ values (lower(normalize(:email::text)), :password_hash::text, :status::text,
 returning id as id:bigint
 
 -- name: user_lock :opt
-select u.email:text, u.status:text, u.password_hash:text?,
+select u.email:text, u.status:text, u.password_hash:text?, u.email_confirmed_at is not null as confirmed:boolean,
   u.metadata:jsonb from {p}.users u where u.id = :id::bigint for update
 
 -- name: user_save :exec

@@ -29,6 +29,10 @@ static const struct field user_create_fields[] = {
     PASSWORD_MEMBER,
     ROLES_MEMBER,
     METADATA_MEMBER(struct user_in),
+    {.name = "send_invite",
+     FIELD_AT(struct user_in, send_invite),
+     .type = FIELD_BOOL,
+     .doc = "Sends an invitation, or with a password the word that the account is there"},
 };
 const struct schema user_create_schema = SCHEMA("UserCreate", struct user_in, user_create_fields);
 
@@ -102,21 +106,49 @@ static const struct field account_fields[] = {
 };
 const struct schema account_schema = SCHEMA("AccountUpdate", struct account_in, account_fields);
 
-static const struct field user_out_fields[] = {
-    {.name = "id", .type = FIELD_I64, .required = true},
-    {.name = "email", .type = FIELD_STR, .required = true, .format = "email"},
-    {.name = "status", .type = FIELD_STR, .required = true, .values = user_statuses},
-    {.name = "email_confirmed_at", .type = FIELD_TIME, .required = true, .nullable = true},
-    {.name = "last_sign_in_at",
-     .type = FIELD_TIME,
-     .required = true,
-     .nullable = true,
-     .noted = true},
-    {.name = "role_ids", .type = FIELD_IDS, .required = true},
-    {.name = "group_ids", .type = FIELD_IDS, .required = true},
-    {.name = "metadata", .type = FIELD_MAP, .required = true},
-    {.name = "created_at", .type = FIELD_TIME, .required = true},
-    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+/* clang-format off: members of two lists */
+#define USER_OUT_MEMBERS                                                                           \
+    {.name = "id", .type = FIELD_I64, .required = true},                                           \
+        {.name = "email", .type = FIELD_STR, .required = true, .format = "email"},                 \
+        {.name = "status", .type = FIELD_STR, .required = true, .values = user_statuses},          \
+        {.name = "email_confirmed_at", .type = FIELD_TIME, .required = true, .nullable = true},    \
+        {.name = "last_sign_in_at",                                                                \
+         .type = FIELD_TIME,                                                                       \
+         .required = true,                                                                         \
+         .nullable = true,                                                                         \
+         .noted = true},                                                                           \
+        {.name = "role_ids", .type = FIELD_IDS, .required = true},                                 \
+        {.name = "group_ids", .type = FIELD_IDS, .required = true},                                \
+        {.name = "metadata", .type = FIELD_MAP, .required = true},                                 \
+        {.name = "created_at", .type = FIELD_TIME, .required = true},                              \
+    {                                                                                              \
+        .name = "updated_at", .type = FIELD_TIME, .required = true                                 \
+    }
+/* clang-format on */
+static const struct field user_out_fields[] = {USER_OUT_MEMBERS};
+static const struct field rule_out_fields[] = {
+    {.name = "entity", .type = FIELD_STR, .required = true},
+    {.name = "action", .type = FIELD_STR, .required = true},
+    {.name = "fields", .type = FIELD_STRS, .required = true},
 };
+static const struct schema rule_out_schema = SCHEMA_OUT("OwnFieldRule", rule_out_fields);
+static const struct field me_out_fields[] = {
+    USER_OUT_MEMBERS,
+    {.name = "permissions",
+     .type = FIELD_STRS,
+     .required = true,
+     .doc = "All that the caller holds: of a key, what its list and its creator have in common"},
+    {.name = "field_access",
+     .type = FIELD_LIST,
+     .required = true,
+     .sub = &rule_out_schema,
+     .doc = "Where not all fields of an entity are open: those that are"},
+    {.name = "is_admin", .type = FIELD_BOOL, .required = true},
+    {.name = "api_access",
+     .type = FIELD_BOOL,
+     .required = true,
+     .doc = "Records may be read and written over the API"},
+};
+const struct schema me_out_schema = SCHEMA_OUT("Me", me_out_fields);
 const struct schema user_out_schema = SCHEMA_OUT("User", user_out_fields);
 const struct schema auth_user_schema = SCHEMA_OUT("SignedInUser", user_out_fields);
