@@ -1,0 +1,477 @@
+/* /files: what is known of files; their bytes come and go by files_upload.c and files_download.c.
+ */
+#include "areas/files/files.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "files/link.h"
+#include "files/media.h"
+#include "files/name.h"
+#include "files_sql.h"
+
+#define DELETE_MAX       500
+#define LINK_SECONDS     3600
+#define LINK_SECONDS_MAX (7 * 24 * 3600)
+
+/* --- bodies --- */
+
+struct file_in {
+    struct in_str filename;
+    struct in_i64 folder_id;
+    struct in_bool is_public;
+};
+
+static const struct field update_fields[] = {
+    {.name = "filename",
+     FIELD_AT(struct file_in, filename),
+     .type = FIELD_STR,
+     .min = 1,
+     .max = FILE_NAME_BYTES,
+     .example = "\"report.pdf\""},
+    {.name = "folder_id",
+     FIELD_AT(struct file_in, folder_id),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1},
+    {.name = "is_public", FIELD_AT(struct file_in, is_public), .type = FIELD_BOOL},
+};
+static const struct schema update_schema = SCHEMA("FileUpdate", struct file_in, update_fields);
+
+struct delete_in {
+    struct in_ids ids;
+};
+
+static const struct field delete_fields[] = {
+    {.name = "ids",
+     FIELD_AT(struct delete_in, ids),
+     .type = FIELD_IDS,
+     .required = true,
+     .min = 1,
+     .max = DELETE_MAX,
+     .doc = "Files to delete",
+     .example = "[1]"},
+};
+static const struct schema delete_schema = SCHEMA("FilesDelete", struct delete_in, delete_fields);
+
+static const struct field deleted_fields[] = {
+    {.name = "deleted", .type = FIELD_I64, .required = true},
+    {.name = "not_found",
+     .type = FIELD_IDS,
+     .required = true,
+     .doc = "Ids that do not exist or may not be deleted by the caller"},
+};
+static const struct schema deleted_schema = SCHEMA_OUT("FilesDeleted", deleted_fields);
+
+struct link_in {
+    struct in_i64 expires_in;
+};
+
+static const struct field link_fields[] = {
+    {.name = "expires_in",
+     FIELD_AT(struct link_in, expires_in),
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = LINK_SECONDS_MAX,
+     .doc = "Seconds; an hour when left out, a week at most",
+     .example = "3600"},
+};
+static const struct schema link_schema = SCHEMA("FileLinkCreate", struct link_in, link_fields);
+
+static const struct field link_out_fields[] = {
+    {.name = "url",
+     .type = FIELD_STR,
+     .required = true,
+     .format = "url",
+     .doc = "Needs no header; whoever has it reads this file until then"},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema link_out_schema = SCHEMA_OUT("FileLink", link_out_fields);
+
+/* --- what the areas share --- */
+
+int files_check(struct req *r, int rc)
+{
+    switch (rc) {
+    case FILES_OVER_QUOTA:
+        return fail(r,
+                    PROBLEM_PAYLOAD_TOO_LARGE,
+                    "The project's files may have %lld bytes together.",
+                    (long long)r->scope->project->settings.storage_quota);
+    case FILES_FULL:
+        return fail(r, PROBLEM_STORAGE_FULL, "The file store has no room.");
+    case FILES_AWAY:
+        return fail(
+            r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The file store cannot be reached; try again.");
+    case FILES_LATE:
+        return fail(r, PROBLEM_REQUEST_TIMEOUT, "The upload took too long.");
+    case FILES_GONE:
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
+    case HELPER_ENDED:
+    case -EAGAIN: /* as many of the project's wait as may */
+        return fail(
+            r, PROBLEM_DEPENDENCY_UNAVAILABLE, "No program is free to read pictures; try again.");
+    case PICTURE_NONE:
+        return fail(r, PROBLEM_NOT_A_PICTURE, "The file is no PNG, JPEG, GIF, WebP or AVIF.");
+    case PICTURE_BROKEN:
+        return fail(r, PROBLEM_PICTURE_BROKEN, "The picture ends early, or contradicts itself.");
+    case PICTURE_TOO_LARGE:
+        return fail(r,
+                    PROBLEM_PICTURE_TOO_LARGE,
+                    "The picture has more than %d million pixels or %lld MB, or needs more memory "
+                    "than it may take.",
+                    (int)(MEDIA_PIXELS_LIMIT / 1000000),
+                    MEDIA_INPUT_LIMIT >> 20);
+    case PICTURE_TOO_SLOW:
+        return fail(r, PROBLEM_PICTURE_TOO_LARGE, "The picture needs more time than it may take.");
+    case DB_FOREIGN_KEY: /* the folder was there a moment ago */
+        return fail_field(
+            r, "folder_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a folder that does not exist");
+    default:
+        return rc > 0 ? fail_db(r, rc) : rc;
+    }
+}
+
+int files_need_store(struct req *r)
+{
+    if (store_is_there())
+        return 0;
+    return fail(r,
+                PROBLEM_DEPENDENCY_UNAVAILABLE,
+                "This installation keeps no files (GROUNDWORK_FILES_DIR, GROUNDWORK_S3_ENDPOINT).");
+}
+
+int files_check_caller(struct req *r)
+{
+    const struct caller *caller = r->scope->caller;
+    int rc = gateway_rights_now(r);
+
+    if (rc != RIGHTS_GONE)
+        TRY(files_check(r, rc));
+    if (rc == 0 && caller->rights->active && caller_can(caller, PERM_SVC_FILES_CREATE))
+        return 0;
+    return fail(r, PROBLEM_FORBIDDEN, "The caller may not upload any more.");
+}
+
+int files_find(struct req *r, const struct db_call *call, struct rows *ret_rows)
+{
+    return sql_one(r, ret_rows, call->sql, call->params, call->param_count);
+}
+
+int files_check_folder(struct req *r, const char *field, int64_t id)
+{
+    struct rows rows;
+
+    if (id == 0)
+        return 0;
+    struct db_call call = files_one(items_ctx(r), OF_FOLDERS, ACT_READ, id);
+    TRY(sql_all(r, &rows, call.sql, call.params, call.param_count));
+    if (rows.count == 0)
+        return fail_field(
+            r, field, PROBLEM_FOREIGN_KEY_VIOLATION, "names a folder that does not exist");
+    return 0;
+}
+
+int files_remove(struct req *r, const int64_t *ids, size_t count, struct rows *ret_gone)
+{
+    struct db_call lock = files_lock(items_ctx(r), OF_FILES, ACT_DELETE, ids, count);
+    int64_t *found;
+    struct rows keys;
+
+    TRY(sql_all(r, ret_gone, lock.sql, lock.params, lock.param_count));
+    if (ret_gone->count == 0)
+        return 0;
+    found = ARENA_ARRAY(r->task.arena, found, ret_gone->count);
+    for (size_t i = 0; i < ret_gone->count; i++)
+        found[i] = rows_i64(ret_gone, i, 0);
+    int rc = files_delete(&r->task, r->scope->db, found, ret_gone->count, &keys);
+    if (rc == DB_NOT_NULL) /* the foreign key would empty the field (0020_file_fields.sql) */
+        return fail(r, PROBLEM_CONFLICT, "A file is the value of a required field of its record.");
+    TRY(files_check(r, rc));
+    TRY(sql_commit(r));
+    files_discard(&r->scope->project->db, &keys);
+    return 0;
+}
+
+/* --- handlers --- */
+
+static const struct query_param list_query[] = {
+    PAGE_QUERY,
+    {.name = "folder_id",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 0,
+     .doc = "Files of this folder; 0: of none"},
+    {.name = "mime_type", .type = FIELD_STR, .doc = "image/png, or image/ for all of a kind"},
+    {0},
+};
+
+AWAITS static int files_list(struct req *r)
+{
+    struct files_filter filter = {0};
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    struct str folder = query_get(query, "folder_id");
+    filter.in_folder = folder.ptr != NULL;
+    if (filter.in_folder && !num_parse_i64(folder, &filter.folder_id))
+        return fail(r, PROBLEM_INVALID_QUERY, NULL);
+    filter.mime_type = query_get(query, "mime_type");
+    struct db_call page = files_page(items_ctx(r), OF_FILES, &filter);
+    return reply_page(r, "-id", page.sql, page.params, page.param_count);
+}
+
+AWAITS static int files_get(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_READ, id);
+    TRY(files_find(r, &call, &rows));
+    return reply_row(r, 200, &rows);
+}
+
+AWAITS static int files_update(struct req *r)
+{
+    struct rows rows;
+    struct file_in in;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &update_schema, &in));
+    if (in.filename.set && !file_name_ok(r->task.arena, in.filename.value))
+        return fail_field(r,
+                          "filename",
+                          PROBLEM_PATTERN,
+                          "must be one name of at most 255 bytes, without path or control "
+                          "characters");
+    TRY(files_check_folder(r, "folder_id", in.folder_id.value));
+    TRY(sql_begin(r));
+    struct db_call lock = files_lock(items_ctx(r), OF_FILES, ACT_UPDATE, &id, 1);
+    TRY(files_find(r, &lock, &rows));
+    const struct opt_bool is_public = {in.is_public.value, in.is_public.set};
+    TRY(files_check(r,
+                    db_query(&r->task,
+                             r->scope->db,
+                             SQL_FILE_SAVE(.id = id,
+                                           .filename = in.filename.value,
+                                           .folder_set = in.folder_id.set,
+                                           .folder_id = some_id(in.folder_id.value),
+                                           .is_public = is_public),
+                             NULL)));
+    struct db_call call = files_unruled(items_ctx(r), id, false);
+    TRY(files_find(r, &call, &rows));
+    TRY(sql_commit(r));
+    return reply_row(r, 200, &rows);
+}
+
+/* What an upload had no time for. */
+AWAITS static int files_probe(struct req *r)
+{
+    struct media_facts facts = {0};
+    struct file_row file;
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(files_need_store(r));
+    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_UPDATE, id);
+    TRY(files_find(r, &call, &rows));
+    file_row_read(&rows, 0, &file);
+    struct media_file media = {.size = file.size};
+    file_key_set(r->scope->project->number, file.key, &media.key);
+    if (media_tells(file.mime_type))
+        TRY(files_check(r, media_look(&r->task, &media, &facts)));
+    TRY(files_check(r,
+                    db_query(&r->task,
+                             r->scope->db,
+                             SQL_FILE_LOOKED(.id = id,
+                                             .width = some_id(facts.width),
+                                             .height = some_id(facts.height),
+                                             .duration = media_duration(&facts)),
+                             NULL)));
+    call = files_unruled(items_ctx(r), id, false);
+    TRY(files_find(r, &call, &rows));
+    return reply_row(r, 200, &rows);
+}
+
+AWAITS static int files_delete_one(struct req *r)
+{
+    struct rows gone;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(files_remove(r, &id, 1, &gone));
+    return gone.count > 0 ? reply_empty(r, 204) : fail(r, PROBLEM_NOT_FOUND, NULL);
+}
+
+static bool is_among(const struct rows *rows, int64_t id)
+{
+    size_t low = 0;
+    size_t high = rows->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rows_i64(rows, middle, 0) < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rows->count && rows_i64(rows, low, 0) == id;
+}
+
+AWAITS static int files_delete_many(struct req *r)
+{
+    struct delete_in in;
+    struct rows gone;
+    struct jw w;
+
+    TRY(req_json(r, &delete_schema, &in));
+    TRY(sql_begin(r));
+    TRY(files_remove(r, in.ids.items, in.ids.count, &gone));
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_I64(&w, "deleted", (int64_t)gone.count);
+    jw_lit(&w, "not_found");
+    jw_arr(&w);
+    for (size_t i = 0; i < in.ids.count; i++)
+        if (!is_among(&gone, in.ids.items[i]))
+            jw_i64(&w, in.ids.items[i]);
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+AWAITS static int files_link(struct req *r)
+{
+    const struct project *project = r->scope->project;
+    struct link_in in;
+    struct rows rows;
+    int64_t id;
+    struct jw w;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &link_schema, &in));
+    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_READ, id);
+    TRY(files_find(r, &call, &rows));
+    int64_t seconds = in.expires_in.set ? in.expires_in.value : LINK_SECONDS;
+    int64_t end_s = clock_wall_ms() / 1000 + seconds;
+    struct str token = file_link_sign(
+        r->task.arena, &project->data_key, &(struct file_link){project->number, id}, end_s);
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_STR(&w,
+           "url",
+           arena_printf(r->task.arena,
+                        "%.*s/files/%lld/shared?token=%.*s",
+                        STR_ARG(gateway_base_url(r)),
+                        (long long)id,
+                        STR_ARG(token)));
+    jw_lit(&w, "expires_at");
+    jw_time(&w, end_s * 1000);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static const struct route files_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/files",
+        .id = "files_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_READ,
+        .query = list_query,
+        .headers = HEADER_GROUP_ID,
+        .ok = {200, &file_schema, .list = true},
+        .run = files_list,
+        .summary = "List files",
+        .doc = "Those that the caller may read: their own, with X-Group-Id those of the group's "
+               "members, and whatever is the value of a field that the caller reads of a record; "
+               "administrators see all.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/files/{id}",
+        .id = "files_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_READ,
+        .headers = HEADER_GROUP_ID,
+        .ok = {200, &file_schema},
+        .fails = {404},
+        .run = files_get,
+        .summary = "Get what is known of a file",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/files/{id}",
+        .id = "files_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_UPDATE,
+        .body = &update_schema,
+        .ok = {200, &file_schema},
+        .fails = {404, 409},
+        .run = files_update,
+        .summary = "Rename a file, move it, make it public",
+        .doc = "Members left out keep their value.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/files/{id}/probe",
+        .id = "files_probe",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_UPDATE,
+        .ok = {200, &file_schema},
+        .fails = {404, 422},
+        .run = files_probe,
+        .summary = "Look at a file's width, height and duration again",
+        .doc = "Uploads find them out by themselves, unless that takes longer than two seconds.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/files/{id}",
+        .id = "files_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_DELETE,
+        .ok = {204},
+        .fails = {404, 409},
+        .run = files_delete_one,
+        .summary = "Delete a file",
+        .doc = "The field of the record that it is the value of becomes null; no event tells of "
+               "it.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/files",
+        .id = "files_delete_many",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_DELETE,
+        .body = &delete_schema,
+        .ok = {200, &deleted_schema},
+        .fails = {409},
+        .run = files_delete_many,
+        .summary = "Delete files",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/files/{id}/link",
+        .id = "files_link",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_READ,
+        .headers = HEADER_GROUP_ID,
+        .body = &link_schema,
+        .body_optional = true,
+        .ok = {200, &link_out_schema},
+        .fails = {404},
+        .run = files_link,
+        .class = CLASS_READ,
+        .summary = "Make a link that reads a file without credentials for a while",
+        .doc = "For pages and mails. It cannot be taken back; it ends with its time or its file.",
+    },
+};
+ROUTES(files, "Files");

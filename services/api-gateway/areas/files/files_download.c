@@ -1,0 +1,289 @@
+/*
+ * Downloads (RFC 9110): whole or in ranges, streamed from the store in constant memory. Bytes are
+ * somebody's: whatever a browser might run is handed out as an attachment, in a sandbox without
+ * scripts, and nothing is guessed from content (nosniff, as on every answer).
+ */
+#include "areas/files/files.h"
+#include "areas/files/files_variant.h"
+
+#include "base/clock.h"
+#include "base/rand.h"
+#include "files/link.h"
+#include "files/type.h"
+#include "http/disposition.h"
+#include "http/range.h"
+#include <errno.h>
+
+#define ETAG_DIGITS   32
+#define CACHE_SECONDS 300 /* of what may stop to be public */
+
+/* --- bytes --- */
+
+AWAITS static int send_bytes(struct req *r, struct store_reader *reader, const struct range *range)
+{
+    int64_t sent = 0;
+
+    while (sent < range->length) {
+        struct str piece;
+        int rc = store_read(reader, range->first + sent, range->length - sent, &piece);
+        if (rc > 0) /* too late for another status: the connection ends */
+            return ERROR(-EIO);
+        TRY(rc);
+        sent += (int64_t)piece.len;
+        TRY(resp_stream_write(r, piece));
+    }
+    return 0;
+}
+
+AWAITS static int send_one(struct req *r,
+                           struct store_reader *reader,
+                           const struct file_row *file,
+                           const struct range *range,
+                           int status)
+{
+    TRY(resp_stream_begin_sized(r, status, file->mime_type, range->length));
+    if (r->method != HTTP_HEAD_M)
+        TRY(send_bytes(r, reader, range));
+    TRY(resp_stream_end(r));
+    return status;
+}
+
+/* multipart/byteranges (RFC 9110 14.6): heads of the parts are made first, their sum with the parts
+ * is the length. */
+AWAITS static int send_parts(struct req *r,
+                             struct store_reader *reader,
+                             const struct file_row *file,
+                             const struct ranges *ranges)
+{
+    struct arena *arena = r->task.arena;
+    struct str heads[RANGES_MAX];
+    struct str boundary = arena_printf(
+        arena, "%016llx%016llx", (unsigned long long)rand_u64(), (unsigned long long)rand_u64());
+    struct str end = arena_printf(arena, "\r\n--%.*s--\r\n", STR_ARG(boundary));
+    int64_t length = (int64_t)end.len;
+
+    for (size_t i = 0; i < ranges->count; i++) {
+        const struct range *range = &ranges->items[i];
+        heads[i] = arena_printf(arena,
+                                "\r\n--%.*s\r\nContent-Type: %.*s\r\n"
+                                "Content-Range: bytes %lld-%lld/%lld\r\n\r\n",
+                                STR_ARG(boundary),
+                                STR_ARG(file->mime_type),
+                                (long long)range->first,
+                                (long long)(range->first + range->length - 1),
+                                (long long)file->size);
+        length += (int64_t)heads[i].len + range->length;
+    }
+    TRY(resp_stream_begin_sized(
+        r,
+        206,
+        arena_printf(arena, "multipart/byteranges; boundary=%.*s", STR_ARG(boundary)),
+        length));
+    for (size_t i = 0; i < ranges->count; i++) {
+        TRY(resp_stream_write(r, heads[i]));
+        TRY(send_bytes(r, reader, &ranges->items[i]));
+    }
+    TRY(resp_stream_write(r, end));
+    TRY(resp_stream_end(r));
+    return 206;
+}
+
+/* --- heads --- */
+
+static void
+put_headers(struct req *r, const struct file_row *file, struct str cache, struct str *ret_modified)
+{
+    char date[CLOCK_TEXT_BYTES];
+    bool attachment = !type_is_inline(file->mime_type);
+
+    *ret_modified =
+        arena_printf(r->task.arena, "%s GMT", clock_format_mail(date, file->created_ms));
+    r->no_store = false;
+    resp_header(r, "Cache-Control", cache);
+    resp_header(r, "Last-Modified", *ret_modified);
+    resp_header(r, "Accept-Ranges", STR("bytes"));
+    resp_header(r, "Content-Security-Policy", STR("default-src 'none'; sandbox"));
+    resp_header(
+        r, "Content-Disposition", disposition_header(r->task.arena, attachment, file->filename));
+}
+
+static int fail_range(struct req *r, int64_t size)
+{
+    r->no_store = true;
+    r->extra_headers.len = 0; /* they are of what is not sent */
+    resp_header_printf(r, "Content-Range", "bytes */%lld", (long long)size);
+    return fail(r, PROBLEM_RANGE_NOT_SATISFIABLE, "The file has %lld bytes.", (long long)size);
+}
+
+AWAITS static int send_ranges(struct req *r,
+                              struct store_reader *reader,
+                              const struct file_row *file,
+                              const struct ranges *ranges)
+{
+    const struct range *range = &ranges->items[0];
+
+    if (ranges->count > 1)
+        return send_parts(r, reader, file, ranges);
+    resp_header_printf(r,
+                       "Content-Range",
+                       "bytes %lld-%lld/%lld",
+                       (long long)range->first,
+                       (long long)(range->first + range->length - 1),
+                       (long long)file->size);
+    return send_one(r, reader, file, range, 206);
+}
+
+/* `strangers`: whoever has the link, or nothing at all. */
+AWAITS static int
+send_file(struct req *r, const struct rows *rows, bool strangers, struct str cache)
+{
+    struct store_reader *reader = NULL;
+    enum range_answer answer = RANGE_WHOLE;
+    struct ranges ranges;
+    struct file_row file;
+    struct file_key key;
+    struct str modified;
+    bool is_variant = false;
+
+    file_row_read(rows, 0, &file);
+    TRY(files_need_store(r));
+    TRY(files_variant(r, strangers, &file, &is_variant));
+    const struct range whole = {0, file.size};
+    struct str etag = arena_printf(r->task.arena, "\"%.*s\"", ETAG_DIGITS, file.sha256.ptr);
+    size_t headers = r->extra_headers.len;
+    put_headers(r, &file, cache, &modified);
+    if (resp_etag(r, etag))
+        return reply_empty(r, 304);
+    if (r->method == HTTP_GET_M && range_if(req_header(r, "if-range"), etag, modified))
+        answer = range_parse(req_header(r, "range"), file.size, &ranges);
+    if (answer == RANGE_UNSATISFIABLE) {
+        r->extra_headers.len = headers;
+        return fail_range(r, file.size);
+    }
+    file_key_set(r->scope->project->number, file.key, &key);
+    if (r->method == HTTP_GET_M) {
+        const struct range *first = answer == RANGE_PARTS ? &ranges.items[0] : &whole;
+        int rc = store_open(&r->task, &key, first->first, first->length, &reader);
+        if (rc > 0) {
+            r->extra_headers.len = headers;
+            r->no_store = true;
+        }
+        if (rc == FILES_GONE && is_variant)
+            return files_variant_gone(r, &file);
+        TRY(files_check(r, rc));
+    }
+    r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
+    return answer == RANGE_PARTS ? send_ranges(r, reader, &file, &ranges)
+                                 : send_one(r, reader, &file, &whole, 200);
+}
+
+/* --- who may --- */
+
+AWAITS static int files_download(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_READ, id);
+    TRY(files_find(r, &call, &rows));
+    /* Kept by the caller's browser, asked for each time: the row rule is. */
+    return send_file(r, &rows, false, STR("private, no-cache"));
+}
+
+AWAITS static int files_public(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    struct db_call call = files_unruled(items_ctx(r), id, true);
+    TRY(files_find(r, &call, &rows));
+    return send_file(
+        r, &rows, true, arena_printf(r->task.arena, "public, max-age=%d", CACHE_SECONDS));
+}
+
+static const struct query_param shared_query[] = {
+    VARIANT_QUERY,
+    {.name = "token", .type = FIELD_STR, .doc = "As POST /files/{id}/link gave it"},
+    {0},
+};
+
+/* One answer for all that is wrong with a link, its file's absence too. */
+AWAITS static int files_shared(struct req *r)
+{
+    const struct project *project = r->scope->project;
+    const struct query *query;
+    int64_t end_s = 0;
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_query(r, &query));
+    struct str token = query_get(query, "token");
+    const struct file_link link = {project->number, id};
+    int rc = file_link_verify(r->task.arena,
+                              project->data_keys,
+                              project->data_key_count,
+                              &link,
+                              token,
+                              clock_wall_ms(),
+                              &end_s);
+    if (rc > 0)
+        return fail(r, PROBLEM_TOKEN_INVALID, "The link is not valid, or has expired.");
+    struct db_call call = files_unruled(items_ctx(r), id, false);
+    TRY(files_find(r, &call, &rows));
+    int64_t left_s = end_s - clock_wall_ms() / 1000;
+    return send_file(r,
+                     &rows,
+                     true,
+                     arena_printf(r->task.arena,
+                                  "private, max-age=%lld",
+                                  (long long)(left_s < CACHE_SECONDS ? left_s : CACHE_SECONDS)));
+}
+
+static const struct query_param download_query[] = {VARIANT_QUERY, {0}};
+
+#define DOWNLOAD                                                                                   \
+    .query = download_query, .headers = HEADER_GROUP_ID | HEADER_IF_NONE_MATCH | HEADER_RANGE,     \
+    .ok = {200, NULL, .content_type = "*/*"}, .fails = {404, 416, 422}, .tag = "Files"
+
+static const struct route files_download_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/files/{id}/get",
+        .id = "files_download",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_READ,
+        DOWNLOAD,
+        .run = files_download,
+        .summary = "Download a file",
+        .doc =
+            "Raster images come inline, everything else as an attachment. With width, height, fit "
+            "or "
+            "format a PNG, JPEG, GIF, WebP or AVIF comes in that size and format; it is made once, "
+            "turned as its EXIF says, and 32 of a file are kept.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/files/{id}/public",
+        .id = "files_public",
+        .auth = AUTH_PUBLIC,
+        DOWNLOAD,
+        .run = files_public,
+        .summary = "Download a public file",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/files/{id}/shared",
+        .id = "files_shared",
+        .auth = AUTH_PUBLIC,
+        .query = shared_query,
+        .headers = HEADER_IF_NONE_MATCH | HEADER_RANGE,
+        .ok = {200, NULL, .content_type = "*/*"},
+        .fails = {401, 404, 416, 422},
+        .run = files_shared,
+        .summary = "Download a file by a signed link",
+    },
+};
+ROUTES(files_download, "Files");

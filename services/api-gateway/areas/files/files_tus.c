@@ -1,0 +1,279 @@
+/*
+ * Uploads that go on after an interruption, by the tus protocol 1.0: core, creation, termination,
+ * expiration. An upload is its creator's; its requests may go to any gateway.
+ */
+#include "areas/files/files.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "files/name.h"
+#include "files/resume.h"
+#include <errno.h>
+
+#define TUS_VERSION        "1.0.0"
+#define TUS_BODY           "application/offset+octet-stream"
+#define TUS_METADATA_BYTES 4096
+
+static const struct query_param tus_query[] = {
+    {.name = "folder_id",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Folder that the file is put into"},
+    {.name = "is_public",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Anyone reads it at /files/{id}/public"},
+    {0},
+};
+
+static const struct field tus_fields[] = {
+    {.name = "id", .type = FIELD_STR, .required = true},
+    {.name = "filename", .type = FIELD_STR, .required = true},
+    {.name = "length", .type = FIELD_I64, .required = true, .doc = "Bytes that it will have"},
+    {.name = "offset", .type = FIELD_I64, .required = true, .doc = "Bytes that there are"},
+    {.name = "file_id",
+     .type = FIELD_I64,
+     .required = true,
+     .nullable = true,
+     .doc = "What has become of it, once all bytes are there"},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema tus_schema = SCHEMA_OUT("FileUpload", tus_fields);
+
+static uint64_t tus_max(void)
+{
+    return ((const struct app_conf *)(const void *)daemon_app()->conf)->upload_bytes;
+}
+
+/* --- headers --- */
+
+/* Every answer has it; every request has to. */
+static int tus_begin(struct req *r)
+{
+    resp_header(r, "Tus-Resumable", STR(TUS_VERSION));
+    if (str_is(req_header(r, "tus-resumable"), TUS_VERSION))
+        return 0;
+    resp_header(r, "Tus-Version", STR(TUS_VERSION));
+    return fail(r, PROBLEM_PRECONDITION_FAILED, "Tus-Resumable must be " TUS_VERSION ".");
+}
+
+static int tus_number(struct req *r, const char *name, int64_t *ret_value)
+{
+    if (num_parse_i64(req_header(r, name), ret_value) && *ret_value >= 0)
+        return 0;
+    return fail(r, PROBLEM_BAD_REQUEST, "%s must be a number.", name);
+}
+
+static void tus_headers(struct req *r, const struct resume *resume)
+{
+    char date[CLOCK_TEXT_BYTES];
+
+    resp_header_printf(r, "Upload-Offset", "%lld", (long long)resume->received);
+    resp_header_printf(r, "Upload-Expires", "%s GMT", clock_format_mail(date, resume->expires_ms));
+    if (resume->file_id.set)
+        resp_header_printf(r,
+                           "Content-Location",
+                           "/org/%.*s/files/%lld",
+                           STR_ARG(r->scope->project->slug),
+                           (long long)resume->file_id.value);
+}
+
+/* --- requests --- */
+
+static struct upload_config tus_config(struct req *r)
+{
+    return (struct upload_config){
+        .task = &r->task,
+        .directory = gateway_directory(),
+        .project = r->scope->project,
+        .quota = r->scope->project->settings.storage_quota,
+        .created_by = r->scope->caller->user_id,
+    };
+}
+
+AWAITS static int tus_folder(struct req *r, struct resume *resume)
+{
+    const struct query *query;
+    int64_t folder_id = 0;
+
+    TRY(req_query(r, &query));
+    struct str folder = query_get(query, "folder_id");
+    if (folder.ptr && !num_parse_i64(folder, &folder_id))
+        return fail(r, PROBLEM_INVALID_QUERY, NULL);
+    TRY(files_check_folder(r, "folder_id", folder_id));
+    resume->folder_id = some_id(folder_id);
+    resume->is_public = str_is(query_get(query, "is_public"), "true");
+    return 0;
+}
+
+AWAITS static int tus_create(struct req *r)
+{
+    struct upload_config config = tus_config(r);
+    struct resume resume = {.metadata = req_header(r, "upload-metadata")};
+
+    TRY(tus_begin(r));
+    TRY(files_need_store(r));
+    TRY(tus_number(r, "upload-length", &resume.length));
+    if ((uint64_t)resume.length > tus_max())
+        return gateway_upload_check(r, REQ_BODY_TOO_LARGE);
+    if (resume.metadata.len > TUS_METADATA_BYTES ||
+        !file_name_in(r->task.arena, resume.metadata, &resume.filename))
+        return fail(r, PROBLEM_BAD_REQUEST, "Upload-Metadata is not valid, or too long.");
+    if (!resume.metadata.ptr)
+        resume.metadata = STR("");
+    TRY(tus_folder(r, &resume));
+    TRY(files_check(r, resume_create(&config, &resume)));
+    if (resume.length == 0) /* no request with bytes follows */
+        TRY(files_check(r, resume_end(resume_writer_new(&config, &resume))));
+    tus_headers(r, &resume);
+    resp_header_printf(
+        r, "Location", "%.*s/files/tus/%.*s", STR_ARG(gateway_base_url(r)), STR_ARG(resume.id));
+    return reply_empty(r, 201);
+}
+
+AWAITS static int tus_get(struct req *r)
+{
+    struct upload_config config = tus_config(r);
+    struct resume resume;
+    struct jw w;
+
+    TRY(tus_begin(r));
+    TRY(files_check(r, resume_find(&config, req_param(r, "id"), &resume)));
+    tus_headers(r, &resume);
+    resp_header_printf(r, "Upload-Length", "%lld", (long long)resume.length);
+    if (resume.metadata.len > 0)
+        resp_header(r, "Upload-Metadata", resume.metadata);
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_STR(&w, "id", resume.id);
+    JW_STR(&w, "filename", resume.filename);
+    JW_I64(&w, "length", resume.length);
+    JW_I64(&w, "offset", resume.received);
+    if (resume.file_id.set)
+        JW_I64(&w, "file_id", resume.file_id.value);
+    else
+        JW_NULL(&w, "file_id");
+    jw_lit(&w, "expires_at");
+    jw_time(&w, resume.expires_ms);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+static int tus_check(struct req *r, int rc)
+{
+    if (rc == FILES_LATE)
+        return fail(r, PROBLEM_CONFLICT, "Another request has gone on with this upload.");
+    return files_check(r, rc);
+}
+
+/* What has arrived is kept also when no more comes, as far as this request still can. */
+AWAITS static int
+tus_take(struct req *r, struct resume_writer *writer, const struct resume *resume, int64_t offset)
+{
+    int64_t left = resume->length - offset;
+    const uint64_t most = (uint64_t)left;
+    struct str piece;
+
+    for (;;) {
+        int rc = req_body_read(r, most, &piece);
+        if (rc > 0 && resume_end(writer) < 0)
+            return -ECANCELED;
+        TRY(gateway_upload_check(r, rc));
+        if (piece.len == 0)
+            return tus_check(r, resume_end(writer));
+        left -= (int64_t)piece.len;
+        if (left == 0)
+            TRY(files_check_caller(r));
+        TRY(tus_check(r, resume_write(writer, piece)));
+    }
+}
+
+AWAITS static int tus_patch(struct req *r)
+{
+    struct upload_config config = tus_config(r);
+    struct resume resume;
+    int64_t offset;
+
+    TRY(tus_begin(r));
+    if (!str_ieq(req_header(r, "content-type"), STR(TUS_BODY)))
+        return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send bytes as " TUS_BODY ".");
+    TRY(files_need_store(r));
+    TRY(tus_number(r, "upload-offset", &offset));
+    TRY(files_check(r, resume_find(&config, req_param(r, "id"), &resume)));
+    if (offset != resume.received)
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The upload has %lld bytes; ask for its offset and go on from there.",
+                    (long long)resume.received);
+    if (r->content_length > resume.length - offset)
+        return fail(r, PROBLEM_PAYLOAD_TOO_LARGE, "These are more bytes than Upload-Length says.");
+    r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
+    if (!resume.file_id.set)
+        TRY(tus_take(r, resume_writer_new(&config, &resume), &resume, offset));
+    tus_headers(r, &resume);
+    return reply_empty(r, 204);
+}
+
+AWAITS static int tus_delete(struct req *r)
+{
+    struct upload_config config = tus_config(r);
+
+    TRY(tus_begin(r));
+    TRY(files_check(r, resume_remove(&config, req_param(r, "id"))));
+    return reply_empty(r, 204);
+}
+
+static const struct route files_tus_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/files/tus",
+        .id = "files_tus_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_CREATE,
+        .query = tus_query,
+        .ok = {201},
+        .fails = {412, 413},
+        .run = tus_create,
+        .summary = "Begin an upload that can go on after an interruption",
+        .doc = "The tus protocol 1.0 (creation, termination, expiration): any of its clients sends "
+               "files here. Of Upload-Metadata the filename is used. The upload ends after a day.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/files/tus/{id}",
+        .id = "files_tus_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_CREATE,
+        .ok = {200, &tus_schema},
+        .fails = {404, 412},
+        .run = tus_get,
+        .summary = "How far an upload is",
+        .doc = "Clients of tus ask with HEAD, for Upload-Offset.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/files/tus/{id}",
+        .id = "files_tus_write",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_CREATE,
+        .body_type = TUS_BODY,
+        .ok = {204},
+        .fails = {404, 408, 409, 412, 413, 507},
+        .run = tus_patch,
+        .summary = "Go on with an upload",
+        .doc = "Clients of tus use PATCH. With the last byte it is a file, which Content-Location "
+               "names. What an interruption makes a gateway forget is 16 MB at most.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/files/tus/{id}",
+        .id = "files_tus_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_CREATE,
+        .ok = {204},
+        .fails = {404, 412},
+        .run = tus_delete,
+        .summary = "Give up an upload",
+    },
+};
+ROUTES(files_tus, "Files");

@@ -1,0 +1,288 @@
+/* Uploads: streamed into the store while they arrive, in constant memory. */
+#include "areas/files/files.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "http/multipart.h"
+#include "records/records.h"
+
+static const struct query_param upload_query[] = {
+    {.name = "folder_id",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Folder that the files are put into"},
+    {.name = "is_public",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Anyone reads them at /files/{id}/public"},
+    {.name = "entity",
+     .type = FIELD_STR,
+     .doc = "With entityId and fieldName: the file becomes the value of that field of that record "
+            "of this entity, in place of the one there"},
+    {.name = "entityId", .type = FIELD_I64, .has_min = true, .min = 1, .doc = "Id of the record"},
+    {.name = "fieldName", .type = FIELD_STR, .doc = "Its field, of type file"},
+    {0},
+};
+
+/* The record whose field an upload becomes the value of. */
+struct attach {
+    const struct entity *entity; /* NULL: of none */
+    const struct model_field *field;
+    int64_t record_id;
+};
+
+static uint64_t upload_max(void)
+{
+    return ((const struct app_conf *)(const void *)daemon_app()->conf)->upload_bytes;
+}
+
+static int read_attach(struct req *r, const struct query *query, struct attach *ret_attach)
+{
+    const struct caller *caller = r->scope->caller;
+    struct str entity = query_get(query, "entity");
+    struct str record = query_get(query, "entityId");
+    struct str field = query_get(query, "fieldName");
+    struct attach attach = {0};
+
+    *ret_attach = attach;
+    if (!entity.ptr && !record.ptr && !field.ptr)
+        return 0;
+    if (!entity.ptr || !record.ptr || !field.ptr || !num_parse_i64(record, &attach.record_id))
+        return fail(r, PROBLEM_INVALID_QUERY, "entity, entityId and fieldName belong together.");
+    attach.entity = model_entity(r->scope->model, entity);
+    if (!attach.entity || !caller_can_entity(caller, attach.entity->id, ACT_UPDATE))
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
+    attach.field = entity_field(attach.entity, field);
+    if (!attach.field || attach.field->type != TYPE_FILE ||
+        !caller_field(caller, attach.field, ACT_UPDATE))
+        return fail_field(r, "fieldName", PROBLEM_UNKNOWN_FIELD, "there is no such field of files");
+    *ret_attach = attach;
+    return 0;
+}
+
+/* What the query says of all files of an upload; nothing is read before it is known to be possible.
+ */
+AWAITS static int
+upload_prepare(struct req *r, struct upload **ret_upload, struct attach *ret_attach)
+{
+    struct upload_config config = {
+        .task = &r->task,
+        .directory = gateway_directory(),
+        .project = r->scope->project,
+        .quota = r->scope->project->settings.storage_quota,
+        .created_by = r->scope->caller->user_id,
+    };
+    const struct query *query;
+    int64_t folder_id = 0;
+
+    TRY(files_need_store(r));
+    TRY(req_query(r, &query));
+    struct str folder = query_get(query, "folder_id");
+    if (folder.ptr && !num_parse_i64(folder, &folder_id))
+        return fail(r, PROBLEM_INVALID_QUERY, NULL);
+    TRY(files_check_folder(r, "folder_id", folder_id));
+    TRY(read_attach(r, query, ret_attach));
+    config.folder_id = some_id(folder_id);
+    config.is_public = str_is(query_get(query, "is_public"), "true");
+    r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
+    *ret_upload = upload_new(&config);
+    return 0;
+}
+
+/* A file that did not become what it was sent for is none. */
+AWAITS static void upload_take_back(struct req *r, int64_t id)
+{
+    struct rows keys;
+    struct db *tx;
+
+    if (db_begin(&r->task, &r->scope->project->db, &tx) != 0)
+        return;
+    int rc = files_delete(&r->task, tx, &id, 1, &keys);
+    if (rc != 0)
+        (void)db_rollback(&r->task, tx);
+    else if (db_commit(&r->task, tx) == 0)
+        files_discard(&r->scope->project->db, &keys);
+}
+
+/* The record is written as by anybody: with its rules, events and locks. Who dies before that
+ * leaves a file of the caller's. */
+AWAITS static int upload_attach(struct req *r, const struct attach *attach, int64_t id)
+{
+    struct records_ctx *ctx = items_ctx(r);
+    const struct entity *entity = attach->entity;
+    json_t *body = json_object();
+    struct strbuf out;
+    int64_t version;
+    int rc;
+
+    (void)json_object_set_new(
+        body, arena_cstr(r->task.arena, attach->field->name), json_integer(id));
+    do {
+        strbuf_init(&out, r->task.arena, r->body.max);
+        rc = records_update(ctx, entity, attach->record_id, body, 0, &out, &version);
+    } while (records_again(ctx, &entity, &rc));
+    json_decref(body);
+    if (rc != 0)
+        upload_take_back(r, id);
+    return items_check(r, ctx, rc);
+}
+
+AWAITS static int upload_finish(struct req *r,
+                                struct upload *upload,
+                                const struct attach *attach,
+                                struct rows *ret_files)
+{
+    const int64_t *ids = NULL;
+    size_t count = upload_count(upload);
+    struct db_call *calls = ARENA_ARRAY(r->task.arena, calls, count);
+
+    TRY(files_check_caller(r));
+    TRY(files_check(r, upload_commit(upload, &ids)));
+    if (attach->entity)
+        TRY(upload_attach(r, attach, ids[0]));
+    for (size_t i = 0; i < count; i++)
+        calls[i] = files_unruled(items_ctx(r), ids[i], false);
+    TRY(sql_batch(r, calls, count));
+    for (size_t i = 0; i < count; i++)
+        ret_files[i] = calls[i].rows;
+    resp_header_printf(
+        r, "Location", "/org/%.*s/files/%lld", STR_ARG(r->scope->project->slug), (long long)ids[0]);
+    return 0;
+}
+
+/* --- multipart/form-data --- */
+
+AWAITS static int take_part(struct req *r, struct multipart *multipart, struct upload *upload)
+{
+    struct str piece;
+
+    do {
+        TRY(gateway_upload_check(r, multipart_read(multipart, &piece)));
+        if (piece.len > 0)
+            TRY(files_check(r, upload_write(upload, piece)));
+    } while (piece.len > 0);
+    return files_check(r, upload_end(upload));
+}
+
+AWAITS static int
+take_all_parts(struct req *r, struct multipart *multipart, struct upload *upload, size_t most)
+{
+    struct multipart_part part;
+
+    for (;;) {
+        TRY(gateway_upload_check(r, multipart_next(multipart, &part)));
+        if (!part.name.ptr)
+            break;
+        if (!str_is(part.name, "file"))
+            return fail_field(r,
+                              arena_cstr(r->task.arena, part.name),
+                              PROBLEM_UNKNOWN_FIELD,
+                              "parts are named 'file', each one file");
+        if (upload_count(upload) == most)
+            return fail_field(
+                r, "file", PROBLEM_OUT_OF_RANGE, "at most %zu files in this upload", most);
+        TRY(files_check(r, upload_begin(upload, part.filename)));
+        TRY(take_part(r, multipart, upload));
+    }
+    if (upload_count(upload) == 0)
+        return fail_field(r, "file", PROBLEM_REQUIRED, "the upload has no part named 'file'");
+    return 0;
+}
+
+AWAITS static int files_upload(struct req *r)
+{
+    struct rows files[UPLOAD_FILES_MAX];
+    struct multipart *multipart = NULL;
+    struct upload *upload = NULL;
+    struct attach attach = {0};
+    struct jw w;
+
+    int rc = multipart_new(r, upload_max(), &multipart);
+    if (rc == MULTIPART_INVALID)
+        return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send files as multipart/form-data.");
+    TRY(gateway_upload_check(r, rc));
+    TRY(upload_prepare(r, &upload, &attach));
+    TRY(take_all_parts(r, multipart, upload, attach.entity ? 1 : UPLOAD_FILES_MAX));
+    TRY(upload_finish(r, upload, &attach, files));
+    w = resp_json(r);
+    jw_obj(&w);
+    rows_json_members(&w, &files[0], 0);
+    jw_lit(&w, "items");
+    jw_arr(&w);
+    for (size_t i = 0; i < upload_count(upload); i++) {
+        jw_obj(&w);
+        rows_json_members(&w, &files[i], 0);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 201);
+}
+
+/* --- the body as it is --- */
+
+AWAITS static int take_body(struct req *r, struct upload *upload)
+{
+    uint64_t most = upload_max();
+    struct str piece;
+
+    TRY(files_check(r, upload_begin(upload, req_param(r, "filename"))));
+    if (r->content_length > upload_room(upload))
+        return files_check(r, FILES_OVER_QUOTA);
+    do {
+        TRY(gateway_upload_check(r, req_body_read(r, most, &piece)));
+        if (piece.len > 0)
+            TRY(files_check(r, upload_write(upload, piece)));
+    } while (piece.len > 0);
+    return files_check(r, upload_end(upload));
+}
+
+AWAITS static int files_put(struct req *r)
+{
+    struct upload *upload = NULL;
+    struct attach attach = {0};
+    struct rows file;
+
+    if (r->content_length > 0 && (uint64_t)r->content_length > upload_max())
+        return gateway_upload_check(r, REQ_BODY_TOO_LARGE);
+    TRY(upload_prepare(r, &upload, &attach));
+    TRY(take_body(r, upload));
+    TRY(upload_finish(r, upload, &attach, &file));
+    return reply_row(r, 201, &file);
+}
+
+static const struct route files_upload_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/files",
+        .id = "files_upload",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_CREATE,
+        .query = upload_query,
+        .body_type = "multipart/form-data",
+        .ok = {201, &files_uploaded_schema},
+        .fails = {404, 408, 409, 423, 507},
+        .run = files_upload,
+        .summary = "Upload files",
+        .doc = "Each part named file becomes a file, up to 20 of them: all or none. "
+               "GROUNDWORK_UPLOAD_BYTES "
+               "bounds the whole upload, the project's storage_quota what it may keep; beyond "
+               "either it "
+               "ends early with 413 and leaves nothing.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/files/upload/{filename}",
+        .id = "files_put",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_FILES_CREATE,
+        .query = upload_query,
+        .body_type = "application/octet-stream",
+        .ok = {201, &file_schema},
+        .fails = {404, 408, 409, 423, 507},
+        .run = files_put,
+        .summary = "Upload one file as the body",
+        .doc = "For programs: curl -T report.pdf {base_url}/files/upload/. Each call makes a file.",
+    },
+};
+ROUTES(files_upload, "Files");

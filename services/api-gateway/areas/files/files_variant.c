@@ -1,0 +1,144 @@
+/* Downloads of pictures in other sizes and formats: what is asked for, and the row that answers it.
+ */
+#include "areas/files/files_variant.h"
+
+#include "areas/files/files.h"
+#include "base/num.h"
+#include "files/type.h"
+#include "files/variant.h"
+
+const char *const files_variant_fits[] = {"cover", "contain", "inside", "fill", NULL};
+const char *const files_variant_formats[] = {"auto", "jpeg", "png", "webp", "avif", NULL};
+
+/* --- what is asked for --- */
+
+static size_t place_of(struct str value, const char *const *values)
+{
+    size_t place = 0;
+
+    while (values[place] && !str_is(value, values[place]))
+        place++;
+    return place;
+}
+
+/* Does the client name the type? A star says nothing about what it can show. */
+static bool accepts(struct str header, const char *type)
+{
+    while (header.ptr) {
+        struct str range = str_trim(str_split(&header, ','));
+        struct str parameters = range;
+        struct str name = str_trim(str_split(&parameters, ';'));
+        if (str_ieq(name, str_from(type)) && !str_is(str_trim(parameters), "q=0"))
+            return true;
+    }
+    return false;
+}
+
+/* Of the picture itself; those that nobody writes become the nearest. */
+static enum media_kind own_format(struct str mime_type)
+{
+    static const struct {
+        const char *type;
+        enum media_kind format;
+    } own[] = {
+        {"image/jpeg", MEDIA_JPEG},
+        {"image/webp", MEDIA_WEBP},
+        {"image/avif", MEDIA_AVIF},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (str_is(mime_type, own[i].type))
+            return own[i].format;
+    return MEDIA_PNG;
+}
+
+static enum media_kind wanted_format(struct req *r, struct str format, const struct file_row *file)
+{
+    static const enum media_kind kinds[] = {
+        MEDIA_UNKNOWN, MEDIA_JPEG, MEDIA_PNG, MEDIA_WEBP, MEDIA_AVIF};
+    enum media_kind own = own_format(file->mime_type);
+    size_t place = format.ptr ? place_of(format, files_variant_formats) : ARRAY_LEN(kinds);
+
+    if (place >= ARRAY_LEN(kinds))
+        return own;
+    if (kinds[place] != MEDIA_UNKNOWN)
+        return kinds[place];
+    resp_header(r, "Vary", STR("Accept"));
+    if (accepts(req_header(r, "accept"), "image/webp"))
+        return MEDIA_WEBP;
+    bool shown = own == MEDIA_JPEG || own == MEDIA_PNG ||
+                 accepts(req_header(r, "accept"), variant_type(own));
+    return shown ? own : own == MEDIA_AVIF ? MEDIA_JPEG : MEDIA_PNG;
+}
+
+static int wanted_side(struct req *r, const struct query *query, const char *name, uint32_t *ret)
+{
+    struct str text = query_get(query, name);
+    int64_t value = 0;
+
+    if (text.ptr && !num_parse_i64(text, &value))
+        return fail(r, PROBLEM_INVALID_QUERY, NULL);
+    *ret = (uint32_t)value;
+    return 0;
+}
+
+/* --- the row --- */
+
+/* "photo.jpeg" as "photo.webp". */
+static struct str named_as(struct req *r, struct str filename, enum media_kind format)
+{
+    const char *dot = memrchr(filename.ptr, '.', filename.len);
+    int len = dot && dot > filename.ptr ? (int)(dot - filename.ptr) : (int)filename.len;
+
+    return arena_printf(r->task.arena, "%.*s.%s", len, filename.ptr, variant_ending(format));
+}
+
+static struct variant_ask ask_of(struct req *r,
+                                 const struct file_row *file,
+                                 const struct media_variant *wanted,
+                                 bool strangers)
+{
+    return (struct variant_ask){
+        .task = &r->task,
+        .directory = gateway_directory(),
+        .project = r->scope->project,
+        .file = file,
+        .wanted = *wanted,
+        .strangers = strangers,
+    };
+}
+
+int files_variant(struct req *r, bool strangers, struct file_row *file, bool *ret_is_one)
+{
+    struct media_variant wanted = {.fit = MEDIA_COVER};
+    const struct query *query;
+    struct file_row variant;
+
+    TRY(req_query(r, &query));
+    struct str fit = query_get(query, "fit");
+    struct str format = query_get(query, "format");
+    TRY(wanted_side(r, query, "width", &wanted.width));
+    TRY(wanted_side(r, query, "height", &wanted.height));
+    *ret_is_one = wanted.width > 0 || wanted.height > 0 || fit.ptr || format.ptr;
+    if (!*ret_is_one)
+        return 0;
+    if (!type_is_inline(file->mime_type))
+        return files_check(r, PICTURE_NONE);
+    if (fit.ptr)
+        wanted.fit = (enum media_fit)place_of(fit, files_variant_fits);
+    wanted.format = wanted_format(r, format, file);
+    const struct variant_ask ask = ask_of(r, file, &wanted, strangers);
+    TRY(files_check(r, variant_find(&ask, &variant)));
+    variant.filename = named_as(r, file->filename, wanted.format);
+    *file = variant;
+    return 0;
+}
+
+int files_variant_gone(struct req *r, const struct file_row *variant)
+{
+    const struct media_variant none = {0};
+    const struct variant_ask ask = ask_of(r, variant, &none, false);
+
+    TRY(files_check(r, variant_forget(&ask, variant)));
+    return files_check(r, FILES_AWAY);
+}

@@ -1,0 +1,107 @@
+/* /mail/log: what became of mails. */
+#include "http/query.h"
+#include "mail_log_sql.h"
+#include "walk.h"
+
+static const char *const mail_states[] = {
+    "queued", "sending", "sent", "refused", "unknown", "dropped", "expired", "failed", NULL};
+
+static const struct field mail_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "type",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "Of a template, or workflow, or test",
+     .example = "\"invite\""},
+    {.name = "status",
+     .type = FIELD_STR,
+     .required = true,
+     .values = mail_states,
+     .doc = "refused: the server said no for good, which is a bounce; unknown: it did not say, and "
+            "is not asked again; dropped: nobody was to get it, code says why; expired: it did not "
+            "leave in time"},
+    {.name = "recipient", .type = FIELD_STR, .required = true, .doc = "The first"},
+    {.name = "user_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "sender",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "Address that it left with"},
+    {.name = "message_id", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "code",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "Why it was not sent, or not yet",
+     .example = "\"mail_refused\""},
+    {.name = "detail",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "What the server said"},
+    {.name = "tries", .type = FIELD_I64, .required = true},
+    {.name = "job_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "step_sequence", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "next_try_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "ended_at", .type = FIELD_TIME, .required = true, .nullable = true},
+};
+static const struct schema mail_schema = SCHEMA_OUT("MailLog", mail_fields);
+
+static const struct query_param mail_log_query[] = {
+    WALK_QUERY,
+    {.name = "status", .type = FIELD_STR, .values = mail_states, .doc = "Only in this state"},
+    {.name = "type", .type = FIELD_STR, .doc = "Only of this type"},
+    {.name = "recipient", .type = FIELD_STR, .doc = "Only to this address"},
+    {0},
+};
+
+static const struct walk_list all_mails = {
+    &SQL_MAIL_LOG_DESC, &SQL_MAIL_LOG_ASC, &SQL_MAIL_LOG_COUNT, "id"};
+
+AWAITS static int mail_log_list(struct req *r)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    return walk_reply(r,
+                      &all_mails,
+                      SQL_MAIL_LOG_ARGS(.status = query_get(query, "status"),
+                                        .type = query_get(query, "type"),
+                                        .recipient = query_get(query, "recipient")));
+}
+
+AWAITS static int mail_log_get(struct req *r)
+{
+    struct rows mail;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &mail, SQL_MAIL_LOG_GET(.id = id)));
+    return reply_row(r, 200, &mail);
+}
+
+static const struct route mail_log_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/mail/log",
+        .id = "mail_log_list",
+        .auth = AUTH_ADMIN,
+        .query = mail_log_query,
+        .ok = {200, &mail_schema, .list = true},
+        .run = mail_log_list,
+        .summary = "List mails and what became of them, newest first",
+        .doc = "What they said is gone with their end, and the rows some weeks later.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/mail/log/{id}",
+        .id = "mail_log_get",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &mail_schema},
+        .fails = {404},
+        .run = mail_log_get,
+        .summary = "Get what became of a mail",
+    },
+};
+ROUTES(mail_log, "Mail");

@@ -1,0 +1,457 @@
+/* /tenant-domains: domains that the project's mail comes from, and the DNS records that show it. */
+#include <errno.h>
+
+#include "areas/mail/tenant_domains.h"
+#include "base/clock.h"
+#include "base/codec.h"
+#include "base/rand.h"
+#include "base/utf8.h"
+#include "crypto/rsa_key.h"
+#include "dns/dns.h"
+#include "json/jr.h"
+#include "keys/place.h"
+#include "loop/work.h"
+#include "mail/domain.h"
+#include "stages/stages.h"
+#include "tenant_domains_sql.h"
+
+#define DOMAINS_MAX   20
+#define CHANGES       10 /* a minute: each makes a key, or asks name servers */
+#define DNS_MS        12000
+#define RECORDS_BYTES 65536
+#define TOKEN_BYTES   16
+#define SELECTOR_SALT 4
+
+static struct str spf; /* what the operator's servers are called in SPF records */
+
+void tenant_domains_spf_set(struct str mechanism)
+{
+    spf = mechanism;
+}
+
+struct domain_in {
+    struct in_str domain;
+};
+static const struct field domain_in_fields[] = {
+    {.name = "domain",
+     FIELD_AT(struct domain_in, domain),
+     .type = FIELD_STR,
+     .required = true,
+     .max = MAIL_DOMAIN_MAX,
+     .doc = "In ASCII: names of other scripts as xn--...",
+     .example = "\"mail.example.com\""},
+};
+static const struct schema domain_in_schema =
+    SCHEMA("TenantDomainCreate", struct domain_in, domain_in_fields);
+
+static const char *const states[] = {"pending", "verified", "failed", NULL};
+static const char *const purposes[] = {"ownership", "dkim", "spf", "dmarc", NULL};
+static const char *const record_types[] = {"TXT", NULL};
+
+static const struct field record_fields[] = {
+    {.name = "purpose", .type = FIELD_STR, .required = true, .values = purposes},
+    {.name = "type", .type = FIELD_STR, .required = true, .values = record_types},
+    {.name = "name",
+     .type = FIELD_STR,
+     .required = true,
+     .example = "\"_groundwork.mail.example.com\""},
+    {.name = "value",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "What to publish. Above 255 characters as several strings of one record"},
+    {.name = "is_required",
+     .type = FIELD_BOOL,
+     .required = true,
+     .doc = "Without it the domain cannot send; the others help mail to arrive"},
+    {.name = "status", .type = FIELD_STR, .required = true, .values = states},
+    {.name = "found",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "The record of this kind that stands there"},
+    {.name = "error",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .example = "\"there is no such record\""},
+    {.name = "checked_at", .type = FIELD_TIME, .required = true, .nullable = true},
+};
+static const struct schema record_schema = SCHEMA_OUT("TenantDomainRecord", record_fields);
+
+static const struct field domain_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "domain", .type = FIELD_STR, .required = true},
+    {.name = "status",
+     .type = FIELD_STR,
+     .required = true,
+     .values = states,
+     .doc = "verified: mail may come from it, and is signed"},
+    {.name = "records", .type = FIELD_LIST, .required = true, .sub = &record_schema},
+    {.name = "verified_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "checked_at", .type = FIELD_TIME, .required = true, .nullable = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema domain_schema = SCHEMA_OUT("TenantDomain", domain_fields);
+
+/* --- records --- */
+
+/* What is known of one, from the last look or this one. */
+struct record_state {
+    struct str status, found, error, checked_at;
+};
+
+static struct record_state *states_new(struct arena *arena)
+{
+    struct record_state *list = ARENA_ARRAY(arena, list, MAIL_RECORDS);
+
+    for (size_t i = 0; i < MAIL_RECORDS; i++)
+        list[i] = (struct record_state){.status = STR("pending")};
+    return list;
+}
+
+static void states_read(const json_t *records, struct record_state *list)
+{
+    size_t index;
+    const json_t *record;
+
+    json_array_foreach(records, index, record)
+    {
+        for (int i = 0; i < MAIL_RECORDS; i++) {
+            if (!str_is(jr_str(record, "purpose"), mail_record_purpose((enum mail_record)i)))
+                continue;
+            list[i] = (struct record_state){jr_str(record, "status"),
+                                            jr_str(record, "found"),
+                                            jr_str(record, "error"),
+                                            jr_str(record, "checked_at")};
+        }
+    }
+}
+
+static void domain_put_record(struct jw *w,
+                              struct arena *arena,
+                              const struct mail_domain *domain,
+                              enum mail_record record,
+                              const struct record_state *state)
+{
+    struct str value = mail_record_value(arena, domain, record);
+
+    if (value.ptr == NULL)
+        return;
+    jw_obj(w);
+    JW_CSTR(w, "purpose", mail_record_purpose(record));
+    JW_CSTR(w, "type", "TXT");
+    JW_STR(w, "name", mail_record_name(arena, domain, record));
+    JW_STR(w, "value", value);
+    JW_BOOL(w, "is_required", mail_record_required(record));
+    JW_STR(w, "status", state->status);
+    JW_STR_OR_NULL(w, "found", state->found);
+    JW_STR_OR_NULL(w, "error", state->error);
+    JW_STR_OR_NULL(w, "checked_at", state->checked_at);
+    jw_obj_end(w);
+}
+
+static struct str
+records_json(struct arena *arena, const struct mail_domain *domain, const struct record_state *list)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, arena, RECORDS_BYTES);
+    jw_init(&w, &text);
+    jw_arr(&w);
+    for (int i = 0; i < MAIL_RECORDS; i++)
+        domain_put_record(&w, arena, domain, (enum mail_record)i, &list[i]);
+    jw_arr_end(&w);
+    return strbuf_view(&text);
+}
+
+/* --- looking --- */
+
+/* What a name server did not know stays as it was: it is no news of the record. Found texts are
+ * shown as text: a byte that is none would not be JSON. */
+static void domain_note_answer(struct arena *arena,
+                               const struct mail_domain *domain,
+                               enum mail_record record,
+                               const struct dns_question *question,
+                               struct record_state *state)
+{
+    char *now = arena_alloc(arena, CLOCK_TEXT_BYTES);
+
+    state->checked_at = str_from(clock_format(now, clock_wall_ms()));
+    if (question->rc != 0 && question->rc != DNS_MISSING) {
+        state->error =
+            arena_printf(arena, "the name server could not be asked: %s", question->reason);
+        return;
+    }
+    const struct mail_verdict verdict =
+        mail_record_judge(arena, domain, record, question->texts, question->count);
+    state->status = verdict.ok ? STR("verified") : STR("failed");
+    state->found = verdict.found.len && utf8_valid(verdict.found) ? verdict.found : STR_NONE;
+    state->error = str_from(verdict.error);
+}
+
+AWAITS static int
+domain_look(struct req *r, const struct mail_domain *domain, struct record_state *list)
+{
+    struct dns_question *questions = ARENA_ARRAY(r->task.arena, questions, MAIL_RECORDS);
+    size_t count = 0;
+
+    for (int i = 0; i < MAIL_RECORDS; i++)
+        if (mail_record_value(r->task.arena, domain, (enum mail_record)i).ptr != NULL)
+            questions[count++].name = mail_record_name(r->task.arena, domain, (enum mail_record)i);
+    int rc = dns_ask(&r->task, questions, count, DNS_MS);
+    if (rc == DNS_BUSY)
+        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "Too many domains are being looked at.");
+    if (rc != 0)
+        return rc;
+    count = 0;
+    for (int i = 0; i < MAIL_RECORDS; i++)
+        if (mail_record_value(r->task.arena, domain, (enum mail_record)i).ptr != NULL)
+            domain_note_answer(
+                r->task.arena, domain, (enum mail_record)i, &questions[count++], &list[i]);
+    return 0;
+}
+
+static struct str status_of(const struct record_state *list)
+{
+    bool all = true;
+
+    for (int i = 0; i < MAIL_RECORDS; i++) {
+        if (!mail_record_required((enum mail_record)i))
+            continue;
+        if (str_is(list[i].status, "failed"))
+            return STR("failed");
+        all = all && str_is(list[i].status, "verified");
+    }
+    return all ? STR("verified") : STR("pending");
+}
+
+/* --- handlers --- */
+
+AWAITS static int domains_list(struct req *r)
+{
+    return reply_page(r, "id", SQL_DOMAINS_LIST());
+}
+
+AWAITS static int reply_domain(struct req *r, int status, int64_t id)
+{
+    struct rows domain;
+
+    TRY(sql_one(r, &domain, SQL_DOMAIN_GET(.id = id)));
+    return reply_row(r, status, &domain);
+}
+
+AWAITS static int domains_get(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return reply_domain(r, 200, id);
+}
+
+static void make_key(void *arg)
+{
+    *(struct rsa_key **)arg = rsa_key_generate();
+}
+
+/* co: a new pair: the public key's text, the private one sealed. */
+AWAITS static int domain_new_key(struct req *r, struct mail_domain *domain, struct str *ret_sealed)
+{
+    struct arena *arena = r->task.arena;
+    struct rsa_key *key = NULL;
+
+    int rc = work_run(&r->task, WORK_HASH, make_key, &key);
+    if (key != NULL)
+        arena_defer(arena, rsa_key_free_deferred, key);
+    if (rc == -EAGAIN)
+        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "Too many keys are being made.");
+    if (rc != 0)
+        return rc;
+    domain->public_key = codec_b64(arena, rsa_key_spki(arena, key));
+    *ret_sealed =
+        aead_seal(arena,
+                  &r->scope->project->data_key,
+                  rsa_key_to_pkcs8(arena, key),
+                  place_setting(arena, r->scope->project->number, STR("dkim"), domain->domain));
+    return 0;
+}
+
+static struct str random_hex(struct arena *arena, size_t bytes)
+{
+    char *raw = arena_alloc(arena, bytes);
+
+    rand_bytes(raw, bytes);
+    return codec_hex(arena, (struct str){raw, bytes});
+}
+
+static struct db_call domain_audit(struct req *r, const char *action, int64_t id, struct str domain)
+{
+    /* A domain's name needs no escaping. */
+    return gateway_audit(r,
+                         action,
+                         "tenant_domain",
+                         id,
+                         arena_printf(r->task.arena, "{\"domain\":\"%.*s\"}", STR_ARG(domain)));
+}
+
+AWAITS static int add_domain(struct req *r, const struct mail_domain *domain, struct str sealed)
+{
+    struct arena *arena = r->task.arena;
+    struct rows rows;
+
+    TRY(sql_begin(r));
+    TRY(sql_all(r,
+                &rows,
+                SQL_DOMAIN_ADD(.domain = domain->domain,
+                               .token = domain->token,
+                               .selector = domain->selector,
+                               .public_key = domain->public_key,
+                               .records = records_json(arena, domain, states_new(arena)))));
+    if (!rows.count)
+        return fail(r, PROBLEM_UNIQUE_VIOLATION, "This domain is there already.");
+    int64_t id = sql_domain_add_row(&rows, 0).id;
+    struct db_call calls[] = {
+        db_call(SQL_DOMAIN_KEY_PUT(.domain = domain->domain,
+                                   .selector = domain->selector,
+                                   .sealed = sealed)),
+        domain_audit(r, "tenant_domains.create", id, domain->domain),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    reply_location(r, id);
+    return reply_domain(r, 201, id);
+}
+
+AWAITS static int domains_create(struct req *r)
+{
+    struct arena *arena = r->task.arena;
+    struct mail_domain domain = {.spf = spf};
+    struct domain_in in;
+    struct str sealed;
+    struct rows rows;
+
+    TRY(req_json(r, &domain_in_schema, &in));
+    domain.domain = arena_lower(arena, in.domain.value);
+    if (!mail_domain_ok(domain.domain))
+        return fail_field(r, "domain", PROBLEM_PATTERN, "must be a domain, such as example.com");
+    TRY(rate_limit_sign_in(r, "mail_domains", STR("all"), CHANGES));
+    TRY(sql_one(r, &rows, SQL_DOMAINS_COUNT()));
+    if (sql_domains_count_row(&rows, 0).domains >= DOMAINS_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d domains.", DOMAINS_MAX);
+    domain.token = random_hex(arena, TOKEN_BYTES);
+    domain.selector = arena_printf(arena, "gw%.*s", STR_ARG(random_hex(arena, SELECTOR_SALT)));
+    TRY(domain_new_key(r, &domain, &sealed));
+    return add_domain(r, &domain, sealed);
+}
+
+/* Nothing is locked while name servers are asked; who asks at once with another writes the same. */
+AWAITS static int domains_verify(struct req *r)
+{
+    struct record_state *list = states_new(r->task.arena);
+    struct jr_error error;
+    json_t *records;
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &rows, SQL_DOMAIN_READ(.id = id)));
+    TRY(rate_limit_sign_in(r, "mail_domains", STR("all"), CHANGES));
+    const struct sql_domain_read_row row = sql_domain_read_row(&rows, 0);
+    const struct mail_domain domain = {row.domain, row.token, row.selector, row.public_key, spf};
+    if (jr_parse_stored(r->task.arena, row.records, &records, &error) != 0)
+        return fail_internal(r, -EBADMSG);
+    states_read(records, list);
+    TRY(domain_look(r, &domain, list));
+    TRY(sql_begin(r));
+    TRY(sql_one(r,
+                &rows,
+                SQL_DOMAIN_CHECKED(.id = id,
+                                   .status = status_of(list),
+                                   .records = records_json(r->task.arena, &domain, list))));
+    struct db_call audit = domain_audit(r, "tenant_domains.verify", id, domain.domain);
+    TRY(sql_batch(r, &audit, 1));
+    TRY(sql_commit(r));
+    return reply_domain(r, 200, id);
+}
+
+AWAITS static int domains_delete(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_DOMAIN_LOCK(.id = id)));
+    const struct sql_domain_lock_row domain = sql_domain_lock_row(&rows, 0);
+    if (domain.senders > 0)
+        return fail(r, PROBLEM_CONFLICT, "Delete its sender addresses first.");
+    struct db_call calls[] = {
+        db_call(SQL_DOMAIN_REMOVE(.id = id)),
+        db_call(SQL_DOMAIN_KEY_REMOVE(.domain = domain.domain)),
+        domain_audit(r, "tenant_domains.delete", id, domain.domain),
+    };
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    TRY(sql_commit(r));
+    return reply_empty(r, 204);
+}
+
+static const struct route tenant_domains_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/tenant-domains",
+        .id = "tenant_domains_list",
+        .auth = AUTH_ADMIN,
+        .query = page_query,
+        .ok = {200, &domain_schema, .list = true},
+        .run = domains_list,
+        .summary = "List the domains that mail may come from",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/tenant-domains",
+        .id = "tenant_domains_create",
+        .auth = AUTH_ADMIN,
+        .body = &domain_in_schema,
+        .ok = {201, &domain_schema},
+        .fails = {409},
+        .run = domains_create,
+        .class = CLASS_AUTH,
+        .summary = "Add a domain; its records say what to publish",
+        .doc = "Makes a pair of keys for its signatures (DKIM). The private key is stored "
+               "encrypted and is never returned.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/tenant-domains/{id}",
+        .id = "tenant_domains_get",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &domain_schema},
+        .fails = {404},
+        .run = domains_get,
+        .summary = "Get a domain with its records",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/tenant-domains/{id}/verify",
+        .id = "tenant_domains_verify",
+        .auth = AUTH_ADMIN,
+        .ok = {200, &domain_schema},
+        .fails = {404},
+        .run = domains_verify,
+        .class = CLASS_AUTH,
+        .summary = "Ask name servers for the records of a domain",
+        .doc = "What a name server cannot tell now stays as it was, with the reason in error.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/tenant-domains/{id}",
+        .id = "tenant_domains_delete",
+        .auth = AUTH_ADMIN,
+        .ok = {204},
+        .fails = {404, 409},
+        .run = domains_delete,
+        .summary = "Delete a domain and its key",
+    },
+};
+ROUTES(tenant_domains, "Mail");
