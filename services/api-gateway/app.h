@@ -49,6 +49,8 @@ struct db_call gateway_audit(
     struct req *r, const char *action, const char *target, int64_t target_id, struct str detail);
 /* co: writes that row and commits the transaction. */
 AWAITS int gateway_commit(struct req *r, struct db_call audit) MUSTCHECK;
+/* co: ends the request's transaction without its changes, if one is open; the next begins anew. */
+AWAITS void gateway_roll_back(struct req *r);
 /* Detail for it: which members of a body were set; never their values. */
 struct changed_member {
     const char *name;
@@ -60,12 +62,19 @@ struct str gateway_changed(struct req *r, const struct changed_member *members, 
 AWAITS void gateway_touch(struct req *r);
 /* any: r->scope->model is the project's model as of now, held until the request ends. */
 void gateway_hold_model(struct req *r);
-/* co: the stages' own, after a refusal: whether another process has changed the project since; then
- * r->scope->model and the caller's rights are as they are now. False when that is not known. */
+/* co: after a refusal, or before what has to be as of now: whether another process has changed the
+ * project since; then r->scope->model and the caller's rights are as they are now. False when that
+ * is not known. */
 AWAITS bool gateway_recheck(struct req *r);
+/* co: for requests that take their time: from now on the caller has the rights of now.
+ * RIGHTS_GONE, DB_*. */
+AWAITS int gateway_rights_now(struct req *r) MUSTCHECK;
 /* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything
  * begins again if the model is old. On routes of records it is r->scope->entity already. */
 int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
+/* any: a result of reading an upload, whole or by parts (http/multipart.h), as an answer: 0, a
+ * negative, or the status that was put. */
+int gateway_upload_check(struct req *r, int rc) MUSTCHECK;
 /* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there
  * is no valid one. */
 struct str gateway_traceparent(struct req *r);

@@ -5,13 +5,19 @@
 
 #include "app/admission.h"
 #include "areas/auth/auth_password.h"
+#include "areas/mail/tenant_domains.h"
 #include "areas/project/docs_cache.h"
 #include "areas/search/search_bounds.h"
 #include "base/panic.h"
 #include "db/answer.h"
+#include "dns/dns.h"
 #include "fetch/fetch.h"
+#include "files/collect.h"
+#include "files/ledger.h"
+#include "files/media.h"
 #include "http/router.h"
 #include "http/server.h"
+#include "loop/background.h"
 #include "metrics/metrics.h"
 #include "payments/processor.h"
 #include "payments/store.h"
@@ -101,7 +107,7 @@ static void build_router(void)
 }
 
 static struct {
-    struct metric *connections, *in_flight, *parse_errors;
+    struct metric *connections, *in_flight, *parse_errors, *media_starts;
 } m;
 
 static void prepare_gateway(const struct conf_common *conf UNUSED)
@@ -110,6 +116,9 @@ static void prepare_gateway(const struct conf_common *conf UNUSED)
     m.in_flight = metric_gauge("groundwork_http_in_flight", "", "Requests being answered");
     m.parse_errors =
         metric_counter("groundwork_http_parse_errors_total", "", "Requests refused as malformed");
+    m.media_starts = metric_counter("groundwork_media_sandbox_starts_total",
+                                    "",
+                                    "Starts of the program that looks at pictures");
     build_router();
     access_log_prepare();
     rate_limit_prepare();
@@ -167,6 +176,97 @@ static int start_store(const struct app_conf *conf, struct str *ret_reason)
     return 0;
 }
 
+AWAITS static int start_directory(struct task *task,
+                                  const struct app *app,
+                                  const struct app_conf *conf,
+                                  struct str *ret_reason)
+{
+    const char *wrong = NULL;
+    bool used = false;
+
+    int rc = files_are_kept(task, app->directory, &used);
+    if (rc == 0)
+        wrong = store_check(conf->files_dir.ptr, used);
+    if (rc != 0)
+        *ret_reason = STR("the database does not tell whether there are files");
+    else if (wrong)
+        *ret_reason = arena_printf(task->arena, "GROUNDWORK_FILES_DIR %s", wrong);
+    else
+        store_start(conf->files_dir.ptr);
+    return rc != 0 || wrong ? -1 : 0;
+}
+
+/* What the bucket answers now and will answer later is found here; one that is away is not. */
+AWAITS static int
+start_bucket(struct task *task, const struct app_conf *conf, struct str *ret_reason)
+{
+    const struct store_s3 config = {
+        .endpoint = conf->s3_endpoint,
+        .bucket = conf->s3_bucket,
+        .region = conf->s3_region,
+        .key_id = conf->s3_key_id,
+        .secret = conf->s3_secret,
+        .prefix = conf->s3_prefix,
+        .spool_dir = conf->s3_spool_dir,
+        .virtual_host = conf->s3_virtual_host,
+        .idle_ms = conf->s3_timeout_ms,
+    };
+    const char *wrong = store_s3_check(&config);
+    struct str answer = STR_NONE;
+
+    *ret_reason = str_from(wrong);
+    if (wrong)
+        return -1;
+    store_start_s3(&config);
+    if (store_s3_probe(task, &answer) == 0)
+        return 0;
+    *ret_reason = arena_printf(
+        task->arena, "the store of GROUNDWORK_S3_ENDPOINT answers: %.*s", STR_ARG(answer));
+    return -1;
+}
+
+/* What looks at pictures. */
+static int start_media(struct task *task, const struct app_conf *conf, struct str *ret_reason)
+{
+    const char *missing = media_check(conf->media_sandbox.ptr);
+
+    if (missing) {
+        *ret_reason =
+            arena_printf(task->arena, "%s cannot be executed (GROUNDWORK_MEDIA_SANDBOX)", missing);
+        return -1;
+    }
+    media_start(&(struct media_config){
+        .program = conf->media_sandbox.ptr,
+        .processes = (unsigned)conf->media_processes,
+        .memory_bytes = (int64_t)conf->media_memory_bytes,
+        .time_ms = conf->media_time_ms,
+    });
+    return 0;
+}
+
+/* Without a store uploads and downloads are refused, and nothing else. */
+AWAITS static int start_files(struct task *task,
+                              const struct app *app,
+                              const struct app_conf *conf,
+                              struct str *ret_reason)
+{
+    ledger_start(((int64_t)conf->upload_time_ms + 999) / 1000,
+                 ((int64_t)conf->files_collect_ms + 999) / 1000);
+    if (conf->files_dir.len && conf->s3_endpoint.len) {
+        *ret_reason = STR("GROUNDWORK_FILES_DIR and GROUNDWORK_S3_ENDPOINT are two stores");
+        return -1;
+    }
+    if (!conf->files_dir.len && !conf->s3_endpoint.len)
+        return 0;
+    TRY(start_media(task, conf, ret_reason));
+    if (conf->s3_endpoint.len)
+        TRY(start_bucket(task, conf, ret_reason));
+    else
+        TRY(start_directory(task, app, conf, ret_reason));
+    collect_start(app->directory, (int64_t)conf->files_collect_ms);
+    return 0;
+}
+
 /* One more always fits. */
 static uint64_t bodies_bytes(const struct app_conf *conf)
 {
@@ -193,7 +293,7 @@ static const char *gateway_check(const struct conf_common *common)
     return NULL;
 }
 
-static int gateway_start(struct task *task UNUSED, struct app *app, struct str *ret_reason)
+AWAITS static int gateway_start(struct task *task, struct app *app, struct str *ret_reason)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)app->conf;
     struct http_config config = {
@@ -220,12 +320,20 @@ static int gateway_start(struct task *task UNUSED, struct app *app, struct str *
         .write = conf->rate_write_max,
         .heavy = conf->rate_heavy_max,
         .sign_in = conf->rate_sign_in_max,
+        .storage = (int64_t)conf->storage_quota_max,
     });
     config.limits.bodies_per_address = (unsigned)conf->bodies_per_address;
     config.limits.body_bytes = bodies_bytes(conf);
     config.unsent = db_answers_shares();
     admission_start(config.limits.requests_max, config.limits.json_body_bytes);
     search_bounds_set(conf->search_postings);
+    if (start_files(task, app, conf, ret_reason) != 0)
+        return -1;
+    if (dns_start(conf->dns_servers) != 0) {
+        *ret_reason = STR("GROUNDWORK_DNS_SERVERS must be addresses, with commas between");
+        return -1;
+    }
+    tenant_domains_spf_set(conf->mail_spf);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
     payments_url = conf->payments_url;
@@ -263,16 +371,36 @@ static void gateway_measure(struct app *app UNUSED)
     metric_set(m.connections, (int64_t)stats->connections_open);
     metric_set(m.in_flight, (int64_t)stats->requests_in_flight);
     metric_set(m.parse_errors, (int64_t)stats->parse_errors);
+    metric_set(m.media_starts, media_starts());
+}
+
+static struct {
+    loop_fn done;
+    void *arg;
+} draining;
+
+/* What removes bytes in the background uses the database, which is closed next; the collector of
+ * another process, or of a later one, goes on with it. */
+static void gateway_on_requests_ended(void *arg UNUSED)
+{
+    collect_stop();
+    background_cancel();
+    background_wait(draining.done, draining.arg);
 }
 
 static void gateway_drain(struct app *app, loop_fn done, void *arg)
 {
-    http_server_drain(server, app->conf->drain_timeout_ms, done, arg);
+    draining.done = done;
+    draining.arg = arg;
+    http_server_drain(server, app->conf->drain_timeout_ms, gateway_on_requests_ended, NULL);
 }
 
 static void gateway_stop(struct app *app UNUSED)
 {
     http_server_stop(server);
+    collect_stop();
+    dns_stop();
+    media_stop();
     docs_text_forget();
     x5c_anchors_free(store_anchors);
     store_anchors = NULL;

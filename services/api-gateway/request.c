@@ -33,6 +33,17 @@ bool gateway_recheck(struct req *r)
            project_rights(&r->task, project, caller->user_id, caller->key_id, &caller->rights) == 0;
 }
 
+int gateway_rights_now(struct req *r)
+{
+    struct caller *caller = r->scope->caller;
+
+    (void)gateway_recheck(r);
+    if (!caller->rights)
+        return 0;
+    return project_rights(
+        &r->task, r->scope->project, caller->user_id, caller->key_id, &caller->rights);
+}
+
 int gateway_entity(struct req *r, const struct entity **ret_entity)
 {
     const struct entity *entity = model_entity(r->scope->model, req_param(r, "entity"));
@@ -124,6 +135,13 @@ int gateway_commit(struct req *r, struct db_call audit)
     return sql_commit(r);
 }
 
+void gateway_roll_back(struct req *r)
+{
+    if (r->scope->db != &r->scope->project->db)
+        (void)db_rollback(&r->task, r->scope->db);
+    r->scope->db = &r->scope->project->db;
+}
+
 struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count)
 {
     struct strbuf text;
@@ -145,4 +163,30 @@ struct str gateway_changed(struct req *r, const struct changed_member *members, 
 void gateway_touch(struct req *r)
 {
     project_touch(&r->task, gateway_directory(), r->scope->project);
+}
+
+int gateway_upload_check(struct req *r, int rc)
+{
+    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
+
+    switch (rc) {
+    case MULTIPART_INVALID:
+        return fail(r, PROBLEM_BAD_REQUEST, "The upload is not valid multipart/form-data.");
+    case MULTIPART_TOO_LARGE:
+    case REQ_BODY_TOO_LARGE:
+        return fail(r,
+                    PROBLEM_PAYLOAD_TOO_LARGE,
+                    "An upload may have at most %zu bytes.",
+                    conf->upload_bytes);
+    case REQ_BODY_TIMEOUT:
+        return fail(r, PROBLEM_REQUEST_TIMEOUT, "The upload arrived too slowly.");
+    case REQ_BODY_REFUSED:
+        return fail(r,
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
+                    "Too many uploads from your address are on their way; try again.");
+    case REQ_BODY_BROKEN:
+        return fail(r, PROBLEM_BAD_REQUEST, "The upload ended early.");
+    default:
+        return rc;
+    }
 }

@@ -5,12 +5,20 @@
     AREA(operator)                                                                                 \
     AREA(project)                                                                                  \
     AREA(auth)                                                                                     \
+    AREA(auth_mail)                                                                                \
+    AREA(email_templates)                                                                          \
+    AREA(tenant_domains)                                                                           \
+    AREA(tenant_senders)                                                                           \
+    AREA(mail_log)                                                                                 \
     AREA(auth_provider)                                                                            \
     AREA(users)                                                                                    \
+    AREA(me)                                                                                       \
     AREA(account)                                                                                  \
     AREA(user_profiles)                                                                            \
     AREA(roles)                                                                                    \
     AREA(permissions)                                                                              \
+    AREA(explain)                                                                                  \
+    AREA(simulate)                                                                                 \
     AREA(api_keys)                                                                                 \
     AREA(groups)                                                                                   \
     AREA(audit_log)                                                                                \
@@ -59,6 +67,14 @@
     AREA(search_admin)                                                                             \
     AREA(search_settings)                                                                          \
     AREA(search_suggest)                                                                           \
+    AREA(menus)                                                                                    \
+    AREA(menu_items)                                                                               \
+    AREA(files)                                                                                    \
+    AREA(files_upload)                                                                             \
+    AREA(files_download)                                                                           \
+    AREA(files_tus)                                                                                \
+    AREA(folders)                                                                                  \
+    AREA(storage)                                                                                  \
     AREA(tasks)                                                                                    \
     AREA(docs)
 

@@ -64,14 +64,16 @@ struct str ddl_column(struct arena *arena, const struct model_field *field)
 
 enum index_kind { INDEX_NONE, INDEX_PLAIN, INDEX_UNIQUE };
 
-/* Relations are always indexed: deletes of the target look for the rows that refer to it. */
+/* Relations and files are always indexed: deletes of the target look for the rows that refer to it.
+ */
 static enum index_kind index_of(const struct model_field *field)
 {
     if (field->many)
         return INDEX_NONE;
     if (field->unique)
         return INDEX_UNIQUE;
-    return field->indexed || field->type == TYPE_RELATION ? INDEX_PLAIN : INDEX_NONE;
+    return field->indexed || field->type == TYPE_RELATION || field->type == TYPE_FILE ? INDEX_PLAIN
+                                                                                      : INDEX_NONE;
 }
 
 static void add_index(struct ddl *ddl, const struct model_field *field)
@@ -123,6 +125,16 @@ static void add_foreign_key(struct ddl *ddl, const struct model_field *field)
             delete_actions[field->on_delete]);
 }
 
+/* A foreign key, and triggers that keep the file's side (0020_file_fields.sql). */
+static void change_file_rule(struct ddl *ddl, const struct model_field *field, bool add)
+{
+    ddl_add(ddl,
+            add ? "call {p}.file_field_add(%lld, %lld, true)"
+                : "call {p}.file_field_drop(%lld, %lld)",
+            (long long)field->entity->id,
+            (long long)field->id);
+}
+
 /* A link goes with the record it points to, unless that record is kept because of it. */
 static void add_link_key(struct ddl *ddl, const struct model_field *field)
 {
@@ -158,6 +170,8 @@ void ddl_field_constrain(struct ddl *ddl, const struct model_field *field)
     add_length_check(ddl, field);
     if (field->type == TYPE_RELATION)
         add_foreign_key(ddl, field);
+    if (field->type == TYPE_FILE)
+        change_file_rule(ddl, field, true);
     add_index(ddl, field);
 }
 
@@ -173,6 +187,8 @@ void ddl_field_add(struct ddl *ddl, const struct model_field *field)
 
 void ddl_field_drop(struct ddl *ddl, const struct model_field *field)
 {
+    if (field->type == TYPE_FILE)
+        change_file_rule(ddl, field, false);
     if (field->many)
         ddl_add(ddl, "drop table {p}.l_%lld", (long long)field->id);
     else

@@ -31,10 +31,15 @@ void ddl_table_create(struct ddl *ddl, const struct entity *entity)
 
 void ddl_table_drop(struct ddl *ddl, const struct entity *entity)
 {
+    bool files = false;
+
     for (size_t i = 0; i < entity->field_count; i++) {
         if (entity->fields[i].many)
             ddl_add(ddl, "drop table {p}.l_%lld", (long long)entity->fields[i].id);
+        files = files || entity->fields[i].type == TYPE_FILE;
     }
+    if (files)
+        ddl_add(ddl, "call {p}.file_fields_gone(%lld, null)", (long long)entity->id);
     ddl_add(ddl, "drop table {p}.e_%lld", (long long)entity->id);
 }
 

@@ -52,9 +52,7 @@ int model_change(struct req *r, model_change_fn change, void *arg)
     int rc = change_attempt(r, change, arg);
 
     while (rc != 0) {
-        if (r->scope->db != &r->scope->project->db)
-            (void)db_rollback(&r->task, r->scope->db);
-        r->scope->db = &r->scope->project->db;
+        gateway_roll_back(r);
         if (pause.tries + 1 == TRIES || !was_in_the_way(r, rc))
             return rc;
         TRY(task_sleep(&r->task, backoff_next(&pause)));

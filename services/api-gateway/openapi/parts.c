@@ -163,6 +163,14 @@ static const struct {
      "IdempotencyKey",
      "Idempotency-Key",
      "Repeated within 24 hours with the same key, the request has its effect once"},
+    {HEADER_RANGE,
+     "Range",
+     "Range",
+     "bytes=0-499 and the like, several with commas between: parts of the content"},
+    {HEADER_RANGE,
+     "IfRange",
+     "If-Range",
+     "ETag or Last-Modified of a copy: all of the content when it is another one"},
 };
 
 static void parts_put_header(struct jw *w, size_t index)

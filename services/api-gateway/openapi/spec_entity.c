@@ -260,7 +260,7 @@ static void put_description(struct jw *w, const struct model_field *field)
                                         : "Id of a record of %.*s; with expand= the record",
                             STR_ARG(field->target->name));
     else if (field->type == TYPE_FILE)
-        text = STR("Id of a file");
+        text = STR("Id of a file, which belongs to this record alone; with expand= the file");
     else if (field->type == TYPE_SECRET)
         text = STR("Stored encrypted, never read back");
     else if (field->type == TYPE_JSON)
@@ -302,11 +302,12 @@ static void put_field_read(struct jw *w, const struct model_field *field)
     bool nullable = !field->required && !field->many;
 
     jw_obj(w);
-    if (field->type == TYPE_RELATION)
+    bool expandable = field->type == TYPE_RELATION || field->type == TYPE_FILE;
+    if (expandable)
         put_relation_read(w, field);
     else
         put_type(w, field, nullable);
-    if (nullable && field->type != TYPE_JSON && field->type != TYPE_RELATION)
+    if (nullable && field->type != TYPE_JSON && !expandable)
         JW_BOOL(w, "nullable", true);
     put_description(w, field);
     jw_obj_end(w);

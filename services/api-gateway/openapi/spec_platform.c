@@ -8,6 +8,7 @@
 #define TITLE             "Platform API"
 #define VERSION           "1.0.0"
 #define DESCRIPTION_BYTES 8192
+#define PARTIAL_CONTENT   206
 #define DESCRIPTION                                                                                \
     "Everything of a project beside the records of its entities, which the data model document "   \
     "describes. Errors are problem documents (RFC 9457). A GET answers HEAD as well, a PUT "       \
@@ -35,6 +36,7 @@ static const struct {
     {"Workflows", "What happens by itself: triggers and the steps they start"},
     {"Jobs", "Runs of workflows, with what each step read and wrote"},
     {"Push", "Notifications to phones and browsers, and the taps that come back"},
+    {"Files", "What the project keeps as files, in folders, under the row rule of records"},
     {"Tasks", "Progress of work that takes long"},
     {"Documentation", "This specification"},
 };
@@ -216,15 +218,15 @@ static void spec_platform_put_body(struct jw *w, const struct route *route)
     jw_obj_end(w);
 }
 
-static void spec_platform_put_success(struct jw *w, const struct route *route)
+static void put_answer(struct jw *w, const struct route *route, int status)
 {
     const struct route_ok *ok = &route->ok;
     const char *type = ok->content_type ? ok->content_type : "application/json";
 
-    jw_key(w, arena_printf(w->out->arena, "%d", ok->status));
+    jw_key(w, arena_printf(w->out->arena, "%d", status));
     jw_obj(w);
-    JW_CSTR(w, "description", problem_status_title(ok->status));
-    openapi_success_headers(w, ok->status, conditional_tagged(route));
+    JW_CSTR(w, "description", problem_status_title(status));
+    openapi_success_headers(w, status, conditional_tagged(route));
     if (ok->schema != NULL || ok->content_type != NULL) {
         media_begin(w, type);
         if (ok->list)
@@ -245,6 +247,29 @@ static void spec_platform_put_success(struct jw *w, const struct route *route)
         media_end(w);
     }
     jw_obj_end(w);
+}
+
+static void put_dry_run(struct jw *w, const struct route *route)
+{
+    JW_CSTR(w, "description", "Of a dry run: nothing was done");
+    openapi_success_headers(w, 200, false);
+    media_begin(w, "application/json");
+    openapi_ref(w, "schemas", str_from(route->dry_run->name));
+    media_end(w);
+}
+
+static void spec_platform_put_success(struct jw *w, const struct route *route)
+{
+    put_answer(w, route, route->ok.status);
+    if (route->dry_run != NULL) {
+        MUST(route->ok.status != 200);
+        jw_lit(w, "200");
+        jw_obj(w);
+        put_dry_run(w, route);
+        jw_obj_end(w);
+    }
+    if (route->headers & HEADER_RANGE)
+        put_answer(w, route, PARTIAL_CONTENT);
 }
 
 static struct str security_of(enum route_auth auth)
@@ -339,6 +364,7 @@ AWAITS static int spec_platform_put_operation(struct platform_doc *p,
     jw_obj_end(w);
     collect_schema(p, route->body);
     collect_schema(p, route->ok.schema);
+    collect_schema(p, route->dry_run);
     return openapi_slice(p->about);
 }
 

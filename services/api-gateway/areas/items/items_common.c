@@ -34,7 +34,7 @@ const struct query_param items_list_query[] = {
     {.name = "fields", .type = FIELD_STR, .doc = "Fields to return, separated by commas"},
     {.name = "expand",
      .type = FIELD_STR,
-     .doc = "Relations to return as records, separated by commas, dotted to go deeper"},
+     .doc = "Relations to return as records, and files, separated by commas, dotted to go deeper"},
     DESCRIBED_LIST,
     {.name = "count",
      .type = FIELD_STR,
@@ -51,7 +51,7 @@ const struct query_param items_one_query[] = {
     {.name = "fields", .type = FIELD_STR, .doc = "Fields to return, separated by commas"},
     {.name = "expand",
      .type = FIELD_STR,
-     .doc = "Relations to return as records, separated by commas, dotted to go deeper"},
+     .doc = "Relations to return as records, and files, separated by commas, dotted to go deeper"},
     {0},
 };
 /* clang-format on */

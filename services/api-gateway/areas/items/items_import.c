@@ -25,32 +25,6 @@ struct upload {
     int64_t reported_ms;
 };
 
-static int body_problem(struct req *r, int rc)
-{
-    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
-
-    switch (rc) {
-    case MULTIPART_INVALID:
-        return fail(r, PROBLEM_BAD_REQUEST, "The upload is not valid multipart/form-data.");
-    case MULTIPART_TOO_LARGE:
-    case REQ_BODY_TOO_LARGE:
-        return fail(r,
-                    PROBLEM_PAYLOAD_TOO_LARGE,
-                    "An upload may have at most %zu bytes.",
-                    conf->upload_bytes);
-    case REQ_BODY_TIMEOUT:
-        return fail(r, PROBLEM_REQUEST_TIMEOUT, "The upload arrived too slowly.");
-    case REQ_BODY_REFUSED:
-        return fail(r,
-                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                    "Too many uploads from your address are on their way; try again.");
-    case REQ_BODY_BROKEN:
-        return fail(r, PROBLEM_BAD_REQUEST, "The upload ended early.");
-    default:
-        return rc;
-    }
-}
-
 /* --- what is uploaded --- */
 
 static bool named_format(struct str name, enum import_format *ret_format)
@@ -101,7 +75,7 @@ find_file(struct upload *upload, struct str wanted, enum import_format *ret_form
     struct multipart_part part;
 
     do {
-        TRY(body_problem(r, multipart_next(upload->multipart, &part)));
+        TRY(gateway_upload_check(r, multipart_next(upload->multipart, &part)));
         if (!part.name.ptr)
             return fail_field(r, "file", PROBLEM_REQUIRED, "the upload has no part named 'file'");
     } while (!str_is(part.name, "file"));
@@ -177,7 +151,7 @@ AWAITS static int feed(struct upload *upload, int *ret_records_rc)
     struct str piece;
 
     for (;;) {
-        TRY(body_problem(upload->r, multipart_read(upload->multipart, &piece)));
+        TRY(gateway_upload_check(upload->r, multipart_read(upload->multipart, &piece)));
         *ret_records_rc = piece.len ? records_import_feed(upload->import, piece)
                                     : records_import_finish(upload->import);
         if (*ret_records_rc || !piece.len)
@@ -208,27 +182,68 @@ AWAITS static int start_task(struct upload *upload, const struct entity *entity)
     return 0;
 }
 
-int items_import_run(struct req *r,
-                     const struct entity *entity,
-                     struct str format,
-                     int64_t *ret_task_id)
+/* --- what the query says --- */
+
+/* mapping[column]=field; an empty one goes nowhere. */
+static int read_mapping(struct req *r,
+                        const struct entity *entity,
+                        const struct query *query,
+                        struct import_config *config)
+{
+    struct import_mapping *mapping = ARENA_ARRAY(r->task.arena, mapping, query->count + 1);
+
+    for (size_t i = 0; i < query->count; i++) {
+        const struct query_item *item = &query->items[i];
+        if (!str_is(item->name, "mapping"))
+            continue;
+        if (item->key_count != 1)
+            return fail(r, PROBLEM_INVALID_QUERY, "Write mapping[column]=field.");
+        const struct model_field *field = entity_field(entity, item->value);
+        if (item->value.len && (!field || field->system))
+            return fail(r,
+                        PROBLEM_INVALID_QUERY,
+                        "Query parameter 'mapping': %.*s is no field that is imported.",
+                        STR_ARG(item->value));
+        mapping[config->mapping_count++] =
+            (struct import_mapping){.column = item->keys[0], .field = field};
+    }
+    config->mapping = mapping;
+    return 0;
+}
+
+/* co: the multipart body up to the file. */
+AWAITS static int open_upload(struct req *r,
+                              const struct entity *entity,
+                              const struct items_import_config *in,
+                              struct upload *upload,
+                              struct import_config *ret_config)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
-    struct upload *upload = ARENA_NEW(r->task.arena, upload);
-    enum import_format found = IMPORT_CSV;
-    int records_rc = 0;
-    int rc;
 
     *upload = (struct upload){.r = r, .ctx = items_ctx(r)};
-    rc = multipart_new(r, conf->upload_bytes, &upload->multipart);
+    *ret_config = (struct import_config){0};
+    TRY(read_mapping(r, entity, in->query, ret_config));
+    int rc = multipart_new(r, conf->upload_bytes, &upload->multipart);
     if (rc == MULTIPART_INVALID)
         return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send the file as multipart/form-data.");
     if (rc)
-        return body_problem(r, rc);
-    TRY(find_file(upload, format, &found));
+        return gateway_upload_check(r, rc);
+    return find_file(upload, in->format, &ret_config->format);
+}
+
+int items_import_run(struct req *r,
+                     const struct entity *entity,
+                     const struct items_import_config *in,
+                     int64_t *ret_task_id)
+{
+    struct upload *upload = ARENA_NEW(r->task.arena, upload);
+    struct import_config config;
+    int records_rc = 0;
+
+    TRY(open_upload(r, entity, in, upload, &config));
     TRY(start_task(upload, entity));
-    upload->import = records_import_new(upload->ctx, entity, found);
-    rc = feed(upload, &records_rc);
+    upload->import = records_import_new(upload->ctx, entity, &config);
+    int rc = feed(upload, &records_rc);
     if (rc < 0) {
         finish_late(upload, rc);
         return rc;
@@ -245,4 +260,27 @@ int items_import_run(struct req *r,
         return items_check(r, upload->ctx, records_rc);
     *ret_task_id = upload->task_id;
     return 0;
+}
+
+int items_import_try(struct req *r,
+                     const struct entity *entity,
+                     const struct items_import_config *in)
+{
+    struct upload *upload = ARENA_NEW(r->task.arena, upload);
+    struct import_config config;
+    struct str piece;
+    int rc = 0;
+
+    TRY(open_upload(r, entity, in, upload, &config));
+    config.dry_run = true;
+    upload->import = records_import_new(upload->ctx, entity, &config);
+    do {
+        TRY(gateway_upload_check(r, multipart_read(upload->multipart, &piece)));
+        rc = piece.len ? records_import_feed(upload->import, piece)
+                       : records_import_finish(upload->import);
+    } while (rc == 0 && piece.len && !records_import_enough(upload->import));
+    TRY(items_check(r, upload->ctx, rc));
+    resp_json(r);
+    records_import_preview(upload->import, &r->body);
+    return reply_json(r, 200);
 }

@@ -83,8 +83,46 @@ static const struct query_param import_query[] = {
      .type = FIELD_STR,
      .values = (const char *const[]){"csv", "json", "jsonl", NULL},
      .doc = "Of the uploaded file; found by its name or content type when left out"},
+    {.name = "mapping",
+     .type = FIELD_STR,
+     .deep = true,
+     .doc = "mapping[column]=field: where a column of the file goes; nothing behind '=': nowhere"},
+    DRY_RUN_PARAM("Nothing is imported: the first 200 rows are tried and taken back"),
     {0},
 };
+
+static const struct field tried_column_fields[] = {
+    {.name = "column", .type = FIELD_STR, .required = true, .doc = "Its name in the file"},
+    {.name = "field",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "Where it goes; null: nowhere"},
+    {.name = "type", .type = FIELD_STR, .required = true, .nullable = true, .doc = "The field's"},
+    {.name = "guessed_type",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "The narrowest that all its values have; null: it is empty"},
+    {.name = "filled", .type = FIELD_I64, .required = true},
+    {.name = "empty", .type = FIELD_I64, .required = true},
+    {.name = "examples", .type = FIELD_STRS, .required = true},
+};
+static const struct schema tried_column_schema = SCHEMA_OUT("ImportColumn", tried_column_fields);
+static const struct field tried_error_fields[] = {
+    {.name = "row", .type = FIELD_I64, .required = true, .doc = "From 1, without the header"},
+    {.name = "code", .type = FIELD_STR, .required = true},
+    {.name = "detail", .type = FIELD_STR, .required = true},
+};
+static const struct schema tried_error_schema = SCHEMA_OUT("ImportError", tried_error_fields);
+static const struct field tried_fields[] = {
+    {.name = "rows", .type = FIELD_I64, .required = true, .doc = "That were looked at"},
+    {.name = "taken", .type = FIELD_I64, .required = true},
+    {.name = "refused", .type = FIELD_I64, .required = true},
+    {.name = "columns", .type = FIELD_LIST, .required = true, .sub = &tried_column_schema},
+    {.name = "errors", .type = FIELD_LIST, .required = true, .sub = &tried_error_schema},
+};
+static const struct schema tried_schema = SCHEMA_OUT("ImportTried", tried_fields);
 
 static const struct field import_out_fields[] = {
     {.name = "task_id", .type = FIELD_I64, .required = true, .doc = "GET /tasks/{id} shows more"},
@@ -98,7 +136,10 @@ AWAITS static int items_import(struct req *r)
     struct jw w;
 
     TRY(req_query(r, &query));
-    TRY(items_import_run(r, r->scope->entity, query_get(query, "format"), &task_id));
+    const struct items_import_config config = {query_get(query, "format"), query};
+    if (str_is(query_get(query, "dry_run"), "true"))
+        return items_import_try(r, r->scope->entity, &config);
+    TRY(items_import_run(r, r->scope->entity, &config, &task_id));
     w = resp_json(r);
     jw_obj(&w);
     JW_I64(&w, "task_id", task_id);
@@ -137,6 +178,7 @@ static const struct route items_transfer_routes[] = {
         .query = import_query,
         .body_type = "multipart/form-data",
         .ok = {202, &import_out_schema},
+        .dry_run = &tried_schema,
         .fails = {404, 408},
         .run = items_import,
         .class = CLASS_HEAVY,

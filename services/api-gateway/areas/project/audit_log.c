@@ -1,5 +1,8 @@
 /* GET /audit-log: administrative changes, newest first. */
 #include "audit_log_sql.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "http/query.h"
 #include "walk.h"
 
 static const struct field audit_fields[] = {
@@ -21,9 +24,65 @@ static const struct schema audit_schema = SCHEMA_OUT("AuditEntry", audit_fields)
 static const struct walk_list audit_log = {
     &SQL_AUDIT_LOG_DESC, &SQL_AUDIT_LOG_ASC, &SQL_AUDIT_LOG_COUNT, "id"};
 
+static const char *const actor_kinds[] = {"user", "api_key", "operator", "system", NULL};
+
+/* clang-format off: one line a parameter reads best */
+static const struct query_param audit_query[] = {
+    WALK_QUERY,
+    {.name = "actor",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Only what the user or key with this id has done"},
+    {.name = "kind",
+     .type = FIELD_STR,
+     .values = actor_kinds,
+     .doc = "Only what such an actor has done"},
+    {.name = "action", .type = FIELD_STR, .doc = "Only this action, as in users.update"},
+    {.name = "target",
+     .type = FIELD_STR,
+     .doc = "Only what was done to such a thing, as in user, or to one of them, as in user/5"},
+    {.name = "since",
+     .type = FIELD_STR,
+     .doc = "Only what was done at this time (RFC 3339) or later"},
+    {0},
+};
+/* clang-format on */
+
+static int read_since(struct req *r, struct str text, int64_t *ret_since)
+{
+    *ret_since = 0;
+    if (text.ptr && !clock_parse(text, ret_since))
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "Query parameter 'since' must be a time, as in 2026-01-31T12:00:00Z.");
+    return 0;
+}
+
+static struct opt_i64 read_actor(struct str text)
+{
+    int64_t id;
+
+    return text.ptr && num_parse_i64(text, &id) ? some_i64(id) : NO_I64;
+}
+
 AWAITS static int audit_log_list(struct req *r)
 {
-    return walk_reply(r, &audit_log, NULL, 0);
+    const struct query *query;
+    int64_t since;
+
+    TRY(req_query(r, &query));
+    TRY(read_since(r, query_get(query, "since"), &since));
+    struct str target_id = query_get(query, "target");
+    struct str target = target_id.ptr ? str_split(&target_id, '/') : STR_NONE;
+    return walk_reply(r,
+                      &audit_log,
+                      SQL_AUDIT_LOG_ARGS(.actor = read_actor(query_get(query, "actor")),
+                                         .kind = query_get(query, "kind"),
+                                         .action = query_get(query, "action"),
+                                         .target = target,
+                                         .target_id = target_id,
+                                         .since = since));
 }
 
 static const struct route audit_log_routes[] = {
@@ -33,7 +92,7 @@ static const struct route audit_log_routes[] = {
         .id = "audit_log_list",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AUDIT_LOG_READ,
-        .query = walk_query,
+        .query = audit_query,
         .ok = {200, &audit_schema, .list = true},
         .run = audit_log_list,
         .summary = "List administrative changes, newest first",

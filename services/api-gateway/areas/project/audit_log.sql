@@ -4,11 +4,19 @@
 select a.id, a.at, a.actor_kind, a.actor_id, a.action, a.target, a.target_id, a.detail, a.request_id
 from {p}.audit_log a
 
--- name: audit_log_desc :many
-{entry} where a.id < :behind::bigint order by a.id desc limit :limit::bigint offset :offset::bigint
+-- part: wanted
+(:actor::bigint? is null or a.actor_id = :actor::bigint?)
+  and (:kind::text? is null or a.actor_kind = :kind::text?)
+  and (:target::text? is null or a.target = :target::text?)
+  and (:target_id::text? is null or a.target_id = :target_id::text?)
+  and (:action::text? is null or a.action = :action::text?)
+  and (:since::timestamptz? is null or a.at >= :since::timestamptz?)
 
--- name: audit_log_asc :many
-{entry} where a.id > :behind::bigint order by a.id limit :limit::bigint offset :offset::bigint
+-- name: audit_log_desc :many args(audit_log)
+{entry} where {wanted} and a.id < :behind::bigint order by a.id desc limit :limit::bigint offset :offset::bigint
 
--- name: audit_log_count :one
-select count(*) as total_items from {p}.audit_log
+-- name: audit_log_asc :many args(audit_log)
+{entry} where {wanted} and a.id > :behind::bigint order by a.id limit :limit::bigint offset :offset::bigint
+
+-- name: audit_log_count :one args(audit_log)
+select count(*) as total_items from {p}.audit_log a where {wanted}

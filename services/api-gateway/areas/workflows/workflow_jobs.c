@@ -3,12 +3,14 @@
 #include "catalog/status.h"
 #include "http/query.h"
 #include "json/jr_beside.h"
+#include "stages/stages.h"
 #include "workflow/jobs.h"
 #include "workflow/trigger_access.h"
 #include "workflow_runs_sql.h"
 
 /* A job that fails each time is not run without end; the history of each run is kept. */
-#define RUNS_MAX 100
+#define RUNS_MAX    100
+#define RETRIES_MAX 100 /* by one request */
 
 static const struct query_param jobs_query[] = {
     WALK_QUERY,
@@ -256,17 +258,14 @@ AWAITS static int check_room(struct req *r)
     return sql_run_room_row(&room, 0).room ? 0 : fail_queue_full(r, most);
 }
 
-AWAITS static int jobs_retry(struct req *r)
+/* One job, in a transaction of its own. */
+AWAITS static int retry_job(struct req *r, int64_t id, const struct in_str *from_step)
 {
-    struct retry_in in;
+    const struct caller *caller = r->scope->caller;
     struct rows rows;
     struct str step;
-    int64_t id;
 
-    TRY(req_id(r, "id", &id));
-    TRY(req_json(r, &retry_schema, &in));
     TRY(sql_begin(r));
-    const struct caller *caller = r->scope->caller;
     TRY(sql_one(r,
                 &rows,
                 SQL_RUN_LOCK(.viewer = viewer(r),
@@ -275,10 +274,10 @@ AWAITS static int jobs_retry(struct req *r)
                              .actor_key_id =
                                  caller->kind == CALLER_KEY ? some_i64(caller->key_id) : NO_I64)));
     const struct sql_run_lock_row job = sql_run_lock_row(r->task.arena, &rows, 0);
-    TRY(check_own(r, &job, &in.from_step));
+    TRY(check_own(r, &job, from_step));
     TRY(check_retry(r, &job));
     TRY(check_room(r));
-    TRY(find_step(r, &job, &in.from_step, &step));
+    TRY(find_step(r, &job, from_step, &step));
     struct db_call calls[] = {
         db_call(SQL_RUN_AGAIN(.id = id, .step = step)),
         gateway_audit(r, "jobs.retry", "job", id, STR_NONE),
@@ -286,7 +285,93 @@ AWAITS static int jobs_retry(struct req *r)
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
     jobs_notify(gateway_directory(), r->scope->project, id);
+    return 0;
+}
+
+AWAITS static int jobs_retry(struct req *r)
+{
+    struct retry_in in;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &retry_schema, &in));
+    TRY(retry_job(r, id, &in.from_step));
     return reply_job(r, 202, id);
+}
+
+/* --- retry of many: each as if it were asked for alone --- */
+
+struct retry_many_in {
+    struct in_ids ids;
+};
+static const struct field retry_many_fields[] = {
+    {.name = "ids",
+     FIELD_AT(struct retry_many_in, ids),
+     .type = FIELD_IDS,
+     .required = true,
+     .min = 1,
+     .max = RETRIES_MAX,
+     .example = "[5, 8]"},
+};
+static const struct schema retry_many_schema =
+    SCHEMA("JobsRetry", struct retry_many_in, retry_many_fields);
+
+static const struct field retry_result_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "status",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "202: it is queued again; else why not, as when it is retried alone"},
+    {.name = "problem", .type = FIELD_MAP, .required = true, .nullable = true},
+};
+static const struct schema retry_result_schema = SCHEMA_OUT("JobRetried", retry_result_fields);
+static const struct field retried_fields[] = {
+    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &retry_result_schema},
+};
+static const struct schema retried_schema = SCHEMA_OUT("JobsRetried", retried_fields);
+
+/* Takes the answer that a retry has put, if it was refused, over into the list. */
+static void put_retried(struct req *r, struct jw *w, int64_t id, int status)
+{
+    jw_obj(w);
+    JW_I64(w, "id", id);
+    JW_I64(w, "status", status ? status : 202);
+    jw_lit(w, "problem");
+    if (status)
+        jw_raw(w, strbuf_view(&r->body));
+    else
+        jw_null(w);
+    jw_obj_end(w);
+}
+
+AWAITS static int jobs_retry_many(struct req *r)
+{
+    const struct in_str no_step = {0};
+    size_t headers = r->extra_headers.len;
+    struct retry_many_in in;
+    struct strbuf text;
+    struct jw w;
+
+    TRY(req_json(r, &retry_many_schema, &in));
+    strbuf_init(&text, r->task.arena, r->body.max);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    jw_lit(&w, "items");
+    jw_arr(&w);
+    for (size_t i = 0; i < in.ids.count; i++) {
+        int rc = retry_job(r, in.ids.items[i], &no_step);
+        if (rc < 0)
+            return rc;
+        if (rc)
+            gateway_roll_back(r);
+        put_retried(r, &w, in.ids.items[i], rc);
+        handler_forget(r, headers);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    resp_json(r);
+    strbuf_str(&r->body, strbuf_view(&text));
+    return reply_json(r, 200);
 }
 
 #define JOB_DATA_DOC                                                                               \
@@ -345,6 +430,18 @@ static const struct route workflow_jobs_routes[] = {
         .summary = "Cancel a job that has not ended",
         .doc = "What its steps have done stays done; a call to another system that is under way "
                "may still arrive there. 409 when the job has ended.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/workflows/jobs/retry",
+        .id = "jobs_retry_many",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
+        .body = &retry_many_schema,
+        .ok = {200, &retried_schema},
+        .class = CLASS_HEAVY,
+        .run = jobs_retry_many,
+        .summary = "Run several jobs again, with a result for each",
     },
     {
         .method = HTTP_POST_M,
