@@ -78,7 +78,7 @@ class Daemon:
 
     def environment(self):
         kept = {k: v for k, v in os.environ.items() if not k.startswith("GROUNDWORK_")}
-        ours = {f"GROUNDWORK_{k}": str(v) for k, v in self.settings.items()}
+        ours = {f"GROUNDWORK_{k}": str(v) for k, v in self.settings.items() if v is not None}
         return {**SANITIZERS, **kept, **ours}
 
     def run(self, *arguments, timeout=60):

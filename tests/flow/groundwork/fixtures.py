@@ -5,6 +5,7 @@ import secrets
 
 import pytest
 
+from . import bucket
 from .chaos import kill
 from .client import Client
 from .contract import Recorder
@@ -17,7 +18,7 @@ from .project import Project
 from .records import execute
 from .runs import condition
 from .sealed import MASTER
-from .servers import ROOT, Servers
+from .servers import ROOT, UNSYNCED, Servers
 from .sink import MailSink, Sink
 from .soon import settle
 from .stripe_client import stripe_client  # noqa: F401
@@ -39,11 +40,14 @@ def binary():
 
 @pytest.fixture(scope="session")
 def servers():
-    own = Servers()
+    own = Servers(UNSYNCED)
+    own.bucket = None
     try:
         own.start()
         yield own
     finally:
+        if own.bucket:
+            own.bucket.close()
         own.wipe()
 
 
@@ -59,6 +63,19 @@ def settings(servers):
     }
 
 
+def store(servers):
+    """The store of all gateways of a run: a directory, or a bucket. Who takes a project's turn keeps it for its own
+    interval, whoever else collects more often."""
+    if not bucket.wanted():
+        return {"FILES_DIR": str(servers.folder / "files"), "FILES_COLLECT_MS": 3000}
+    if not servers.bucket:
+        trouble = bucket.missing()
+        if trouble:
+            pytest.skip(trouble)
+        servers.bucket = bucket.Bucket(servers.folder / "files")
+    return {**servers.bucket.settings(), "FILES_COLLECT_MS": 3000}
+
+
 @pytest.fixture(scope="session")
 def start_gateway(servers, session_processor):
     """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). All of them
@@ -69,7 +86,7 @@ def start_gateway(servers, session_processor):
 
     def start(name=None, **overrides):
         log = servers.folder / f"{name or f'gateway{len(started)}'}.log"
-        daemon = Daemon(str(binary()), log, **with_processor(servers, binary(), {**settings(servers), **overrides}))
+        daemon = Daemon(str(binary()), log, **with_processor(servers, binary(), {**settings(servers), **store(servers), **overrides}))
         if not servers.migrated:
             done = daemon.run("--migrate")
             assert done.returncode == 0, f"--migrate: {done.stdout}{done.stderr}"

@@ -1,4 +1,5 @@
 """PostgreSQL and Redis of a test session: private folders, unix sockets, no ports."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -10,14 +11,22 @@ import redis
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
+# For tests, whose servers die as processes and never with the machine: the kernel keeps what was written, so that a
+# commit outlives every kill without waiting for the disk. Chaos runs and measurements keep what scripts/pg says.
+UNSYNCED = "fsync = off; wal_compression = off"
+
+
 class Servers:
-    def __init__(self):
+    def __init__(self, settings=""):
+        self.settings = settings  # PostgreSQL's, beside those of scripts/pg
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gwtest."))
         self.folder.chmod(0o711)  # user postgres passes through
         self.allowed_ports = []  # of this machine, that workflows may call
 
     def _run(self, server, verb):
-        done = subprocess.run([ROOT / "scripts" / server, verb, self.folder], capture_output=True, text=True)
+        settings = "; ".join(filter(None, (self.settings, os.environ.get("PG_SETTINGS"))))
+        done = subprocess.run([ROOT / "scripts" / server, verb, self.folder], capture_output=True, text=True,
+                              env={**os.environ, "PG_SETTINGS": settings})
         if done.returncode:
             raise RuntimeError(f"scripts/{server} {verb}: {done.stdout}{done.stderr}")
         return done.stdout.strip()

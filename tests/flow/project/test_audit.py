@@ -80,3 +80,27 @@ def test_permission_and_method(project):
     project.only("svc_audit_log:read").get("/audit-log", expect=200)
     for call in (project.admin.delete, project.admin.put, project.admin.post):
         assert call("/audit-log").status_code == 405
+
+
+def test_entries_of_one_thing_or_one_actor(project):
+    admin = project.admin
+    one = admin.post("/groups", {"name": "one"}, expect=201).json()["id"]
+    two = admin.post("/groups", {"name": "two"}, expect=201).json()["id"]
+    since = entries(project)[0]["at"]
+    other = project.administrator()
+    other.put(f"/groups/{one}", {"name": "uno"}, expect=200)
+
+    def found(**params):
+        answer = admin.get("/audit-log", params={"limit": 500, **params}, expect=200).json()
+        assert answer["total_items"] == len(answer["items"])
+        return [(entry["action"], entry["target_id"]) for entry in answer["items"]]
+
+    assert found(target=f"group/{one}") == [("groups.update", str(one)), ("groups.create", str(one))]
+    assert found(target="group", order="asc")[:2] == [("groups.create", str(one)), ("groups.create", str(two))]
+    assert found(actor=other.user["id"]) == [("groups.update", str(one))]
+    assert found(action="groups.update") == [("groups.update", str(one))]
+    assert found(since=since, target="group") == [("groups.update", str(one)), ("groups.create", str(two))]
+    assert found(kind="api_key") == [] and found(kind="user", target=f"group/{two}") == [("groups.create", str(two))]
+    assert found(target="group/") == [] and found(actor=424242) == []
+    for params in ({"actor": "x"}, {"actor": 0}, {"kind": "nobody"}, {"since": "yesterday"}, {"since": ""}, {"who": 1}):
+        admin.get("/audit-log", params=params, expect=400)

@@ -16,7 +16,7 @@ from groundwork.fixtures import binary, keep_logs, settings
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
 from groundwork.push_keys import service_account
 from groundwork.sealed import key_of, seal, setting_place, unseal, unwrap
-from groundwork.servers import Servers
+from groundwork.servers import UNSYNCED, Servers
 
 KEY_A, KEY_B, KEY_C = ("0a" * 32, "0b" * 32, "0c" * 32)
 CANARY = "rotation-canary"
@@ -77,7 +77,7 @@ class Vault:
 
 class World:
     def __init__(self):
-        self.servers = Servers()
+        self.servers = Servers(UNSYNCED)
         self.servers.start()
         self.servers.operator_token = secrets.token_urlsafe(32)
         self.daemons, self.outputs = [], []

@@ -63,6 +63,37 @@ class World:
         self.admin.post(f"/groups/{group}/members", {"user_ids": [self["user"]]})
         return group
 
+    def make_file(self):
+        return self.admin.put(f"/files/upload/once{self.number}", data=b"content", expect=201).json()["id"]
+
+    def make_folder(self):
+        return self.make("/folders", {"name": f"Folder once {self.number}"})
+
+    def make_menu(self):
+        return self.make("/menus", {"key": f"once-{self.number}", "label": "Menu"})
+
+    def make_menu_items(self):
+        return [self.make(f"/menus/{self['menu']}/items", {"label": f"Item {n}", "kind": "group"}) for n in range(2)]
+
+    def make_invited(self):
+        return self.make("/users", {"email": f"invited{self.number}@example.org"})
+
+    def make_mail_domain(self):
+        """Verified, and without a name server; so is no key made."""
+        return self.store("insert into {}.mail_domains (domain, token, selector, public_key, status, records) values"
+                          " (%s, 'x', 'x', 'x', 'verified', '[]') returning id", f"once{self.number}.example.org")
+
+    def make_sender(self):
+        return self.store("insert into {}.mail_senders (email, domain_id) values (%s, %s) returning id",
+                          f"ada@once{self.number}.example.org", self["mail_domain"])
+
+    def store(self, statement, *values):
+        with self.project.servers.connect() as db, db.cursor() as cursor:
+            cursor.execute(statement.format(self.project.schema(db)), values)
+            number = cursor.fetchone()[0]
+            db.commit()
+            return number
+
     def make_key(self):
         return self.make("/api-keys", {"name": f"k{self.number}", "permissions": [], "expires_in_days": 1})
 
@@ -128,6 +159,24 @@ WRITERS = {
     "DELETE /groups/{id}": lambda w, n: (f"/groups/{w['group']}", None),
     "POST /groups/{id}/members": lambda w, n: (f"/groups/{w['group']}/members", {"user_ids": [w["user"]]}),
     "DELETE /groups/{id}/members/{user_id}": lambda w, n: (f"/groups/{w['group']}/members/{w['user']}", None),
+    "PUT /files/{id}": lambda w, n: (f"/files/{w['file']}", {"filename": f"n{n}", "folder_id": w["folder"]}),
+    "DELETE /files/{id}": lambda w, n: (f"/files/{w['file']}", None),
+    "DELETE /files": lambda w, n: ("/files", {"ids": [w["file"]]}),
+    "POST /files/{id}/probe": lambda w, n: (f"/files/{w['file']}/probe", None),
+    "POST /files/{id}/link": lambda w, n: (f"/files/{w['file']}/link", {}),
+    "PUT /files/upload/{filename}": lambda w, n: (f"/files/upload/n{n}?folder_id={w['folder']}", None),
+    "POST /folders": lambda w, n: ("/folders", {"name": f"New {w.number}", "parent_id": w["folder"]}),
+    "PUT /folders/{id}": lambda w, n: (f"/folders/{w['folder']}", {"name": f"n{w.number}.{n}"}),
+    "DELETE /folders/{id}": lambda w, n: (f"/folders/{w['folder']}", None),
+    "POST /menus": lambda w, n: ("/menus", {"key": f"new-{w.number}", "label": "x"}),
+    "PUT /menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
+    "DELETE /menus/{id}": lambda w, n: (f"/menus/{w['menu']}", None),
+    "POST /menus/{id}/items": lambda w, n: (f"/menus/{w['menu']}/items", {"label": f"n{n}", "kind": "group"}),
+    "PUT /menus/{id}/items/reorder": lambda w, n: (f"/menus/{w['menu']}/items/reorder", {"items": [
+        {"id": number, "position": place} for place, number in enumerate(w["menu_items"][:: -1 if n % 4 < 2 else 1])]}),
+    "PUT /menus/{id}/items/{itemId}": lambda w, n: (
+        f"/menus/{w['menu']}/items/{w['menu_items'][n % 2]}", {"label": f"n{n}"}),
+    "DELETE /menus/{id}/items/{itemId}": lambda w, n: (f"/menus/{w['menu']}/items/{w['menu_items'][n % 2]}", None),
     "POST /entities": lambda w, n: ("/entities", {"name": f"new{w.number}", "fields": [NAME]}),
     "PUT /entities/{entity}": lambda w, n: (f"/entities/{w['entity']}", {"label": f"n{n}", "row_level_security": n % 2 == 0}),
     "DELETE /entities/{entity}": lambda w, n: (f"/entities/{w['entity']}", None),
@@ -165,6 +214,8 @@ WRITERS = {
     "DELETE /workflows/{id}": lambda w, n: (f"/workflows/{w['workflow']}", None),
     "POST /workflows/{id}/trigger": lambda w, n: (f"/workflows/{w['workflow']}/trigger", {"n": n}),
     "POST /workflows/jobs/{id}/cancel": lambda w, n: (f"/workflows/jobs/{w['job']}/cancel", None),
+    "POST /api-keys/{id}/rotate": lambda w, n: (f"/api-keys/{w['key']}/rotate", {"grace_seconds": n % 3}),
+    "POST /workflows/jobs/retry": lambda w, n: ("/workflows/jobs/retry", {"ids": [w["job"]]}),
     "POST /workflows/jobs/{id}/retry": lambda w, n: (f"/workflows/jobs/{w['job']}/retry", None),
     "POST /push/devices": lambda w, n: ("/push/devices", {"provider": "fcm", "token": f"new-{w.number}-{n // 4}", "metadata": {"n": n}}),
     "DELETE /push/devices/{id}": lambda w, n: (f"/push/devices/{w['device']}", None),
@@ -177,6 +228,24 @@ WRITERS = {
         {"id": f"g{i}", "actions": [{"id": f"a{n}", "label": "x"}]} for i in (range(4) if n % 4 < 2 else reversed(range(4)))]}),
     "POST /push/test": lambda w, n: ("/push/test", {"title": "x", "body": f"n{n}", "target_user_id": w["user"]}),
     "POST /push/send-logs/{id}/cancel": lambda w, n: (f"/push/send-logs/{w['send']}/cancel", None),
+    "PUT /email-templates/shell": lambda w, n: ("/email-templates/shell", {"body_html": f"{n} {{{{ content }}}}"}),
+    "DELETE /email-templates/shell": lambda w, n: ("/email-templates/shell", None),
+    "PUT /email-templates/{type}": lambda w, n: ("/email-templates/invite", {"subject": f"n{n}"}),
+    "DELETE /email-templates/{type}": lambda w, n: ("/email-templates/invite", None),
+    "POST /email-templates/{type}/preview": lambda w, n: ("/email-templates/invite/preview", {"subject": f"n{n}"}),
+    "POST /email-templates/{type}/test": lambda w, n: ("/email-templates/invite/test", {"subject": f"n{n}"}),
+    "POST /tenant-domains": lambda w, n: ("/tenant-domains", {"domain": f"new{w.number}.example.org"}),
+    "DELETE /tenant-domains/{id}": lambda w, n: (f"/tenant-domains/{w['mail_domain']}", None),
+    "POST /tenant-sender-addresses": lambda w, n: ("/tenant-sender-addresses", {
+        "email": f"new{n // 4}@once{w.number}.example.org", "is_default": bool(w["mail_domain"] and n % 2)}),
+    "PUT /tenant-sender-addresses/{id}": lambda w, n: (f"/tenant-sender-addresses/{w['sender']}", {"name": f"n{n}"}),
+    "POST /tenant-sender-addresses/{id}/default": lambda w, n: (f"/tenant-sender-addresses/{w['sender']}/default", None),
+    "PUT /tenant-sender-addresses/{id}/avatar": lambda w, n: (f"/tenant-sender-addresses/{w['sender']}/avatar", {"file_id": None}),
+    "DELETE /tenant-sender-addresses/{id}": lambda w, n: (f"/tenant-sender-addresses/{w['sender']}", None),
+    "POST /users/{id}/send-invite": lambda w, n: (f"/users/{w['invited']}/send-invite", None),
+    "POST /users/{id}/send-confirmation": lambda w, n: (f"/users/{w['user']}/send-confirmation", None),
+    "POST /auth/v1/recover": lambda w, n: ("/auth/v1/recover", {"email": f"once{w.number}@example.org"}),
+    "POST /auth/v1/magic-link": lambda w, n: ("/auth/v1/magic-link", {"email": f"once{w.number}@example.org"}),
     "PUT /search/settings": lambda w, n: ("/search/settings", {"stop_words": [f"n{n}"]}),
     "POST /search/rehydrate": lambda w, n: ("/search/rehydrate", None),
     "POST /search/rehydrate/{entity}": lambda w, n: (f"/search/rehydrate/{w['entity']}", None),
@@ -224,8 +293,13 @@ WRITERS = {
 }
 # Routes whose effects at once have tests of their own, or that end what the others need.
 ELSEWHERE = {
+    "POST /permissions/simulate",  # changes nothing
     "POST /push/action-events",  # test_push_taps
     "POST /auth/v1/token", "POST /auth/v1/refresh", "POST /auth/v1/logout", "POST /auth/v1/google/callback",
+    "POST /auth/v1/verify", "POST /auth/v1/email-change", "POST /auth/v1/email-change/confirm",  # test_mail_together
+    "POST /tenant-domains/{id}/verify",
+    "POST /files",  # test_files
+    "POST /files/tus", "PUT /files/tus/{id}", "DELETE /files/tus/{id}",  # test_tus
     "POST /entities/{entity}/items/import", "POST /workflows/api/{route}", "POST /workflows/endpoint/{route}",
     # What asks a processor or a store: test_payments*, test_subscriptions* and test_store_* send them together.
     *(f"POST {PAY}/{path}" for path in (
@@ -240,6 +314,7 @@ ELSEWHERE = {
 REFUSED = {
     "POST /workflows/jobs/{id}/retry",
     "DELETE /entities/{entity}/items/{id}/lock",
+    "POST /users/{id}/send-confirmation",
     "DELETE /integrations/svcpay/processor-connect/credentials",
     "DELETE /integrations/svcpay/iap-store/credentials",
     "DELETE /push/credentials/web-push", "DELETE /push/credentials/{provider}", "DELETE /push/credentials/fcm",
@@ -269,9 +344,11 @@ def writers(session_gateway):
 
 
 @pytest.fixture(scope="module")
-def project(shared_project):
+def project(shared_project, servers):
     limits = ("read", "write", "heavy", "sign_in_account", "sign_in_address")
-    shared_project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in limits}}, expect=200)
+    shared_project.admin.put("/", {"settings": {**{f"rate_{name}": 1000000 for name in limits},
+                                                "auth_page_url": "https://app.example.com/"}}, expect=200)
+    shared_project.servers = servers
     return shared_project
 
 

@@ -28,6 +28,12 @@ RESOURCES = {
     "/enums/{name}": lambda w, n: (f"/enums/{w['enum']}", {"values": ["a", "b", f"n{n}"]}),
     "/groups/{id}": lambda w, n: (f"/groups/{w['group']}", {"description": f"n{n}"}),
     "/roles/{id}": lambda w, n: (f"/roles/{w['role']}", {"description": f"n{n}"}),
+    "/files/{id}": lambda w, n: (f"/files/{w['file']}", {"filename": f"n{n}"}),
+    "/folders/{id}": lambda w, n: (f"/folders/{w['folder']}", {"name": f"n{w.number}-{n}"}),
+    "/menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
+    "/email-templates/shell": lambda w, n: ("/email-templates/shell", {"body_html": f"{n} {{{{ content }}}}"}),
+    "/email-templates/{type}": lambda w, n: ("/email-templates/invite", {"subject": f"n{n}"}),
+    "/tenant-sender-addresses/{id}": lambda w, n: (f"/tenant-sender-addresses/{w['sender']}", {"name": f"n{n}"}),
     "/secrets/{name}": lambda w, n: (f"/secrets/{w['secret']}", {"value": f"long enough {n}"}),
     "/users/{id}": lambda w, n: (f"/users/{w['user']}", {"metadata": {"n": n}}),
     "/users/me": lambda w, n: ("/users/me", {"metadata": {"n": n}}),
@@ -50,10 +56,10 @@ RESOURCES = {
 ELSEWHERE = {
     f"{PAY}/payment-methods/{{id}}", f"{PAY}/subscriptions/{{id}}", f"{PAY}/subscriptions/{{id}}/users",
     f"{PAY}/processor-connect/credentials", f"{PAY}/iap-store/credentials",
-    "/api-keys/{id}", "/push/devices/{id}",
+    "/api-keys/{id}", "/push/devices/{id}", "/files/tus/{id}", "/tenant-domains/{id}",
 }
 # Answered by a list, which has no tag.
-LISTS = {"/entities/{entity}/items", "/push/categories", f"{PAY}/subscriptions/{{id}}/users"}
+LISTS = {"/entities/{entity}/items", "/files", "/push/categories", f"{PAY}/subscriptions/{{id}}/users"}
 
 
 def listed(gateway):
@@ -67,7 +73,8 @@ def listed(gateway):
 
 
 @pytest.fixture(scope="module")
-def world(shared_project):
+def world(shared_project, servers):
+    shared_project.servers = servers
     limits = ("read", "write", "heavy", "sign_in_account", "sign_in_address")
     shared_project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in limits}}, expect=200)
     return World(shared_project)
@@ -129,9 +136,11 @@ def test_of_two_writers_with_one_tag_one_wins(world, resource):
 @pytest.mark.parametrize("name, path", [
     ("enum", "/enums/{}"), ("group", "/groups/{}"), ("role", "/roles/{}"), ("secret", "/secrets/{}"), ("user", "/users/{}"),
     ("push_template", "/push/templates/{}"), ("device", "/push/devices/{}"), ("workflow", "/workflows/{}"), ("plan", PAY + "/subscription-plans/{}"), ("offer", PAY + "/offers/{}"),
-    ("entity", "/entities/{}"), ("field", "/entities/{}/fields/amount"),
+    ("entity", "/entities/{}"), ("field", "/entities/{}/fields/amount"), ("mail_domain", "/tenant-domains/{}"),
+    ("sender", "/tenant-sender-addresses/{}"),
 ])
-def test_deleted_under_conditions(shared_project, name, path):
+def test_deleted_under_conditions(shared_project, servers, name, path):
+    shared_project.servers = servers
     world = World(shared_project)
     admin = world.admin
     path = path.format(world["entity" if name == "field" else name])

@@ -120,10 +120,27 @@ def test_all_tools_are_kept(path):
     assert re.search(r"kept\.keep\(\)|exec \"\$ROOT/tests/kept.py\"", (ROOT / path).read_text())
 
 
+# --- the verdict -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make, verdict", [
+    ("exit 2", "0 passed, 2 failed"),  # lint, and the build
+    ("case $* in *lint) exit 0 ;; *) exit 2 ;; esac", "1 passed, 1 failed"),
+    ("kill -9 $PPID", "0 passed, 1 failed"),  # whoever counts
+], ids=["lint", "build", "crash"])
+def test_ci_ends_with_its_line(make, verdict, tmp_path):
+    for name, body in (("make", make), ("dpkg-query", "echo install ok installed")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    bare = {"PATH": f"{tmp_path}:{os.environ['PATH']}", **{name: os.environ[name] for name in ("TMPDIR", "GW_KEPT") if name in os.environ}}
+    done = subprocess.run([ROOT / ".ci/run"], env=bare, stdout=subprocess.PIPE, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == verdict and done.returncode != 0
+
+
 # --- what the tools need ---------------------------------------------------------------------------
 
 PACKAGES = {"requests": "python3-requests", "psycopg2": "python3-psycopg2", "redis": "python3-redis", "jwt": "python3-jwt",
-            "cryptography": "python3-cryptography", "pytest": "python3-pytest", "aiosmtpd": "python3-aiosmtpd",
+            "cryptography": "python3-cryptography", "pytest": "python3-pytest", "aiosmtpd": "python3-aiosmtpd", "PIL": "python3-pil",
             "dateutil": "python3-dateutil", "h2": "python3-h2", "hyperframe": "python3-hyperframe", "jsonschema": "python3-jsonschema"}
 PROGRAMS = {"wrk": "wrk", "nginx": "nginx-light", "strace": "strace", "sqlmap": "sqlmap", "varnishtest": "varnish",
             "haproxy": "haproxy", "pgbench": "postgresql-15", "redis-cli": "redis-server"}

@@ -19,7 +19,7 @@ from groundwork.fixtures import binary
 from groundwork.project import Project
 from groundwork.records import execute, rows, table
 from groundwork.runs import condition, finish, history, until
-from groundwork.servers import Servers
+from groundwork.servers import UNSYNCED, Servers
 from groundwork.workflows import add_jobs, call, create, event, job_row, jobs_of, start, timed, workflow
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
@@ -238,7 +238,7 @@ def expected(zone, matches, first, last):
 @pytest.fixture
 def clockwork(tmp_path):
     """Servers of their own whose database's clock jumps: (servers, jump_to)."""
-    servers = Servers()
+    servers = Servers(UNSYNCED)
     offset = servers.folder / "clock"
 
     def write(seconds):

@@ -291,3 +291,20 @@ def test_j2_duplicate_keys_in_a_retry(two, db):
     two.admin.post(f"/workflows/jobs/{job}/retry", data=b'{"from_step":"a","from_step":"b"}',
                    headers={"Content-Type": "application/json"}, expect=400)
     assert json.loads(two.admin.get(f"/workflows/jobs/{job}").text)["status"] == "failed"
+
+
+def test_several_jobs_are_retried_each_with_its_result(two, db):
+    failed, running, again = (start(two.admin, two.made) for _ in range(3))
+    for job in (failed, again):
+        set_job(two, db, job, status="failed")
+    answer = two.admin.post("/workflows/jobs/retry", {"ids": [failed, running, 424242, again, failed]}, expect=200).json()
+    assert [(item["id"], item["status"]) for item in answer["items"]] == [
+        (failed, 202), (running, 409), (424242, 404), (again, 202), (failed, 409)]
+    assert [item["problem"] and item["problem"]["code"] for item in answer["items"]] == [
+        None, "conflict", "not_found", None, "conflict"]
+    alone = two.admin.post(f"/workflows/jobs/{running}/retry", expect=409).json()
+    told = answer["items"][1]["problem"]
+    assert {**told, "request_id": None} == {**alone, "request_id": None}
+    assert job_row(two, db, failed, "status") is None or job_row(two, db, failed, "status") == "queued"
+    for body in ({}, {"ids": []}, {"ids": ["x"]}, {"ids": list(range(1, 102))}, {"ids": [1], "from_step": "a"}):
+        two.admin.post("/workflows/jobs/retry", body, expect=400)

@@ -1,0 +1,70 @@
+"""What the tests of files share: uploads, and a look into the store."""
+import os
+import pathlib
+
+import pytest
+from groundwork import bucket
+
+# What only a bucket does: test_bucket.py runs it, with all other tests of files, in a run of its own.
+collect_ignore = [] if bucket.wanted() else ["test_bucket_faults.py"]
+
+
+@pytest.fixture
+def put():
+    """put(client, "a.txt", b"...") uploads one file as the body."""
+    def put_one(client, name, content, expect=201, **query):
+        answer = client.put(f"/files/upload/{name}", data=content, params=query, expect=expect,
+                            headers={"Content-Type": "application/octet-stream"})
+        return answer.json()
+    return put_one
+
+
+@pytest.fixture
+def post():
+    """post(client, [("a.txt", b"...")]) uploads files as multipart/form-data."""
+    def post_some(client, files, expect=201, **query):
+        parts = [("file", (name, content, "application/octet-stream")) for name, content in files]
+        return client.post("/files", files=parts, params=query, expect=expect).json()
+    return post_some
+
+
+@pytest.fixture
+def stored(servers, db):
+    """stored(project): what lies in the store of it, by key."""
+    def look(project):
+        number = project.schema(db)[2:]
+        folder = pathlib.Path(servers.folder / "files" / number)
+        return {path.name: path for path in folder.rglob("*") if path.is_file()}
+    return look
+
+
+@pytest.fixture
+def ledger(db):
+    """ledger(project): (keys of files, keys of garbage, (bytes, files) of the totals)."""
+    def read(project):
+        schema = project.schema(db)
+        with db.cursor() as cursor:
+            cursor.execute(f"select key from {schema}.files")
+            files = {row[0] for row in cursor.fetchall()}
+            cursor.execute(f"select key from {schema}.file_garbage")
+            garbage = {row[0] for row in cursor.fetchall()}
+            cursor.execute(f"select bytes, files from {schema}.file_totals")
+            return files, garbage, cursor.fetchone()
+    return read
+
+
+@pytest.fixture
+def sandboxes():
+    """sandboxes(daemon): process ids of the media-sandboxes that its workers have started."""
+    def look(daemon):
+        found, workers = [], daemon.workers()
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/stat", encoding="ascii") as file:
+                    head, _, tail = file.read().rpartition(")")
+            except OSError:
+                continue
+            if head.endswith("(media-sandbox") and int(tail.split()[1]) in workers:
+                found.append(int(name))
+        return found
+    return look

@@ -1,0 +1,102 @@
+"""What pictures and recordings say of themselves, in the row from the upload on."""
+import os
+import pathlib
+import signal
+import struct
+import time
+
+import pytest
+from groundwork import pictures
+from groundwork.pictures import drawn, encoded
+from groundwork.runs import until
+
+
+def facts(made):
+    return made["width"], made["height"], made["duration"]
+
+
+@pytest.mark.parametrize("kind, options", [("PNG", {}), ("JPEG", {}), ("JPEG", {"progressive": True}), ("GIF", {}), ("WEBP", {}),
+                                           ("WEBP", {"lossless": True})])
+def test_sizes(admin, put, kind, options):
+    made = put(admin, "x", encoded(drawn(313, 207), kind, **options))
+    assert facts(made) == (313, 207, None)
+    assert made["mime_type"] == f"image/{kind.lower()}"
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_as_they_are_seen(admin, put, kind, orientation):
+    made = put(admin, "x", pictures.turned(drawn(313, 207), orientation, kind))
+    assert facts(made)[:2] == ((313, 207) if orientation < 5 else (207, 313))
+
+
+def test_durations(admin, put, post):
+    assert facts(put(admin, "x.wav", pictures.sound(1.5))) == (None, None, 1.5)
+    assert facts(put(admin, "x.mp4", pictures.film(12.345, 640, 360))) == (640, 360, 12.345)
+    assert facts(put(admin, "x.mp4", pictures.film(2, 640, 360, quarter=True))) == (360, 640, 2)
+    both = post(admin, [("a.png", encoded(drawn(), "PNG")), ("b.wav", pictures.sound(0.25)), ("c.txt", b"words")])["items"]
+    assert [facts(each) for each in both] == [(600, 400, None), (None, None, 0.25), (None, None, None)]
+
+
+def test_of_a_large_film_only_its_heads_are_read(admin, put):
+    assert facts(put(admin, "x.mp4", pictures.film(padding=30 << 20))) == (640, 360, 12.345)
+
+
+def test_what_says_nothing(admin, put):
+    """Cut, lying, of another kind: a file as any other, and nobody waits for it."""
+    png = encoded(drawn(), "PNG")
+    assert facts(put(admin, "x", png[:20])) == (None, None, None)
+    assert facts(put(admin, "x", png[:16] + struct.pack(">II", 0x7FFFFFFF, 0x7FFFFFFF) + png[24:])) == (None, None, None)
+    assert facts(put(admin, "x.svg", b'<svg xmlns="http://www.w3.org/2000/svg" width="5" height="5"></svg>')) == (None, None, None)
+    assert facts(put(admin, "x.jpg", encoded(drawn(), "JPEG")[:300])) in ((600, 400, None), (None, None, None))
+
+
+def test_asked_again(admin, project, put):
+    made = put(admin, "x.png", encoded(drawn(), "PNG"))
+    again = admin.post(f"/files/{made['id']}/probe", expect=200).json()
+    assert again == made
+    text = put(admin, "x.txt", b"words")
+    assert facts(admin.post(f"/files/{text['id']}/probe", expect=200).json()) == (None, None, None)
+    project.user().post(f"/files/{made['id']}/probe", expect=404)
+    admin.post("/files/424242/probe", expect=404)
+
+
+def test_the_sandbox_is_killed(start_gateway, project, put, sandboxes):
+    """It comes back with the next picture, and nobody notices."""
+    daemon = start_gateway(WORKERS=1)
+    client = project.client(token=project.admin.token)
+    client.base_url = f"{daemon.url}/org/{project.id}"
+    for _ in range(3):
+        assert facts(put(client, "x.png", encoded(drawn(), "PNG"))) == (600, 400, None)
+        for number in sandboxes(daemon):
+            os.kill(number, signal.SIGKILL)
+    until(lambda: not sandboxes(daemon), "gone")
+    assert facts(put(client, "x.png", encoded(drawn(), "PNG"))) == (600, 400, None)
+    assert len(sandboxes(daemon)) == 1
+    daemon.stop()
+
+
+@pytest.mark.parametrize("how", ["huge", "endless", "far", "much", "short", "pieces", "flood", "unknown", "failure", "silent", "ends"])
+def test_a_program_that_was_taken_over(start_gateway, project, put, tmp_path, how):
+    """Whatever it says: a file without facts within the time that an upload waits, and no variant."""
+    liar = tmp_path / f"liar-{how}"
+    liar.write_bytes((pathlib.Path(__file__).parent / "liar.py").read_bytes())
+    for folder in (*liar.parents, liar):
+        if folder.is_relative_to(tmp_path.parent):
+            folder.chmod(0o755)
+    daemon = start_gateway(WORKERS=1, MEDIA_SANDBOX=str(liar), REQUEST_TIMEOUT_MS=4000)
+    client = project.client(token=project.admin.token)
+    client.base_url = f"{daemon.url}/org/{project.id}"
+    began = time.monotonic()
+    made = put(client, "x.png", encoded(drawn(), "PNG"))
+    assert facts(made) == (None, None, None) and time.monotonic() - began < 10
+    answer = client.get(f"/files/{made['id']}/get", params={"width": 50}, expect=504 if how in ("endless", "silent") else 422)
+    assert answer.json()["code"] in ("picture_broken", "picture_too_large", "timeout")
+    assert client.get(f"/files/{made['id']}/get", expect=200).content
+    daemon.stop()
+
+
+def test_no_program_no_start(start_gateway):
+    with pytest.raises(RuntimeError) as refused:
+        start_gateway(WORKERS=1, MEDIA_SANDBOX="/nowhere/media-sandbox")
+    assert "GROUNDWORK_MEDIA_SANDBOX" in str(refused.value)

@@ -1,0 +1,251 @@
+"""Uploads that go on after an interruption (tus 1.0), by hand and by npm's tus-js-client."""
+import base64
+import concurrent.futures
+import hashlib
+import json
+import os
+import socket
+import subprocess
+
+import pytest
+from groundwork import bucket
+from groundwork.runs import until
+from groundwork.soon import settle
+
+TUS = {"Tus-Resumable": "1.0.0"}
+PART = 16 << 20
+LARGE = os.urandom(2 * PART + 54321)
+
+
+def begin(client, length, name="x.bin", expect=201, headers=None, **query):
+    metadata = f"filename {base64.b64encode(name.encode()).decode()},is_secret"
+    answer = client.post("/files/tus", None, params=query, expect=expect,
+                         headers={**TUS, "Upload-Length": str(length), "Upload-Metadata": metadata, **(headers or {})})
+    if expect != 201:
+        return answer
+    assert answer.headers["Location"].startswith(client.base_url + "/files/tus/") and not answer.content
+    assert answer.headers["Tus-Resumable"] == "1.0.0" and answer.headers["Upload-Expires"].endswith("GMT")
+    return answer.headers["Location"][len(client.base_url):]
+
+
+def send(client, path, offset, content, expect=204, method="PATCH", **headers):
+    return client.request(method, path, data=content, expect=expect, headers={
+        **TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": str(offset), **headers})
+
+
+def offset(client, path):
+    return int(client.head(path, headers=TUS, expect=200).headers["Upload-Offset"])
+
+
+@pytest.fixture
+def clean(project, stored, ledger):
+    def look(count):
+        until(lambda: len(stored(project)) == count and not ledger(project)[1],
+              lambda: f"in the store {sorted(stored(project))}, files and garbage {ledger(project)}")
+    return look
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collecting(start_gateway):
+    daemon = start_gateway(WORKERS=1, FILES_COLLECT_MS=300)
+    yield
+    daemon.stop()
+
+
+def is_file(client, answer, content, name="x.bin"):
+    number = int(answer.headers["Content-Location"].rpartition("/")[2])
+    made = client.get(f"/files/{number}", expect=200).json()
+    assert (made["filename"], made["size"], made["sha256"]) == (name, len(content), hashlib.sha256(content).hexdigest())
+    assert client.get(f"/files/{number}/get", expect=200).content == content
+    return made
+
+
+def test_in_one_request(admin, clean):
+    content = os.urandom(100_000)
+    folder = admin.post("/folders", {"name": "Here"}, expect=201).json()["id"]
+    path = begin(admin, len(content), "na\u00efve.bin", folder_id=folder)
+    assert offset(admin, path) == 0
+    answer = send(admin, path, 0, content)
+    assert answer.headers["Upload-Offset"] == str(len(content))
+    assert is_file(admin, answer, content, "na\u00efve.bin")["folder_id"] == folder
+    state = admin.get(path, headers=TUS, expect=200)
+    assert state.json()["file_id"] and state.json()["offset"] == state.json()["length"] == len(content)
+    clean(1)
+
+
+def test_in_many_requests(admin, clean):
+    """Parts of any size, one of them more than is kept at once; each begins where the last one ended."""
+    path = begin(admin, len(LARGE))
+    done = 0
+    for size in (0, 1, 70_000, PART + 12345, PART - 1, 1_000_000_000):
+        piece = LARGE[done:done + size]
+        answer = send(admin, path, done, piece)
+        done += len(piece)
+        assert answer.headers["Upload-Offset"] == str(done) and offset(admin, path) == done
+    is_file(admin, answer, LARGE)
+    assert send(admin, path, done, b"").headers["Content-Location"], "what is done stays done"
+    clean(1)
+    assert admin.get("/storage", expect=200).json()["bytes"] == len(LARGE)
+
+
+def test_nothing(admin, clean):
+    path = begin(admin, 0)
+    state = admin.get(path, headers=TUS, expect=200).json()
+    assert state["file_id"] and admin.get(f"/files/{state['file_id']}", expect=200).json()["size"] == 0
+    clean(1)
+
+
+def test_the_protocol(admin, gateway, project):
+    options = admin.options("/files/tus", expect=204)
+    assert options.headers["Tus-Version"] == "1.0.0" and options.headers["Tus-Extension"] == "creation,termination,expiration"
+    assert int(options.headers["Tus-Max-Size"]) > 0
+    for headers in ({"Tus-Resumable": "0.2.2"}, {"Tus-Resumable": None}):
+        refused = begin(admin, 1, expect=412, headers=headers)
+        assert refused.headers["Tus-Version"] == "1.0.0"
+    begin(admin, -1, expect=400)
+    begin(admin, "x", expect=400)
+    begin(admin, 1, expect=400, headers={"Upload-Metadata": "filename ***"})
+    begin(admin, int(options.headers["Tus-Max-Size"]) + 1, expect=413)
+    begin(admin, 1, expect=400, folder_id=424242)
+    path = begin(admin, 10)
+    assert send(admin, path, 1, b"x", expect=409).json()["code"] == "conflict"
+    send(admin, path, 0, b"x" * 11, expect=413)
+    send(admin, path, 0, iter([b"x" * 11]), expect=413)
+    send(admin, path, "x", b"x", expect=400)
+    send(admin, path, 0, b"x", expect=415, **{"Content-Type": "application/json"})
+    send(admin, path, 0, b"x", expect=412, **{"Tus-Resumable": "2"})
+    assert offset(admin, path) == 0
+    send(admin, "/files/tus/" + "0" * 32, 0, b"x", expect=404)
+    send(admin, "/files/tus/x", 0, b"x", expect=404)
+    send(admin, path, 0, b"x" * 10)
+
+
+def test_its_creators_alone(project, admin):
+    alice, bob = project.user(), project.user()
+    path = begin(alice, 10)
+    for other in (bob, admin):
+        other.head(path, headers=TUS, expect=404)
+        send(other, path, 0, b"x", expect=404)
+        other.delete(path, headers=TUS, expect=404)
+    project.client().head(path, headers=TUS, expect=401)
+    send(alice, path, 0, b"x" * 10)
+
+
+@pytest.mark.parametrize("way", ["tus", "body"])
+def test_rights_that_go_meanwhile(project, gateway, admin, clean, way):
+    """Who may not upload any more when the last byte arrives has uploaded nothing."""
+    alice = project.user()
+    content = os.urandom(200_000)
+    path = begin(alice, len(content)) if way == "tus" else "/files/upload/x"
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=30) as s:
+        s.sendall(f"{'PATCH' if way == 'tus' else 'PUT'} /org/{project.id}{path} HTTP/1.1\r\nHost: x\r\nTus-Resumable: 1.0.0\r\n"
+                  f"Upload-Offset: 0\r\nContent-Type: application/offset+octet-stream\r\nContent-Length: {len(content)}\r\n"
+                  f"Authorization: Bearer {alice.token}\r\n\r\n".encode() + content[:-1])
+        admin.delete(f"/users/{alice.user['id']}", expect=204)
+        settle()
+        s.sendall(content[-1:])
+        assert s.recv(65536).split()[1] in (b"401", b"403")
+    assert admin.get("/files", expect=200).json()["total_items"] == 0
+    clean(0)
+
+
+def test_termination(admin, clean):
+    path = begin(admin, len(LARGE))
+    send(admin, path, 0, LARGE[:PART + 5])
+    admin.delete(path, headers=TUS, expect=204)
+    admin.head(path, headers=TUS, expect=404)
+    admin.delete(path, headers=TUS, expect=404)
+    clean(0)
+
+
+def test_quota(project, admin, clean):
+    """What is under way counts: no one begins what cannot end."""
+    admin.put("/", {"settings": {"storage_quota": 1000}}, expect=200)
+    settle()
+    begin(admin, 1001, expect=413)
+    one = begin(admin, 600)
+    begin(admin, 401, expect=413)
+    admin.delete(one, headers=TUS, expect=204)
+    path = begin(admin, 1000)
+    send(admin, path, 0, b"x" * 1000)
+    begin(admin, 1, expect=413)
+    clean(1)
+
+
+def test_two_go_on_at_once(admin, project):
+    """One of them has gone on, the other is told; there is one file, of the right bytes."""
+    content = os.urandom(300_000)
+    path = begin(admin, len(content))
+    clients = [project.client(token=admin.token) for _ in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda client: client.request("PATCH", path, data=content, headers={
+            **TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": "0"}), clients))
+    assert {answer.status_code for answer in answers} <= {204, 408, 409}
+    assert admin.get("/files", expect=200).json()["total_items"] == 1
+    assert offset(admin, path) == len(content)
+
+
+def test_cut_off(admin, project, gateway):
+    """Whole parts of what had arrived are there; the rest is sent again, and the file is right."""
+    path = begin(admin, len(LARGE))
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=30) as s:
+        s.sendall(f"PATCH /org/{project.id}{path} HTTP/1.1\r\nHost: x\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\n"
+                  f"Content-Type: application/offset+octet-stream\r\nContent-Length: {len(LARGE)}\r\n"
+                  f"Authorization: Bearer {admin.token}\r\n\r\n".encode())
+        s.sendall(LARGE[:PART + 3_000_000])
+        until(lambda: offset(admin, path) >= PART, "the first part")
+    kept = offset(admin, path)
+    assert PART <= kept <= PART + 3_000_000
+    is_file(admin, send(admin, path, kept, LARGE[kept:]), LARGE)
+
+
+@pytest.fixture(scope="module")
+def client_program():
+    trouble = bucket.missing()
+    if trouble:
+        pytest.skip(trouble)
+
+    def run(client, path, **order):
+        order = {"endpoint": client.base_url + "/files/tus", "token": client.token, "file": str(path), "filename": "large.bin", **order}
+        done = subprocess.run(["node", "upload.mjs"], cwd=bucket.FOLDER, input=json.dumps(order), capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0 and done.stdout, done.stderr
+        return json.loads(done.stdout)
+    return run
+
+
+def test_tus_js_client(admin, tmp_path, client_program, clean):
+    path = tmp_path / "large.bin"
+    path.write_bytes(LARGE)
+    for chunk in (50 << 20, 3_000_000):
+        done = client_program(admin, path, chunk=chunk)
+        assert done.get("done"), done
+        number = done["location"].rpartition("/")[2]
+        made = admin.get(f"/files/{number}", expect=200).json()
+        assert made["filename"] == "large.bin" and made["sha256"] == hashlib.sha256(LARGE).hexdigest()
+    stopped = client_program(admin, path, chunk=5_000_000, stopAfter=20_000_000)
+    assert stopped["stopped"] == 20_000_000
+    resumed = client_program(admin, path, chunk=5_000_000, resume=stopped["url"])
+    assert resumed.get("done") and resumed["requests"][0] == ["HEAD", 200], resumed
+    assert len(resumed["requests"]) == 1 + -(-(len(LARGE) - 20_000_000) // 5_000_000)
+    clean(3)
+    client_program(admin, path, chunk=5_000_000, stopAfter=10_000_000, terminate=True)
+    clean(3)
+
+
+def test_a_gateway_that_dies(admin, project, start_gateway):
+    """What was kept is there for the others."""
+    daemon = start_gateway(WORKERS=1, FILES_COLLECT_MS=60000)
+    client = project.client(token=admin.token)
+    client.base_url = f"{daemon.url}/org/{project.id}"
+    path = begin(client, len(LARGE))
+    send(client, path, 0, LARGE[:PART + 100])
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=30) as s:
+        s.sendall(f"PATCH /org/{project.id}{path} HTTP/1.1\r\nHost: x\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: {PART + 100}\r\n"
+                  f"Content-Type: application/offset+octet-stream\r\nContent-Length: {len(LARGE) - PART - 100}\r\n"
+                  f"Authorization: Bearer {admin.token}\r\n\r\n".encode() + LARGE[PART + 100:PART + 2_000_000])
+        for worker in daemon.workers():
+            os.kill(worker, 9)
+    kept = offset(admin, path)
+    assert kept == PART + 100
+    is_file(admin, send(admin, path, kept, LARGE[kept:]), LARGE)
+    daemon.stop()

@@ -1,0 +1,106 @@
+"""Variants of pictures in the store: made once, bounded, gone with their file, whoever dies meanwhile."""
+import concurrent.futures
+import os
+import signal
+import time
+
+import pytest
+from groundwork import bucket
+from groundwork.pictures import GET, drawn, encoded, flat_png, seen, variant
+from groundwork.runs import until
+
+
+@pytest.fixture
+def kept(project, db):
+    """kept(): (spec, key) of all variants."""
+    def look():
+        with db.cursor() as cursor:
+            cursor.execute(f"select spec, key from {project.schema(db)}.file_variants order by id")
+            return cursor.fetchall()
+    return look
+
+
+def test_made_once(admin, put, kept, stored, project):
+    made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
+    first = variant(admin, made, width=50)
+    assert [spec for spec, _ in kept()] == ["50x0-inside-jpg"] and len(stored(project)) == 2
+    before = kept(), stored(project)
+    for _ in range(3):
+        again = variant(admin, made, width=50, fit="fill")
+        assert (again.content, again.headers["ETag"]) == (first.content, first.headers["ETag"])
+    assert (kept(), stored(project)) == before
+    tag = first.headers["ETag"]
+    assert variant(admin, made, width=50, headers={"If-None-Match": tag}, expect=304).headers["ETag"] == tag
+    part = variant(admin, made, width=50, headers={"Range": "bytes=2-5"}, expect=206)
+    assert part.content == first.content[2:6] and part.headers["Content-Range"] == f"bytes 2-5/{len(first.content)}"
+    variant(admin, made, width=50, headers={"Range": "bytes=999999-"}, expect=416)
+    assert tag != admin.get(GET.format(made["id"]), expect=200).headers["ETag"]
+    assert admin.get("/storage", expect=200).json()["variants"] == {"bytes": len(first.content), "files": 1}
+    assert admin.get("/storage", expect=200).json()["bytes"] == made["size"]
+
+
+def test_goes_with_its_file(start_gateway, admin, project, put, kept, stored, ledger):
+    collector = start_gateway(WORKERS=1, FILES_COLLECT_MS=300)
+    made = [put(admin, "x.jpg", encoded(drawn(), "JPEG")) for _ in range(3)]
+    for each in made:
+        variant(admin, each, width=50)
+        variant(admin, each, width=60)
+    assert len(stored(project)) == 9
+    admin.delete(f"/files/{made[0]['id']}", expect=204)
+    until(lambda: len(stored(project)) == 6, "removed")
+    admin.delete("/files", json={"ids": [each["id"] for each in made[1:]]}, expect=200)
+    until(lambda: not stored(project) and not ledger(project)[1], "removed")
+    assert kept() == [] and ledger(project)[2] == (0, 0)
+    collector.stop()
+
+
+def test_so_many_of_a_file(admin, project, put, kept, stored, ledger):
+    made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
+    for width in range(1, 41):
+        variant(admin, made, width=width)
+    assert [spec for spec, _ in kept()] == [f"{width}x0-inside-jpg" for width in range(9, 41)]
+    until(lambda: len(stored(project)) == 33 and not ledger(project)[1], "removed")
+    assert seen(variant(admin, made, width=1).content).size == (1, 1)
+
+
+def test_bytes_that_were_lost(admin, project, put, stored, kept):
+    """Of a variant they are made again."""
+    made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
+    want = variant(admin, made, width=50).content
+    (_, key), = kept()
+    if bucket.wanted():
+        pytest.skip("nobody takes bytes out of it")
+    stored(project)[key].unlink()
+    variant(admin, made, expect=503, width=50)
+    assert variant(admin, made, width=50).content == want
+
+
+def test_at_once(start_gateway, admin, project, put, kept, stored, ledger):
+    """Of eight that ask one process it is made once; of two processes one's is kept."""
+    other = start_gateway(WORKERS=1)
+    second = project.client(token=admin.token)
+    second.base_url = f"{other.url}/org/{project.id}"
+    made = put(admin, "x.png", encoded(drawn(2000, 1500), "PNG"))
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda n: variant((admin, second)[n % 2], made, width=500).content, range(8)))
+    assert len(set(answers)) == 1 and seen(answers[0]).size == (500, 375)
+    assert len(kept()) == 1
+    until(lambda: len(stored(project)) == 2 and not ledger(project)[1], "removed")
+    other.stop()
+
+
+def test_killed_while_it_works(start_gateway, admin, project, put, sandboxes):
+    """The program, and all it does: the picture comes all the same."""
+    daemon = start_gateway(WORKERS=1)
+    client = project.client(token=admin.token)
+    client.base_url = f"{daemon.url}/org/{project.id}"
+    made = put(client, "x.png", flat_png(9000, 9000))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for width in (50, 60):
+            answer = pool.submit(variant, client, made, width=width)
+            until(lambda: sandboxes(daemon), "started")
+            time.sleep(0.2)
+            for number in sandboxes(daemon):
+                os.kill(number, signal.SIGKILL)
+            assert seen(answer.result().content).size == (width, width)
+    daemon.stop()

@@ -1,0 +1,75 @@
+"""A mail server that tests look into, and that answers as they say."""
+import asyncio
+import email
+import email.policy
+import re
+import time
+
+from .daemon import free_port
+
+
+class Mailbox:
+    """Takes mail without TLS. `answers` maps the beginning of an address to what RCPT or DATA is answered with:
+    {"later@": ("RCPT", "451 later")}; "hang" at RCPT and "close" after DATA are ways not to answer."""
+
+    def __init__(self):
+        from aiosmtpd.controller import Controller
+
+        self.mails, self.answers, self.tried = [], {}, []
+        box = self
+
+        class Handler:
+            async def handle_RCPT(self, _server, _session, envelope, address, _options):
+                box.tried.append(address)
+                stage, answer = box.answer(address)
+                if stage == "RCPT" and answer == "hang":
+                    await asyncio.sleep(60)
+                if stage == "RCPT":
+                    return answer
+                envelope.rcpt_tos.append(address)
+                return "250 OK"
+
+            async def handle_DATA(self, server, session, envelope):
+                envelope.peer = session.peer
+                stage, answer = box.answer(envelope.rcpt_tos[0])
+                if stage == "DATA":
+                    if answer == "close":
+                        box.mails.append(envelope)
+                        server.transport.close()
+                        return "421 gone"
+                    return answer
+                box.mails.append(envelope)
+                return "250 taken"
+
+        self.controller = Controller(Handler(), hostname="127.0.0.1", port=free_port())
+        self.controller.start()
+        self.url = f"smtp+plain://127.0.0.1:{self.controller.port}"
+
+    def answer(self, address):
+        for start, answer in self.answers.items():
+            if address.startswith(start):
+                return answer
+        return None, None
+
+    def close(self):
+        self.controller.stop()
+
+    def of(self, address):
+        return [read(envelope) for envelope in self.mails if address in envelope.rcpt_tos]
+
+    def wait(self, address, count=1, seconds=15):
+        """The messages to an address, once there are so many."""
+        end = time.monotonic() + seconds
+        while len(self.of(address)) < count:
+            assert time.monotonic() < end, f"{len(self.of(address))} of {count} mails to {address} have come"
+            time.sleep(0.02)
+        return self.of(address)
+
+    def token(self, address, count=1):
+        """Type and token of the last link to it."""
+        text = self.wait(address, count)[-1].get_body(("plain",)).get_content()
+        return re.search(r"#type=(\w+)&token=([\w-]+)", text).groups()
+
+
+def read(envelope):
+    return email.message_from_bytes(envelope.content, policy=email.policy.default)

@@ -1,0 +1,95 @@
+"""Pictures and recordings as tests want them, and what they ought to look like afterwards."""
+import io
+import struct
+import wave
+import zlib
+
+from PIL import Image
+
+GET = "/files/{}/get"
+ORIENTATION = 0x0112
+# What an EXIF orientation says is to be done with stored pixels (Pillow's names).
+TURNS = {2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180, 4: Image.Transpose.FLIP_TOP_BOTTOM,
+         5: Image.Transpose.TRANSPOSE, 6: Image.Transpose.ROTATE_270, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_90}
+
+
+def drawn(width=600, height=400, mode="RGB"):
+    """No corner like another, nothing symmetric."""
+    across = Image.linear_gradient("L").rotate(90).resize((width, height))
+    down = Image.linear_gradient("L").resize((width, height))
+    round_ = Image.radial_gradient("L").resize((width, height))
+    if mode == "RGBA":
+        return Image.merge("RGBA", (across, down, round_, down))
+    return Image.merge("RGB", (across, down, round_)).convert(mode)
+
+
+def encoded(image, kind, **options):
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+def turned(image, orientation, kind="JPEG", **options):
+    """Bytes of a picture that is stored as it is and shown turned."""
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    return encoded(image, kind, exif=exif.tobytes(), **options)
+
+
+def seen(content):
+    image = Image.open(io.BytesIO(content))
+    image.load()
+    return image
+
+
+def distance(one, other):
+    """Mean difference of two pictures of one size, 0 to 255."""
+    assert one.size == other.size
+    one, other = one.convert("RGBA").tobytes(), other.convert("RGBA").tobytes()
+    return sum(abs(a - b) for a, b in zip(one, other)) / len(one)
+
+
+def sound(seconds=1.5, rate=8000):
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(b"\0\0" * int(seconds * rate))
+    return out.getvalue()
+
+
+def box(kind, *parts):
+    data = b"".join(parts)
+    return struct.pack(">I4s", 8 + len(data), kind) + data
+
+
+def film(seconds=12.345, width=640, height=360, quarter=False, padding=1000):
+    """An MP4 whose head stands behind what it holds, as cameras write it."""
+    matrix = (0, 65536, 0, -65536 & 0xFFFFFFFF, 0, 0, 0, 0, 1 << 30) if quarter else (65536, 0, 0, 0, 65536, 0, 0, 0, 1 << 30)
+    head = box(b"mvhd", struct.pack(">IIIII", 0, 0, 0, 1000, int(seconds * 1000)), bytes(80))
+    track = box(b"tkhd", struct.pack(">IIIIIIQHHHH", 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0), struct.pack(">9I", *matrix),
+                struct.pack(">II", width << 16, height << 16))
+    return box(b"ftyp", b"isom", bytes(4), b"isom", b"mp42") + box(b"mdat", bytes(padding)) + box(b"moov", head, box(b"trak", track))
+
+
+def variant(client, made, expect=200, path=GET, headers=None, **query):
+    return client.get(path.format(made["id"]), params=query, headers=headers, expect=expect)
+
+
+def png_chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def flat_png(width, height, interlaced=False, told=None):
+    """One bit a pixel, black; `told` is the size that its head says instead."""
+    packer = zlib.compressobj(9)
+    row = bytes(1 + (width + 7) // 8)
+    data = b"".join([*(packer.compress(row * 256) for _ in range(height // 256)), packer.compress(row * (height % 256)), packer.flush()])
+    return b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", struct.pack(">IIBBBBB", *(told or (width, height)), 1, 0, 0, 0, int(interlaced))) + \
+        png_chunk(b"IDAT", data) + png_chunk(b"IEND", b"")
+
+
+def noise(width, height):
+    """What no format makes smaller."""
+    return Image.effect_noise((width, height), 200).convert("RGB")

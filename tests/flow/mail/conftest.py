@@ -1,0 +1,24 @@
+import pytest
+from groundwork.mail import Mailbox
+
+PAGE = "https://app.example.com/welcome"
+
+
+@pytest.fixture(scope="module")
+def mailbox():
+    own = Mailbox()
+    yield own
+    own.close()
+
+
+@pytest.fixture(scope="module")
+def mailer(start_runner, mailbox):
+    """A runner that sends to the mailbox."""
+    return start_runner(SMTP_URL=mailbox.url, MAIL_FROM="Service <service@example.org>", MAIL_RETRY_MS=200, LEASE_MS=2000)
+
+
+@pytest.fixture
+def site(project, mailer):
+    """A project whose links have a page."""
+    project.admin.put("/", {"settings": {"auth_page_url": PAGE, "rate_sign_in_account": 1000, "rate_sign_in_address": 1000}}, expect=200)
+    return project

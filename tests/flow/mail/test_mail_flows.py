@@ -1,0 +1,351 @@
+"""Links in mails: invitations, confirmation, recovery, magic links, another address."""
+import itertools
+import time
+
+import pytest
+
+from groundwork.project import PASSWORD
+from groundwork.soon import settle
+
+_numbers = itertools.count(1)
+OTHER = "another horse battery"
+
+
+def address(name="ann"):
+    return f"{name}{next(_numbers)}@people.example"
+
+
+def verify(site, link, expect=200, **body):
+    return site.client().post("/auth/v1/verify", {"type": link[0], "token": link[1], **body}, expect=expect)
+
+
+def sign_in(site, email, password, expect=200):
+    return site.client().post("/auth/v1/token", {"email": email, "password": password}, expect=expect)
+
+
+def test_invite_set_a_password_and_be_signed_in(site, mailbox):
+    email = address()
+    made = site.admin.post("/users", {"email": email, "send_invite": True}, expect=201).json()
+    assert made["status"] == "invited"
+    message = mailbox.wait(email)[0]
+    assert message["subject"] == f"You are invited to Test {site.id}" and message["to"] == email
+    assert message["from"].addresses[0].addr_spec == "service@example.org"
+    text, html = message.iter_parts()
+    assert "https://app.example.com/welcome#type=invite&token=" in text.get_content()
+    assert "color-scheme" in html.get_content()
+    link = mailbox.token(email)
+    refused = verify(site, link, expect=400).json()
+    assert refused["errors"][0] == {"field": "password", "code": "required", "message": "is required"}
+    verify(site, link, password="short", expect=400)
+    tokens = verify(site, link, password=PASSWORD).json()
+    assert tokens["user"]["id"] == made["id"] and tokens["user"]["status"] == "active" and tokens["user"]["email_confirmed_at"]
+    site.client(token=tokens["access_token"]).get("/users/me", expect=200)
+    sign_in(site, email, PASSWORD)
+    assert verify(site, link, password=PASSWORD, expect=401).json()["code"] == "token_invalid"
+
+
+def test_an_invitation_is_sent_again_until_it_is_taken(site, mailbox):
+    email = address()
+    user = site.admin.post("/users", {"email": email}, expect=201).json()
+    site.admin.post(f"/users/{user['id']}/send-invite", expect=202)
+    site.admin.post(f"/users/{user['id']}/send-invite", expect=202)
+    mailbox.wait(email, 2)
+    verify(site, mailbox.token(email, 2), password=PASSWORD)
+    site.admin.post(f"/users/{user['id']}/send-invite", expect=409)
+    # the other invitation opens nothing any more: it would replace the password
+    first = [part for part in mailbox.of(email)][0].get_body(("plain",)).get_content()
+    token = first.split("token=")[1].split()[0].rstrip(")")
+    verify(site, ("invite", token), password=OTHER, expect=401)
+    sign_in(site, email, PASSWORD)
+
+
+def test_added_with_a_password(site, mailbox):
+    email = address()
+    site.admin.post("/users", {"email": email, "password": PASSWORD, "send_invite": True}, expect=201)
+    text = mailbox.wait(email)[0].get_body(("plain",)).get_content()
+    assert "token" not in text and "https://app.example.com/welcome" in text
+
+
+def test_confirmation(site, mailbox):
+    email = address()
+    user = site.admin.post("/users", {"email": email, "password": PASSWORD}, expect=201).json()
+    site.admin.post(f"/users/{user['id']}/send-confirmation", expect=409)
+    site.admin.put(f"/users/{user['id']}", {"status": "unconfirmed"}, expect=200)
+    site.admin.post(f"/users/{user['id']}/send-confirmation", expect=409)  # its address is confirmed still
+    site.admin.post("/users/424242/send-confirmation", expect=404)
+    site.admin.post("/users/424242/send-invite", expect=404)
+
+
+def test_confirmation_of_an_unconfirmed_address(site, mailbox, servers):
+    email = address()
+    user = site.admin.post("/users", {"email": email, "password": PASSWORD}, expect=201).json()
+    with servers.connect() as db, db.cursor() as cursor:
+        cursor.execute(f"update {site.schema(db)}.users set email_confirmed_at = null, status = 'unconfirmed' where id = %s", (user["id"],))
+        db.commit()
+    sign_in(site, email, PASSWORD, expect=403)
+    site.admin.post(f"/users/{user['id']}/send-confirmation", expect=202)
+    tokens = verify(site, mailbox.token(email)).json()
+    assert tokens["user"]["status"] == "active" and tokens["user"]["email_confirmed_at"]
+    sign_in(site, email, PASSWORD)
+
+
+def test_recovery_ends_sessions_and_other_links(site, mailbox):
+    user = site.user(email=address())
+    email = user.user["email"]
+    anonymous = site.client()
+    assert anonymous.post("/auth/v1/recover", {"email": email.upper()}, expect=202).content == b""
+    anonymous.post("/auth/v1/magic-link", {"email": email}, expect=202)
+    mailbox.wait(email, 2)
+    links = {}
+    for message in mailbox.of(email):
+        found = message.get_body(("plain",)).get_content().split("#type=")[1].split("&token=")
+        links[found[0]] = (found[0], found[1].split()[0].rstrip(")"))
+    verify(site, ("magic_link", links["recovery"][1]), expect=401)
+    verify(site, links["recovery"], expect=400)
+    verify(site, links["recovery"], password=OTHER)
+    verify(site, links["magic_link"], expect=401)
+    sign_in(site, email, PASSWORD, expect=401)
+    sign_in(site, email, OTHER)
+    anonymous.post("/auth/v1/refresh", {"refresh_token": user.refresh_token} if hasattr(user, "refresh_token") else {"refresh_token": "x"}, expect=401)
+
+
+def test_a_magic_link_signs_in_once(site, mailbox):
+    user = site.user(email=address())
+    email = user.user["email"]
+    site.client().post("/auth/v1/magic-link", {"email": email}, expect=202)
+    link = mailbox.token(email)
+    assert verify(site, link).json()["user"]["email"] == email
+    verify(site, link, expect=401)
+    verify(site, (link[0], link[1][:-1] + "A"), expect=401)
+    verify(site, (link[0], ""), expect=401)
+
+
+def test_who_has_no_account_gets_no_mail_and_the_same_answer(site, mailbox, servers):
+    known = site.user(email=address()).user["email"]
+    gone = site.user(email=address()).user
+    site.admin.put(f"/users/{gone['id']}", {"status": "suspended"}, expect=200)
+    answers = []
+    for email in (known, gone["email"], "nobody@people.example"):
+        for path in ("/auth/v1/recover", "/auth/v1/magic-link"):
+            answer = site.client().post(path, {"email": email}, expect=202)
+            answers.append((answer.status_code, answer.content, sorted(set(answer.headers) - {"Date", "X-Request-Id"})))
+    assert all(answer == answers[0] for answer in answers)
+    mailbox.wait(known, 2)
+    with servers.connect() as db, db.cursor() as cursor:
+        cursor.execute(f"select recipient, status, code, content from {site.schema(db)}.mails where recipient <> %s", (known,))
+        rows = cursor.fetchall()
+    assert len(rows) == 4 and {row[1:] for row in rows} == {("dropped", "no_account", None)}
+    assert not mailbox.of("nobody@people.example") and not mailbox.of(gone["email"])
+
+
+def test_a_suspended_account_stays_shut(site, mailbox):
+    user = site.user(email=address())
+    site.client().post("/auth/v1/magic-link", {"email": user.user["email"]}, expect=202)
+    link = mailbox.token(user.user["email"])
+    site.admin.put(f"/users/{user.user['id']}", {"status": "suspended"}, expect=200)
+    assert verify(site, link, expect=403).json()["code"] == "user_suspended"
+
+
+def test_an_address_that_has_changed_since_opens_nothing(site, mailbox):
+    user = site.user(email=address())
+    site.client().post("/auth/v1/magic-link", {"email": user.user["email"]}, expect=202)
+    link = mailbox.token(user.user["email"])
+    site.admin.put(f"/users/{user.user['id']}", {"email": address("moved")}, expect=200)
+    verify(site, link, expect=401)
+
+
+def test_links_end_after_an_hour_and_tokens_are_hashed(site, mailbox, servers):
+    email = site.user(email=address()).user["email"]
+    site.client().post("/auth/v1/magic-link", {"email": email}, expect=202)
+    link = mailbox.token(email)
+    with servers.connect() as db, db.cursor() as cursor:
+        schema = site.schema(db)
+        cursor.execute(f"select hash, expires_at - created_at from {schema}.mail_links")
+        hashed, life = cursor.fetchone()
+        assert len(bytes(hashed)) == 32 and 3590 < life.total_seconds() <= 3600
+        cursor.execute(f"select count(*) from {schema}.mails m where m::text like %s", (f"%{link[1]}%",))
+        assert cursor.fetchone()[0] == 0
+        cursor.execute(f"update {schema}.mail_links set expires_at = now()")
+        db.commit()
+    verify(site, link, expect=401)
+
+
+def test_another_address_needs_both(site, mailbox):
+    user = site.user(email=address("old"))
+    old, new = user.user["email"], address("new")
+    user.post("/auth/v1/email-change", {"email": new, "password": "wrong password"}, expect=400)
+    user.post("/auth/v1/email-change", {"email": new}, expect=400)
+    user.post("/auth/v1/email-change", {"email": old, "password": PASSWORD}, expect=400)
+    user.post("/auth/v1/email-change", {"email": new, "password": PASSWORD}, expect=202)
+    to_old, to_new = mailbox.token(old), mailbox.token(new)
+    confirm = lambda link, expect=200: site.client().post("/auth/v1/email-change/confirm", {"token": link[1]}, expect=expect).json()  # noqa: E731
+    verify(site, ("magic_link", to_new[1]), expect=401)
+    assert confirm(to_new) == {"status": "waiting", "email": old}
+    confirm(to_new, expect=401)
+    sign_in(site, new, PASSWORD, expect=401)
+    assert confirm(to_old) == {"status": "changed", "email": new}
+    sign_in(site, new, PASSWORD)
+    sign_in(site, old, PASSWORD, expect=401)
+
+
+def test_another_address_that_is_taken_meanwhile(site, mailbox):
+    user = site.user(email=address("old"))
+    new = address("new")
+    user.post("/auth/v1/email-change", {"email": new, "password": PASSWORD}, expect=202)
+    links = [mailbox.token(user.user["email"]), mailbox.token(new)]
+    site.user(email=new)
+    site.client().post("/auth/v1/email-change/confirm", {"token": links[0][1]}, expect=200)
+    site.client().post("/auth/v1/email-change/confirm", {"token": links[1][1]}, expect=409)
+
+
+def test_pages(site, mailbox, project):
+    own = "https://app.example.com/links?from=mail"
+    email = site.user(email=address()).user["email"]
+    anonymous = site.client()
+    refused = anonymous.post("/auth/v1/recover", {"email": email, "redirect_to": "https://evil.example/"}, expect=400).json()
+    assert refused["code"] == "redirect_not_allowed"
+    site.admin.put("/", {"settings": {"redirect_urls": [own]}}, expect=200)
+    settle()
+    anonymous.post("/auth/v1/recover", {"email": email, "redirect_to": own}, expect=202)
+    assert f"{own}#type=recovery&token=" in mailbox.wait(email)[0].get_body(("plain",)).get_content()
+    site.admin.put("/", {"settings": {"auth_page_url": None}}, expect=200)
+    settle()
+    anonymous.post("/auth/v1/recover", {"email": email}, headers={"Host": "evil.example"}, expect=202)
+    text = mailbox.wait(email, 2)[1].get_body(("plain",)).get_content()
+    assert "evil" not in text and own in text
+    site.admin.put("/", {"settings": {"redirect_urls": []}}, expect=200)
+    settle()
+    site.admin.post("/users", {"email": address(), "send_invite": True}, expect=409)
+
+
+def test_limits(site, mailbox):
+    anonymous = site.client()
+    email = address("flooded")
+    statuses = [anonymous.post("/auth/v1/recover", {"email": email}).status_code for _ in range(5)]
+    assert statuses == [202, 202, 202, 429, 429]
+    anonymous.post("/auth/v1/magic-link", {"email": email.upper()}, expect=429)
+    anonymous.post("/auth/v1/recover", {"email": address()}, expect=202)
+
+
+def test_limits_of_a_project(site, mailbox):
+    """Anybody may ask for mails; those who are signed in still can when anybody has asked for too many, and other projects too."""
+    anonymous = site.client()
+    statuses = [anonymous.post("/auth/v1/recover", {"email": address("many")}).status_code for _ in range(130)]
+    assert statuses[:100] == [202] * 100 and statuses[-1] == 429 and statuses.count(202) <= 240
+    assert site.client().post("/auth/v1/magic-link", {"email": address()}, expect=429).headers["Retry-After"]
+    email = address("invited")
+    site.admin.post("/users", {"email": email, "send_invite": True}, expect=201)
+    mailbox.wait(email)
+
+
+def test_a_domain_of_another_script(site, mailbox):
+    """It is written to as DNS has it."""
+    name = f"ann{next(_numbers)}"
+    user = site.user(email=f"{name}@münchen.example").user
+    site.client().post("/auth/v1/magic-link", {"email": f"{name.upper()}@MÜNCHEN.example"}, expect=202)
+    link = mailbox.token(f"{name}@xn--mnchen-3ya.example")
+    assert mailbox.of(f"{name}@xn--mnchen-3ya.example")[0]["to"] == f"{name}@xn--mnchen-3ya.example"
+    assert verify(site, link).json()["user"]["id"] == user["id"]
+
+
+def test_an_address_is_kept_as_others_are(site, mailbox):
+    """Changed by its owner or written by an administrator, in capitals: it signs in however it is typed, and is nobody else's."""
+    number = next(_numbers)
+    user = site.user(email=f"ann{number}@people.example")
+    user.post("/auth/v1/email-change", {"email": f"Ann{number}@MÜNCHEN.example", "password": PASSWORD}, expect=202)
+    wire = f"ann{number}@xn--mnchen-3ya.example"
+    for email in (user.user["email"], wire):
+        site.client().post("/auth/v1/email-change/confirm", {"token": mailbox.token(email)[1]}, expect=200)
+    assert sign_in(site, f"ANN{number}@münchen.example", PASSWORD).json()["user"]["email"] == f"ann{number}@münchen.example"
+    site.admin.post("/users", {"email": f"ann{number}@Mu\u0308nchen.example", "password": PASSWORD}, expect=409)
+    site.admin.post("/users", {"email": f"Bob{number}@MÜNCHEN.example", "send_invite": True}, expect=201)
+    verify(site, mailbox.token(wire.replace("ann", "bob")), password=PASSWORD)
+
+
+def test_invitations_have_limits(site, mailbox):
+    """Made, deleted and made again, an account bombs no address."""
+    email = address("bombed")
+    statuses = []
+    for _ in range(4):
+        answer = site.admin.post("/users", {"email": email, "send_invite": True})
+        statuses.append(answer.status_code)
+        if answer.status_code == 201:
+            site.admin.delete(f"/users/{answer.json()['id']}", expect=204)
+    assert statuses == [201, 201, 201, 429]
+
+
+def test_limits_count_an_address_however_it_is_typed(site):
+    number = next(_numbers)
+    typed = [f"kate{number}@m\u00fcnchen.example", f"kate{number}@mu\u0308nchen.example", f"KATE{number}@M\u00fcNCHEN.example", f"Kate{number}@Mu\u0308nchen.example"]
+    assert [site.client().post("/auth/v1/recover", {"email": one}).status_code for one in typed] == [202, 202, 202, 429]
+
+
+def test_letters_before_the_at_are_refused_by_name(site, servers):
+    email = f"jörg{next(_numbers)}@people.example"
+    site.user(email=email)
+    site.client().post("/auth/v1/magic-link", {"email": email}, expect=202)
+    end = time.monotonic() + 15
+    while not (rows := site.admin.get("/mail/log", params={"recipient": email, "status": "failed"}, expect=200).json()["items"]):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert rows[0]["code"] == "bad_address" and email in rows[0]["detail"]
+
+
+@pytest.mark.parametrize("typed", ["\u212aate{}@people.example", "kate{}@peop\u0131e.example", "kate{}@people.examp\uff4ce", "kate{}@PEOPLE.EXAMPLE"])
+def test_letters_that_become_others_lead_to_no_other_address(site, mailbox, servers, typed):
+    """Whatever a database takes for the same: the mail goes to the account's own address, or nowhere."""
+    number = next(_numbers)
+    site.user(email=f"kate{number}@people.example")
+    before = len(mailbox.mails)
+    site.client().post("/auth/v1/recover", {"email": typed.format(number)}, expect=202)
+    end = time.monotonic() + 15
+    with servers.connect() as db, db.cursor() as cursor:
+        while True:
+            cursor.execute(f"select count(*) from {site.schema(db)}.mails where due_at is not null")
+            if cursor.fetchone()[0] == 0:
+                break
+            db.rollback()
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    assert {address for envelope in mailbox.mails[before:] for address in envelope.rcpt_tos} <= {f"kate{number}@people.example"}
+
+
+@pytest.mark.parametrize("name", ["A\r\nBcc: eve@evil.example", "A\u2028B", "=?UTF-8?B?QQ==?=", "\u202emoc.elpmaxe", "x" * 200])
+def test_names_of_projects_stay_one_header(site, mailbox, name):
+    changed = site.admin.put("/", {"name": name})
+    assert changed.status_code in (200, 400), changed.text
+    email = site.user(email=address()).user["email"]
+    site.client().post("/auth/v1/magic-link", {"email": email}, expect=202)
+    message = mailbox.wait(email)[0]
+    assert message["bcc"] is None and [envelope.rcpt_tos for envelope in mailbox.mails][-1] == [email]
+    if changed.status_code == 200:
+        assert str(message["subject"]).count("\n") == 0 and name.split("\r")[0][:20] in str(message["subject"])
+
+
+@pytest.mark.parametrize("body", [{}, {"email": "nobody"}, {"email": "a@b\r\nBcc: c@d.example"}, {"email": 3},
+                                  {"email": "a@b.example,c@d.example"}, {"email": "<a@b.example>"}])
+def test_bad_addresses(shared_project, body):
+    for path in ("/auth/v1/recover", "/auth/v1/magic-link"):
+        shared_project.client().post(path, body, expect=400)
+
+
+def test_limits_of_changes_of_address(site, mailbox):
+    user = site.user(email=address("often"))
+    statuses = [user.post("/auth/v1/email-change", {"email": address("new"), "password": PASSWORD}).status_code for _ in range(5)]
+    assert statuses == [202, 202, 202, 429, 429]
+
+
+def test_without_a_page_nothing_leaves_and_administrators_see_why(site, mailbox):
+    email = site.user(email=address("pageless")).user["email"]
+    site.admin.put("/", {"settings": {"auth_page_url": None, "redirect_urls": []}}, expect=200)
+    settle()
+    for path in ("/auth/v1/recover", "/auth/v1/magic-link"):
+        site.client().post(path, {"email": email}, expect=202)
+    end = time.monotonic() + 15
+    while True:
+        rows = site.admin.get("/mail/log", params={"recipient": email}, expect=200).json()["items"]
+        if len(rows) == 2 and {one["status"] for one in rows} == {"dropped"}:
+            break
+        assert time.monotonic() < end, rows
+        time.sleep(0.05)
+    assert {one["code"] for one in rows} == {"no_page"} and not mailbox.of(email)
