@@ -23,6 +23,7 @@ class World:
     def __init__(self, workers):
         self.servers = Servers()
         self.servers.start()
+        self.files = self.servers.folder / "files"
         self.gateway = Daemon(
             ROOT / os.environ.get("GW_BIN", "build/release/bin/api-gateway"),
             self.servers.folder / "gateway.log",
@@ -32,6 +33,8 @@ class World:
             MASTER_KEY=MASTER_KEY,
             WORKERS=workers,
             REQUESTS_MAX=16384,
+            FILES_DIR=str(self.files),
+            UPLOAD_BYTES=2 << 30,
         )
         migrated = self.gateway.run("--migrate")
         if migrated.returncode:

@@ -14,6 +14,7 @@ from groundwork.chaos import FAKETIME, faked
 
 # System calls at which a runner may be killed: each reaches another program.
 POINTS = ("sendto", "write", "recvfrom", "connect", "epoll_wait", "writev", "sendmsg", "read")
+STORE_CALLS = ("fsync", "rename", "unlink", "openat", "write")
 # What a daemon says to a server when it is killed: before the server hears it (hold), or before the answer (deaf).
 WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"), ("redis", "xadd"), ("redis", "xack"),
          ("redis", "xreadgroup"))
@@ -131,6 +132,19 @@ class Faults:
     def do_kill_gateway(self):
         kill_group(self.world.gateway)
 
+    def do_kill_while_uploading(self):
+        """[K17] The gateway, at a system call of an upload or a removal."""
+        self.kill_at(self.world.gateway, self.random.choice(STORE_CALLS), self.random.randrange(1, 12))
+
+    def do_lose_store(self):
+        """[D9] The volume is gone for a while."""
+        store = self.world.folder / "files"
+        aside = store.with_name("elsewhere")
+        if store.is_dir():
+            store.rename(aside)
+            time.sleep(self.random.uniform(0.2, 2))
+            aside.rename(store)
+
     def do_kill_all(self):
         for daemon in self.world.daemons():
             kill_group(daemon)
@@ -183,10 +197,12 @@ class Faults:
 
     def do_kill_at_point(self):
         """The n-th of a system call of one worker never returns: strace kills it there."""
-        workers = self.random.choice(self.world.daemons()).workers()
+        self.kill_at(self.random.choice(self.world.daemons()), self.random.choice(POINTS), self.random.randrange(1, 40))
+
+    def kill_at(self, daemon, point, when):
+        workers = daemon.workers()
         if not workers:
             return
-        point, when = self.random.choice(POINTS), self.random.randrange(1, 40)
         self.say(f"  at {point} {when}")
         tracer = subprocess.Popen(
             ["strace", "-f", "-q", "-o", "/dev/null", "-p", str(workers[0]), "-e", f"trace={point}",

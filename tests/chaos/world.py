@@ -19,6 +19,8 @@ from groundwork.servers import Servers  # noqa: E402
 from groundwork.sink import Sink  # noqa: E402
 from push import Fcm, PushService  # noqa: E402
 
+import uploads  # noqa: E402
+
 LEASE_MS = 3000
 OPERATOR_TOKEN = "chaos-operator-token-chaos"
 BULK = 20
@@ -89,7 +91,7 @@ class World:
 
     def start_gateway(self):
         self.gateway = Daemon(str(self.binaries / "api-gateway"), self.next_log("gateway"), **self.settings(),
-                              **self.paying(), PAYMENTS_URL=f"http://127.0.0.1:{self.webhook_port}",
+                              **self.paying(), **uploads.settings(self.folder), PAYMENTS_URL=f"http://127.0.0.1:{self.webhook_port}",
                               OPERATOR_TOKEN=OPERATOR_TOKEN, WORKERS=1)
         if self.log_number == 1:
             done = self.gateway.run("--migrate")
