@@ -13,7 +13,7 @@ CC      := gcc
 LAYERS   := $(shell awk '/^    [a-z]/{print $$1}' common/layers.txt)
 LEVELS   := $(shell awk '/^[a-z]/{print "common/" $$1}' common/layers.txt)
 SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
-PACKAGES := libuv libcurl libnghttp2 openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
+PACKAGES := libuv libcurl libcares libnghttp2 openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
 # Programs that a daemon starts: services/<daemon>/<program>/main.c.
 PROGRAMS := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/*/main.c)))
 
@@ -134,17 +134,26 @@ $$(BUILD)/bin/$(1): $$(SERVICE_OBJ_$(1)) $$(ALL_LIBS)
 endef
 $(foreach s,$(SERVICES),$(eval $(call service_rule,$(s))))
 
-# A program is small: of common/ it gets base alone, and the packages that it names itself. It has no
-# sanitizers: script-sandbox limits its own address space and system calls, and forks with the engine inside.
+# A program is small: of common/ it gets what stands in these folders, and the packages that it names itself. It has no
+# sanitizers, and what it gets is compiled once more without them: it limits its own address space and system calls, and forks.
+PROGRAM_LAYERS := confine media
+$(BUILD)/plain/%.o: %.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	@echo "  CC   $< (plain)"
+	@$(CC) $(CPPFLAGS) $(filter-out -fsanitize%,$(CFLAGS)) -MMD -MP -c $< -o $@
 PACKAGES_script-sandbox := javascriptcoregtk-4.1 libseccomp
+PACKAGES_media-sandbox  := libjpeg libpng libwebp libwebpdemux libavif libseccomp
+LIBS_media-sandbox      := -lgif # has no pkg-config file
+# Pixels: loops that become vectors.
+$(BUILD)/services/api-gateway/media-sandbox/%.o: CFLAGS += -O3
 define program_rule
 PROGRAM_OBJ_$(1) = $$(call objs,$(shell find services/*/$(1) -name '*.c'))
 $$(PROGRAM_OBJ_$(1)): CPPFLAGS += -I$(dir $(wildcard services/*/$(1))) $$(shell pkg-config --cflags $$(PACKAGES_$(1)) 2>/dev/null)
 $$(PROGRAM_OBJ_$(1)): CFLAGS := $$(filter-out -fsanitize%,$$(CFLAGS))
-$$(BUILD)/bin/$(1): $$(PROGRAM_OBJ_$(1)) $$(BUILD)/lib/libgw_base.a
+$$(BUILD)/bin/$(1): $$(PROGRAM_OBJ_$(1)) $$(patsubst %.c,$$(BUILD)/plain/%.o,$$(wildcard $$(PROGRAM_LAYERS:%=common/core/%/*.c)))
 	@mkdir -p $$(@D)
 	@echo "  LD   $$@"
-	@$$(CC) $$(filter-out -fsanitize%,$$(LDFLAGS)) -o $$@ $$^ $$(shell pkg-config --libs $$(PACKAGES_$(1))) -lpthread -lm
+	@$$(CC) $$(filter-out -fsanitize%,$$(LDFLAGS)) -o $$@ $$^ $$(shell pkg-config --libs $$(PACKAGES_$(1))) $$(LIBS_$(1)) -lpthread -lm
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
 PROGRAM_CPPFLAGS := $(shell pkg-config --cflags $(foreach p,$(PROGRAMS),$(PACKAGES_$(p))) 2>/dev/null)
@@ -163,6 +172,7 @@ $(foreach u,$(basename $(notdir $(UNIT_SRC))),$(eval $(call unit_rule,$(u))))
 $(BUILD)/tests/unit/test_queue.o: | $(GEN)/toys_sql.h
 # Parts of the runner are tested by themselves: the pool with its program, the program's files as they are.
 $(BUILD)/unit/test_app_script_pool: | $(BUILD)/bin/script-sandbox
+$(BUILD)/unit/test_loop_helper: | $(BUILD)/bin/media-sandbox
 $(BUILD)/tests/unit/test_base_script_sandbox.o: CPPFLAGS += -Iservices/workflow-runner
 # So are the readers of queries, with the library that runs what they read.
 $(BUILD)/tests/unit/test_records_%.o: CPPFLAGS += -Iservices/api-gateway -Iservices/workflow-runner

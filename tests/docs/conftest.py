@@ -1,5 +1,7 @@
 """Document tests use the gateway and the project of the flow tests' fixtures."""
+import fcntl
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -15,8 +17,16 @@ FOR_OLD_NODE = ["@redocly/cli@1.34.5", "@apidevtools/swagger-parser@12.1.0"]
 
 @pytest.fixture(scope="session")
 def tools():
-    """The npm packages, installed beside this file."""
+    """The npm packages, installed beside this file, by the first of several processes."""
+    with open(HERE / "package.json", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        install()
+    return HERE / "node_modules/.bin"
+
+
+def install():
     if not all((HERE / "node_modules" / name).exists() for name in (".bin/redocly", ".bin/prism", "jsdom", "@supabase/auth-js", "openid-client")):
         version = tuple(map(int, run("node", "-p", "process.versions.node").split(".")))
+        if subprocess.run(["npm", "ping"], cwd=HERE, capture_output=True).returncode:
+            pytest.skip("the registry of npm packages is out of reach")
         run("npm", "install", "--no-audit", "--no-fund", "--no-save", *(FOR_OLD_NODE if version < (20, 19) else []))
-    return HERE / "node_modules/.bin"
