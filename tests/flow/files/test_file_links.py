@@ -38,6 +38,7 @@ def test_links(project, admin, put):
     assert requests.get(made["url"], headers={"Range": "bytes=0-4"}, timeout=20).content == b"first"
     nobody = project.client()
     token = made["url"].partition("token=")[2]
+    assert nobody.get(f"/files/{one['id']}/shared", params={"token": token}, expect=200).content == b"first file"
     for number, wrong in ((two["id"], token), (one["id"], token[:-1] + ("A" if token[-1] != "A" else "B")), (one["id"], ""),
                           (one["id"], token + "A"), (424242, token)):
         assert nobody.get(f"/files/{number}/shared", params={"token": wrong}, expect=401).json()["code"] == "token_invalid"

@@ -18,6 +18,9 @@ PROBLEM = {"type", "title", "status", "code", "detail", "request_id", "errors", 
 # What GoTrue's clients read, beside it, at the endpoints of sign-in.
 SIGN_IN_PROBLEM = {"error", "error_code", "error_description", "msg"}
 
+# What a caller says of itself, and tus of its version.
+OWN_HEADERS = {"Authorization", "x-api-key", "Tus-Resumable"}
+
 
 def precedence(template):
     """Literal segments win over parameters, the first difference decides: as in the gateway's router."""
@@ -172,8 +175,8 @@ class Recorder:
             yield from self.check_times(inner)
 
     def check_location(self, client, route, response):
-        """What was made is read where Location says, by whoever made it and may read; asked for the first few times
-        of a route, unrecorded."""
+        """What was made is read where Location says, by whoever made it and may read, in the protocol that made it;
+        asked for the first few times of a route, unrecorded."""
         where = response.headers.get("Location")
         if where is None:
             yield "no Location"
@@ -184,7 +187,7 @@ class Recorder:
             yield f"Location {where} has no GET"
         elif response.headers.get("Idempotent-Replayed") is None and self.located.get(route, 0) < 3:
             self.located[route] = self.located.get(route, 0) + 1
-            own = {name: value for name, value in response.request.headers.items() if name in ("Authorization", "x-api-key")}
+            own = {name: value for name, value in response.request.headers.items() if name in OWN_HEADERS}
             seen = client.session.get(urllib.parse.urljoin(response.request.url, where), headers=own, timeout=60)
             if seen.status_code not in (200, 403):
                 yield f"Location {where} answers {seen.status_code}"
