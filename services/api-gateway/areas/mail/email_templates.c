@@ -390,10 +390,10 @@ render_sample(struct req *r, struct mail_rendered *ret_mail, struct mail_templat
     mail_variable_set(&variables, "invited_by", r->scope->caller->rights->email);
     mail_variable_set(&variables, "old_email", STR("old@example.com"));
     mail_variable_set(&variables, "new_email", STR("new@example.com"));
+    *ret_template = *template;
     if (mail_template_render(
             r->task.arena, template, all.shell.template.body_html, &variables, ret_mail) != 0)
         return fail(r, PROBLEM_UNPROCESSABLE, "The mail would be longer than a mail may be.");
-    *ret_template = *template;
     return 0;
 }
 
