@@ -14,6 +14,7 @@ RIGHT = {
     "services/gateway/users.h": "extern int users_open;",
     "services/gateway/users.c": "struct part {\n    int of;\n};\nstatic int users_get(bool put)\n{\n"
                                 "    return put ? ask(&SQL_USER_PUT, SQL_USER_GET_ARGS(.id = 1)) : ask(SQL_USER_GET(.id = 1));\n}",
+    "tests/flow/test_users.py": "",
     "services/api-gateway/ddl/ddl.c": "static int ddl_run(const struct sql *sql)\n{\n    return ask(sql, PARAMS(P_I64(1)));\n}",
 }
 
@@ -45,7 +46,8 @@ def test_ours_is_right(check):
     ("services/gateway/list.h", "enum str { STR_A };", ":1: str is what common/core/base/str.h calls"),
     ("services/gateway/list.c", "typedef void (*str_fn)(void);", ":1: str_fn is what common/core/base/str.h calls"),
     ("services/gateway/list.h", "extern bool users_open;", ":1: users_open is what"),
-], ids=["function", "declared elsewhere", "struct", "enum", "typedef", "variable"])
+    ("tests/load/test_users.py", "", "test_users.py:1: tests/flow/test_users.py is called so, too"),
+], ids=["function", "declared elsewhere", "struct", "enum", "typedef", "variable", "tests"])
 def test_what_names_forbids(tmp_path, path, text, reason):
     said = complaints("names", tmp_path, {path: text})
     assert said and reason in "".join(said), said
