@@ -120,6 +120,20 @@ def test_a_magic_link_signs_in_once(site, mailbox):
     verify(site, (link[0], ""), expect=401)
 
 
+def test_a_strangers_account_is_taken_over_whole(site, mailbox, servers):
+    """Somebody signed up with an address that is not theirs, and waits for its owner."""
+    stranger = site.user(email=address())
+    email = stranger.user["email"]
+    with servers.connect() as db, db.cursor() as cursor:
+        cursor.execute(f"update {site.schema(db)}.users set email_confirmed_at = null where id = %s", (stranger.user["id"],))
+        db.commit()
+    site.client().post("/auth/v1/magic-link", {"email": email}, expect=202)
+    owner = site.client(token=verify(site, mailbox.token(email)).json()["access_token"])
+    sign_in(site, email, PASSWORD, expect=401)
+    stranger.get("/users/me", expect=401)
+    assert owner.get("/users/me", expect=200).json()["email"] == email
+
+
 def test_who_has_no_account_gets_no_mail_and_the_same_answer(site, mailbox, servers):
     known = site.user(email=address()).user["email"]
     gone = site.user(email=address()).user

@@ -129,12 +129,23 @@ AWAITS static int take_link(struct req *r,
     return 0;
 }
 
-/* With a new password all sessions and links end: whoever has them may not be its owner. */
-AWAITS static int
-open_account(struct req *r, int64_t id, const struct verify_in *in, struct str hash)
+/* Whoever made this account need not be who reads its mail now. (Who confirms says that it is.) */
+static bool is_strangers(const struct sql_mail_account_lock_row *account, struct str type)
 {
+    return !account->confirmed && (str_is(type, "magic_link") || str_is(type, "recovery"));
+}
+
+/* With a new password all sessions and links end: whoever has them may not be its owner. Of a
+ * stranger's account nothing stays that opens it. */
+AWAITS static int open_account(struct req *r,
+                               const struct sql_mail_account_lock_row *account,
+                               const struct verify_in *in,
+                               struct str hash)
+{
+    int64_t id = account->id;
+    bool forgets = is_strangers(account, in->type.value);
     struct db_call calls[] = {
-        db_call(SQL_MAIL_ACCOUNT_OPEN(.id = id, .password_hash = hash)),
+        db_call(SQL_MAIL_ACCOUNT_OPEN(.id = id, .password_hash = hash, .forgets = forgets)),
         audit_call(r->task.arena,
                    &(struct caller){.kind = CALLER_USER, .user_id = id},
                    "auth.mail_link",
@@ -144,9 +155,10 @@ open_account(struct req *r, int64_t id, const struct verify_in *in, struct str h
                    r->request_id),
         db_call(SQL_MAIL_LINKS_FORGET(.user_id = id)),
         db_call(SQL_MAIL_SESSIONS_END(.user_id = id)),
+        db_call(SQL_MAIL_KEYS_DROP(.user_id = id)),
     };
 
-    TRY(sql_batch(r, calls, hash.len ? 4 : 2));
+    TRY(sql_batch(r, calls, forgets ? 5 : hash.len ? 4 : 2));
     return sql_commit(r);
 }
 
@@ -172,7 +184,7 @@ AWAITS static int auth_verify(struct req *r)
     if (!str_eq(account.email, email) ||
         (str_is(in.type.value, "invite") && !str_is(account.status, "invited")))
         return link_invalid(r);
-    TRY(open_account(r, account.id, &in, hash));
+    TRY(open_account(r, &account, &in, hash));
     gateway_touch(r);
     TRY(auth_session_start(r, account.id, STR_NONE, STR_NONE, &tokens));
     return auth_tokens_reply(r, &tokens);

@@ -5,12 +5,14 @@ delete from {p}.mail_links l where l.hash = :hash::bytea and l.type = :type::tex
 returning l.user_id:bigint, l.email:text, l.expires_at > now() as live:boolean
 
 -- name: mail_account_lock :opt
-select u.id:bigint, u.email:text, u.status:text, u.password_hash:text? from {p}.users u where u.id = :id::bigint for update
+select u.id:bigint, u.email:text, u.status:text, u.password_hash:text?, u.email_confirmed_at is not null as confirmed:boolean
+from {p}.users u where u.id = :id::bigint for update
 
 -- Who reads the address's mail owns the account.
 -- name: mail_account_open :exec
 update {p}.users u
-set password_hash = coalesce(:password_hash::text?, u.password_hash), email_confirmed_at = coalesce(u.email_confirmed_at, now()),
+set password_hash = coalesce(:password_hash::text?, case when not :forgets::boolean then u.password_hash end),
+  email_confirmed_at = coalesce(u.email_confirmed_at, now()),
   status = case when u.status in ('invited', 'unconfirmed') then 'active' else u.status end,
   updated_at = greatest(now(), u.updated_at)
 where u.id = :id::bigint
@@ -20,6 +22,9 @@ delete from {p}.mail_links l where l.user_id = :user_id::bigint
 
 -- name: mail_sessions_end :exec
 update {p}.sessions s set revoked_at = now() where s.user_id = :user_id::bigint and s.revoked_at is null
+
+-- name: mail_keys_drop :exec
+delete from {p}.api_keys k where k.user_id = :user_id::bigint
 
 -- name: mail_links_forget_type :exec
 delete from {p}.mail_links l where l.user_id = :user_id::bigint and l.type = :type::text
