@@ -29,3 +29,21 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
+
+
+class Failures:
+    """Named as they come: half an hour goes by before pytest tells which they were."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.terminal.write_line("")
+            self.terminal.write_line(f"failed ({report.when}, {report.duration:.0f} s): {report.nodeid}")
+
+
+def pytest_sessionstart(session):
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        session.config.pluginmanager.register(Failures(terminal))
