@@ -180,6 +180,7 @@ def test_a_store_that_is_away(start_gateway, servers, project, stored, ledger):
     (servers.folder / "elsewhere").rename(away)
     assert client.get(f"/files/{made['id']}/get", expect=200).content == CONTENT
     client.put("/files/upload/z", data=CONTENT, expect=201)
+    daemon.stop()  # or it would look for what the other gateways' projects leave in its own store
 
 
 @pytest.mark.skipif(bucket.wanted(), reason="a bucket that is gone: test_bucket_faults.py")

@@ -43,6 +43,7 @@ def test_a_slow_disk(project, db, servers, start_one, orders):
     root = servers.connect(superuser=True)
     execute(root, "alter system set commit_delay = 100000")
     execute(root, "alter system set commit_siblings = 0")
+    execute(root, "alter system set fsync = on")  # or nothing is flushed, and nothing waits for it
     execute(root, "select pg_reload_conf()")
     try:
         until(lambda: seconds(lambda: project.item("orders", name="slow")) > 0.1, "every server process has read it")
