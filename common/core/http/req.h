@@ -20,6 +20,7 @@ struct route;
 struct scope;
 
 #define REQ_PARAMS_MAX 6
+#define REQ_PEER_BYTES 46
 
 enum http_method {
     HTTP_GET_M,
@@ -51,7 +52,7 @@ struct req {
     size_t header_count;
     int64_t content_length; /* -1 = chunked or none */
     bool has_body;
-    char peer[46]; /* textual address, without port */
+    char peer[REQ_PEER_BYTES]; /* textual address, without port */
     int64_t started_us;
 
     /* Set by the router. */
@@ -83,6 +84,10 @@ struct str req_header(const struct req *req, const char *name);
 /* Path parameter by its name in the route's path ("id"); STR_NONE when the route has none. */
 struct str req_param(const struct req *req, const char *name);
 const char *http_method_name(enum http_method method);
+
+/* any: the client is another one than the connection's peer (a proxy's word); it holds from now on
+ * what is here of the body, which fails when it holds too much already. Truncated to req.peer. */
+void req_peer_set(struct req *req, const char *peer);
 
 /* any: is there a body that is not here whole yet? */
 bool req_body_is_awaited(struct req *req);

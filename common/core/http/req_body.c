@@ -4,6 +4,7 @@
  * read.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "http/bounds_private.h"
 #include "http/req_body_private.h"
@@ -182,6 +183,19 @@ static void resume_input(struct exchange *ex)
 {
     if (ex->req.conn && !ex->body_complete)
         conn_resume_input(ex->req.conn);
+}
+
+/* The first bytes came with the head, before anybody has read whose they are. */
+void req_peer_set(struct req *req, const char *peer)
+{
+    struct exchange *ex = EXCHANGE(req);
+    bool awaited = ex->body_held.amount > 0;
+    uint64_t bytes = ex->body_bytes_held.amount;
+
+    bounds_release_body(ex);
+    (void)snprintf(req->peer, sizeof(req->peer), "%s", peer);
+    if ((awaited && !bounds_await_body(ex)) || !bounds_hold_body(ex, bytes))
+        body_fail(ex, REQ_BODY_REFUSED);
 }
 
 bool req_body_is_awaited(struct req *req)

@@ -143,7 +143,7 @@ static struct str take_last(struct str *list)
 }
 
 /* Walks back through one line's addresses; false where the way ends. */
-static bool walk_back(struct req *r, struct str forwarded)
+static bool walk_back(struct str forwarded, char peer[REQ_PEER_BYTES])
 {
     struct in6_addr parsed;
     bool v4;
@@ -152,7 +152,7 @@ static bool walk_back(struct req *r, struct str forwarded)
         struct str address = take_last(&forwarded);
         if (!parse_address(address, &parsed, &v4))
             return false;
-        (void)snprintf(r->peer, sizeof(r->peer), "%.*s", STR_ARG(address));
+        (void)snprintf(peer, REQ_PEER_BYTES, "%.*s", STR_ARG(address));
         if (!is_trusted(address))
             return false;
     }
@@ -163,13 +163,18 @@ static bool walk_back(struct req *r, struct str forwarded)
  * the client has sent. */
 void peer_set(struct req *r)
 {
+    char peer[REQ_PEER_BYTES] = "";
+    bool goes_on = true;
+
     if (network_count == 0 || !is_trusted(str_from(r->peer)))
         return;
-    for (size_t i = r->header_count; i > 0; i--) {
+    for (size_t i = r->header_count; i > 0 && goes_on; i--) {
         const struct http_header *header = &r->headers[i - 1];
-        if (str_ieq(header->name, STR("x-forwarded-for")) && !walk_back(r, header->value))
-            return;
+        if (str_ieq(header->name, STR("x-forwarded-for")))
+            goes_on = walk_back(header->value, peer);
     }
+    if (peer[0] != '\0' && strcmp(peer, r->peer) != 0)
+        req_peer_set(r, peer);
 }
 
 /* --- lines --- */

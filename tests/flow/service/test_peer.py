@@ -2,6 +2,7 @@
 import http.client
 import json
 import secrets
+import socket
 import time
 
 import pytest
@@ -68,3 +69,17 @@ def test_nobody_is_trusted_unless_configured(gateway):
 def test_bad_networks_stop_the_start(start_gateway, networks):
     with pytest.raises(RuntimeError, match="GROUNDWORK_TRUSTED_PROXIES"):
         start_gateway(WORKERS=1, TRUSTED_PROXIES=networks)
+
+
+@pytest.mark.parametrize("first, second", [(10, 5000), (5000, 10)])
+def test_a_body_in_pieces(behind_proxy, servers, first, second):
+    """Bytes that come with the head are the client's, too, once it is read whose they are."""
+    body = b'{"project_id":"' + b"x" * (first + second) + b'"}'
+    head = (f"POST /org HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {servers.operator_token}\r\nContent-Type: application/json\r\n"
+            f"X-Forwarded-For: 203.0.113.7\r\nContent-Length: {len(body)}\r\n\r\n").encode()
+    with socket.create_connection(("127.0.0.1", behind_proxy.port), timeout=20) as connection:
+        for piece in (head + body[:first], body[first:-1], body[-1:]):
+            connection.sendall(piece)
+            time.sleep(0.1)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 400 ")
+    assert "worker.died" not in behind_proxy.log()
