@@ -158,6 +158,8 @@ static struct str plain_name(struct arena *arena, struct str text)
         else if (name.ptr[name.len - 1] != '_')
             strbuf_char(&name, '_');
     }
+    while (name.len > 1 && name.ptr[name.len - 1] == '_')
+        name.len--;
     return strbuf_view(&name);
 }
 
