@@ -218,12 +218,14 @@ static const char *read_parameters(struct openapi_reader *reader,
                                    const json_t *list,
                                    const json_t *own,
                                    struct str at,
+                                   bool in_path,
                                    json_t *params)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         struct str where = arena_printf(reader->arena, "%.*s.parameters[%zu]", STR_ARG(at), i);
         const json_t *parameter = openapi_follow(reader, json_array_get(list, i), where);
-        if (!json_is_object(parameter) || is_overridden(reader, own, parameter, where))
+        if (!json_is_object(parameter) || str_is(jr_str(parameter, "in"), "path") != in_path ||
+            is_overridden(reader, own, parameter, where))
             continue;
         if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
             return "it has more parameters than an operation may have";
@@ -385,12 +387,16 @@ const char *openapi_inputs(struct openapi_reader *reader,
                            json_t *result)
 {
     const json_t *own = json_object_get(operation, "parameters");
+    const json_t *shared = json_object_get(item, "parameters");
     json_t *params = json_array();
-    const char *fault;
+    const char *fault = NULL;
 
     openapi_put(result, "params", params);
-    fault = read_parameters(reader, own, NULL, at, params);
-    if (fault == NULL)
-        fault = read_parameters(reader, json_object_get(item, "parameters"), own, at, params);
+    /* Those of the path first: it names them, so they keep their names. */
+    for (int in_path = 1; fault == NULL && in_path >= 0; in_path--) {
+        fault = read_parameters(reader, own, NULL, at, in_path, params);
+        if (fault == NULL)
+            fault = read_parameters(reader, shared, own, at, in_path, params);
+    }
     return fault != NULL ? fault : read_body(reader, operation, at, params, result);
 }
