@@ -8,7 +8,7 @@
  */
 #include "integrations/integration.h"
 
-#define FILL_BYTES_MAX 1048576 /* of what all insertions of a request come to */
+#define FILL_BYTES_MAX ((size_t)1 << 20) /* of what all insertions of a request come to */
 
 /* One value for each parameter of the operation; NULL: none. */
 struct fill_values {

@@ -314,7 +314,7 @@ int outgoing_build(struct arena *arena,
     *ret_outgoing = (struct outgoing){.request = {.method = values->operation->method.value}};
     ret_outgoing->headers = ARENA_ARRAY(arena, ret_outgoing->headers, HEADERS_MAX);
     strbuf_init(&draft.url, arena, FETCH_MAX_URL_BYTES);
-    strbuf_init(&draft.shown, arena, 2 * FETCH_MAX_URL_BYTES);
+    strbuf_init(&draft.shown, arena, (size_t)2 * FETCH_MAX_URL_BYTES);
     TRY(put_path(&draft, base_url));
     TRY(put_params(&draft));
     TRY(put_templates(&draft));

@@ -277,7 +277,7 @@ AWAITS static int connections_get(struct req *r)
 
 AWAITS static int connections_create(struct req *r)
 {
-    struct connection_draft draft;
+    struct connection_draft draft = {0};
     struct connection_in in;
     struct rows rows;
 
@@ -332,7 +332,7 @@ AWAITS static int replace_credentials(struct req *r,
                                       int64_t integration_id,
                                       const struct connection_in *in)
 {
-    struct connection_draft draft;
+    struct connection_draft draft = {0};
 
     TRY(draft_credentials(r, integration_id, in, &draft));
     return sql_exec(

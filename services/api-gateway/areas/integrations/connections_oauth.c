@@ -146,7 +146,7 @@ AWAITS static int keep_flow(struct req *r,
 AWAITS static int connections_authorize(struct req *r)
 {
     struct sql_connection_lock_row stored;
-    struct integration_source source;
+    struct integration_source source = {0};
     struct authorize_in in;
     struct jw w;
     int64_t id;
@@ -282,9 +282,9 @@ AWAITS static int keep_consent(struct req *r,
 AWAITS static int connections_callback(struct req *r)
 {
     struct sql_connection_lock_row stored;
-    struct integration_source source;
-    struct token_answer answer;
-    struct consent consent;
+    struct integration_source source = {0};
+    struct token_answer answer = {0};
+    struct consent consent = {0};
     struct consent_in in;
 
     TRY(req_json(r, &consent_in_schema, &in));
@@ -368,7 +368,7 @@ AWAITS static int revoke_here(struct req *r,
 AWAITS static int connections_revoke(struct req *r)
 {
     struct connection connection;
-    struct integration_source source;
+    struct integration_source source = {0};
     int64_t integration_id;
     int64_t id;
 

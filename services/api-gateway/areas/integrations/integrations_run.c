@@ -249,7 +249,6 @@ static const struct route integrations_run_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_READ,
         .body = &run_schema,
-        .body_optional = true,
         .ok = {200, &answer_schema},
         .fails = {404, 409, 502},
         .run = integrations_run,
