@@ -171,15 +171,19 @@ static void secrets_are_not_shown(void **state)
         build(OPERATION("GET",
                         "/{p}",
                         ",\"params\":[" PARAM("p", "path", ",\"secret\":true") "," PARAM(
-                            "q", "query", ",\"secret\":true") "]"),
+                            "q",
+                            "query",
+                            ",\"secret\":true") "],\"query\":{\"t\":\"-{{ q }}\",\"u\":\"plain\"}"),
               "{\"p\":\"path-1\",\"q\":\"query-1\"}",
               &out,
               &errors),
         0);
-    assert_true(str_is(out.shown, "https://x.example/v1/********?q=********"));
+    assert_true(str_is(out.shown, "https://x.example/v1/********?q=********&t=********&u=plain"));
     struct fetch_request sent = outgoing_sign(arena, &out, &query, STR_NONE);
-    assert_true(str_is(sent.url, "https://x.example/v1/path-1?q=query-1&k=t%26t"));
-    assert_true(str_is(out.request.url, "https://x.example/v1/path-1?q=query-1"));
+    assert_true(
+        str_is(sent.url, "https://x.example/v1/path-1?q=query-1&t=-query-1&u=plain&k=t%26t"));
+    assert_true(
+        str_is(out.request.url, "https://x.example/v1/path-1?q=query-1&t=-query-1&u=plain"));
 }
 
 static void redirects(void **state)

@@ -86,8 +86,8 @@ static void add_values(struct task *task, struct project *project, const struct 
         "values (4, 3, 'a', 'bearer', 'active', 'x', '\\x%.*s')",
         place_connection(arena, n, 4));
     ADD("insert into {p}.connection_flows (state_hash, connection_id, version, user_id, "
-        "redirect_to, "
-        "expires_at, sealed) values ('\\x00fe', 4, 1, 1, 'x', now(), '\\x%.*s')",
+        "redirect_to, bound, "
+        "expires_at, sealed) values ('\\x00fe', 4, 1, 1, 'x', 'x', now(), '\\x%.*s')",
         place_connection_flow(arena, n, ((struct str){"\0\xfe", 2})));
     exec(task, &project->db, "insert into {p}.entities (id, name) values (8, 'keys')");
     exec(task,

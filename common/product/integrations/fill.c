@@ -189,6 +189,21 @@ text_fault(struct arena *arena, const struct integration_operation *operation, s
     return NULL;
 }
 
+bool fill_names_secret(const struct integration_operation *operation, struct str template)
+{
+    struct str rest = template;
+    struct str literal;
+    struct str name;
+
+    while (rest.ptr != NULL && next_part(&rest, &literal, &name)) {
+        const struct integration_param *param =
+            name.ptr != NULL ? integration_param_find(operation, name) : NULL;
+        if (param != NULL && param->secret.value)
+            return true;
+    }
+    return false;
+}
+
 /* NOLINTBEGIN(misc-no-recursion): JSON is nested at most 64 deep */
 const char *fill_fault(struct arena *arena,
                        const struct integration_operation *operation,

@@ -35,6 +35,8 @@ struct str fill_text_of(struct arena *arena, const json_t *value);
 const char *fill_fault(struct arena *arena,
                        const struct integration_operation *operation,
                        const json_t *template);
+/* any: a template in which a parameter stands whose values are secret. */
+bool fill_names_secret(const struct integration_operation *operation, struct str template);
 /* any: a text with its parameters. 0, or INTEGRATION_TOO_LARGE. */
 int fill_text(struct arena *arena,
               struct fill_values *values,

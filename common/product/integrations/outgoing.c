@@ -220,8 +220,9 @@ static int put_templates(struct draft_request *draft)
 
     json_object_foreach(draft->operation->query.value, name, item)
     {
-        TRY(fill_text(draft->arena, draft->values, fill_text_of(draft->arena, item), &text));
-        put_query(draft, str_from(name), text, false);
+        struct str template = fill_text_of(draft->arena, item);
+        TRY(fill_text(draft->arena, draft->values, template, &text));
+        put_query(draft, str_from(name), text, fill_names_secret(draft->operation, template));
     }
     json_object_foreach(draft->operation->headers.value, name, item)
     {

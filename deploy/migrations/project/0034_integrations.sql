@@ -50,6 +50,7 @@ create table {p}.connection_flows (
   version       bigint not null,                   -- of the connection when it began
   user_id       bigint not null,
   redirect_to   text not null,
+  bound         text not null,                     -- the token server and the client that it began with
   sealed        bytea not null,                    -- the code verifier
   expires_at    timestamptz not null
 );

@@ -185,6 +185,16 @@ def test_the_clients_secret_goes_nowhere_else(crm, api, other, ours):
     assert not other.seen("/oauth/token")
 
 
+def test_a_code_goes_to_nobody_else(crm, api, other, ours):
+    """Who moves the integration while a user consents gets neither code nor verifier."""
+    connection = connect(crm, ours, {})
+    answer = api.consent(begin(crm.admin, connection)["url"])
+    moved = {**ours["auth"], "token_url": f"{other.url}/oauth/token", "client_secret": None}
+    crm.admin.put(f"/integrations/{ours['id']}", {"auth": moved}, expect=200)
+    assert finish(crm.admin, answer, expect=400)["code"] == "flow_state_invalid"
+    assert not other.seen("/oauth/token") and not api.grants
+
+
 def test_nothing_is_stored_open(crm, api, ours, db):
     consented(crm, api, ours)
     schema = crm.schema(db)

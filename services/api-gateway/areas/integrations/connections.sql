@@ -65,13 +65,13 @@ delete from {p}.connection_flows f where f.state_hash in (
   select o.state_hash from {p}.connection_flows o where o.expires_at < now() limit 100)
 
 -- name: connection_flow_add :exec
-insert into {p}.connection_flows (state_hash, connection_id, version, user_id, redirect_to, sealed, expires_at)
-values (:state_hash::bytea, :connection_id::bigint, :version::bigint, :user_id::bigint, :redirect_to::text, :sealed::bytea,
-  now() + interval '10 minutes')
+insert into {p}.connection_flows (state_hash, connection_id, version, user_id, redirect_to, bound, sealed, expires_at)
+values (:state_hash::bytea, :connection_id::bigint, :version::bigint, :user_id::bigint, :redirect_to::text, :bound::text,
+  :sealed::bytea, now() + interval '10 minutes')
 
 -- name: connection_flow_take :opt
 delete from {p}.connection_flows f where f.state_hash = :state_hash::bytea
-returning f.connection_id:bigint, f.version:bigint, f.user_id:bigint, f.redirect_to:text, f.sealed:bytea,
+returning f.connection_id:bigint, f.version:bigint, f.user_id:bigint, f.redirect_to:text, f.bound:text, f.sealed:bytea,
   f.expires_at > now() as live:boolean
 
 -- name: connection_consent :opt

@@ -18,6 +18,12 @@
 #define STATE_MAX 128
 #define URL_BYTES 32768
 
+/* One that is under way. */
+struct consent {
+    int64_t connection_id, version;
+    struct str redirect_to, bound, verifier;
+};
+
 /* --- begin --- */
 
 struct authorize_in {
@@ -92,9 +98,8 @@ static void consent_member(struct strbuf *url, const char *name, struct str valu
 
 static struct str consent_url(struct arena *arena,
                               const struct integration_auth *auth,
-                              struct str redirect_to,
-                              struct str state,
-                              struct str verifier)
+                              const struct consent *consent,
+                              struct str state)
 {
     struct strbuf url;
     struct strbuf scopes;
@@ -109,34 +114,41 @@ static struct str consent_url(struct arena *arena,
     strbuf_str(&url, auth->authorization_url.value);
     consent_member(&url, "response_type", STR("code"));
     consent_member(&url, "client_id", auth->client_id.value);
-    consent_member(&url, "redirect_uri", redirect_to);
+    consent_member(&url, "redirect_uri", consent->redirect_to);
     consent_member(&url, "scope", strbuf_view(&scopes));
     consent_member(&url, "audience", auth->audience.value);
     consent_member(&url, "state", state);
-    consent_member(&url, "code_challenge", auth_flow_challenge(arena, verifier));
+    consent_member(&url, "code_challenge", auth_flow_challenge(arena, consent->verifier));
     consent_member(&url, "code_challenge_method", STR("S256"));
     return strbuf_view(&url);
 }
 
-AWAITS static int keep_flow(struct req *r,
-                            int64_t id,
-                            int64_t version,
-                            struct str redirect_to,
-                            struct str state,
-                            struct str verifier)
+/* Whom codes are for: an integration that is another one meanwhile gets none. */
+static struct str consent_bound(struct arena *arena, const struct integration_source *source)
+{
+    struct str origin = integration_origin(arena, source->auth.token_url.value);
+
+    return arena_printf(arena, "%.*s %.*s", STR_ARG(origin), STR_ARG(source->auth.client_id.value));
+}
+
+AWAITS static int
+keep_flow(struct req *r, int64_t id, const struct consent *consent, struct str state)
 {
     struct arena *arena = r->task.arena;
     const struct project *project = r->scope->project;
     struct str hash = auth_secret_hash(arena, state);
-    struct str sealed = aead_seal(
-        arena, &project->data_key, verifier, place_connection_flow(arena, project->number, hash));
+    struct str sealed = aead_seal(arena,
+                                  &project->data_key,
+                                  consent->verifier,
+                                  place_connection_flow(arena, project->number, hash));
     struct db_call calls[] = {
         db_call(SQL_CONNECTION_FLOW_PRUNE()),
         db_call(SQL_CONNECTION_FLOW_ADD(.state_hash = hash,
                                         .connection_id = id,
-                                        .version = version,
+                                        .version = consent->version,
                                         .user_id = r->scope->caller->user_id,
-                                        .redirect_to = redirect_to,
+                                        .redirect_to = consent->redirect_to,
+                                        .bound = consent->bound,
                                         .sealed = sealed)),
     };
 
@@ -161,13 +173,17 @@ AWAITS static int connections_authorize(struct req *r)
     TRY(own_connection(r, id, &stored));
     TRY(client_source(r, stored.integration_id, &source));
     struct str state = auth_secret_new(r->task.arena);
-    struct str verifier = auth_secret_new(r->task.arena);
-    TRY(keep_flow(r, id, stored.version, in.redirect_to.value, state, verifier));
+    const struct consent consent = {
+        .version = stored.version,
+        .redirect_to = in.redirect_to.value,
+        .bound = consent_bound(r->task.arena, &source),
+        .verifier = auth_secret_new(r->task.arena),
+    };
+    TRY(keep_flow(r, id, &consent, state));
     TRY(sql_commit(r));
     w = resp_json(r);
     jw_obj(&w);
-    JW_STR(
-        &w, "url", consent_url(r->task.arena, &source.auth, in.redirect_to.value, state, verifier));
+    JW_STR(&w, "url", consent_url(r->task.arena, &source.auth, &consent, state));
     JW_I64(&w, "expires_in", 600);
     jw_obj_end(&w);
     return reply_json(r, 200);
@@ -202,11 +218,6 @@ static const struct field consent_in_fields[] = {
 static const struct schema consent_in_schema =
     SCHEMA("ConnectionCallback", struct consent_in, consent_in_fields);
 
-struct consent {
-    int64_t connection_id, version;
-    struct str redirect_to, verifier;
-};
-
 static int consent_invalid(struct req *r)
 {
     return fail(r,
@@ -234,6 +245,7 @@ AWAITS static int take_flow(struct req *r, struct str state, struct consent *ret
     ret_consent->connection_id = row.connection_id;
     ret_consent->version = row.version;
     ret_consent->redirect_to = row.redirect_to;
+    ret_consent->bound = row.bound;
     return 0;
 }
 
@@ -291,7 +303,8 @@ AWAITS static int connections_callback(struct req *r)
     TRY(take_flow(r, in.state.value, &consent));
     TRY(own_connection(r, consent.connection_id, &stored));
     TRY(client_source(r, stored.integration_id, &source));
-    if (!issuer_fits(r, &source, in.iss.value))
+    if (!issuer_fits(r, &source, in.iss.value) ||
+        !str_eq(consent.bound, consent_bound(r->task.arena, &source)))
         return consent_invalid(r);
     const struct token_client client = {
         .auth = &source.auth, .id = source.auth.client_id.value, .secret = source.client_secret};
