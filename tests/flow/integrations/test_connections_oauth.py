@@ -6,6 +6,8 @@ import urllib.parse
 
 import pytest
 from groundwork.client import Client
+from groundwork.records import execute
+from groundwork.runs import until
 from test_integrations import connect, make, operation, run
 
 PAGE = "https://app.example.org/connected"
@@ -102,6 +104,28 @@ def test_who_asked_leaves_and_the_token_stays(crm, api, ours):
     api.live.clear()
     assert run(crm, ours)["status_code"] == 200
     assert crm.admin.get(f"/connections/{connection['id']}", expect=200).json()["status"] == "active"
+
+
+def test_what_a_dead_process_has_taken_is_free_again(crm, api, db):
+    made = make(crm, api.url, auth=oauth(api, "oauth2_client_credentials"), operations=[operation(path="/guarded")])
+    connection = connect(crm, made, {"client_id": "id", "client_secret": "secret-of-it"})
+    execute(db, f"update {crm.schema(db)}.connections set lease = 7, lease_until = now() + interval '1 second' where id = %s", connection["id"])
+    assert run(crm, made)["status_code"] == 200 and len(api.grants) == 1
+
+
+def test_what_comes_too_late_is_dropped(crm, api, db):
+    """Credentials that are replaced while a token is fetched with the ones before."""
+    made = make(crm, api.url, auth=oauth(api, "oauth2_client_credentials", client_auth="body"), operations=[operation(path="/guarded")])
+    connection = connect(crm, made, {"client_id": "before", "client_secret": "secret-before"})
+    api.delay = 1
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        late = pool.submit(run, crm, made, expect=409)
+        until(lambda: api.grants, "it is asked for")
+        crm.admin.put(f"/connections/{connection['id']}", {"credentials": {"client_id": "after", "client_secret": "secret-after"}}, expect=200)
+        assert "changed" in late.result()["detail"]
+    api.delay = 0
+    assert run(crm, made)["status_code"] == 200
+    assert [grant["client_id"] for grant in api.grants] == ["before", "after"]
 
 
 def test_a_consent(crm, api, ours):

@@ -3,6 +3,7 @@ import itertools
 import json
 
 import pytest
+from groundwork.records import execute, rows
 
 _numbers = itertools.count(1)
 LIST = {"name": "listUsers", "method": "GET", "path": "/users"}
@@ -40,6 +41,9 @@ def test_create_read_update_delete(crm):
     refused = crm.admin.post("/integrations", {"name": "books", "base_url": "https://x.example"}, expect=409).json()
     assert refused["errors"][0]["field"] == "name"
     path = f"/integrations/{made['id']}"
+    shown = crm.admin.get(path, expect=200)
+    assert shown.json() == made
+    crm.admin.get(path, headers={"If-None-Match": shown.headers["ETag"]}, expect=304)
     changed = crm.admin.put(path, {"description": "Ours"}, expect=200).json()
     assert changed["version"] == 2 and changed["operations"] == [LIST] and changed["description"] == "Ours"
     crm.admin.put(path, {"description": "x"}, headers={"If-Match": '"old"'}, expect=412)
@@ -264,6 +268,29 @@ def test_bad_credentials(crm, credentials, field):
     assert [error["field"] for error in refused["errors"]] == [field]
     assert connect(crm, {"id": 424242}, {"token": "x"}, expect=400)["errors"][0]["field"] == "integration_id"
     assert connect(crm, make(crm), {"token": "x"}, expect=409)["code"] == "conflict"
+
+
+def test_old_calls_go(crm, api, db):
+    made = make(crm, api.url, operations=[operation()])
+    for _ in range(12):
+        run(crm, made)
+    schema = crm.schema(db)
+    execute(db, f"update {schema}.integration_calls set at = at - interval '31 days'")
+    assert crm.admin.get(f"/integrations/{made['id']}/calls", expect=200).json()["total_items"] == 0
+    (count,), = rows(db, f"select count(*) from {schema}.integration_calls")
+    run(crm, made)
+    assert rows(db, f"select count(*) from {schema}.integration_calls") == [(count - 9,)], "ten go, one comes"
+
+
+def test_the_largest(crm, api):
+    """As many operations and parameters as there may be, in a body as long as may be: nobody else waits."""
+    params = [param(f"p{n}", type="integer") for n in range(50)]
+    operations = [operation(name=f"op{n}", params=params) for n in range(200)]
+    made = make(crm, api.url, operations=operations)
+    assert run(crm, made, {"p49": 7}, "op199")["ok"] and api.requests[-1].query == "p49=7"
+    crm.admin.put(f"/integrations/{made['id']}", {"operations": [*operations, operation(name="more")]}, expect=400)
+    crm.admin.put(f"/integrations/{made['id']}", {"operations": [operation(params=[*params, *(param(f"q{n}") for n in range(15))])]}, expect=400)
+    crm.admin.put(f"/integrations/{made['id']}", {"operations": [{**one, "description": "x" * 900} for one in operations]}, expect=400)
 
 
 # --- import ---
