@@ -68,6 +68,11 @@
     AREA(search_settings)                                                                          \
     AREA(search_suggest)                                                                           \
     AREA(menus)                                                                                    \
+    AREA(integrations)                                                                             \
+    AREA(integrations_import)                                                                      \
+    AREA(integrations_run)                                                                         \
+    AREA(connections)                                                                              \
+    AREA(connections_oauth)                                                                        \
     AREA(menu_items)                                                                               \
     AREA(files)                                                                                    \
     AREA(files_upload)                                                                             \

@@ -11,8 +11,12 @@ select o.root from {p}.fan_out o where o.at < now() - interval '1 day' limit 500
 select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f
 where f.consumed_at < now() - interval '1 day'
 
+-- Whatever is called takes ten with it; these are of projects that call nothing any more.
+-- part: old_calls
+select f.id from (select c.id, c.at from {p}.integration_calls c order by c.id limit 5000) f where f.at < now() - interval '30 days'
+
 -- name: retain_look :one
-select exists ({old_jobs}) or exists ({old_fan_out}) or exists ({old_events}) as found:boolean
+select exists ({old_jobs}) or exists ({old_fan_out}) or exists ({old_events}) or exists ({old_calls}) as found:boolean
 
 -- With its steps. A job that is run again meanwhile stays.
 -- name: retain_jobs :one
@@ -28,3 +32,6 @@ delete from {p}.fan_out f where f.root in ({old_fan_out})
 
 -- name: retain_events :exec
 delete from {p}.outbox o where o.id in ({old_events})
+
+-- name: retain_calls :exec
+delete from {p}.integration_calls c where c.id in ({old_calls})

@@ -172,6 +172,7 @@ static const struct sql *const history[] = {
     &SQL_RETAIN_JOBS,
     &SQL_RETAIN_EVENTS,
     &SQL_RETAIN_FAN_OUT,
+    &SQL_RETAIN_CALLS,
     NULL,
 };
 

@@ -77,6 +77,18 @@ static void add_values(struct task *task, struct project *project, const struct 
         "values "
         "('user:1', 'a:b c', '\\x00', now(), '\\x%.*s')",
         place_answer(arena, n, STR("user:1:a:b c")));
+    ADD("insert into {p}.integrations (id, name, base_url, auth, sealed) values (3, 'a', 'x', "
+        "'{}', "
+        "'\\x%.*s')",
+        place_integration(arena, n, 3));
+    ADD("insert into {p}.connections (id, integration_id, name, scheme, status, base_bound, "
+        "sealed) "
+        "values (4, 3, 'a', 'bearer', 'active', 'x', '\\x%.*s')",
+        place_connection(arena, n, 4));
+    ADD("insert into {p}.connection_flows (state_hash, connection_id, version, user_id, "
+        "redirect_to, bound, "
+        "expires_at, sealed) values ('\\x00fe', 4, 1, 1, 'x', 'x', now(), '\\x%.*s')",
+        place_connection_flow(arena, n, ((struct str){"\0\xfe", 2})));
     exec(task, &project->db, "insert into {p}.entities (id, name) values (8, 'keys')");
     exec(task,
          &project->db,
@@ -97,9 +109,12 @@ static const char all_values[] =
     "union all select 'n:' || name, sealed from {p}.secrets "
     "union all select 't:' || id, successor from {p}.refresh_tokens where successor is not null "
     "union all select 'f:' || encode(state_hash, 'hex'), sealed from {p}.auth_flows "
+    "union all select 'a:' || id, sealed from {p}.integrations "
+    "union all select 'c:' || id, sealed from {p}.connections "
+    "union all select 'g:' || encode(state_hash, 'hex'), sealed from {p}.connection_flows "
     "union all select 'i:' || principal || ':' || key, response from {p}.idempotency_keys "
     "union all select 'r:' || id, " FIELD " from {p}.e_8 where " FIELD " is not null";
-#define VALUES (1 + 6 + RECORDS - RECORDS / 10)
+#define VALUES (1 + 9 + RECORDS - RECORDS / 10)
 
 static struct str place_of(struct arena *arena, int64_t n, struct str what)
 {
@@ -119,6 +134,13 @@ static struct str place_of(struct arena *arena, int64_t n, struct str what)
     case 'f':
         assert_true(codec_hex_decode(arena, rest, &bytes));
         return place_flow(arena, n, bytes);
+    case 'a':
+        return place_integration(arena, n, strtoll(rest.ptr, NULL, 10));
+    case 'c':
+        return place_connection(arena, n, strtoll(rest.ptr, NULL, 10));
+    case 'g':
+        assert_true(codec_hex_decode(arena, rest, &bytes));
+        return place_connection_flow(arena, n, bytes);
     case 'i':
         return place_answer(arena, n, rest);
     default:
@@ -184,6 +206,10 @@ static void places_stay(void **state)
     assert_true(str_is(place_successor(arena, 3, 9), "p3:refresh_tokens:9:successor"));
     assert_true(str_is(place_answer(arena, 3, STR("key:9:a")), "p3:idempotency_keys:key:9:a"));
     assert_true(str_is(place_field(arena, 3, 7, 9), "p3:e7:f9"));
+    assert_true(str_is(place_integration(arena, 3, 7), "p3:integrations:7"));
+    assert_true(str_is(place_connection(arena, 3, 7), "p3:connections:7"));
+    assert_true(
+        str_is(place_connection_flow(arena, 3, STR("\x01\xfe")), "p3:connection_flows:01fe"));
     arena_free(arena);
 }
 
@@ -610,11 +636,15 @@ static void every_column(struct task *task, struct directory *one, struct direct
         "api_keys.hash",
         "auth_flows.sealed",
         "auth_flows.state_hash",
+        "connection_flows.sealed",
+        "connection_flows.state_hash",
+        "connections.sealed",
         "data_keys.wrapped",
         "file_variants.sha256",
         "files.sha256",
         "idempotency_keys.request_hash",
         "idempotency_keys.response",
+        "integrations.sealed",
         "mail_links.hash",
         "push_devices.token_hash",
         "record_locks.token_hash",

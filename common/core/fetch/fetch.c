@@ -171,7 +171,7 @@ static void set_rules(CURL *easy, struct fetch_op *op)
     (void)curl_easy_setopt(easy, CURLOPT_PREREQDATA, op);
     (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, op->request->once ? 1L : 0L);
     /* Hosts of a tenant's choice do not push out connections that all use. */
-    if (op->request->purpose == FETCH_IDENTITY)
+    if (op->request->purpose == FETCH_IDENTITY || op->request->purpose == FETCH_INTEGRATION)
         (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     if (op->request->purpose == FETCH_PUSH_FCM || op->request->purpose == FETCH_PUSH_WEB)
         set_many(easy, op);

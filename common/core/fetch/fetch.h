@@ -40,7 +40,8 @@ enum fetch_purpose {
     FETCH_PUSH_FCM, /* many at once to one host: they wait for a stream of a connection, not each
                        for a connection of its own */
     FETCH_PUSH_TOKEN,
-    FETCH_PUSH_WEB, /* the same, to few hosts */
+    FETCH_PUSH_WEB,    /* the same, to few hosts */
+    FETCH_INTEGRATION, /* other people's APIs, at a user's wish; connections are not kept */
 };
 
 /* Memory that a large answer holds beside others that arrive (fetch_room.h). */

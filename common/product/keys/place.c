@@ -40,3 +40,21 @@ struct str place_field(struct arena *arena, int64_t project, int64_t entity_id, 
     return arena_printf(
         arena, "p%lld:e%lld:f%lld", (long long)project, (long long)entity_id, (long long)field_id);
 }
+
+struct str place_integration(struct arena *arena, int64_t project, int64_t id)
+{
+    return arena_printf(arena, "p%lld:integrations:%lld", (long long)project, (long long)id);
+}
+
+struct str place_connection(struct arena *arena, int64_t project, int64_t id)
+{
+    return arena_printf(arena, "p%lld:connections:%lld", (long long)project, (long long)id);
+}
+
+struct str place_connection_flow(struct arena *arena, int64_t project, struct str state_hash)
+{
+    return arena_printf(arena,
+                        "p%lld:connection_flows:%.*s",
+                        (long long)project,
+                        STR_ARG(codec_hex(arena, state_hash)));
+}

@@ -22,3 +22,8 @@ struct str place_successor(struct arena *arena, int64_t project, int64_t token_i
 struct str place_answer(struct arena *arena, int64_t project, struct str request);
 /* secret fields of an entity */
 struct str place_field(struct arena *arena, int64_t project, int64_t entity_id, int64_t field_id);
+/* integrations.sealed, connections.sealed, by their ids */
+struct str place_integration(struct arena *arena, int64_t project, int64_t id);
+struct str place_connection(struct arena *arena, int64_t project, int64_t id);
+/* connection_flows.sealed, by the hash's bytes */
+struct str place_connection_flow(struct arena *arena, int64_t project, struct str state_hash);

@@ -116,6 +116,24 @@ static struct str successor_at(struct arena *arena, int64_t project, struct str 
     return place_successor(arena, project, rotate_number_of(what));
 }
 
+static struct str integration_at(struct arena *arena, int64_t project, struct str what)
+{
+    return place_integration(arena, project, rotate_number_of(what));
+}
+
+static struct str connection_at(struct arena *arena, int64_t project, struct str what)
+{
+    return place_connection(arena, project, rotate_number_of(what));
+}
+
+static struct str connection_flow_at(struct arena *arena, int64_t project, struct str what)
+{
+    struct str hash = STR_NONE;
+
+    (void)codec_hex_decode(arena, what, &hash);
+    return place_connection_flow(arena, project, hash);
+}
+
 /* Those that every project has; secret fields follow from the model. Kinds of settings have no
  * colon. */
 static const struct sealed_column columns[] = {
@@ -154,6 +172,27 @@ static const struct sealed_column columns[] = {
      .first = "0",
      .what = "t.principal || ':' || t.key",
      .place = place_answer},
+    {.table = "integrations",
+     .sealed = "sealed",
+     .key = "id",
+     .type = "bigint",
+     .first = "0",
+     .what = "t.id::text",
+     .place = integration_at},
+    {.table = "connections",
+     .sealed = "sealed",
+     .key = "id",
+     .type = "bigint",
+     .first = "0",
+     .what = "t.id::text",
+     .place = connection_at},
+    {.table = "connection_flows",
+     .sealed = "sealed",
+     .key = "state_hash",
+     .type = "bytea",
+     .first = "",
+     .what = "encode(t.state_hash, 'hex')",
+     .place = connection_flow_at},
 };
 
 /* --- one window of one column --- */

@@ -3,11 +3,10 @@
  * before anything leaves the process; found again after a crash it is interrupted and never sent
  * again.
  */
-#include <string.h>
-
 #include "base/clock.h"
 #include "fetch/fetch.h"
-#include "json/jr_beside.h"
+#include "integrations/answer.h"
+#include "json/jr.h"
 #include "room.h"
 #include "run_step.h"
 #include "step.h"
@@ -97,34 +96,13 @@ static int api_read_request(struct step_call *call, struct fetch_request *reques
     return read_headers(call, headers, request);
 }
 
-/* The answer as JSON: parsed, or as a text when it is UTF-8 without U+0000 but no JSON, or null. */
-AWAITS static json_t *api_read_answer(struct step_call *call, struct str body)
-{
-    struct jr_error error;
-    json_t *value = NULL;
-
-    if (body.len == 0)
-        return step_own(call, json_null());
-    if (jr_parse_beside(call->task, call->task->arena, body, false, &value, &error) == 0)
-        return value;
-    if (memchr(body.ptr, 0, body.len) == NULL)
-        value = json_stringn(body.ptr, body.len);
-    return step_own(call, value != NULL ? value : json_null());
-}
-
 /* Keeps the part at results_path. */
 static int pick_results(struct step_call *call, json_t *answer, json_t **ret_data)
 {
     struct str path = jr_str(call->step->params, "results_path");
-    const struct template_context context = {.root = answer};
-    struct reference *reference;
     struct str reason;
 
-    *ret_data = answer;
-    if (path.len == 0)
-        return 0;
-    if (reference_parse_path(call->task->arena, path, &reference, &reason) != 0 ||
-        reference_eval(call->task->arena, reference, &context, ret_data, &reason) != 0)
+    if (answer_pick(call->task->arena, path, answer, ret_data, &reason) != 0)
         return step_fail(call,
                          PROBLEM_RESULTS_PATH,
                          "The answer has nothing at \"%.*s\": %.*s",
@@ -175,7 +153,7 @@ static int check_host(struct step_call *call, struct str url)
 
 static int api_take_answer(struct step_call *call, const struct fetch_response *response)
 {
-    json_t *answer = api_read_answer(call, response->body);
+    json_t *answer = answer_read(call->task, response->body);
     json_t *data;
 
     call->error.status_code = response->status;

@@ -306,6 +306,23 @@ ROWS = {
     "PUT /menus/{id}/items/reorder": (f"/menus/{NONE}/items/reorder", {"items": [{"id": 1, "position": 0}]}),
     "PUT /menus/{id}/items/{itemId}": (f"/menus/{NONE}/items/1", {"label": "x"}),
     "DELETE /menus/{id}/items/{itemId}": (f"/menus/{NONE}/items/1", None),
+    "GET /integrations": ("/integrations", None),
+    "GET /integrations/{id}": (f"/integrations/{NONE}", None),
+    "POST /integrations": ("/integrations", {"name": "", "base_url": "x"}),
+    "PUT /integrations/{id}": (f"/integrations/{NONE}", {"description": "x"}),
+    "DELETE /integrations/{id}": (f"/integrations/{NONE}", None),
+    "POST /integrations/import": ("/integrations/import", {"document": {}}),
+    "POST /integrations/{id}/operations/{name}/run": (f"/integrations/{NONE}/operations/x/run", {}),
+    "GET /integrations/{id}/calls": (f"/integrations/{NONE}/calls", None),
+    "GET /connections": ("/connections", None),
+    "GET /connections/{id}": (f"/connections/{NONE}", None),
+    "POST /connections": ("/connections", {"integration_id": NONE}),
+    "PUT /connections/{id}": (f"/connections/{NONE}", {"name": "x"}),
+    "DELETE /connections/{id}": (f"/connections/{NONE}", None),
+    "GET /connections/{id}/calls": (f"/connections/{NONE}/calls", None),
+    "POST /connections/{id}/authorize": (f"/connections/{NONE}/authorize", {"redirect_to": "x"}),
+    "POST /connections/callback": ("/connections/callback", {"code": "x", "state": "x"}),
+    "POST /connections/{id}/revoke": (f"/connections/{NONE}/revoke", None),
     "GET /docs": ("/docs", None),
     "GET /docs/ui": ("/docs/ui", None),
     "GET /docs/ui/{asset}": ("/docs/ui/nothing.js", None),
@@ -487,8 +504,8 @@ def test_a_key_with_the_permission(world, routes):
             keys[route.permissions] = world.key(route.permissions)
         return caller(keys[route.permissions])(route)
 
-    # A key makes no keys, and has no devices.
-    no_key = ("POST /api-keys", "POST /api-keys/{id}/rotate", "POST /push/devices")
+    # A key makes no keys, has no devices and consents to nothing.
+    no_key = ("POST /api-keys", "POST /api-keys/{id}/rotate", "POST /push/devices", "POST /connections/{id}/authorize", "POST /connections/callback")
     check(routes, call, lambda route: {403} if route.name in no_key else ALLOWED if route.permission else None)
 
 

@@ -72,6 +72,13 @@ class World:
     def make_menu(self):
         return self.make("/menus", {"key": f"once-{self.number}", "label": "Menu"})
 
+    def make_integration(self):
+        return self.make("/integrations", {"name": f"once{self.number}", "base_url": "http://10.0.0.1", "auth": {"scheme": "bearer"},
+                                           "operations": [{"name": "op", "method": "GET", "path": "/"}]})
+
+    def make_connection(self):
+        return self.make("/connections", {"integration_id": self["integration"], "credentials": {"token": "long enough"}})
+
     def make_menu_items(self):
         return [self.make(f"/menus/{self['menu']}/items", {"label": f"Item {n}", "kind": "group"}) for n in range(2)]
 
@@ -168,6 +175,15 @@ WRITERS = {
     "POST /folders": lambda w, n: ("/folders", {"name": f"New {w.number}", "parent_id": w["folder"]}),
     "PUT /folders/{id}": lambda w, n: (f"/folders/{w['folder']}", {"name": f"n{w.number}.{n}"}),
     "DELETE /folders/{id}": lambda w, n: (f"/folders/{w['folder']}", None),
+    "POST /integrations": lambda w, n: ("/integrations", {"name": f"new{w.number}", "base_url": "https://example.org"}),
+    "PUT /integrations/{id}": lambda w, n: (f"/integrations/{w['integration']}", {"description": f"n{n}"}),
+    "DELETE /integrations/{id}": lambda w, n: (f"/integrations/{w['integration']}", None),
+    "POST /integrations/import": lambda w, n: ("/integrations/import", {"name": f"imported{w.number}", "base_url": "https://example.org", "document": {
+        "openapi": "3.0.3", "paths": {"/a": {"get": {"operationId": "a"}}}}}),
+    "POST /connections": lambda w, n: ("/connections", {"integration_id": w["integration"], "name": f"n{n // 4}", "credentials": {"token": "long enough"}}),
+    "PUT /connections/{id}": lambda w, n: (f"/connections/{w['connection']}", {"name": f"n{n}", "credentials": {"token": f"long enough {n}"}}),
+    "DELETE /connections/{id}": lambda w, n: (f"/connections/{w['connection']}", None),
+    "POST /connections/{id}/revoke": lambda w, n: (f"/connections/{w['connection']}/revoke", None),
     "POST /menus": lambda w, n: ("/menus", {"key": f"new-{w.number}", "label": "x"}),
     "PUT /menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
     "DELETE /menus/{id}": lambda w, n: (f"/menus/{w['menu']}", None),
@@ -294,6 +310,8 @@ WRITERS = {
 # Routes whose effects at once have tests of their own, or that end what the others need.
 ELSEWHERE = {
     "POST /permissions/simulate",  # changes nothing
+    # What asks somebody else's API or token server: test_integrations, test_connections_oauth.
+    "POST /integrations/{id}/operations/{name}/run", "POST /connections/{id}/authorize", "POST /connections/callback",
     "POST /push/action-events",  # test_push_taps
     "POST /auth/v1/token", "POST /auth/v1/refresh", "POST /auth/v1/logout", "POST /auth/v1/google/callback",
     "POST /auth/v1/verify", "POST /auth/v1/email-change", "POST /auth/v1/email-change/confirm",  # test_mail_together

@@ -40,3 +40,9 @@ int fail_queue_full(struct req *r, int64_t most);
 struct items_match;
 int workflow_check_version(struct req *r, const struct items_match *match, int64_t version)
     MUSTCHECK;
+
+struct definition;
+/* co: findings for steps that run integrations, or operations of them, that there are not. */
+AWAITS int workflow_check_integrations(struct req *r,
+                                       const struct definition *definition,
+                                       struct schema_errors *errors) MUSTCHECK;

@@ -74,6 +74,13 @@ values ('workflow:' || :workflow_id::bigint::text, :entity_id::bigint, :event::t
 -- name: workflow_secrets :many
 select s.name:text from {p}.secrets s where s.name = any(:names::text[])
 
+-- Integrations by name, with those of the operations that they have. They stay until the workflow is saved.
+-- name: workflow_integrations :many
+select i.name:text, coalesce(o.name, '') as operation:text
+from (select k.name, k.operations from {p}.integrations k where k.name = any(:names::text[]) order by k.id for share) i
+  left join lateral (select x.value ->> 'name' as name from jsonb_array_elements(i.operations) x (value)
+                     where x.value ->> 'name' = any(:operations::text[])) o on true
+
 -- name: workflow_now :one
 select now() as at:timestamptz
 

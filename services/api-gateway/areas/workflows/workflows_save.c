@@ -233,6 +233,7 @@ AWAITS static int save_check(struct req *r,
     if (draft->fresh || draft->definition.enabled) {
         (void)definition_check_model(arena, &draft->definition, r->scope->model, errors);
         TRY(check_secrets(r, draft, errors));
+        TRY(workflow_check_integrations(r, &draft->definition, errors));
         if (errors->count)
             return fail_fields(r, errors);
     }

@@ -134,7 +134,7 @@ static const struct field step_fields[] = {
      .min = 1,
      .has_max = true,
      .max = 3600,
-     .doc = "30 when left out, 10 of CallAnApi and RunScript",
+     .doc = "30 when left out, 10 of CallAnApi and RunScript, 15 of RunIntegration",
      .example = "30"},
 };
 static const struct schema step_schema = {

@@ -1,0 +1,402 @@
+/* OpenAPI documents: parameters and bodies of operations. */
+#include "base/ascii.h"
+#include "base/panic.h"
+#include "integrations/openapi_import_private.h"
+#include "json/jr.h"
+
+#define ALL_OF_DEPTH 8
+#define ENUM_MAX     200
+
+/* --- schemas --- */
+
+/* In 3.1 a type may be a list: the first that is not null. */
+static struct str type_of(const json_t *schema)
+{
+    const json_t *type = json_object_get(schema, "type");
+
+    for (size_t i = 0; i < json_array_size(type); i++) {
+        const json_t *item = json_array_get(type, i);
+        struct str name = {json_string_value(item), json_string_length(item)};
+        if (json_is_string(item) && !str_is(name, "null"))
+            return name;
+    }
+    return jr_str(schema, "type");
+}
+
+/* NOLINTBEGIN(misc-no-recursion): ALL_OF_DEPTH deep */
+/* The type that a schema or one of its parts names. */
+static struct str
+type_within(struct openapi_reader *reader, const json_t *schema, struct str at, int depth)
+{
+    struct str type = type_of(schema);
+    const json_t *parts = json_object_get(schema, "allOf");
+
+    if (!type.len && json_is_object(json_object_get(schema, "properties")))
+        return STR("object");
+    for (size_t i = 0; !type.len && depth < ALL_OF_DEPTH && i < json_array_size(parts); i++)
+        type = type_within(
+            reader, openapi_follow(reader, json_array_get(parts, i), at), at, depth + 1);
+    return type;
+}
+/* NOLINTEND(misc-no-recursion) */
+
+static bool is_scalar_of(const json_t *value, struct str type)
+{
+    if (str_is(type, "integer"))
+        return json_is_integer(value);
+    if (str_is(type, "number"))
+        return json_is_number(value);
+    if (str_is(type, "boolean"))
+        return json_is_boolean(value);
+    return str_is(type, "string") && json_is_string(value);
+}
+
+/* The values of the type that it may have; NULL = it says nothing. */
+static json_t *scalars_of(const json_t *list, struct str type)
+{
+    json_t *values = json_array();
+
+    for (size_t i = 0; i < json_array_size(list) && i < ENUM_MAX; i++)
+        if (is_scalar_of(json_array_get(list, i), type))
+            MUST(json_array_append(values, json_array_get(list, i)) == 0);
+    if (json_array_size(values) > 0 && json_array_size(list) <= ENUM_MAX)
+        return values;
+    json_decref(values);
+    return NULL;
+}
+
+static bool values_have(const json_t *values, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(values); i++)
+        if (json_equal(json_array_get(values, i), value))
+            return true;
+    return values == NULL;
+}
+
+void openapi_schema(
+    struct openapi_reader *reader, const json_t *schema, struct str at, bool in_body, json_t *param)
+{
+    static const char *const plain[] = {"string", "integer", "number", "boolean"};
+    const json_t *found = openapi_follow(reader, schema, at);
+    struct str type = type_within(reader, found, at, 0);
+    const json_t *fallback = json_object_get(found, "default");
+    bool known = str_is(type, "array") || (in_body && str_is(type, "object"));
+
+    for (size_t i = 0; i < ARRAY_LEN(plain); i++)
+        known = known || str_is(type, plain[i]);
+    if (!known)
+        type = in_body ? STR("any") : STR("string");
+    openapi_put_str(param, "type", type);
+    json_t *values = scalars_of(json_object_get(found, "enum"), type);
+    if (values != NULL)
+        openapi_put(param, "enum", values);
+    if (is_scalar_of(fallback, type) && values_have(values, fallback))
+        openapi_put(param, "default", json_incref((json_t *)fallback));
+}
+
+/* --- names of parameters --- */
+
+static bool is_plain_param(struct str name)
+{
+    return name.len > 0 && name.len <= 100 && ascii_only(name, ASCII_ALNUM, "_-.[]$@:");
+}
+
+static bool has_param(const json_t *params, struct str name)
+{
+    for (size_t i = 0; i < json_array_size(params); i++)
+        if (str_eq(jr_str(json_array_get(params, i), "name"), name))
+            return true;
+    return false;
+}
+
+/* A name that nobody else has here; what it is called on the wire stands beside it. */
+static bool name_param(struct openapi_reader *reader,
+                       const json_t *params,
+                       struct str wire,
+                       const char *place,
+                       json_t *param)
+{
+    struct str name = wire;
+
+    if (wire.len == 0 || wire.len > 90)
+        return false;
+    if (!is_plain_param(name)) {
+        char *plain = arena_cstr(reader->arena, name);
+        for (size_t i = 0; i < name.len; i++)
+            if (!ascii_only((struct str){plain + i, 1}, ASCII_ALNUM, "_-.[]$@:"))
+                plain[i] = '_';
+        name.ptr = plain;
+    }
+    if (has_param(params, name))
+        name = arena_printf(reader->arena, "%.*s_%s", STR_ARG(name), place);
+    if (has_param(params, name))
+        return false;
+    openapi_put_str(param, "name", name);
+    if (!str_eq(name, wire))
+        openapi_put_str(param, "as", wire);
+    return true;
+}
+
+/* --- parameters --- */
+
+/* OpenAPI 3.0.3, Parameter Object: these are described elsewhere, or the connection's own. */
+static bool is_ignored_header(struct str name)
+{
+    static const char *const names[] = {"accept", "content-type", "authorization"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (str_ieq(name, str_from(names[i])))
+            return true;
+    return false;
+}
+
+/* Arrays travel as repeated parameters of queries alone: others are texts, as the API wants them.
+ */
+static void flatten_array(const json_t *parameter, struct str place, json_t *param)
+{
+    const json_t *explode = json_object_get(parameter, "explode");
+    struct str style = jr_str(parameter, "style");
+    bool repeated =
+        str_is(place, "query") && !json_is_false(explode) && (!style.len || str_is(style, "form"));
+
+    if (str_is(jr_str(param, "type"), "array") && !repeated)
+        openapi_put_str(param, "type", STR("string"));
+}
+
+static const char *read_parameter(struct openapi_reader *reader,
+                                  const json_t *parameter,
+                                  struct str at,
+                                  json_t *params)
+{
+    static const char *const places[] = {"path", "query", "header"};
+    struct str place = jr_str(parameter, "in");
+    struct str wire = jr_str(parameter, "name");
+    bool required = jr_bool(parameter, "required", false) || str_is(place, "path");
+    const json_t *schema = json_object_get(parameter, "schema");
+    json_t *param = jr_adopt(reader->arena, json_object());
+    bool known = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(places); i++)
+        known = known || str_is(place, places[i]);
+    if (str_is(place, "header") && is_ignored_header(wire))
+        return NULL;
+    if (!known)
+        return required ? "a parameter that is required is in no path, query or header" : NULL;
+    if (!name_param(reader, params, wire, arena_cstr(reader->arena, place), param))
+        return required ? "a parameter has a name that cannot be kept" : NULL;
+    openapi_put_str(param, "in", place);
+    openapi_schema(reader, schema, at, false, param);
+    flatten_array(parameter, place, param);
+    if (required)
+        openapi_put(param, "required", json_true());
+    struct str about = openapi_text(reader, parameter, "description");
+    if (about.len)
+        openapi_put_str(param, "description", about);
+    MUST(json_array_append(params, param) == 0);
+    return NULL;
+}
+
+static bool same_parameter(const json_t *one, const json_t *other)
+{
+    return str_eq(jr_str(one, "name"), jr_str(other, "name")) &&
+           str_eq(jr_str(one, "in"), jr_str(other, "in"));
+}
+
+/* An operation's own say it instead of those of its path. */
+static bool is_overridden(struct openapi_reader *reader,
+                          const json_t *own,
+                          const json_t *parameter,
+                          struct str at)
+{
+    for (size_t i = 0; i < json_array_size(own); i++)
+        if (same_parameter(openapi_follow(reader, json_array_get(own, i), at), parameter))
+            return true;
+    return false;
+}
+
+static const char *read_parameters(struct openapi_reader *reader,
+                                   const json_t *list,
+                                   const json_t *own,
+                                   struct str at,
+                                   bool in_path,
+                                   json_t *params)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        struct str where = arena_printf(reader->arena, "%.*s.parameters[%zu]", STR_ARG(at), i);
+        const json_t *parameter = openapi_follow(reader, json_array_get(list, i), where);
+        if (!json_is_object(parameter) || str_is(jr_str(parameter, "in"), "path") != in_path ||
+            is_overridden(reader, own, parameter, where))
+            continue;
+        if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
+            return "it has more parameters than an operation may have";
+        const char *fault = read_parameter(reader, parameter, where, params);
+        if (fault != NULL)
+            return fault;
+    }
+    return NULL;
+}
+
+/* --- bodies --- */
+
+static const json_t *media_of(const json_t *content, bool *ret_form)
+{
+    const json_t *form = json_object_get(content, "application/x-www-form-urlencoded");
+    const char *name;
+    json_t *media;
+
+    *ret_form = false;
+    json_object_foreach((json_t *)content, name, media)
+    {
+        struct str type = str_from(name);
+        if (str_starts(type, STR("application/json")) || str_ends(type, STR("+json")))
+            return media;
+    }
+    *ret_form = form != NULL;
+    return form;
+}
+
+static bool list_has(const json_t *list, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *
+read_properties(struct openapi_reader *reader, const json_t *schema, struct str at, json_t *params)
+{
+    const json_t *required = json_object_get(schema, "required");
+    const char *name;
+    json_t *property;
+
+    json_object_foreach(json_object_get(schema, "properties"), name, property)
+    {
+        json_t *param = jr_adopt(reader->arena, json_object());
+        const json_t *found = openapi_follow(reader, property, at);
+        if (jr_bool(found, "readOnly", false))
+            continue;
+        if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
+            return "it has more parameters than an operation may have";
+        if (!name_param(reader, params, str_from(name), "body", param)) {
+            if (list_has(required, name))
+                return "a member of its body has a name that cannot be kept";
+            continue;
+        }
+        openapi_put_str(param, "in", STR("body"));
+        openapi_schema(reader, property, at, true, param);
+        if (list_has(required, name))
+            openapi_put(param, "required", json_true());
+        struct str about = openapi_text(reader, found, "description");
+        if (about.len)
+            openapi_put_str(param, "description", about);
+        MUST(json_array_append(params, param) == 0);
+    }
+    return NULL;
+}
+
+/* NOLINTBEGIN(misc-no-recursion): ALL_OF_DEPTH deep */
+/* Whether a body is an object of members that are all named. */
+static bool
+is_members(struct openapi_reader *reader, const json_t *schema, struct str at, int depth)
+{
+    const json_t *parts = json_object_get(schema, "allOf");
+    bool any = json_object_size(json_object_get(schema, "properties")) > 0;
+
+    if (json_object_get(schema, "oneOf") != NULL || json_object_get(schema, "anyOf") != NULL ||
+        depth > ALL_OF_DEPTH)
+        return false;
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const json_t *part = openapi_follow(reader, json_array_get(parts, i), at);
+        any = is_members(reader, part, at, depth + 1) || any;
+    }
+    return any;
+}
+
+static const char *read_body_members(
+    struct openapi_reader *reader, const json_t *schema, struct str at, json_t *params, int depth)
+{
+    const json_t *parts = json_object_get(schema, "allOf");
+    const char *fault = read_properties(reader, schema, at, params);
+
+    for (size_t i = 0; fault == NULL && depth < ALL_OF_DEPTH && i < json_array_size(parts); i++) {
+        const json_t *part = openapi_follow(reader, json_array_get(parts, i), at);
+        fault = read_body_members(reader, part, at, params, depth + 1);
+    }
+    return fault;
+}
+/* NOLINTEND(misc-no-recursion) */
+
+static const char *read_whole_body(struct openapi_reader *reader,
+                                   const json_t *schema,
+                                   struct str at,
+                                   bool required,
+                                   json_t *params,
+                                   json_t *result)
+{
+    json_t *param = jr_adopt(reader->arena, json_object());
+
+    if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
+        return "it has more parameters than an operation may have";
+    if (!name_param(reader, params, STR("body"), "json", param))
+        return "a parameter is called as its body";
+    (void)json_object_del(param, "as");
+    openapi_put_str(param, "in", STR("body"));
+    openapi_schema(reader, schema, at, true, param);
+    if (required)
+        openapi_put(param, "required", json_true());
+    openapi_put_str(
+        result, "body", arena_printf(reader->arena, "{{ %.*s }}", STR_ARG(jr_str(param, "name"))));
+    MUST(json_array_append(params, param) == 0);
+    return NULL;
+}
+
+static const char *read_body(struct openapi_reader *reader,
+                             const json_t *operation,
+                             struct str at,
+                             json_t *params,
+                             json_t *result)
+{
+    struct str where = arena_printf(reader->arena, "%.*s.requestBody", STR_ARG(at));
+    const json_t *body = openapi_follow(reader, json_object_get(operation, "requestBody"), where);
+    const json_t *content = json_object_get(body, "content");
+    struct str method = jr_str(result, "method");
+    bool form;
+
+    if (json_object_size(content) == 0 || str_is(method, "GET") || str_is(method, "HEAD"))
+        return NULL;
+    const json_t *media = media_of(content, &form);
+    if (media == NULL)
+        return jr_bool(body, "required", false) ? "its body is neither JSON nor a form" : NULL;
+    const json_t *schema = openapi_follow(reader, json_object_get(media, "schema"), where);
+    if (form)
+        openapi_put_str(result, "body_type", STR("form"));
+    if (is_members(reader, schema, where, 0))
+        return read_body_members(reader, schema, where, params, 0);
+    if (form)
+        return "its form names no members";
+    return read_whole_body(reader, schema, where, jr_bool(body, "required", false), params, result);
+}
+
+const char *openapi_inputs(struct openapi_reader *reader,
+                           const json_t *item,
+                           const json_t *operation,
+                           struct str at,
+                           json_t *result)
+{
+    const json_t *own = json_object_get(operation, "parameters");
+    const json_t *shared = json_object_get(item, "parameters");
+    json_t *params = json_array();
+    const char *fault = NULL;
+
+    openapi_put(result, "params", params);
+    /* Those of the path first: it names them, so they keep their names. */
+    for (int in_path = 1; fault == NULL && in_path >= 0; in_path--) {
+        fault = read_parameters(reader, own, NULL, at, in_path, params);
+        if (fault == NULL)
+            fault = read_parameters(reader, shared, own, at, in_path, params);
+    }
+    return fault != NULL ? fault : read_body(reader, operation, at, params, result);
+}

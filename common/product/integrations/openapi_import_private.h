@@ -1,0 +1,42 @@
+#pragma once
+/* What the files of the import share. */
+#include "integrations/openapi_import.h"
+
+/* A document while it is read. */
+struct openapi_reader {
+    struct arena *arena;
+    const json_t *root;
+    struct schema_errors *errors;
+    json_t *skipped;
+    unsigned steps; /* references that were followed */
+    size_t wanted;  /* operations so far */
+};
+
+/* any: a finding in the document. */
+void openapi_fault(struct openapi_reader *reader, struct str at, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+/* any: what is left out, and why. */
+void openapi_skip(struct openapi_reader *reader, struct str what, const char *reason);
+/* any: `value`, or what its $ref leads to in the end; NULL with a finding when it leads nowhere,
+ * and without one when there is none. */
+const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value, struct str at);
+/* any: a text without what does not belong in one, at most so many bytes; STR_NONE = none. */
+struct str openapi_text(struct openapi_reader *reader, const json_t *object, const char *member);
+/* any: sets a member; takes `value`. */
+void openapi_put(json_t *object, const char *member, json_t *value);
+void openapi_put_str(json_t *object, const char *member, struct str value);
+
+/* any: the parameter that a schema becomes: its type, enum and default. */
+void openapi_schema(struct openapi_reader *reader,
+                    const json_t *schema,
+                    struct str at,
+                    bool in_body,
+                    json_t *param);
+/* any: params, body and body_type of an operation. NULL, or why it cannot be had. */
+const char *openapi_inputs(struct openapi_reader *reader,
+                           const json_t *item,
+                           const json_t *operation,
+                           struct str at,
+                           json_t *result);
+/* any: the auth of the integration; one of scheme none when it has no other. */
+json_t *openapi_auth(struct openapi_reader *reader);

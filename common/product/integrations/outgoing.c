@@ -1,0 +1,403 @@
+/* Operations as requests. */
+#include "integrations/outgoing.h"
+
+#include "base/codec.h"
+#include "base/panic.h"
+#include "json/jr.h"
+#include "workflow/secrets.h"
+
+#define HEADERS_MAX 120 /* with those of credentials and traces: fetch() takes fewer */
+#define BODY_BYTES  2097152
+#define SHOWN_BYTES 1000
+
+struct draft_request {
+    struct arena *arena;
+    struct fill_values *values;
+    const struct integration_operation *operation;
+    struct outgoing *out;
+    struct schema_errors *errors;
+    struct strbuf url, shown;
+    bool query; /* it has one */
+};
+
+/* --- forms --- */
+
+void outgoing_form_add(struct strbuf *form, struct arena *arena, struct str name, struct str value)
+{
+    if (form->len)
+        strbuf_char(form, '&');
+    strbuf_str(form, codec_percent(arena, name));
+    strbuf_char(form, '=');
+    strbuf_str(form, codec_percent(arena, value));
+}
+
+/* An array is the same name again and again. */
+static void
+form_value(struct strbuf *form, struct arena *arena, struct str name, const json_t *value)
+{
+    if (!json_is_array(value)) {
+        if (!json_is_null(value))
+            outgoing_form_add(form, arena, name, fill_text_of(arena, value));
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++)
+        outgoing_form_add(form, arena, name, fill_text_of(arena, json_array_get(value, i)));
+}
+
+/* --- the address --- */
+
+static void outgoing_put(struct draft_request *draft, struct str text)
+{
+    strbuf_str(&draft->url, text);
+    strbuf_str(&draft->shown, text);
+}
+
+/* A value that is secret is shown as a mask. */
+static void put_value(struct draft_request *draft, struct str escaped, bool secret)
+{
+    strbuf_str(&draft->url, escaped);
+    strbuf_str(&draft->shown, secret ? STR(SECRETS_MASK) : escaped);
+}
+
+static bool value_is_missing(const struct integration_param *param, const json_t *value)
+{
+    return value == NULL || (integration_place_of(param) == IN_PATH && json_is_string(value) &&
+                             json_string_length(value) == 0);
+}
+
+static int bad_value(struct draft_request *draft, struct str param, const char *what)
+{
+    schema_error_add(draft->arena,
+                     draft->errors,
+                     arena_printf(draft->arena, "params.%.*s", STR_ARG(param)),
+                     PROBLEM_PATTERN,
+                     "%s",
+                     what);
+    return INTEGRATION_FAILED;
+}
+
+static int put_slot(struct draft_request *draft, struct str name)
+{
+    const struct integration_param *param = integration_param_find(draft->operation, name);
+    const json_t *value = fill_value_of(draft->values, name);
+
+    if (param == NULL || value_is_missing(param, value))
+        return bad_value(draft, name, "must not be empty in a path");
+    put_value(
+        draft, codec_percent(draft->arena, fill_text_of(draft->arena, value)), param->secret.value);
+    return 0;
+}
+
+/* Values have no slashes any more, but dots: those would leave the path that was meant. */
+static int check_segments(struct draft_request *draft, size_t begin)
+{
+    struct str path = {draft->url.ptr + begin, draft->url.len - begin};
+
+    while (path.ptr != NULL)
+        if (integration_is_dots(str_split(&path, '/')))
+            return bad_value(draft, STR("*"), "a path may have no segment . or ..");
+    return 0;
+}
+
+static int put_path(struct draft_request *draft, struct str base_url)
+{
+    struct str rest = draft->operation->path.value;
+
+    while (base_url.len > 0 && base_url.ptr[base_url.len - 1] == '/')
+        base_url.len--;
+    outgoing_put(draft, base_url);
+    size_t begin = draft->url.len;
+    while (rest.len > 0) {
+        const char *open = memchr(rest.ptr, '{', rest.len);
+        size_t plain = open != NULL ? (size_t)(open - rest.ptr) : rest.len;
+        outgoing_put(draft, (struct str){rest.ptr, plain});
+        rest = (struct str){rest.ptr + plain, rest.len - plain};
+        if (rest.len == 0)
+            break;
+        const char *close = memchr(rest.ptr, '}', rest.len);
+        size_t slot = close != NULL ? (size_t)(close - rest.ptr) : rest.len;
+        TRY(put_slot(draft, (struct str){rest.ptr + 1, slot - 1}));
+        rest = slot + 1 < rest.len ? (struct str){rest.ptr + slot + 1, rest.len - slot - 1}
+                                   : (struct str){rest.ptr, 0};
+    }
+    return draft->url.overflow ? INTEGRATION_TOO_LARGE : check_segments(draft, begin);
+}
+
+static void put_query(struct draft_request *draft, struct str name, struct str value, bool secret)
+{
+    outgoing_put(draft, draft->query ? STR("&") : STR("?"));
+    outgoing_put(draft, codec_percent(draft->arena, name));
+    outgoing_put(draft, STR("="));
+    put_value(draft, codec_percent(draft->arena, value), secret);
+    draft->query = true;
+}
+
+static void put_query_param(struct draft_request *draft,
+                            const struct integration_param *param,
+                            const json_t *value)
+{
+    struct str name = integration_wire_name(param);
+
+    if (!json_is_array(value)) {
+        put_query(draft, name, fill_text_of(draft->arena, value), param->secret.value);
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++)
+        put_query(
+            draft, name, fill_text_of(draft->arena, json_array_get(value, i)), param->secret.value);
+}
+
+/* --- headers --- */
+
+void outgoing_header(struct outgoing *outgoing, const char *name, struct str value)
+{
+    for (size_t i = 0; i < outgoing->request.nheaders; i++)
+        if (str_ieq(outgoing->headers[i].name, str_from(name)))
+            return;
+    MUST(outgoing->request.nheaders < HEADERS_MAX);
+    outgoing->headers[outgoing->request.nheaders++] =
+        (struct fetch_header){.name = str_from(name), .value = value};
+}
+
+static bool is_field_line(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (((unsigned char)text.ptr[i] < ' ' && text.ptr[i] != '\t') || text.ptr[i] == 0x7f)
+            return false;
+    return true;
+}
+
+/* Arrays are lists of the one header (RFC 9110, 5.3). */
+static struct str outgoing_list(struct arena *arena, const json_t *value)
+{
+    struct strbuf list;
+
+    if (!json_is_array(value))
+        return fill_text_of(arena, value);
+    strbuf_init(&list, arena, FILL_BYTES_MAX);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        if (i > 0)
+            strbuf_cstr(&list, ", ");
+        strbuf_str(&list, fill_text_of(arena, json_array_get(value, i)));
+    }
+    return (struct str){strbuf_cstring(&list), list.len};
+}
+
+static int
+put_header_param(struct draft_request *draft, struct str param, struct str name, struct str value)
+{
+    if (!is_field_line(value))
+        return bad_value(draft, param, "a header is one line");
+    outgoing_header(draft->out, arena_cstr(draft->arena, name), value);
+    return 0;
+}
+
+static int put_params(struct draft_request *draft)
+{
+    const struct integration_param *params = draft->operation->params.items;
+
+    for (size_t i = 0; i < draft->operation->params.count; i++) {
+        const json_t *value = fill_value_of(draft->values, params[i].name.value);
+        enum integration_place place = integration_place_of(&params[i]);
+        if (value == NULL)
+            continue;
+        if (place == IN_QUERY)
+            put_query_param(draft, &params[i], value);
+        else if (place == IN_HEADER)
+            TRY(put_header_param(draft,
+                                 params[i].name.value,
+                                 integration_wire_name(&params[i]),
+                                 outgoing_list(draft->arena, value)));
+    }
+    return 0;
+}
+
+static int put_templates(struct draft_request *draft)
+{
+    const char *name;
+    json_t *item;
+    struct str text;
+
+    json_object_foreach(draft->operation->query.value, name, item)
+    {
+        struct str template = fill_text_of(draft->arena, item);
+        TRY(fill_text(draft->arena, draft->values, template, &text));
+        put_query(draft, str_from(name), text, fill_names_secret(draft->operation, template));
+    }
+    json_object_foreach(draft->operation->headers.value, name, item)
+    {
+        TRY(fill_text(draft->arena, draft->values, fill_text_of(draft->arena, item), &text));
+        TRY(put_header_param(draft, STR("*"), str_from(name), text));
+    }
+    return 0;
+}
+
+/* --- the body --- */
+
+/* Without a template: an object of the parameters that are in the body. NULL = there is none. */
+static json_t *plain_body(struct draft_request *draft)
+{
+    const struct integration_param *params = draft->operation->params.items;
+    json_t *body = NULL;
+
+    for (size_t i = 0; i < draft->operation->params.count; i++) {
+        json_t *value = fill_value_of(draft->values, params[i].name.value);
+        if (integration_place_of(&params[i]) != IN_BODY)
+            continue;
+        if (body == NULL)
+            body = jr_adopt(draft->arena, json_object());
+        struct str name = integration_wire_name(&params[i]);
+        if (value != NULL)
+            MUST(json_object_setn_nocheck(body, name.ptr, name.len, value) == 0);
+    }
+    return body;
+}
+
+static int print_form(struct draft_request *draft, json_t *body, struct str *ret_text)
+{
+    const char *name;
+    json_t *item;
+    struct strbuf form;
+
+    strbuf_init(&form, draft->arena, BODY_BYTES);
+    json_object_foreach(body, name, item) form_value(&form, draft->arena, str_from(name), item);
+    *ret_text = (struct str){strbuf_cstring(&form), form.len};
+    return form.overflow ? INTEGRATION_TOO_LARGE : 0;
+}
+
+static int print_json(struct draft_request *draft, const json_t *body, struct str *ret_text)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, draft->arena, BODY_BYTES);
+    jw_init(&w, &text);
+    jw_json(&w, body);
+    *ret_text = (struct str){strbuf_cstring(&text), text.len};
+    return text.overflow ? INTEGRATION_TOO_LARGE : 0;
+}
+
+static int put_body(struct draft_request *draft)
+{
+    const struct integration_operation *operation = draft->operation;
+    const json_t *template = operation->body.value;
+    bool form = str_is(operation->body_type.value, "form");
+    json_t *body = NULL;
+
+    if (template != NULL && !json_is_null(template))
+        TRY(fill_json(draft->arena, draft->values, template, &body));
+    else
+        body = plain_body(draft);
+    if (body == NULL)
+        return 0;
+    TRY(form ? print_form(draft, body, &draft->out->request.body)
+             : print_json(draft, body, &draft->out->request.body));
+    outgoing_header(draft->out,
+                    "Content-Type",
+                    form ? STR("application/x-www-form-urlencoded") : STR("application/json"));
+    return 0;
+}
+
+int outgoing_build(struct arena *arena,
+                   struct str base_url,
+                   struct fill_values *values,
+                   struct outgoing *ret_outgoing,
+                   struct schema_errors *errors)
+{
+    struct draft_request draft = {
+        .arena = arena,
+        .values = values,
+        .operation = values->operation,
+        .out = ret_outgoing,
+        .errors = errors,
+    };
+
+    *ret_outgoing = (struct outgoing){.request = {.method = values->operation->method.value}};
+    ret_outgoing->headers = ARENA_ARRAY(arena, ret_outgoing->headers, HEADERS_MAX);
+    strbuf_init(&draft.url, arena, FETCH_MAX_URL_BYTES);
+    strbuf_init(&draft.shown, arena, (size_t)2 * FETCH_MAX_URL_BYTES);
+    TRY(put_path(&draft, base_url));
+    TRY(put_params(&draft));
+    TRY(put_templates(&draft));
+    TRY(put_body(&draft));
+    outgoing_header(ret_outgoing, "Accept", STR("application/json"));
+    if (draft.url.overflow)
+        return INTEGRATION_TOO_LARGE;
+    ret_outgoing->request.headers = ret_outgoing->headers;
+    ret_outgoing->request.url = (struct str){strbuf_cstring(&draft.url), draft.url.len};
+    ret_outgoing->shown = strbuf_view(&draft.shown);
+    if (ret_outgoing->shown.len > SHOWN_BYTES)
+        ret_outgoing->shown.len = SHOWN_BYTES;
+    return 0;
+}
+
+/* --- credentials --- */
+
+static struct str
+signed_url(struct arena *arena, struct str url, const struct outgoing_credentials *credentials)
+{
+    bool query = memchr(url.ptr, '?', url.len) != NULL;
+
+    return arena_printf(arena,
+                        "%.*s%c%.*s=%.*s",
+                        STR_ARG(url),
+                        query ? '&' : '?',
+                        STR_ARG(codec_percent(arena, credentials->name)),
+                        STR_ARG(codec_percent(arena, credentials->token)));
+}
+
+static struct str authorization(struct arena *arena, const struct outgoing_credentials *credentials)
+{
+    if (credentials->scheme == SCHEME_BEARER)
+        return arena_printf(arena, "Bearer %.*s", STR_ARG(credentials->token));
+    struct str pair = arena_printf(
+        arena, "%.*s:%.*s", STR_ARG(credentials->username), STR_ARG(credentials->password));
+    return arena_printf(arena, "Basic %.*s", STR_ARG(codec_b64(arena, pair)));
+}
+
+struct fetch_request outgoing_sign(struct arena *arena,
+                                   const struct outgoing *outgoing,
+                                   const struct outgoing_credentials *credentials,
+                                   struct str url)
+{
+    struct fetch_request request = outgoing->request;
+    struct fetch_header *headers = ARENA_ARRAY(arena, headers, request.nheaders + 1);
+
+    memcpy(headers, outgoing->headers, request.nheaders * sizeof(*headers));
+    request.headers = headers;
+    if (url.ptr != NULL)
+        request.url = url;
+    if (credentials->scheme == SCHEME_QUERY)
+        request.url = signed_url(arena, request.url, credentials);
+    else if (credentials->scheme == SCHEME_HEADER)
+        headers[request.nheaders++] = (struct fetch_header){
+            .name = credentials->name,
+            .value = arena_printf(
+                arena, "%.*s%.*s", STR_ARG(credentials->prefix), STR_ARG(credentials->token)),
+        };
+    else if (credentials->scheme != SCHEME_NONE)
+        headers[request.nheaders++] = (struct fetch_header){
+            .name = STR("Authorization"),
+            .value = authorization(arena, credentials),
+        };
+    return request;
+}
+
+/* --- redirects --- */
+
+struct str outgoing_redirect(struct arena *arena, struct str from, struct str location)
+{
+    struct str origin = integration_origin(arena, from);
+    struct str url = location;
+
+    for (size_t i = 0; i < location.len; i++)
+        if (location.ptr[i] == '#')
+            url.len = location.len = i;
+    if (url.len == 0 || url.len > FETCH_MAX_URL_BYTES)
+        return STR_NONE;
+    if (str_starts(url, STR("/")) && !str_starts(url, STR("//")))
+        url = arena_printf(arena, "%.*s%.*s", STR_ARG(origin), STR_ARG(url));
+    if (integration_url_fault(url, true) != NULL || !str_eq(integration_origin(arena, url), origin))
+        return STR_NONE;
+    return arena_dup(arena, url);
+}

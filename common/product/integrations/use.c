@@ -1,0 +1,330 @@
+/* One run of an operation. */
+#include "integrations/use.h"
+
+#include <stdarg.h>
+
+#include "base/clock.h"
+#include "integrations/answer.h"
+#include "integrations_use_sql.h"
+#include "json/jr_beside.h"
+#include "loop/work.h"
+
+#define SECONDS       10
+#define REDIRECTS_MAX 3
+#define LEAST_MS      50
+
+static int use_fail(struct task *task,
+                    struct integration_use *use,
+                    enum problem problem,
+                    const char *format,
+                    ...) PRINTF_LIKE(4, 5);
+
+static int use_fail(
+    struct task *task, struct integration_use *use, enum problem problem, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    use->error = (struct connection_error){problem, arena_vprintf(task->arena, format, args)};
+    va_end(args);
+    return INTEGRATION_FAILED;
+}
+
+/* --- before --- */
+
+AWAITS static int use_load(struct task *task, struct integration_use *use)
+{
+    struct rows rows;
+
+    TRY(db_query(task,
+                 &use->project->db,
+                 SQL_USE_INTEGRATION(.operation = use->operation,
+                                     .id = use->integration_id,
+                                     .name = use->integration),
+                 &rows));
+    if (rows.count == 0)
+        return use_fail(task, use, PROBLEM_NOT_FOUND, "There is no such integration.");
+    const struct sql_use_integration_row row = sql_use_integration_row(task->arena, &rows, 0);
+    use->source =
+        (struct integration_source){.id = row.id, .name = row.name, .base_url = row.base_url};
+    if (row.operation.ptr == NULL)
+        return use_fail(
+            task, use, PROBLEM_NOT_FOUND, "The integration has no operation of this name.");
+    TRY(connection_source(
+        task, use->project, &use->source, row.auth, row.sealed, row.client_bound));
+    return integration_operation_read(task->arena, row.operation, &use->work);
+}
+
+static int use_build(struct task *task, struct integration_use *use)
+{
+    struct schema_errors *errors = ARENA_NEW(task->arena, errors);
+    int rc = 0;
+
+    if (!fill_values_read(task->arena, &use->work, use->params, &use->values, errors))
+        rc = INTEGRATION_FAILED;
+    if (rc == 0)
+        rc =
+            outgoing_build(task->arena, use->source.base_url, &use->values, &use->outgoing, errors);
+    if (rc == INTEGRATION_TOO_LARGE) {
+        schema_error_add(task->arena,
+                         errors,
+                         STR("params"),
+                         PROBLEM_TOO_LONG,
+                         "the request would be larger than requests may be");
+        rc = INTEGRATION_FAILED;
+    }
+    if (rc != INTEGRATION_FAILED)
+        return rc;
+    use->findings = errors;
+    return use_fail(task,
+                    use,
+                    PROBLEM_VALIDATION_FAILED,
+                    "%.*s: %.*s",
+                    STR_ARG(errors->items[0].field),
+                    STR_ARG(errors->items[0].message));
+}
+
+int integration_prepare(struct task *task, struct integration_use *use)
+{
+    int64_t user_id = use->job_id && !use->connection_id ? 0 : use->caller->user_id;
+
+    TRY(use_load(task, use));
+    TRY(use_build(task, use));
+    if (use->traceparent.len)
+        outgoing_header(&use->outgoing, "traceparent", use->traceparent);
+    /* Nobody learns by the answer what was refused and what is closed (fetch.h). */
+    if (fetch_url_check(use->outgoing.request.url) == FETCH_REFUSED)
+        return use_fail(task,
+                        use,
+                        PROBLEM_UNREACHABLE,
+                        "The address did not answer in time, or is not allowed.");
+    TRY(connection_choose(task,
+                          use->project,
+                          &use->source,
+                          user_id,
+                          use->connection_id,
+                          &use->connection,
+                          &use->error));
+    return connection_token(task, use->project, &use->source, &use->connection, &use->error);
+}
+
+/* --- the call --- */
+
+static const char *use_actor_kind(const struct integration_use *use)
+{
+    if (use->job_id)
+        return "job";
+    return use->caller->kind == CALLER_KEY ? "api_key" : "user";
+}
+
+AWAITS static int use_call_begin(struct task *task, struct integration_use *use)
+{
+    const struct caller *caller = use->caller;
+    struct rows rows;
+
+    TRY(db_query(task,
+                 &use->project->db,
+                 SQL_CALL_BEGIN(.connection_id = some_id(use->connection.id),
+                                .integration_id = use->source.id,
+                                .operation = use->work.name.value,
+                                .owner_id = some_id(use->connection.user_id),
+                                .actor_kind = str_from(use_actor_kind(use)),
+                                .actor_id = some_id(caller->kind == CALLER_KEY ? caller->key_id
+                                                                               : caller->user_id),
+                                .job_id = some_id(use->job_id),
+                                .user_id = some_id(caller->user_id),
+                                .method = use->work.method.value,
+                                .url = use->outgoing.shown),
+                 &rows));
+    use->call_id = sql_call_begin_row(&rows, 0).id;
+    return 0;
+}
+
+/* What cannot be written stays open, and is shown so. */
+AWAITS static void use_call_end(struct task *task, struct integration_use *use, int rc)
+{
+    bool answered = rc == 0;
+
+    use->duration_ms = clock_mono_ms() - use->begun_ms;
+    const struct db_call call = db_call(
+        SQL_CALL_END(.status_code = some_id(answered ? use->response.status : 0),
+                     .code = answered ? STR_NONE : str_from(problem_code(use->error.problem)),
+                     .tries = use->tries,
+                     .response_bytes =
+                         answered ? some_i64((int64_t)use->response.body.len) : NO_I64,
+                     .duration_ms = use->duration_ms,
+                     .id = use->call_id));
+    if (rc >= 0 &&
+        db_query(task, &use->project->db, call.sql, call.params, call.param_count, NULL) != 0)
+        log_debug("integrations.call_unended", L_I64("call", use->call_id));
+}
+
+static int fetch_failed(struct task *task, struct integration_use *use, int rc)
+{
+    switch (rc) {
+    case FETCH_TOO_LARGE:
+        return use_fail(task,
+                        use,
+                        PROBLEM_RESPONSE_TOO_LARGE,
+                        "The answer is larger than %d bytes.",
+                        FETCH_DEFAULT_RESPONSE_BYTES);
+    case FETCH_BAD_URL:
+        return use_fail(task, use, PROBLEM_BAD_URL, "The address cannot be used.");
+    case FETCH_BAD_HEADER:
+        return use_fail(task,
+                        use,
+                        PROBLEM_BAD_HEADER,
+                        "A header cannot be sent: line breaks and framing headers are refused.");
+    case FETCH_BUSY:
+        return use_fail(task, use, PROBLEM_BUSY, "Too many requests wait to be sent.");
+    default:
+        return use_fail(task,
+                        use,
+                        PROBLEM_UNREACHABLE,
+                        "The address did not answer in time, or is not allowed.");
+    }
+}
+
+static int64_t use_time_left(const struct integration_use *use)
+{
+    int64_t seconds = use->work.timeout_seconds.value ? use->work.timeout_seconds.value : SECONDS;
+    int64_t own = use->begun_ms + seconds * 1000 - clock_mono_ms();
+    int64_t given = use->deadline_ms ? use->deadline_ms - clock_mono_ms() : own;
+
+    return given < own ? given : own;
+}
+
+/* co: to `url`, the operation's own when it is none. */
+AWAITS static int send_once(struct task *task, struct integration_use *use, struct str url)
+{
+    const struct outgoing_credentials credentials =
+        connection_credentials(&use->source, &use->connection);
+    struct fetch_request request = outgoing_sign(task->arena, &use->outgoing, &credentials, url);
+
+    request.once = true;
+    request.purpose = FETCH_INTEGRATION;
+    request.timeout_ms = use_time_left(use);
+    request.room = &use->room;
+    fetch_room_leave(&use->room);
+    if (request.timeout_ms < LEAST_MS)
+        return fetch_failed(task, use, FETCH_TIMEOUT);
+    use->tries++;
+    int rc = fetch(task, &request, &use->response);
+    return rc > 0 ? fetch_failed(task, use, rc) : rc;
+}
+
+/* Where to ask next; STR_NONE = nowhere, this is the answer. */
+static struct str redirect_of(struct task *task, const struct integration_use *use, struct str from)
+{
+    static const long statuses[] = {301, 302, 303, 307, 308};
+    struct str method = use->work.method.value;
+
+    if (!use->work.follow_redirects.value || (!str_is(method, "GET") && !str_is(method, "HEAD")))
+        return STR_NONE;
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+        if (use->response.status == statuses[i])
+            return outgoing_redirect(
+                task->arena, from, fetch_response_header(&use->response, "location"));
+    return STR_NONE;
+}
+
+AWAITS static int send_following(struct task *task, struct integration_use *use)
+{
+    struct str url = STR_NONE;
+
+    TRY(send_once(task, use, url));
+    for (int i = 0; i < REDIRECTS_MAX; i++) {
+        struct str next = redirect_of(task, use, url.ptr ? url : use->outgoing.request.url);
+        if (next.ptr == NULL)
+            return 0;
+        url = next;
+        TRY(send_once(task, use, url));
+    }
+    return 0;
+}
+
+static bool has_tokens(const struct integration_use *use)
+{
+    return use->connection.id && (use->connection.scheme == SCHEME_OAUTH2_CLIENT ||
+                                  use->connection.scheme == SCHEME_OAUTH2_CODE);
+}
+
+/* co: a token that was refused though it looked good is replaced, once. */
+AWAITS static int send_with_token(struct task *task, struct integration_use *use)
+{
+    TRY(send_following(task, use));
+    if (use->response.status != 401 || !has_tokens(use))
+        return 0;
+    TRY(connection_token_refused(task, use->project, &use->connection));
+    TRY(connection_token(task, use->project, &use->source, &use->connection, &use->error));
+    return send_following(task, use);
+}
+
+int integration_send(struct task *task, struct integration_use *use)
+{
+    use->begun_ms = clock_mono_ms();
+    TRY(use_call_begin(task, use));
+    int rc = send_with_token(task, use);
+    if (rc > 0 && rc != INTEGRATION_FAILED)
+        use_fail(task, use, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked now.");
+    use_call_end(task, use, rc);
+    return rc;
+}
+
+/* --- after --- */
+
+/* Credentials, and values that are secret by their parameters. */
+static struct secret_values *use_masked(struct arena *arena, const struct integration_use *use)
+{
+    const struct integration_param *params = use->work.params.items;
+    struct secret_values *values = connection_masked(arena, &use->source, &use->connection);
+    size_t most = values->count + use->work.params.count + 1;
+    struct str *items = ARENA_ARRAY(arena, items, most);
+
+    if (values->count)
+        memcpy(items, values->values, values->count * sizeof(*items));
+    for (size_t i = 0; i < use->work.params.count; i++)
+        if (params[i].secret.value && use->values.items[i] != NULL)
+            items[values->count++] = fill_text_of(arena, use->values.items[i]);
+    values->values = items;
+    values->used = ARENA_ARRAY(arena, values->used, most);
+    return values;
+}
+
+struct masking {
+    struct arena *arena;
+    const struct secret_values *values;
+    json_t *data;
+};
+
+static void mask_run(void *arg)
+{
+    struct masking *masking = arg;
+
+    masking->data = secrets_mask(masking->arena, masking->values, masking->data);
+}
+
+int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
+{
+    const struct integration_response *response = use->work.response.value;
+    json_t *answer = answer_read(task, use->response.body);
+    struct str reason;
+
+    if (response != NULL && integration_went_well(use)) {
+        int rc = answer_map(task->arena, response, answer, &answer, &reason);
+        if (rc != 0)
+            return use_fail(task,
+                            use,
+                            PROBLEM_RESULTS_PATH,
+                            "The answer has nothing at \"%.*s\": %.*s",
+                            STR_ARG(response->results_path.value),
+                            STR_ARG(reason));
+    }
+    struct masking masking = {task->arena, use_masked(task->arena, use), answer};
+    if (jr_is_large(answer))
+        work_beside(task, mask_run, &masking);
+    else
+        mask_run(&masking);
+    *ret_data = masking.data;
+    return 0;
+}

@@ -1,0 +1,452 @@
+/* /connections: credentials for integrations. They go in and never come out. */
+#include "areas/integrations/integrations.h"
+
+#include <errno.h>
+
+#include "base/num.h"
+#include "connections_sql.h"
+#include "http/query.h"
+#include "integrations/connection.h"
+#include "json/jr.h"
+
+#define SECRET_CHARS 8192
+#define MASK         "********"
+
+static const char *const connection_statuses[] = {"pending", "active", "failed", "revoked", NULL};
+
+struct credentials_in {
+    struct in_str token, username, password, client_id, client_secret;
+};
+struct connection_in {
+    struct in_i64 integration_id;
+    struct in_str name;
+    struct in_bool own;
+    struct in_obj credentials;
+};
+
+/* clang-format off */
+#define CREDENTIAL(member, hidden, about, sample)                                                  \
+    {.name = #member, FIELD_AT(struct credentials_in, member), .type = FIELD_STR, .min = 1,        \
+     .max = SECRET_CHARS, .write_only = (hidden), .doc = (about), .example = (sample)}
+/* clang-format on */
+
+static const struct field credentials_fields[] = {
+    CREDENTIAL(token, true, "Of header, query and bearer", "\"tok-5f2c\""),
+    CREDENTIAL(username, false, "Of basic", "\"groundwork\""),
+    CREDENTIAL(password, true, "Of basic", "\"pass-5f2c\""),
+    CREDENTIAL(client_id, false, "Of oauth2_client_credentials", "\"groundwork\""),
+    CREDENTIAL(client_secret, true, "Of oauth2_client_credentials", "\"secret-5f2c\""),
+};
+static const struct schema credentials_schema =
+    SCHEMA("ConnectionCredentials", struct credentials_in, credentials_fields);
+
+/* clang-format off */
+#define CONNECTION_NAME                                                                            \
+    {.name = "name", FIELD_AT(struct connection_in, name), .type = FIELD_STR, .min = 1,            \
+     .max = 100, .example = "\"default\""}
+#define CONNECTION_CREDENTIALS                                                                     \
+    {.name = "credentials", FIELD_AT(struct connection_in, credentials), .type = FIELD_OBJ,        \
+     .sub = &credentials_schema,                                                                   \
+     .doc = "What the integration's scheme asks for; oauth2_code has none: it waits for consent"}
+/* clang-format on */
+
+static const struct field connection_create_fields[] = {
+    {.name = "integration_id",
+     FIELD_AT(struct connection_in, integration_id),
+     .type = FIELD_I64,
+     .required = true,
+     .has_min = true,
+     .min = 1},
+    CONNECTION_NAME,
+    {.name = "own",
+     FIELD_AT(struct connection_in, own),
+     .type = FIELD_BOOL,
+     .doc = "For the caller alone; otherwise for all who may run integrations"},
+    CONNECTION_CREDENTIALS,
+};
+static const struct field connection_update_fields[] = {CONNECTION_NAME, CONNECTION_CREDENTIALS};
+static const struct schema connection_create_schema =
+    SCHEMA("ConnectionCreate", struct connection_in, connection_create_fields);
+static const struct schema connection_update_schema =
+    SCHEMA("ConnectionUpdate", struct connection_in, connection_update_fields);
+
+static const struct field connection_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "integration_id", .type = FIELD_I64, .required = true},
+    {.name = "integration", .type = FIELD_STR, .required = true, .example = "\"crm\""},
+    {.name = "user_id",
+     .type = FIELD_I64,
+     .required = true,
+     .nullable = true,
+     .doc = "Whose own it is; null = the project's"},
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"default\""},
+    {.name = "scheme", .type = FIELD_STR, .required = true, .values = integration_schemes},
+    {.name = "status",
+     .type = FIELD_STR,
+     .required = true,
+     .noted = true,
+     .values = connection_statuses,
+     .doc = "pending waits for consent, failed for credentials or consent again"},
+    {.name = "credentials",
+     .type = FIELD_MAP,
+     .required = true,
+     .doc = "Names of users and clients, and a mask for everything else",
+     .example = "{\"token\": \"********\"}"},
+    {.name = "expires_at",
+     .type = FIELD_TIME,
+     .required = true,
+     .nullable = true,
+     .noted = true,
+     .doc = "Of an OAuth 2 access token, which is renewed by itself"},
+    {.name = "last_error",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .noted = true,
+     .doc = "What the token server said last",
+     .example = "\"invalid_grant\""},
+    {.name = "last_used_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
+    {.name = "created_by", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "version", .type = FIELD_I64, .required = true, .noted = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true, .noted = true},
+};
+const struct schema connection_out_schema = SCHEMA_OUT("Connection", connection_out_fields);
+
+/* --- credentials --- */
+
+/* What becomes of the body's credentials under a scheme. */
+struct connection_draft {
+    struct integration_auth auth;
+    struct str base_url;
+    const char *status;
+    json_t *secrets; /* NULL = none yet */
+    struct str shown;
+};
+
+/* Headers are one line; a colon would end the name of a user (RFC 7617, 2). */
+static bool credential_ok(const char *member, struct str value)
+{
+    for (size_t i = 0; i < value.len; i++)
+        if ((unsigned char)value.ptr[i] < ' ' || value.ptr[i] == 0x7f)
+            return false;
+    return strcmp(member, "username") != 0 || memchr(value.ptr, ':', value.len) == NULL;
+}
+
+/* A member is taken when the scheme has it, and refused when it has not. */
+static int take_credential(struct req *r,
+                           struct connection_draft *draft,
+                           json_t *shown,
+                           const char *member,
+                           const struct in_str *value,
+                           bool wanted,
+                           bool hidden)
+{
+    const char *field = arena_printf(r->task.arena, "credentials.%s", member).ptr;
+
+    if (!value->value.len)
+        return wanted ? fail_field(r, field, PROBLEM_REQUIRED, "is required by the scheme") : 0;
+    if (!wanted)
+        return fail_field(r, field, PROBLEM_VALIDATION_FAILED, "the integration's scheme has none");
+    if (!credential_ok(member, value->value))
+        return fail_field(r,
+                          field,
+                          PROBLEM_PATTERN,
+                          "must be one line%s",
+                          strcmp(member, "username") == 0 ? " without a colon" : "");
+    (void)json_object_set_new(
+        draft->secrets, member, json_stringn(value->value.ptr, value->value.len));
+    (void)json_object_set_new(shown,
+                              member,
+                              hidden ? json_string(MASK)
+                                     : json_stringn(value->value.ptr, value->value.len));
+    return 0;
+}
+
+static int
+take_credentials(struct req *r, struct connection_draft *draft, const struct credentials_in *in)
+{
+    enum integration_scheme scheme = integration_scheme_of(&draft->auth);
+    bool token = scheme == SCHEME_HEADER || scheme == SCHEME_QUERY || scheme == SCHEME_BEARER;
+    bool basic = scheme == SCHEME_BASIC;
+    bool client = scheme == SCHEME_OAUTH2_CLIENT;
+    json_t *shown = jr_adopt(r->task.arena, json_object());
+
+    draft->secrets = jr_adopt(r->task.arena, json_object());
+    TRY(take_credential(r, draft, shown, "token", &in->token, token, true));
+    TRY(take_credential(r, draft, shown, "username", &in->username, basic, false));
+    TRY(take_credential(r, draft, shown, "password", &in->password, basic, true));
+    TRY(take_credential(r, draft, shown, "client_id", &in->client_id, client, false));
+    TRY(take_credential(r, draft, shown, "client_secret", &in->client_secret, client, true));
+    draft->shown = jr_print(r->task.arena, shown);
+    draft->status = "active";
+    if (scheme == SCHEME_OAUTH2_CODE) {
+        draft->secrets = NULL;
+        draft->status = "pending";
+    }
+    return 0;
+}
+
+/* co: reads the integration, which stays as it is until the commit, and the credentials for it. */
+AWAITS static int draft_credentials(struct req *r,
+                                    int64_t integration_id,
+                                    const struct connection_in *in,
+                                    struct connection_draft *draft)
+{
+    static const struct credentials_in nothing;
+    const struct credentials_in *given = in->credentials.value;
+    struct rows rows;
+
+    TRY(sql_all(r, &rows, SQL_CONNECTION_OF(.id = integration_id)));
+    if (!rows.count)
+        return fail_field(r, "integration_id", PROBLEM_NOT_FOUND, "there is no such integration");
+    const struct sql_connection_of_row row = sql_connection_of_row(&rows, 0);
+    *draft = (struct connection_draft){.base_url = row.base_url};
+    if (integration_auth_read(r->task.arena, row.auth, &draft->auth) != 0)
+        return fail_internal(r, -EBADMSG);
+    if (integration_scheme_of(&draft->auth) == SCHEME_NONE)
+        return fail(r, PROBLEM_CONFLICT, "The integration asks for no credentials.");
+    return take_credentials(r, draft, given ? given : &nothing);
+}
+
+static struct str draft_sealed(struct req *r, const struct connection_draft *draft, int64_t id)
+{
+    if (draft->secrets == NULL)
+        return STR_NONE;
+    return connection_seal(r->task.arena, r->scope->project, id, draft->secrets);
+}
+
+static int connection_taken(struct req *r, int rc)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    if (rc != DB_UNIQUE)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(r,
+                     PROBLEM_UNIQUE_VIOLATION,
+                     STR("A connection of this name exists for the integration."),
+                     errors);
+}
+
+/* --- endpoints --- */
+
+static const struct query_param connections_query[] = {
+    PAGE_QUERY,
+    {.name = "integration_id",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Only those of this integration"},
+    {0},
+};
+
+AWAITS static int connections_list(struct req *r)
+{
+    const struct query *query;
+    int64_t integration_id = 0;
+
+    TRY(req_query(r, &query));
+    (void)num_parse_i64(query_get(query, "integration_id"), &integration_id);
+    return reply_page(r,
+                      "id",
+                      SQL_CONNECTIONS_LIST(.everybody = caller_is_admin(r->scope->caller),
+                                           .user_id = r->scope->caller->user_id,
+                                           .integration_id = some_id(integration_id)));
+}
+
+int connection_reply(struct req *r, int status, int64_t id)
+{
+    struct rows rows;
+
+    TRY(sql_one(r,
+                &rows,
+                SQL_CONNECTION_GET(.id = id,
+                                   .everybody = caller_is_admin(r->scope->caller),
+                                   .user_id = r->scope->caller->user_id)));
+    return reply_row(r, status, &rows);
+}
+
+AWAITS static int connections_get(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return connection_reply(r, 200, id);
+}
+
+AWAITS static int connections_create(struct req *r)
+{
+    struct connection_draft draft = {0};
+    struct connection_in in;
+    struct rows rows;
+
+    TRY(req_json(r, &connection_create_schema, &in));
+    TRY(sql_begin(r));
+    TRY(draft_credentials(r, in.integration_id.value, &in, &draft));
+    TRY(sql_one(r, &rows, SQL_CONNECTIONS_COUNT(.integration_id = in.integration_id.value)));
+    if (sql_connections_count_row(&rows, 0).connections >= CONNECTIONS_MAX)
+        return fail(
+            r, PROBLEM_CONFLICT, "An integration has at most %d connections.", CONNECTIONS_MAX);
+    TRY(sql_one(r, &rows, SQL_CONNECTION_NEXT()));
+    int64_t id = sql_connection_next_row(&rows, 0).id;
+    int rc = db_query(
+        &r->task,
+        r->scope->db,
+        SQL_CONNECTION_ADD(.id = id,
+                           .integration_id = in.integration_id.value,
+                           .user_id = some_id(in.own.value ? r->scope->caller->user_id : 0),
+                           .name = in.name.set ? in.name.value : STR("default"),
+                           .scheme = draft.auth.scheme.value,
+                           .status = str_from(draft.status),
+                           .shown = draft.shown,
+                           .sealed = draft_sealed(r, &draft, id),
+                           .base_bound = integration_origin(r->task.arena, draft.base_url),
+                           .token_bound =
+                               integration_origin(r->task.arena, draft.auth.token_url.value),
+                           .created_by = some_id(r->scope->caller->user_id)),
+        NULL);
+    if (rc != 0)
+        return connection_taken(r, rc);
+    TRY(gateway_commit(r, gateway_audit(r, "connections.create", "connection", id, STR_NONE)));
+    reply_location(r, id);
+    return connection_reply(r, 201, id);
+}
+
+/* co: only whose it is, and nobody for another user. */
+AWAITS static int
+lock_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_stored)
+{
+    struct rows rows;
+
+    TRY(sql_one(
+        r,
+        &rows,
+        SQL_CONNECTION_LOCK(.id = id, .everybody = false, .user_id = r->scope->caller->user_id)));
+    *ret_stored = sql_connection_lock_row(r->task.arena, &rows, 0);
+    return 0;
+}
+
+AWAITS static int replace_credentials(struct req *r,
+                                      int64_t id,
+                                      int64_t integration_id,
+                                      const struct connection_in *in)
+{
+    struct connection_draft draft = {0};
+
+    TRY(draft_credentials(r, integration_id, in, &draft));
+    return sql_exec(
+        r,
+        NULL,
+        SQL_CONNECTION_REPLACE(.id = id,
+                               .scheme = draft.auth.scheme.value,
+                               .status = str_from(draft.status),
+                               .shown = draft.shown,
+                               .sealed = draft_sealed(r, &draft, id),
+                               .base_bound = integration_origin(r->task.arena, draft.base_url),
+                               .token_bound =
+                                   integration_origin(r->task.arena, draft.auth.token_url.value)));
+}
+
+AWAITS static int connections_update(struct req *r)
+{
+    struct sql_connection_lock_row stored;
+    struct connection_in in;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &connection_update_schema, &in));
+    TRY(sql_begin(r));
+    TRY(lock_connection(r, id, &stored));
+    if (in.credentials.set)
+        TRY(replace_credentials(r, id, stored.integration_id, &in));
+    if (in.name.set) {
+        int rc = db_query(
+            &r->task, r->scope->db, SQL_CONNECTION_RENAME(.name = in.name.value, .id = id), NULL);
+        if (rc != 0)
+            return connection_taken(r, rc);
+    }
+    TRY(gateway_commit(r, gateway_audit(r, "connections.update", "connection", id, STR_NONE)));
+    return connection_reply(r, 200, id);
+}
+
+AWAITS static int connections_delete(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r,
+                &rows,
+                SQL_CONNECTION_REMOVE(.id = id,
+                                      .everybody = caller_is_admin(r->scope->caller),
+                                      .user_id = r->scope->caller->user_id)));
+    TRY(gateway_commit(r, gateway_audit(r, "connections.delete", "connection", id, STR_NONE)));
+    return reply_empty(r, 204);
+}
+
+static const struct route connections_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/connections",
+        .id = "connections_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_READ,
+        .query = connections_query,
+        .ok = {200, &connection_out_schema, .list = true},
+        .run = connections_list,
+        .summary = "List the project's connections and the caller's own",
+        .doc = "Administrators see those of all users. Credentials are never returned.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/connections/{id}",
+        .id = "connections_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_READ,
+        .ok = {200, &connection_out_schema},
+        .fails = {404},
+        .run = connections_get,
+        .summary = "Get a connection, its credentials masked",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/connections",
+        .id = "connections_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_CREATE,
+        .body = &connection_create_schema,
+        .ok = {201, &connection_out_schema},
+        .fails = {409},
+        .run = connections_create,
+        .summary = "Store credentials for an integration",
+        .doc = "They are sent to the hosts of the integration as it is now, and to no other.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/connections/{id}",
+        .id = "connections_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_UPDATE,
+        .body = &connection_update_schema,
+        .ok = {200, &connection_out_schema},
+        .fails = {404, 409},
+        .run = connections_update,
+        .summary = "Rename a connection, or replace its credentials as a whole",
+        .doc = "Another user's own connection is changed by nobody else.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/connections/{id}",
+        .id = "connections_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_DELETE,
+        .ok = {204},
+        .fails = {404},
+        .run = connections_delete,
+        .summary = "Delete a connection",
+        .doc = "The other side is told by POST /connections/{id}/revoke alone.",
+    },
+};
+ROUTES(connections, "Integrations");

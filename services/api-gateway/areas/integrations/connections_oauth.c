@@ -1,0 +1,446 @@
+/*
+ * Consent of a user for an OAuth 2 connection (RFC 6749, 4.1, with PKCE, RFC 7636), and its end.
+ * The state is kept as a hash for ten minutes, serves once, and only the user who began: so nobody
+ * is given somebody else's consent, and nobody gives theirs to somebody else's connection.
+ */
+#include "areas/auth/auth_flow.h"
+#include "areas/auth/auth_session.h"
+#include "areas/integrations/integrations.h"
+
+#include <errno.h>
+
+#include "base/codec.h"
+#include "connections_sql.h"
+#include "integrations/connection.h"
+#include "json/jr.h"
+#include "project/unseal.h"
+
+#define STATE_MAX 128
+#define URL_BYTES 32768
+
+/* One that is under way. */
+struct consent {
+    int64_t connection_id, version;
+    struct str redirect_to, bound, verifier;
+};
+
+/* --- begin --- */
+
+struct authorize_in {
+    struct in_str redirect_to;
+};
+static const struct field authorize_in_fields[] = {
+    {.name = "redirect_to",
+     FIELD_AT(struct authorize_in, redirect_to),
+     .type = FIELD_STR,
+     .required = true,
+     .max = 2048,
+     .doc = "Page of the client that gets code and state; one of the project's redirect_urls",
+     .example = "\"https://app.example.com/connected\""},
+};
+static const struct schema authorize_in_schema =
+    SCHEMA("ConnectionAuthorize", struct authorize_in, authorize_in_fields);
+static const struct field consent_fields[] = {
+    {.name = "url", .type = FIELD_STR, .required = true, .doc = "Where to send the user"},
+    {.name = "expires_in", .type = FIELD_I64, .required = true, .doc = "Seconds"},
+};
+static const struct schema consent_schema = SCHEMA_OUT("ConnectionConsent", consent_fields);
+
+static bool is_redirect_url(const struct project_settings *settings, struct str url)
+{
+    for (size_t i = 0; i < settings->redirect_url_count; i++)
+        if (str_eq(settings->redirect_urls[i], url))
+            return true;
+    return false;
+}
+
+/* co: an OAuth 2 integration of a consent's connection, with its client. */
+AWAITS static int
+client_source(struct req *r, int64_t integration_id, struct integration_source *source)
+{
+    int rc = connection_source_load(&r->task, r->scope->project, integration_id, source);
+
+    if (rc == INTEGRATION_FAILED)
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
+    if (rc == INTEGRATION_BAD)
+        return fail_internal(r, -EBADMSG);
+    TRY(sql_check(r, rc));
+    if (integration_scheme_of(&source->auth) != SCHEME_OAUTH2_CODE)
+        return fail(r, PROBLEM_CONFLICT, "The integration's scheme asks for no consent.");
+    if (!source->auth.client_id.value.len)
+        return fail(r, PROBLEM_CONFLICT, "The integration's auth has no client_id yet.");
+    return 0;
+}
+
+/* co: one that the caller may change. */
+AWAITS static int
+own_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_stored)
+{
+    struct rows rows;
+
+    TRY(sql_one(
+        r,
+        &rows,
+        SQL_CONNECTION_LOCK(.id = id, .everybody = false, .user_id = r->scope->caller->user_id)));
+    *ret_stored = sql_connection_lock_row(r->task.arena, &rows, 0);
+    return 0;
+}
+
+static void consent_member(struct strbuf *url, const char *name, struct str value)
+{
+    if (!value.len)
+        return;
+    strbuf_char(url, memchr(url->ptr, '?', url->len) ? '&' : '?');
+    strbuf_cstr(url, name);
+    strbuf_char(url, '=');
+    strbuf_str(url, codec_percent(url->arena, value));
+}
+
+static struct str consent_url(struct arena *arena,
+                              const struct integration_auth *auth,
+                              const struct consent *consent,
+                              struct str state)
+{
+    struct strbuf url;
+    struct strbuf scopes;
+
+    strbuf_init(&url, arena, URL_BYTES);
+    strbuf_init(&scopes, arena, URL_BYTES);
+    for (size_t i = 0; i < auth->scopes.count; i++) {
+        if (i > 0)
+            strbuf_char(&scopes, ' ');
+        strbuf_str(&scopes, auth->scopes.items[i]);
+    }
+    strbuf_str(&url, auth->authorization_url.value);
+    consent_member(&url, "response_type", STR("code"));
+    consent_member(&url, "client_id", auth->client_id.value);
+    consent_member(&url, "redirect_uri", consent->redirect_to);
+    consent_member(&url, "scope", strbuf_view(&scopes));
+    consent_member(&url, "audience", auth->audience.value);
+    consent_member(&url, "state", state);
+    consent_member(&url, "code_challenge", auth_flow_challenge(arena, consent->verifier));
+    consent_member(&url, "code_challenge_method", STR("S256"));
+    return strbuf_view(&url);
+}
+
+/* Whom codes are for: an integration that is another one meanwhile gets none. */
+static struct str consent_bound(struct arena *arena, const struct integration_source *source)
+{
+    struct str origin = integration_origin(arena, source->auth.token_url.value);
+
+    return arena_printf(arena, "%.*s %.*s", STR_ARG(origin), STR_ARG(source->auth.client_id.value));
+}
+
+AWAITS static int
+keep_flow(struct req *r, int64_t id, const struct consent *consent, struct str state)
+{
+    struct arena *arena = r->task.arena;
+    const struct project *project = r->scope->project;
+    struct str hash = auth_secret_hash(arena, state);
+    struct str sealed = aead_seal(arena,
+                                  &project->data_key,
+                                  consent->verifier,
+                                  place_connection_flow(arena, project->number, hash));
+    struct db_call calls[] = {
+        db_call(SQL_CONNECTION_FLOW_PRUNE()),
+        db_call(SQL_CONNECTION_FLOW_ADD(.state_hash = hash,
+                                        .connection_id = id,
+                                        .version = consent->version,
+                                        .user_id = r->scope->caller->user_id,
+                                        .redirect_to = consent->redirect_to,
+                                        .bound = consent->bound,
+                                        .sealed = sealed)),
+    };
+
+    return sql_batch(r, calls, ARRAY_LEN(calls));
+}
+
+AWAITS static int connections_authorize(struct req *r)
+{
+    struct sql_connection_lock_row stored;
+    struct integration_source source = {0};
+    struct authorize_in in;
+    struct jw w;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &authorize_in_schema, &in));
+    if (!is_redirect_url(&r->scope->project->settings, in.redirect_to.value))
+        return fail(r,
+                    PROBLEM_REDIRECT_NOT_ALLOWED,
+                    "redirect_to must be one of the project's redirect_urls.");
+    TRY(sql_begin(r));
+    TRY(own_connection(r, id, &stored));
+    TRY(client_source(r, stored.integration_id, &source));
+    struct str state = auth_secret_new(r->task.arena);
+    const struct consent consent = {
+        .version = stored.version,
+        .redirect_to = in.redirect_to.value,
+        .bound = consent_bound(r->task.arena, &source),
+        .verifier = auth_secret_new(r->task.arena),
+    };
+    TRY(keep_flow(r, id, &consent, state));
+    TRY(sql_commit(r));
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_STR(&w, "url", consent_url(r->task.arena, &source.auth, &consent, state));
+    JW_I64(&w, "expires_in", 600);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+/* --- finish --- */
+
+struct consent_in {
+    struct in_str code, state, iss;
+};
+static const struct field consent_in_fields[] = {
+    {.name = "code",
+     FIELD_AT(struct consent_in, code),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = 4096,
+     .write_only = true},
+    {.name = "state",
+     FIELD_AT(struct consent_in, state),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = 512,
+     .write_only = true},
+    {.name = "iss",
+     FIELD_AT(struct consent_in, iss),
+     .type = FIELD_STR,
+     .max = 2048,
+     .doc = "As the provider sent it (RFC 9207): it has to be where the integration sends users"},
+};
+static const struct schema consent_in_schema =
+    SCHEMA("ConnectionCallback", struct consent_in, consent_in_fields);
+
+static int consent_invalid(struct req *r)
+{
+    return fail(r,
+                PROBLEM_FLOW_STATE_INVALID,
+                "This consent is unknown, used, too old, or another user's; begin again.");
+}
+
+/* co: takes it out, whoever asks: a state that somebody else has seen is of no use any more. */
+AWAITS static int take_flow(struct req *r, struct str state, struct consent *ret_consent)
+{
+    struct arena *arena = r->task.arena;
+    struct rows rows;
+
+    if (state.len > STATE_MAX)
+        return consent_invalid(r);
+    struct str hash = auth_secret_hash(arena, state);
+    TRY(sql_all(r, &rows, SQL_CONNECTION_FLOW_TAKE(.state_hash = hash)));
+    if (!rows.count)
+        return consent_invalid(r);
+    const struct sql_connection_flow_take_row row = sql_connection_flow_take_row(arena, &rows, 0);
+    struct str place = place_connection_flow(arena, r->scope->project->number, hash);
+    if (!row.live || row.user_id != r->scope->caller->user_id ||
+        data_key_open(&r->task, r->scope->project, row.sealed, place, &ret_consent->verifier) != 0)
+        return consent_invalid(r);
+    ret_consent->connection_id = row.connection_id;
+    ret_consent->version = row.version;
+    ret_consent->redirect_to = row.redirect_to;
+    ret_consent->bound = row.bound;
+    return 0;
+}
+
+/* RFC 9207, 2.4: the answer of another server than the one that was asked is not taken. */
+static bool issuer_fits(struct req *r, const struct integration_source *source, struct str iss)
+{
+    struct str asked = integration_origin(r->task.arena, source->auth.authorization_url.value);
+
+    return !iss.len || str_eq(integration_origin(r->task.arena, iss), asked);
+}
+
+/* co: the connection with its tokens, if it is what it was when the consent began. */
+AWAITS static int keep_consent(struct req *r,
+                               const struct consent *consent,
+                               const struct integration_source *source,
+                               const struct token_answer *answer)
+{
+    struct arena *arena = r->task.arena;
+    struct connection connection = {.secrets = jr_adopt(arena, json_object())};
+    struct rows rows;
+
+    connection_keep_tokens(&connection, answer);
+    TRY(sql_begin(r));
+    TRY(sql_all(
+        r,
+        &rows,
+        SQL_CONNECTION_CONSENT(
+                .scheme = source->auth.scheme.value,
+                .sealed = connection_seal(
+                    arena, r->scope->project, consent->connection_id, connection.secrets),
+                .shown = answer->refresh_token.len
+                             ? STR("{\"access_token\":\"********\",\"refresh_token\":\"********\"}")
+                             : STR("{\"access_token\":\"********\"}"),
+                .base_bound = integration_origin(arena, source->base_url),
+                .token_bound = integration_origin(arena, source->auth.token_url.value),
+                .expires_in = answer->expires_in < 0 ? NO_I64 : some_i64(answer->expires_in),
+                .id = consent->connection_id,
+                .version = consent->version)));
+    if (!rows.count)
+        return fail(r, PROBLEM_CONFLICT, "The connection was changed meanwhile; begin again.");
+    return gateway_commit(
+        r,
+        gateway_audit(r, "connections.authorize", "connection", consent->connection_id, STR_NONE));
+}
+
+AWAITS static int connections_callback(struct req *r)
+{
+    struct sql_connection_lock_row stored;
+    struct integration_source source = {0};
+    struct token_answer answer = {0};
+    struct consent consent = {0};
+    struct consent_in in;
+
+    TRY(req_json(r, &consent_in_schema, &in));
+    TRY(take_flow(r, in.state.value, &consent));
+    TRY(own_connection(r, consent.connection_id, &stored));
+    TRY(client_source(r, stored.integration_id, &source));
+    if (!issuer_fits(r, &source, in.iss.value) ||
+        !str_eq(consent.bound, consent_bound(r->task.arena, &source)))
+        return consent_invalid(r);
+    const struct token_client client = {
+        .auth = &source.auth, .id = source.auth.client_id.value, .secret = source.client_secret};
+    const struct token_grant grant = {
+        .type = "authorization_code",
+        .code = in.code.value,
+        .redirect_uri = consent.redirect_to,
+        .code_verifier = consent.verifier,
+    };
+    int rc = token_ask(&r->task, &client, &grant, &answer);
+    if (rc == TOKEN_REFUSED)
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The token server refused the code (%.*s); begin again.",
+                    STR_ARG(answer.error));
+    if (rc > 0)
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The token server did not answer as it should.");
+    TRY(rc);
+    TRY(keep_consent(r, &consent, &source, &answer));
+    return connection_reply(r, 200, consent.connection_id);
+}
+
+/* --- the end --- */
+
+/* co: tells the token server, as far as it wants to know. */
+AWAITS static int tell_server(struct req *r,
+                              const struct integration_source *source,
+                              const struct connection *connection)
+{
+    const struct token_client client = connection_client(source, connection);
+    struct str refresh = jr_str(connection->secrets, "refresh_token");
+    struct str access = jr_str(connection->secrets, "access_token");
+
+    if (!source->auth.revocation_url.value.len ||
+        !str_eq(connection->token_bound,
+                integration_origin(r->task.arena, source->auth.revocation_url.value)))
+        return 0;
+    if (refresh.len)
+        TRY(token_revoke(&r->task, &client, refresh, "refresh_token"));
+    return access.len ? token_revoke(&r->task, &client, access, "access_token") : 0;
+}
+
+/* co: it cannot be used from here on, whatever the server says. */
+AWAITS static int revoke_here(struct req *r,
+                              int64_t id,
+                              struct connection *ret_connection,
+                              int64_t *ret_integration_id)
+{
+    const bool admin = caller_is_admin(r->scope->caller);
+    struct rows rows;
+
+    TRY(sql_begin(r));
+    TRY(sql_one(
+        r,
+        &rows,
+        SQL_CONNECTION_LOCK(.id = id, .everybody = admin, .user_id = r->scope->caller->user_id)));
+    const struct sql_connection_lock_row stored = sql_connection_lock_row(r->task.arena, &rows, 0);
+    bool already = str_is(stored.status, "revoked");
+    const struct integration_auth named = {.scheme = {.value = stored.scheme}};
+    *ret_connection = (struct connection){
+        .id = id,
+        .version = stored.version + (already ? 0 : 1),
+        .scheme = integration_scheme_of(&named),
+        .token_bound = stored.token_bound,
+    };
+    *ret_integration_id = stored.integration_id;
+    TRY(sql_exec(r, NULL, SQL_CONNECTION_REVOKE(.id = id)));
+    TRY(gateway_commit(r, gateway_audit(r, "connections.revoke", "connection", id, STR_NONE)));
+    int rc =
+        connection_open(&r->task, r->scope->project, id, stored.sealed, &ret_connection->secrets);
+    return rc > 0 ? fail_internal(r, -EBADMSG) : rc;
+}
+
+AWAITS static int connections_revoke(struct req *r)
+{
+    struct connection connection;
+    struct integration_source source = {0};
+    int64_t integration_id;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(revoke_here(r, id, &connection, &integration_id));
+    int rc = connection_source_load(&r->task, r->scope->project, integration_id, &source);
+    if (rc == 0)
+        rc = tell_server(r, &source, &connection);
+    if (rc == TOKEN_UNAVAILABLE)
+        return fail(r,
+                    PROBLEM_PROVIDER_ERROR,
+                    "The connection is revoked here, but the token server could not be told; "
+                    "send it again.");
+    if (rc < 0)
+        return rc;
+    TRY(sql_exec(r, NULL, SQL_CONNECTION_FORGET(.id = id, .version = connection.version)));
+    return connection_reply(r, 200, id);
+}
+
+static const struct route connections_oauth_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/connections/{id}/authorize",
+        .id = "connections_authorize",
+        .auth = AUTH_USER,
+        .perm = PERM_SVC_INTEGRATIONS_UPDATE,
+        .body = &authorize_in_schema,
+        .ok = {200, &consent_schema},
+        .fails = {404, 409},
+        .run = connections_authorize,
+        .summary = "Begin a user's consent",
+        .doc = "The answer's address is where the user consents. The client's page that gets code "
+               "and state sends them to POST /connections/callback, as the same user.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/connections/callback",
+        .id = "connections_callback",
+        .auth = AUTH_USER,
+        .perm = PERM_SVC_INTEGRATIONS_UPDATE,
+        .body = &consent_in_schema,
+        .ok = {200, &connection_out_schema},
+        .fails = {404, 409, 502},
+        .run = connections_callback,
+        .summary = "Finish a consent with what the provider sent",
+        .doc = "A begin serves once, for ten minutes, and the user who made it.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/connections/{id}/revoke",
+        .id = "connections_revoke",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_UPDATE,
+        .ok = {200, &connection_out_schema},
+        .fails = {404, 502},
+        .run = connections_revoke,
+        .summary = "End a connection here, and its tokens at their server",
+        .doc = "It cannot be used any more as soon as this is answered, whatever the answer. The "
+               "server is told where the integration has a revocation_url; after a 502 once more.",
+    },
+};
+ROUTES(connections_oauth, "Integrations");

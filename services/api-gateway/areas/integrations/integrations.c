@@ -1,0 +1,381 @@
+/* /integrations: other people's APIs, as a project describes them. */
+#include "areas/integrations/integrations.h"
+
+#include <errno.h>
+
+#include "integrations_sql.h"
+#include "json/jr.h"
+#include "keys/place.h"
+
+#define SECRET_MASK "********"
+
+static const struct field row_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"crm\""},
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "base_url",
+     .type = FIELD_STR,
+     .required = true,
+     .example = "\"https://api.example.com/v1\""},
+    {.name = "scheme", .type = FIELD_STR, .required = true, .values = integration_schemes},
+    {.name = "operation_count", .type = FIELD_I64, .required = true},
+    {.name = "version", .type = FIELD_I64, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema integration_row_schema = SCHEMA_OUT("IntegrationRow", row_fields);
+
+/* --- what will be stored --- */
+
+/* A whole integration, checked. */
+struct integration_draft {
+    int64_t id;
+    struct integration_in in;
+    struct str auth, operations; /* JSON */
+    struct str sealed, bound;    /* the client's secret; STR_NONE = none */
+};
+
+static void draft_put(json_t *doc, const char *member, json_t *value)
+{
+    (void)json_object_set_new(doc, member, value);
+}
+
+/* What a body leaves out. */
+static json_t *with_defaults(struct req *r, const json_t *body)
+{
+    json_t *doc = jr_adopt(r->task.arena, json_copy((json_t *)body));
+
+    if (json_object_get(doc, "auth") == NULL)
+        draft_put(doc, "auth", json_pack("{s:s}", "scheme", "none"));
+    if (json_object_get(doc, "operations") == NULL)
+        draft_put(doc, "operations", json_array());
+    return doc;
+}
+
+/* Its texts, checked whole; the client's secret is not among them. */
+static int draft_read(struct req *r, const json_t *doc, struct integration_draft *draft)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+
+    if (!schema_decode(arena, &integration_create_schema, doc, &draft->in, errors) ||
+        !integration_check(arena, &draft->in, errors))
+        return fail_fields(r, errors);
+    json_t *auth = jr_adopt(arena, json_copy(json_object_get(doc, "auth")));
+    (void)json_object_del(auth, "client_secret");
+    draft->auth = jr_print(arena, auth);
+    draft->operations = jr_print(arena, json_object_get(doc, "operations"));
+    if (draft->operations.len > INTEGRATION_BYTES_MAX)
+        return fail_field(r,
+                          "operations",
+                          PROBLEM_TOO_LONG,
+                          "may have at most %d bytes as JSON",
+                          INTEGRATION_BYTES_MAX);
+    return 0;
+}
+
+static void seal_client(struct req *r, struct integration_draft *draft, struct str secret)
+{
+    const struct integration_auth *auth = draft->in.auth.value;
+    const struct project *project = r->scope->project;
+    struct str place = place_integration(r->task.arena, project->number, draft->id);
+
+    draft->sealed = aead_seal(r->task.arena, &project->data_key, secret, place);
+    draft->bound = integration_origin(r->task.arena, auth->token_url.value);
+}
+
+/* The secret that came with the body, or none. */
+static int new_secret(struct req *r, struct integration_draft *draft)
+{
+    const struct integration_auth *auth = draft->in.auth.value;
+    struct str secret = auth->client_secret.value;
+
+    if (str_is(secret, SECRET_MASK))
+        return fail_field(r, "auth.client_secret", PROBLEM_VALIDATION_FAILED, "there is none yet");
+    if (secret.len)
+        seal_client(r, draft, secret);
+    return 0;
+}
+
+static int integration_name_taken(struct req *r, int rc)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    if (rc != DB_UNIQUE)
+        return rc > 0 ? fail_db(r, rc) : rc;
+    schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(
+        r, PROBLEM_UNIQUE_VIOLATION, STR("An integration of this name exists."), errors);
+}
+
+/* --- endpoints --- */
+
+AWAITS static int integrations_list(struct req *r)
+{
+    return reply_page(r, "id", SQL_INTEGRATIONS_LIST());
+}
+
+AWAITS static int integrations_get(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &rows, SQL_INTEGRATION_GET(.id = id)));
+    return reply_row(r, 200, &rows);
+}
+
+static int reply_made(struct req *r, const struct rows *rows, const json_t *skipped)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    rows_json_members(&w, rows, 0);
+    if (skipped != NULL) {
+        jw_lit(&w, "skipped");
+        jw_json(&w, skipped);
+    }
+    jw_obj_end(&w);
+    return reply_json(r, 201);
+}
+
+int integration_make(struct req *r, const json_t *body, const json_t *skipped)
+{
+    struct integration_draft draft = {0};
+    struct rows rows;
+
+    TRY(draft_read(r, with_defaults(r, body), &draft));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_INTEGRATIONS_COUNT()));
+    if (sql_integrations_count_row(&rows, 0).integrations >= INTEGRATIONS_MAX)
+        return fail(
+            r, PROBLEM_CONFLICT, "A project has at most %d integrations.", INTEGRATIONS_MAX);
+    TRY(sql_one(r, &rows, SQL_INTEGRATION_NEXT()));
+    draft.id = sql_integration_next_row(&rows, 0).id;
+    TRY(new_secret(r, &draft));
+    int rc = db_query(&r->task,
+                      r->scope->db,
+                      SQL_INTEGRATION_ADD(.id = draft.id,
+                                          .name = draft.in.name.value,
+                                          .description = draft.in.description.value,
+                                          .base_url = draft.in.base_url.value,
+                                          .auth = draft.auth,
+                                          .sealed = draft.sealed,
+                                          .client_bound = draft.bound,
+                                          .operations = draft.operations),
+                      NULL);
+    if (rc != 0)
+        return integration_name_taken(r, rc);
+    TRY(gateway_commit(r,
+                       gateway_audit(r, "integrations.create", "integration", draft.id, STR_NONE)));
+    TRY(sql_one(r, &rows, SQL_INTEGRATION_GET(.id = draft.id)));
+    resp_header_printf(
+        r, "Location", "%.*s/integrations/%lld", STR_ARG(gateway_base_url(r)), (long long)draft.id);
+    return reply_made(r, &rows, skipped);
+}
+
+AWAITS static int integrations_create(struct req *r)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct integration_in in;
+    json_t *body;
+
+    TRY(req_json_any(r, &body));
+    if (!schema_decode(r->task.arena, &integration_create_schema, body, &in, errors))
+        return fail_fields(r, errors);
+    return integration_make(r, body, NULL);
+}
+
+/* --- changes --- */
+
+/* A stored member where the body has none. */
+static int keep_member(struct req *r, json_t *doc, const char *member, struct str stored)
+{
+    struct jr_error error;
+    json_t *value;
+
+    if (json_object_get(doc, member) != NULL)
+        return 0;
+    if (jr_parse_stored(r->task.arena, stored, &value, &error) != 0)
+        return fail_internal(r, -EBADMSG);
+    (void)json_object_set(doc, member, value);
+    return 0;
+}
+
+static int merge_integration(struct req *r,
+                             const struct sql_integration_lock_row *stored,
+                             const json_t *body,
+                             json_t **ret_doc)
+{
+    json_t *doc = jr_adopt(r->task.arena, json_copy((json_t *)body));
+
+    if (json_object_get(doc, "name") == NULL)
+        draft_put(doc, "name", json_stringn(stored->name.ptr, stored->name.len));
+    if (json_object_get(doc, "base_url") == NULL)
+        draft_put(doc, "base_url", json_stringn(stored->base_url.ptr, stored->base_url.len));
+    if (json_object_get(doc, "description") == NULL && stored->description.ptr != NULL)
+        draft_put(
+            doc, "description", json_stringn(stored->description.ptr, stored->description.len));
+    TRY(keep_member(r, doc, "auth", stored->auth));
+    TRY(keep_member(r, doc, "operations", stored->operations));
+    *ret_doc = doc;
+    return 0;
+}
+
+/* The stored secret stays unless another one comes, or null, or a scheme without one; but it goes
+ * to no other host than it was given for. */
+static int kept_secret(struct req *r,
+                       const struct sql_integration_lock_row *stored,
+                       struct integration_draft *draft)
+{
+    const struct integration_auth *auth = draft->in.auth.value;
+    struct str origin = integration_origin(r->task.arena, auth->token_url.value);
+    bool keeps = !auth->client_secret.set || str_is(auth->client_secret.value, SECRET_MASK);
+
+    if (!keeps || stored->sealed.ptr == NULL)
+        return auth->client_secret.null ? 0 : new_secret(r, draft);
+    if (integration_scheme_of(auth) != SCHEME_OAUTH2_CODE)
+        return 0;
+    if (!str_eq(origin, stored->client_bound))
+        return fail_field(r,
+                          "auth.client_secret",
+                          PROBLEM_REQUIRED,
+                          "is required again: token_url is at another host than it was given for");
+    draft->sealed = stored->sealed;
+    draft->bound = stored->client_bound;
+    return 0;
+}
+
+AWAITS static int integrations_update(struct req *r)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+    struct integration_draft draft = {0};
+    struct rows rows;
+    json_t *body;
+    json_t *doc;
+
+    TRY(req_id(r, "id", &draft.id));
+    TRY(req_json_any(r, &body));
+    if (!schema_decode(arena, &integration_update_schema, body, &draft.in, errors))
+        return fail_fields(r, errors);
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_INTEGRATION_LOCK(.id = draft.id)));
+    const struct sql_integration_lock_row stored = sql_integration_lock_row(arena, &rows, 0);
+    TRY(merge_integration(r, &stored, body, &doc));
+    TRY(draft_read(r, doc, &draft));
+    TRY(kept_secret(r, &stored, &draft));
+    int rc = db_query(&r->task,
+                      r->scope->db,
+                      SQL_INTEGRATION_SAVE(.id = draft.id,
+                                           .name = draft.in.name.value,
+                                           .description = draft.in.description.value,
+                                           .base_url = draft.in.base_url.value,
+                                           .auth = draft.auth,
+                                           .sealed = draft.sealed,
+                                           .client_bound = draft.bound,
+                                           .operations = draft.operations),
+                      NULL);
+    if (rc != 0)
+        return integration_name_taken(r, rc);
+    TRY(gateway_commit(r,
+                       gateway_audit(r, "integrations.update", "integration", draft.id, STR_NONE)));
+    TRY(sql_one(r, &rows, SQL_INTEGRATION_GET(.id = draft.id)));
+    return reply_row(r, 200, &rows);
+}
+
+static int in_use(struct req *r, const struct rows *users)
+{
+    struct strbuf list;
+
+    strbuf_init(&list, r->task.arena, 16384);
+    for (size_t i = 0; i < users->count; i++) {
+        const struct sql_integration_users_row user = sql_integration_users_row(users, i);
+        strbuf_printf(
+            &list, "%s%.*s (%lld)", i > 0 ? ", " : "", STR_ARG(user.name), (long long)user.id);
+    }
+    return fail(r,
+                PROBLEM_IN_USE,
+                "Enabled workflows use this integration: %.*s.",
+                STR_ARG(strbuf_view(&list)));
+}
+
+AWAITS static int integrations_delete(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_INTEGRATION_LOCK(.id = id)));
+    TRY(sql_all(r, &rows, SQL_INTEGRATION_USERS(.id = id)));
+    if (rows.count)
+        return in_use(r, &rows);
+    TRY(sql_one(r, &rows, SQL_INTEGRATION_REMOVE(.id = id)));
+    TRY(gateway_commit(r, gateway_audit(r, "integrations.delete", "integration", id, STR_NONE)));
+    return reply_empty(r, 204);
+}
+
+static const struct route integrations_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/integrations",
+        .id = "integrations_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_READ,
+        .query = page_query,
+        .ok = {200, &integration_row_schema, .list = true},
+        .run = integrations_list,
+        .summary = "List integrations, without their operations",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/integrations/{id}",
+        .id = "integrations_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_READ,
+        .ok = {200, &integration_out_schema},
+        .fails = {404},
+        .run = integrations_get,
+        .summary = "Get an integration with its operations",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/integrations",
+        .id = "integrations_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_CREATE,
+        .body = &integration_create_schema,
+        .ok = {201, &integration_out_schema},
+        .fails = {409},
+        .run = integrations_create,
+        .summary = "Describe somebody else's API",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/integrations/{id}",
+        .id = "integrations_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_UPDATE,
+        .body = &integration_update_schema,
+        .ok = {200, &integration_out_schema},
+        .fails = {404, 409},
+        .run = integrations_update,
+        .summary = "Change an integration",
+        .doc =
+            "Connections stay with the host that their credentials were given for: when base_url "
+            "or token_url moves to another one, they wait for their credentials to be sent again.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/integrations/{id}",
+        .id = "integrations_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_DELETE,
+        .ok = {204},
+        .fails = {404, 409},
+        .run = integrations_delete,
+        .summary = "Delete an integration that no enabled workflow uses, with its connections",
+    },
+};
+ROUTES(integrations, "Integrations");

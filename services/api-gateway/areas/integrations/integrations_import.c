@@ -1,0 +1,144 @@
+/* POST /integrations/import: an integration out of an OpenAPI 3 document. */
+#include "areas/integrations/integrations.h"
+
+#include "integrations/openapi_import.h"
+#include "loop/work.h"
+
+struct import_in {
+    struct in_json document;
+    struct in_str name, base_url;
+    struct in_obj auth;
+    struct in_strs operations;
+};
+
+static const struct field import_fields[] = {
+    {.name = "document",
+     FIELD_AT(struct import_in, document),
+     .type = FIELD_MAP,
+     .required = true,
+     .doc = "OpenAPI 3.0 or 3.1 as JSON; $ref within it alone",
+     .example = "{\"openapi\": \"3.0.3\", \"info\": {\"title\": \"crm\", \"version\": \"1\"}, "
+                "\"servers\": [{\"url\": \"https://api.example.com\"}], \"paths\": {\"/users\": "
+                "{\"get\": {\"operationId\": \"listUsers\", \"responses\": {}}}}}"},
+    {.name = "name",
+     FIELD_AT(struct import_in, name),
+     .type = FIELD_STR,
+     .max = 64,
+     .doc = "The document's title, unless given",
+     .example = "\"crm\""},
+    {.name = "base_url",
+     FIELD_AT(struct import_in, base_url),
+     .type = FIELD_STR,
+     .max = 2048,
+     .doc = "The document's first server, unless given",
+     .example = "\"https://api.example.com/v1\""},
+    {.name = "auth",
+     FIELD_AT(struct import_in, auth),
+     .type = FIELD_OBJ,
+     .sub = &integration_auth_schema,
+     .doc = "One of the document's securitySchemes, unless given"},
+    {.name = "operations",
+     FIELD_AT(struct import_in, operations),
+     .type = FIELD_STRS,
+     .min = 1,
+     .max = INTEGRATION_OPERATIONS_MAX,
+     .doc = "Only those of these names",
+     .example = "[\"listUsers\"]"},
+};
+static const struct schema import_schema =
+    SCHEMA("IntegrationImport", struct import_in, import_fields);
+
+static const struct field skipped_fields[] = {
+    {.name = "operation", .type = FIELD_STR, .required = true, .example = "\"uploadPhoto\""},
+    {.name = "reason",
+     .type = FIELD_STR,
+     .required = true,
+     .example = "\"its body is neither JSON nor a form\""},
+};
+static const struct schema skipped_schema = SCHEMA_OUT("IntegrationSkipped", skipped_fields);
+
+static const struct field imported_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true, .example = "\"crm\""},
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "base_url", .type = FIELD_STR, .required = true},
+    {.name = "auth", .type = FIELD_OBJ, .required = true, .sub = &integration_auth_schema},
+    {.name = "operations",
+     .type = FIELD_LIST,
+     .required = true,
+     .sub = &integration_operation_schema},
+    {.name = "version", .type = FIELD_I64, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+    {.name = "skipped",
+     .type = FIELD_LIST,
+     .required = true,
+     .sub = &skipped_schema,
+     .doc = "What an integration cannot say, and was left out"},
+};
+static const struct schema imported_schema = SCHEMA_OUT("IntegrationImported", imported_fields);
+
+/* On a thread: a document may have thousands of operations. */
+struct import_work {
+    struct arena *arena;
+    struct openapi_wish wish;
+    json_t *body, *skipped;
+    struct schema_errors *errors;
+    bool fine;
+};
+
+static void import_run(void *arg)
+{
+    struct import_work *work = arg;
+
+    work->fine =
+        openapi_import(work->arena, &work->wish, &work->body, &work->skipped, work->errors);
+}
+
+AWAITS static int integrations_import(struct req *r)
+{
+    struct import_work work = {.arena = r->task.arena};
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct import_in in;
+    json_t *body;
+
+    TRY(req_json_any(r, &body));
+    if (!schema_decode(r->task.arena, &import_schema, body, &in, errors))
+        return fail_fields(r, errors);
+    if (in.auth.value != NULL)
+        integration_check_auth(r->task.arena, in.auth.value, errors);
+    if (errors->count)
+        return fail_fields(r, errors);
+    work.errors = errors;
+    work.wish = (struct openapi_wish){
+        .document = in.document.value,
+        .name = in.name.value,
+        .base_url = in.base_url.value,
+        .auth = in.auth.value != NULL ? json_object_get(body, "auth") : NULL,
+        .only = in.operations.set ? &in.operations : NULL,
+    };
+    work_beside(&r->task, import_run, &work);
+    if (!work.fine)
+        return fail_fields(r, errors);
+    return integration_make(r, work.body, work.skipped);
+}
+
+static const struct route integrations_import_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/integrations/import",
+        .id = "integrations_import",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_CREATE,
+        .body = &import_schema,
+        .ok = {201, &imported_schema},
+        .fails = {409},
+        .run = integrations_import,
+        .class = CLASS_HEAVY,
+        .summary = "Make an integration out of an OpenAPI document",
+        .doc = "Parameters keep their names, members of JSON bodies and forms become parameters. "
+               "What an integration cannot say (cookies, uploads, other servers) is left out and "
+               "listed.",
+    },
+};
+ROUTES(integrations_import, "Integrations");

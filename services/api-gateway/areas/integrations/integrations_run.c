@@ -1,0 +1,288 @@
+/* Operations that callers run, and what was called. */
+#include "areas/integrations/integrations.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "connections_sql.h"
+#include "db/answer.h"
+#include "http/query.h"
+#include "integrations/use.h"
+#include "integrations_sql.h"
+#include "json/jr.h"
+#include "walk.h"
+
+#define BEFORE_END_MS 300 /* the call gives up before the request does */
+#define TREE_BYTES    ((uint64_t)16 << 20)
+
+static const char *const outcomes[] = {"running", "answered", "failed", "unknown", NULL};
+static const char *const actor_kinds[] = {"user", "api_key", "job", NULL};
+
+static const struct field actor_fields[] = {
+    {.name = "kind", .type = FIELD_STR, .required = true, .values = actor_kinds},
+    {.name = "id",
+     .type = FIELD_I64,
+     .required = true,
+     .nullable = true,
+     .doc = "Of the user or the key"},
+    {.name = "job_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "user_id",
+     .type = FIELD_I64,
+     .required = true,
+     .nullable = true,
+     .doc = "With whose rights"},
+};
+static const struct schema actor_schema = SCHEMA_OUT("IntegrationCallActor", actor_fields);
+
+static const struct field call_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "integration_id", .type = FIELD_I64, .required = true},
+    {.name = "operation", .type = FIELD_STR, .required = true, .example = "\"getUser\""},
+    {.name = "connection_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "actor", .type = FIELD_OBJ, .required = true, .sub = &actor_schema},
+    {.name = "method", .type = FIELD_STR, .required = true, .example = "\"GET\""},
+    {.name = "url",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "Without credentials, secret values masked; its first 1,000 bytes",
+     .example = "\"https://api.example.com/v1/users/7\""},
+    {.name = "outcome",
+     .type = FIELD_STR,
+     .required = true,
+     .values = outcomes,
+     .doc = "unknown: whoever called died; it may have been done"},
+    {.name = "status_code", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "code",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "Why there is no answer",
+     .example = "\"unreachable\""},
+    {.name = "tries", .type = FIELD_I64, .required = true, .doc = "With redirects and new tokens"},
+    {.name = "response_bytes", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "duration_ms", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "at", .type = FIELD_TIME, .required = true},
+    {.name = "finished_at", .type = FIELD_TIME, .required = true, .nullable = true},
+};
+static const struct schema call_schema = SCHEMA_OUT("IntegrationCall", call_fields);
+
+/* --- run --- */
+
+struct run_in {
+    struct in_i64 connection_id;
+    struct in_json params;
+};
+
+static const struct field run_fields[] = {
+    {.name = "connection_id",
+     FIELD_AT(struct run_in, connection_id),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1,
+     .doc = "The caller's own, else the project's, where there is one of them"},
+    {.name = "params",
+     FIELD_AT(struct run_in, params),
+     .type = FIELD_MAP,
+     .nullable = true,
+     .doc = "Values by the operation's parameters",
+     .example = "{\"user_id\": 7}"},
+};
+static const struct schema run_schema = SCHEMA("IntegrationRun", struct run_in, run_fields);
+
+static const struct field answer_fields[] = {
+    {.name = "call_id", .type = FIELD_I64, .required = true},
+    {.name = "ok", .type = FIELD_BOOL, .required = true, .doc = "The status is a 2xx"},
+    {.name = "status_code", .type = FIELD_I64, .required = true, .example = "200"},
+    {.name = "data",
+     .type = FIELD_JSON,
+     .required = true,
+     .nullable = true,
+     .doc = "What the operation keeps of the answer; all of it when it is no 2xx. A text where it "
+            "is no JSON. Credentials in it are masked"},
+    {.name = "duration_ms", .type = FIELD_I64, .required = true},
+};
+static const struct schema answer_schema = SCHEMA_OUT("IntegrationAnswer", answer_fields);
+
+/* What a step says in its history is said here as what it means to a caller. */
+static int run_failed(struct req *r, const struct integration_use *use)
+{
+    const struct connection_error *error = &use->error;
+
+    if (use->findings != NULL)
+        return fail_fields(r, use->findings);
+    switch (error->problem) {
+    case PROBLEM_NOT_FOUND:
+    case PROBLEM_CONFLICT:
+    case PROBLEM_DEPENDENCY_UNAVAILABLE:
+        return fail(r, error->problem, "%.*s", STR_ARG(error->message));
+    case PROBLEM_BUSY:
+        return fail(r, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, "%.*s", STR_ARG(error->message));
+    default:
+        return fail(r, PROBLEM_PROVIDER_ERROR, "%.*s", STR_ARG(error->message));
+    }
+}
+
+static int run_check(struct req *r, const struct integration_use *use, int rc)
+{
+    if (rc == INTEGRATION_FAILED)
+        return run_failed(r, use);
+    if (rc == INTEGRATION_BAD)
+        return fail_internal(r, -EBADMSG);
+    return sql_check(r, rc);
+}
+
+AWAITS static int run_answered(struct req *r, struct integration_use *use)
+{
+    json_t *data;
+    struct jw w;
+
+    TRY(run_check(r, use, integration_take(&r->task, use, &data)));
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_I64(&w, "call_id", use->call_id);
+    JW_BOOL(&w, "ok", integration_went_well(use));
+    JW_I64(&w, "status_code", use->response.status);
+    jw_lit(&w, "data");
+    jw_json(&w, data);
+    JW_I64(&w, "duration_ms", use->duration_ms);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
+/* co: a megabyte of text may become a tree of eighty: it is made when the project has room. */
+AWAITS static int run_counted(struct req *r, struct integration_use *use)
+{
+    uint64_t bytes = jr_tree_bytes(use->response.body);
+    struct share *share;
+
+    if (bytes > TREE_BYTES)
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The answer holds too many values.");
+    if (bytes == 0)
+        return run_answered(r, use);
+    int rc =
+        shares_acquire(&r->task, db_answers_shares(), share_owner_of(&r->task), bytes, 0, &share);
+    if (rc == -EAGAIN)
+        return fail(r,
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
+                    "This project holds too many large answers at once; try again.");
+    TRY(rc);
+    rc = run_answered(r, use);
+    shares_release(db_answers_shares(), share, bytes);
+    return rc;
+}
+
+AWAITS static int integrations_run(struct req *r)
+{
+    struct integration_use *use = ARENA_NEW(r->task.arena, use);
+    struct run_in in;
+
+    TRY(req_id(r, "id", &use->integration_id));
+    TRY(req_json(r, &run_schema, &in));
+    use->project = r->scope->project;
+    use->caller = r->scope->caller;
+    use->operation = req_param(r, "name");
+    use->connection_id = in.connection_id.value;
+    use->params = in.params.value;
+    use->traceparent = gateway_traceparent(r);
+    use->deadline_ms = r->task.deadline_ms ? r->task.deadline_ms - BEFORE_END_MS : 0;
+    if (!integration_name_ok(use->operation))
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
+    TRY(run_check(r, use, integration_prepare(&r->task, use)));
+    int rc = integration_send(&r->task, use);
+    rc = rc == 0 ? run_counted(r, use) : run_check(r, use, rc);
+    fetch_room_leave(&use->room);
+    return rc;
+}
+
+/* --- calls --- */
+
+static const struct query_param integration_calls_query[] = {
+    WALK_QUERY,
+    {.name = "operation", .type = FIELD_STR, .doc = "Only calls of this one"},
+    {0},
+};
+
+static const struct walk_list calls_of_integration = {
+    &SQL_INTEGRATION_CALLS_DESC, &SQL_INTEGRATION_CALLS_ASC, &SQL_INTEGRATION_CALLS_COUNT, "id"};
+static const struct walk_list calls_of_connection = {
+    &SQL_CONNECTION_CALLS_DESC, &SQL_CONNECTION_CALLS_ASC, &SQL_CONNECTION_CALLS_COUNT, "id"};
+
+AWAITS static int integrations_calls(struct req *r)
+{
+    const struct query *query;
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_query(r, &query));
+    TRY(sql_one(r, &rows, SQL_INTEGRATION_GET(.id = id)));
+    return walk_reply(r,
+                      &calls_of_integration,
+                      SQL_INTEGRATION_CALLS_ARGS(.integration_id = id,
+                                                 .operation = query_get(query, "operation"),
+                                                 .everybody = caller_is_admin(r->scope->caller),
+                                                 .user_id = r->scope->caller->user_id));
+}
+
+AWAITS static int connections_calls(struct req *r)
+{
+    const struct query *query;
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_query(r, &query));
+    TRY(sql_one(r,
+                &rows,
+                SQL_CONNECTION_GET(.id = id,
+                                   .everybody = caller_is_admin(r->scope->caller),
+                                   .user_id = r->scope->caller->user_id)));
+    return walk_reply(r, &calls_of_connection, SQL_CONNECTION_CALLS_ARGS(.connection_id = id));
+}
+
+static const struct route integrations_run_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/integrations/{id}/operations/{name}/run",
+        .id = "integrations_run",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_READ,
+        .body = &run_schema,
+        .ok = {200, &answer_schema},
+        .fails = {404, 409, 502},
+        .run = integrations_run,
+        .summary = "Call somebody else's API",
+        .doc = "Once: nothing is repeated but a call whose token was refused. Whatever the other "
+               "side answers is a 200 here, with its status; 502 says that it did not answer in "
+               "time, answered too much, or may not be asked. Redirects are answers, unless the "
+               "operation follows them, which never leads to another host.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/integrations/{id}/calls",
+        .id = "integrations_calls",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_READ,
+        .query = integration_calls_query,
+        .ok = {200, &call_schema, .list = true},
+        .fails = {404},
+        .run = integrations_calls,
+        .summary = "What was called, newest first",
+        .doc = "Calls through a user's own connection are for that user and for administrators. "
+               "Thirty days are kept, and about fifty thousand calls of a project.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/connections/{id}/calls",
+        .id = "connections_calls",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_INTEGRATIONS_READ,
+        .query = walk_query,
+        .ok = {200, &call_schema, .list = true},
+        .fails = {404},
+        .run = connections_calls,
+        .summary = "What was called with a connection, newest first",
+    },
+};
+ROUTES(integrations_run, "Integrations");

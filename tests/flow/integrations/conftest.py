@@ -1,0 +1,38 @@
+"""A stand-in for somebody else's API and its token server, and a gateway that may call it."""
+import pytest
+
+from groundwork.client import Client
+from groundwork.project import Project
+from integrations_stand_in import Api
+
+
+@pytest.fixture(scope="module")
+def api(servers):
+    own = Api()
+    servers.allowed_ports.append(own.port)
+    yield own
+    own.close()
+
+
+@pytest.fixture(scope="module")
+def other(servers):
+    """The same at another address: what is for the one is not for the other."""
+    own = Api()
+    servers.allowed_ports.append(own.port)
+    yield own
+    own.close()
+
+
+@pytest.fixture(scope="module")
+def calling(start_gateway, session_gateway, api, other):
+    """It may dial the two and nothing else of this machine."""
+    return start_gateway("gateway-integrations", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{api.port},127.0.0.1:{other.port}")
+
+
+@pytest.fixture(scope="module")
+def crm(calling, servers, recorder):
+    """One project a file."""
+    operator = Client(f"{calling.url}/org", token=servers.operator_token, recorder=recorder)
+    made = Project(calling, operator, recorder)
+    made.admin.put("/", {"settings": {"redirect_urls": ["https://app.example.org/connected"]}}, expect=200)
+    return made

@@ -1,0 +1,89 @@
+"""RunIntegration: the same under the rules of CallAnApi."""
+import pytest
+from groundwork.chaos import kill
+from groundwork.runs import finish, step, until
+from groundwork.workflows import document, start, workflow
+from test_integrations import connect, make, operation, param
+
+
+@pytest.fixture(scope="module")
+def runner(start_runner, calling, api, other):
+    return start_runner()
+
+
+def of(made, name="op", **members):
+    return step("call", "RunIntegration", {"integration": made["name"], "operation": name, **members})
+
+
+def job_of(crm, steps, data=None):
+    return finish(crm, start(crm.admin, workflow(crm.admin, steps=steps), data))
+
+
+@pytest.fixture(scope="module")
+def ours(crm, api):
+    made = make(crm, api.url, auth={"scheme": "bearer"}, operations=[
+        operation("POST", params=[param("n", "body", type="integer"), param("pin", "header", secret=True)], response={"map": {"sent": "body", "as": "headers.authorization"}}),
+        operation(path="/status/404", name="missing"), operation(path="/large/1100000", name="large")])
+    connect(crm, made, {"token": "of-the-project"})
+    return made
+
+
+def test_an_operation_in_a_job(crm, api, runner, ours):
+    job = job_of(crm, [of(ours, params={"n": "{{ $svc.trigger.data.n }}", "pin": "pin-55555"})], {"n": 7})
+    assert job["status"] == "succeeded", job
+    done, = job["steps"]
+    assert done["output"]["data"] == {"sent": '{"n":7}', "as": "Bearer ********"} and done["output"]["status_code"] == 200
+    assert done["input"] == {"integration": ours["name"], "operation": "op", "params": {"n": 7, "pin": "********"}}
+    assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-the-project"
+    call = crm.admin.get(f"/integrations/{ours['id']}/calls", expect=200).json()["items"][0]
+    assert call["actor"]["kind"] == "job" and call["actor"]["job_id"] == job["id"] and call["id"] == done["output"]["call_id"]
+
+
+@pytest.mark.parametrize("name, params, code", [
+    ("missing", {}, "http_status"), ("large", {}, "response_too_large"), ("op", {"n": "x"}, "validation_failed"), ("op", {"m": 1}, "validation_failed"),
+    ("op", {"pin": "a\nb"}, "validation_failed")])
+def test_what_fails_the_step(crm, api, runner, ours, name, params, code):
+    job = job_of(crm, [of(ours, name, params=params)])
+    assert (job["status"], job["error"]["code"]) == ("failed", code), job
+    if name == "missing":
+        assert job["error"]["status_code"] == 404 and job["steps"][0]["error"]["response"] == {"error": "as asked"}
+
+
+def test_rights_and_connections_of_the_editor(crm, api, runner, ours):
+    ann = crm.user(permissions=["svc_workflows:create"])
+    own = connect(crm, ours, {"token": "of-ann-alone"}, client=ann, own=True)
+    made = workflow(ann, steps=[of(ours)])
+    assert finish(crm, start(crm.admin, made))["status"] == "succeeded"
+    assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-the-project", "nobody's own by itself"
+    ann.put(f"/workflows/{made['id']}", {"steps": [of(ours, connection_id=own["id"])]}, expect=200)
+    assert finish(crm, start(crm.admin, made))["status"] == "succeeded"
+    assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-ann-alone"
+    crm.admin.put(f"/workflows/{made['id']}", {"steps": [of(ours, connection_id=own["id"], params={})]}, expect=200)
+    assert finish(crm, start(crm.admin, made))["error"]["code"] == "not_found"
+    lacks = crm.only("svc_workflows:create", "svc_workflows:read")
+    assert finish(crm, start(crm.admin, workflow(lacks, steps=[of(ours)])))["error"]["code"] == "forbidden"
+
+
+def test_what_is_saved_is_there(crm, ours):
+    for body, field in (({**ours, "name": "nobody"}, "integration"), (ours, "operation")):
+        refused = crm.admin.post("/workflows", document(steps=[of(body, "op" if field == "integration" else "nothing")]), expect=400).json()
+        assert refused["errors"][0]["field"] == f"steps[0] (call).params.{field}", refused
+    made = workflow(crm.admin, steps=[of(ours)])
+    assert crm.admin.delete(f"/integrations/{ours['id']}", expect=409).json()["code"] == "in_use"
+    crm.admin.delete(f"/workflows/{made['id']}", expect=204)
+
+
+def test_a_runner_that_dies_sends_nothing_again(crm, api, start_runner, runner):
+    """The history said `sent` before; what was called stays open, and is shown so."""
+    runner.stop()
+    first = start_runner(LEASE_MS=2000, SWEEP_MS=200)
+    made = make(crm, api.url, operations=[operation("POST", "/slow/3", timeout_seconds=10)])
+    job = start(crm.admin, workflow(crm.admin, steps=[of(made)]))
+    until(lambda: api.seen("/slow/3"), "it is sent")
+    kill(first)
+    start_runner(LEASE_MS=2000, SWEEP_MS=200)
+    done = finish(crm, job)
+    assert (done["status"], done["error"]["code"]) == ("failed", "interrupted"), done
+    assert len(api.seen("/slow/3")) == 1
+    call, = crm.admin.get(f"/integrations/{made['id']}/calls", expect=200).json()["items"]
+    assert call["outcome"] == "running" and call["finished_at"] is None

@@ -1,0 +1,110 @@
+/*
+ * Any JSON as an OpenAPI document, and as operations with values: whatever is imported can be
+ * stored, what is stored becomes a request that stays at its origin and below its path.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "integrations/openapi_import.h"
+#include "integrations/outgoing.h"
+#include "json/jr.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BASE "https://base.example/v1"
+
+/* Values for all that it takes, of the types that it wants. */
+static json_t *values_for(struct arena *arena, const struct integration_operation *operation)
+{
+    const struct integration_param *params = operation->params.items;
+    json_t *values = jr_adopt(arena, json_object());
+
+    for (size_t i = 0; i < operation->params.count; i++) {
+        struct str type = params[i].type.value;
+        json_t *value = str_is(type, "integer") || str_is(type, "number") ? json_integer(7)
+                        : str_is(type, "boolean")                         ? json_true()
+                        : str_is(type, "array")                           ? json_pack("[s]", "../x")
+                        : str_is(type, "object") ? json_pack("{s:s}", "a", "b")
+                                                 : json_string("../x?y#z\\ %2e");
+        if (json_is_array(params[i].values.value)) {
+            json_decref(value);
+            value = json_incref(json_array_get(params[i].values.value, 0));
+        }
+        MUST(json_object_setn_new(
+                 values, params[i].name.value.ptr, params[i].name.value.len, value) == 0);
+    }
+    return values;
+}
+
+static void send(struct arena *arena, const struct integration_operation *operation)
+{
+    struct schema_errors errors = {0};
+    struct fill_values values;
+    struct outgoing out;
+
+    if (!fill_values_read(arena, operation, values_for(arena, operation), &values, &errors))
+        return;
+    int rc = outgoing_build(arena, STR(BASE), &values, &out, &errors);
+    MUST(rc == 0 || (rc == INTEGRATION_FAILED && errors.count > 0) || rc == INTEGRATION_TOO_LARGE);
+    if (rc != 0)
+        return;
+    MUST(str_starts(out.request.url, STR(BASE "/")));
+    MUST(str_is(integration_origin(arena, out.request.url), "https://base.example:443"));
+    struct str path = out.request.url;
+    struct str query = path;
+    path = str_split(&query, '?');
+    while (path.ptr)
+        MUST(!integration_is_dots(str_split(&path, '/')));
+}
+
+static void send_all(struct arena *arena, const struct integration_in *in)
+{
+    const struct integration_operation *operations = in->operations.items;
+
+    for (size_t i = 0; i < in->operations.count; i++)
+        send(arena, &operations[i]);
+}
+
+static void check_import(struct arena *arena, const json_t *document)
+{
+    const struct openapi_wish wish = {
+        .document = document, .name = STR("fuzz"), .base_url = STR(BASE)};
+    struct schema_errors errors = {0};
+    struct integration_in in;
+    json_t *skipped;
+    json_t *body;
+
+    if (!openapi_import(arena, &wish, &body, &skipped, &errors)) {
+        MUST(errors.count > 0);
+        return;
+    }
+    MUST(schema_decode(arena, &integration_create_schema, body, &in, &errors));
+    MUST(integration_check(arena, &in, &errors));
+    send_all(arena, &in);
+}
+
+static void check_written(struct arena *arena, const json_t *body)
+{
+    struct schema_errors errors = {0};
+    struct integration_in in;
+
+    if (schema_decode(arena, &integration_create_schema, body, &in, &errors) &&
+        integration_check(arena, &in, &errors))
+        send_all(arena, &in);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct arena *arena = arena_new(0);
+    struct str text = {(const char *)data, size};
+    struct jr_error error;
+    json_t *value;
+
+    if (size > 0 && jr_parse(arena, text, &value, &error) == 0 && json_is_object(value)) {
+        check_import(arena, value);
+        check_written(arena, value);
+    }
+    arena_free(arena);
+    return 0;
+}

@@ -1,0 +1,275 @@
+/* Operations as requests: parameters, templates, paths that stay where they are, redirects, answers
+ * cut and mapped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "integrations/answer.h"
+#include "integrations/outgoing.h"
+#include "json/jr.h"
+
+static struct arena *arena;
+
+static json_t *parse(const char *text)
+{
+    struct jr_error error;
+    json_t *value;
+
+    if (jr_parse(arena, str_from(text), &value, &error) != 0)
+        fail_msg("%s: %s", error.text, text);
+    return value;
+}
+
+/* 0 with the request, or what building it came to; findings in *errors. */
+static int build(const char *operation,
+                 const char *params,
+                 struct outgoing *ret_outgoing,
+                 struct schema_errors *errors)
+{
+    struct integration_operation *work = ARENA_NEW(arena, work);
+    struct fill_values values;
+
+    if (integration_operation_read(arena, str_from(operation), work) != 0)
+        fail_msg("no operation: %s", operation);
+    if (!fill_values_read(arena, work, parse(params), &values, errors))
+        return INTEGRATION_FAILED;
+    return outgoing_build(arena, STR("https://x.example/v1/"), &values, ret_outgoing, errors);
+}
+
+#define OPERATION(method, path, rest)                                                              \
+    "{\"name\":\"o\",\"method\":\"" method "\",\"path\":\"" path "\"" rest "}"
+#define PARAM(name, in, rest) "{\"name\":\"" name "\",\"in\":\"" in "\"" rest "}"
+
+static void urls(void **state)
+{
+    static const struct {
+        const char *path, *params, *values, *url;
+    } rows[] = {
+        {"/a", "", "{}", "/a"},
+        {"/a/{b}/c", PARAM("b", "path", ""), "{\"b\":\"x/../y?#%\"}", "/a/x%2F..%2Fy%3F%23%25/c"},
+        {"/{b}", PARAM("b", "path", ",\"type\":\"integer\""), "{\"b\":-7}", "/-7"},
+        {"/a", PARAM("q", "query", ",\"type\":\"number\""), "{\"q\":1.50}", "/a?q=1.50"},
+        {"/a", PARAM("q", "query", ",\"type\":\"boolean\""), "{\"q\":false}", "/a?q=false"},
+        {"/a", PARAM("q", "query", ",\"as\":\"f[x]\""), "{\"q\":\"\"}", "/a?f%5Bx%5D="},
+        {"/a", PARAM("q", "query", ",\"type\":\"array\""), "{\"q\":[]}", "/a"},
+        {"/a", PARAM("q", "query", ",\"default\":\"d\""), "{\"q\":null}", "/a?q=d"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct schema_errors errors = {0};
+        struct outgoing out;
+        struct str text = arena_printf(
+            arena, OPERATION("GET", "%s", ",\"params\":[%s]"), rows[i].path, rows[i].params);
+        assert_int_equal(build(text.ptr, rows[i].values, &out, &errors), 0);
+        struct str expected = arena_printf(arena, "https://x.example/v1%s", rows[i].url);
+        if (!str_eq(out.request.url, expected))
+            fail_msg("%.*s, expected %.*s", STR_ARG(out.request.url), STR_ARG(expected));
+    }
+}
+
+static void dots_stay_out(void **state)
+{
+    static const char *const paths[] = {"/a/{p}", "/a/{p}{q}/b", "/{p}./b", "/a/.{p}"};
+    static const char *const values[] = {"{\"p\":\".\",\"q\":\".\"}", "{\"p\":\"..\",\"q\":\"\"}"};
+    size_t refused = 0;
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        for (size_t k = 0; k < ARRAY_LEN(values); k++) {
+            struct schema_errors errors = {0};
+            struct outgoing out;
+            struct str text =
+                arena_printf(arena,
+                             OPERATION("GET",
+                                       "%s",
+                                       ",\"params\":[" PARAM("p", "path", "") "," PARAM(
+                                           "q", "query", ",\"default\":\"x\"") "]"),
+                             paths[i]);
+            if (strstr(paths[i], "{q}"))
+                text = arena_printf(arena,
+                                    OPERATION("GET",
+                                              "%s",
+                                              ",\"params\":[" PARAM("p", "path", "") "," PARAM(
+                                                  "q", "path", "") "]"),
+                                    paths[i]);
+            int rc = build(text.ptr, values[k], &out, &errors);
+            refused += rc == INTEGRATION_FAILED;
+            if (rc == 0)
+                assert_null(strstr(out.request.url.ptr, "/../"));
+        }
+    assert_true(refused >= 5);
+    assert_true(integration_is_dots(STR("%2E.")) && integration_is_dots(STR("%2e")));
+    assert_false(integration_is_dots(STR("...")) || integration_is_dots(STR("")) ||
+                 integration_is_dots(STR(".a")));
+}
+
+static void templates(void **state)
+{
+    static const struct {
+        const char *body, *values, *sent;
+    } rows[] = {
+        {"\"{{ a }}\"", "{\"a\":{\"x\":1.50}}", "{\"x\":1.50}"},
+        {"\"{{a}}{{a}}\"", "{\"a\":\"{{ b }}\"}", "\"{{ b }}{{ b }}\""},
+        {"{\"k\":\"{{ a }}\",\"l\":[\"{{ a }}\",\"{{ b }}\"],\"m\":\"-{{ b }}-\"}",
+         "{\"a\":[1]}",
+         "{\"k\":[1],\"l\":[[1]],\"m\":\"--\"}"},
+        {"{\"k\":null,\"l\":true,\"m\":{}}", "{}", "{\"k\":null,\"l\":true,\"m\":{}}"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct schema_errors errors = {0};
+        struct outgoing out;
+        struct str text = arena_printf(
+            arena,
+            OPERATION("POST",
+                      "/",
+                      ",\"params\":[" PARAM("a", "body", ",\"type\":\"any\"") "," PARAM(
+                          "b", "body", "") "],\"body\":%s"),
+            rows[i].body);
+        assert_int_equal(build(text.ptr, rows[i].values, &out, &errors), 0);
+        if (!str_is(out.request.body, rows[i].sent))
+            fail_msg("%.*s, expected %s", STR_ARG(out.request.body), rows[i].sent);
+    }
+}
+
+static void a_template_cannot_grow_without_end(void **state)
+{
+    struct schema_errors errors = {0};
+    struct strbuf body;
+    struct strbuf value;
+    struct outgoing out;
+    (void)state;
+
+    strbuf_init(&body, arena, 1 << 20);
+    strbuf_init(&value, arena, 1 << 20);
+    for (int i = 0; i < 2000; i++) {
+        strbuf_cstr(&body, i ? ",\"{{ a }}\"" : "\"{{ a }}\"");
+        strbuf_cstr(&value, "xxxxxxxxxx");
+    }
+    struct str text = arena_printf(
+        arena,
+        OPERATION("POST", "/", ",\"params\":[" PARAM("a", "body", "") "],\"body\":[%.*s]"),
+        STR_ARG(strbuf_view(&body)));
+    struct str values = arena_printf(arena, "{\"a\":\"%.*s\"}", STR_ARG(strbuf_view(&value)));
+    assert_int_equal(build(text.ptr, values.ptr, &out, &errors), INTEGRATION_TOO_LARGE);
+}
+
+static void secrets_are_not_shown(void **state)
+{
+    const struct outgoing_credentials query = {
+        .scheme = SCHEME_QUERY, .name = STR("k"), .token = STR("t&t")};
+    struct schema_errors errors = {0};
+    struct outgoing out;
+    (void)state;
+
+    assert_int_equal(
+        build(OPERATION("GET",
+                        "/{p}",
+                        ",\"params\":[" PARAM("p", "path", ",\"secret\":true") "," PARAM(
+                            "q",
+                            "query",
+                            ",\"secret\":true") "],\"query\":{\"t\":\"-{{ q }}\",\"u\":\"plain\"}"),
+              "{\"p\":\"path-1\",\"q\":\"query-1\"}",
+              &out,
+              &errors),
+        0);
+    assert_true(str_is(out.shown, "https://x.example/v1/********?q=********&t=********&u=plain"));
+    struct fetch_request sent = outgoing_sign(arena, &out, &query, STR_NONE);
+    assert_true(
+        str_is(sent.url, "https://x.example/v1/path-1?q=query-1&t=-query-1&u=plain&k=t%26t"));
+    assert_true(
+        str_is(out.request.url, "https://x.example/v1/path-1?q=query-1&t=-query-1&u=plain"));
+}
+
+static void redirects(void **state)
+{
+    static const struct {
+        const char *location, *to;
+    } rows[] = {
+        {"/b?c#d", "https://x.example:443/b?c"},
+        {"https://X.example/b", "https://X.example/b"},
+        {"https://x.example:443/b", "https://x.example:443/b"},
+        {"http://x.example/b", NULL},
+        {"https://x.example:444/b", NULL},
+        {"https://x.example.evil/b", NULL},
+        {"https://x.example@evil.example/", NULL},
+        {"https://evil.example\\@x.example/", NULL},
+        {"//evil.example/", NULL},
+        {"b", NULL},
+        {"", NULL},
+        {"#", NULL},
+        {"file:///etc/passwd", NULL},
+        {"/a\nb", NULL},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct str to =
+            outgoing_redirect(arena, STR("https://x.example/a"), str_from(rows[i].location));
+        if (rows[i].to ? !str_is(to, rows[i].to) : to.ptr != NULL)
+            fail_msg("%s leads to %.*s", rows[i].location, STR_ARG(to));
+    }
+}
+
+static void answers(void **state)
+{
+    static const struct {
+        const char *response, *kept;
+    } rows[] = {
+        {"{}", "{\"a\":[{\"b\":1},{\"c\":2}]}"},
+        {"{\"results_path\":\"a[1]\"}", "{\"c\":2}"},
+        {"{\"results_path\":\"a\",\"map\":{\"x\":\"b\"}}", "[{\"x\":1},{\"x\":null}]"},
+        {"{\"map\":{\"x\":\"a[0].b\",\"y\":\"a[*].b\"}}", "{\"x\":1,\"y\":null}"},
+        {"{\"results_path\":\"nothing\"}", NULL},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct integration_operation *work = ARENA_NEW(arena, work);
+        struct str text =
+            arena_printf(arena, OPERATION("GET", "/", ",\"response\":%s"), rows[i].response);
+        struct str reason;
+        json_t *kept;
+        assert_int_equal(integration_operation_read(arena, text, work), 0);
+        int rc = answer_map(
+            arena, work->response.value, parse("{\"a\":[{\"b\":1},{\"c\":2}]}"), &kept, &reason);
+        assert_true(rows[i].kept ? rc == 0 : rc != 0 && reason.len > 0);
+        struct str text_kept = rows[i].kept ? jr_print(arena, kept) : STR_NONE;
+        if (rows[i].kept && !str_is(text_kept, rows[i].kept))
+            fail_msg("%.*s, expected %s", STR_ARG(text_kept), rows[i].kept);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(urls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dots_stay_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(templates, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_template_cannot_grow_without_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(secrets_are_not_shown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(redirects, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(answers, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
