@@ -69,6 +69,7 @@
     AREA(search_suggest)                                                                           \
     AREA(menus)                                                                                    \
     AREA(menu_items)                                                                               \
+    AREA(charts)                                                                                   \
     AREA(files)                                                                                    \
     AREA(files_upload)                                                                             \
     AREA(files_download)                                                                           \

@@ -75,6 +75,12 @@ class World:
     def make_menu_items(self):
         return [self.make(f"/menus/{self['menu']}/items", {"label": f"Item {n}", "kind": "group"}) for n in range(2)]
 
+    def chart_body(self, name):
+        return {"name": name, "kind": "metric", "entity": self["entity"], "aggregates": [{"function": "count"}]}
+
+    def make_chart(self):
+        return self.make("/charts", self.chart_body(f"Chart {self.number}"))
+
     def make_invited(self):
         return self.make("/users", {"email": f"invited{self.number}@example.org"})
 
@@ -168,6 +174,10 @@ WRITERS = {
     "POST /folders": lambda w, n: ("/folders", {"name": f"New {w.number}", "parent_id": w["folder"]}),
     "PUT /folders/{id}": lambda w, n: (f"/folders/{w['folder']}", {"name": f"n{w.number}.{n}"}),
     "DELETE /folders/{id}": lambda w, n: (f"/folders/{w['folder']}", None),
+    "POST /charts": lambda w, n: ("/charts", w.chart_body(f"n{n}")),
+    "PUT /charts/{id}": lambda w, n: (f"/charts/{w['chart']}", {"kind": ("table", "metric")[n % 2]}),
+    "DELETE /charts/{id}": lambda w, n: (f"/charts/{w['chart']}", None),
+    "POST /charts/preview": lambda w, n: ("/charts/preview", w.chart_body(f"n{n}")),
     "POST /menus": lambda w, n: ("/menus", {"key": f"new-{w.number}", "label": "x"}),
     "PUT /menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
     "DELETE /menus/{id}": lambda w, n: (f"/menus/{w['menu']}", None),

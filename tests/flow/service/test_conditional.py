@@ -31,6 +31,7 @@ RESOURCES = {
     "/files/{id}": lambda w, n: (f"/files/{w['file']}", {"filename": f"n{n}"}),
     "/folders/{id}": lambda w, n: (f"/folders/{w['folder']}", {"name": f"n{w.number}-{n}"}),
     "/menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
+    "/charts/{id}": lambda w, n: (f"/charts/{w['chart']}", {"name": f"n{n}"}),
     "/email-templates/shell": lambda w, n: ("/email-templates/shell", {"body_html": f"{n} {{{{ content }}}}"}),
     "/email-templates/{type}": lambda w, n: ("/email-templates/invite", {"subject": f"n{n}"}),
     "/tenant-sender-addresses/{id}": lambda w, n: (f"/tenant-sender-addresses/{w['sender']}", {"name": f"n{n}"}),

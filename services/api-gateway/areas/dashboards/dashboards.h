@@ -1,0 +1,70 @@
+#pragma once
+/*
+ * What the files of /charts share. A chart is computed values of an entity's records in groups: a
+ * definition, checked against the model whenever it is used, and the data that each caller is given
+ * by the rows and fields it may see.
+ */
+#include "app.h"
+#include "records/series.h"
+
+#define CHARTS_MAX        1000 /* of a project */
+#define CHART_GROUPS      100  /* when no limit was given */
+#define CHART_PERIODS_MAX 1000
+
+enum chart_kind {
+    CHART_METRIC,
+    CHART_BAR,
+    CHART_LINE,
+    CHART_AREA,
+    CHART_PIE,
+    CHART_TABLE,
+    CHART_KINDS,
+};
+
+struct chart {
+    int64_t id;                   /* 0 = a preview */
+    struct str name, description; /* STR_NONE: none */
+    enum chart_kind kind;
+    const struct entity *entity;
+    struct records_series series; /* its window is set when the data are read */
+    enum bucket_unit period_unit; /* BUCKET_NONE: all times */
+    int64_t period_count;
+    int64_t until_ms; /* where the period ends; 0 = now */
+    bool compare;     /* with the period before */
+    struct str text;  /* the definition as JSON, everything in it; arena-owned */
+};
+
+/* --- definitions (chart_definition.c) --- */
+
+extern const struct schema chart_create_schema, chart_update_schema, chart_preview_schema;
+extern const struct schema chart_out_schema;
+
+const char *chart_kind_name(enum chart_kind kind);
+/* any: reads a whole definition, body or stored, by one of the schemas. 0, or the status that was
+ * put: 400 with findings. */
+int chart_read(struct req *r, const struct schema *schema, const json_t *body, struct chart *ret)
+    MUSTCHECK;
+/* any: checks the body of a change, member by member; whether it touches more than the names. */
+int chart_read_change(struct req *r, const json_t *body, bool *ret_redefined) MUSTCHECK;
+/* any: the whole body that a chart becomes when the members of `body` replace its own. NULL body:
+ * as it is. */
+json_t *chart_merge(struct req *r,
+                    struct str name,
+                    struct str description,
+                    const struct entity *entity,
+                    struct str definition,
+                    const json_t *body);
+
+/* --- data (chart_data.c) --- */
+
+extern const struct schema chart_data_schema;
+
+/* any: 403 when the caller may not read the entity's records at all, 400 when the definition does
+ * not fit the model as far as the caller knows it. */
+int chart_check(struct req *r, const struct chart *chart) MUSTCHECK;
+/* co: the chart of the path as the caller may see it: 404; 403 that names what it may not read; 409
+ * when the model has changed under it. */
+AWAITS int chart_load(struct req *r, struct chart *ret_chart) MUSTCHECK;
+/* co: the data as JSON text, arena-owned: computed, or kept from a moment ago unless `fresh`. */
+AWAITS int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str *ret_data)
+    MUSTCHECK;
