@@ -70,6 +70,8 @@
     AREA(menus)                                                                                    \
     AREA(menu_items)                                                                               \
     AREA(charts)                                                                                   \
+    AREA(dashboards)                                                                               \
+    AREA(dashboard_widgets)                                                                        \
     AREA(files)                                                                                    \
     AREA(files_upload)                                                                             \
     AREA(files_download)                                                                           \

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * What the files of /charts share. A chart is computed values of an entity's records in groups: a
- * definition, checked against the model whenever it is used, and the data that each caller is given
- * by the rows and fields it may see.
+ * What the files of /charts and /dashboards share. A chart is computed values of an entity's
+ * records in groups: a definition, checked against the model whenever it is used, and the data that
+ * each caller is given by the rows and fields it may see. A dashboard is a grid of widgets, of its
+ * owner and of the roles that it is shared with; it gives no right to what its widgets show.
  */
 #include "app.h"
 #include "records/series.h"
@@ -68,3 +69,37 @@ AWAITS int chart_load(struct req *r, struct chart *ret_chart) MUSTCHECK;
 /* co: the data as JSON text, arena-owned: computed, or kept from a moment ago unless `fresh`. */
 AWAITS int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str *ret_data)
     MUSTCHECK;
+
+/* --- dashboards (dashboards.c) --- */
+
+#define DASHBOARDS_MAX     1000 /* of a project */
+#define DASHBOARD_WIDGETS  60   /* of a dashboard */
+#define DASHBOARD_COLUMNS  12   /* of the grid */
+#define DASHBOARD_ROWS_MAX 1000
+#define WIDGET_HEIGHT_MAX  24
+
+extern const struct schema dashboard_out_schema;
+extern const struct schema widget_out_schema;
+
+/* co: answers with the dashboard and its widgets. */
+AWAITS int dashboard_reply(struct req *r, int status, int64_t id);
+/* co: opens a transaction and locks the dashboard of the path for a change: 404 when the caller
+ * does not see it, 403 when it may see it only. The row is that of dashboard_lock in
+ * dashboards.sql. */
+AWAITS int
+dashboard_lock(struct req *r, int64_t *ret_id, int64_t *ret_version, struct rows *ret_rows)
+    MUSTCHECK;
+
+/* --- places on the grid (widget_places.c), pure --- */
+
+struct widget_place {
+    int64_t id;
+    int64_t x, y, width, height;
+};
+/* any: the first two of them that lie over each other; false: none do. */
+bool widget_places_overlap(const struct widget_place *places,
+                           size_t count,
+                           int64_t *ret_one,
+                           int64_t *ret_other);
+/* any: the first row that is free from there on over the whole width. */
+int64_t widget_places_below(const struct widget_place *places, size_t count);
