@@ -1,5 +1,6 @@
 """Charts: what they compute, for whom, and what is kept of it."""
 import concurrent.futures
+import json
 import time
 
 import pytest
@@ -40,6 +41,14 @@ def preview(shop, expect=200, client=None, **changes):
 
 def metric(**changes):
     return {"kind": "metric", "group_by": [], "aggregates": [{"function": "count"}], **changes}
+
+
+def shows(client, path, rows):
+    """What is kept is a second old, and other workers know of grants within one."""
+    end = time.monotonic() + 5
+    while client.get(path, expect=200).json()["rows"] != rows:
+        assert time.monotonic() < end, f"{path} does not show {rows}"
+        time.sleep(0.05)
 
 
 def test_create_read_update_delete(shop):
@@ -150,23 +159,23 @@ def test_the_period_before(shop):
                   period={"field": "created_at", "unit": "day", "count": 7})
     assert len(now["rows"]) == 7 and sum(row[1] for row in now["rows"]) == 5 and now["rows"][0][1] == 0
     old = preview(shop, kind="table", period={"field": "sold", "unit": "year", "count": 1000, "until": "0001-06-01T00:00:00Z"})
-    assert old["rows"] == []
+    assert [row[0] for row in old["rows"]] == [f"0001-0{month}-01" for month in range(1, 7)]
 
 
 def test_each_caller_sees_its_own_rows_and_fields(shop):
     everything = shop.admin.post("/charts", chart(**metric()), expect=201).json()["id"]
     path = f"/charts/{everything}/data?fresh=true"
     assert shop.admin.get(path, expect=200).json()["rows"] == [[5]]
-    clerk = shop.user(permissions=["sales:read", "sales:create"])
+    clerk = shop.user(permissions=["sales:read", "sales:create", "svc_api_keys:create"])
     assert clerk.get(path, expect=200).json()["rows"] == [[0]]
     shop.item("sales", clerk, region="west", total=3)
     assert clerk.get(path, expect=200).json()["rows"] == [[1]]
     shop.admin.put("/entities/sales/items/1/rls-users", {"items": [{"user_id": clerk.user["id"]}]}, expect=200)
-    assert clerk.get(path, expect=200).json()["rows"] == [[2]]
+    shows(clerk, path, [[2]])
     assert shop.key(["svc_entities:read", "sales:read"], clerk).get(path, expect=200).json()["rows"] == [[2]]
     # what is kept of one is not another's
     assert shop.admin.get(path.split("?")[0], expect=200).json()["rows"] == [[6]]
-    assert clerk.get(path.split("?")[0], expect=200).json()["rows"] == [[2]]
+    shows(clerk, path.split("?")[0], [[2]])
     # a relation to rows that it may not see has no value; one to an entity that it may not read is no field
     cities = shop.admin.post("/charts", chart(group_by=[{"field": "shop.city"}]), expect=201).json()["id"]
     refused = clerk.get(f"/charts/{cities}/data", expect=403).json()
@@ -174,11 +183,10 @@ def test_each_caller_sees_its_own_rows_and_fields(shop):
     reader = shop.user(permissions=["sales:read", "shops:read"])
     assert reader.get(f"/charts/{cities}/data", expect=200).json()["rows"] == []
     shop.admin.put("/entities/sales/items/2/rls-users", {"items": [{"user_id": reader.user["id"]}]}, expect=200)
-    assert reader.get(f"/charts/{cities}/data?fresh=true", expect=200).json()["rows"] == [[None, 20]]
+    shows(reader, f"/charts/{cities}/data", [[None, 20]])
     stranger = shop.user()
     assert "sales:read" in stranger.get(path, expect=403).json()["detail"]
     assert "sales:read" in preview(shop, 403, stranger)["detail"]
-    shop.admin.get(path, headers={"X-Group-Id": "424242"}, expect=400)
     off = shop.only("svc_entities:read", "sales:read", api_access=False)
     assert off.get(path, expect=403).json()["code"] == "api_access_disabled"
     shop.admin.delete("/entities/sales/items/6", expect=204)
@@ -196,8 +204,9 @@ def test_a_forbidden_field_is_named_where_the_chart_is_kept_and_unknown_else(sho
     clerk = shop.user(role_ids=[role["id"]])
     name = "sold" if "period" in hidden else "total"
     assert f"field {name}," in clerk.get(f"/charts/{number}/data", expect=403).json()["detail"]
-    unknown = clerk.post("/charts/preview", definition, expect=400).text
-    assert unknown.replace(name, "x") == clerk.post("/charts/preview", definition, expect=400).text.replace(name, "x")
+    hidden_as = clerk.post("/charts/preview", definition, expect=400).json()["errors"]
+    unknown = json.loads(json.dumps(definition).replace(name, "nothing"))
+    assert json.loads(json.dumps(hidden_as).replace(name, "nothing")) == clerk.post("/charts/preview", unknown, expect=400).json()["errors"]
     clerk.post("/charts", definition, expect=400)
     clerk.put(f"/charts/{number}", {"kind": "table"}, expect=400)
     clerk.put(f"/charts/{number}", {"name": "Renamed"}, expect=200)
@@ -231,10 +240,7 @@ def test_a_change_shows_within_seconds(shop):
     made = shop.item("sales", region="east", total=1)
     assert shop.admin.get(f"{path}?fresh=true", expect=200).json()["rows"] == [[1]]
     shop.admin.delete(f"/entities/sales/items/{made['id']}", expect=204)
-    end = time.monotonic() + 10
-    while shop.admin.get(path, expect=200).json()["rows"] != [[0]]:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    shows(shop.admin, path, [[0]])
 
 
 def test_many_at_once(shop):

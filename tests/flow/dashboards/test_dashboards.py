@@ -12,7 +12,7 @@ def office(shared_project):
     project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in ("read", "write", "heavy")}}, expect=200)
     project.entity("tasks", [{"name": "title", "type": "varchar"}, {"name": "state", "type": "varchar"}])
     project.chart = project.admin.post("/charts", CHART, expect=201).json()["id"]
-    project.reader = project.user(permissions=["tasks:read"])
+    project.reader = project.user(permissions=["tasks:read", "svc_api_keys:create"])
     project.other = project.user()
     return project
 
