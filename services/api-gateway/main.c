@@ -6,6 +6,7 @@
 #include "app/admission.h"
 #include "areas/auth/auth_password.h"
 #include "areas/dashboards/chart_cache.h"
+#include "areas/dashboards/dashboards.h"
 #include "areas/mail/tenant_domains.h"
 #include "areas/project/docs_cache.h"
 #include "areas/search/search_bounds.h"
@@ -406,6 +407,7 @@ static void gateway_stop(struct app *app UNUSED)
     media_stop();
     docs_text_forget();
     chart_cache_stop();
+    chart_image_stop();
     x5c_anchors_free(store_anchors);
     store_anchors = NULL;
 }

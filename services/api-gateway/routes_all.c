@@ -70,6 +70,7 @@
     AREA(menus)                                                                                    \
     AREA(menu_items)                                                                               \
     AREA(charts)                                                                                   \
+    AREA(chart_image)                                                                              \
     AREA(dashboards)                                                                               \
     AREA(dashboard_widgets)                                                                        \
     AREA(files)                                                                                    \

@@ -313,6 +313,8 @@ ROWS = {
     "DELETE /charts/{id}": (f"/charts/{NONE}", None),
     "POST /charts/preview": ("/charts/preview", {"kind": "metric"}),
     "GET /charts/{id}/data": (f"/charts/{NONE}/data", None),
+    "GET /charts/{id}/image.svg": (f"/charts/{NONE}/image.svg", None),
+    "GET /charts/{id}/image.png": (f"/charts/{NONE}/image.png", None),
     "GET /dashboards": ("/dashboards", None),
     "GET /dashboards/home": ("/dashboards/home", None),
     "PUT /dashboards/home": ("/dashboards/home", {"scope": "user", "dashboard_id": None}),

@@ -70,6 +70,11 @@ AWAITS int chart_load(struct req *r, struct chart *ret_chart) MUSTCHECK;
 AWAITS int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str *ret_data)
     MUSTCHECK;
 
+/* --- pictures (chart_image.c) --- */
+
+/* any: at the process's end. */
+void chart_image_stop(void);
+
 /* --- dashboards (dashboards.c) --- */
 
 #define DASHBOARDS_MAX     1000 /* of a project */
