@@ -323,7 +323,10 @@ static int chart_find_entity(struct req *r, struct str name, struct chart *chart
 {
     chart->entity = model_entity(r->scope->model, name);
     r->scope->behind = !chart->entity && !r->scope->current;
-    return chart->entity ? 0 : chart_wrong(r, "entity", "there is no such entity");
+    if (!chart->entity)
+        return chart_wrong(r, "entity", "there is no such entity");
+    chart->entity_id = chart->entity->id;
+    return 0;
 }
 
 static int chart_from(struct req *r, const struct chart_in *in, struct chart *chart)

@@ -347,7 +347,7 @@ static void draw_pie(const struct canvas *on)
 
     for (size_t i = 0; values && i < plot->count; i++)
         sum += values[i];
-    if (!(sum > 0) || !isfinite(sum)) {
+    if (!values || !(sum > 0) || !isfinite(sum)) {
         draw_nothing(on);
         return;
     }

@@ -21,7 +21,7 @@ struct chart_drawing {
     size_t count;
 };
 
-/* Parses and draws; for work_run(). */
-void chart_draw(void *drawing);
+/* Parses and draws a struct chart_drawing; for work_run(). */
+void chart_draw(void *arg);
 /* Lets go of fonts, when nothing is being drawn any more. */
 void chart_draw_forget(void);

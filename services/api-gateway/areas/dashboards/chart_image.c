@@ -98,11 +98,9 @@ AWAITS static int reply_image(struct req *r, bool svg)
     drawing->dark = str_is(query_get(query, "theme"), "dark");
     drawing->svg = svg;
     int rc = image_draw(r, drawing);
-    if (rc == 0 && !drawing->bytes)
-        rc = fail_internal(r, -EIO);
-    if (rc != 0) {
+    if (rc != 0 || !drawing->bytes) {
         free(drawing->bytes);
-        return rc;
+        return rc != 0 ? rc : fail_internal(r, -EIO);
     }
     strbuf_str(&r->body, (struct str){drawing->bytes, drawing->count});
     free(drawing->bytes);

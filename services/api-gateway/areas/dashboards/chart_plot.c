@@ -7,12 +7,13 @@
 
 #include "base/utf8.h"
 
+#define UTF8_MOST 4 /* bytes of a code point */
 #define LINES     5 /* of an axis, about */
 #define THOUSAND  1000.0
 #define LARGE     1e15
 #define HUGE_ONE  1e300          /* beyond it nothing can be told apart */
 #define NO_VALUE  "\xE2\x80\x93" /* an en dash */
-#define SHORTENED "\xE2\x80\xA6"
+#define SHORTENED 0x2026         /* an ellipsis */
 #define OTHERS    "others"
 
 /* --- texts and numbers --- */
@@ -28,7 +29,7 @@ static bool plot_is_unseen(uint32_t code)
 
 struct str chart_plot_text(struct arena *arena, struct str text)
 {
-    char *room = arena_alloc(arena, (PLOT_LETTERS + 1) * 4);
+    char *room = arena_alloc(arena, (size_t)(PLOT_LETTERS + 1) * UTF8_MOST);
     size_t letters = 0;
     size_t len = 0;
 
@@ -41,8 +42,8 @@ struct str chart_plot_text(struct arena *arena, struct str text)
         if (code == ' ' && (len == 0 || room[len - 1] == ' '))
             continue;
         if (letters++ == PLOT_LETTERS - 1) {
-            memcpy(room + len, SHORTENED, strlen(SHORTENED));
-            return (struct str){room, len + strlen(SHORTENED)};
+            len += utf8_encode(room + len, SHORTENED);
+            return (struct str){room, len};
         }
         len += utf8_encode(room + len, code);
     }

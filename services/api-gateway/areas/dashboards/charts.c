@@ -65,7 +65,7 @@ AWAITS static int charts_create(struct req *r)
                 &rows,
                 SQL_CHART_ADD(.name = chart.name,
                               .description = chart.description,
-                              .entity_id = chart.entity->id,
+                              .entity_id = chart.entity_id,
                               .definition = chart.text,
                               .created_by = some_id(r->scope->caller->user_id))));
     int64_t id = sql_chart_add_row(&rows, 0).id;
@@ -97,7 +97,7 @@ AWAITS static int charts_change(struct req *r, const json_t *body, int64_t id, s
 
 AWAITS static int charts_update(struct req *r)
 {
-    struct chart chart;
+    struct chart chart = {.id = 0};
     json_t *body;
     int64_t id;
 
@@ -109,7 +109,7 @@ AWAITS static int charts_update(struct req *r)
                  SQL_CHART_SAVE(.id = id,
                                 .name = chart.name,
                                 .description = chart.description,
-                                .entity_id = chart.entity->id,
+                                .entity_id = chart.entity_id,
                                 .definition = chart.text)));
     TRY(gateway_commit(r, gateway_audit(r, "charts.update", "chart", id, STR_NONE)));
     return chart_reply(r, 200, id);

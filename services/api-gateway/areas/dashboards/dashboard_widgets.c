@@ -343,7 +343,7 @@ AWAITS static int widget_reply(struct req *r, int status, int64_t dashboard_id, 
 
 AWAITS static int dashboard_widgets_create(struct req *r)
 {
-    struct widget widget;
+    struct widget widget = {.kind = STR_NONE};
     struct placed placed;
     struct widget_in in;
     struct rows rows;

@@ -346,7 +346,7 @@ AWAITS static int home_check(struct req *r, const struct home_in *in)
 AWAITS static int dashboards_home_set(struct req *r)
 {
     struct home_in in;
-    int64_t subject;
+    int64_t subject = 0;
 
     TRY(req_json(r, &home_schema, &in));
     TRY(home_read_subject(r, &in, &subject));

@@ -27,6 +27,7 @@ struct chart {
     struct str name, description; /* STR_NONE: none */
     enum chart_kind kind;
     const struct entity *entity;
+    int64_t entity_id;            /* its own */
     struct records_series series; /* its window is set when the data are read */
     enum bucket_unit period_unit; /* BUCKET_NONE: all times */
     int64_t period_count;
