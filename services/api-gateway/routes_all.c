@@ -71,6 +71,7 @@
     AREA(menu_items)                                                                               \
     AREA(charts)                                                                                   \
     AREA(chart_image)                                                                              \
+    AREA(views)                                                                                    \
     AREA(dashboards)                                                                               \
     AREA(dashboard_widgets)                                                                        \
     AREA(files)                                                                                    \

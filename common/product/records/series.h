@@ -8,8 +8,10 @@
 #include "records/bucket.h"
 #include "records/records.h"
 
-#define SERIES_GROUPS  2
-#define SERIES_VALUES  5
+struct sql_params;
+
+#define SERIES_GROUPS  3
+#define SERIES_VALUES  10
 #define SERIES_SOURCES 64
 
 enum series_function {
@@ -66,6 +68,11 @@ AWAITS int series_read(struct records_ctx *ctx,
                        const struct series_plan *plan,
                        const struct bucket_window *window,
                        struct rows *ret_rows) MUSTCHECK;
+/* any: appends what series_read() would send; how many columns it has. */
+size_t series_select(struct records_ctx *ctx,
+                     const struct series_plan *plan,
+                     struct strbuf *sql,
+                     struct sql_params *params);
 /* any: one value of them, as lists of records write it. */
 void series_json(struct jw *w,
                  const struct series_column *column,

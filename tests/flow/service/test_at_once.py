@@ -81,6 +81,12 @@ class World:
     def make_chart(self):
         return self.make("/charts", self.chart_body(f"Chart {self.number}"))
 
+    def view_body(self, name):
+        return {"name": name, "entity": self["entity"], "aggregates": [{"function": "count"}]}
+
+    def make_view(self):
+        return self.make("/materialized-views", self.view_body(f"once{self.number}"), "name")
+
     def make_dashboard(self):
         return self.make("/dashboards", {"name": f"Board {self.number}"})
 
@@ -185,6 +191,10 @@ WRITERS = {
     "PUT /charts/{id}": lambda w, n: (f"/charts/{w['chart']}", {"kind": ("table", "metric")[n % 2]}),
     "DELETE /charts/{id}": lambda w, n: (f"/charts/{w['chart']}", None),
     "POST /charts/preview": lambda w, n: ("/charts/preview", w.chart_body(f"n{n}")),
+    "POST /materialized-views": lambda w, n: ("/materialized-views", w.view_body(f"n{w.number}")),
+    "PUT /materialized-views/{name}": lambda w, n: (f"/materialized-views/{w['view']}", {"on_change": n % 2 == 0}),
+    "DELETE /materialized-views/{name}": lambda w, n: (f"/materialized-views/{w['view']}", None),
+    "POST /materialized-views/{name}/refresh": lambda w, n: (f"/materialized-views/{w['view']}/refresh", None),
     "POST /dashboards": lambda w, n: ("/dashboards", {"name": f"n{n}", "role_ids": [w["role"]]}),
     "PUT /dashboards/{id}": lambda w, n: (f"/dashboards/{w['dashboard']}", {"name": f"n{n}", "role_ids": [w["role"]]}),
     "DELETE /dashboards/{id}": lambda w, n: (f"/dashboards/{w['dashboard']}", None),

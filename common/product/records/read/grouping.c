@@ -184,33 +184,41 @@ static void grouping_put_order(const struct grouping *in, struct strbuf *text)
     grouping_put_numbers(text, in->key_count);
 }
 
+void grouping_select(struct records_ctx *ctx,
+                     const struct grouping *in,
+                     struct strbuf *text,
+                     struct sql_params *params)
+{
+    strbuf_str(text, STR("select "));
+    for (size_t i = 0; i < in->key_count; i++) {
+        grouping_put_key(ctx, in, &in->keys[i], text, params);
+        strbuf_str(text, STR(", "));
+    }
+    strbuf_str(text, STR("count(*)"));
+    for (size_t i = 0; i < in->metric_count; i++) {
+        strbuf_printf(text, ", %s(", grouping_function(in->metrics[i].kind));
+        path_value(ctx, &in->metrics[i].path, "t", text, params);
+        strbuf_char(text, ')');
+    }
+    strbuf_printf(text, " from {p}.%.*s t where true", STR_ARG(in->entity->table));
+    (void)rls_where(ctx, in->entity, ACT_READ, "t", text, params);
+    filter_where(ctx, in->filter, "t", text, params);
+    if (in->windowed) {
+        grouping_put_bound(ctx, in, ">=", in->window.from, text, params);
+        grouping_put_bound(ctx, in, "<", in->window.to, text, params);
+    }
+    grouping_put_order(in, text);
+    strbuf_str(text, STR(" limit "));
+    strbuf_i64(text, in->limit + 1);
+}
+
 int grouping_read(struct records_ctx *ctx, const struct grouping *in, struct rows *ret_rows)
 {
     struct strbuf text;
     struct sql_params params;
 
     sql_start(ctx->task->arena, &text, &params);
-    strbuf_str(&text, STR("select "));
-    for (size_t i = 0; i < in->key_count; i++) {
-        grouping_put_key(ctx, in, &in->keys[i], &text, &params);
-        strbuf_str(&text, STR(", "));
-    }
-    strbuf_str(&text, STR("count(*)"));
-    for (size_t i = 0; i < in->metric_count; i++) {
-        strbuf_printf(&text, ", %s(", grouping_function(in->metrics[i].kind));
-        path_value(ctx, &in->metrics[i].path, "t", &text, &params);
-        strbuf_char(&text, ')');
-    }
-    strbuf_printf(&text, " from {p}.%.*s t where true", STR_ARG(in->entity->table));
-    (void)rls_where(ctx, in->entity, ACT_READ, "t", &text, &params);
-    filter_where(ctx, in->filter, "t", &text, &params);
-    if (in->windowed) {
-        grouping_put_bound(ctx, in, ">=", in->window.from, &text, &params);
-        grouping_put_bound(ctx, in, "<", in->window.to, &text, &params);
-    }
-    grouping_put_order(in, &text);
-    strbuf_str(&text, STR(" limit "));
-    strbuf_i64(&text, in->limit + 1);
+    grouping_select(ctx, in, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.aggregate", &text, params.count, SQL_MANY);
     sql->heavy = true;
     return records_db(

@@ -55,6 +55,11 @@ bool grouping_add_window(struct records_ctx *ctx,
                          struct str name);
 /* any: whether a field is a date or a time. */
 bool grouping_is_time(const struct model_field *field);
+/* any: appends the statement that grouping_read() sends. */
+void grouping_select(struct records_ctx *ctx,
+                     const struct grouping *in,
+                     struct strbuf *text,
+                     struct sql_params *params);
 /* co: reads the groups: columns are the keys, the count (always), the metrics. */
 AWAITS int grouping_read(struct records_ctx *ctx, const struct grouping *in, struct rows *ret_rows)
     MUSTCHECK;

@@ -175,6 +175,15 @@ int series_read(struct records_ctx *ctx,
     return grouping_read(ctx, in, ret_rows);
 }
 
+size_t series_select(struct records_ctx *ctx,
+                     const struct series_plan *plan,
+                     struct strbuf *sql,
+                     struct sql_params *params)
+{
+    grouping_select(ctx, &plan->grouping, sql, params);
+    return plan->grouping.key_count + 1 + plan->grouping.metric_count;
+}
+
 void series_json(struct jw *w,
                  const struct series_column *column,
                  const struct rows *rows,

@@ -48,7 +48,7 @@ static const struct field aggregate_fields[] = {
      .doc = "Of all functions but count; through relations as in filters",
      .example = "\"total\""},
 };
-static const struct schema aggregate_schema =
+const struct schema chart_aggregate_schema =
     SCHEMA("ChartAggregate", struct aggregate_in, aggregate_fields);
 
 static const struct field group_fields[] = {
@@ -67,7 +67,7 @@ static const struct field group_fields[] = {
             "Mondays",
      .example = "\"month\""},
 };
-static const struct schema group_schema = SCHEMA("ChartGroup", struct group_in, group_fields);
+const struct schema chart_group_schema = SCHEMA("ChartGroup", struct group_in, group_fields);
 
 static const struct field period_fields[] = {
     {.name = "field",
@@ -111,10 +111,10 @@ static const struct schema period_schema = SCHEMA("ChartPeriod", struct period_i
     {.name = "entity", FIELD_AT(struct chart_in, entity), .type = FIELD_STR, .required = (new),    \
      .max = 48, .example = "\"orders\""},                                                          \
     {.name = "aggregates", FIELD_AT(struct chart_in, aggregates), .type = FIELD_LIST,              \
-     .required = (new), .min = 1, .max = SERIES_VALUES, .sub = &aggregate_schema,                  \
+     .required = (new), .min = 1, .max = CHART_VALUES_MAX, .sub = &chart_aggregate_schema,                  \
      .example = "[{\"function\": \"sum\", \"field\": \"total\"}]"},                                \
     {.name = "group_by", FIELD_AT(struct chart_in, group_by), .type = FIELD_LIST,                  \
-     .nullable = true, .max = SERIES_GROUPS, .sub = &group_schema,                                 \
+     .nullable = true, .max = CHART_GROUPS_MAX, .sub = &chart_group_schema,                                 \
      .doc = "None for a metric, one for a pie; one of them may have a bucket",                     \
      .example = "[{\"field\": \"created_at\", \"bucket\": \"month\"}]"},                           \
     {.name = "filter", FIELD_AT(struct chart_in, filter), .type = FIELD_MAP, .nullable = true,     \
@@ -152,8 +152,8 @@ static const struct field chart_out_fields[] = {
     {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "entity", .type = FIELD_STR, .required = true},
     {.name = "kind", .type = FIELD_STR, .required = true, .values = chart_kinds},
-    {.name = "aggregates", .type = FIELD_LIST, .required = true, .sub = &aggregate_schema},
-    {.name = "group_by", .type = FIELD_LIST, .required = true, .sub = &group_schema},
+    {.name = "aggregates", .type = FIELD_LIST, .required = true, .sub = &chart_aggregate_schema},
+    {.name = "group_by", .type = FIELD_LIST, .required = true, .sub = &chart_group_schema},
     {.name = "filter", .type = FIELD_MAP, .required = true, .nullable = true},
     {.name = "sort", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "limit", .type = FIELD_I64, .required = true},
@@ -178,12 +178,12 @@ static int chart_wrong(struct req *r, const char *field, const char *message)
     return fail_field(r, field, PROBLEM_VALIDATION_FAILED, "%s", message);
 }
 
-static int chart_read_values(struct req *r, const struct in_list *in, struct chart *chart)
+int chart_read_values(struct req *r, const struct in_list *in, struct records_series *series)
 {
     const struct aggregate_in *items = in->items;
 
     for (size_t i = 0; i < in->count; i++) {
-        struct series_value *value = &chart->series.values[chart->series.value_count++];
+        struct series_value *value = &series->values[series->value_count++];
         while (!str_is(items[i].function.value, series_functions[value->function]))
             value->function++;
         value->path = items[i].field.value.len ? items[i].field.value : STR_NONE;
@@ -196,12 +196,12 @@ static int chart_read_values(struct req *r, const struct in_list *in, struct cha
     return 0;
 }
 
-static void chart_read_groups(const struct in_list *in, struct chart *chart)
+void chart_read_groups(const struct in_list *in, struct records_series *series)
 {
     const struct group_in *items = in->items;
 
     for (size_t i = 0; i < in->count; i++)
-        chart->series.groups[chart->series.group_count++] = (struct series_group){
+        series->groups[series->group_count++] = (struct series_group){
             .path = items[i].field.value,
             .bucket = bucket_find(items[i].bucket.value),
         };
@@ -250,23 +250,23 @@ static int chart_check_shape(struct req *r, const struct chart *chart)
     return 0;
 }
 
-static void chart_print_lists(struct jw *w, const struct chart *chart)
+void chart_print_lists(struct jw *w, const struct records_series *series)
 {
     jw_lit(w, "aggregates");
     jw_arr(w);
-    for (size_t i = 0; i < chart->series.value_count; i++) {
+    for (size_t i = 0; i < series->value_count; i++) {
         jw_obj(w);
-        JW_CSTR(w, "function", series_functions[chart->series.values[i].function]);
-        JW_STR_OR_NULL(w, "field", chart->series.values[i].path);
+        JW_CSTR(w, "function", series_functions[series->values[i].function]);
+        JW_STR_OR_NULL(w, "field", series->values[i].path);
         jw_obj_end(w);
     }
     jw_arr_end(w);
     jw_lit(w, "group_by");
     jw_arr(w);
-    for (size_t i = 0; i < chart->series.group_count; i++) {
-        enum bucket_unit bucket = chart->series.groups[i].bucket;
+    for (size_t i = 0; i < series->group_count; i++) {
+        enum bucket_unit bucket = series->groups[i].bucket;
         jw_obj(w);
-        JW_STR(w, "field", chart->series.groups[i].path);
+        JW_STR(w, "field", series->groups[i].path);
         JW_CSTR(w, "bucket", bucket != BUCKET_NONE ? bucket_name(bucket) : NULL);
         jw_obj_end(w);
     }
@@ -303,7 +303,7 @@ chart_print(struct arena *arena, const struct chart *chart, const json_t *filter
     jw_init(&w, &text);
     jw_obj(&w);
     JW_CSTR(&w, "kind", chart_kinds[chart->kind]);
-    chart_print_lists(&w, chart);
+    chart_print_lists(&w, &chart->series);
     jw_lit(&w, "filter");
     if (json_is_object(filter))
         jw_json(&w, filter);
@@ -336,8 +336,8 @@ static int chart_from(struct req *r, const struct chart_in *in, struct chart *ch
     while (!str_is(in->kind.value, chart_kinds[chart->kind]))
         chart->kind++;
     TRY(chart_find_entity(r, in->entity.value, chart));
-    TRY(chart_read_values(r, &in->aggregates, chart));
-    chart_read_groups(&in->group_by, chart);
+    TRY(chart_read_values(r, &in->aggregates, &chart->series));
+    chart_read_groups(&in->group_by, &chart->series);
     TRY(chart_read_period(r, in, chart));
     TRY(chart_check_shape(r, chart));
     chart->series.sort = in->sort.value.len ? in->sort.value : STR_NONE;

@@ -325,7 +325,7 @@ void chart_plot(struct arena *arena, struct str title, const json_t *data, struc
     }
     if (ret_plot->kind == CHART_TABLE)
         plot_table(&in, ret_plot);
-    else if (in.groups == SERIES_GROUPS)
+    else if (in.groups == CHART_GROUPS_MAX)
         plot_pivot(&in, ret_plot);
     else
         plot_values(&in, ret_plot);

@@ -12,7 +12,7 @@
 #define PLOT_LETTERS 32 /* of a text */
 #define PLOT_ROWS    40 /* of a table */
 #define PLOT_SLICES  10 /* of a pie; the last one is what is left */
-#define PLOT_COLUMNS 7  /* groups and values: SERIES_GROUPS + SERIES_VALUES */
+#define PLOT_COLUMNS 7  /* groups and values */
 
 struct plot_series {
     struct str name;

@@ -11,6 +11,8 @@
 #define CHARTS_MAX        1000 /* of a project */
 #define CHART_GROUPS      100  /* when no limit was given */
 #define CHART_PERIODS_MAX 1000
+#define CHART_GROUPS_MAX  2
+#define CHART_VALUES_MAX  5
 
 enum chart_kind {
     CHART_METRIC,
@@ -56,6 +58,15 @@ json_t *chart_merge(struct req *r,
                     const struct entity *entity,
                     struct str definition,
                     const json_t *body);
+
+/* What materialised views write in the same way. */
+extern const struct schema chart_aggregate_schema, chart_group_schema;
+/* any: lists of those schemas: 400 where a function lacks its field. */
+int chart_read_values(struct req *r, const struct in_list *in, struct records_series *series)
+    MUSTCHECK;
+void chart_read_groups(const struct in_list *in, struct records_series *series);
+/* any: the members "aggregates" and "group_by" of the open object. */
+void chart_print_lists(struct jw *w, const struct records_series *series);
 
 /* --- data (chart_data.c) --- */
 
