@@ -6,7 +6,6 @@
 #include "json/jw.h"
 #include "log/log.h"
 #include "queue/queue.h"
-#include "records/rules/error.h"
 #include "records/view.h"
 #include "runner_views_sql.h"
 #include "work.h"
@@ -55,8 +54,11 @@ AWAITS static int view_prepare(struct view_job *job)
     struct series_sources *sources = ARENA_NEW(job->task->arena, sources);
 
     job->source = model_entity_by_id(job->ctx.model, job->row.entity_id);
-    if (job->source == NULL || !view_query_read(job->task->arena, job->row.query, job->query))
-        return records_fail(&job->ctx, PROBLEM_NOT_FOUND, "Its entity is gone.");
+    if (job->source == NULL || !view_query_read(job->task->arena, job->row.query, job->query)) {
+        job->ctx.error.code = PROBLEM_NOT_FOUND;
+        job->ctx.error.detail = STR("Its entity is gone.");
+        return RECORDS_FAILED;
+    }
     TRY(series_plan(&job->ctx, job->source, job->query, &job->plan));
     series_sources(&job->ctx, job->source, job->query, sources);
     return series_mark(&job->ctx, sources, false, &job->mark);

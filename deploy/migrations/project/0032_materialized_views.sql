@@ -38,3 +38,9 @@ create table {p}.materialized_view_roles (
   primary key (view_id, role_id)
 );
 create index materialized_view_roles_role on {p}.materialized_view_roles (role_id);
+
+-- A chart is of an entity's records, or of a view's rows.
+alter table {p}.charts alter column entity_id drop not null;
+alter table {p}.charts add column view_id bigint references {p}.materialized_views (id) on delete cascade;
+create index charts_view on {p}.charts (view_id) where view_id is not null;
+alter table {p}.charts add constraint charts_source_check check ((entity_id is null) <> (view_id is null));

@@ -144,6 +144,32 @@ def test_who_reads_it(mill):
     mill.admin.delete(f"{VIEW}/shared", expect=204)
 
 
+def test_charts_of_a_view(mill):
+    make(mill, "charted")
+    chart = {"name": "Tons", "kind": "bar", "view": "charted", "aggregates": [{"function": "sum", "field": "sum_tons"}],
+             "group_by": [{"field": "day", "bucket": "quarter"}]}
+    made = mill.admin.post("/charts", chart, expect=201).json()
+    assert made["view"] == "charted" and made["entity"] is None
+    path = f"/charts/{made['id']}"
+    assert mill.admin.get(f"{path}/data", expect=200).json()["rows"] == [["2026-01-01", 66]]
+    assert mill.admin.get(f"{path}/image.svg", expect=200).content
+    assert mill.admin.put(path, {"name": "Weight"}, expect=200).json()["view"] == "charted"
+    refused = mill.admin.put(path, {"view": None, "entity": "loads"}, expect=400).json()
+    assert refused["errors"][0]["field"] == "aggregates[0].field"
+    stranger = mill.user()
+    stranger.get(f"{path}/data", expect=403)
+    stranger.post("/charts/preview", chart, expect=403)
+    mill.admin.post("/charts/preview", {**chart, "entity": "loads"}, expect=400)
+    mill.admin.post("/charts/preview", {**chart, "view": "nothing"}, expect=404)
+    mill.admin.put(f"{VIEW}/charted", {"name": "recharted", "aggregates": [{"function": "count"}]}, expect=200)
+    until(mill, "recharted", "ready")
+    assert "sum_tons" in mill.admin.get(f"{path}/data", expect=409).text
+    mill.admin.put(path, {"aggregates": [{"function": "sum", "field": "count"}]}, expect=200)
+    assert mill.admin.get(f"{path}/data", expect=200).json()["rows"] == [["2026-01-01", 12]]
+    mill.admin.delete(f"{VIEW}/recharted", expect=204)
+    mill.admin.get(path, expect=404)
+
+
 def test_no_reader_meets_a_gap(mill, db):
     make(mill, "busy", on_change=False)
     wrong, ended = [], threading.Event()

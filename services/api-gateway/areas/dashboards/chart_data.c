@@ -10,6 +10,7 @@
 #include "loop/shares.h"
 #include "records/pick.h"
 #include "stages/refusals.h"
+#include "stages/stages.h"
 
 #define READS_MAX     8 /* of charts at once, in a process */
 #define READS_PROJECT 2
@@ -228,10 +229,24 @@ chart_write_data(const struct chart_reading *in, int64_t as_of_ms, struct strbuf
 
 /* --- what may be read --- */
 
+static const struct caller chart_everybody = {.kind = CALLER_SYSTEM};
+
+/* Who may read a view may read all of it. */
+static struct records_ctx *chart_ctx(struct req *r, const struct chart *chart)
+{
+    struct records_ctx *ctx = items_ctx(r);
+
+    if (chart->view.len)
+        ctx->caller = &chart_everybody;
+    return ctx;
+}
+
 static int chart_may_read(struct req *r, const struct chart *chart)
 {
     const struct caller *caller = r->scope->caller;
 
+    if (chart->view.len) /* view_find() has asked */
+        return 0;
     if (!caller_can_entity(caller, chart->entity->id, ACT_READ))
         return fail(r,
                     PROBLEM_FORBIDDEN,
@@ -253,14 +268,13 @@ static int chart_broken(struct req *r, const struct schema_errors *errors)
 /* A field that is there for others only, and one that is there no more. */
 static int chart_may_read_fields(struct req *r, const struct chart *chart)
 {
-    static const struct caller everybody = {.kind = CALLER_SYSTEM};
-    struct records_ctx *ctx = items_ctx(r);
+    struct records_ctx *ctx = chart_ctx(r, chart);
     struct str path = series_forbidden(ctx, chart->entity, &chart->series);
     struct str gone;
 
     if (!path.ptr)
         return 0;
-    ctx->caller = &everybody;
+    ctx->caller = &chart_everybody;
     gone = series_forbidden(ctx, chart->entity, &chart->series);
     if (!gone.ptr)
         return fail(r,
@@ -272,19 +286,25 @@ static int chart_may_read_fields(struct req *r, const struct chart *chart)
     return chart_broken(r, &ctx->error.fields);
 }
 
-int chart_check(struct req *r, const struct chart *chart)
+int chart_find_view(struct req *r, struct chart *chart)
 {
-    struct records_ctx *ctx = items_ctx(r);
+    return chart->view.len ? view_find(r, chart->view, &chart->view_id, &chart->entity) : 0;
+}
+
+int chart_check(struct req *r, struct chart *chart)
+{
     struct series_plan *plan;
 
+    TRY(chart_find_view(r, chart));
     TRY(chart_may_read(r, chart));
+    struct records_ctx *ctx = chart_ctx(r, chart);
     return items_check(r, ctx, series_plan(ctx, chart->entity, &chart->series, &plan));
 }
 
 int chart_load(struct req *r, struct chart *ret_chart)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    const struct entity *entity;
+    struct chart_source source;
     struct rows rows;
     json_t *whole;
     int64_t id;
@@ -292,16 +312,14 @@ int chart_load(struct req *r, struct chart *ret_chart)
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r, &rows, SQL_CHART_LOAD(.id = id)));
     const struct sql_chart_row row = sql_chart_row(&rows, 0);
-    entity = model_entity_by_id(r->scope->model, row.entity_id);
-    r->scope->behind = !entity && !r->scope->current;
-    if (!entity)
-        return fail(r, PROBLEM_NOT_FOUND, NULL);
-    whole = chart_merge(r, row.name, row.description, entity, row.definition, NULL);
+    TRY(chart_source_of(r, row.entity_id.value, row.view, &source));
+    whole = chart_merge(r, row.name, row.description, &source, row.definition, NULL);
     if (!whole)
         return fail_internal(r, -EBADMSG);
     if (chart_read(r, &chart_create_schema, whole, ret_chart) != 0)
         return chart_broken(r, errors);
     ret_chart->id = id;
+    TRY(chart_find_view(r, ret_chart));
     TRY(chart_may_read(r, ret_chart));
     return chart_may_read_fields(r, ret_chart);
 }
@@ -386,6 +404,7 @@ static struct chart_key chart_key_of(const struct req *r, const struct chart *ch
         hash_ids(&hash, rights->group_ids, rights->group_count);
         hash_ids(&hash, rights->role_ids, rights->role_count);
     }
+    digest_update(&hash, chart->entity->table); /* a view's next one is another */
     digest_update(&hash, chart->text);
     digest_final(&hash, key.bytes);
     return key;
@@ -426,7 +445,7 @@ int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str 
 
     in->r = r;
     in->chart = chart;
-    in->ctx = items_ctx(r);
+    in->ctx = chart_ctx(r, chart);
     int rc = series_plan(in->ctx, chart->entity, &chart->series, &in->plan);
     if (rc == RECORDS_FAILED && chart->id)
         return chart_broken(r, &in->ctx->error.fields);
@@ -448,4 +467,17 @@ int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str 
     if (rc == 0 && in->cost_ms > 0 && sources->whole)
         chart_cache_keep(r, &key, &mark, *ret_data, ruled ? 0 : in->cost_ms);
     return rc;
+}
+
+int chart_load_data(struct req *r, bool fresh, struct chart *ret_chart, struct str *ret_data)
+{
+    size_t headers = r->extra_headers.len;
+
+    TRY(chart_load(r, ret_chart));
+    int rc = chart_data(r, ret_chart, fresh, ret_data);
+    if (rc != 503 || !ret_chart->view.len || r->scope->db_failure != DB_SCHEMA)
+        return rc;
+    handler_forget(r, headers);
+    TRY(chart_load(r, ret_chart));
+    return chart_data(r, ret_chart, fresh, ret_data);
 }

@@ -25,7 +25,7 @@ struct period_in {
     struct in_i64 count;
 };
 struct chart_in {
-    struct in_str name, description, kind, entity, sort, timezone;
+    struct in_str name, description, kind, entity, view, sort, timezone;
     struct in_list aggregates, group_by; /* of struct aggregate_in, struct group_in */
     struct in_json filter;
     struct in_i64 limit;
@@ -108,8 +108,10 @@ static const struct schema period_schema = SCHEMA("ChartPeriod", struct period_i
      .nullable = true, .max = 1000},                                                               \
     {.name = "kind", FIELD_AT(struct chart_in, kind), .type = FIELD_STR, .required = (new),        \
      .values = chart_kinds, .example = "\"bar\""},                                                 \
-    {.name = "entity", FIELD_AT(struct chart_in, entity), .type = FIELD_STR, .required = (new),    \
-     .max = 48, .example = "\"orders\""},                                                          \
+    {.name = "entity", FIELD_AT(struct chart_in, entity), .type = FIELD_STR, .nullable = true,     \
+     .max = 48, .doc = "Whose records it shows", .example = "\"orders\""},                         \
+    {.name = "view", FIELD_AT(struct chart_in, view), .type = FIELD_STR, .nullable = true,         \
+     .max = 48, .doc = "Instead of an entity: the materialised view whose rows it shows"},         \
     {.name = "aggregates", FIELD_AT(struct chart_in, aggregates), .type = FIELD_LIST,              \
      .required = (new), .min = 1, .max = CHART_VALUES_MAX, .sub = &chart_aggregate_schema,                  \
      .example = "[{\"function\": \"sum\", \"field\": \"total\"}]"},                                \
@@ -150,7 +152,8 @@ static const struct field chart_out_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "name", .type = FIELD_STR, .required = true},
     {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
-    {.name = "entity", .type = FIELD_STR, .required = true},
+    {.name = "entity", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "view", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "kind", .type = FIELD_STR, .required = true, .values = chart_kinds},
     {.name = "aggregates", .type = FIELD_LIST, .required = true, .sub = &chart_aggregate_schema},
     {.name = "group_by", .type = FIELD_LIST, .required = true, .sub = &chart_group_schema},
@@ -319,8 +322,16 @@ chart_print(struct arena *arena, const struct chart *chart, const json_t *filter
 }
 
 /* An entity that this process may not know yet is looked for once more. */
-static int chart_find_entity(struct req *r, struct str name, struct chart *chart)
+static int chart_find_entity(struct req *r, const struct chart_in *in, struct chart *chart)
 {
+    struct str name = in->entity.value;
+
+    if ((name.len > 0) == (in->view.value.len > 0))
+        return chart_wrong(r, "entity", "is needed, or a view, and not both");
+    if (in->view.value.len) {
+        chart->view = in->view.value;
+        return 0;
+    }
     chart->entity = model_entity(r->scope->model, name);
     r->scope->behind = !chart->entity && !r->scope->current;
     if (!chart->entity)
@@ -335,7 +346,7 @@ static int chart_from(struct req *r, const struct chart_in *in, struct chart *ch
     chart->description = in->description.value.len ? in->description.value : STR_NONE;
     while (!str_is(in->kind.value, chart_kinds[chart->kind]))
         chart->kind++;
-    TRY(chart_find_entity(r, in->entity.value, chart));
+    TRY(chart_find_entity(r, in, chart));
     TRY(chart_read_values(r, &in->aggregates, &chart->series));
     chart_read_groups(&in->group_by, &chart->series);
     TRY(chart_read_period(r, in, chart));
@@ -379,13 +390,28 @@ int chart_read_change(struct req *r, const json_t *body, bool *ret_redefined)
     return 0;
 }
 
+int chart_source_of(struct req *r,
+                    int64_t entity_id,
+                    struct str view,
+                    struct chart_source *ret_source)
+{
+    const struct entity *entity = entity_id ? model_entity_by_id(r->scope->model, entity_id) : NULL;
+
+    r->scope->behind = !view.len && !entity && !r->scope->current;
+    if (!view.len && !entity)
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
+    *ret_source = (struct chart_source){entity, view};
+    return 0;
+}
+
 json_t *chart_merge(struct req *r,
                     struct str name,
                     struct str description,
-                    const struct entity *entity,
+                    const struct chart_source *source,
                     struct str definition,
                     const json_t *body)
 {
+    struct str shown = source->entity ? source->entity->name : source->view;
     struct jr_error error;
     json_t *whole;
 
@@ -395,7 +421,8 @@ json_t *chart_merge(struct req *r,
     if (description.ptr)
         (void)json_object_set_new(
             whole, "description", json_stringn(description.ptr, description.len));
-    (void)json_object_set_new(whole, "entity", json_stringn(entity->name.ptr, entity->name.len));
+    (void)json_object_set_new(
+        whole, source->entity ? "entity" : "view", json_stringn(shown.ptr, shown.len));
     if (body)
         (void)json_object_update(whole, (json_t *)body);
     return whole;

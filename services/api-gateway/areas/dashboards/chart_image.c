@@ -90,8 +90,7 @@ AWAITS static int reply_image(struct req *r, bool svg)
     struct chart chart;
 
     TRY(req_query(r, &query));
-    TRY(chart_load(r, &chart));
-    TRY(chart_data(r, &chart, str_is(query_get(query, "fresh"), "true"), &drawing->data));
+    TRY(chart_load_data(r, str_is(query_get(query, "fresh"), "true"), &chart, &drawing->data));
     drawing->title = chart.name;
     drawing->width = image_side(query, "width", WIDTH);
     drawing->height = image_side(query, "height", HEIGHT);

@@ -65,7 +65,8 @@ AWAITS static int charts_create(struct req *r)
                 &rows,
                 SQL_CHART_ADD(.name = chart.name,
                               .description = chart.description,
-                              .entity_id = chart.entity_id,
+                              .entity_id = some_id(chart.entity_id),
+                              .view_id = some_id(chart.view_id),
                               .definition = chart.text,
                               .created_by = some_id(r->scope->caller->user_id))));
     int64_t id = sql_chart_add_row(&rows, 0).id;
@@ -77,21 +78,20 @@ AWAITS static int charts_create(struct req *r)
 /* The chart of the path, locked, with what the body makes of it. */
 AWAITS static int charts_change(struct req *r, const json_t *body, int64_t id, struct chart *ret)
 {
-    bool redefined;
+    struct chart_source source;
     struct rows rows;
+    bool redefined;
 
     TRY(chart_read_change(r, body, &redefined));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_CHART_LOCK(.id = id)));
     const struct sql_chart_row row = sql_chart_row(&rows, 0);
-    const struct entity *entity = model_entity_by_id(r->scope->model, row.entity_id);
-    r->scope->behind = !entity && !r->scope->current;
-    if (!entity)
-        return fail(r, PROBLEM_NOT_FOUND, NULL);
-    json_t *whole = chart_merge(r, row.name, row.description, entity, row.definition, body);
+    TRY(chart_source_of(r, row.entity_id.value, row.view, &source));
+    json_t *whole = chart_merge(r, row.name, row.description, &source, row.definition, body);
     if (!whole)
         return fail_internal(r, -EBADMSG);
     TRY(chart_read(r, &chart_create_schema, whole, ret));
+    ret->view_id = row.view_id.value;
     return redefined ? chart_check(r, ret) : 0;
 }
 
@@ -109,7 +109,8 @@ AWAITS static int charts_update(struct req *r)
                  SQL_CHART_SAVE(.id = id,
                                 .name = chart.name,
                                 .description = chart.description,
-                                .entity_id = chart.entity_id,
+                                .entity_id = some_id(chart.entity_id),
+                                .view_id = some_id(chart.view_id),
                                 .definition = chart.text)));
     TRY(gateway_commit(r, gateway_audit(r, "charts.update", "chart", id, STR_NONE)));
     return chart_reply(r, 200, id);
@@ -127,13 +128,10 @@ AWAITS static int charts_delete(struct req *r)
     return reply_empty(r, 204);
 }
 
-AWAITS static int reply_chart_data(struct req *r, const struct chart *chart, bool fresh)
+static int reply_chart_data(struct req *r, struct str data)
 {
-    struct str data;
-    struct jw w;
+    struct jw w = resp_json(r);
 
-    TRY(chart_data(r, chart, fresh, &data));
-    w = resp_json(r);
     jw_raw(&w, data);
     return reply_json(r, 200);
 }
@@ -141,22 +139,25 @@ AWAITS static int reply_chart_data(struct req *r, const struct chart *chart, boo
 AWAITS static int charts_preview(struct req *r)
 {
     struct chart chart;
+    struct str data;
     json_t *body;
 
     TRY(req_json_any(r, &body));
     TRY(chart_read(r, &chart_preview_schema, body, &chart));
     TRY(chart_check(r, &chart));
-    return reply_chart_data(r, &chart, false);
+    TRY(chart_data(r, &chart, false, &data));
+    return reply_chart_data(r, data);
 }
 
 AWAITS static int charts_data(struct req *r)
 {
     const struct query *query;
     struct chart chart;
+    struct str data;
 
     TRY(req_query(r, &query));
-    TRY(chart_load(r, &chart));
-    return reply_chart_data(r, &chart, str_is(query_get(query, "fresh"), "true"));
+    TRY(chart_load_data(r, str_is(query_get(query, "fresh"), "true"), &chart, &data));
+    return reply_chart_data(r, data);
 }
 
 static const struct route charts_routes[] = {
@@ -190,7 +191,7 @@ static const struct route charts_routes[] = {
         .perm = PERM_SVC_ENTITIES_CREATE,
         .body = &chart_create_schema,
         .ok = {201, &chart_out_schema},
-        .fails = {409},
+        .fails = {404, 409},
         .run = charts_create,
         .summary = "Create a chart",
         .doc = "Its fields have to be there, and the caller has to be able to read them.",
@@ -203,7 +204,7 @@ static const struct route charts_routes[] = {
         .perm = PERM_SVC_ENTITIES_UPDATE,
         .body = &chart_update_schema,
         .ok = {200, &chart_out_schema},
-        .fails = {404},
+        .fails = {404, 409},
         .run = charts_update,
         .summary = "Change a chart",
         .doc = "Members that are left out stay; null takes an optional one away.",
@@ -228,6 +229,7 @@ static const struct route charts_routes[] = {
         .headers = HEADER_GROUP_ID,
         .body = &chart_preview_schema,
         .ok = {200, &chart_data_schema},
+        .fails = {404, 409},
         .run = charts_preview,
         .class = CLASS_HEAVY,
         .summary = "The data of a chart that is not kept",

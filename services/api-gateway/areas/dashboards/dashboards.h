@@ -24,12 +24,19 @@ enum chart_kind {
     CHART_KINDS,
 };
 
+/* What a chart shows: records of an entity, or rows of a view by its name. */
+struct chart_source {
+    const struct entity *entity;
+    struct str view;
+};
+
 struct chart {
     int64_t id;                   /* 0 = a preview */
     struct str name, description; /* STR_NONE: none */
     enum chart_kind kind;
-    const struct entity *entity;
-    int64_t entity_id;            /* its own */
+    const struct entity *entity;  /* of a view: set by chart_find_view() */
+    int64_t entity_id, view_id;   /* one of them */
+    struct str view;              /* its name; STR_NONE: of an entity */
     struct records_series series; /* its window is set when the data are read */
     enum bucket_unit period_unit; /* BUCKET_NONE: all times */
     int64_t period_count;
@@ -55,9 +62,14 @@ int chart_read_change(struct req *r, const json_t *body, bool *ret_redefined) MU
 json_t *chart_merge(struct req *r,
                     struct str name,
                     struct str description,
-                    const struct entity *entity,
+                    const struct chart_source *source,
                     struct str definition,
                     const json_t *body);
+/* any: of a stored chart, whose entity_id may be 0; 404 when its entity is gone. */
+int chart_source_of(struct req *r,
+                    int64_t entity_id,
+                    struct str view,
+                    struct chart_source *ret_source) MUSTCHECK;
 
 /* What materialised views write in the same way. */
 extern const struct schema chart_aggregate_schema, chart_group_schema;
@@ -72,14 +84,28 @@ void chart_print_lists(struct jw *w, const struct records_series *series);
 
 extern const struct schema chart_data_schema;
 
-/* any: 403 when the caller may not read the entity's records at all, 400 when the definition does
- * not fit the model as far as the caller knows it. */
-int chart_check(struct req *r, const struct chart *chart) MUSTCHECK;
+/* co: of a chart that shows a view: the view as the caller may read it; as view_find(). */
+AWAITS int chart_find_view(struct req *r, struct chart *chart) MUSTCHECK;
+/* co: 403 when the caller may not read the entity's records, or the view, at all, 400 when the
+ * definition does not fit the model as far as the caller knows it. */
+AWAITS int chart_check(struct req *r, struct chart *chart) MUSTCHECK;
 /* co: the chart of the path as the caller may see it: 404; 403 that names what it may not read; 409
  * when the model has changed under it. */
 AWAITS int chart_load(struct req *r, struct chart *ret_chart) MUSTCHECK;
 /* co: the data as JSON text, arena-owned: computed, or kept from a moment ago unless `fresh`. */
 AWAITS int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str *ret_data)
+    MUSTCHECK;
+
+/* co: both; once more when the view that it shows was exchanged in between. */
+AWAITS int chart_load_data(struct req *r, bool fresh, struct chart *ret_chart, struct str *ret_data)
+    MUSTCHECK;
+
+/* --- materialised views (views.c) --- */
+
+/* co: the view's live table as an entity: 404, 403 when the caller may not read it, 409 before it
+ * has been made. */
+AWAITS int
+view_find(struct req *r, struct str name, int64_t *ret_id, const struct entity **ret_entity)
     MUSTCHECK;
 
 /* --- pictures (chart_image.c) --- */

@@ -442,24 +442,34 @@ static int view_may_read(struct req *r, const struct sql_view_load_row *row)
                         "and roles that it is shared with.");
 }
 
-/* co: a list of the table that is the live one; RECORDS_SCHEMA when it is not any more. */
-AWAITS static int view_list(struct req *r, struct records_ctx **ret_ctx)
+int view_find(struct req *r, struct str name, int64_t *ret_id, const struct entity **ret_entity)
 {
-    static const struct caller everybody = {.kind = CALLER_SYSTEM};
     const struct rights *rights = r->scope->caller->rights;
     struct sql_i64s roles = {rights ? rights->role_ids : NULL, rights ? rights->role_count : 0};
-    struct records_ctx *ctx = items_ctx(r);
-    struct records_query query;
     struct rows rows;
 
-    TRY(sql_one(r, &rows, SQL_VIEW_LOAD(.name = req_param(r, "name"), .role_ids = roles)));
+    TRY(sql_all(r, &rows, SQL_VIEW_LOAD(.name = name, .role_ids = roles)));
+    if (!rows.count)
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such materialized view.");
     const struct sql_view_load_row row = sql_view_load_row(&rows, 0);
     TRY(view_may_read(r, &row));
     if (!row.generation)
         return fail(r, PROBLEM_CONFLICT, "The view has not been made yet.");
-    const struct entity *entity = view_entity(r->task.arena, row.id, row.generation, row.columns);
-    if (!entity)
-        return fail_internal(r, -EBADMSG);
+    *ret_id = row.id;
+    *ret_entity = view_entity(r->task.arena, row.id, row.generation, row.columns);
+    return *ret_entity ? 0 : fail_internal(r, -EBADMSG);
+}
+
+/* co: a list of the table that is the live one; RECORDS_SCHEMA when it is not any more. */
+AWAITS static int view_list(struct req *r, struct records_ctx **ret_ctx)
+{
+    static const struct caller everybody = {.kind = CALLER_SYSTEM};
+    struct records_ctx *ctx = items_ctx(r);
+    const struct entity *entity;
+    struct records_query query;
+    int64_t id;
+
+    TRY(view_find(r, req_param(r, "name"), &id, &entity));
     *ret_ctx = ctx;
     ctx->caller = &everybody;
     TRY(items_query(r, ctx, &query));
