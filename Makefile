@@ -121,16 +121,19 @@ upto_    = $(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto_
 libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(LAYER_SRC_$(l)),$(BUILD)/lib/libgw_$(l).a))
 ALL_LIBS = $(call libs_for,$(LAYERS))
 
+# What one daemon alone needs.
+PACKAGES_api-gateway := cairo cairo-svg fontconfig # pictures of charts
+
 PROGRAM_SRC := $(foreach p,$(PROGRAMS),$(shell find services/*/$(p) -name '*.c'))
 define service_rule
 SERVICE_SRC_$(1) := $$(filter-out $$(PROGRAM_SRC),$$(shell find services/$(1) -name '*.c'))
 SERVICE_OBJ_$(1) = $$(call objs,$$(SERVICE_SRC_$(1)))
-$$(SERVICE_OBJ_$(1)): CPPFLAGS += -Iservices/$(1)
+$$(SERVICE_OBJ_$(1)): CPPFLAGS += -Iservices/$(1) $(if $(PACKAGES_$(1)),$$(shell pkg-config --cflags $$(PACKAGES_$(1)) 2>/dev/null))
 $$(SERVICE_OBJ_$(1)): | $$(SQL_HEADERS) $$(GEN)/migrations.h
 $$(BUILD)/bin/$(1): $$(SERVICE_OBJ_$(1)) $$(ALL_LIBS)
 	@mkdir -p $$(@D)
 	@echo "  LD   $$@"
-	@$$(CC) $$(LDFLAGS) -o $$@ $$(SERVICE_OBJ_$(1)) -Wl,--start-group $$(ALL_LIBS) -Wl,--end-group $$(LDLIBS)
+	@$$(CC) $$(LDFLAGS) -o $$@ $$(SERVICE_OBJ_$(1)) -Wl,--start-group $$(ALL_LIBS) -Wl,--end-group $$(LDLIBS) $(if $(PACKAGES_$(1)),$$(shell pkg-config --libs $$(PACKAGES_$(1))))
 endef
 $(foreach s,$(SERVICES),$(eval $(call service_rule,$(s))))
 
@@ -156,7 +159,7 @@ $$(BUILD)/bin/$(1): $$(PROGRAM_OBJ_$(1)) $$(patsubst %.c,$$(BUILD)/plain/%.o,$$(
 	@$$(CC) $$(filter-out -fsanitize%,$$(LDFLAGS)) -o $$@ $$^ $$(shell pkg-config --libs $$(PACKAGES_$(1))) $$(LIBS_$(1)) -lpthread -lm
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
-PROGRAM_CPPFLAGS := $(shell pkg-config --cflags $(foreach p,$(PROGRAMS),$(PACKAGES_$(p))) 2>/dev/null)
+PROGRAM_CPPFLAGS := $(shell pkg-config --cflags $(foreach p,$(PROGRAMS) $(SERVICES),$(PACKAGES_$(p))) 2>/dev/null)
 
 # --- unit tests: tests/unit/test_<layer>*.c, one program each, linked with the layers up to its own -
 UNIT_SRC := $(wildcard tests/unit/test_*.c)

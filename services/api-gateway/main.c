@@ -5,6 +5,8 @@
 
 #include "app/admission.h"
 #include "areas/auth/auth_password.h"
+#include "areas/dashboards/chart_cache.h"
+#include "areas/dashboards/dashboards.h"
 #include "areas/mail/tenant_domains.h"
 #include "areas/project/docs_cache.h"
 #include "areas/search/search_bounds.h"
@@ -283,11 +285,12 @@ static const char *gateway_check(const struct conf_common *common)
     uint64_t requests = common->requests_bytes > least ? common->requests_bytes : least;
 
     if (FETCH_BYTES + requests + admission_bytes(conf->json_body_bytes) + bodies_bytes(conf) +
-            conf->docs_cache_bytes >
+            conf->docs_cache_bytes + conf->charts_cache_bytes >
         conf->memory_bytes)
         return "GROUNDWORK_REQUESTS_BYTES (at least four of GROUNDWORK_ANSWER_BYTES), "
                "GROUNDWORK_BODIES_BYTES (at least four of GROUNDWORK_JSON_BODY_BYTES), "
-               "GROUNDWORK_DOCS_CACHE_BYTES, bodies in flight (20 MB, or six of "
+               "GROUNDWORK_DOCS_CACHE_BYTES, GROUNDWORK_CHARTS_CACHE_BYTES, bodies in flight (20 "
+               "MB, or six of "
                "GROUNDWORK_JSON_BODY_BYTES) and what others answer (8 MB) are more than "
                "GROUNDWORK_MEMORY_BYTES together";
     return NULL;
@@ -327,6 +330,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
     config.unsent = db_answers_shares();
     admission_start(config.limits.requests_max, config.limits.json_body_bytes);
     search_bounds_set(conf->search_postings);
+    chart_cache_start(conf->charts_cache_bytes);
     if (start_files(task, app, conf, ret_reason) != 0)
         return -1;
     if (dns_start(conf->dns_servers) != 0) {
@@ -402,6 +406,8 @@ static void gateway_stop(struct app *app UNUSED)
     dns_stop();
     media_stop();
     docs_text_forget();
+    chart_cache_stop();
+    chart_image_stop();
     x5c_anchors_free(store_anchors);
     store_anchors = NULL;
 }

@@ -74,6 +74,11 @@
     AREA(connections)                                                                              \
     AREA(connections_oauth)                                                                        \
     AREA(menu_items)                                                                               \
+    AREA(charts)                                                                                   \
+    AREA(chart_image)                                                                              \
+    AREA(views)                                                                                    \
+    AREA(dashboards)                                                                               \
+    AREA(dashboard_widgets)                                                                        \
     AREA(files)                                                                                    \
     AREA(files_upload)                                                                             \
     AREA(files_download)                                                                           \

@@ -12,6 +12,7 @@
 #include "runner_claim_sql.h"
 #include "runner_retain_sql.h"
 #include "runner_sweep_sql.h"
+#include "views.h"
 #include "workflow/jobs.h"
 #include "workflow_stops_sql.h"
 
@@ -220,6 +221,7 @@ void work_prepare(void)
     queue_prepare(&jobs);
     queue_prepare(&events);
     mails_prepare();
+    views_prepare();
 }
 
 void work_start(void)
@@ -243,8 +245,10 @@ void work_start(void)
     config.slots = PASSES_AT_ONCE;
     config.slots_per_project = 1;
     w.events = queue_start(&events, &config);
-    if (!work_is_apart())
+    if (!work_is_apart()) {
         mails_start();
+        views_start();
+    }
 }
 
 void work_stop_looking(void)
@@ -252,6 +256,7 @@ void work_stop_looking(void)
     queue_stop_looking(w.jobs);
     queue_stop_looking(w.events);
     mails_stop_looking();
+    views_stop_looking();
 }
 
 /* Mails last: steps wait for theirs. */
@@ -271,6 +276,7 @@ void work_drain(loop_fn done, void *arg)
     int64_t last_call_ms = clock_mono_ms() + runner_conf()->common.drain_timeout_ms - LAST_CALL_MS;
 
     queue_drain(w.events, last_call_ms, NULL, NULL);
+    views_drain(last_call_ms, NULL, NULL);
     ending = (struct ending){done, arg, last_call_ms};
     queue_drain(w.jobs, last_call_ms, on_jobs_drained, NULL);
 }
@@ -279,6 +285,7 @@ void work_stop(void)
 {
     queue_stop(w.events);
     mails_stop();
+    views_stop();
     queue_stop(w.jobs);
     w.jobs = w.events = NULL;
 }

@@ -188,7 +188,10 @@ def test_my_menu_is_cut(project):
     add(project, menu, "Invoices", "entity", target="invoices", parent_id=ledger["id"])
     add(project, menu, "Users", "url", target="/users", required_permission="svc_users:read")
     add(project, menu, "New order", "url", target="/orders/new", required_permission="orders:create")
-    add(project, menu, "Board", "dashboard", target="7")
+    board = project.admin.post("/dashboards", {"name": "Board"}, expect=201).json()["id"]
+    add(project, menu, "Board", "dashboard", target=str(board))
+    add(project, menu, "Nowhere", "dashboard", target="424242", expect=400)
+    add(project, menu, "Nowhere", "dashboard", target="first", expect=400)
     add(project, menu, "Help", "url", target="https://help.example/")
     admin = shape(mine(project.admin, menu)["items"])
     assert admin == [["Shop", ["Orders"]], ["Books", [["Ledger", ["Invoices"]]]], "Users", "New order", "Board", "Help"]
@@ -196,7 +199,12 @@ def test_my_menu_is_cut(project):
     assert shape(mine(reader, menu)["items"]) == [["Shop", ["Orders"]], "Users", "Help"]
     assert "required_permission" not in mine(reader, menu)["items"][0]
     maker = project.only("orders:create", "svc_dashboards:read", api_access=True)
+    assert shape(mine(maker, menu)["items"]) == ["New order", "Help"]
+    project.admin.put(f"/dashboards/{board}", {"role_ids": maker.user["role_ids"]}, expect=200)
     assert shape(mine(maker, menu)["items"]) == ["New order", "Board", "Help"]
+    project.admin.delete(f"/dashboards/{board}", expect=204)
+    for client in (maker, project.admin):
+        assert "Board" not in shape(mine(client, menu)["items"])
     shut = project.only("orders:read", api_access=False)
     assert shape(mine(shut, menu)["items"]) == ["Help"]
     key = project.key(["invoices:read"])

@@ -82,6 +82,25 @@ class World:
     def make_menu_items(self):
         return [self.make(f"/menus/{self['menu']}/items", {"label": f"Item {n}", "kind": "group"}) for n in range(2)]
 
+    def chart_body(self, name):
+        return {"name": name, "kind": "metric", "entity": self["entity"], "aggregates": [{"function": "count"}]}
+
+    def make_chart(self):
+        return self.make("/charts", self.chart_body(f"Chart {self.number}"))
+
+    def view_body(self, name):
+        return {"name": name, "entity": self["entity"], "aggregates": [{"function": "count"}]}
+
+    def make_view(self):
+        return self.make("/materialized-views", self.view_body(f"once{self.number}"), "name")
+
+    def make_dashboard(self):
+        return self.make("/dashboards", {"name": f"Board {self.number}"})
+
+    def make_widgets(self):
+        bodies = ({"kind": "text", "text": "x"}, {"kind": "chart", "chart_id": self["chart"]})
+        return [self.make(f"/dashboards/{self['dashboard']}/widgets", body) for body in bodies]
+
     def make_invited(self):
         return self.make("/users", {"email": f"invited{self.number}@example.org"})
 
@@ -184,6 +203,26 @@ WRITERS = {
     "PUT /connections/{id}": lambda w, n: (f"/connections/{w['connection']}", {"name": f"n{n}", "credentials": {"token": f"long enough {n}"}}),
     "DELETE /connections/{id}": lambda w, n: (f"/connections/{w['connection']}", None),
     "POST /connections/{id}/revoke": lambda w, n: (f"/connections/{w['connection']}/revoke", None),
+    "POST /charts": lambda w, n: ("/charts", w.chart_body(f"n{n}")),
+    "PUT /charts/{id}": lambda w, n: (f"/charts/{w['chart']}", {"kind": ("table", "metric")[n % 2]}),
+    "DELETE /charts/{id}": lambda w, n: (f"/charts/{w['chart']}", None),
+    "POST /charts/preview": lambda w, n: ("/charts/preview", w.chart_body(f"n{n}")),
+    "POST /materialized-views": lambda w, n: ("/materialized-views", w.view_body(f"n{w.number}")),
+    "PUT /materialized-views/{name}": lambda w, n: (f"/materialized-views/{w['view']}", {"on_change": n % 2 == 0}),
+    "DELETE /materialized-views/{name}": lambda w, n: (f"/materialized-views/{w['view']}", None),
+    "POST /materialized-views/{name}/refresh": lambda w, n: (f"/materialized-views/{w['view']}/refresh", None),
+    "POST /dashboards": lambda w, n: ("/dashboards", {"name": f"n{n}", "role_ids": [w["role"]]}),
+    "PUT /dashboards/{id}": lambda w, n: (f"/dashboards/{w['dashboard']}", {"name": f"n{n}", "role_ids": [w["role"]]}),
+    "DELETE /dashboards/{id}": lambda w, n: (f"/dashboards/{w['dashboard']}", None),
+    "PUT /dashboards/home": lambda w, n: ("/dashboards/home", {"scope": ("user", "project")[n % 2], "dashboard_id": w["dashboard"]}),
+    "POST /dashboards/{id}/widgets": lambda w, n: (
+        f"/dashboards/{w['dashboard']}/widgets", {"kind": "list", "entity": w["entity"], "title": f"n{n}"}),
+    "PUT /dashboards/{id}/widgets/layout": lambda w, n: (f"/dashboards/{w['dashboard']}/widgets/layout", {"items": [
+        {"id": number, "y": place * 4} for place, number in enumerate(w["widgets"][:: -1 if n % 4 < 2 else 1])]}),
+    "PUT /dashboards/{id}/widgets/{widgetId}": lambda w, n: (
+        f"/dashboards/{w['dashboard']}/widgets/{w['widgets'][n % 2]}", {"title": f"n{n}"}),
+    "DELETE /dashboards/{id}/widgets/{widgetId}": lambda w, n: (
+        f"/dashboards/{w['dashboard']}/widgets/{w['widgets'][n % 2]}", None),
     "POST /menus": lambda w, n: ("/menus", {"key": f"new-{w.number}", "label": "x"}),
     "PUT /menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
     "DELETE /menus/{id}": lambda w, n: (f"/menus/{w['menu']}", None),

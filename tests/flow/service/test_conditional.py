@@ -33,6 +33,11 @@ RESOURCES = {
     "/menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
     "/integrations/{id}": lambda w, n: (f"/integrations/{w['integration']}", {"description": f"n{n}"}),
     "/connections/{id}": lambda w, n: (f"/connections/{w['connection']}", {"name": f"n{n}"}),
+    "/charts/{id}": lambda w, n: (f"/charts/{w['chart']}", {"name": f"n{n}"}),
+    "/dashboards/{id}": lambda w, n: (f"/dashboards/{w['dashboard']}", {"name": f"n{n}"}),
+    "/materialized-views/{name}": lambda w, n: (f"/materialized-views/{w['view']}", {"description": f"n{n}"}),
+    "/dashboards/home": lambda w, n: ("/dashboards/home", {
+        "scope": "user", "dashboard_id": w.make("/dashboards", {"name": f"Home {n}"})}),
     "/email-templates/shell": lambda w, n: ("/email-templates/shell", {"body_html": f"{n} {{{{ content }}}}"}),
     "/email-templates/{type}": lambda w, n: ("/email-templates/invite", {"subject": f"n{n}"}),
     "/tenant-sender-addresses/{id}": lambda w, n: (f"/tenant-sender-addresses/{w['sender']}", {"name": f"n{n}"}),

@@ -49,11 +49,12 @@ static const struct columns *plan_readable(struct records_ctx *ctx, const struct
         .fields = ctx->public_only ? 0 : caller_field_key(ctx->caller, entity),
     };
     struct str name = {(const char *)&key, sizeof(key)};
-    struct columns *plan = map_get(ctx->model->statements, name);
+    bool own = entity->id < 0; /* the request's, which goes with it: view_entity() */
+    struct columns *plan = own ? NULL : map_get(ctx->model->statements, name);
 
     if (plan != NULL)
         return plan;
-    bool keep = map_size(ctx->model->statements) < PLANS_MAX;
+    bool keep = !own && map_size(ctx->model->statements) < PLANS_MAX;
     struct arena *arena = keep ? ctx->model->arena : ctx->task->arena;
     plan = ARENA_NEW(arena, plan);
     fill_readable(ctx, arena, entity, plan);

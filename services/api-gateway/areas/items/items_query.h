@@ -7,6 +7,8 @@
 #include "http/query.h"
 #include "records/records.h"
 
+struct req;
+
 /* any: of a list, a record or an export whose parameters req_query() has checked. 0, or
  * RECORDS_FAILED with ctx->error: invalid_query. */
 int items_query_read(struct records_ctx *ctx,
@@ -19,3 +21,7 @@ struct records_filter items_filter_read(struct arena *arena, const struct query 
 /* any: the condition that names in brackets make, without its value: {"or", "0", "price", "gte"}.
  * At most QUERY_KEYS_MAX of them. */
 struct records_condition items_condition(struct arena *arena, const struct str *keys, size_t count);
+/* any: the filter of a body, an object such as {"status":{"eq":"old"}}: 0, or the status that was
+ * put. */
+int items_filter_body(struct req *r, const json_t *value, struct records_filter *ret_filter)
+    MUSTCHECK;

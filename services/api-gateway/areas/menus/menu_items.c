@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "areas/menus/menus.h"
+#include "base/num.h"
 #include "menus_sql.h"
 
 static const char *const item_kinds[] = {"entity", "url", "dashboard", "group", NULL};
@@ -141,7 +142,7 @@ static int too_deep(struct req *r, const char *member)
 
 /* --- what an item says --- */
 
-static bool menu_url_ok(struct str target)
+bool menu_url_ok(struct str target)
 {
     static const char *const schemes[] = {"https://", "http://", "mailto:", "tel:"};
 
@@ -181,6 +182,9 @@ static int menu_read_target(struct req *r, struct menu_item *item)
         return fail_field(r, "target", PROBLEM_REQUIRED, "is required");
     if (str_is(item->kind, "entity"))
         return wanted_entity(r, "target", item->target, &item->target_entity_id);
+    int64_t id;
+    if (str_is(item->kind, "dashboard") && !(num_parse_i64(item->target, &id) && id > 0))
+        return fail_field(r, "target", PROBLEM_PATTERN, "must be a dashboard's id");
     if (str_is(item->kind, "url") && !menu_url_ok(item->target))
         return fail_field(
             r,
@@ -223,6 +227,23 @@ static int merge_item(struct req *r, const struct item_in *in, struct menu_item 
     if (in->target.set || in->kind.set)
         TRY(menu_read_target(r, item));
     return in->required_permission.set ? read_permission(r, item) : 0;
+}
+
+/* co: in a transaction: what it opens is there. */
+AWAITS static int
+check_dashboard(struct req *r, const struct item_in *in, const struct menu_item *item)
+{
+    struct rows rows;
+    int64_t id;
+
+    if (!str_is(item->kind, "dashboard") || !(in->target.set || in->kind.set) ||
+        !num_parse_i64(item->target, &id))
+        return 0;
+    TRY(sql_all(r, &rows, SQL_MENU_DASHBOARD(.id = id)));
+    return rows.count
+               ? 0
+               : fail_field(
+                     r, "target", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such dashboard");
 }
 
 /* Where the body wants it: without a position, the last of its new siblings. */
@@ -286,6 +307,7 @@ AWAITS static int menu_items_create(struct req *r)
     TRY(req_json(r, &item_create_schema, &in));
     TRY(merge_item(r, &in, &item));
     TRY(lock_menu(r, &menu_id, &version, &tree));
+    TRY(check_dashboard(r, &in, &item));
     if (tree.count >= MENU_ITEMS_MAX)
         return fail(r, PROBLEM_CONFLICT, "A menu has at most %d items.", MENU_ITEMS_MAX);
     TRY(read_place(r, &in, &tree, &place));
@@ -327,6 +349,7 @@ AWAITS static int menu_items_update(struct req *r)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     struct menu_place place = {id, item->parent_id, item->position};
     TRY(merge_item(r, &in, item));
+    TRY(check_dashboard(r, &in, item));
     TRY(read_place(r, &in, &tree, &place));
     TRY(sql_exec(r,
                  NULL,

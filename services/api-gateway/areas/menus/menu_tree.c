@@ -179,7 +179,7 @@ opens(const struct menu_item *item, const struct model *model, const struct call
                caller_api_access(caller) &&
                caller_can_entity(caller, item->target_entity_id, ACT_READ);
     if (str_is(item->kind, "dashboard"))
-        return caller_can(caller, PERM_SVC_DASHBOARDS_READ);
+        return !item->closed && caller_can(caller, PERM_SVC_DASHBOARDS_READ);
     return true;
 }
 

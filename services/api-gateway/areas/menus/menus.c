@@ -103,6 +103,7 @@ tree_of_rows(struct arena *arena, const struct rows *rows, int64_t menu_id, size
             .permission = row.required_permission,
             .target_entity_id = row.target_entity_id.value,
             .permission_entity_id = row.required_entity_id.value,
+            .closed = row.closed,
         };
     }
     return tree;
@@ -127,7 +128,15 @@ static void put_shown(struct req *r,
 AWAITS static int menus_my(struct req *r)
 {
     struct languages languages;
-    struct db_call calls[] = {db_call(SQL_MENUS_SHOWN()), db_call(SQL_MENU_ITEMS_SHOWN())};
+    const struct caller *caller = r->scope->caller;
+    const struct rights *rights = caller->rights;
+    struct sql_i64s roles = {rights ? rights->role_ids : NULL, rights ? rights->role_count : 0};
+    struct db_call calls[] = {
+        db_call(SQL_MENUS_SHOWN()),
+        db_call(SQL_MENU_ITEMS_SHOWN(.everything = caller_all_rows(caller),
+                                     .user_id = caller->user_id,
+                                     .role_ids = roles)),
+    };
     struct jw w;
     size_t at = 0;
 
@@ -275,7 +284,8 @@ static const struct route menus_routes[] = {
         .ok = {200, &shown_schema},
         .run = menus_my,
         .summary = "What the caller may use of all menus",
-        .doc = "Without items whose permission the caller lacks, whose entity it cannot read, and "
+        .doc = "Without items whose permission the caller lacks, whose entity it cannot read, "
+               "whose dashboard it does not see, and "
                "without groups that have nothing left in them. Labels are in the language of "
                "Accept-Language that fits best, else in English, else in the first they have.",
     },

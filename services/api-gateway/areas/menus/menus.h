@@ -33,6 +33,7 @@ struct menu_item {
     struct str label; /* JSON */
     struct str icon, kind, target, permission;
     int64_t target_entity_id, permission_entity_id;
+    bool closed; /* a dashboard that is gone, or that the caller does not see */
     bool hidden;
     bool named; /* by who moves items */
     /* Set by menu_tree_link(): numbers of items in their array from 1, 0 = none. */
@@ -74,6 +75,9 @@ void menu_tree_json(struct jw *w,
                     const struct menu_tree *tree,
                     const struct model *model,
                     const struct languages *languages);
+
+/* any: a path, or an address with http, https, mailto or tel, that is safe to show as a link. */
+bool menu_url_ok(struct str target);
 
 /* --- answers and transactions --- */
 

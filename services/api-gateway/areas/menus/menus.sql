@@ -39,10 +39,17 @@ order by i.position, i.id
 -- name: menus_shown :many
 select m.id:bigint, m.key:text, m.label:jsonb from {p}.menus m order by m.id
 
--- Those of all menus.
+-- name: menu_dashboard :opt
+select d.id from {p}.dashboards d where d.id = :id::bigint
+
+-- Those of all menus. Closed are dashboards that are not there for the caller; :everything: it sees all.
 -- name: menu_items_shown :many
 select i.menu_id:bigint, i.id:bigint, i.parent_id:bigint?, i.position:integer, i.label:jsonb, i.icon:text?, i.kind:text,
-  i.target:text?, i.target_entity_id:bigint?, i.required_permission:text?, i.required_entity_id:bigint?
+  i.target:text?, i.target_entity_id:bigint?, i.required_permission:text?, i.required_entity_id:bigint?,
+  i.kind = 'dashboard' and not exists (select 1 from {p}.dashboards d where d.id::text = i.target
+    and (:everything::boolean or d.owner_id = :user_id::bigint
+      or exists (select 1 from {p}.dashboard_roles s where s.dashboard_id = d.id and s.role_id = any(:role_ids::bigint[]))))
+    as closed:boolean
 from {p}.menu_items i
 order by i.menu_id, i.position, i.id
 

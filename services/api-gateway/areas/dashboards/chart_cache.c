@@ -1,0 +1,155 @@
+/* Data of charts, kept. */
+#include "areas/dashboards/chart_cache.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "loop/shares.h"
+
+#define UNSEEN_MS   1000
+#define AGE_MAX_MS  60000
+#define COST_FACTOR 20
+
+struct chart_kept {
+    struct arena *arena; /* its own */
+    struct chart_key key;
+    struct series_mark mark;
+    struct str data;
+    int64_t project;
+    int64_t made_ms, compared_ms, lasts_ms;
+    uint64_t bytes;
+    struct share *share; /* of them */
+    struct list link;    /* by last use */
+};
+
+static struct {
+    struct map *by_key; /* NULL = not started */
+    struct shares bytes;
+    struct list used; /* last used last */
+} charts_kept;
+
+void chart_cache_start(uint64_t bytes)
+{
+    charts_kept.by_key = map_new();
+    list_init(&charts_kept.used);
+    shares_init(&charts_kept.bytes,
+                &(struct shares_config){
+                    .name = "charts",
+                    .limit = bytes,
+                    .per_owner = bytes / 2,
+                });
+}
+
+static struct str chart_cache_key_text(const struct chart_key *key)
+{
+    return (struct str){(const char *)key->bytes, sizeof(key->bytes)};
+}
+
+static void chart_cache_drop(struct chart_kept *kept)
+{
+    (void)map_remove(charts_kept.by_key, chart_cache_key_text(&kept->key));
+    list_remove(&kept->link);
+    shares_release(&charts_kept.bytes, kept->share, kept->bytes);
+    arena_free(kept->arena);
+}
+
+void chart_cache_stop(void)
+{
+    if (!charts_kept.by_key)
+        return;
+    LIST_FOR (it, &charts_kept.used)
+        chart_cache_drop(LIST_ITEM(it, struct chart_kept, link));
+    map_free(charts_kept.by_key);
+    charts_kept.by_key = NULL;
+}
+
+static bool same_mark(const struct series_mark *one, const struct series_mark *other)
+{
+    return one->since == other->since && one->changes == other->changes;
+}
+
+struct str
+chart_cache_find(struct req *r, const struct chart_key *key, const struct series_mark *mark)
+{
+    struct chart_kept *kept = map_get(charts_kept.by_key, chart_cache_key_text(key));
+    int64_t now = clock_mono_ms();
+
+    if (!kept)
+        return STR_NONE;
+    if (now - kept->made_ms > kept->lasts_ms || (mark && !same_mark(mark, &kept->mark))) {
+        chart_cache_drop(kept);
+        return STR_NONE;
+    }
+    if (!mark && now - kept->compared_ms > UNSEEN_MS)
+        return STR_NONE;
+    if (mark)
+        kept->compared_ms = now;
+    list_remove(&kept->link);
+    list_append(&charts_kept.used, &kept->link);
+    return arena_dup(r->task.arena, kept->data);
+}
+
+/* The one that nobody has asked for longest, of a project or of all (0). */
+static struct chart_kept *chart_cache_oldest(int64_t project)
+{
+    LIST_FOR (it, &charts_kept.used) {
+        struct chart_kept *kept = LIST_ITEM(it, struct chart_kept, link);
+        if (project == 0 || kept->project == project)
+            return kept;
+    }
+    return NULL;
+}
+
+/* False: it would not fit if nothing else were there. */
+static bool chart_cache_room(struct share_owner owner, uint64_t bytes, struct share **ret_share)
+{
+    if (bytes > charts_kept.bytes.config.per_owner)
+        return false;
+    while (shares_try(&charts_kept.bytes, owner, bytes, ret_share) != 0) {
+        struct chart_kept *oldest = chart_cache_oldest(owner.project);
+        if (!oldest)
+            oldest = chart_cache_oldest(0);
+        if (!oldest)
+            return false;
+        chart_cache_drop(oldest);
+    }
+    return true;
+}
+
+void chart_cache_keep(struct req *r,
+                      const struct chart_key *key,
+                      const struct series_mark *mark,
+                      struct str data,
+                      int64_t cost_ms)
+{
+    int64_t lasts_ms = cost_ms * COST_FACTOR;
+    struct share_owner owner = share_owner_of(&r->task);
+    struct chart_kept *kept = map_get(charts_kept.by_key, chart_cache_key_text(key));
+    uint64_t bytes = data.len + sizeof(*kept) + sizeof(*key);
+    struct share *share = NULL;
+
+    if (kept)
+        chart_cache_drop(kept);
+    if (!chart_cache_room(owner, bytes, &share))
+        return;
+    struct arena *arena = arena_new(bytes);
+    kept = ARENA_NEW(arena, kept);
+    *kept = (struct chart_kept){
+        .arena = arena,
+        .key = *key,
+        .mark = *mark,
+        .data = arena_dup(arena, data),
+        .project = owner.project,
+        .made_ms = clock_mono_ms(),
+        .compared_ms = clock_mono_ms(),
+        .lasts_ms = lasts_ms < UNSEEN_MS    ? UNSEEN_MS
+                    : lasts_ms > AGE_MAX_MS ? AGE_MAX_MS
+                                            : lasts_ms,
+        .bytes = bytes,
+        .share = share,
+    };
+    (void)map_put(charts_kept.by_key, chart_cache_key_text(key), kept);
+    list_append(&charts_kept.used, &kept->link);
+}

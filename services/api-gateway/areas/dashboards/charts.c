@@ -1,0 +1,257 @@
+/* /charts: definitions, previews, data. */
+#include <errno.h>
+
+#include "areas/dashboards/dashboards.h"
+#include "charts_sql.h"
+
+static const struct query_param charts_query[] = {
+    {.name = "entity", .type = FIELD_STR, .doc = "Charts of this entity alone"},
+    PAGE_QUERY,
+    {0},
+};
+
+static const struct query_param chart_data_query[] = {
+    {.name = "fresh",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "true computes them now; else they may be as old as as_of says"},
+    {0},
+};
+
+AWAITS static int charts_list(struct req *r)
+{
+    const struct query *query;
+    struct opt_i64 entity_id = NO_I64;
+
+    TRY(req_query(r, &query));
+    struct str name = query_get(query, "entity");
+    if (name.ptr) {
+        const struct entity *entity = model_entity(r->scope->model, name);
+        entity_id = some_i64(entity ? entity->id : 0);
+    }
+    return reply_page(r, "id", SQL_CHARTS_LIST(.entity_id = entity_id));
+}
+
+AWAITS static int chart_reply(struct req *r, int status, int64_t id)
+{
+    struct rows rows;
+
+    TRY(sql_one(r, &rows, SQL_CHART_GET(.id = id)));
+    return reply_row(r, status, &rows);
+}
+
+AWAITS static int charts_get(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return chart_reply(r, 200, id);
+}
+
+AWAITS static int charts_create(struct req *r)
+{
+    struct chart chart;
+    struct rows rows;
+    json_t *body;
+
+    TRY(req_json_any(r, &body));
+    TRY(chart_read(r, &chart_create_schema, body, &chart));
+    TRY(chart_check(r, &chart));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_CHARTS_COUNT()));
+    if (sql_charts_count_row(&rows, 0).charts >= CHARTS_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d charts.", CHARTS_MAX);
+    TRY(sql_one(r,
+                &rows,
+                SQL_CHART_ADD(.name = chart.name,
+                              .description = chart.description,
+                              .entity_id = some_id(chart.entity_id),
+                              .view_id = some_id(chart.view_id),
+                              .definition = chart.text,
+                              .created_by = some_id(r->scope->caller->user_id))));
+    int64_t id = sql_chart_add_row(&rows, 0).id;
+    TRY(gateway_commit(r, gateway_audit(r, "charts.create", "chart", id, STR_NONE)));
+    reply_location(r, id);
+    return chart_reply(r, 201, id);
+}
+
+/* The chart of the path, locked, with what the body makes of it. */
+AWAITS static int charts_change(struct req *r, const json_t *body, int64_t id, struct chart *ret)
+{
+    struct chart_source source;
+    struct rows rows;
+    bool redefined;
+
+    TRY(chart_read_change(r, body, &redefined));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_CHART_LOCK(.id = id)));
+    const struct sql_chart_row row = sql_chart_row(&rows, 0);
+    TRY(chart_source_of(r, row.entity_id.value, row.view, &source));
+    json_t *whole = chart_merge(r, row.name, row.description, &source, row.definition, body);
+    if (!whole)
+        return fail_internal(r, -EBADMSG);
+    TRY(chart_read(r, &chart_create_schema, whole, ret));
+    ret->view_id = row.view_id.value;
+    return redefined ? chart_check(r, ret) : 0;
+}
+
+AWAITS static int charts_update(struct req *r)
+{
+    struct chart chart = {.id = 0};
+    json_t *body;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json_any(r, &body));
+    TRY(charts_change(r, body, id, &chart));
+    TRY(sql_exec(r,
+                 NULL,
+                 SQL_CHART_SAVE(.id = id,
+                                .name = chart.name,
+                                .description = chart.description,
+                                .entity_id = some_id(chart.entity_id),
+                                .view_id = some_id(chart.view_id),
+                                .definition = chart.text)));
+    TRY(gateway_commit(r, gateway_audit(r, "charts.update", "chart", id, STR_NONE)));
+    return chart_reply(r, 200, id);
+}
+
+AWAITS static int charts_delete(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_CHART_REMOVE(.id = id)));
+    TRY(gateway_commit(r, gateway_audit(r, "charts.delete", "chart", id, STR_NONE)));
+    return reply_empty(r, 204);
+}
+
+static int reply_chart_data(struct req *r, struct str data)
+{
+    struct jw w = resp_json(r);
+
+    jw_raw(&w, data);
+    return reply_json(r, 200);
+}
+
+AWAITS static int charts_preview(struct req *r)
+{
+    struct chart chart;
+    struct str data;
+    json_t *body;
+
+    TRY(req_json_any(r, &body));
+    TRY(chart_read(r, &chart_preview_schema, body, &chart));
+    TRY(chart_check(r, &chart));
+    TRY(chart_data(r, &chart, false, &data));
+    return reply_chart_data(r, data);
+}
+
+AWAITS static int charts_data(struct req *r)
+{
+    const struct query *query;
+    struct chart chart;
+    struct str data;
+
+    TRY(req_query(r, &query));
+    TRY(chart_load_data(r, str_is(query_get(query, "fresh"), "true"), &chart, &data));
+    return reply_chart_data(r, data);
+}
+
+static const struct route charts_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/charts",
+        .id = "charts_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .query = charts_query,
+        .ok = {200, &chart_out_schema, .list = true},
+        .run = charts_list,
+        .summary = "List charts",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/charts/{id}",
+        .id = "charts_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .ok = {200, &chart_out_schema},
+        .fails = {404},
+        .run = charts_get,
+        .summary = "Get a chart's definition",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/charts",
+        .id = "charts_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_CREATE,
+        .body = &chart_create_schema,
+        .ok = {201, &chart_out_schema},
+        .fails = {404, 409},
+        .run = charts_create,
+        .summary = "Create a chart",
+        .doc = "Its fields have to be there, and the caller has to be able to read them.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/charts/{id}",
+        .id = "charts_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_UPDATE,
+        .body = &chart_update_schema,
+        .ok = {200, &chart_out_schema},
+        .fails = {404, 409},
+        .run = charts_update,
+        .summary = "Change a chart",
+        .doc = "Members that are left out stay; null takes an optional one away.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/charts/{id}",
+        .id = "charts_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_DELETE,
+        .ok = {204},
+        .fails = {404},
+        .run = charts_delete,
+        .summary = "Delete a chart",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/charts/preview",
+        .id = "charts_preview",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_DASHBOARDS_READ,
+        .headers = HEADER_GROUP_ID,
+        .body = &chart_preview_schema,
+        .ok = {200, &chart_data_schema},
+        .fails = {404, 409},
+        .run = charts_preview,
+        .class = CLASS_HEAVY,
+        .summary = "The data of a chart that is not kept",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/charts/{id}/data",
+        .id = "charts_data",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .query = chart_data_query,
+        .headers = HEADER_GROUP_ID,
+        .ok = {200, &chart_data_schema},
+        .fails = {404, 409},
+        .run = charts_data,
+        .summary = "The data of a chart, as the caller sees the records",
+        .doc =
+            "Needs the permission to read the entity's records. Rows that the caller may not "
+            "see are not in it; a field that it may not read makes it a 403 that names it, and "
+            "one that is gone from the model a 409. Data are computed anew after a second; those "
+            "that take long to compute, and whose records seem not to have changed, after "
+            "twenty times as long, a minute at most.",
+    },
+};
+ROUTES(charts, "Charts");

@@ -1,0 +1,50 @@
+-- Charts.
+
+-- part: chart
+select c.id, c.name, c.description, e.name as entity, m.name as view, c.definition -> 'kind' as kind,
+  c.definition -> 'aggregates' as aggregates, c.definition -> 'group_by' as group_by,
+  nullif(c.definition -> 'filter', 'null'::jsonb) as filter, nullif(c.definition -> 'sort', 'null'::jsonb) as sort,
+  c.definition -> 'limit' as "limit", c.definition -> 'timezone' as timezone,
+  nullif(c.definition -> 'period', 'null'::jsonb) as period, c.definition -> 'compare' as compare, c.version, c.created_by,
+  c.created_at, c.updated_at
+from {p}.charts c left join {p}.entities e on e.id = c.entity_id left join {p}.materialized_views m on m.id = c.view_id
+
+-- name: charts_list :page sort(id,name,created_at,updated_at)
+{chart}
+where (:entity_id::bigint? is null or c.entity_id = :entity_id::bigint)
+
+-- name: charts_count :one
+select count(*) as charts:bigint from {p}.charts
+
+-- name: chart_get :opt
+{chart} where c.id = :id::bigint
+
+-- name: chart_load :opt row(chart)
+select c.id:bigint, c.name:text, c.description:text?, c.entity_id:bigint?,
+  c.view_id:bigint?,
+  (select m.name from {p}.materialized_views m where m.id = c.view_id) as view:text?, c.definition:jsonb, c.version:bigint
+from {p}.charts c where c.id = :id::bigint
+
+-- name: chart_lock :opt row(chart)
+select c.id:bigint, c.name:text, c.description:text?, c.entity_id:bigint?,
+  c.view_id:bigint?,
+  (select m.name from {p}.materialized_views m where m.id = c.view_id) as view:text?, c.definition:jsonb, c.version:bigint
+from {p}.charts c where c.id = :id::bigint for update
+
+-- name: chart_add :one
+insert into {p}.charts (name, description, entity_id, view_id, definition, created_by)
+values (:name::text, :description::text?, :entity_id::bigint?, :view_id::bigint?, :definition::jsonb, :created_by::bigint?)
+returning id as id:bigint
+
+-- name: chart_save :exec
+update {p}.charts c
+set name = :name::text, description = :description::text?, entity_id = :entity_id::bigint?, view_id = :view_id::bigint?,
+  definition = :definition::jsonb, version = c.version + 1, updated_at = greatest(now(), c.updated_at)
+where c.id = :id::bigint
+
+-- name: chart_remove :opt
+delete from {p}.charts c where c.id = :id::bigint returning c.id
+
+-- The day that it is in a time zone, at a time or now.
+-- name: chart_today :one
+select to_char(coalesce(:until::timestamptz?, now()) at time zone :timezone::text, 'YYYY-MM-DD') as today:text

@@ -1,0 +1,570 @@
+/* /dashboards/{id}/widgets: charts, texts, lists of records and links on a grid. */
+#include "areas/dashboards/dashboards.h"
+#include "areas/items/items.h"
+#include "areas/menus/menus.h"
+#include "dashboards_sql.h"
+
+#define TEXT_MAX   10000
+#define NAMES_MAX  1000
+#define URL_MAX    2048
+#define LIST_MAX   100
+#define DOC_BYTES  ((size_t)256 << 10)
+#define HALF_WIDTH 6
+#define HEIGHT     4
+
+static const char *const widget_kinds[] = {"chart", "text", "list", "link", NULL};
+
+struct widget_in {
+    struct in_str kind, title, entity, text, url, fields, sort;
+    struct in_i64 x, y, width, height, chart_id, limit;
+    struct in_json filter;
+};
+
+/* clang-format off */
+#define WIDGET_NUMBER(member, low, high, text)                                                     \
+    {.name = #member, FIELD_AT(struct widget_in, member), .type = FIELD_I64, .has_min = true,      \
+     .min = (low), .has_max = true, .max = (high), .doc = (text)}
+static const struct field widget_fields[] = {
+    {.name = "kind", FIELD_AT(struct widget_in, kind), .type = FIELD_STR, .values = widget_kinds,
+     .doc = "Needed to create one", .example = "\"chart\""},
+    {.name = "title", FIELD_AT(struct widget_in, title), .type = FIELD_STR, .nullable = true,
+     .max = 200},
+    WIDGET_NUMBER(x, 0, DASHBOARD_COLUMNS - 1, "Column on a grid of twelve"),
+    WIDGET_NUMBER(y, 0, DASHBOARD_ROWS_MAX, "Row; without x and y below all others"),
+    WIDGET_NUMBER(width, 1, DASHBOARD_COLUMNS, "In columns; 6 when left out"),
+    WIDGET_NUMBER(height, 1, WIDGET_HEIGHT_MAX, "In rows; 4 when left out"),
+    {.name = "chart_id", FIELD_AT(struct widget_in, chart_id), .type = FIELD_I64, .nullable = true,
+     .has_min = true, .min = 1, .doc = "Of a chart"},
+    {.name = "entity", FIELD_AT(struct widget_in, entity), .type = FIELD_STR, .nullable = true,
+     .max = 48, .doc = "Of a list: whose records"},
+    {.name = "filter", FIELD_AT(struct widget_in, filter), .type = FIELD_MAP, .nullable = true,
+     .doc = "Of a list: as an object, such as {\"status\":{\"eq\":\"open\"}}"},
+    {.name = "fields", FIELD_AT(struct widget_in, fields), .type = FIELD_STR, .nullable = true,
+     .max = NAMES_MAX, .doc = "Of a list: with commas between; all when left out"},
+    {.name = "sort", FIELD_AT(struct widget_in, sort), .type = FIELD_STR, .nullable = true,
+     .max = NAMES_MAX, .doc = "Of a list: with commas between, '-' in front reverses"},
+    {.name = "limit", FIELD_AT(struct widget_in, limit), .type = FIELD_I64, .nullable = true,
+     .has_min = true, .min = 1, .has_max = true, .max = LIST_MAX, .doc = "Of a list; 10 when left out"},
+    {.name = "text", FIELD_AT(struct widget_in, text), .type = FIELD_STR, .nullable = true,
+     .max = TEXT_MAX, .doc = "Of a text: as it is, for whoever shows it to make safe"},
+    {.name = "url", FIELD_AT(struct widget_in, url), .type = FIELD_STR, .nullable = true,
+     .max = URL_MAX, .doc = "Of a link: a path, or an address with http, https, mailto or tel"},
+};
+/* clang-format on */
+static const struct schema widget_create_schema =
+    SCHEMA("DashboardWidgetCreate", struct widget_in, widget_fields);
+static const struct schema widget_update_schema =
+    SCHEMA("DashboardWidgetUpdate", struct widget_in, widget_fields);
+
+static const struct field widget_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "kind", .type = FIELD_STR, .required = true, .values = widget_kinds},
+    {.name = "title", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "x", .type = FIELD_I64, .required = true},
+    {.name = "y", .type = FIELD_I64, .required = true},
+    {.name = "width", .type = FIELD_I64, .required = true},
+    {.name = "height", .type = FIELD_I64, .required = true},
+    {.name = "chart_id", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "entity", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "filter", .type = FIELD_MAP, .required = true, .nullable = true},
+    {.name = "fields", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "sort", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "limit", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "text", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "url", .type = FIELD_STR, .required = true, .nullable = true},
+};
+const struct schema widget_out_schema = SCHEMA_OUT("DashboardWidget", widget_out_fields);
+
+struct layout_place_in {
+    struct in_i64 id, x, y, width, height;
+};
+static const struct field layout_place_fields[] = {
+    {.name = "id",
+     FIELD_AT(struct layout_place_in, id),
+     .type = FIELD_I64,
+     .required = true,
+     .has_min = true,
+     .min = 1},
+#define LAYOUT_NUMBER(member, low, high)                                                           \
+    {                                                                                              \
+        .name = #member, FIELD_AT(struct layout_place_in, member), .type = FIELD_I64,              \
+        .has_min = true, .min = (low), .has_max = true, .max = (high)                              \
+    }
+    LAYOUT_NUMBER(x, 0, DASHBOARD_COLUMNS - 1),
+    LAYOUT_NUMBER(y, 0, DASHBOARD_ROWS_MAX),
+    LAYOUT_NUMBER(width, 1, DASHBOARD_COLUMNS),
+    LAYOUT_NUMBER(height, 1, WIDGET_HEIGHT_MAX),
+};
+static const struct schema layout_place_schema =
+    SCHEMA("DashboardPlace", struct layout_place_in, layout_place_fields);
+
+struct layout_in {
+    struct in_list items; /* of struct layout_place_in */
+    struct in_i64 version;
+};
+static const struct field layout_fields[] = {
+    {.name = "items",
+     FIELD_AT(struct layout_in, items),
+     .type = FIELD_LIST,
+     .required = true,
+     .min = 1,
+     .max = DASHBOARD_WIDGETS,
+     .sub = &layout_place_schema,
+     .example = "[{\"id\": 7, \"x\": 0, \"y\": 0, \"width\": 6, \"height\": 4}]"},
+    {.name = "version",
+     FIELD_AT(struct layout_in, version),
+     .type = FIELD_I64,
+     .doc = "Of the dashboard that was looked at: 409 when it has changed since"},
+};
+static const struct schema layout_schema =
+    SCHEMA("DashboardLayout", struct layout_in, layout_fields);
+
+/* --- places --- */
+
+struct placed {
+    struct widget_place *items; /* with room for one more */
+    size_t count;
+};
+
+AWAITS static int widgets_load_places(struct req *r, int64_t dashboard_id, struct placed *ret)
+{
+    struct rows rows;
+
+    TRY(sql_all(r, &rows, SQL_WIDGETS_PLACED(.dashboard_id = dashboard_id)));
+    ret->count = rows.count;
+    ret->items = ARENA_ARRAY(r->task.arena, ret->items, rows.count + 1);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct sql_widgets_placed_row row = sql_widgets_placed_row(&rows, i);
+        ret->items[i] = (struct widget_place){row.id, row.x, row.y, row.width, row.height};
+    }
+    return 0;
+}
+
+static struct widget_place *widget_find_place(const struct placed *placed, int64_t id)
+{
+    for (size_t i = 0; i < placed->count; i++)
+        if (placed->items[i].id == id)
+            return &placed->items[i];
+    return NULL;
+}
+
+static int check_places(struct req *r, const struct placed *placed)
+{
+    int64_t one;
+    int64_t other;
+
+    for (size_t i = 0; i < placed->count; i++) {
+        const struct widget_place *place = &placed->items[i];
+        if (place->x + place->width > DASHBOARD_COLUMNS)
+            return fail_field(
+                r, "width", PROBLEM_OUT_OF_RANGE, "the grid has %d columns", DASHBOARD_COLUMNS);
+    }
+    if (!widget_places_overlap(placed->items, placed->count, &one, &other))
+        return 0;
+    if (one == 0 || other == 0)
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The widget %lld stands there already.",
+                    (long long)(one ? one : other));
+    return fail(r,
+                PROBLEM_CONFLICT,
+                "The widgets %lld and %lld would lie over each other.",
+                (long long)one,
+                (long long)other);
+}
+
+#define MERGE_PLACE(place, in)                                                                     \
+    do {                                                                                           \
+        (place)->x = (in)->x.set ? (in)->x.value : (place)->x;                                     \
+        (place)->y = (in)->y.set ? (in)->y.value : (place)->y;                                     \
+        (place)->width = (in)->width.set ? (in)->width.value : (place)->width;                     \
+        (place)->height = (in)->height.set ? (in)->height.value : (place)->height;                 \
+    } while (0)
+
+/* --- what a widget shows --- */
+
+struct widget {
+    struct str kind, title;
+    const struct entity *entity;
+    int64_t chart_id;
+    struct str content; /* JSON */
+};
+
+static int widget_wrong(struct req *r, const char *field, enum problem code, const char *message)
+{
+    return fail_field(r, field, code, "%s", message);
+}
+
+/* Each kind has members of its own, and none of another's. */
+static int check_members(struct req *r, const struct widget_in *in)
+{
+    const struct {
+        const char *kind, *name;
+        bool given, needed;
+    } members[] = {
+        {"chart", "chart_id", in->chart_id.value != 0, true},
+        {"text", "text", in->text.value.len > 0, true},
+        {"link", "url", in->url.value.len > 0, true},
+        {"list", "entity", in->entity.value.len > 0, true},
+        {"list", "filter", json_object_size(in->filter.value) > 0, false},
+        {"list", "fields", in->fields.value.len > 0, false},
+        {"list", "sort", in->sort.value.len > 0, false},
+        {"list", "limit", in->limit.value != 0, false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        bool own = str_is(in->kind.value, members[i].kind);
+        if (own && members[i].needed && !members[i].given)
+            return widget_wrong(r, members[i].name, PROBLEM_REQUIRED, "is required");
+        if (!own && members[i].given)
+            return widget_wrong(r,
+                                members[i].name,
+                                PROBLEM_VALIDATION_FAILED,
+                                "does not go with a widget of this kind");
+    }
+    return 0;
+}
+
+/* Each of them as the caller may read it. */
+static int check_names_of(
+    struct req *r, const struct entity *entity, const char *member, struct str names, bool sorts)
+{
+    struct records_ctx *ctx = items_ctx(r);
+
+    while (names.ptr) {
+        struct records_series query = {.group_count = 1};
+        struct str name = str_split(&names, ',');
+        if (sorts && name.len && name.ptr[0] == '-')
+            name = (struct str){name.ptr + 1, name.len - 1};
+        query.groups[0].path = name;
+        if (series_forbidden(ctx, entity, &query).ptr)
+            return widget_wrong(
+                r, member, PROBLEM_UNKNOWN_FIELD, "names a field that is not there");
+    }
+    return 0;
+}
+
+static int check_list(struct req *r, const struct widget_in *in, struct widget *widget)
+{
+    struct records_series query = {.value_count = 1, .limit = 1};
+    struct records_ctx *ctx = items_ctx(r);
+    struct series_plan *plan;
+
+    widget->entity = model_entity(r->scope->model, in->entity.value);
+    r->scope->behind = !widget->entity && !r->scope->current;
+    if (!widget->entity || !caller_can_entity(r->scope->caller, widget->entity->id, ACT_READ))
+        return widget_wrong(r, "entity", PROBLEM_VALIDATION_FAILED, "there is no such entity");
+    if (json_object_size(in->filter.value)) {
+        TRY(items_filter_body(r, in->filter.value, &query.filter));
+        TRY(items_check(r, ctx, series_plan(ctx, widget->entity, &query, &plan)));
+    }
+    if (in->fields.value.len)
+        TRY(check_names_of(r, widget->entity, "fields", in->fields.value, false));
+    return in->sort.value.len ? check_names_of(r, widget->entity, "sort", in->sort.value, true) : 0;
+}
+
+static struct str widget_print(struct req *r, const struct widget_in *in)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, DOC_BYTES);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    if (json_object_size(in->filter.value)) {
+        jw_lit(&w, "filter");
+        jw_json(&w, in->filter.value);
+    }
+    if (in->fields.value.len)
+        JW_STR(&w, "fields", in->fields.value);
+    if (in->sort.value.len)
+        JW_STR(&w, "sort", in->sort.value);
+    if (str_is(in->kind.value, "list"))
+        JW_I64(&w, "limit", in->limit.value ? in->limit.value : 10);
+    if (in->text.value.len)
+        JW_STR(&w, "text", in->text.value);
+    if (in->url.value.len)
+        JW_STR(&w, "url", in->url.value);
+    jw_obj_end(&w);
+    return text.overflow ? STR_NONE : strbuf_view(&text);
+}
+
+/* A widget's kind and what goes with it are given together. */
+AWAITS static int read_widget(struct req *r, const struct widget_in *in, struct widget *ret)
+{
+    struct rows rows;
+
+    if (!in->kind.set)
+        return widget_wrong(r, "kind", PROBLEM_REQUIRED, "is required");
+    TRY(check_members(r, in));
+    *ret = (struct widget){.kind = in->kind.value, .chart_id = in->chart_id.value};
+    if (in->entity.value.len)
+        TRY(check_list(r, in, ret));
+    if (in->url.value.len && !menu_url_ok(in->url.value))
+        return widget_wrong(r,
+                            "url",
+                            PROBLEM_PATTERN,
+                            "must be a path from / on, or an address with http, https, mailto or "
+                            "tel");
+    if (ret->chart_id) {
+        TRY(sql_all(r, &rows, SQL_WIDGET_CHART(.id = ret->chart_id)));
+        if (!rows.count)
+            return widget_wrong(
+                r, "chart_id", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such chart");
+    }
+    ret->content = widget_print(r, in);
+    return ret->content.ptr ? 0 : widget_wrong(r, "filter", PROBLEM_TOO_LONG, "is too long");
+}
+
+/* --- endpoints --- */
+
+AWAITS static int
+widgets_finish(struct req *r, const char *action, int64_t dashboard_id, struct str detail)
+{
+    struct db_call calls[] = {
+        db_call(SQL_DASHBOARD_CHANGED(.id = dashboard_id)),
+        gateway_audit(r, action, "dashboard", dashboard_id, detail),
+    };
+
+    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
+    return sql_commit(r);
+}
+
+AWAITS static int widget_reply(struct req *r, int status, int64_t dashboard_id, int64_t id)
+{
+    struct rows rows;
+    struct jw w;
+
+    TRY(sql_one(r, &rows, SQL_WIDGET_GET(.id = id, .dashboard_id = dashboard_id)));
+    w = resp_json(r);
+    jw_raw(&w, sql_widget_get_row(&rows, 0).widget);
+    return reply_json(r, status);
+}
+
+AWAITS static int dashboard_widgets_create(struct req *r)
+{
+    struct widget widget = {.kind = STR_NONE};
+    struct placed placed;
+    struct widget_in in;
+    struct rows rows;
+    int64_t version;
+    int64_t dashboard_id;
+
+    TRY(req_json(r, &widget_create_schema, &in));
+    TRY(dashboard_lock(r, &dashboard_id, &version, &rows));
+    TRY(read_widget(r, &in, &widget));
+    TRY(widgets_load_places(r, dashboard_id, &placed));
+    if (placed.count >= DASHBOARD_WIDGETS)
+        return fail(r, PROBLEM_CONFLICT, "A dashboard has at most %d widgets.", DASHBOARD_WIDGETS);
+    struct widget_place *place = &placed.items[placed.count];
+    *place = (struct widget_place){.width = HALF_WIDTH, .height = HEIGHT};
+    if (!in.x.set && !in.y.set)
+        place->y = widget_places_below(placed.items, placed.count);
+    MERGE_PLACE(place, &in);
+    placed.count++;
+    if (place->y > DASHBOARD_ROWS_MAX)
+        return fail(r, PROBLEM_CONFLICT, "The dashboard has no row left.");
+    TRY(check_places(r, &placed));
+    TRY(sql_one(r,
+                &rows,
+                SQL_WIDGET_ADD(.dashboard_id = dashboard_id,
+                               .kind = widget.kind,
+                               .title = in.title.value,
+                               .x = place->x,
+                               .y = place->y,
+                               .width = place->width,
+                               .height = place->height,
+                               .chart_id = some_id(widget.chart_id),
+                               .entity_id = some_id(widget.entity ? widget.entity->id : 0),
+                               .content = widget.content)));
+    int64_t id = sql_widget_add_row(&rows, 0).id;
+    TRY(widgets_finish(r, "dashboards.add_widget", dashboard_id, STR_NONE));
+    resp_header_printf(r, "Location", "%.*s", (int)(r->path.len - strlen("/widgets")), r->path.ptr);
+    return widget_reply(r, 201, dashboard_id, id);
+}
+
+/* Without its kind a widget stays what it is: title and place alone are changed. */
+static bool says_more(const struct widget_in *in)
+{
+    return in->kind.set || in->entity.set || in->text.set || in->url.set || in->fields.set ||
+           in->sort.set || in->chart_id.set || in->limit.set || in->filter.set;
+}
+
+AWAITS static int dashboard_widgets_update(struct req *r)
+{
+    struct widget widget = {.kind = STR_NONE};
+    struct placed placed;
+    struct widget_in in;
+    struct rows rows;
+    int64_t version;
+    int64_t dashboard_id;
+    int64_t id;
+
+    TRY(req_id(r, "widgetId", &id));
+    TRY(req_json(r, &widget_update_schema, &in));
+    TRY(dashboard_lock(r, &dashboard_id, &version, &rows));
+    TRY(widgets_load_places(r, dashboard_id, &placed));
+    struct widget_place *place = widget_find_place(&placed, id);
+    if (!place)
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
+    if (says_more(&in))
+        TRY(read_widget(r, &in, &widget));
+    MERGE_PLACE(place, &in);
+    TRY(check_places(r, &placed));
+    TRY(sql_exec(r,
+                 NULL,
+                 SQL_WIDGET_SAVE(.id = id,
+                                 .kind = widget.kind,
+                                 .retitled = in.title.set,
+                                 .title = in.title.value,
+                                 .x = place->x,
+                                 .y = place->y,
+                                 .width = place->width,
+                                 .height = place->height,
+                                 .chart_id = some_id(widget.chart_id),
+                                 .entity_id = some_id(widget.entity ? widget.entity->id : 0),
+                                 .content = widget.content)));
+    TRY(widgets_finish(r, "dashboards.update_widget", dashboard_id, STR_NONE));
+    return widget_reply(r, 200, dashboard_id, id);
+}
+
+AWAITS static int dashboard_widgets_delete(struct req *r)
+{
+    struct rows rows;
+    int64_t version;
+    int64_t dashboard_id;
+    int64_t id;
+
+    TRY(req_id(r, "widgetId", &id));
+    TRY(dashboard_lock(r, &dashboard_id, &version, &rows));
+    TRY(sql_one(r, &rows, SQL_WIDGET_REMOVE(.id = id, .dashboard_id = dashboard_id)));
+    TRY(widgets_finish(r, "dashboards.delete_widget", dashboard_id, STR_NONE));
+    return reply_empty(r, 204);
+}
+
+/* Somebody has changed the dashboard since the caller looked: findings of a 409. */
+static int layout_read(struct req *r, const struct layout_in *in, const struct placed *placed)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    const struct layout_place_in *items = in->items.items;
+
+    for (size_t i = 0; i < in->items.count; i++) {
+        struct widget_place *place = widget_find_place(placed, items[i].id.value);
+        for (size_t k = 0; k < i; k++)
+            if (items[k].id.value == items[i].id.value)
+                return widget_wrong(r, "items", PROBLEM_UNIQUE_VIOLATION, "names a widget twice");
+        if (place)
+            MERGE_PLACE(place, &items[i]);
+        else
+            schema_error_add(r->task.arena,
+                             errors,
+                             arena_printf(r->task.arena, "items[%zu].id", i),
+                             PROBLEM_CONFLICT,
+                             "is no widget of this dashboard now");
+    }
+    if (errors->count)
+        return fail_with(r, PROBLEM_CONFLICT, STR("The dashboard has changed meanwhile."), errors);
+    return check_places(r, placed);
+}
+
+AWAITS static int layout_save(struct req *r, int64_t dashboard_id, const struct placed *placed)
+{
+    enum { ID, X, Y, WIDTH, HEIGHT_OF, COLUMNS };
+    int64_t *columns[COLUMNS];
+
+    for (int i = 0; i < COLUMNS; i++)
+        columns[i] = ARENA_ARRAY(r->task.arena, columns[i], placed->count + 1);
+    for (size_t i = 0; i < placed->count; i++) {
+        columns[ID][i] = placed->items[i].id;
+        columns[X][i] = placed->items[i].x;
+        columns[Y][i] = placed->items[i].y;
+        columns[WIDTH][i] = placed->items[i].width;
+        columns[HEIGHT_OF][i] = placed->items[i].height;
+    }
+    return sql_exec(r,
+                    NULL,
+                    SQL_WIDGETS_PLACE(.dashboard_id = dashboard_id,
+                                      .ids = sql_i64s(columns[ID], placed->count),
+                                      .xs = sql_i64s(columns[X], placed->count),
+                                      .ys = sql_i64s(columns[Y], placed->count),
+                                      .widths = sql_i64s(columns[WIDTH], placed->count),
+                                      .heights = sql_i64s(columns[HEIGHT_OF], placed->count)));
+}
+
+AWAITS static int dashboard_layout(struct req *r)
+{
+    struct placed placed;
+    struct layout_in in;
+    struct rows rows;
+    int64_t version;
+    int64_t dashboard_id;
+
+    TRY(req_json(r, &layout_schema, &in));
+    TRY(dashboard_lock(r, &dashboard_id, &version, &rows));
+    if (in.version.set && in.version.value != version)
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The dashboard has version %lld now: somebody has changed it meanwhile.",
+                    (long long)version);
+    TRY(widgets_load_places(r, dashboard_id, &placed));
+    TRY(layout_read(r, &in, &placed));
+    TRY(layout_save(r, dashboard_id, &placed));
+    TRY(widgets_finish(r, "dashboards.layout", dashboard_id, STR_NONE));
+    return dashboard_reply(r, 200, dashboard_id);
+}
+
+static const struct route dashboard_widgets_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/dashboards/{id}/widgets",
+        .id = "dashboard_widgets_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_DASHBOARDS_UPDATE,
+        .body = &widget_create_schema,
+        .ok = {201, &widget_out_schema},
+        .fails = {404, 409},
+        .run = dashboard_widgets_create,
+        .summary = "Put a widget on a dashboard",
+        .doc = "Where another one stands it is a 409.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/dashboards/{id}/widgets/layout",
+        .id = "dashboard_layout",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_DASHBOARDS_UPDATE,
+        .body = &layout_schema,
+        .ok = {200, &dashboard_out_schema},
+        .fails = {404, 409},
+        .run = dashboard_layout,
+        .summary = "Move widgets, all at once or none",
+        .doc = "Widgets that are not named stay where they are. A widget that is gone, another "
+               "version of the dashboard, or widgets over each other are a 409.",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/dashboards/{id}/widgets/{widgetId}",
+        .id = "dashboard_widgets_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_DASHBOARDS_UPDATE,
+        .body = &widget_update_schema,
+        .ok = {200, &widget_out_schema},
+        .fails = {404, 409},
+        .run = dashboard_widgets_update,
+        .summary = "Change or move a widget",
+        .doc = "What it shows is replaced as a whole, by a body that says its kind; title and "
+               "place may come alone.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/dashboards/{id}/widgets/{widgetId}",
+        .id = "dashboard_widgets_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_DASHBOARDS_UPDATE,
+        .ok = {204},
+        .fails = {404},
+        .run = dashboard_widgets_delete,
+        .summary = "Take a widget off a dashboard",
+    },
+};
+ROUTES(dashboard_widgets, "Dashboards");

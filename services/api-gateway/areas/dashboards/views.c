@@ -1,0 +1,593 @@
+/* /materialized-views: what they are made of, when they are made anew, and who reads them. */
+#include <errno.h>
+
+#include "areas/dashboards/dashboards.h"
+#include "areas/items/items.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "records/pick.h"
+#include "records/view.h"
+#include "stages/refusals.h"
+#include "views_sql.h"
+#include "workflow/cron.h"
+#include "workflow/timezone.h"
+
+#define VIEWS_MAX      200 /* of a project */
+#define VIEW_ROLES_MAX 100
+#define ZONE_MAX       64
+
+struct view_in {
+    struct in_str name, description, entity, timezone, cron;
+    struct in_list aggregates, group_by;
+    struct in_json filter;
+    struct in_bool on_change;
+    struct in_ids role_ids;
+};
+
+/* clang-format off */
+#define VIEW_MEMBERS(new)                                                                          \
+    {.name = "name", FIELD_AT(struct view_in, name), .type = FIELD_STR, .required = (new),         \
+     .max = 48, .format = "name", .doc = "As names of entities are written",                       \
+     .example = "\"sales_by_month\""},                                                             \
+    {.name = "description", FIELD_AT(struct view_in, description), .type = FIELD_STR,              \
+     .nullable = true, .max = 1000},                                                               \
+    {.name = "entity", FIELD_AT(struct view_in, entity), .type = FIELD_STR, .required = (new),     \
+     .max = 48, .example = "\"orders\""},                                                          \
+    {.name = "aggregates", FIELD_AT(struct view_in, aggregates), .type = FIELD_LIST,               \
+     .required = (new), .min = 1, .max = SERIES_VALUES, .sub = &chart_aggregate_schema,            \
+     .doc = "Columns: sum of total becomes sum_total, of book.price sum_book_price",               \
+     .example = "[{\"function\": \"sum\", \"field\": \"total\"}]"},                                \
+    {.name = "group_by", FIELD_AT(struct view_in, group_by), .type = FIELD_LIST,                   \
+     .nullable = true, .max = SERIES_GROUPS, .sub = &chart_group_schema,                           \
+     .doc = "A row for each; through relations as in filters",                                     \
+     .example = "[{\"field\": \"created_at\", \"bucket\": \"month\"}]"},                           \
+    {.name = "filter", FIELD_AT(struct view_in, filter), .type = FIELD_MAP, .nullable = true,      \
+     .doc = "The list's filter as an object"},                                                     \
+    {.name = "timezone", FIELD_AT(struct view_in, timezone), .type = FIELD_STR, .nullable = true,  \
+     .max = ZONE_MAX, .doc = "Of buckets and of cron; UTC when left out"},                         \
+    {.name = "cron", FIELD_AT(struct view_in, cron), .type = FIELD_STR, .nullable = true,          \
+     .max = CRON_MAX_BYTES, .doc = "When it is made anew, as for workflows",                       \
+     .example = "\"0 5 * * *\""},                                                                  \
+    {.name = "on_change", FIELD_AT(struct view_in, on_change), .type = FIELD_BOOL,                 \
+     .doc = "It is made anew some seconds after its records have changed"},                        \
+    {.name = "role_ids", FIELD_AT(struct view_in, role_ids), .type = FIELD_IDS,                    \
+     .max = VIEW_ROLES_MAX, .doc = "Whose holders read it whatever records they see; for "         \
+     "administrators"}
+/* clang-format on */
+
+static const struct field view_create_fields[] = {VIEW_MEMBERS(true)};
+static const struct field view_update_fields[] = {VIEW_MEMBERS(false)};
+static const struct schema view_create_schema =
+    SCHEMA("MaterializedViewCreate", struct view_in, view_create_fields);
+static const struct schema view_update_schema =
+    SCHEMA("MaterializedViewUpdate", struct view_in, view_update_fields);
+
+static const char *const view_states[] = {"pending", "refreshing", "ready", "failed", NULL};
+
+static const struct field view_column_fields[] = {
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "type", .type = FIELD_STR, .required = true},
+};
+static const struct schema view_column_schema =
+    SCHEMA_OUT("MaterializedViewColumn", view_column_fields);
+
+static const struct field view_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+    {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "entity", .type = FIELD_STR, .required = true},
+    {.name = "aggregates", .type = FIELD_LIST, .required = true, .sub = &chart_aggregate_schema},
+    {.name = "group_by", .type = FIELD_LIST, .required = true, .sub = &chart_group_schema},
+    {.name = "filter", .type = FIELD_MAP, .required = true, .nullable = true},
+    {.name = "timezone", .type = FIELD_STR, .required = true},
+    {.name = "cron", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "on_change", .type = FIELD_BOOL, .required = true},
+    {.name = "role_ids", .type = FIELD_IDS, .required = true},
+    {.name = "columns",
+     .type = FIELD_LIST,
+     .required = true,
+     .noted = true,
+     .sub = &view_column_schema,
+     .doc = "Of the rows that can be read now"},
+    {.name = "status", .type = FIELD_STR, .required = true, .noted = true, .values = view_states},
+    {.name = "refreshed_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
+    {.name = "refresh_ms",
+     .type = FIELD_I64,
+     .required = true,
+     .nullable = true,
+     .noted = true,
+     .doc = "How long that took"},
+    {.name = "row_count", .type = FIELD_I64, .required = true, .nullable = true, .noted = true},
+    {.name = "next_refresh_at",
+     .type = FIELD_TIME,
+     .required = true,
+     .nullable = true,
+     .noted = true},
+    {.name = "error",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .noted = true,
+     .doc = "Why the last refresh failed"},
+    {.name = "version", .type = FIELD_I64, .required = true},
+    {.name = "created_by", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema view_out_schema = SCHEMA_OUT("MaterializedView", view_out_fields);
+
+/* --- definitions --- */
+
+struct view {
+    int64_t id;
+    struct str name, description;
+    const struct entity *entity;
+    int64_t entity_id;
+    struct records_series series;
+    struct str definition, query; /* JSON */
+    struct str cron;
+    bool on_change;
+    int64_t next_ms; /* by cron, 0 = never */
+};
+
+static int view_wrong(struct req *r, const char *field, const char *message)
+{
+    return fail_field(r, field, PROBLEM_VALIDATION_FAILED, "%s", message);
+}
+
+static int view_read_cron(struct req *r, const struct view_in *in, struct view *view)
+{
+    const struct timezone_rules *zone = timezone_find(view->series.timezone);
+    struct str reason;
+    struct cron cron;
+
+    if (!zone)
+        return view_wrong(r, "timezone", "there is no such time zone");
+    if (!in->cron.value.len)
+        return 0;
+    if (cron_parse(r->task.arena, in->cron.value, &cron, &reason) != 0)
+        return fail_field(r, "cron", PROBLEM_PATTERN, "%.*s", STR_ARG(reason));
+    view->cron = in->cron.value;
+    view->next_ms = cron_next(&cron, zone, clock_wall_ms());
+    if (view->next_ms < 0)
+        view->next_ms = 0;
+    return 0;
+}
+
+static int view_print(struct req *r, const json_t *filter, struct view *view)
+{
+    struct strbuf definition;
+    struct strbuf query;
+    struct jw w;
+
+    strbuf_init(&definition, r->task.arena, req_json_max(r));
+    jw_init(&w, &definition);
+    jw_obj(&w);
+    chart_print_lists(&w, &view->series);
+    jw_lit(&w, "filter");
+    if (json_object_size(filter))
+        jw_json(&w, filter);
+    else
+        jw_null(&w);
+    jw_obj_end(&w);
+    strbuf_init(&query, r->task.arena, req_json_max(r) * 2);
+    jw_init(&w, &query);
+    view_query_print(&w, &view->series);
+    if (definition.overflow || query.overflow)
+        return view_wrong(r, "filter", "is too long");
+    view->definition = strbuf_view(&definition);
+    view->query = strbuf_view(&query);
+    return 0;
+}
+
+static int view_read(struct req *r, const struct view_in *in, struct view *view)
+{
+    if (!model_name_ok(in->name.value))
+        return fail_field(r, "name", PROBLEM_PATTERN, "must be written as names of entities are");
+    view->name = in->name.value;
+    view->description = in->description.value.len ? in->description.value : STR_NONE;
+    view->on_change = in->on_change.value;
+    view->entity = model_entity(r->scope->model, in->entity.value);
+    r->scope->behind = !view->entity && !r->scope->current;
+    if (!view->entity)
+        return view_wrong(r, "entity", "there is no such entity");
+    view->entity_id = view->entity->id;
+    view->series.limit = VIEW_ROWS_MAX;
+    view->series.timezone = in->timezone.value.len ? in->timezone.value : STR("UTC");
+    TRY(view_read_cron(r, in, view));
+    TRY(chart_read_values(r, &in->aggregates, &view->series));
+    chart_read_groups(&in->group_by, &view->series);
+    if (json_object_size(in->filter.value))
+        TRY(items_filter_body(r, in->filter.value, &view->series.filter));
+    return view_print(r, in->filter.value, view);
+}
+
+/* As the caller knows the model: it defines nothing that it could not read itself. */
+static int view_check_fields(struct req *r, const struct view *view)
+{
+    struct records_ctx *ctx = items_ctx(r);
+    struct series_plan *plan;
+
+    if (!caller_can_entity(r->scope->caller, view->entity_id, ACT_READ))
+        return fail(r,
+                    PROBLEM_FORBIDDEN,
+                    "This needs the permission %.*s:read.",
+                    STR_ARG(view->entity->name));
+    TRY(items_check(r, ctx, series_plan(ctx, view->entity, &view->series, &plan)));
+    return items_check(r, ctx, view_check(ctx, plan));
+}
+
+/* Shown to whom its rows are not: for administrators. */
+static int view_may_share(struct req *r, const struct view_in *in)
+{
+    if (!in->role_ids.set || caller_is_admin(r->scope->caller))
+        return 0;
+    return refusal(r, REFUSE_ADMIN, "Only an administrator of the project may share a view.");
+}
+
+AWAITS static int view_share(struct req *r, int64_t id, const struct in_ids *roles)
+{
+    struct sql_i64s ids;
+    struct rows rows;
+
+    if (!roles->set)
+        return 0;
+    ids = sql_i64s(roles->items, num_sort_once(roles->items, roles->count));
+    TRY(sql_one(r, &rows, SQL_VIEW_ROLES_KNOWN(.ids = ids)));
+    if (sql_view_roles_known_row(&rows, 0).known != (int64_t)ids.count)
+        return fail_field(r, "role_ids", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such role");
+    struct db_call calls[] = {
+        db_call(SQL_VIEW_ROLES_CLEAR(.view_id = id)),
+        db_call(SQL_VIEW_ROLES_ADD(.view_id = id, .role_ids = ids)),
+    };
+    return sql_batch(r, calls, ARRAY_LEN(calls));
+}
+
+static int view_name_taken(struct req *r)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+
+    schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
+    return fail_with(
+        r, PROBLEM_UNIQUE_VIOLATION, STR("A materialised view with this name exists."), errors);
+}
+
+/* --- endpoints --- */
+
+AWAITS static int view_reply(struct req *r, int status, struct str name)
+{
+    struct rows rows;
+
+    TRY(sql_one(r, &rows, SQL_VIEW_GET(.name = name)));
+    return reply_row(r, status, &rows);
+}
+
+AWAITS static int views_list(struct req *r)
+{
+    return reply_page(r, "id", SQL_VIEWS_LIST());
+}
+
+AWAITS static int views_get(struct req *r)
+{
+    return view_reply(r, 200, req_param(r, "name"));
+}
+
+AWAITS static int views_create(struct req *r)
+{
+    struct view *view = ARENA_NEW(r->task.arena, view);
+    struct view_in in;
+    struct rows rows;
+
+    TRY(req_json(r, &view_create_schema, &in));
+    TRY(view_may_share(r, &in));
+    TRY(view_read(r, &in, view));
+    TRY(view_check_fields(r, view));
+    TRY(sql_check(r,
+                  db_query(&r->task,
+                           directory_control(gateway_directory()),
+                           SQL_VIEW_PROJECT_PUT(.number = r->scope->project->number),
+                           NULL)));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_VIEWS_COUNT()));
+    if (sql_views_count_row(&rows, 0).views >= VIEWS_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d materialised views.", VIEWS_MAX);
+    TRY(sql_all(r,
+                &rows,
+                SQL_VIEW_ADD(.name = view->name,
+                             .description = view->description,
+                             .entity_id = view->entity_id,
+                             .definition = view->definition,
+                             .query = view->query,
+                             .timezone = view->series.timezone,
+                             .cron = view->cron,
+                             .on_change = view->on_change,
+                             .next_refresh_at = view->next_ms,
+                             .created_by = some_id(r->scope->caller->user_id))));
+    if (!rows.count)
+        return view_name_taken(r);
+    int64_t id = sql_view_add_row(&rows, 0).id;
+    TRY(view_share(r, id, &in.role_ids));
+    TRY(gateway_commit(r, gateway_audit(r, "views.create", "materialized_view", id, STR_NONE)));
+    resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(view->name));
+    return view_reply(r, 201, view->name);
+}
+
+static void set_text(json_t *whole, const char *key, struct str text)
+{
+    if (text.ptr)
+        (void)json_object_set_new(whole, key, json_stringn(text.ptr, text.len));
+}
+
+/* co: what the view of the path becomes by the body. */
+AWAITS static int
+views_change(struct req *r, const json_t *body, struct view *view, struct view_in *ret_in)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct jr_error error;
+    struct rows rows;
+    json_t *whole;
+
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_VIEW_LOCK(.name = req_param(r, "name"))));
+    const struct sql_view_lock_row row = sql_view_lock_row(&rows, 0);
+    const struct entity *entity = model_entity_by_id(r->scope->model, row.entity_id);
+    r->scope->behind = !entity && !r->scope->current;
+    if (!entity)
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
+    if (jr_parse_stored(r->task.arena, row.definition, &whole, &error) != 0)
+        return fail_internal(r, -EBADMSG);
+    view->id = row.id;
+    set_text(whole, "name", row.name);
+    set_text(whole, "description", row.description);
+    set_text(whole, "entity", entity->name);
+    set_text(whole, "timezone", row.timezone);
+    set_text(whole, "cron", row.cron);
+    (void)json_object_set_new(whole, "on_change", json_boolean(row.on_change));
+    (void)json_object_update(whole, (json_t *)body);
+    if (!schema_decode(r->task.arena, &view_create_schema, whole, ret_in, errors))
+        return fail_fields(r, errors);
+    return view_read(r, ret_in, view);
+}
+
+AWAITS static int views_update(struct req *r)
+{
+    struct view *view = ARENA_NEW(r->task.arena, view);
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct view_in in = {.name = {.set = false}};
+    struct rows rows;
+    json_t *body;
+
+    TRY(req_json_any(r, &body));
+    if (!schema_decode(r->task.arena, &view_update_schema, body, &in, errors))
+        return fail_fields(r, errors);
+    TRY(view_may_share(r, &in));
+    bool redefined =
+        in.entity.set || in.aggregates.set || in.group_by.set || in.filter.set || in.timezone.set;
+    TRY(views_change(r, body, view, &in));
+    if (redefined)
+        TRY(view_check_fields(r, view));
+    TRY(sql_all(r, &rows, SQL_VIEW_NAMED(.name = view->name, .id = view->id)));
+    if (rows.count)
+        return view_name_taken(r);
+    TRY(sql_exec(r,
+                 NULL,
+                 SQL_VIEW_SAVE(.id = view->id,
+                               .name = view->name,
+                               .description = view->description,
+                               .entity_id = view->entity_id,
+                               .definition = view->definition,
+                               .query = view->query,
+                               .timezone = view->series.timezone,
+                               .cron = view->cron,
+                               .on_change = view->on_change,
+                               .next_refresh_at = view->next_ms,
+                               .redefined = redefined)));
+    TRY(view_share(r, view->id, &in.role_ids));
+    TRY(gateway_commit(r,
+                       gateway_audit(r, "views.update", "materialized_view", view->id, STR_NONE)));
+    return view_reply(r, 200, view->name);
+}
+
+AWAITS static int views_delete(struct req *r)
+{
+    struct records_ctx *ctx = items_ctx(r);
+    struct rows rows;
+
+    TRY(sql_begin_ddl(r));
+    TRY(sql_one(r, &rows, SQL_VIEW_LOCK(.name = req_param(r, "name"))));
+    int64_t id = sql_view_lock_row(&rows, 0).id;
+    TRY(sql_exec(r, NULL, SQL_VIEW_REMOVE(.id = id)));
+    ctx->db = r->scope->db;
+    TRY(items_check(r, ctx, view_drop(ctx, id, 0)));
+    TRY(gateway_commit(r, gateway_audit(r, "views.delete", "materialized_view", id, STR_NONE)));
+    return reply_empty(r, 204);
+}
+
+AWAITS static int views_refresh(struct req *r)
+{
+    struct rows rows;
+
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_VIEW_REQUEST(.name = req_param(r, "name"))));
+    int64_t id = sql_view_request_row(&rows, 0).id;
+    TRY(gateway_commit(r, gateway_audit(r, "views.refresh", "materialized_view", id, STR_NONE)));
+    return view_reply(r, 202, req_param(r, "name"));
+}
+
+/* --- rows --- */
+
+/* Who sees every record that it is made of, and every field; or with whom it is shared. */
+static int view_may_read(struct req *r, const struct sql_view_load_row *row)
+{
+    const struct entity *entity = model_entity_by_id(r->scope->model, row->entity_id);
+    struct series_sources *sources = ARENA_NEW(r->task.arena, sources);
+    struct records_series *query = ARENA_NEW(r->task.arena, query);
+    struct records_ctx *ctx = items_ctx(r);
+    bool whole;
+
+    if (row->shared || caller_all_rows(r->scope->caller))
+        return 0;
+    whole = entity && caller_can_entity(r->scope->caller, row->entity_id, ACT_READ) &&
+            caller_api_access(r->scope->caller) &&
+            view_query_read(r->task.arena, row->query, query) &&
+            !series_forbidden(ctx, entity, query).ptr;
+    if (whole)
+        series_sources(ctx, entity, query, sources);
+    for (size_t i = 0; whole && i < sources->count; i++)
+        whole = sources->whole && !records_ruled(ctx, sources->entities[i]);
+    return whole ? 0
+                 : fail(r,
+                        PROBLEM_FORBIDDEN,
+                        "Only who sees all records and fields that it is made of reads the view, "
+                        "and roles that it is shared with.");
+}
+
+int view_find(struct req *r, struct str name, int64_t *ret_id, const struct entity **ret_entity)
+{
+    const struct rights *rights = r->scope->caller->rights;
+    struct sql_i64s roles = {rights ? rights->role_ids : NULL, rights ? rights->role_count : 0};
+    struct rows rows;
+
+    TRY(sql_all(r, &rows, SQL_VIEW_LOAD(.name = name, .role_ids = roles)));
+    if (!rows.count)
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such materialized view.");
+    const struct sql_view_load_row row = sql_view_load_row(&rows, 0);
+    TRY(view_may_read(r, &row));
+    if (!row.generation)
+        return fail(r, PROBLEM_CONFLICT, "The view has not been made yet.");
+    *ret_id = row.id;
+    *ret_entity = view_entity(r->task.arena, row.id, row.generation, row.columns);
+    return *ret_entity ? 0 : fail_internal(r, -EBADMSG);
+}
+
+/* co: a list of the table that is the live one; RECORDS_SCHEMA when it is not any more. */
+AWAITS static int view_list(struct req *r, struct records_ctx **ret_ctx)
+{
+    static const struct caller everybody = {.kind = CALLER_SYSTEM};
+    struct records_ctx *ctx = items_ctx(r);
+    const struct entity *entity;
+    struct records_query query;
+    int64_t id;
+
+    TRY(view_find(r, req_param(r, "name"), &id, &entity));
+    *ret_ctx = ctx;
+    ctx->caller = &everybody;
+    TRY(items_query(r, ctx, &query));
+    return records_list(ctx, entity, &query, &r->body);
+}
+
+AWAITS static int views_rows(struct req *r)
+{
+    struct records_ctx *ctx = NULL;
+    const struct query *query;
+
+    TRY(req_query(r, &query)); /* what is wrong with it is said first */
+    int rc = view_list(r, &ctx);
+    if (rc == RECORDS_SCHEMA) { /* it was exchanged between the two statements */
+        r->body.len = 0;
+        rc = view_list(r, &ctx);
+    }
+    if (rc == RECORDS_SCHEMA || rc == RECORDS_FAILED)
+        return items_check(r, ctx, rc);
+    return rc != 0 ? rc : reply_json(r, 200);
+}
+
+static const struct query_param views_rows_query[] = {
+    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for records"},
+    {.name = "fields", .type = FIELD_STR, .doc = "Columns to return, separated by commas"},
+    PAGE_QUERY,
+    {.name = "cursor",
+     .type = FIELD_STR,
+     .doc = "'start', then the next_cursor of each answer: walks a list of any size"},
+    {0},
+};
+
+static const struct route views_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/materialized-views",
+        .id = "views_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .query = page_query,
+        .ok = {200, &view_out_schema, .list = true},
+        .run = views_list,
+        .summary = "List materialised views",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/materialized-views/{name}",
+        .id = "views_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .ok = {200, &view_out_schema},
+        .fails = {404},
+        .run = views_get,
+        .summary = "Get a materialised view's definition and state",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/materialized-views",
+        .id = "views_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_CREATE,
+        .body = &view_create_schema,
+        .ok = {201, &view_out_schema},
+        .fails = {409},
+        .run = views_create,
+        .summary = "Create a materialised view, which is made within seconds",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/materialized-views/{name}",
+        .id = "views_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_UPDATE,
+        .body = &view_update_schema,
+        .ok = {200, &view_out_schema},
+        .fails = {404, 409},
+        .run = views_update,
+        .summary = "Change a materialised view",
+        .doc = "Members that are left out stay. Its rows stay as they are until it has been made "
+               "anew, which a change of the definition asks for.",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/materialized-views/{name}",
+        .id = "views_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_DELETE,
+        .ok = {204},
+        .fails = {404},
+        .run = views_delete,
+        .summary = "Delete a materialised view and its rows",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/materialized-views/{name}/refresh",
+        .id = "views_refresh",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_UPDATE,
+        .ok = {202, &view_out_schema},
+        .fails = {404},
+        .run = views_refresh,
+        .class = CLASS_HEAVY,
+        .summary = "Have it made anew",
+        .doc = "The rows that there are can be read meanwhile; status says when it is done.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/materialized-views/{name}/rows",
+        .id = "views_rows",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_ENTITIES_READ,
+        .query = views_rows_query,
+        .ok = {200, &record_schema, .list = true},
+        .fails = {404, 409},
+        .run = views_rows,
+        .summary = "Read a materialised view, as records are read",
+        .doc = "For who sees all records and fields that it is made of, and for the roles that it "
+               "is shared with. 409 before it has been made.",
+    },
+};
+ROUTES(views, "Materialised views");

@@ -1,0 +1,45 @@
+-- Materialised views that are to be made anew.
+
+-- name: view_projects :many
+select f.number:bigint, p.server:text
+from platform.view_projects f join platform.projects p on p.number = f.number
+where p.state = 'active' order by f.number
+
+-- part: due
+(v.lease_until is null or v.lease_until < now())
+  and (v.requested_at is not null or v.next_refresh_at <= now()
+    or v.on_change and coalesce(v.looked_at, '-infinity') < now() - interval '5 seconds')
+
+-- name: views_look :one
+select exists (select 1 from {p}.materialized_views v where {due}) as due:boolean
+
+-- Asked for, due by its cron, or one whose sources may have changed: then :wanted is false.
+-- name: view_claim :opt
+update {p}.materialized_views as v
+set token = v.token + 1, lease_until = now() + :lease_ms::bigint * interval '1 millisecond', looked_at = now()
+where v.id = (select v.id from {p}.materialized_views v where {due} order by v.looked_at nulls first, v.id limit 1
+  for update skip locked)
+returning v.id as id:bigint, v.token as token:bigint, v.entity_id as entity_id:bigint, v.query as query:jsonb,
+  v.timezone as timezone:text, v.cron as cron:text?, v.mark_since as mark_since:bigint, v.mark_changes as mark_changes:bigint,
+  (v.requested_at is not null or coalesce(v.next_refresh_at <= now(), false)) as wanted:boolean, now() as now:timestamptz
+
+-- name: view_unchanged :exec
+update {p}.materialized_views v set lease_until = null where v.id = :id::bigint and v.token = :token::bigint
+
+-- A request that came while the table was made is for the next one.
+-- name: view_done :opt
+update {p}.materialized_views v
+set generation = v.token, columns = :columns::jsonb, lease_until = null,
+  requested_at = case when v.requested_at > :started_at::timestamptz then v.requested_at end,
+  next_refresh_at = :next_refresh_at::timestamptz?, mark_since = :mark_since::bigint, mark_changes = :mark_changes::bigint,
+  refreshed_at = clock_timestamp(), refresh_ms = :refresh_ms::bigint, row_count = :row_count::bigint, failed_at = null, error = null
+where v.id = :id::bigint and v.token = :token::bigint
+returning v.id
+
+-- What was read goes on being read.
+-- name: view_failed :exec
+update {p}.materialized_views v
+set lease_until = null, requested_at = case when v.requested_at > :started_at::timestamptz then v.requested_at end,
+  next_refresh_at = :next_refresh_at::timestamptz?, mark_since = :mark_since::bigint, mark_changes = :mark_changes::bigint,
+  failed_at = now(), error = :error::text
+where v.id = :id::bigint and v.token = :token::bigint

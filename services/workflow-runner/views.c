@@ -1,0 +1,252 @@
+/* Materialised views, made anew. */
+#include "views.h"
+
+#include "app.h"
+#include "base/clock.h"
+#include "json/jw.h"
+#include "log/log.h"
+#include "queue/queue.h"
+#include "records/view.h"
+#include "runner_views_sql.h"
+#include "work.h"
+#include "workflow/cron.h"
+#include "workflow/timezone.h"
+
+#define AT_ONCE       2 /* projects, in a process */
+#define LEASE_MS      180000
+#define PASS_LIMIT_MS 150000
+#define FILL_MS       120000 /* of one statement */
+#define COLUMNS_BYTES 65536
+#define ERROR_BYTES   500
+
+static struct queue *views;
+
+/* One that is being made. */
+struct view_job {
+    struct task *task;
+    struct project *project;
+    struct sql_view_claim_row row;
+    struct records_ctx ctx;
+    const struct entity *source;
+    struct records_series *query;
+    struct series_plan *plan;
+    struct series_mark mark;
+    int64_t begun_mono_ms;
+};
+
+/* Its next tick, 0 = it has none. */
+static int64_t view_next(struct view_job *job)
+{
+    const struct timezone_rules *zone = timezone_find(job->row.timezone);
+    struct str reason;
+    struct cron cron;
+
+    if (!job->row.cron.len || zone == NULL ||
+        cron_parse(job->task->arena, job->row.cron, &cron, &reason) != 0)
+        return 0;
+    int64_t next = cron_next(&cron, zone, job->row.now);
+    return next > 0 ? next : 0;
+}
+
+/* co: the plan as of now, and what its sources have seen. */
+AWAITS static int view_prepare(struct view_job *job)
+{
+    struct series_sources *sources = ARENA_NEW(job->task->arena, sources);
+
+    job->source = model_entity_by_id(job->ctx.model, job->row.entity_id);
+    if (job->source == NULL || !view_query_read(job->task->arena, job->row.query, job->query)) {
+        job->ctx.error.code = PROBLEM_NOT_FOUND;
+        job->ctx.error.detail = STR("Its entity is gone.");
+        return RECORDS_FAILED;
+    }
+    TRY(series_plan(&job->ctx, job->source, job->query, &job->plan));
+    series_sources(&job->ctx, job->source, job->query, sources);
+    return series_mark(&job->ctx, sources, false, &job->mark);
+}
+
+/* co: table and row in one transaction; *ret_ours is false when another claim came meanwhile. */
+AWAITS static int view_fill(struct view_job *job, bool *ret_ours)
+{
+    struct task *task = job->task;
+    struct strbuf columns;
+    struct rows rows;
+    int64_t made;
+    struct jw w;
+
+    TRY(db_begin_ddl(task, &job->project->db, &job->ctx.db));
+    TRY(db_set_timeout(task, job->ctx.db, FILL_MS));
+    TRY(view_make(&job->ctx, job->source, job->plan, job->row.id, job->row.token, &made));
+    strbuf_init(&columns, task->arena, COLUMNS_BYTES);
+    jw_init(&w, &columns);
+    view_columns_print(&w, task->arena, job->plan);
+    TRY(db_query(task,
+                 job->ctx.db,
+                 SQL_VIEW_DONE(.id = job->row.id,
+                               .token = job->row.token,
+                               .columns = strbuf_view(&columns),
+                               .started_at = job->row.now,
+                               .next_refresh_at = view_next(job),
+                               .mark_since = job->mark.since,
+                               .mark_changes = job->mark.changes,
+                               .refresh_ms = clock_mono_ms() - job->begun_mono_ms,
+                               .row_count = made),
+                 &rows));
+    *ret_ours = rows.count > 0;
+    return *ret_ours ? db_commit(task, job->ctx.db) : db_rollback(task, job->ctx.db);
+}
+
+/* co: tables that nobody reads any more. One that somebody is reading still goes with the next. */
+AWAITS static void view_clean(struct view_job *job)
+{
+    struct db *tx;
+
+    if (db_begin_ddl(job->task, &job->project->db, &tx) != 0)
+        return;
+    job->ctx.db = tx;
+    int rc = view_drop(&job->ctx, job->row.id, job->row.token);
+    if (rc == 0)
+        rc = db_commit(job->task, tx);
+    else
+        (void)db_rollback(job->task, tx);
+    if (rc != 0)
+        log_debug("view.tables_left", L_I64("view", job->row.id), L_RESULT("rc", rc));
+}
+
+/* What is wrong, for whoever looks at the view. */
+static struct str view_reason(struct view_job *job, int rc)
+{
+    const struct records_error *error = &job->ctx.error;
+    struct str text = error->detail;
+
+    if (rc != RECORDS_FAILED)
+        return rc == DB_TIMEOUT ? STR("It took too long.") : STR("The database could not make it.");
+    if (error->fields.count > 0)
+        text = arena_printf(job->task->arena,
+                            "%.*s: %.*s %.*s",
+                            STR_ARG(text),
+                            STR_ARG(error->fields.items[0].field),
+                            STR_ARG(error->fields.items[0].message));
+    return text.len < ERROR_BYTES ? text : (struct str){text.ptr, ERROR_BYTES};
+}
+
+AWAITS static int view_fail(struct view_job *job, int rc)
+{
+    if (rc < 0)
+        return rc;
+    log_info("view.failed",
+             L_I64("project", job->project->number),
+             L_I64("view", job->row.id),
+             L_RESULT("rc", rc));
+    return db_query(job->task,
+                    &job->project->db,
+                    SQL_VIEW_FAILED(.id = job->row.id,
+                                    .token = job->row.token,
+                                    .started_at = job->row.now,
+                                    .next_refresh_at = view_next(job),
+                                    .mark_since = job->mark.since,
+                                    .mark_changes = job->mark.changes,
+                                    .error = view_reason(job, rc)),
+                    NULL);
+}
+
+AWAITS static int view_refresh(struct view_job *job)
+{
+    bool ours = false;
+    int rc = view_prepare(job);
+
+    if (rc == RECORDS_SCHEMA && records_again(&job->ctx, &job->source, &rc))
+        rc = view_prepare(job);
+    bool same = rc == 0 && job->mark.since == job->row.mark_since &&
+                job->mark.changes == job->row.mark_changes;
+    if (same && !job->row.wanted)
+        return db_query(job->task,
+                        &job->project->db,
+                        SQL_VIEW_UNCHANGED(.id = job->row.id, .token = job->row.token),
+                        NULL);
+    if (rc == 0) {
+        rc = view_fill(job, &ours);
+        if (rc != 0 && job->ctx.db != &job->project->db)
+            (void)db_rollback(job->task, job->ctx.db);
+    }
+    job->ctx.db = &job->project->db;
+    if (rc != 0)
+        return view_fail(job, rc);
+    if (ours)
+        view_clean(job);
+    return 0;
+}
+
+AWAITS static int
+take_views(struct task *task, struct queue *queue UNUSED, struct project *project, bool *ret_more)
+{
+    static const struct caller everybody = {.kind = CALLER_SYSTEM};
+    struct view_job *job = ARENA_NEW(task->arena, job);
+    struct rows rows;
+
+    TRY(db_query(task, &project->db, SQL_VIEW_CLAIM(.lease_ms = LEASE_MS), &rows));
+    *ret_more = rows.count > 0;
+    if (rows.count == 0)
+        return 0;
+    job->task = task;
+    job->project = project;
+    job->row = sql_view_claim_row(&rows, 0);
+    job->query = ARENA_NEW(task->arena, job->query);
+    job->begun_mono_ms = clock_mono_ms();
+    job->ctx = (struct records_ctx){
+        .task = task,
+        .directory = runner_directory(),
+        .project = project,
+        .db = &project->db,
+        .model = project->model,
+        .caller = &everybody,
+    };
+    return view_refresh(job);
+}
+
+static const struct queue_kind kind = {
+    .name = "views",
+    .pass = take_views,
+    .pass_ms = PASS_LIMIT_MS,
+    .projects = &SQL_VIEW_PROJECTS,
+    .look = &SQL_VIEWS_LOOK,
+};
+
+void views_prepare(void)
+{
+    queue_prepare(&kind);
+}
+
+void views_start(void)
+{
+    const struct app_conf *conf = runner_conf();
+
+    views = queue_start(&kind,
+                        &(struct queue_config){
+                            .directory = runner_directory(),
+                            .holder = runner_id(),
+                            .slots = AT_ONCE,
+                            .slots_per_project = 1,
+                            .sweep_ms = conf->sweep_ms,
+                        });
+}
+
+void views_stop_looking(void)
+{
+    if (views)
+        queue_stop_looking(views);
+}
+
+void views_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)
+{
+    if (views)
+        queue_drain(views, last_call_mono_ms, done, arg);
+    else if (done)
+        done(arg);
+}
+
+void views_stop(void)
+{
+    if (views)
+        queue_stop(views);
+    views = NULL;
+}

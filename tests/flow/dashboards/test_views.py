@@ -1,0 +1,198 @@
+"""Materialised views: what they hold, when they are made anew, who reads them, and that no reader meets a gap."""
+import threading
+import time
+
+import pytest
+
+VIEW = "/materialized-views"
+
+
+@pytest.fixture(scope="module")
+def mill(shared_project, start_runner):
+    start_runner(SWEEP_MS=200)
+    project = shared_project
+    project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in ("read", "write", "heavy")}}, expect=200)
+    project.entity("fields", [{"name": "farm", "type": "varchar"}], row_level_security=False)
+    project.entity("loads", [
+        {"name": "grain", "type": "varchar"}, {"name": "tons", "type": "integer"}, {"name": "price", "type": "decimal"},
+        {"name": "day", "type": "date"}, {"name": "field", "type": "relation", "options": {"entity": "fields"}}],
+        row_level_security=False)
+    for farm in ("Hill", "Dale"):
+        project.item("fields", farm=farm)
+    for n in range(12):
+        project.item("loads", grain=("rye", "oats")[n % 2], tons=n, price="1.25", day=f"2026-0{n % 3 + 1}-11", field=n % 2 + 1)
+    return project
+
+
+def definition(name, **changes):
+    return {"name": name, "entity": "loads", "aggregates": [{"function": "sum", "field": "tons"}, {"function": "count"}],
+            "group_by": [{"field": "day", "bucket": "month"}, {"field": "field.farm"}], **changes}
+
+
+def make(mill, name, **changes):
+    mill.admin.post(VIEW, definition(name, **changes), expect=201)
+    return until(mill, name, "ready")
+
+
+def until(mill, name, status, **wanted):
+    end = time.monotonic() + 20
+    while True:
+        shown = mill.admin.get(f"{VIEW}/{name}", expect=200).json()
+        if shown["status"] == status and all(shown[key] == value for key, value in wanted.items()):
+            return shown
+        assert time.monotonic() < end, shown
+        time.sleep(0.05)
+
+
+def rows(client, name, query="", expect=200):
+    return client.get(f"{VIEW}/{name}/rows{query}", expect=expect).json()
+
+
+def test_made_read_changed_deleted(mill):
+    shown = make(mill, "monthly")
+    assert shown["columns"] == [{"name": "day", "type": "date"}, {"name": "field_farm", "type": "varchar"},
+                                {"name": "sum_tons", "type": "integer"}, {"name": "count", "type": "integer"}]
+    assert shown["row_count"] == 6 and shown["refreshed_at"] and shown["refresh_ms"] >= 0 and shown["error"] is None
+    page = rows(mill.admin, "monthly", "?sort=-sum_tons&limit=2")
+    assert page["total_items"] == 6 and page["has_next_page"]
+    assert page["items"][0] == {"id": page["items"][0]["id"], "day": "2026-03-01", "field_farm": "Dale", "sum_tons": 16, "count": 2}
+    assert [row["count"] for row in rows(mill.admin, "monthly", "?filter[field_farm]=Hill&filter[sum_tons][gt]=6&fields=count")["items"]] == [2, 2]
+    walked = rows(mill.admin, "monthly", "?cursor=start&limit=4")
+    assert len(rows(mill.admin, "monthly", f"?cursor={walked['next_cursor']}&limit=4")["items"]) == 2
+    for wrong in ("filter[nothing]=1", "sort=nothing", "fields=tons", "expand=field", "filter[sum_tons]=x"):
+        rows(mill.admin, "monthly", f"?{wrong}", expect=400)
+    mill.admin.put(f"{VIEW}/monthly", {"group_by": [{"field": "grain"}], "aggregates": [{"function": "avg", "field": "price"}]}, expect=200)
+    changed = until(mill, "monthly", "ready", row_count=2)
+    assert [column["name"] for column in changed["columns"]] == ["grain", "avg_price"]
+    assert [float(row["avg_price"]) for row in rows(mill.admin, "monthly")["items"]] == [1.25, 1.25]
+    mill.admin.put(f"{VIEW}/monthly", {"name": "by_grain"}, expect=200)
+    mill.admin.get(f"{VIEW}/monthly", expect=404)
+    mill.admin.post(VIEW, definition("by_grain"), expect=409)
+    assert [each["name"] for each in mill.admin.get(VIEW, expect=200).json()["items"]] == ["by_grain"]
+    mill.admin.delete("/entities/loads", expect=409)
+    mill.admin.delete(f"{VIEW}/by_grain", expect=204)
+    for call in (mill.admin.get(f"{VIEW}/by_grain/rows"), mill.admin.post(f"{VIEW}/by_grain/refresh"), mill.admin.delete(f"{VIEW}/by_grain")):
+        assert call.status_code == 404
+
+
+@pytest.mark.parametrize("field, changes", [
+    ("name", {"name": "Bad name"}), ("name", {"name": "svc_x"}), ("entity", {"entity": "nothing"}), ("aggregates", {"aggregates": []}),
+    ("aggregates[0].field", {"aggregates": [{"function": "sum", "field": "grain"}]}), ("group_by[0].field", {"group_by": [{"field": "nothing"}]}),
+    ("group_by", {"group_by": [{"field": "id"}]}), ("group_by", {"group_by": [{"field": "day"}] * 4}), ("cron", {"cron": "often"}),
+    ("timezone", {"timezone": "Mars/Phobos"}), ("filter[nothing]", {"filter": {"nothing": 1}}), ("role_ids", {"role_ids": [424242]}),
+    ("sql", {"sql": "select 1"}), ("aggregates[1].field", {"aggregates": [{"function": "count"}] * 2}),
+])
+def test_what_is_refused(mill, field, changes):
+    refused = mill.admin.post(VIEW, {**definition("refused"), **changes}, expect=400).json()
+    assert field in [error["field"] for error in refused["errors"]]
+
+
+def test_asked_for_timed_and_by_change(mill):
+    by = {"group_by": [], "aggregates": [{"function": "count"}], "filter": {"grain": {"in": ["barley", "spelt"]}}}
+    make(mill, "asked", **by)
+    make(mill, "watched", on_change=True, **by)
+    timed = make(mill, "timed", cron="*/5 * * * *", timezone="Europe/Vienna", **by)
+    assert timed["next_refresh_at"] > timed["refreshed_at"]
+    load = mill.item("loads", grain="barley", tons=1)
+    assert mill.admin.post(f"{VIEW}/asked/refresh", expect=202).json()["status"] in ("pending", "refreshing")
+    end = time.monotonic() + 30
+    for name in ("asked", "watched"):
+        while [row["count"] for row in rows(mill.admin, name)["items"]] != [1]:
+            assert time.monotonic() < end, name
+            time.sleep(0.3)  # a connection tells of its changes with its next statement, or after ten seconds
+            mill.admin.put(f"/entities/loads/items/{load['id']}", {"tons": 2}, expect=200)
+    assert [row["count"] for row in rows(mill.admin, "timed")["items"]] == [0]
+    mill.admin.delete(f"/entities/loads/items/{load['id']}", expect=204)
+    for name in ("asked", "watched", "timed"):
+        mill.admin.delete(f"{VIEW}/{name}", expect=204)
+
+
+def test_a_refresh_that_fails_leaves_what_was_there(mill):
+    mill.entity("brief", [{"name": "kind", "type": "varchar"}, {"name": "n", "type": "integer"}], row_level_security=False)
+    mill.item("brief", kind="a", n=1)
+    made = make(mill, "brief_kinds", entity="brief", group_by=[{"field": "kind"}], aggregates=[{"function": "sum", "field": "n"}])
+    mill.admin.delete("/entities/brief/fields/n", expect=204)
+    mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
+    failed = until(mill, "brief_kinds", "failed")
+    assert "n" in failed["error"] and failed["refreshed_at"] == made["refreshed_at"]
+    assert [row["sum_n"] for row in rows(mill.admin, "brief_kinds")["items"]] == [1]
+    mill.admin.put(f"{VIEW}/brief_kinds", {"aggregates": [{"function": "count"}]}, expect=200)
+    assert until(mill, "brief_kinds", "ready")["error"] is None
+    mill.admin.delete(f"{VIEW}/brief_kinds", expect=204)
+
+
+def test_who_reads_it(mill):
+    make(mill, "shared")
+    reader, half, stranger = mill.user(permissions=["loads:read", "fields:read"]), mill.user(permissions=["loads:read"]), mill.user()
+    assert len(rows(reader, "shared")["items"]) == 6
+    for client in (half, stranger):
+        rows(client, "shared", expect=403)
+    blind = mill.user(role_ids=[mill.role(permissions=["svc_entities:read", "loads:read", "fields:read"], field_access=[
+        {"entity": "loads", "action": "read", "fields": ["grain", "day", "field"]}])["id"]])
+    rows(blind, "shared", expect=403)
+    half.post(VIEW, definition("theirs"), expect=400)
+    stranger.post(VIEW, definition("theirs"), expect=403)
+    mill.admin.put("/entities/fields", {"row_level_security": True}, expect=200)
+    end = time.monotonic() + 5
+    while reader.get(f"{VIEW}/shared/rows").status_code != 403:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    reader.put(f"{VIEW}/shared", {"role_ids": reader.user["role_ids"]}, expect=403)
+    mill.admin.put(f"{VIEW}/shared", {"role_ids": stranger.user["role_ids"]}, expect=200)
+    assert len(rows(stranger, "shared")["items"]) == 6
+    mill.admin.put("/entities/fields", {"row_level_security": False}, expect=200)
+    mill.admin.delete(f"{VIEW}/shared", expect=204)
+
+
+def test_charts_of_a_view(mill):
+    make(mill, "charted")
+    chart = {"name": "Tons", "kind": "bar", "view": "charted", "aggregates": [{"function": "sum", "field": "sum_tons"}],
+             "group_by": [{"field": "day", "bucket": "quarter"}]}
+    made = mill.admin.post("/charts", chart, expect=201).json()
+    assert made["view"] == "charted" and made["entity"] is None
+    path = f"/charts/{made['id']}"
+    assert mill.admin.get(f"{path}/data", expect=200).json()["rows"] == [["2026-01-01", 66]]
+    assert mill.admin.get(f"{path}/image.svg", expect=200).content
+    assert mill.admin.put(path, {"name": "Weight"}, expect=200).json()["view"] == "charted"
+    refused = mill.admin.put(path, {"view": None, "entity": "loads"}, expect=400).json()
+    assert refused["errors"][0]["field"] == "aggregates[0].field"
+    stranger = mill.user()
+    stranger.get(f"{path}/data", expect=403)
+    stranger.post("/charts/preview", chart, expect=403)
+    mill.admin.post("/charts/preview", {**chart, "entity": "loads"}, expect=400)
+    mill.admin.post("/charts/preview", {**chart, "view": "nothing"}, expect=404)
+    mill.admin.put(f"{VIEW}/charted", {"name": "recharted", "aggregates": [{"function": "count"}]}, expect=200)
+    until(mill, "recharted", "ready")
+    assert "sum_tons" in mill.admin.get(f"{path}/data", expect=409).text
+    mill.admin.put(path, {"aggregates": [{"function": "sum", "field": "count"}]}, expect=200)
+    assert mill.admin.get(f"{path}/data", expect=200).json()["rows"] == [["2026-01-01", 12]]
+    mill.admin.delete(f"{VIEW}/recharted", expect=204)
+    mill.admin.get(path, expect=404)
+
+
+def test_no_reader_meets_a_gap(mill, db):
+    make(mill, "busy", on_change=False)
+    wrong, ended = [], threading.Event()
+
+    def read():
+        while not ended.is_set():
+            answer = mill.admin.get(f"{VIEW}/busy/rows")
+            if answer.status_code != 200 or len(answer.json()["items"]) != 6:
+                wrong.append(answer.text)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for _ in range(6):
+        before = mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"]
+        mill.admin.post(f"{VIEW}/busy/refresh", expect=202)
+        while mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"] == before:
+            time.sleep(0.02)
+    ended.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong, wrong[:3]
+    mill.admin.delete(f"{VIEW}/busy", expect=204)
+    with db.cursor() as cursor:
+        cursor.execute("select relname from pg_class where relnamespace = %s::regnamespace and relname ~ '^v_'", (mill.schema(db),))
+        assert cursor.fetchall() == []
