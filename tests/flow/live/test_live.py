@@ -117,7 +117,7 @@ def test_rows(home, listen, mark):
 def test_rows_of_groups_and_roles(home, listen):
     user = home.user(entities=["orders"])
     group = home.admin.post("/groups", {"name": "Buyers"}, expect=201).json()
-    home.admin.post(f"/groups/{group['id']}/members", {"user_id": user.user["id"]})
+    home.admin.post(f"/groups/{group['id']}/members", {"user_ids": [user.user["id"]]}, expect=200)
     role = user.get("/users/me", expect=200).json()["role_ids"][-1]
     stream = listen(user)
     for by in ({"group_id": group["id"]}, {"role_id": role}):
