@@ -241,7 +241,7 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
         write_calls_add(&calls, upsert_call(ctx, entity, upsert, row));
         TRY(task_yield_if_due(ctx->task));
     }
-    size_t step = calls.count / upsert->count;
+    size_t step = ctx->model->live ? 2 : 1;
     int rc = db_batch(ctx->task, tx, calls.items, calls.count, &failed);
     if (rc == DB_UNIQUE || rc == DB_FOREIGN_KEY || rc == DB_NOT_NULL || rc == DB_CHECK)
         upsert->failed = upsert->order[failed / step];

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/num.h"
 #include "base/panic.h"
+#include "http/resp.h"
 #include "http/server.h"
 #include "loop/background.h"
 #include "metrics/metrics.h"
@@ -281,6 +282,7 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
         };
     listener->feed =
         (struct http_feed){.closed = on_feed_closed, .arg = listener, .queued_max = QUEUED_MAX};
+    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
     if (!http_feed_begin(r, STR("text/event-stream"), &listener->feed)) {
         listener_free(listener);
         hub_free_if_empty(hub);

@@ -216,11 +216,13 @@ static bool renew_watch(const struct hub_round *round,
 static void renew(const struct hub_round *round, struct hub_listener *listener, struct look *look)
 {
     struct caller was = listener->caller;
+    bool gone = true; /* none of what it listened to is there any more */
     size_t kept = 0;
 
     listener->caller.rights = rights_ref((struct rights *)look->rights);
     for (size_t i = 0; i < listener->watch_count; i++) {
         struct hub_watch watch = listener->watches[i];
+        gone = gone && !model_entity_by_id(round->model, watch.entity_id);
         if (renew_watch(round, listener, &was, &watch))
             listener->watches[kept++] = watch;
     }
@@ -228,7 +230,7 @@ static void renew(const struct hub_round *round, struct hub_listener *listener, 
     listener->watch_count = kept;
     rights_unref((struct rights *)was.rights);
     if (lost_all)
-        hub_dismiss(listener, round->task->arena, "forbidden");
+        hub_dismiss(listener, round->task->arena, gone ? "not_found" : "forbidden");
 }
 
 AWAITS static int settle_look(const struct hub_round *round,
