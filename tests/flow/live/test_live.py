@@ -5,7 +5,9 @@ import time
 import pytest
 from groundwork.chaos import kill
 from groundwork.client import Client
+from groundwork.runs import condition
 from groundwork.soon import soon
+from groundwork.workflows import create, start, workflow
 from stream import Stream, seen
 
 ITEMS = "/entities/orders/items"
@@ -446,3 +448,36 @@ def test_what_the_log_keeps(home, listen, db):
     assert [event.kind for event in again.before] == ["reset"]
     home.item("orders", name="new")
     assert stream.next("created").data["record"]["name"] == "new"
+
+
+# --- long work ---
+
+def test_imports_and_indexes(home, listen):
+    user = home.user(entities=["orders"])
+    other = home.user(entities=["orders"])
+    mine, theirs = listen(user, entities=None, tasks="true"), listen(other, entities=None, tasks="true")
+    every = listen(home.admin, entities=None, tasks="true", indexes="true")
+    task = user.post("/entities/orders/items/import", files={"file": ("a.csv", b"name,total\na,1\nb,x\n", "text/csv")},
+                     expect=202).json()["task_id"]
+    for stream in (mine, every):
+        last = stream.until(lambda event: event.kind == "task" and event.data["status"] not in ("queued", "running"))[-1]
+        shown = user.get(f"/tasks/{task}", expect=200).json()
+        assert last.data == {key: shown[key] for key in ("id", "kind", "status", "total", "done", "failed")}
+    assert theirs.events.empty()
+    user.get("/realtime", params={"indexes": "true"}, expect=403)
+    user.get("/realtime", params={"sends": "true"}, expect=403)
+    home.only("svc_realtime:read").get("/realtime", params={"jobs": "true"}, expect=403)
+
+
+def test_jobs(home, listen, runner):
+    stream = listen(home.admin, entities="orders", jobs="true")
+    made = workflow(home.admin, steps=[condition()])
+    job = start(home.admin, made)
+    last = stream.until(lambda event: event.kind == "job" and event.data["status"] == "succeeded")[-1]
+    assert (last.data["id"], last.data["workflow_id"]) == (job, made["id"])
+
+
+def test_records_that_workflows_make(home, listen, runner):
+    stream = listen(home.admin)
+    start(home.admin, workflow(home.admin, steps=[create(values={"name": "by a job"})]))
+    assert stream.next("created").data["record"]["name"] == "by a job"

@@ -41,6 +41,7 @@ static void hub_free_if_empty(struct hub *hub)
     map_free(hub->tests);
     arena_free(hub->now.arena);
     arena_free(hub->shapes);
+    hub_work_forget(hub);
     list_remove(&hub->link);
     free(hub);
 }
@@ -140,7 +141,7 @@ static void hub_on_timer(void *arg)
 
     if (hub->running || live.stopped)
         return;
-    if (!hub->again && clock_mono_ms() < hub->due_ms &&
+    if (!hub->again && clock_mono_ms() < hub->due_ms && clock_mono_ms() < hub->work_due_ms &&
         directory_epoch(live.directory, hub->number) == hub->epoch) {
         loop_timer_start(&hub->timer, TICK_MS);
         return;
@@ -274,6 +275,9 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
     listener->share = place;
     listener->caller = *r->scope->caller;
     listener->caller.rights = rights_ref((struct rights *)r->scope->caller->rights);
+    listener->work = wish->work;
+    if (wish->work)
+        hub->work_due_ms = 0;
     listener->watch_count = wish->count;
     for (size_t i = 0; i < wish->count; i++)
         listener->watches[i] = (struct hub_watch){

@@ -37,17 +37,26 @@ struct hub_listener {
     struct hub *hub;
     struct caller caller; /* owns a reference of the rights */
     struct share *share;
+    int64_t print; /* of its rights, when they were looked at; 0 = not known */
+    unsigned work; /* bits of enum hub_work that it listens to */
     bool gone;
     bool lost; /* where it was is not known: it begins with a reset */
     size_t watch_count;
     struct hub_watch watches[];
 };
 
+/* Long work that can be listened to. */
+enum hub_work { HUB_JOBS, HUB_TASKS, HUB_SENDS, HUB_INDEXES, HUB_WORKS };
+extern const char *const hub_work_names[HUB_WORKS + 1]; /* "jobs", ...; NULL ends them */
+/* any: may the caller listen to it at all? */
+bool hub_work_may(const struct caller *caller, enum hub_work work);
+
 /* What a listener asks for; texts are borrowed. */
 struct hub_wish {
     const struct entity *const *entities;
     size_t count;
     const struct records_filter *filter; /* of each of them */
+    unsigned work;                       /* bits of enum hub_work */
     struct str position;                 /* to go on behind; STR_NONE = now */
 };
 
@@ -73,6 +82,18 @@ struct hub_group {
     bool reading;  /* its page is on the way: nobody joins */
 };
 
+/* Rows of one kind of work as they were when they were last looked at, by ascending id. */
+struct hub_states {
+    struct arena *arena;
+    struct hub_state {
+        int64_t id;
+        uint64_t hash;
+        bool ended;
+    } * items;
+    size_t count;
+    bool begun;
+};
+
 struct hub {
     struct list link;
     int64_t number;
@@ -92,6 +113,8 @@ struct hub {
         uint64_t shape;
     } * shape;
     size_t shape_count;
+    struct hub_states works[HUB_WORKS];
+    int64_t work_due_ms;
 };
 
 /* What a round works with. */
@@ -111,6 +134,10 @@ AWAITS int hub_round(struct task *task, struct hub *hub) MUSTCHECK;
 AWAITS int
 hub_deliver(const struct hub_round *round, struct hub_group *group, struct str upto, bool *ret_more)
     MUSTCHECK;
+
+/* hub_work.c: co: tells of long work, when it is time to look. */
+AWAITS int hub_work(const struct hub_round *round) MUSTCHECK;
+void hub_work_forget(struct hub *hub);
 
 /* hub_rights.c: co: after an epoch moved, and now and then: who may still listen to what. */
 AWAITS int hub_look(const struct hub_round *round) MUSTCHECK;

@@ -17,7 +17,8 @@
 struct look {
     struct hub_listener *listener;
     struct project *project;
-    const struct rights *rights; /* the task's */
+    const struct rights *rights; /* the task's, or the listener's own when they are as they were */
+    int64_t print;               /* of now; 0 = not known */
     int rc;
 };
 
@@ -38,6 +39,47 @@ static void add_looks(struct looks *looks, struct list *listeners)
     }
 }
 
+static int order_by_user(const void *left, const void *right)
+{
+    const struct look *a = left;
+    const struct look *b = right;
+    int64_t one = a->listener->caller.user_id;
+    int64_t other = b->listener->caller.user_id;
+
+    return one < other ? -1 : one > other;
+}
+
+/* Whose rights are made of what they were made of keeps them: ten thousand listeners are one
+ * statement. An API key is read as it is. */
+AWAITS static int find_unchanged(const struct hub_round *round, struct looks *looks)
+{
+    int64_t *ids = ARENA_ARRAY(round->task->arena, ids, looks->count);
+    struct rows prints;
+    size_t at = 0;
+
+    if (looks->count > 1)
+        qsort(looks->items, looks->count, sizeof(*looks->items), order_by_user);
+    for (size_t i = 0; i < looks->count; i++)
+        ids[i] = looks->items[i].listener->caller.user_id;
+    TRY(db_query(round->task,
+                 &round->project->db,
+                 SQL_REALTIME_PRINTS(.ids = sql_i64s(ids, looks->count)),
+                 &prints));
+    for (size_t i = 0; i < looks->count; i++) {
+        struct look *look = &looks->items[i];
+        const struct caller *caller = &look->listener->caller;
+        while (at < prints.count && sql_realtime_prints_row(&prints, at).id < caller->user_id)
+            at++;
+        if (at == prints.count || caller->key_id != 0 ||
+            sql_realtime_prints_row(&prints, at).id != caller->user_id)
+            continue;
+        look->print = sql_realtime_prints_row(&prints, at).print;
+        if (look->print != 0 && look->print == look->listener->print)
+            look->rights = caller->rights;
+    }
+    return 0;
+}
+
 static int look_run(struct task *task, void *arg)
 {
     struct look *look = arg;
@@ -49,13 +91,14 @@ static int look_run(struct task *task, void *arg)
 
 AWAITS static int read_all_rights(const struct hub_round *round, struct looks *looks)
 {
-    for (size_t i = 0; i < looks->count; i += AT_ONCE) {
+    for (size_t i = 0; i < looks->count;) {
         struct task_call calls[AT_ONCE];
         size_t count = 0;
-        for (; count < AT_ONCE && i + count < looks->count; count++) {
-            struct look *look = &looks->items[i + count];
+        for (; count < AT_ONCE && i < looks->count; i++) {
+            struct look *look = &looks->items[i];
             look->project = round->project;
-            calls[count] = (struct task_call){.fn = look_run, .arg = look};
+            if (!look->rights)
+                calls[count++] = (struct task_call){.fn = look_run, .arg = look};
         }
         TRY(task_all(round->task, calls, count));
     }
@@ -216,17 +259,25 @@ static bool renew_watch(const struct hub_round *round,
 static void renew(const struct hub_round *round, struct hub_listener *listener, struct look *look)
 {
     struct caller was = listener->caller;
-    bool gone = true; /* none of what it listened to is there any more */
+    bool gone = listener->work == 0; /* none of what it listened to is there any more */
     size_t kept = 0;
 
     listener->caller.rights = rights_ref((struct rights *)look->rights);
+    listener->print = look->print;
     for (size_t i = 0; i < listener->watch_count; i++) {
         struct hub_watch watch = listener->watches[i];
         gone = gone && !model_entity_by_id(round->model, watch.entity_id);
         if (renew_watch(round, listener, &was, &watch))
             listener->watches[kept++] = watch;
     }
-    bool lost_all = kept == 0 && listener->watch_count > 0;
+    for (int work = 0; work < HUB_WORKS; work++) {
+        if (!(listener->work & 1U << work) || hub_work_may(&listener->caller, (enum hub_work)work))
+            continue;
+        listener->work &= ~(1U << work);
+        hub_tell(listener,
+                 hub_event_closed(round->task->arena, str_from(hub_work_names[work]), "forbidden"));
+    }
+    bool lost_all = kept == 0 && listener->work == 0;
     listener->watch_count = kept;
     rights_unref((struct rights *)was.rights);
     if (lost_all)
@@ -241,6 +292,7 @@ AWAITS static int settle_look(const struct hub_round *round,
     struct hub_listener *listener = look->listener;
     const struct caller *caller = &listener->caller;
     bool reachable = true;
+    bool same_model = round->hub->model_version == round->model->version;
 
     bool alive =
         caller->key_id != 0 ||
@@ -259,7 +311,8 @@ AWAITS static int settle_look(const struct hub_round *round,
         hub_dismiss(listener, round->task->arena, "forbidden");
         return 0;
     }
-    renew(round, listener, look);
+    if (look->rights != caller->rights || !same_model)
+        renew(round, listener, look);
     return 0;
 }
 
@@ -277,6 +330,7 @@ int hub_look(const struct hub_round *round)
     LIST_FOR (link, &hub->groups)
         add_looks(&looks, &LIST_ITEM(link, struct hub_group, link)->listeners);
     TRY(read_sessions(round, &looks));
+    TRY(find_unchanged(round, &looks));
     TRY(read_all_rights(round, &looks));
     const int64_t *sessions = alive_sessions(arena, &looks, &session_count);
     for (size_t i = 0; i < looks.count; i++)

@@ -170,6 +170,7 @@ int hub_round(struct task *task, struct hub *hub)
     TRY(read_now(&round));
     if (hub->now.position.upto.len == 0)
         hub_greet_all(&round, &hub->arriving);
+    TRY(hub_work(&round));
     TRY(read_behind(&round));
     beat(&round);
     return 0;

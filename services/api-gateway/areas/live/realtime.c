@@ -47,10 +47,29 @@ static int read_entity(struct req *r, struct str name, struct wishes *wishes)
     return 0;
 }
 
-static int read_entities(struct req *r, const struct query *query, struct wishes *wishes)
+static int read_work(struct req *r, const struct query *query, unsigned *ret_work)
+{
+    *ret_work = 0;
+    for (int work = 0; work < HUB_WORKS; work++) {
+        if (!str_is(query_get(query, hub_work_names[work]), "true"))
+            continue;
+        if (!hub_work_may(r->scope->caller, (enum hub_work)work))
+            return fail(r,
+                        PROBLEM_FORBIDDEN,
+                        work == HUB_JOBS ? "This needs the permission svc_workflows:read."
+                                         : "This is for administrators.");
+        *ret_work |= 1U << work;
+    }
+    return 0;
+}
+
+static int
+read_entities(struct req *r, const struct query *query, unsigned work, struct wishes *wishes)
 {
     struct str names = query_get(query, "entities");
 
+    if (names.len == 0 && work != 0)
+        return 0;
     if (names.len == 0)
         return fail(r,
                     PROBLEM_INVALID_QUERY,
@@ -83,6 +102,19 @@ static const struct query_param realtime_query[] = {
      .deep = true,
      .doc = "As in lists, for each of the entities: a record that comes to match arrives as "
             "created, one that matches no longer as deleted"},
+    {.name = "jobs", .type = FIELD_BOOL, .fallback = "false", .doc = "Jobs of workflows, too"},
+    {.name = "tasks",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Imports and the like, too: the caller's own, or all of them for administrators"},
+    {.name = "sends",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Sends of notifications, too (administrators)"},
+    {.name = "indexes",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Search indexes, too (administrators)"},
     {.name = "last_event_id",
      .type = FIELD_STR,
      .doc = "The same as the header Last-Event-ID: the id of the last event that was received"},
@@ -101,9 +133,11 @@ AWAITS static int realtime_listen(struct req *r)
 {
     struct wishes wishes = {.count = 0};
     const struct query *query;
+    unsigned work;
 
     TRY(req_query(r, &query));
-    TRY(read_entities(r, query, &wishes));
+    TRY(read_work(r, query, &work));
+    TRY(read_entities(r, query, work, &wishes));
     const struct records_filter filter = items_filter_read(r->task.arena, query);
     TRY(realtime_check_filter(r, &filter, &wishes));
     if (r->method == HTTP_HEAD_M) {
@@ -122,6 +156,7 @@ AWAITS static int realtime_listen(struct req *r)
                           .entities = wishes.entities,
                           .count = wishes.count,
                           .filter = &filter,
+                          .work = work,
                           .position = wanted_position(r, query),
                       },
                       place);
@@ -172,7 +207,9 @@ static const struct route realtime_routes[] = {
             "records (of that entity, or all) have to be read again. closed and end say that an "
             "entity, or everything, may not be listened to any more. With Last-Event-ID the stream "
             "goes on behind that event, for an hour. Relations to many records of which some may "
-            "be hidden from the caller are left out of records.",
+            "be hidden from the caller are left out of records. job, task, send and index tell of "
+            "long "
+            "work from hello on: each twice a second at most, as it is then.",
     },
     {
         .method = HTTP_POST_M,
