@@ -130,6 +130,8 @@ AWAITS static void hub_run(struct task *task, void *arg)
         LIST_FOR (link, &hub->groups)
             dismiss_all(&LIST_ITEM(link, struct hub_group, link)->listeners, task->arena);
     } else if (rc != 0 && rc != -ECANCELED) {
+        hub->again = hub->again || rc == -ETIMEDOUT || rc == -EAGAIN ||
+                     rc == DB_SCHEMA; /* it goes on where it was */
         log_debug("live.round_failed", L_I64("project", hub->number), L_RESULT("rc", rc));
     }
     round_end(hub);

@@ -103,6 +103,7 @@ struct hub {
     struct map *tests;    /* key -> struct hub_test */
     size_t listeners;
     uint64_t rounds;
+    unsigned misread; /* times in a row that the model did not fit the tables */
     bool running, again;
     struct loop_timer timer;
     int64_t epoch, model_version; /* of the last look at rights; -1 = none */
@@ -148,8 +149,8 @@ struct hub_group *hub_group_new(struct hub *hub);
 void hub_group_free(struct hub_group *group);
 /* any: all of the one are the other's. */
 void hub_group_join(struct hub_group *group, struct hub_group *other);
-/* any: a piece for everybody in it; the reference is taken over. */
-void hub_group_send(struct hub_group *group, struct http_piece *piece);
+/* co, of a round: a piece for everybody in it; the reference is taken over. */
+AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_piece *piece);
 
 /* hub_test.c: any: the test that these conditions are for this caller, one reference; NULL without
  * conditions. */

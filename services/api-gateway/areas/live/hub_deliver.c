@@ -11,8 +11,9 @@
 #include "base/num.h"
 #include "live_sql.h"
 
-#define PAGE       200
-#define VIEWS_KEPT 16
+#define PAGE        200
+#define VIEWS_KEPT  16
+#define MISREAD_MAX 10
 
 /* One entity's part of a page. */
 struct part {
@@ -242,40 +243,51 @@ AWAITS static void send_change(const struct hub_round *round,
         const char *event = listener->gone ? NULL : event_for(listener, at->part, &change);
         if (!event)
             continue;
+        task_pause_if_due(round->task); /* nobody leaves the list while a round runs */
         hub_tell(listener, find_piece(round, position, event, at, &listener->caller, sent, &count));
     }
     for (size_t i = 0; i < count; i++)
         http_piece_unref(sent[i].piece);
-    task_pause_if_due(round->task);
 }
 
-/* The last one leads behind the whole page. */
-AWAITS static void
+/* Behind row `i` of the page; the last one leads behind the whole page. */
+static struct live_position position_behind(const struct hub_page *page, size_t i)
+{
+    if (i + 1 == page->row_count && !page->more)
+        return (struct live_position){.since = page->upto};
+    return (struct live_position){
+        .since = page->from.since, .upto = page->upto, .behind = page->rows[i].seq};
+}
+
+/* co: how many of its rows were sent: all, or those until the project's rights have changed, and
+ * one at least. */
+AWAITS static size_t
 send_page(const struct hub_round *round, struct hub_group *group, const struct hub_page *page)
 {
     struct arena *arena = round->task->arena;
+    size_t i = 0;
 
-    for (size_t i = 0; i < page->row_count; i++) {
-        struct live_position position = {
-            .since = page->from.since, .upto = page->upto, .behind = page->rows[i].seq};
-        if (i + 1 == page->row_count && !page->more)
-            position = (struct live_position){.since = page->upto};
-        struct str text = live_position_print(arena, &position);
-        send_change(round, group, &page->rows[i], text);
+    for (; i < page->row_count; i++) {
+        if (i > 0 && directory_epoch(gateway_directory(), round->hub->number) != round->hub->epoch)
+            break;
+        const struct live_position position = position_behind(page, i);
+        send_change(round, group, &page->rows[i], live_position_print(arena, &position));
     }
+    return i;
 }
 
 /* --- pages --- */
 
 /* Where they were is too long ago, or what was written down cannot be read any more. */
-static int reset_group(const struct hub_round *round, struct hub_group *group, struct str upto)
+AWAITS static int
+reset_group(const struct hub_round *round, struct hub_group *group, struct str upto)
 {
     struct arena *arena = round->task->arena;
     const struct live_position position = {.since = upto};
 
     hub_group_move(group, &position);
     struct str text = live_position_print(arena, &group->position);
-    hub_group_send(group, hub_event_reset(arena, text, NULL, "position"));
+    hub_group_send(round->task, group, hub_event_reset(arena, text, NULL, "position"));
     return 0;
 }
 
@@ -326,6 +338,15 @@ static void move_behind(struct hub_group *group, const struct hub_page *page)
     hub_group_move(group, &position);
 }
 
+/* The tables are not what the model says any more: the next round has a newer one. */
+AWAITS static int read_model(const struct hub_round *round)
+{
+    const struct model *model;
+
+    TRY(project_reload_model(round->task, round->project, &model));
+    return DB_SCHEMA;
+}
+
 int hub_deliver(const struct hub_round *round,
                 struct hub_group *group,
                 struct str upto,
@@ -333,17 +354,26 @@ int hub_deliver(const struct hub_round *round,
 {
     struct hub_page *page = ARENA_NEW(round->task->arena, page);
     bool whole = true;
+    size_t sent = 0;
 
     *ret_more = false;
     int rc = hub_read_page(round, group, upto, page, &whole);
     if (rc == 0 && whole)
-        send_page(round, group, page);
+        sent = send_page(round, group, page);
     forget_tests(page);
+    if (rc == RECORDS_SCHEMA && round->hub->misread++ < MISREAD_MAX)
+        return read_model(round);
     if (!whole)
         round->hub->listened_ms = 0;
     if (rc == RECORDS_SCHEMA || rc == RECORDS_FAILED || (rc == 0 && !whole))
         return reset_group(round, group, page->upto);
     TRY(rc);
+    round->hub->misread = 0;
+    if (sent < page->row_count) { /* first who may still listen, then the others */
+        const struct live_position position = position_behind(page, sent - 1);
+        hub_group_move(group, &position);
+        return -EAGAIN;
+    }
     /* A page of an earlier beginning leads to its own end, which is not yet where all are. */
     *ret_more = page->more || page->from.upto.len > 0;
     move_behind(group, page);

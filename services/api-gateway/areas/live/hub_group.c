@@ -44,9 +44,11 @@ void hub_group_join(struct hub_group *group, struct hub_group *other)
         list_append(&other->listeners, link);
 }
 
-void hub_group_send(struct hub_group *group, struct http_piece *piece)
+void hub_group_send(struct task *task, struct hub_group *group, struct http_piece *piece)
 {
-    LIST_FOR (link, &group->listeners)
+    LIST_FOR (link, &group->listeners) {
+        task_pause_if_due(task);
         http_feed_send(&LIST_ITEM(link, struct hub_listener, link)->feed, piece);
+    }
     http_piece_unref(piece);
 }

@@ -240,13 +240,14 @@ static bool renew_watch(const struct hub_round *round,
     struct arena *arena = round->task->arena;
     const struct entity *entity = model_entity_by_id(round->model, watch->entity_id);
     struct str position = live_position_print(arena, &round->hub->now.position);
+    const struct hub_test *test = watch->test;
 
     if (entity && caller_api_access(&listener->caller) &&
         caller_can_entity(&listener->caller, entity->id, ACT_READ) &&
         renew_test(round, listener, entity, watch)) {
         if (!has_shape(round->hub, entity))
             hub_tell(listener, hub_event_reset(arena, position, entity, "model"));
-        else if (!sees_the_same(was, &listener->caller, entity))
+        else if (watch->test != test || !sees_the_same(was, &listener->caller, entity))
             hub_tell(listener, hub_event_reset(arena, position, entity, "rights"));
         return true;
     }
@@ -333,8 +334,10 @@ int hub_look(const struct hub_round *round)
     TRY(find_unchanged(round, &looks));
     TRY(read_all_rights(round, &looks));
     const int64_t *sessions = alive_sessions(arena, &looks, &session_count);
-    for (size_t i = 0; i < looks.count; i++)
+    for (size_t i = 0; i < looks.count; i++) {
         TRY(settle_look(round, &looks.items[i], sessions, session_count));
+        TRY(task_yield_if_due(round->task));
+    }
     keep_shapes(round);
     hub->epoch = epoch;
     hub->model_version = round->model->version;

@@ -119,7 +119,7 @@ static void dismiss_late(const struct hub_round *round, struct list *listeners, 
     }
 }
 
-static void beat(const struct hub_round *round)
+AWAITS static void beat(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
     int64_t now_ms = clock_mono_ms();
@@ -128,7 +128,7 @@ static void beat(const struct hub_round *round)
         return;
     hub->told_ms = now_ms;
     struct str position = live_position_print(round->task->arena, &hub->now.position);
-    hub_group_send(&hub->now, hub_event_beat(round->task->arena, position));
+    hub_group_send(round->task, &hub->now, hub_event_beat(round->task->arena, position));
 }
 
 AWAITS static int say_that_somebody_listens(const struct hub_round *round)

@@ -59,9 +59,9 @@ static bool listens_to(const struct list *listeners, enum hub_work work)
     return false;
 }
 
-static void send_work(const struct hub_round *round,
-                      enum hub_work work,
-                      const struct sql_realtime_work_row *row)
+AWAITS static void send_work(const struct hub_round *round,
+                             enum hub_work work,
+                             const struct sql_realtime_work_row *row)
 {
     struct http_piece *piece = http_piece_new(arena_printf(
         round->task->arena, "event: %s\ndata: %.*s\n\n", kinds[work].event, STR_ARG(row->doc)));
@@ -72,6 +72,7 @@ static void send_work(const struct hub_round *round,
         bool own = row->owner_id == 0 || row->owner_id == caller->user_id;
         if (listener->gone || !(listener->work & 1U << work))
             continue;
+        task_pause_if_due(round->task);
         if (caller_is_admin(caller) || (own && !row->hidden))
             http_feed_send(&listener->feed, piece);
     }
@@ -95,8 +96,9 @@ static const struct hub_state *known_state(const struct hub_states *states, int6
     return low < states->count && states->items[low].id == id ? &states->items[low] : NULL;
 }
 
-/* Rows come by ascending id, as states are kept. */
-static void compare(const struct hub_round *round, enum hub_work work, const struct rows *rows)
+/* co: rows come by ascending id, as states are kept. */
+AWAITS static void
+compare(const struct hub_round *round, enum hub_work work, const struct rows *rows)
 {
     struct hub_states *was = &round->hub->works[work];
     struct hub_states is = {.arena = arena_new(0), .begun = true};
