@@ -46,7 +46,7 @@ returning t.user_id:bigint, t.session_id:bigint, t.key_id:bigint, t.group_scope:
 -- Long work: the newest of a kind, and those of :ids. `hidden`: from all but administrators; an owner of 0: everybody's.
 
 -- name: realtime_jobs :many args(realtime_work) row(realtime_work)
-select j.id:bigint, 0::bigint as owner_id:bigint!, coalesce(j.reason, '') = 'not_permitted' as hidden:boolean!,
+select j.id:bigint!, 0::bigint as owner_id:bigint!, coalesce(j.reason, '') = 'not_permitted' as hidden:boolean!,
   j.status not in ('queued', 'running', 'waiting') as ended:boolean!,
   json_build_object('id', j.id, 'workflow_id', j.workflow_id, 'status', j.status, 'run', j.run, 'attempt', j.attempt)::text
     as doc:text!
@@ -55,7 +55,7 @@ where j.id > (select coalesce(max(n.id), 0) from {p}.jobs n) - :recent::bigint o
 order by j.id;
 
 -- name: realtime_tasks :many args(realtime_work) row(realtime_work)
-select t.id:bigint, t.created_by as owner_id:bigint!, false as hidden:boolean!,
+select t.id:bigint!, t.created_by as owner_id:bigint!, false as hidden:boolean!,
   t.status not in ('queued', 'running') as ended:boolean!,
   json_build_object('id', t.id, 'kind', t.kind, 'status', t.status, 'total', t.total, 'done', t.done, 'failed', t.failed)::text
     as doc:text!
@@ -64,7 +64,7 @@ where t.id > (select coalesce(max(n.id), 0) from {p}.tasks n) - :recent::bigint 
 order by t.id;
 
 -- name: realtime_sends :many args(realtime_work) row(realtime_work)
-select s.id:bigint, 0::bigint as owner_id:bigint!, false as hidden:boolean!, s.finished_at is not null as ended:boolean!,
+select s.id:bigint!, 0::bigint as owner_id:bigint!, false as hidden:boolean!, s.finished_at is not null as ended:boolean!,
   json_build_object('id', s.id, 'source', s.source, 'status', s.status, 'targets', s.targets,
     'delivered', s.fcm_delivered + s.web_delivered, 'failed', s.fcm_failed + s.web_failed)::text as doc:text!
 from {p}.push_sends s
@@ -72,7 +72,7 @@ where s.id > (select coalesce(max(n.id), 0) from {p}.push_sends n) - :recent::bi
 order by s.id;
 
 -- name: realtime_indexes :many args(realtime_work) row(realtime_work)
-select e.id:bigint, 0::bigint as owner_id:bigint!, false as hidden:boolean!, false as ended:boolean!,
+select e.id:bigint!, 0::bigint as owner_id:bigint!, false as hidden:boolean!, false as ended:boolean!,
   json_build_object('entity', e.name,
     'status', case when b.id is not null or l.id is null then 'Indexing' when l.error is not null then 'Failed' else 'Ready' end,
     'documents', coalesce(b.documents, l.documents, 0), 'total', greatest(b.total, b.documents, l.documents, 0))::text as doc:text!
