@@ -132,6 +132,23 @@ def test_rows_of_groups_and_roles(home, listen):
         assert stream.next("deleted").data["id"] == record["id"]
 
 
+def test_rows_of_a_groups_members(home, listen):
+    """Who asks for a group's data with X-Group-Id sees what its members make, as in lists."""
+    member, outsider = home.user(entities=["orders"]), home.user(entities=["orders"])
+    leader = home.user(entities=["orders"], permissions=["svc_group_data:read"])
+    group = home.admin.post("/groups", {"name": "Shop"}, expect=201).json()
+    ids = [member.user["id"], leader.user["id"]]
+    home.admin.post(f"/groups/{group['id']}/members", {"user_ids": ids}, expect=200)
+    scope = {"X-Group-Id": str(group["id"])}
+    soon(lambda: leader.get(ITEMS, headers=scope), 200)
+    stream = listen(leader, headers=scope)
+    home.item("orders", client=outsider, name="not theirs")
+    made = home.item("orders", client=member, name="theirs")
+    assert stream.next("created").data["id"] == made["id"]
+    home.admin.delete(f"/groups/{group['id']}/members/{leader.user['id']}", expect=204)
+    ended(stream, "forbidden")
+
+
 def test_fields(home, listen):
     access = [{"entity": "orders", "action": "read", "fields": ["name"]}]
     user = home.user(role_ids=[home.role(permissions=["orders:read", "svc_realtime:read"], field_access=access)["id"]])
