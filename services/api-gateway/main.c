@@ -7,6 +7,7 @@
 #include "areas/auth/auth_password.h"
 #include "areas/dashboards/chart_cache.h"
 #include "areas/dashboards/dashboards.h"
+#include "areas/live/hub.h"
 #include "areas/mail/tenant_domains.h"
 #include "areas/project/docs_cache.h"
 #include "areas/search/search_bounds.h"
@@ -19,6 +20,7 @@
 #include "files/media.h"
 #include "http/router.h"
 #include "http/server.h"
+#include "live/live.h"
 #include "loop/background.h"
 #include "metrics/metrics.h"
 #include "payments/processor.h"
@@ -358,6 +360,8 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
         *ret_reason = str_from(wrong);
         return -1;
     }
+    hub_start(app->directory, conf->live_listeners);
+    live_sweep_start(app->directory);
     if (http_server_start(&config, &server) != 0) {
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
         return -1;
@@ -388,6 +392,8 @@ static struct {
 static void gateway_on_requests_ended(void *arg UNUSED)
 {
     collect_stop();
+    live_sweep_stop();
+    hub_stop();
     background_cancel();
     background_wait(draining.done, draining.arg);
 }
@@ -403,6 +409,8 @@ static void gateway_stop(struct app *app UNUSED)
 {
     http_server_stop(server);
     collect_stop();
+    live_sweep_stop();
+    hub_stop();
     dns_stop();
     media_stop();
     docs_text_forget();

@@ -85,6 +85,7 @@
     AREA(files_tus)                                                                                \
     AREA(folders)                                                                                  \
     AREA(storage)                                                                                  \
+    AREA(realtime)                                                                                 \
     AREA(tasks)                                                                                    \
     AREA(docs)
 

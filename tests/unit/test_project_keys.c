@@ -645,6 +645,7 @@ static void every_column(struct task *task, struct directory *one, struct direct
         "idempotency_keys.request_hash",
         "idempotency_keys.response",
         "integrations.sealed",
+        "live_tickets.hash",
         "mail_links.hash",
         "push_devices.token_hash",
         "record_locks.token_hash",

@@ -10,6 +10,7 @@
 
 #include "base/panic.h"
 #include "http/exchange_private.h"
+#include "http/feed_private.h"
 #include "http/req_body_private.h"
 #include "http/server_private.h"
 
@@ -76,6 +77,7 @@ void conn_lost(struct http_conn *conn)
     if (conn->state == CONN_CLOSING)
         return;
     http_conn_close(conn);
+    feed_lost(conn);
     /* A response that the socket still holds is ended by its write callback. */
     if (!ex || (ex->phase == EXCHANGE_WRITING && !ex->req.streaming))
         return;
@@ -239,6 +241,34 @@ static void conn_linger(struct http_conn *conn)
     conn_update_reading(conn);
 }
 
+void conn_feeds(struct http_conn *conn)
+{
+    conn->exchange = NULL;
+    if (conn->state == CONN_CLOSING)
+        return;
+    conn->discard = true; /* a client of a feed has nothing more to say */
+    pending_drop(conn, conn->pending_len);
+    conn_set_state(conn, CONN_FEED);
+    if (!conn->feed)
+        conn_finish(conn);
+    else if (conn->server->draining)
+        conn_lost(conn);
+    else
+        conn_resume_input(conn);
+}
+
+void conn_finish(struct http_conn *conn)
+{
+    conn->finishing = true;
+    conn_finished(conn);
+}
+
+void conn_finished(struct http_conn *conn)
+{
+    if (conn->finishing && conn->state == CONN_FEED && conn_queued(conn) == 0)
+        conn_linger(conn);
+}
+
 void conn_next(struct http_conn *conn, bool keep_alive)
 {
     conn->exchange = NULL;
@@ -301,8 +331,10 @@ static void on_queued_written(uv_write_t *write, int status)
         conn_lost(conn);
         return;
     }
-    if (!ex)
+    if (!ex) {
+        conn_finished(conn);
         return;
+    }
     if (ex->phase == EXCHANGE_WRITING && ex->req.streaming && conn_queued(conn) == 0) {
         exchange_written(ex);
     } else if (ex->waiting == WAIT_WRITE && conn_queued(conn) <= STREAM_QUEUE_MAX) {
@@ -327,8 +359,7 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
         total += pieces[i].len;
     }
     conn->server->stats.bytes_out += total;
-    if (conn->exchange)
-        conn->exchange->out_total += total;
+    conn->out_total += total;
     if (conn_queued(conn) == 0) {
         rc = uv_try_write((uv_stream_t *)&conn->tcp, bufs, (unsigned)count);
         if (rc < 0 && rc != UV_EAGAIN) {
@@ -360,7 +391,7 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
 
 /* Slow readers: bytes the peer has acknowledged, counted over windows while something is queued.
  * The kernel's buffer counts as queued, else its size would decide what we see. */
-static bool write_stalled(struct http_conn *conn, struct exchange *ex, int64_t now_ms)
+static bool write_stalled(struct http_conn *conn, int64_t now_ms)
 {
     uint64_t least = conn->server->config.limits.body_min_rate * RATE_WINDOW_MS / 1000;
     uint64_t acknowledged;
@@ -368,21 +399,21 @@ static bool write_stalled(struct http_conn *conn, struct exchange *ex, int64_t n
     int in_kernel = 0;
 
     if (conn_queued(conn) == 0) {
-        ex->stall_since_ms = 0;
+        conn->stall_since_ms = 0;
         return false;
     }
-    if (ex->stall_since_ms != 0 && now_ms - ex->stall_since_ms < RATE_WINDOW_MS)
+    if (conn->stall_since_ms != 0 && now_ms - conn->stall_since_ms < RATE_WINDOW_MS)
         return false;
     (void)ioctl(conn_fd(conn), SIOCOUTQ, &in_kernel);
-    acknowledged = ex->out_total - conn_queued(conn) - (uint64_t)in_kernel;
-    stalled = ex->stall_since_ms != 0 && acknowledged - ex->stall_mark < least;
-    ex->stall_mark = acknowledged;
-    ex->stall_since_ms = now_ms;
+    acknowledged = conn->out_total - conn_queued(conn) - (uint64_t)in_kernel;
+    stalled = conn->stall_since_ms != 0 && acknowledged - conn->stall_mark < least;
+    conn->stall_mark = acknowledged;
+    conn->stall_since_ms = now_ms;
     return stalled;
 }
 
 /* What the kernel still holds for a client that does not read would outlive a plain close. */
-static void conn_reset(struct http_conn *conn)
+void conn_reset(struct http_conn *conn)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 
@@ -419,9 +450,14 @@ void conn_sweep(struct http_server *server, int64_t now_ms)
     LIST_FOR (link, &server->conns[CONN_BUSY]) {
         struct http_conn *conn = LIST_ITEM(link, struct http_conn, link);
         struct exchange *ex = conn->exchange;
-        if (write_stalled(conn, ex, now_ms))
+        if (write_stalled(conn, now_ms))
             conn_reset(conn);
         else if (body_too_slow(ex, now_ms))
             body_fail(ex, REQ_BODY_TIMEOUT);
+    }
+    LIST_FOR (link, &server->conns[CONN_FEED]) {
+        struct http_conn *conn = LIST_ITEM(link, struct http_conn, link);
+        if (write_stalled(conn, now_ms))
+            conn_reset(conn);
     }
 }

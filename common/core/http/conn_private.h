@@ -16,9 +16,18 @@
 #include "http/parse_private.h"
 #include "http/server.h"
 
-enum http_conn_state { CONN_IDLE, CONN_HEAD, CONN_BUSY, CONN_LINGER, CONN_CLOSING, CONN_STATES };
+enum http_conn_state {
+    CONN_IDLE,
+    CONN_HEAD,
+    CONN_BUSY,
+    CONN_FEED, /* of a feed whose request is over */
+    CONN_LINGER,
+    CONN_CLOSING,
+    CONN_STATES
+};
 
 struct exchange;
+struct http_feed;
 
 /* Of a struct shares; 0 = nothing. */
 struct held {
@@ -33,7 +42,8 @@ struct http_conn {
     struct list link; /* server->conns[state] */
     int64_t since_ms; /* when it entered its state */
     struct http_server *server;
-    struct exchange *exchange; /* NULL while idle, lingering or closing */
+    struct exchange *exchange; /* NULL while idle, a feed's, lingering or closing */
+    struct http_feed *feed;    /* its owner's, NULL = none */
     char *pending;             /* bytes that arrived too early; malloc, NULL when none */
     size_t pending_len;
     size_t pending_cap;
@@ -41,8 +51,13 @@ struct http_conn {
     bool reading;
     bool eof;         /* the client has closed its side */
     bool discard;     /* framing is lost: whatever still arrives is dropped */
+    bool finishing;   /* closes when the socket has taken what is queued */
     struct held held; /* of the server's connections */
     char peer[46];
+
+    uint64_t out_total;     /* bytes given to the socket */
+    uint64_t stall_mark;    /* of them acknowledged when the window began */
+    int64_t stall_since_ms; /* 0 = nothing is queued */
 };
 
 enum exchange_phase {
@@ -96,10 +111,8 @@ struct exchange {
     bool head_sent;
     bool chunked;
     bool stream_ended;
+    bool feeds; /* it is a feed's, and ends before its response does */
     uv_write_t write;
-    uint64_t out_total;     /* bytes given to the socket */
-    uint64_t stall_mark;    /* of them acknowledged when the window began */
-    int64_t stall_since_ms; /* 0 = nothing is queued */
     struct held unsent_held;
 };
 
@@ -142,6 +155,14 @@ struct http_server {
 void conn_open(struct http_server *server, int fd, const char *peer);
 /* The client is gone, or is made to: closes the socket, cancels a running exchange. Idempotent. */
 void conn_lost(struct http_conn *conn);
+/* The same for a client that does not read: nothing is left for it in the kernel. */
+void conn_reset(struct http_conn *conn);
+/* Ends the connection behind what is queued on it. */
+void conn_finish(struct http_conn *conn);
+/* The socket has taken something: a connection that was to be finished may be now. */
+void conn_finished(struct http_conn *conn);
+/* The request of a feed is over: the connection is the feed's alone. */
+void conn_feeds(struct http_conn *conn);
 /* After room was made in the body buffer: decodes what waits and reads on. */
 void conn_resume_input(struct http_conn *conn);
 /* The exchange on it has ended; goes on with the next request, or closes. */

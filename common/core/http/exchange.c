@@ -85,8 +85,11 @@ static void exchange_end(struct exchange *ex)
         server->config.finished(&ex->req);
     if (conn && keep_alive && !ex->body_complete)
         conn->drain_left = (uint32_t)ex->body.left;
+    bool feeds = ex->feeds;
     exchange_free(ex);
-    if (conn)
+    if (conn && feeds)
+        conn_feeds(conn);
+    else if (conn)
         conn_next(conn, keep_alive);
 }
 
@@ -265,6 +268,10 @@ static void exchange_respond(struct exchange *ex)
     struct req *req = &ex->req;
 
     if (!req->conn) {
+        exchange_end(ex);
+        return;
+    }
+    if (ex->feeds) {
         exchange_end(ex);
         return;
     }

@@ -198,7 +198,7 @@ void resp_send(struct exchange *ex)
     }
     ex->head_sent = true;
     ex->phase = EXCHANGE_WRITING;
-    ex->out_total += total;
+    req->conn->out_total += total;
     req->bytes_out = total;
     req->server->stats.bytes_out += total;
 

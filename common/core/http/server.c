@@ -378,6 +378,7 @@ void http_server_drain(struct http_server *server, int64_t limit_ms, loop_fn don
     loop_timer_start(&server->drain_timer, limit_ms);
     close_listener(server);
     close_all(server, CONN_IDLE);
+    close_all(server, CONN_FEED);
     server_maybe_done(server);
 }
 

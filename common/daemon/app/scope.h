@@ -7,10 +7,11 @@
 
 struct scope {
     struct project *project;
-    const struct model *model;   /* the project's, as of this request */
-    const struct entity *entity; /* of {entity}, on routes of records */
-    struct caller *caller;       /* who asks, with the rights of now */
-    struct db *db;               /* the project's database, or its open transaction (reply.h) */
+    const struct model *model;     /* the project's, as of this request */
+    const struct entity *entity;   /* of {entity}, on routes of records */
+    const struct caller *ticketed; /* who a ticket stood for that this request has used up */
+    struct caller *caller;         /* who asks, with the rights of now */
+    struct db *db;                 /* the project's database, or its open transaction (reply.h) */
     int (*begun)(
         struct req *r); /* AWAITS: what the first transaction begins with; NULL = nothing */
     int db_failure;     /* the DB_* behind the answer, 0 = none */

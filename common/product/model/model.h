@@ -96,6 +96,7 @@ struct model {
     struct entity *entities; /* by name */
     size_t entity_count;
     bool searched; /* some entity is */
+    bool live;     /* changes of records are logged: somebody listens, or did lately */
     bool told;     /* somebody wants payloads of some events of records */
     struct map *by_name;
     struct model_index *by_id; /* sorted */

@@ -21,5 +21,6 @@ select m.model_version:bigint,
   (select coalesce(json_agg(json_build_object('name', s.key, 'values', s.doc -> 'values')), '[]')
     from {p}.settings s where s.kind = 'enum') as enums:json,
   (select coalesce(json_agg(json_build_object('source', l.source, 'entity', l.entity_id, 'event', l.event)), '[]')
-    from {p}.event_listeners l) as listeners:json
+    from {p}.event_listeners l) as listeners:json,
+  exists (select 1 from {p}.live_state s) as live:boolean!
 from {p}.meta m;

@@ -458,6 +458,7 @@ int model_load(struct task *task, struct db *db, struct model **ret_model)
     model->by_name = new_map(arena);
     model->statements = new_map(arena);
     model->version = row.model_version;
+    model->live = row.live;
     load_enums(model, parse_array(arena, row.enums, "enums"));
     load_entities(model, parse_array(arena, row.entities, "entities"));
     struct arena *scratch = arena_new(0);

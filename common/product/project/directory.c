@@ -168,6 +168,13 @@ struct project *directory_by_number(const struct directory *directory, int64_t n
     return map_get(directory->numbers, directory_number_key(&number));
 }
 
+int64_t directory_epoch(const struct directory *directory, int64_t number)
+{
+    const struct project *project = directory_by_number(directory, number);
+
+    return project != NULL ? project->epoch : 0;
+}
+
 /* --- slugs known to be missing --- */
 
 static size_t missing_slot(struct str slug)

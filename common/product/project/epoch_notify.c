@@ -5,6 +5,7 @@
  *   PUBLISH groundwork:epoch "<number>:<epoch>"  a project changed: read its epoch now; 1 = new
  *   "event.pending" on the stream evt (bus/)     a project has new outbox rows
  *   "search.changed" on the stream search        some of them are for the search index
+ *   PUBLISH groundwork:live "<number>"           the log of its changes has new rows
  */
 #include "base/num.h"
 #include "bus/bus.h"
@@ -97,6 +98,17 @@ void search_notify(struct directory *directory, const struct project *project)
                });
 }
 
+void live_notify(struct directory *directory, const struct project *project)
+{
+    char text[NUMBER_BYTES];
+
+    if (directory->redis == NULL)
+        return;
+    size_t len = num_print_i64(text, project->number);
+    redis_post(directory->redis,
+               REDIS_ARGS(STR("PUBLISH"), STR(LIVE_CHANNEL), ((struct str){text, len})));
+}
+
 void events_notify(struct directory *directory, const struct project *project)
 {
     bus_notify(directory->bus,
@@ -108,4 +120,6 @@ void events_notify(struct directory *directory, const struct project *project)
                });
     if (project->model != NULL && project->model->searched)
         search_notify(directory, project);
+    if (project->model != NULL && project->model->live)
+        live_notify(directory, project);
 }

@@ -172,8 +172,14 @@ struct directory_stats {
 };
 const struct directory_stats *directory_stats(const struct directory *directory);
 
+/* any: the epoch that this process knows of; 0 = the project is not in memory. */
+int64_t directory_epoch(const struct directory *directory, int64_t number);
+
 /* any: fire and forget: notifies the consumers that the project has outbox rows. */
 void events_notify(struct directory *directory, const struct project *project);
 /* any: the same for the search index alone: of outbox rows, of work for it, of a rebuild asked for.
  */
 void search_notify(struct directory *directory, const struct project *project);
+/* any: the same for gateways whose clients listen: of rows of the log of changes. Its channel. */
+void live_notify(struct directory *directory, const struct project *project);
+#define LIVE_CHANNEL "groundwork:live"

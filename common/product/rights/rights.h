@@ -60,6 +60,7 @@ struct caller {
     int64_t key_id;
     const struct rights *rights; /* NULL for none, operator, system */
     int64_t group_scope;         /* X-Group-Id that was checked, 0 = none */
+    int64_t ends_ms;             /* of its credential, wall */
 };
 
 /* co: rights of a user or a key from the database. 0 with one reference, RIGHTS_GONE when there is

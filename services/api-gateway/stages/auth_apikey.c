@@ -45,6 +45,7 @@ int auth_apikey_check(struct req *r, struct str key, struct caller *caller)
     }
     if (credential.expires_ms <= clock_wall_ms())
         return refusal(r, REFUSE_TOKEN_EXPIRED, "The API key has expired.");
+    caller->ends_ms = credential.expires_ms;
     caller->kind = CALLER_KEY;
     caller->user_id = credential.user_id;
     caller->key_id = credential.key_id;

@@ -112,6 +112,7 @@ int auth_token_check(struct req *r, struct str token, struct caller *caller)
     }
     if (credential.expires_ms + CLOCK_LEEWAY * 1000LL <= clock_wall_ms())
         return expired(r);
+    caller->ends_ms = credential.expires_ms;
     caller->kind = CALLER_USER;
     caller->user_id = credential.user_id;
     caller->session_id = credential.session_id;

@@ -2,7 +2,9 @@
 #include "stages/refusals.h"
 #include "stages/stages.h"
 
+#include "areas/live/realtime.h"
 #include "base/num.h"
+#include "http/query.h"
 #include "stages_sql.h"
 
 struct credentials {
@@ -90,15 +92,45 @@ AWAITS static int check_group(struct req *r)
     return 0;
 }
 
+/* Whoever a ticket stands for: it is taken with the first look at it. */
+AWAITS static int read_ticket(struct req *r, struct caller *caller, bool *ret_taken)
+{
+    const struct query *query;
+    bool found;
+
+    *ret_taken = false;
+    if (!r->route->ticket)
+        return 0;
+    TRY(req_query(r, &query));
+    struct str ticket = query_get(query, "ticket");
+    if (!ticket.ptr)
+        return 0;
+    if (!r->scope->ticketed) {
+        TRY(realtime_ticket_take(r, ticket, caller, &found));
+        if (!found)
+            return refusal(r, REFUSE_TOKEN, "The ticket was used, has expired, or never was one.");
+        r->scope->ticketed = caller;
+    } else {
+        *caller = *r->scope->ticketed;
+    }
+    *ret_taken = true;
+    return 0;
+}
+
 int authenticate_run(struct req *r)
 {
     struct caller *caller = ARENA_NEW(r->task.arena, caller);
     struct credentials given;
+    bool ticket = false;
 
     r->scope->caller = caller;
     if (r->route->auth == AUTH_PUBLIC)
         return 0;
     TRY(read_credentials(r, &given));
+    if (!given.bearer.ptr && !given.key.ptr)
+        TRY(read_ticket(r, caller, &ticket));
+    if (ticket)
+        return load_rights(r, caller);
     if (!given.bearer.ptr && !given.key.ptr) {
         if (r->route->auth == AUTH_OPTIONAL)
             return 0;

@@ -104,6 +104,6 @@ int data_give(struct step_call *call, const struct data_step *data)
 
 void data_notify(struct step_call *call, const struct data_step *data, enum event_kind event)
 {
-    if (entity_consumers(data->entity, event) != 0)
+    if (entity_consumers(data->entity, event) != 0 || data->ctx.model->live)
         call->notify_events = true;
 }

@@ -53,6 +53,8 @@ ROWS = {
     "GET /permissions": ("/permissions", None),
     "GET /permissions/explain": ("/permissions/explain?path=/users/me", None),
     "POST /permissions/simulate": ("/permissions/simulate", {"role_ids": []}),
+    "GET /realtime": ("/realtime?entities=nothing", None),
+    "POST /realtime/ticket": ("/realtime/ticket", None),
     "GET /api-keys": ("/api-keys", None),
     "GET /api-keys/{id}": (f"/api-keys/{NONE}", None),
     "POST /api-keys": ("/api-keys", {"name": "k", "permissions": []}),

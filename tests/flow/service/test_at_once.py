@@ -269,6 +269,7 @@ WRITERS = {
     "DELETE /workflows/{id}": lambda w, n: (f"/workflows/{w['workflow']}", None),
     "POST /workflows/{id}/trigger": lambda w, n: (f"/workflows/{w['workflow']}/trigger", {"n": n}),
     "POST /workflows/jobs/{id}/cancel": lambda w, n: (f"/workflows/jobs/{w['job']}/cancel", None),
+    "POST /realtime/ticket": lambda w, n: ("/realtime/ticket", None),
     "POST /api-keys/{id}/rotate": lambda w, n: (f"/api-keys/{w['key']}/rotate", {"grace_seconds": n % 3}),
     "POST /workflows/jobs/retry": lambda w, n: ("/workflows/jobs/retry", {"ids": [w["job"]]}),
     "POST /workflows/jobs/{id}/retry": lambda w, n: (f"/workflows/jobs/{w['job']}/retry", None),

@@ -189,7 +189,8 @@ bulk_write_rows(struct records_ctx *ctx, const struct entity *entity, struct bul
         return 0;
     if (bulk->key != NULL)
         return bulk->atomic ? upsert_all(ctx, entity, bulk) : upsert_each(ctx, entity, bulk);
-    return write_transaction(ctx, entity, bulk_insert, bulk, write_listens(entity, EVENT_CREATED));
+    bool notify = write_listens(entity, EVENT_CREATED) || ctx->model->live;
+    return write_transaction(ctx, entity, bulk_insert, bulk, notify);
 }
 
 static void count_outcome(struct bulk *bulk)

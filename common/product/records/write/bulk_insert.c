@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
+#include "live/live.h"
 #include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
@@ -236,6 +237,8 @@ int bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db 
     const struct links_of of = {bulk->rows, bulk->ids, bulk->count};
     write_calls_init(&calls, arena);
     links_calls(ctx, entity, &of, false, &calls);
+    if (ctx->model->live)
+        write_calls_add(&calls, live_created_call(arena, entity, bulk->ids, bulk->count));
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
     const struct write_events events = {
         .event = EVENT_CREATED, .ids = bulk->ids, .count = bulk->count};

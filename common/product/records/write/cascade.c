@@ -7,6 +7,7 @@
 #include "records/rules/statement.h"
 #include "records/write/delete.h"
 #include "records/write/links.h"
+#include "records/write/log.h"
 #include "records/write/write.h"
 
 #include <string.h>
@@ -43,11 +44,12 @@ static bool deletes(const struct model_field *field)
     return !field->many && field->on_delete == ON_DELETE_CASCADE;
 }
 
-static bool is_emitted(const struct model_field *field)
+static bool is_emitted(const struct records_ctx *ctx, const struct model_field *field)
 {
     if (field->on_delete == ON_DELETE_RESTRICT)
         return false;
-    return write_listens(field->entity, deletes(field) ? EVENT_DELETED : EVENT_UPDATED);
+    return ctx->model->live ||
+           write_listens(field->entity, deletes(field) ? EVENT_DELETED : EVENT_UPDATED);
 }
 
 /* Breadth first over the entities whose records go too, each once. */
@@ -69,7 +71,7 @@ bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
     for (size_t i = 0; i < count; i++) {
         const struct model_field *field = list[i]->referrers;
         for (; field != NULL; field = field->next_referrer) {
-            if (is_emitted(field))
+            if (is_emitted(ctx, field))
                 return true;
             if (!deletes(field) || seen[field->entity - all])
                 continue;
@@ -350,6 +352,24 @@ static struct db_call cascade_lock_call(struct records_ctx *ctx,
     return write_call(ctx, "items.cascade_lock", &sql, &params, true);
 }
 
+/* What goes too, or lets go, as it is before; the removed records are their own writer's. */
+AWAITS static int log_parts(struct records_ctx *ctx, struct db *tx, const struct cascade *cascade)
+{
+    struct write_calls calls;
+
+    write_calls_init(&calls, ctx->task->arena);
+    for (size_t i = 1; i < cascade->count; i++) {
+        const struct part *part = &cascade->parts[i];
+        enum live_kind kind = part->deleted ? LIVE_DELETED : LIVE_UPDATED;
+        write_calls_add(&calls, log_ids_call(ctx, part->entity, kind, part->ids, part->count));
+    }
+    if (cascade->spread_count > 0)
+        write_calls_add(&calls,
+                        live_reset_call(calls.arena, cascade->spread, cascade->spread_count));
+    return write_tx_db(
+        ctx, cascade->parts[0].entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL));
+}
+
 int cascade_find(struct records_ctx *ctx,
                  const struct entity *entity,
                  struct db *tx,
@@ -381,12 +401,14 @@ int cascade_find(struct records_ctx *ctx,
         if (i > 0)
             TRY(read_payloads(ctx, tx, &cascade->parts[i]));
         for (; cascade->parts[i].deleted && field != NULL; field = field->next_referrer)
-            if (is_emitted(field) || (locks && field->on_delete != ON_DELETE_RESTRICT) ||
+            if (is_emitted(ctx, field) || (locks && field->on_delete != ON_DELETE_RESTRICT) ||
                 (deletes(field) && cascade_listens(ctx, field->entity)))
                 TRY(find_referring(ctx, tx, cascade, i, field));
     }
     if (locks)
         TRY(find_locked(ctx, tx, cascade));
+    if (ctx->model->live)
+        TRY(log_parts(ctx, tx, cascade));
     *ret_cascade = cascade;
     return 0;
 }
@@ -419,7 +441,7 @@ AWAITS static int emit_changed(struct records_ctx *ctx, struct db *tx, const str
     struct records_ctx system;
     struct columns plan;
 
-    if (entity_only_searched(part->entity, EVENT_UPDATED))
+    if (entity_only_searched(part->entity, EVENT_UPDATED) && !ctx->model->live)
         return write_events(ctx, part->entity, tx, &events);
     TRY(write_payload_plan(ctx, part->entity, &system, &plan));
     struct db_call call = touch_call(&system, part, &plan);
@@ -444,11 +466,11 @@ int cascade_emit(struct records_ctx *ctx, struct db *tx, struct cascade *cascade
 {
     for (size_t i = 1; cascade != NULL && i < cascade->count; i++) {
         const struct part *part = &cascade->parts[i];
-        if (!part->deleted && !write_listens(part->entity, EVENT_UPDATED))
+        if (!part->deleted && !write_listens(part->entity, EVENT_UPDATED) && !ctx->model->live)
             continue; /* found because of locks */
         TRY(part->deleted ? emit_deleted(ctx, tx, part) : emit_changed(ctx, tx, part));
     }
-    if (cascade == NULL || cascade->spread_count == 0)
+    if (cascade == NULL || cascade->spread_count == 0 || !ctx->model->searched)
         return 0;
     struct db_call check =
         events_check_call(ctx->task->arena, cascade->spread, cascade->spread_count);

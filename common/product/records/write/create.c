@@ -12,6 +12,7 @@
 #include "records/write/body.h"
 #include "records/write/create_event.h"
 #include "records/write/links.h"
+#include "records/write/log.h"
 #include "records/write/targets.h"
 #include "records/write/write.h"
 
@@ -85,6 +86,10 @@ create_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     TRY(create_keep(ctx, create, &call.rows));
     if (create->links)
         TRY(add_links(ctx, entity, tx, create));
+    if (ctx->model->live) {
+        struct db_call log = live_created_call(ctx->task->arena, entity, &create->id, 1);
+        TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &log)));
+    }
     const struct write_events events = {
         .event = EVENT_CREATED,
         .ids = &create->id,
@@ -100,7 +105,9 @@ AWAITS static int
 create_run(struct records_ctx *ctx, const struct entity *entity, struct create *create)
 {
     bool listens = write_listens(entity, EVENT_CREATED);
-    struct db_call calls[2];
+    bool logs = ctx->model->live;
+    struct db_call calls[3];
+    size_t count = 1;
     bool together = false;
 
     create->row = (struct write_row){.errors = &ctx->error.fields};
@@ -114,11 +121,14 @@ create_run(struct records_ctx *ctx, const struct entity *entity, struct create *
     if (listens && !create->links && ctx->db->lease == NULL)
         TRY(create_event_call(ctx, entity, &create->row, &together, &calls[1]));
     if (create->links || (listens && !together))
-        return write_transaction(ctx, entity, create_in, create, listens);
+        return write_transaction(ctx, entity, create_in, create, listens || logs);
 
     calls[0] = create_insert_call(ctx, entity, create);
-    TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, together ? 2 : 1, NULL)));
-    if (together)
+    count += together;
+    if (logs)
+        calls[count++] = log_made_call(ctx, entity);
+    TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, count, NULL)));
+    if (count > 1 && ctx->db->lease == NULL)
         write_notify(ctx);
     return create_keep(ctx, create, &calls[0].rows);
 }

@@ -10,6 +10,7 @@
 #include "records/write/cascade.h"
 #include "records/write/explain.h"
 #include "records/write/links.h"
+#include "records/write/log.h"
 #include "records/write/write.h"
 
 struct delete
@@ -70,6 +71,35 @@ int write_returning_deleted(struct records_ctx *ctx,
     return 0;
 }
 
+/* What the caller asks of the row: of the DELETE, and of the log before it. */
+static void delete_where(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         const struct delete *delete,
+                         struct strbuf *sql,
+                         struct sql_params *params)
+{
+    strbuf_str(sql, STR("t.id = "));
+    sql_bind(sql, params, P_I64(delete->id), "bigint");
+    if (delete->expect_version != 0) {
+        strbuf_str(sql, STR(" and t.version = "));
+        sql_bind(sql, params, P_I64(delete->expect_version), "bigint");
+    }
+    (void)rls_where(ctx, entity, ACT_DELETE, "t", sql, params);
+    write_unlocked(ctx, entity, "t", sql, params);
+}
+
+static struct db_call
+delete_log_call(struct records_ctx *ctx, const struct entity *entity, const struct delete *delete)
+{
+    struct sql_params params;
+    struct strbuf sql;
+
+    sql_start(ctx->task->arena, &sql, &params);
+    log_begin(entity, LIVE_DELETED, &sql);
+    delete_where(ctx, entity, delete, &sql, &params);
+    return log_end(ctx, LIVE_DELETED, &sql, &params);
+}
+
 static int delete_call(struct records_ctx *ctx,
                        const struct entity *entity,
                        const struct delete *delete,
@@ -80,14 +110,8 @@ static int delete_call(struct records_ctx *ctx,
     struct strbuf sql;
 
     sql_start(arena, &sql, &params);
-    strbuf_printf(&sql, "delete from {p}.%.*s as t where t.id = ", STR_ARG(entity->table));
-    sql_bind(&sql, &params, P_I64(delete->id), "bigint");
-    if (delete->expect_version != 0) {
-        strbuf_str(&sql, STR(" and t.version = "));
-        sql_bind(&sql, &params, P_I64(delete->expect_version), "bigint");
-    }
-    (void)rls_where(ctx, entity, ACT_DELETE, "t", &sql, &params);
-    write_unlocked(ctx, entity, "t", &sql, &params);
+    strbuf_printf(&sql, "delete from {p}.%.*s as t where ", STR_ARG(entity->table));
+    delete_where(ctx, entity, delete, &sql, &params);
     TRY(write_returning_deleted(ctx, entity, &sql, &params));
     *ret_call = write_call(ctx, "items.delete", &sql, &params, true);
     return 0;
@@ -108,12 +132,15 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, v
         return cascade_fail_locked(ctx, db, cascade);
     }
     write_calls_init(&calls, ctx->task->arena);
+    if (ctx->model->live)
+        write_calls_add(&calls, delete_log_call(ctx, entity, delete));
+    size_t at = calls.count;
     TRY(delete_call(ctx, entity, delete, &call));
     write_calls_add(&calls, call);
     write_forget_calls(ctx, entity, &delete->id, 1, &calls);
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, db, calls.items, calls.count, NULL)));
 
-    const struct rows *deleted = &calls.items[0].rows;
+    const struct rows *deleted = &calls.items[at].rows;
     delete->missed = deleted->count == 0;
     if (delete->missed)
         return write_explain(ctx, entity, db, delete->id, ACT_DELETE, delete->expect_version);
@@ -128,7 +155,10 @@ delete_once(struct records_ctx *ctx, const struct entity *entity, struct delete 
 {
     if (write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity))
         return write_transaction(ctx, entity, delete_in, delete, true);
-    return write_settle(ctx, entity, delete_in(ctx, entity, ctx->db, delete));
+    TRY(write_settle(ctx, entity, delete_in(ctx, entity, ctx->db, delete)));
+    if (ctx->model->live && ctx->db->lease == NULL)
+        write_notify(ctx);
+    return 0;
 }
 
 int records_delete(struct records_ctx *ctx,

@@ -13,6 +13,7 @@
 #include "records/write/cascade.h"
 #include "records/write/delete.h"
 #include "records/write/links.h"
+#include "records/write/log.h"
 #include "records/write/write.h"
 
 #define AFFECTED_MAX 10000
@@ -138,6 +139,10 @@ delete_many_in(struct records_ctx *ctx, const struct entity *entity, struct db *
     if (cascade_is_locked(cascade))
         return cascade_fail_locked(ctx, tx, cascade);
     write_calls_init(&calls, ctx->task->arena);
+    if (ctx->model->live)
+        write_calls_add(&calls,
+                        log_ids_call(ctx, entity, LIVE_DELETED, many->found, many->found_count));
+    size_t at = calls.count;
     TRY(delete_many_call(ctx, entity, many, &call));
     write_calls_add(&calls, call);
     write_forget_calls(ctx, entity, many->found, many->found_count, &calls);
@@ -146,7 +151,7 @@ delete_many_in(struct records_ctx *ctx, const struct entity *entity, struct db *
         .event = EVENT_DELETED,
         .ids = many->found,
         .count = many->found_count,
-        .rows = &calls.items[0].rows,
+        .rows = &calls.items[at].rows,
     };
     TRY(write_events(ctx, entity, tx, &events));
     return cascade_emit(ctx, tx, cascade);
@@ -164,7 +169,8 @@ delete_many_run(struct records_ctx *ctx, const struct entity *entity, struct del
                                       PROBLEM_REQUIRED,
                                       "must have at least one condition");
     }
-    bool notify = write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity);
+    bool notify =
+        write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity) || ctx->model->live;
     return write_transaction(ctx, entity, delete_many_in, many, notify);
 }
 

@@ -10,6 +10,7 @@
 #include "records/write/body.h"
 #include "records/write/explain.h"
 #include "records/write/links.h"
+#include "records/write/log.h"
 #include "records/write/size.h"
 #include "records/write/targets.h"
 #include "records/write/write.h"
@@ -25,6 +26,36 @@ struct update {
     int64_t version;
     bool missed; /* the UPDATE touched no row, and nothing says why */
 };
+
+/* What the caller asks of the row: of the UPDATE, and of the log before it. */
+static void update_where(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         const struct update *update,
+                         struct strbuf *sql,
+                         struct sql_params *params)
+{
+    strbuf_str(sql, STR("t.id = "));
+    sql_bind(sql, params, P_I64(update->id), "bigint");
+    if (update->expect_version != 0) {
+        strbuf_str(sql, STR(" and t.version = "));
+        sql_bind(sql, params, P_I64(update->expect_version), "bigint");
+    }
+    (void)rls_where(ctx, entity, ACT_UPDATE, "t", sql, params);
+    write_unlocked(ctx, entity, "t", sql, params);
+    size_where(ctx, entity, &update->row, "t", sql, params);
+}
+
+static struct db_call
+update_log_call(struct records_ctx *ctx, const struct entity *entity, const struct update *update)
+{
+    struct sql_params params;
+    struct strbuf sql;
+
+    sql_start(ctx->task->arena, &sql, &params);
+    log_begin(entity, LIVE_UPDATED, &sql);
+    update_where(ctx, entity, update, &sql, &params);
+    return log_end(ctx, LIVE_UPDATED, &sql, &params);
+}
 
 static struct db_call
 update_call(struct records_ctx *ctx, const struct entity *entity, const struct update *update)
@@ -43,15 +74,8 @@ update_call(struct records_ctx *ctx, const struct entity *entity, const struct u
         strbuf_printf(&sql, ", %.*s = ", STR_ARG(row->values[i].field->column));
         sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
     }
-    strbuf_str(&sql, STR(" where t.id = "));
-    sql_bind(&sql, &params, P_I64(update->id), "bigint");
-    if (update->expect_version != 0) {
-        strbuf_str(&sql, STR(" and t.version = "));
-        sql_bind(&sql, &params, P_I64(update->expect_version), "bigint");
-    }
-    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
-    write_unlocked(ctx, entity, "t", &sql, &params);
-    size_where(ctx, entity, row, "t", &sql, &params);
+    strbuf_str(&sql, STR(" where "));
+    update_where(ctx, entity, update, &sql, &params);
     strbuf_str(&sql, STR(" returning "));
     columns_sql(ctx, &update->plan, "t", &sql, &params);
     return write_call(ctx, "items.update", &sql, &params, true);
@@ -72,16 +96,21 @@ AWAITS static int update_row(struct records_ctx *ctx,
                              struct update *update,
                              struct rows *ret_rows)
 {
-    struct db_call call = update_call(ctx, entity, update);
+    struct db_call calls[2];
+    size_t count = 0;
 
-    TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
-    update->missed = call.rows.count == 0;
+    if (ctx->model->live)
+        calls[count++] = update_log_call(ctx, entity, update);
+    calls[count++] = update_call(ctx, entity, update);
+    const struct rows *changed = &calls[count - 1].rows;
+    TRY(write_tx_db(ctx, entity, db_batch(ctx->task, db, calls, count, NULL)));
+    update->missed = changed->count == 0;
     if (update->missed) {
         TRY(write_explain(ctx, entity, db, update->id, ACT_UPDATE, update->expect_version));
         return size_explain(ctx, entity, db, update->id, &update->row);
     }
-    *ret_rows = call.rows;
-    return update_keep(ctx, update, &call.rows);
+    *ret_rows = *changed;
+    return update_keep(ctx, update, changed);
 }
 
 AWAITS static int set_links(struct records_ctx *ctx,
@@ -143,8 +172,11 @@ update_once(struct records_ctx *ctx, const struct entity *entity, struct update 
 
     update->missed = false;
     if (update->row.link_count > 0 || listens)
-        return write_transaction(ctx, entity, update_in, update, listens);
-    return write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update, &rows));
+        return write_transaction(ctx, entity, update_in, update, listens || ctx->model->live);
+    TRY(write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update, &rows)));
+    if (ctx->model->live && ctx->db->lease == NULL)
+        write_notify(ctx);
+    return 0;
 }
 
 AWAITS static int

@@ -12,6 +12,7 @@
 #include "records/write/body.h"
 #include "records/write/bulk.h"
 #include "records/write/links.h"
+#include "records/write/log.h"
 #include "records/write/order.h"
 #include "records/write/size.h"
 #include "records/write/write.h"
@@ -102,6 +103,24 @@ static struct db_call upsert_call(struct records_ctx *ctx,
     return write_call(ctx, "items.upsert", &sql, &params, true);
 }
 
+/* The record that an item meets, before it changes it. */
+static struct db_call upsert_log_call(struct records_ctx *ctx,
+                                      const struct entity *entity,
+                                      const struct upsert *upsert,
+                                      const struct write_row *row)
+{
+    const struct value *value = write_value(row, upsert->key);
+    struct sql_params params;
+    struct strbuf sql;
+
+    MUST(value != NULL);
+    sql_start(ctx->task->arena, &sql, &params);
+    log_begin(entity, LIVE_UPDATED, &sql);
+    strbuf_printf(&sql, "t.%.*s = ", STR_ARG(upsert->key->column));
+    sql_bind(&sql, &params, value->param, statement_type(upsert->key));
+    return log_end(ctx, LIVE_UPDATED, &sql, &params);
+}
+
 /* The record with the item's key, when the caller may change it: then only its size or a lock was
  * in the way. */
 static struct db_call changeable_call(struct records_ctx *ctx,
@@ -156,6 +175,21 @@ static void keep_last(struct upsert *upsert, int64_t *ids)
     }
 }
 
+AWAITS static int upsert_log_made(struct records_ctx *ctx,
+                                  const struct entity *entity,
+                                  struct db *tx,
+                                  const struct upsert *upsert)
+{
+    int64_t *ids = ARENA_ARRAY(ctx->task->arena, ids, upsert->count);
+
+    if (!ctx->model->live)
+        return 0;
+    for (size_t i = 0; i < upsert->count; i++)
+        ids[i] = upsert->results[i].updated ? 0 : upsert->results[i].id;
+    struct db_call call = live_created_call(ctx->task->arena, entity, ids, upsert->count);
+    return write_tx_db(ctx, entity, write_run(ctx, tx, &call));
+}
+
 AWAITS static int upsert_emit(struct records_ctx *ctx,
                               const struct entity *entity,
                               struct db *tx,
@@ -201,24 +235,31 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     write_calls_init(&calls, arena);
     upsert->order = write_order(arena, upsert->rows, upsert->count, upsert->key);
     for (size_t i = 0; i < upsert->count; i++) {
-        write_calls_add(&calls, upsert_call(ctx, entity, upsert, &upsert->rows[upsert->order[i]]));
+        const struct write_row *row = &upsert->rows[upsert->order[i]];
+        if (ctx->model->live)
+            write_calls_add(&calls, upsert_log_call(ctx, entity, upsert, row));
+        write_calls_add(&calls, upsert_call(ctx, entity, upsert, row));
         TRY(task_yield_if_due(ctx->task));
     }
+    size_t step = ctx->model->live ? 2 : 1;
     int rc = db_batch(ctx->task, tx, calls.items, calls.count, &failed);
     if (rc == DB_UNIQUE || rc == DB_FOREIGN_KEY || rc == DB_NOT_NULL || rc == DB_CHECK)
-        upsert->failed = upsert->order[failed];
+        upsert->failed = upsert->order[failed / step];
     int settled = write_tx_db(ctx, entity, rc);
     if (rc == DB_UNIQUE)
         upsert->failed = blamed(ctx, entity, upsert, upsert->failed);
     TRY(settled);
     for (size_t i = 0; i < upsert->count; i++) {
-        const struct rows *rows = &calls.items[i].rows;
+        const struct rows *rows = &calls.items[i * step + step - 1].rows;
         size_t place = upsert->order[i];
         upsert->failed = place;
         if (rows->count == 0)
             return fail_refused(ctx, entity, tx, upsert);
         upsert->results[place].id = rows_i64(rows, 0, 0);
         upsert->results[place].updated = !rows_bool(rows, 0, 1);
+        /* Made by another between the two statements: as it was before this is not written down. */
+        if (step == 2 && upsert->results[place].updated && calls.items[i * step].rows.affected == 0)
+            return write_tx_db(ctx, entity, DB_CONFLICT);
     }
     upsert->failed = upsert->count;
 
@@ -228,6 +269,7 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     write_calls_init(&calls, arena);
     links_calls(ctx, entity, &of, true, &calls);
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
+    TRY(upsert_log_made(ctx, entity, tx, upsert));
     TRY(upsert_emit(ctx, entity, tx, upsert, EVENT_CREATED));
     return upsert_emit(ctx, entity, tx, upsert, EVENT_UPDATED);
 }
@@ -241,7 +283,8 @@ int upsert_rows(struct records_ctx *ctx,
                 size_t *ret_failed)
 {
     struct upsert upsert = {.key = key, .rows = rows, .count = count, .results = results};
-    bool notify = write_listens(entity, EVENT_CREATED) || write_listens(entity, EVENT_UPDATED);
+    bool notify = write_listens(entity, EVENT_CREATED) || write_listens(entity, EVENT_UPDATED) ||
+                  ctx->model->live;
 
     int rc = write_transaction(ctx, entity, upsert_in, &upsert, notify);
     *ret_failed = upsert.failed;

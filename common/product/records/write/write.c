@@ -111,10 +111,14 @@ write_transact_once(struct records_ctx *ctx, const struct entity *entity, write_
 
 void write_notify(const struct records_ctx *ctx)
 {
-    if (ctx->model->told)
+    if (ctx->model->told) {
         events_notify(ctx->directory, ctx->project);
-    else
+        return;
+    }
+    if (ctx->model->searched)
         search_notify(ctx->directory, ctx->project);
+    if (ctx->model->live)
+        live_notify(ctx->directory, ctx->project);
 }
 
 int write_transaction(

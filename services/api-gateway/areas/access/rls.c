@@ -1,6 +1,7 @@
 /* Grants of single records, to users and to groups or roles; only administrators see and set
  * them. */
 #include "app.h"
+#include "live/live.h"
 #include "project/events.h"
 #include "rls_sql.h"
 
@@ -252,7 +253,9 @@ AWAITS static int write_grants(struct req *r,
                                      "{\"entity_id\":%lld,\"grants\":%zu}",
                                      (long long)record->entity_id,
                                      grants->count);
+    bool live = r->scope->model->live;
     struct db_call calls[] = {
+        live_granted_call(r->task.arena, entity, record->id),
         db_call(
             SQL_RLS_CLEAR(.entity_id = record->entity_id, .record_id = record->id, .kinds = kinds)),
         db_call(SQL_RLS_ADD(.entity_id = record->entity_id,
@@ -266,7 +269,8 @@ AWAITS static int write_grants(struct req *r,
         events_changed_call(r->task.arena, entity, EVENT_UPDATED, &record->id, 1),
     };
 
-    return sql_batch(r, calls, ARRAY_LEN(calls) - (entity->searched ? 0 : 1));
+    return sql_batch(
+        r, calls + (live ? 0 : 1), ARRAY_LEN(calls) - (live ? 0 : 1) - (entity->searched ? 0 : 1));
 }
 
 /* The model says which entities have ever had grants: the first one is a change of the model. Its
@@ -303,6 +307,8 @@ AWAITS static int rls_replace(struct req *r, bool users, const struct grants *gr
     TRY(sql_commit(r));
     if (entity->searched)
         search_notify(gateway_directory(), r->scope->project);
+    if (r->scope->model->live)
+        live_notify(gateway_directory(), r->scope->project);
     if (first)
         gateway_touch(r);
     return r->method == HTTP_DELETE_M ? reply_empty(r, 204) : reply_grants(r, &written);

@@ -1,0 +1,163 @@
+/* Responses without an end. */
+#include "http/feed.h"
+
+#include <stdlib.h>
+
+#include "base/panic.h"
+#include "http/bounds_private.h"
+#include "http/feed_private.h"
+#include "http/resp_private.h"
+#include "http/server_private.h"
+
+/* --- pieces --- */
+
+struct http_piece *http_piece_new(struct str text)
+{
+    struct http_piece *piece = malloc(sizeof(*piece) + text.len);
+
+    if (!piece)
+        PANIC("out of memory");
+    piece->refs = 1;
+    piece->len = text.len;
+    memcpy(piece->data, text.ptr, text.len);
+    return piece;
+}
+
+struct http_piece *http_piece_ref(struct http_piece *piece)
+{
+    piece->refs++;
+    return piece;
+}
+
+void http_piece_unref(struct http_piece *piece)
+{
+    if (piece && --piece->refs == 0)
+        free(piece);
+}
+
+/* --- life --- */
+
+bool http_feed_begin(struct req *req, struct str content_type, struct http_feed *feed)
+{
+    struct exchange *ex = EXCHANGE(req);
+    struct http_conn *conn = req->conn;
+    struct str head;
+
+    feed->conn = NULL;
+    if (!conn)
+        return false;
+    req->content_type = content_type;
+    req->status = 200;
+    req->streaming = true;
+    ex->head_sent = true;
+    ex->keep_alive = false;
+    ex->feeds = true;
+    head = resp_head(ex, -1);
+    req->bytes_out = head.len;
+    conn_write(conn, &head, 1);
+    if (!req->conn)
+        return false;
+    feed->conn = conn;
+    feed->owner = share_owner_of(&req->task);
+    conn->feed = feed;
+    return true;
+}
+
+void feed_lost(struct http_conn *conn)
+{
+    struct http_feed *feed = conn->feed;
+
+    if (!feed)
+        return;
+    conn->feed = NULL;
+    feed->conn = NULL;
+    feed->closed(feed->arg);
+}
+
+void http_feed_close(struct http_feed *feed)
+{
+    struct http_conn *conn = feed->conn;
+
+    if (!conn)
+        return;
+    feed->conn = NULL;
+    conn->feed = NULL;
+    conn_finish(conn);
+}
+
+/* --- sending --- */
+
+/* What the socket did not take at once. */
+struct feed_write {
+    uv_write_t write;
+    struct http_piece *piece;
+    struct http_server *server;
+    struct share *share;
+    size_t len;
+};
+
+static void feed_write_free(struct feed_write *waiting)
+{
+    if (waiting->share)
+        shares_release(waiting->server->config.unsent, waiting->share, waiting->len);
+    http_piece_unref(waiting->piece);
+    free(waiting);
+}
+
+static void feed_on_written(uv_write_t *write, int status)
+{
+    struct http_conn *conn = CONTAINER_OF((uv_tcp_t *)write->handle, struct http_conn, tcp);
+
+    feed_write_free(CONTAINER_OF(write, struct feed_write, write));
+    if (status < 0)
+        conn_lost(conn);
+    else
+        conn_finished(conn);
+}
+
+/* False when it may not wait: there is too much already. */
+static bool feed_wait(struct http_feed *feed, struct http_piece *piece, size_t sent)
+{
+    struct http_conn *conn = feed->conn;
+    struct shares *unsent = conn->server->config.unsent;
+    size_t len = piece->len - sent;
+    struct share *share = NULL;
+
+    if (conn_queued(conn) + len > feed->queued_max ||
+        (unsent && shares_try(unsent, feed->owner, len, &share) != 0))
+        return false;
+    struct feed_write *waiting = malloc(sizeof(*waiting));
+    if (!waiting)
+        PANIC("out of memory");
+    waiting->piece = http_piece_ref(piece);
+    waiting->server = conn->server;
+    waiting->share = share;
+    waiting->len = len;
+    uv_buf_t rest = uv_buf_init(piece->data + sent, (unsigned)len);
+    if (uv_write(&waiting->write, (uv_stream_t *)&conn->tcp, &rest, 1, feed_on_written) == 0)
+        return true;
+    feed_write_free(waiting);
+    return false;
+}
+
+void http_feed_send(struct http_feed *feed, struct http_piece *piece)
+{
+    struct http_conn *conn = feed->conn;
+    size_t sent = 0;
+
+    if (!conn || piece->len == 0)
+        return;
+    conn->server->stats.bytes_out += piece->len;
+    conn->out_total += piece->len;
+    if (conn_queued(conn) == 0) {
+        uv_buf_t buf = uv_buf_init(piece->data, (unsigned)piece->len);
+        int rc = uv_try_write((uv_stream_t *)&conn->tcp, &buf, 1);
+        if (rc < 0 && rc != UV_EAGAIN) {
+            conn_lost(conn);
+            return;
+        }
+        sent = rc > 0 ? (size_t)rc : 0;
+    }
+    if (sent < piece->len && !feed_wait(feed, piece, sent))
+        conn_reset(conn);
+}

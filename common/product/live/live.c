@@ -1,0 +1,147 @@
+/* Rows of the log, positions in it, and how it begins. */
+#include "live/live.h"
+
+#include "base/num.h"
+#include "live_sql.h"
+
+/* Processes read the epochs once a second; those that wrote before they knew have ended then. */
+#define SETTLE_MS      1500
+#define DRAIN_STEP_MS  20
+#define DRAIN_STEPS    250
+#define SNAPSHOT_BYTES 4096
+
+/* --- writing --- */
+
+struct db_call live_created_call(struct arena *arena,
+                                 const struct entity *entity,
+                                 const int64_t *ids,
+                                 size_t count)
+{
+    return db_call_new(arena,
+                       SQL_LIVE_LOG_CREATED(.entity_id = entity->id, .ids = sql_i64s(ids, count)));
+}
+
+struct db_call
+live_granted_call(struct arena *arena, const struct entity *entity, int64_t record_id)
+{
+    return db_call_new(arena,
+                       SQL_LIVE_LOG_GRANTED(.entity_id = entity->id, .record_id = record_id));
+}
+
+struct db_call live_reset_call(struct arena *arena, const int64_t *entity_ids, size_t count)
+{
+    return db_call_new(arena, SQL_LIVE_LOG_RESET(.entity_ids = sql_i64s(entity_ids, count)));
+}
+
+/* --- positions --- */
+
+/* xmin:xmax:xip,xip,... as PostgreSQL prints it: ascending, xmin <= xip < xmax. */
+static bool is_snapshot(struct str text)
+{
+    struct str rest = text;
+    int64_t xmin;
+    int64_t xmax;
+    int64_t last = 0;
+
+    if (text.len > SNAPSHOT_BYTES || !num_parse_i64(str_split(&rest, ':'), &xmin) || !rest.ptr ||
+        !num_parse_i64(str_split(&rest, ':'), &xmax) || !rest.ptr || xmin < 1 || xmax < xmin)
+        return false;
+    while (rest.ptr && rest.len > 0) {
+        int64_t xip;
+        if (!num_parse_i64(str_split(&rest, ','), &xip) || xip < xmin || xip >= xmax || xip <= last)
+            return false;
+        if (rest.ptr && rest.len == 0)
+            return false;
+        last = xip;
+    }
+    return true;
+}
+
+bool live_position_parse(struct str text, struct live_position *ret_position)
+{
+    struct str rest = text;
+    struct live_position position = {.since = str_split(&rest, '~')};
+
+    if (!is_snapshot(position.since))
+        return false;
+    if (rest.ptr) {
+        position.upto = str_split(&rest, '~');
+        if (!is_snapshot(position.upto) || !num_parse_i64(rest, &position.behind) ||
+            position.behind < 1)
+            return false;
+    }
+    *ret_position = position;
+    return true;
+}
+
+struct str live_position_print(struct arena *arena, const struct live_position *position)
+{
+    if (position->upto.len == 0)
+        return arena_dup(arena, position->since);
+    return arena_printf(arena,
+                        "%.*s~%.*s~%lld",
+                        STR_ARG(position->since),
+                        STR_ARG(position->upto),
+                        (long long)position->behind);
+}
+
+/* --- the life of the log --- */
+
+AWAITS static int live_begin_in(struct task *task, struct db *tx)
+{
+    struct db_call calls[] = {
+        db_call(SQL_LIVE_MODEL_CHANGED()),
+        db_call(SQL_LIVE_BEGIN(.seconds = LIVE_KEEP_SECONDS)),
+    };
+
+    return db_batch_commit(task, tx, calls, ARRAY_LEN(calls), NULL);
+}
+
+/* A sweep must find the project before anything is logged there. */
+AWAITS static int
+live_begin(struct task *task, struct directory *directory, struct project *project)
+{
+    struct db_tries tries = {0};
+    struct db *tx;
+    int rc;
+
+    TRY(db_query(
+        task, directory_control(directory), SQL_LIVE_PROJECT_ADD(.number = project->number), NULL));
+    do {
+        TRY(db_begin(task, &project->db, &tx));
+        rc = live_begin_in(task, tx);
+    } while (db_again(task, &tries, rc));
+    TRY(rc);
+    project_touch(task, directory, project);
+    return 0;
+}
+
+/* Until those transactions are over that began when not all of them logged. One that takes longer
+ * than a statement may is not waited for. */
+AWAITS static int live_drain(struct task *task, struct project *project)
+{
+    struct rows rows;
+
+    TRY(task_sleep(task, SETTLE_MS));
+    TRY(db_query(task, &project->db, SQL_LIVE_BOUNDS(), &rows));
+    struct str next = arena_dup(task->arena, sql_live_bounds_row(&rows, 0).next);
+    for (int i = 0; i < DRAIN_STEPS; i++) {
+        TRY(db_query(task, &project->db, SQL_LIVE_DRAINED(.next = next), &rows));
+        if (sql_live_drained_row(&rows, 0).drained)
+            break;
+        TRY(task_sleep(task, DRAIN_STEP_MS));
+    }
+    return db_query(task, &project->db, SQL_LIVE_READY(), NULL);
+}
+
+int live_listen(struct task *task, struct directory *directory, struct project *project)
+{
+    struct rows rows;
+
+    TRY(db_query(task, &project->db, SQL_LIVE_LISTEN(.seconds = LIVE_KEEP_SECONDS), &rows));
+    if (rows.count > 0 && sql_live_listen_row(&rows, 0).ready)
+        return 0;
+    if (rows.count == 0)
+        TRY(live_begin(task, directory, project));
+    return live_drain(task, project);
+}

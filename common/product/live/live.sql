@@ -1,0 +1,102 @@
+-- The log of changes that listeners read. Snapshots travel as text.
+
+-- name: live_log_created :exec
+insert into {p}.live_log (entity_id, record_id, kind)
+select :entity_id::bigint, c.id, 1 from unnest(:ids::bigint[]) as c (id) where c.id > 0;
+
+-- Whom the record was granted to before; its row is locked.
+-- name: live_log_granted :exec
+insert into {p}.live_log (entity_id, record_id, kind, grants)
+values (:entity_id::bigint, :record_id::bigint, 4, array(
+  select g.grantee_id * 4 + g.kind from {p}.record_grants g
+  where g.entity_id = :entity_id::bigint and g.record_id = :record_id::bigint));
+
+-- More changed than is written down of each.
+-- name: live_log_reset :exec
+insert into {p}.live_log (entity_id, record_id, kind)
+select distinct e.id, 0, 5 from unnest(:entity_ids::bigint[]) as e (id);
+
+-- Somebody listens, for the next while at least. `ready`: changes are logged by everybody who might make some.
+-- name: live_listen :opt
+update {p}.live_state s set until = greatest(s.until, now() + make_interval(secs => :seconds::bigint))
+where s.id = 1 and s.until > now()
+returning s.since is not null as ready:boolean;
+
+-- name: live_begin :exec
+insert into {p}.live_state as s (until) values (now() + make_interval(secs => :seconds::bigint))
+on conflict (id) do update set until = greatest(s.until, excluded.until);
+
+-- The model says that changes are logged.
+-- name: live_model_changed :exec
+update {p}.meta set model_version = model_version + 1 where id = 1;
+
+-- name: live_bounds :one
+select pg_snapshot_xmax(pg_current_snapshot())::text as next:text!;
+
+-- name: live_drained :one
+select pg_snapshot_xmin(pg_current_snapshot()) >= (:next::text)::xid8 as drained:boolean!;
+
+-- name: live_ready :exec
+update {p}.live_state s set since = pg_snapshot_xmin(pg_current_snapshot()) where s.id = 1 and s.since is null;
+
+-- The next changes behind a position, by entities: all that `upto` has (now when it is null) and `since` has not, from `behind` on.
+-- name: live_window :one
+with bounds as materialized (
+  select coalesce(:upto::text?, pg_current_snapshot()::text)::pg_snapshot as upto, (:since::text)::pg_snapshot as since),
+found as materialized (
+  select l.seq, l.entity_id
+  from bounds b
+  join {p}.live_log l on l.xid >= pg_snapshot_xmin(b.since) and not pg_visible_in_snapshot(l.xid, b.since)
+    and pg_visible_in_snapshot(l.xid, b.upto)
+  where l.seq > :behind::bigint
+  order by l.seq limit :most::bigint)
+select b.upto::text as upto:text!,
+  exists (select 1 from {p}.live_state s where s.since <= pg_snapshot_xmin(b.since))
+    and pg_snapshot_xmax(b.since) <= pg_snapshot_xmax(pg_current_snapshot()) as whole:boolean!,
+  (select count(*) from found f) as changes:bigint!,
+  coalesce((select max(f.seq) from found f), 0) as last:bigint!,
+  array(select distinct f.entity_id from found f) as entity_ids:bigint[]!
+from bounds b;
+
+-- What is older than it is kept for, or more than is kept: the log begins later.
+-- name: live_trim :exec
+update {p}.live_state s set since = greatest(s.since, (gone.xid::text::numeric + 1)::text::xid8)
+from (
+  select max(l.xid) as xid from {p}.live_log l
+  where l.xid < pg_snapshot_xmin(pg_current_snapshot())
+    and (l.at < now() - make_interval(secs => :seconds::bigint) or l.seq <= (
+      select max(o.seq) from (
+        select k.seq, sum(64 + coalesce(pg_column_size(k.before), 0)) over (order by k.seq desc) as bytes
+        from {p}.live_log k) o
+      where o.bytes > :bytes::bigint))) gone
+where s.id = 1 and gone.xid is not null;
+
+-- name: live_trimmed :exec
+delete from {p}.live_log l using {p}.live_state s where l.xid < s.since;
+
+-- name: live_over :opt
+select s.id:smallint from {p}.live_state s where s.id = 1 and s.until < now();
+
+-- name: live_end :opt
+delete from {p}.live_state s where s.id = 1 and s.until < now() returning s.id:smallint;
+
+-- name: live_forget :exec
+delete from {p}.live_log;
+
+-- Those whose turn it is, each for one process at a time; the server is null when the project is gone.
+-- name: live_projects_due :many
+update platform.live_projects f set due_at = now() + make_interval(secs => :seconds::bigint)
+from (
+  select d.number from platform.live_projects d where d.due_at <= now()
+  order by d.due_at limit :most::bigint for update skip locked) as due
+where f.number = due.number
+returning f.number as number:bigint, (select p.slug from platform.projects p where p.number = f.number and p.state = 'active') as slug:text?;
+
+-- name: live_project_add :exec
+insert into platform.live_projects (number) values (:number::bigint) on conflict (number) do nothing;
+
+-- name: live_project_gone :exec
+delete from platform.live_projects f where f.number = :number::bigint;
+
+-- name: live_tickets_expire :exec
+delete from {p}.live_tickets t where t.expires_at < now();

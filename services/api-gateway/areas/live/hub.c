@@ -1,0 +1,302 @@
+/* Hubs: made with their first listener, gone with the last one. */
+#include "areas/live/hub.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "http/resp.h"
+#include "http/server.h"
+#include "loop/background.h"
+#include "metrics/metrics.h"
+#include "redis/redis.h"
+
+#define POLL_MS        1000 /* when no doorbell rings */
+#define POLL_AWAY_MS   150  /* Redis is away */
+#define TICK_MS        100  /* a look at the epoch */
+#define AGAIN_MS       5    /* what comes at once is read at once */
+#define ROUND_LIMIT_MS 20000
+#define QUEUED_MAX     ((size_t)512 * 1024) /* of one that reads slowly */
+
+static struct {
+    struct directory *directory;
+    struct list hubs;
+    struct shares places;
+    bool stopped;
+} live;
+
+/* --- listeners --- */
+
+static void hub_free_if_empty(struct hub *hub)
+{
+    if (hub->listeners > 0 || hub->running)
+        return;
+    loop_timer_stop(&hub->timer);
+    LIST_FOR (link, &hub->groups)
+        hub_group_free(LIST_ITEM(link, struct hub_group, link));
+    MUST(map_size(hub->tests) == 0);
+    map_free(hub->tests);
+    arena_free(hub->now.arena);
+    arena_free(hub->shapes);
+    hub_work_forget(hub);
+    list_remove(&hub->link);
+    free(hub);
+}
+
+static void listener_free(struct hub_listener *listener)
+{
+    struct hub *hub = listener->hub;
+
+    list_remove(&listener->link);
+    for (size_t i = 0; i < listener->watch_count; i++)
+        hub_test_unref(listener->watches[i].test);
+    rights_unref((struct rights *)listener->caller.rights);
+    shares_release(&live.places, listener->share, 1);
+    free(listener);
+    hub->listeners--;
+}
+
+/* While a round runs it may be looking at this one: it goes with the round's end. */
+static void on_feed_closed(void *arg)
+{
+    struct hub_listener *listener = arg;
+    struct hub *hub = listener->hub;
+
+    listener->gone = true;
+    if (hub->running)
+        return;
+    listener_free(listener);
+    hub_free_if_empty(hub);
+}
+
+void hub_dismiss(struct hub_listener *listener, struct arena *arena, const char *code)
+{
+    if (listener->gone)
+        return;
+    hub_tell(listener, hub_event_end(arena, code));
+    http_feed_close(&listener->feed);
+    listener->gone = true;
+}
+
+static void remove_gone(struct list *listeners)
+{
+    LIST_FOR (link, listeners) {
+        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+        if (listener->gone)
+            listener_free(listener);
+    }
+}
+
+/* --- rounds --- */
+
+static void round_end(struct hub *hub)
+{
+    hub->running = false;
+    remove_gone(&hub->now.listeners);
+    remove_gone(&hub->arriving);
+    LIST_FOR (link, &hub->groups) {
+        struct hub_group *group = LIST_ITEM(link, struct hub_group, link);
+        remove_gone(&group->listeners);
+        if (list_empty(&group->listeners))
+            hub_group_free(group);
+    }
+    const struct redis *redis = directory_redis(live.directory);
+    bool up = redis && redis_up(redis);
+    hub->due_ms = clock_mono_ms() + (up ? POLL_MS : POLL_AWAY_MS);
+    if (!live.stopped)
+        loop_timer_start(&hub->timer, hub->again ? AGAIN_MS : TICK_MS);
+    hub_free_if_empty(hub);
+}
+
+static void dismiss_all(struct list *listeners, struct arena *arena)
+{
+    LIST_FOR (link, listeners)
+        hub_dismiss(LIST_ITEM(link, struct hub_listener, link), arena, "not_found");
+}
+
+AWAITS static void hub_run(struct task *task, void *arg)
+{
+    struct hub *hub = arg;
+
+    hub->again = false;
+    task->tenant = hub->number;
+    int rc = hub_round(task, hub);
+    if (rc == PROJECT_NOT_FOUND) {
+        dismiss_all(&hub->now.listeners, task->arena);
+        dismiss_all(&hub->arriving, task->arena);
+        LIST_FOR (link, &hub->groups)
+            dismiss_all(&LIST_ITEM(link, struct hub_group, link)->listeners, task->arena);
+    } else if (rc != 0 && rc != -ECANCELED) {
+        hub->again = hub->again || rc == -ETIMEDOUT || rc == -EAGAIN ||
+                     rc == DB_SCHEMA; /* it goes on where it was */
+        log_debug("live.round_failed", L_I64("project", hub->number), L_RESULT("rc", rc));
+    }
+    round_end(hub);
+}
+
+static void hub_on_timer(void *arg)
+{
+    struct hub *hub = arg;
+
+    if (hub->running || live.stopped)
+        return;
+    if (!hub->again && clock_mono_ms() < hub->due_ms && clock_mono_ms() < hub->work_due_ms &&
+        directory_epoch(live.directory, hub->number) == hub->epoch) {
+        loop_timer_start(&hub->timer, TICK_MS);
+        return;
+    }
+    hub->running = true;
+    background_run(ROUND_LIMIT_MS, hub_run, hub);
+}
+
+static void hub_wake(struct hub *hub)
+{
+    hub->again = true;
+    if (!hub->running && !live.stopped)
+        loop_timer_start(&hub->timer, 0);
+}
+
+static struct hub *hub_find(int64_t number)
+{
+    LIST_FOR (link, &live.hubs) {
+        struct hub *hub = LIST_ITEM(link, struct hub, link);
+        if (hub->number == number)
+            return hub;
+    }
+    return NULL;
+}
+
+static void on_doorbell(struct str payload, void *arg UNUSED)
+{
+    struct hub *hub;
+    int64_t number;
+
+    if (!payload.ptr) { /* connected again: it may have rung */
+        LIST_FOR (link, &live.hubs)
+            hub_wake(LIST_ITEM(link, struct hub, link));
+        return;
+    }
+    if (num_parse_i64(payload, &number) && (hub = hub_find(number)) != NULL)
+        hub_wake(hub);
+}
+
+static struct hub *hub_new(int64_t number)
+{
+    struct hub *hub = calloc(1, sizeof(*hub));
+
+    MUST(hub != NULL);
+    hub->number = number;
+    hub->epoch = -1;
+    hub->model_version = -1;
+    list_init(&hub->now.link);
+    list_init(&hub->now.listeners);
+    list_init(&hub->arriving);
+    list_init(&hub->groups);
+    hub->tests = map_new();
+    loop_timer_init(&hub->timer, hub_on_timer, hub);
+    list_append(&live.hubs, &hub->link);
+    return hub;
+}
+
+/* --- the daemon's --- */
+
+void hub_start(struct directory *directory, int64_t listeners)
+{
+    live.directory = directory;
+    live.stopped = false;
+    list_init(&live.hubs);
+    shares_init(&live.places,
+                &(struct shares_config){
+                    .name = "live_listeners",
+                    .limit = (uint64_t)listeners,
+                    .per_owner = SHARES_ANY,
+                    .leave_room = true,
+                });
+    if (directory_redis(directory))
+        redis_subscribe(directory_redis(directory), LIVE_CHANNEL, on_doorbell, NULL);
+}
+
+void hub_stop(void)
+{
+    if (!live.directory)
+        return;
+    live.stopped = true;
+    LIST_FOR (link, &live.hubs)
+        loop_timer_stop(&LIST_ITEM(link, struct hub, link)->timer);
+}
+
+/* --- new listeners --- */
+
+struct share *hub_place(struct req *r)
+{
+    struct share *share;
+
+    return shares_try(&live.places, share_owner_of(&r->task), 1, &share) == 0 ? share : NULL;
+}
+
+/* Where it begins: behind its own position, or with all others. */
+static void hub_place_listener(struct hub *hub, struct hub_listener *listener, struct str text)
+{
+    struct live_position position;
+
+    if (!text.ptr || !live_position_parse(text, &position)) {
+        listener->lost = text.ptr != NULL;
+        list_append(&hub->arriving, &listener->link);
+        return;
+    }
+    LIST_FOR (link, &hub->groups) {
+        struct hub_group *group = LIST_ITEM(link, struct hub_group, link);
+        bool same = str_eq(group->position.since, position.since) &&
+                    str_eq(group->position.upto, position.upto) &&
+                    group->position.behind == position.behind;
+        if (same && !group->reading) {
+            list_append(&group->listeners, &listener->link);
+            return;
+        }
+    }
+    struct hub_group *group = hub_group_new(hub);
+    hub_group_move(group, &position);
+    list_append(&group->listeners, &listener->link);
+}
+
+int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
+{
+    size_t bytes = sizeof(struct hub_listener) + wish->count * sizeof(struct hub_watch);
+    struct hub_listener *listener = calloc(1, bytes);
+    struct hub *hub = hub_find(r->scope->project->number);
+
+    MUST(listener != NULL);
+    if (!hub)
+        hub = hub_new(r->scope->project->number);
+    hub->listeners++;
+    list_init(&listener->link);
+    listener->hub = hub;
+    listener->share = place;
+    listener->caller = *r->scope->caller;
+    listener->caller.rights = rights_ref((struct rights *)r->scope->caller->rights);
+    listener->work = wish->work;
+    if (wish->work)
+        hub->work_due_ms = 0;
+    listener->watch_count = wish->count;
+    for (size_t i = 0; i < wish->count; i++)
+        listener->watches[i] = (struct hub_watch){
+            .entity_id = wish->entities[i]->id,
+            .test = hub_test_get(hub, &listener->caller, wish->entities[i], wish->filter),
+        };
+    listener->feed =
+        (struct http_feed){.closed = on_feed_closed, .arg = listener, .queued_max = QUEUED_MAX};
+    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
+    if (!http_feed_begin(r, STR("text/event-stream"), &listener->feed)) {
+        listener_free(listener);
+        hub_free_if_empty(hub);
+        return -ECANCELED;
+    }
+    if (listener->caller.group_scope != 0) /* was read before something was awaited */
+        hub->epoch = -1;
+    hub_place_listener(hub, listener, wish->position);
+    hub_wake(hub);
+    return 200;
+}

@@ -1,0 +1,381 @@
+/*
+ * A page of changes: read by one statement an entity, for all who listen to it, whoever they are;
+ * then each listener's rules are looked up in what that brought. What is sent is written once for
+ * all who are shown the same of the entity.
+ */
+#include "areas/live/hub.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "live_sql.h"
+
+#define PAGE        200
+#define VIEWS_KEPT  16
+#define MISREAD_MAX 10
+
+/* One entity's part of a page. */
+struct part {
+    const struct entity *entity;
+    struct changes changes;
+    struct hub_test **tests;
+    size_t test_count;
+};
+
+struct page_row {
+    int64_t seq;
+    const struct part *part;
+    size_t row;
+};
+
+struct hub_page {
+    struct live_position from; /* copied: the group's own moves */
+    struct str upto;
+    int64_t last;
+    bool more;
+    struct part *parts;
+    size_t part_count;
+    struct page_row *rows;
+    size_t row_count;
+};
+
+/* What a change is sent as, by view and event, while it is sent. */
+struct sent {
+    uint64_t view;
+    const char *event;
+    struct http_piece *piece;
+};
+
+/* --- reading --- */
+
+static const struct hub_watch *watch_of(const struct hub_listener *listener, int64_t entity_id)
+{
+    for (size_t i = 0; i < listener->watch_count; i++)
+        if (listener->watches[i].entity_id == entity_id)
+            return &listener->watches[i];
+    return NULL;
+}
+
+/* The tests that listeners of the group have on the entity; each gets its place. False when nobody
+ * listens to it. */
+static bool find_tests(const struct hub_round *round, struct hub_group *group, struct part *part)
+{
+    struct arena *arena = round->task->arena;
+    bool any = false;
+    size_t cap = 0;
+
+    LIST_FOR (link, &group->listeners) {
+        const struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+        const struct hub_watch *watch = watch_of(listener, part->entity->id);
+        if (listener->gone || !watch)
+            continue;
+        any = true;
+        if (!watch->test || watch->test->place != SIZE_MAX)
+            continue;
+        watch->test->place = part->test_count;
+        watch->test->refs++;
+        ARENA_PUSH(arena, part->tests, part->test_count, cap, watch->test);
+    }
+    return any;
+}
+
+static void forget_tests(struct hub_page *page)
+{
+    for (size_t i = 0; i < page->part_count; i++) {
+        struct part *part = &page->parts[i];
+        for (size_t k = 0; k < part->test_count; k++) {
+            part->tests[k]->place = SIZE_MAX;
+            hub_test_unref(part->tests[k]);
+        }
+        part->test_count = 0;
+    }
+}
+
+AWAITS static int
+hub_read_part(const struct hub_round *round, const struct hub_page *page, struct part *part)
+{
+    static const struct caller system = {.kind = CALLER_SYSTEM};
+    struct arena *arena = round->task->arena;
+    struct changes_test *tests = ARENA_ARRAY(arena, tests, part->test_count + 1);
+    const struct changes_span span = {&page->from, page->upto, page->last};
+    struct records_ctx *ctx = ARENA_NEW(arena, ctx);
+
+    *ctx = (struct records_ctx){
+        .task = round->task,
+        .directory = gateway_directory(),
+        .project = round->project,
+        .db = &round->project->db,
+        .model = round->model,
+        .caller = &system,
+    };
+    for (size_t i = 0; i < part->test_count; i++)
+        tests[i] = (struct changes_test){&part->tests[i]->caller, &part->tests[i]->filter};
+    int rc = changes_read(ctx, part->entity, &span, tests, part->test_count, &part->changes);
+    if (rc == RECORDS_FAILED &&
+        (ctx->error.code == PROBLEM_DEPENDENCY_UNAVAILABLE || ctx->error.code == PROBLEM_TIMEOUT))
+        return DB_UNAVAILABLE;
+    return rc;
+}
+
+static int order_by_seq(const void *left, const void *right)
+{
+    const struct page_row *a = left;
+    const struct page_row *b = right;
+
+    return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+/* All parts as they came one after the other. */
+static void order_rows(struct arena *arena, struct hub_page *page)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < page->part_count; i++)
+        count += page->parts[i].changes.rows.count;
+    page->rows = ARENA_ARRAY(arena, page->rows, count);
+    for (size_t i = 0; i < page->part_count; i++) {
+        const struct part *part = &page->parts[i];
+        for (size_t row = 0; row < part->changes.rows.count; row++)
+            page->rows[page->row_count++] =
+                (struct page_row){changes_seq(&part->changes, row), part, row};
+    }
+    if (page->row_count > 1)
+        qsort(page->rows, page->row_count, sizeof(*page->rows), order_by_seq);
+}
+
+AWAITS static int hub_read_parts(const struct hub_round *round,
+                                 struct hub_group *group,
+                                 const struct sql_i64s *entity_ids,
+                                 struct hub_page *page)
+{
+    page->parts = ARENA_ARRAY(round->task->arena, page->parts, entity_ids->count);
+    for (size_t i = 0; i < entity_ids->count; i++) {
+        struct part *part = &page->parts[page->part_count];
+        part->entity = model_entity_by_id(round->model, entity_ids->items[i]);
+        if (!part->entity || !find_tests(round, group, part))
+            continue;
+        page->part_count++;
+        TRY(hub_read_part(round, page, part));
+    }
+    order_rows(round->task->arena, page);
+    return 0;
+}
+
+/* --- sending --- */
+
+/* NULL: the listener is not concerned. */
+static const char *event_for(const struct hub_listener *listener,
+                             const struct part *part,
+                             const struct record_change *change)
+{
+    const struct hub_watch *watch = watch_of(listener, part->entity->id);
+    bool before = change->before;
+    bool after = change->after;
+
+    if (!watch)
+        return NULL;
+    if (change->kind == LIVE_RESET)
+        return "reset";
+    if (watch->test) {
+        size_t place = watch->test->place;
+        if (place >= change->tests_before.len) /* it came while the page was read */
+            return NULL;
+        before = before && change->tests_before.ptr[place] == '1';
+        after = after && change->tests_after.ptr[place] == '1';
+    }
+    before =
+        before && change_seen(&listener->caller, part->entity, change, &change->granted_before);
+    after = after && change_seen(&listener->caller, part->entity, change, &change->granted_after);
+    if (!before)
+        return after ? "created" : NULL;
+    if (!after)
+        return "deleted";
+    return change->kind == LIVE_UPDATED ? "updated" : NULL;
+}
+
+static struct http_piece *make_piece(const struct hub_round *round,
+                                     struct str position,
+                                     const char *event,
+                                     const struct page_row *at,
+                                     const struct caller *caller)
+{
+    struct arena *arena = round->task->arena;
+
+    if (str_is(str_from(event), "reset"))
+        return hub_event_reset(arena, position, at->part->entity, "changes");
+    return hub_event_change(arena, position, event, &at->part->changes, at->row, caller);
+}
+
+/* The piece is the caller's to give back when it was not kept. */
+static struct http_piece *find_piece(const struct hub_round *round,
+                                     struct str position,
+                                     const char *event,
+                                     const struct page_row *at,
+                                     const struct caller *caller,
+                                     struct sent *sent,
+                                     size_t *count)
+{
+    uint64_t view = changes_view(caller, at->part->entity);
+
+    for (size_t i = 0; i < *count; i++)
+        if (sent[i].view == view && sent[i].event == event)
+            return http_piece_ref(sent[i].piece);
+    struct http_piece *piece = make_piece(round, position, event, at, caller);
+    if (*count < VIEWS_KEPT)
+        sent[(*count)++] = (struct sent){view, event, http_piece_ref(piece)};
+    return piece;
+}
+
+/* co: to its end, whatever becomes of the round: nobody is told of a part twice. */
+AWAITS static void send_change(const struct hub_round *round,
+                               struct hub_group *group,
+                               const struct page_row *at,
+                               struct str position)
+{
+    struct sent sent[VIEWS_KEPT];
+    size_t count = 0;
+    const struct record_change change =
+        changes_get(round->task->arena, &at->part->changes, at->row);
+
+    LIST_FOR (link, &group->listeners) {
+        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+        const char *event = listener->gone ? NULL : event_for(listener, at->part, &change);
+        if (!event)
+            continue;
+        task_pause_if_due(round->task); /* nobody leaves the list while a round runs */
+        hub_tell(listener, find_piece(round, position, event, at, &listener->caller, sent, &count));
+    }
+    for (size_t i = 0; i < count; i++)
+        http_piece_unref(sent[i].piece);
+}
+
+/* Behind row `i` of the page; the last one leads behind the whole page. */
+static struct live_position position_behind(const struct hub_page *page, size_t i)
+{
+    if (i + 1 == page->row_count && !page->more)
+        return (struct live_position){.since = page->upto};
+    return (struct live_position){
+        .since = page->from.since, .upto = page->upto, .behind = page->rows[i].seq};
+}
+
+/* co: how many of its rows were sent: all, or those until the project's rights have changed, and
+ * one at least. */
+AWAITS static size_t
+send_page(const struct hub_round *round, struct hub_group *group, const struct hub_page *page)
+{
+    struct arena *arena = round->task->arena;
+    size_t i = 0;
+
+    for (; i < page->row_count; i++) {
+        if (i > 0 && directory_epoch(gateway_directory(), round->hub->number) != round->hub->epoch)
+            break;
+        const struct live_position position = position_behind(page, i);
+        send_change(round, group, &page->rows[i], live_position_print(arena, &position));
+    }
+    return i;
+}
+
+/* --- pages --- */
+
+/* Where they were is too long ago, or what was written down cannot be read any more. */
+AWAITS static int
+reset_group(const struct hub_round *round, struct hub_group *group, struct str upto)
+{
+    struct arena *arena = round->task->arena;
+    const struct live_position position = {.since = upto};
+
+    hub_group_move(group, &position);
+    struct str text = live_position_print(arena, &group->position);
+    hub_group_send(round->task, group, hub_event_reset(arena, text, NULL, "position"));
+    return 0;
+}
+
+static struct live_position copy_position(struct arena *arena, const struct live_position *position)
+{
+    return (struct live_position){
+        .since = arena_dup(arena, position->since),
+        .upto = position->upto.len > 0 ? arena_dup(arena, position->upto) : STR_NONE,
+        .behind = position->behind,
+    };
+}
+
+/* A page that was begun is read to its own end first. */
+AWAITS static int hub_read_page(const struct hub_round *round,
+                                struct hub_group *group,
+                                struct str upto,
+                                struct hub_page *page,
+                                bool *ret_whole)
+{
+    struct arena *arena = round->task->arena;
+    struct sql_i64s entity_ids;
+    struct rows rows;
+
+    page->from = copy_position(arena, &group->position);
+    TRY(db_query(round->task,
+                 &round->project->db,
+                 SQL_LIVE_WINDOW(.upto = page->from.upto.len > 0 ? page->from.upto : upto,
+                                 .since = page->from.since,
+                                 .behind = page->from.behind,
+                                 .most = PAGE),
+                 &rows));
+    const struct sql_live_window_row window = sql_live_window_row(arena, &rows, 0);
+    page->upto = window.upto;
+    page->last = window.last;
+    page->more = window.changes == PAGE;
+    entity_ids = window.entity_ids;
+    *ret_whole = window.whole;
+    return window.whole ? hub_read_parts(round, group, &entity_ids, page) : 0;
+}
+
+static void move_behind(struct hub_group *group, const struct hub_page *page)
+{
+    struct live_position position = {.since = page->upto};
+
+    if (page->more)
+        position = (struct live_position){
+            .since = page->from.since, .upto = page->upto, .behind = page->last};
+    hub_group_move(group, &position);
+}
+
+/* The tables are not what the model says any more: the next round has a newer one. */
+AWAITS static int read_model(const struct hub_round *round)
+{
+    const struct model *model;
+
+    TRY(project_reload_model(round->task, round->project, &model));
+    return DB_SCHEMA;
+}
+
+int hub_deliver(const struct hub_round *round,
+                struct hub_group *group,
+                struct str upto,
+                bool *ret_more)
+{
+    struct hub_page *page = ARENA_NEW(round->task->arena, page);
+    bool whole = true;
+    size_t sent = 0;
+
+    *ret_more = false;
+    int rc = hub_read_page(round, group, upto, page, &whole);
+    if (rc == 0 && whole)
+        sent = send_page(round, group, page);
+    forget_tests(page);
+    if (rc == RECORDS_SCHEMA && round->hub->misread++ < MISREAD_MAX)
+        return read_model(round);
+    if (!whole)
+        round->hub->listened_ms = 0;
+    if (rc == RECORDS_SCHEMA || rc == RECORDS_FAILED || (rc == 0 && !whole))
+        return reset_group(round, group, page->upto);
+    TRY(rc);
+    round->hub->misread = 0;
+    if (sent < page->row_count) { /* first who may still listen, then the others */
+        const struct live_position position = position_behind(page, sent - 1);
+        hub_group_move(group, &position);
+        return -EAGAIN;
+    }
+    /* A page of an earlier beginning leads to its own end, which is not yet where all are. */
+    *ret_more = page->more || page->from.upto.len > 0;
+    move_behind(group, page);
+    return 0;
+}

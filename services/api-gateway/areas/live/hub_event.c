@@ -1,0 +1,109 @@
+/* What listeners are sent: server-sent events. */
+#include "areas/live/hub.h"
+
+#define EVENT_BYTES ((size_t)256 * 1024) /* of a larger record they are told to read it */
+#define RETRY_MS    1000
+
+static void
+event_begin(struct arena *arena, struct strbuf *out, struct str position, const char *event)
+{
+    strbuf_init(out, arena, EVENT_BYTES);
+    if (position.len > 0)
+        strbuf_printf(out, "id: %.*s\n", STR_ARG(position));
+    strbuf_printf(out, "event: %s\ndata: ", event);
+}
+
+static struct http_piece *event_end(struct strbuf *out)
+{
+    strbuf_str(out, STR("\n\n"));
+    return http_piece_new(strbuf_view(out));
+}
+
+struct http_piece *hub_event_hello(struct arena *arena, struct str position)
+{
+    return http_piece_new(arena_printf(
+        arena, "retry: %d\nid: %.*s\nevent: hello\ndata: {}\n\n", RETRY_MS, STR_ARG(position)));
+}
+
+/* A comment, and the position: who hears of nothing for an hour comes back with one that is known.
+ */
+struct http_piece *hub_event_beat(struct arena *arena, struct str position)
+{
+    return http_piece_new(arena_printf(arena, ":\nid: %.*s\n\n", STR_ARG(position)));
+}
+
+struct http_piece *hub_event_reset(struct arena *arena,
+                                   struct str position,
+                                   const struct entity *entity,
+                                   const char *reason)
+{
+    struct strbuf out;
+    struct jw w;
+
+    event_begin(arena, &out, position, "reset");
+    jw_init(&w, &out);
+    jw_obj(&w);
+    JW_STR_OR_NULL(&w, "entity", entity ? entity->name : STR(""));
+    JW_CSTR(&w, "reason", reason);
+    jw_obj_end(&w);
+    return event_end(&out);
+}
+
+struct http_piece *hub_event_closed(struct arena *arena, struct str entity, const char *code)
+{
+    struct strbuf out;
+    struct jw w;
+
+    event_begin(arena, &out, STR_NONE, "closed");
+    jw_init(&w, &out);
+    jw_obj(&w);
+    JW_STR(&w, "entity", entity);
+    JW_CSTR(&w, "code", code);
+    jw_obj_end(&w);
+    return event_end(&out);
+}
+
+struct http_piece *hub_event_end(struct arena *arena, const char *code)
+{
+    struct strbuf out;
+    struct jw w;
+
+    event_begin(arena, &out, STR_NONE, "end");
+    jw_init(&w, &out);
+    jw_obj(&w);
+    JW_CSTR(&w, "code", code);
+    jw_obj_end(&w);
+    return event_end(&out);
+}
+
+struct http_piece *hub_event_change(struct arena *arena,
+                                    struct str position,
+                                    const char *event,
+                                    const struct changes *changes,
+                                    size_t row,
+                                    const struct caller *caller)
+{
+    const struct entity *entity = changes_entity(changes);
+    struct strbuf out;
+    struct jw w;
+
+    event_begin(arena, &out, position, event);
+    jw_init(&w, &out);
+    jw_obj(&w);
+    JW_STR(&w, "entity", entity->name);
+    JW_I64(&w, "id", changes_id(changes, row));
+    if (!str_is(str_from(event), "deleted")) {
+        jw_lit(&w, "record");
+        changes_json(changes, row, caller, &w);
+    }
+    jw_obj_end(&w);
+    if (out.overflow)
+        return hub_event_reset(arena, position, entity, "too_large");
+    return event_end(&out);
+}
+
+void hub_tell(struct hub_listener *listener, struct http_piece *piece)
+{
+    http_feed_send(&listener->feed, piece);
+    http_piece_unref(piece);
+}

@@ -1,0 +1,54 @@
+/* Listeners that have read as far as each other. */
+#include "areas/live/hub.h"
+
+#include <stdlib.h>
+
+#include "base/panic.h"
+
+void hub_group_move(struct hub_group *group, const struct live_position *position)
+{
+    struct arena *arena = arena_new(256);
+
+    group->position = (struct live_position){
+        .since = arena_dup(arena, position->since),
+        .upto = position->upto.len > 0 ? arena_dup(arena, position->upto) : STR_NONE,
+        .behind = position->upto.len > 0 ? position->behind : 0,
+    };
+    arena_free(group->arena);
+    group->arena = arena;
+}
+
+struct hub_group *hub_group_new(struct hub *hub)
+{
+    struct hub_group *group = calloc(1, sizeof(*group));
+
+    MUST(group != NULL);
+    list_init(&group->listeners);
+    group->born = hub->rounds;
+    list_append(&hub->groups, &group->link);
+    return group;
+}
+
+void hub_group_free(struct hub_group *group)
+{
+    list_remove(&group->link);
+    arena_free(group->arena);
+    free(group);
+}
+
+void hub_group_join(struct hub_group *group, struct hub_group *other)
+{
+    struct list *link;
+
+    while ((link = list_shift(&group->listeners)) != NULL)
+        list_append(&other->listeners, link);
+}
+
+void hub_group_send(struct task *task, struct hub_group *group, struct http_piece *piece)
+{
+    LIST_FOR (link, &group->listeners) {
+        task_pause_if_due(task);
+        http_feed_send(&LIST_ITEM(link, struct hub_listener, link)->feed, piece);
+    }
+    http_piece_unref(piece);
+}

@@ -1,0 +1,346 @@
+/*
+ * Who may still listen to what: looked at when the project's epoch has moved, and now and then. A
+ * listener whose credential is gone is dismissed; an entity that it may not read any more is closed
+ * for it; where it may see other rows or fields than before it is told to read them again.
+ */
+#include "areas/live/hub.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "realtime_sql.h"
+
+#define AT_ONCE 32 /* rights that are read together */
+
+/* What is found out of each listener. */
+struct look {
+    struct hub_listener *listener;
+    struct project *project;
+    const struct rights *rights; /* the task's, or the listener's own when they are as they were */
+    int64_t print;               /* of now; 0 = not known */
+    int rc;
+};
+
+struct looks {
+    struct look *items;
+    size_t count;
+    struct rows sessions;
+};
+
+/* --- reading --- */
+
+static void add_looks(struct looks *looks, struct list *listeners)
+{
+    LIST_FOR (link, listeners) {
+        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+        if (!listener->gone)
+            looks->items[looks->count++].listener = listener;
+    }
+}
+
+static int order_by_user(const void *left, const void *right)
+{
+    const struct look *a = left;
+    const struct look *b = right;
+    int64_t one = a->listener->caller.user_id;
+    int64_t other = b->listener->caller.user_id;
+
+    return one < other ? -1 : one > other;
+}
+
+/* Whose rights are made of what they were made of keeps them: ten thousand listeners are one
+ * statement. An API key is read as it is. */
+AWAITS static int find_unchanged(const struct hub_round *round, struct looks *looks)
+{
+    int64_t *ids = ARENA_ARRAY(round->task->arena, ids, looks->count);
+    struct rows prints;
+    size_t at = 0;
+
+    if (looks->count > 1)
+        qsort(looks->items, looks->count, sizeof(*looks->items), order_by_user);
+    for (size_t i = 0; i < looks->count; i++)
+        ids[i] = looks->items[i].listener->caller.user_id;
+    TRY(db_query(round->task,
+                 &round->project->db,
+                 SQL_REALTIME_PRINTS(.ids = sql_i64s(ids, looks->count)),
+                 &prints));
+    for (size_t i = 0; i < looks->count; i++) {
+        struct look *look = &looks->items[i];
+        const struct caller *caller = &look->listener->caller;
+        while (at < prints.count && sql_realtime_prints_row(&prints, at).id < caller->user_id)
+            at++;
+        if (at == prints.count || caller->key_id != 0 ||
+            sql_realtime_prints_row(&prints, at).id != caller->user_id)
+            continue;
+        look->print = sql_realtime_prints_row(&prints, at).print;
+        if (look->print != 0 && look->print == look->listener->print)
+            look->rights = caller->rights;
+    }
+    return 0;
+}
+
+static int look_run(struct task *task, void *arg)
+{
+    struct look *look = arg;
+    const struct caller *caller = &look->listener->caller;
+
+    look->rc = project_rights(task, look->project, caller->user_id, caller->key_id, &look->rights);
+    return look->rc == RIGHTS_GONE ? 0 : look->rc;
+}
+
+AWAITS static int read_all_rights(const struct hub_round *round, struct looks *looks)
+{
+    for (size_t i = 0; i < looks->count;) {
+        struct task_call calls[AT_ONCE];
+        size_t count = 0;
+        for (; count < AT_ONCE && i < looks->count; i++) {
+            struct look *look = &looks->items[i];
+            look->project = round->project;
+            if (!look->rights)
+                calls[count++] = (struct task_call){.fn = look_run, .arg = look};
+        }
+        TRY(task_all(round->task, calls, count));
+    }
+    return 0;
+}
+
+AWAITS static int read_sessions(const struct hub_round *round, struct looks *looks)
+{
+    int64_t *ids = ARENA_ARRAY(round->task->arena, ids, looks->count);
+
+    for (size_t i = 0; i < looks->count; i++)
+        ids[i] = looks->items[i].listener->caller.session_id;
+    return db_query(round->task,
+                    &round->project->db,
+                    SQL_REALTIME_SESSIONS(.ids = sql_i64s(ids, looks->count)),
+                    &looks->sessions);
+}
+
+static int64_t *alive_sessions(struct arena *arena, const struct looks *looks, size_t *ret_count)
+{
+    int64_t *ids = ARENA_ARRAY(arena, ids, looks->sessions.count);
+
+    for (size_t i = 0; i < looks->sessions.count; i++)
+        ids[i] = sql_realtime_sessions_row(&looks->sessions, i).id;
+    *ret_count = num_sort_once(ids, looks->sessions.count);
+    return ids;
+}
+
+AWAITS static int is_reachable(const struct hub_round *round, const struct look *look, bool *ret)
+{
+    const struct caller *caller = &look->listener->caller;
+    const struct rights *rights = look->rights;
+    struct rows rows;
+
+    *ret = true;
+    if (caller->group_scope == 0)
+        return 0;
+    TRY(db_query(round->task,
+                 &round->project->db,
+                 SQL_REALTIME_REACHABLE(.id = caller->group_scope,
+                                        .user_id = caller->user_id,
+                                        .role_ids = sql_i64s(rights->role_ids, rights->role_count)),
+                 &rows));
+    const struct caller now = {.kind = caller->kind, .rights = rights};
+    *ret = caller_can(&now, PERM_SVC_GROUP_DATA_READ) && (rows.count > 0 || rights->all_rows);
+    return 0;
+}
+
+/* --- what follows --- */
+
+static bool same_ids(const int64_t *one, size_t one_count, const int64_t *other, size_t other_count)
+{
+    return one_count == other_count &&
+           (one_count == 0 || memcmp(one, other, one_count * sizeof(*one)) == 0);
+}
+
+/* The same rows and fields of the entity as before. */
+static bool
+sees_the_same(const struct caller *was, const struct caller *is, const struct entity *entity)
+{
+    const struct rights *a = was->rights;
+    const struct rights *b = is->rights;
+
+    if (changes_view(was, entity) != changes_view(is, entity))
+        return false;
+    return !entity->row_level_security || b->all_rows ||
+           (same_ids(a->role_ids, a->role_count, b->role_ids, b->role_count) &&
+            same_ids(a->group_ids, a->group_count, b->group_ids, b->group_count));
+}
+
+static uint64_t shape_of(const struct entity *entity)
+{
+    uint64_t hash = str_hash(entity->name) ^ (uint64_t)entity->row_level_security;
+
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        hash = hash * 31 + str_hash(field->name);
+        hash = hash * 31 + (uint64_t)field->id * 64 + (uint64_t)field->type * 2 + field->many;
+    }
+    return hash;
+}
+
+static bool has_shape(const struct hub *hub, const struct entity *entity)
+{
+    for (size_t i = 0; i < hub->shape_count; i++)
+        if (hub->shape[i].entity_id == entity->id)
+            return hub->shape[i].shape == shape_of(entity);
+    return true; /* nobody has listened to it yet */
+}
+
+static void keep_shapes(const struct hub_round *round)
+{
+    struct hub *hub = round->hub;
+    struct arena *arena = arena_new(0);
+
+    hub->shape = ARENA_ARRAY(arena, hub->shape, round->model->entity_count);
+    hub->shape_count = round->model->entity_count;
+    for (size_t i = 0; i < hub->shape_count; i++)
+        hub->shape[i] = (struct hub_shape){
+            round->model->entities[i].id,
+            shape_of(&round->model->entities[i]),
+        };
+    arena_free(hub->shapes);
+    hub->shapes = arena;
+}
+
+/* Its filter under the rights of now; false when it may not be asked any more. */
+static bool renew_test(const struct hub_round *round,
+                       struct hub_listener *listener,
+                       const struct entity *entity,
+                       struct hub_watch *watch)
+{
+    struct hub_test *test = watch->test;
+    struct records_ctx *ctx = ARENA_NEW(round->task->arena, ctx);
+
+    if (!test)
+        return true;
+    *ctx = (struct records_ctx){
+        .task = round->task,
+        .directory = gateway_directory(),
+        .project = round->project,
+        .db = &round->project->db,
+        .model = round->model,
+        .caller = &listener->caller,
+    };
+    if (changes_check(ctx, entity, &test->filter) != 0)
+        return false;
+    watch->test = hub_test_get(round->hub, &listener->caller, entity, &test->filter);
+    hub_test_unref(test);
+    return true;
+}
+
+/* One entity; false when it is closed. */
+static bool renew_watch(const struct hub_round *round,
+                        struct hub_listener *listener,
+                        const struct caller *was,
+                        struct hub_watch *watch)
+{
+    struct arena *arena = round->task->arena;
+    const struct entity *entity = model_entity_by_id(round->model, watch->entity_id);
+    struct str position = live_position_print(arena, &round->hub->now.position);
+    const struct hub_test *test = watch->test;
+
+    if (entity && caller_api_access(&listener->caller) &&
+        caller_can_entity(&listener->caller, entity->id, ACT_READ) &&
+        renew_test(round, listener, entity, watch)) {
+        if (!has_shape(round->hub, entity))
+            hub_tell(listener, hub_event_reset(arena, position, entity, "model"));
+        else if (watch->test != test || !sees_the_same(was, &listener->caller, entity))
+            hub_tell(listener, hub_event_reset(arena, position, entity, "rights"));
+        return true;
+    }
+    if (entity)
+        hub_tell(listener, hub_event_closed(arena, entity->name, "forbidden"));
+    hub_test_unref(watch->test);
+    return false;
+}
+
+static void renew(const struct hub_round *round, struct hub_listener *listener, struct look *look)
+{
+    struct caller was = listener->caller;
+    bool gone = listener->work == 0; /* none of what it listened to is there any more */
+    size_t kept = 0;
+
+    listener->caller.rights = rights_ref((struct rights *)look->rights);
+    listener->print = look->print;
+    for (size_t i = 0; i < listener->watch_count; i++) {
+        struct hub_watch watch = listener->watches[i];
+        gone = gone && !model_entity_by_id(round->model, watch.entity_id);
+        if (renew_watch(round, listener, &was, &watch))
+            listener->watches[kept++] = watch;
+    }
+    for (int work = 0; work < HUB_WORKS; work++) {
+        if (!(listener->work & 1U << work) || hub_work_may(&listener->caller, (enum hub_work)work))
+            continue;
+        listener->work &= ~(1U << work);
+        hub_tell(listener,
+                 hub_event_closed(round->task->arena, str_from(hub_work_names[work]), "forbidden"));
+    }
+    bool lost_all = kept == 0 && listener->work == 0;
+    listener->watch_count = kept;
+    rights_unref((struct rights *)was.rights);
+    if (lost_all)
+        hub_dismiss(listener, round->task->arena, gone ? "not_found" : "forbidden");
+}
+
+AWAITS static int settle_look(const struct hub_round *round,
+                              struct look *look,
+                              const int64_t *sessions,
+                              size_t session_count)
+{
+    struct hub_listener *listener = look->listener;
+    const struct caller *caller = &listener->caller;
+    bool reachable = true;
+    bool same_model = round->hub->model_version == round->model->version;
+
+    bool alive =
+        caller->key_id != 0 ||
+        (session_count > 0 &&
+         bsearch(&caller->session_id, sessions, session_count, sizeof(*sessions), num_order_i64) !=
+             NULL);
+    if (listener->gone)
+        return 0;
+    if (!alive || look->rc == RIGHTS_GONE || !look->rights->active) {
+        hub_dismiss(listener, round->task->arena, "unauthorized");
+        return 0;
+    }
+    const struct caller now = {.kind = caller->kind, .rights = look->rights};
+    TRY(is_reachable(round, look, &reachable));
+    if (!caller_can(&now, PERM_SVC_REALTIME_READ) || !reachable) {
+        hub_dismiss(listener, round->task->arena, "forbidden");
+        return 0;
+    }
+    if (look->rights != caller->rights || !same_model)
+        renew(round, listener, look);
+    return 0;
+}
+
+int hub_look(const struct hub_round *round)
+{
+    struct hub *hub = round->hub;
+    struct arena *arena = round->task->arena;
+    int64_t epoch = round->project->epoch;
+    int64_t looked_ms = clock_mono_ms();
+    struct looks looks = {.items = ARENA_ARRAY(arena, looks.items, hub->listeners)};
+    size_t session_count;
+
+    add_looks(&looks, &hub->now.listeners);
+    add_looks(&looks, &hub->arriving);
+    LIST_FOR (link, &hub->groups)
+        add_looks(&looks, &LIST_ITEM(link, struct hub_group, link)->listeners);
+    TRY(read_sessions(round, &looks));
+    TRY(find_unchanged(round, &looks));
+    TRY(read_all_rights(round, &looks));
+    const int64_t *sessions = alive_sessions(arena, &looks, &session_count);
+    for (size_t i = 0; i < looks.count; i++) {
+        TRY(settle_look(round, &looks.items[i], sessions, session_count));
+        TRY(task_yield_if_due(round->task));
+    }
+    keep_shapes(round);
+    hub->epoch = epoch;
+    hub->model_version = round->model->version;
+    hub->looked_ms = looked_ms;
+    return 0;
+}

@@ -1,0 +1,177 @@
+/*
+ * One round of a hub: who may still listen, then what is new for those who are up to date, then
+ * what the others have missed.
+ */
+#include "areas/live/hub.h"
+
+#include "base/clock.h"
+#include "live_sql.h"
+#include "realtime_sql.h"
+
+#define LISTEN_MS 60000 /* that somebody listens is said again */
+#define LOOK_MS   60000 /* rights are looked at, whatever the epoch says */
+#define BEAT_MS   15000
+#define PAGES_MAX 8 /* of one group, then others have their turn */
+
+/* --- position --- */
+
+AWAITS static int find_now(const struct hub_round *round)
+{
+    struct rows rows;
+
+    TRY(db_query(round->task, &round->project->db, SQL_REALTIME_NOW(), &rows));
+    const struct live_position position = {.since = sql_realtime_now_row(&rows, 0).now};
+    hub_group_move(&round->hub->now, &position);
+    return 0;
+}
+
+/* --- beginnings --- */
+
+static void hub_greet(const struct hub_round *round, struct hub_listener *listener)
+{
+    struct arena *arena = round->task->arena;
+    struct str position = live_position_print(arena, &round->hub->now.position);
+
+    if (listener->lost)
+        hub_tell(listener, hub_event_reset(arena, position, NULL, "position"));
+    listener->lost = false;
+    hub_tell(listener, hub_event_hello(arena, position));
+}
+
+static void hub_greet_all(const struct hub_round *round, struct list *listeners)
+{
+    struct list *link;
+
+    while ((link = list_shift(listeners)) != NULL) {
+        list_append(&round->hub->now.listeners, link);
+        hub_greet(round, LIST_ITEM(link, struct hub_listener, link));
+    }
+}
+
+/* --- reading --- */
+
+/* co: as far as there is something, some pages at most. */
+AWAITS static int hub_read_group(const struct hub_round *round,
+                                 struct hub_group *group,
+                                 struct str upto,
+                                 bool *ret_more)
+{
+    int rc = 0;
+
+    group->reading = true;
+    *ret_more = true;
+    for (int page = 0; rc == 0 && *ret_more && page < PAGES_MAX; page++)
+        rc = hub_deliver(round, group, upto, ret_more);
+    group->reading = false;
+    return rc;
+}
+
+/* Those who were up to date stay so while others catch up. */
+AWAITS static int read_now(const struct hub_round *round)
+{
+    struct hub *hub = round->hub;
+    bool more = false;
+
+    TRY(hub_read_group(round, &hub->now, STR_NONE, &more));
+    hub->again = hub->again || more;
+    return 0;
+}
+
+/* One that has come so far is up to date itself: nothing was awaited since. */
+AWAITS static int read_behind(const struct hub_round *round)
+{
+    struct hub *hub = round->hub;
+
+    while (!list_empty(&hub->groups)) {
+        struct hub_group *group = LIST_ITEM(hub->groups.next, struct hub_group, link);
+        bool more = false;
+        /* One that came with this round may know of more than was read; between two pages first
+         * those. */
+        if (group->born == hub->rounds || hub->now.position.upto.len > 0) {
+            hub->again = true;
+            return 0;
+        }
+        struct str upto = arena_dup(round->task->arena, hub->now.position.since);
+        TRY(hub_read_group(round, group, upto, &more));
+        if (more) {
+            list_remove(&group->link);
+            list_append(&hub->groups, &group->link);
+            hub->again = true;
+        } else {
+            hub_greet_all(round, &group->listeners);
+            hub_group_free(group);
+        }
+        TRY(read_now(round));
+        if (more)
+            return 0;
+    }
+    return 0;
+}
+
+/* --- time --- */
+
+static void dismiss_late(const struct hub_round *round, struct list *listeners, int64_t now_ms)
+{
+    LIST_FOR (link, listeners) {
+        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+        if (listener->caller.ends_ms <= now_ms)
+            hub_dismiss(listener, round->task->arena, "token_expired");
+    }
+}
+
+AWAITS static void beat(const struct hub_round *round)
+{
+    struct hub *hub = round->hub;
+    int64_t now_ms = clock_mono_ms();
+
+    if (now_ms - hub->told_ms < BEAT_MS)
+        return;
+    hub->told_ms = now_ms;
+    struct str position = live_position_print(round->task->arena, &hub->now.position);
+    hub_group_send(round->task, &hub->now, hub_event_beat(round->task->arena, position));
+}
+
+AWAITS static int say_that_somebody_listens(const struct hub_round *round)
+{
+    struct hub *hub = round->hub;
+    int64_t now_ms = clock_mono_ms();
+
+    if (hub->listened_ms != 0 && now_ms - hub->listened_ms < LISTEN_MS)
+        return 0;
+    TRY(live_listen(round->task, gateway_directory(), round->project));
+    hub->listened_ms = now_ms;
+    return 0;
+}
+
+static bool is_time_to_look(const struct hub_round *round)
+{
+    const struct hub *hub = round->hub;
+
+    return hub->epoch != round->project->epoch || hub->model_version != round->model->version ||
+           clock_mono_ms() - hub->looked_ms >= LOOK_MS;
+}
+
+int hub_round(struct task *task, struct hub *hub)
+{
+    struct hub_round round = {.task = task, .hub = hub};
+
+    hub->rounds++;
+    TRY(project_find_number(task, gateway_directory(), hub->number, &round.project));
+    TRY(say_that_somebody_listens(&round));
+    project_hold(task->arena, round.project);
+    round.model = round.project->model;
+    if (is_time_to_look(&round))
+        TRY(hub_look(&round));
+    int64_t now_ms = clock_wall_ms();
+    dismiss_late(&round, &hub->now.listeners, now_ms);
+    dismiss_late(&round, &hub->arriving, now_ms);
+    if (!hub->now.arena)
+        TRY(find_now(&round));
+    TRY(read_now(&round));
+    if (hub->now.position.upto.len == 0)
+        hub_greet_all(&round, &hub->arriving);
+    TRY(hub_work(&round));
+    TRY(read_behind(&round));
+    beat(&round);
+    return 0;
+}

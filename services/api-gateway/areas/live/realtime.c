@@ -1,0 +1,228 @@
+/* /realtime: changes of records as they happen. */
+#include "areas/live/realtime.h"
+#include "areas/items/items.h"
+#include "areas/live/hub.h"
+
+#include "http/query.h"
+
+#define ENTITIES_MAX 20
+#define RETRY_AFTER  "5"
+
+/* --- what is asked for --- */
+
+struct wishes {
+    const struct entity *entities[ENTITIES_MAX];
+    size_t count;
+};
+
+static bool is_wished(const struct wishes *wishes, const struct entity *entity)
+{
+    for (size_t i = 0; i < wishes->count; i++)
+        if (wishes->entities[i] == entity)
+            return true;
+    return false;
+}
+
+/* An entity that is not there and one that may not be read are told apart, as on its own routes. */
+static int read_entity(struct req *r, struct str name, struct wishes *wishes)
+{
+    const struct entity *entity = model_entity(r->scope->model, name);
+
+    if (!entity)
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "Query parameter 'entities': there is no entity '%.*s'.",
+                    STR_ARG(name));
+    if (!caller_can_entity(r->scope->caller, entity->id, ACT_READ))
+        return fail(
+            r, PROBLEM_FORBIDDEN, "This needs the permission %.*s:read.", STR_ARG(entity->name));
+    if (is_wished(wishes, entity))
+        return 0;
+    if (wishes->count == ENTITIES_MAX)
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "Query parameter 'entities' names more than %d entities.",
+                    ENTITIES_MAX);
+    wishes->entities[wishes->count++] = entity;
+    return 0;
+}
+
+static int read_work(struct req *r, const struct query *query, unsigned *ret_work)
+{
+    *ret_work = 0;
+    for (int work = 0; work < HUB_WORKS; work++) {
+        if (!str_is(query_get(query, hub_work_names[work]), "true"))
+            continue;
+        if (!hub_work_may(r->scope->caller, (enum hub_work)work))
+            return fail(r,
+                        PROBLEM_FORBIDDEN,
+                        work == HUB_JOBS ? "This needs the permission svc_workflows:read."
+                                         : "This is for administrators.");
+        *ret_work |= 1U << work;
+    }
+    return 0;
+}
+
+static int
+read_entities(struct req *r, const struct query *query, unsigned work, struct wishes *wishes)
+{
+    struct str names = query_get(query, "entities");
+
+    if (names.len == 0 && work != 0)
+        return 0;
+    if (names.len == 0)
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "Query parameter 'entities' names the entities to listen to, with commas "
+                    "between.");
+    if (!caller_api_access(r->scope->caller))
+        return fail(r, PROBLEM_API_ACCESS_DISABLED, NULL);
+    while (names.ptr)
+        TRY(read_entity(r, str_trim(str_split(&names, ',')), wishes));
+    return 0;
+}
+
+static int realtime_check_filter(struct req *r,
+                                 const struct records_filter *filter,
+                                 const struct wishes *wishes)
+{
+    struct records_ctx *ctx = items_ctx(r);
+
+    for (size_t i = 0; i < wishes->count; i++)
+        TRY(items_check(r, ctx, changes_check(ctx, wishes->entities[i], filter)));
+    return 0;
+}
+
+static const struct query_param realtime_query[] = {
+    {.name = "entities",
+     .type = FIELD_STR,
+     .doc = "Entities whose records are listened to, with commas between"},
+    {.name = "filter",
+     .type = FIELD_STR,
+     .deep = true,
+     .doc = "As in lists, for each of the entities: a record that comes to match arrives as "
+            "created, one that matches no longer as deleted"},
+    {.name = "jobs", .type = FIELD_BOOL, .fallback = "false", .doc = "Jobs of workflows, too"},
+    {.name = "tasks",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Imports and the like, too: the caller's own, or all of them for administrators"},
+    {.name = "sends",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Sends of notifications, too (administrators)"},
+    {.name = "indexes",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Search indexes, too (administrators)"},
+    {.name = "last_event_id",
+     .type = FIELD_STR,
+     .doc = "The same as the header Last-Event-ID: the id of the last event that was received"},
+    {.name = "ticket", .type = FIELD_STR, .doc = "Of POST /realtime/ticket, in place of a header"},
+    {0},
+};
+
+static struct str wanted_position(struct req *r, const struct query *query)
+{
+    struct str header = req_header(r, "last-event-id");
+
+    return header.len > 0 ? header : query_get(query, "last_event_id");
+}
+
+AWAITS static int realtime_listen(struct req *r)
+{
+    struct wishes wishes = {.count = 0};
+    const struct query *query;
+    unsigned work;
+
+    TRY(req_query(r, &query));
+    TRY(read_work(r, query, &work));
+    TRY(read_entities(r, query, work, &wishes));
+    const struct records_filter filter = items_filter_read(r->task.arena, query);
+    TRY(realtime_check_filter(r, &filter, &wishes));
+    if (r->method == HTTP_HEAD_M) {
+        r->content_type = STR("text/event-stream");
+        return reply_empty(r, 200);
+    }
+    struct share *place = hub_place(r);
+    if (!place) {
+        resp_header(r, "Retry-After", STR(RETRY_AFTER));
+        return fail(r,
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
+                    "The project has as many streams here as it may have; try again later.");
+    }
+    return hub_listen(r,
+                      &(struct hub_wish){
+                          .entities = wishes.entities,
+                          .count = wishes.count,
+                          .filter = &filter,
+                          .work = work,
+                          .position = wanted_position(r, query),
+                      },
+                      place);
+}
+
+/* --- tickets --- */
+
+static const struct field ticket_fields[] = {
+    {.name = "ticket", .type = FIELD_STR, .required = true, .example = "\"q0x3…\""},
+    {.name = "expires_at", .type = FIELD_TIME, .required = true},
+};
+static const struct schema ticket_schema = SCHEMA_OUT("RealtimeTicket", ticket_fields);
+
+AWAITS static int realtime_ticket(struct req *r)
+{
+    struct str ticket;
+    int64_t expires_ms;
+    struct jw w;
+
+    TRY(realtime_ticket_make(r, &ticket, &expires_ms));
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_STR(&w, "ticket", ticket);
+    jw_lit(&w, "expires_at");
+    jw_time(&w, expires_ms);
+    jw_obj_end(&w);
+    return reply_json(r, 201);
+}
+
+static const struct route realtime_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/realtime",
+        .id = "realtime_listen",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_REALTIME_READ,
+        .ticket = true,
+        .query = realtime_query,
+        .headers = HEADER_GROUP_ID,
+        .ok = {200, NULL, .content_type = "text/event-stream"},
+        .run = realtime_listen,
+        .summary = "Listen to changes of records",
+        .doc =
+            "Server-sent events: created and updated with {\"entity\", \"id\", \"record\"}, "
+            "deleted with {\"entity\", \"id\"}, each as the caller may see the record; one that "
+            "becomes visible or invisible by a change or a grant is created or deleted. hello says "
+            "that everything before has been sent. reset {\"entity\", \"reason\"} says that the "
+            "records (of that entity, or all) have to be read again. closed and end say that an "
+            "entity, or everything, may not be listened to any more. With Last-Event-ID the stream "
+            "goes on behind that event, for an hour. Relations to many records of which some may "
+            "be hidden from the caller are left out of records. job, task, send and index tell of "
+            "long "
+            "work from hello on: each twice a second at most, as it is then.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/realtime/ticket",
+        .id = "realtime_ticket",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_REALTIME_READ,
+        .headers = HEADER_GROUP_ID,
+        .ok = {201, &ticket_schema},
+        .run = realtime_ticket,
+        .summary = "Make a ticket for one stream",
+        .doc = "For EventSource, which cannot send a header: GET /realtime?ticket=, once, within "
+               "30 seconds, as who made it.",
+    },
+};
+ROUTES(realtime, "Live changes");

@@ -1,0 +1,43 @@
+"""What the tests of live changes share."""
+import itertools
+
+import pytest
+from stream import Stream
+
+_names = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def home(shared_project):
+    """The file's project, where somebody listens already: the first one waits until all gateways know."""
+    shared_project.entity("orders", [
+        {"name": "name", "type": "varchar"}, {"name": "total", "type": "integer"}, {"name": "note", "type": "text"},
+    ])
+    with Stream(shared_project.admin, entities="orders"):
+        pass
+    return shared_project
+
+
+@pytest.fixture
+def listen():
+    """listen(client, entities="orders") is a stream that ends with the test."""
+    streams = []
+
+    def start(client, **options):
+        options.setdefault("entities", "orders")
+        streams.append(Stream(client, **options))
+        return streams[-1]
+
+    yield start
+    for stream in streams:
+        stream.close()
+
+
+@pytest.fixture
+def mark(home):
+    """mark() is a record whose event says that all before it were sent: fence(stream) gives what came until then."""
+    def fence(*streams):
+        name = f"fence {next(_names)}"
+        made = home.item("orders", name=name)
+        return [stream.until(lambda event: (event.data["entity"], event.data.get("id")) == ("orders", made["id"]))[:-1] for stream in streams]
+    return fence

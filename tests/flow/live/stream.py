@@ -1,0 +1,90 @@
+"""A client of server-sent events: what arrives is read by a thread, and kept with the time of its arrival."""
+import json
+import queue
+import threading
+import time
+
+WITHIN = 10  # seconds for an event that is certain to come; a busy machine takes its time
+
+
+class Event:
+    def __init__(self, kind, data, position):
+        self.kind, self.data, self.position, self.at = kind, data, position, time.monotonic()
+
+    def __repr__(self):
+        return f"{self.kind} {self.data}"
+
+
+class Stream:
+    """Listens until close(); `ended` is set when the server has ended it."""
+
+    def __init__(self, client, path="/realtime", position=None, hello=True, headers=None, **params):
+        headers = dict(headers or {})
+        if position:
+            headers["Last-Event-ID"] = position
+        self.response = client.get(path, params=params, headers=headers, stream=True, expect=200, timeout=(10, 120))
+        assert self.response.headers["Content-Type"] == "text/event-stream"
+        self.events, self.position, self.ended = queue.Queue(), position, threading.Event()
+        self.before = []
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+        if hello:
+            self.hello()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def read(self):
+        kind, data = None, []
+        try:
+            for line in iter(self.response.raw._fp.readline, b""):
+                line = line.decode().rstrip("\n")
+                name, _, value = line.partition(":")
+                value = value.removeprefix(" ")
+                if name == "id":
+                    self.position = value
+                elif name == "event":
+                    kind = value
+                elif name == "data":
+                    data.append(value)
+                elif not line:
+                    if data:
+                        self.events.put(Event(kind, json.loads("\n".join(data)), self.position))
+                    kind, data = None, []
+        except Exception:  # the connection is gone, however
+            pass
+        self.ended.set()
+
+    def next(self, kind=None, within=WITHIN):
+        event = self.events.get(timeout=within)
+        assert kind in (None, event.kind), f"{event} in place of {kind}"
+        return event
+
+    def hello(self):
+        """Everything up to here was sent: what came is in `before`."""
+        while (event := self.next()).kind != "hello":
+            self.before.append(event)
+        return self
+
+    def until(self, last, within=WITHIN):
+        """All events up to one that `last` is true of, it included."""
+        end, found = time.monotonic() + within, []
+        while not found or not last(found[-1]):
+            found.append(self.next(within=max(0.01, end - time.monotonic())))
+        return found
+
+    def close(self):
+        raw = self.response.raw
+        try:
+            raw._fp.fp.raw._sock.shutdown(2)
+        except Exception:
+            pass
+        self.response.close()
+        self.thread.join(5)
+
+
+def seen(events):
+    return [(event.kind, event.data.get("id")) for event in events]

@@ -1,0 +1,500 @@
+"""Live changes: what happens to records, as each listener may see it, in order and without a gap."""
+import threading
+import time
+
+import pytest
+from groundwork.chaos import kill
+from groundwork.client import Client
+from groundwork.runs import condition
+from groundwork.soon import soon
+from groundwork.workflows import create, start, workflow
+from stream import Stream, seen
+
+ITEMS = "/entities/orders/items"
+
+
+def at(gateway, client):
+    """The same caller at another gateway."""
+    return Client(f"{gateway.url}/org/{client.project.id}", token=client.token)
+
+
+def grant(home, record, *users, kind="users", expect=200):
+    if kind == "users":
+        items = [{"user_id": user.user["id"]} for user in users]
+    else:
+        items = list(users)
+    home.admin.put(f"{ITEMS}/{record['id']}/rls-{kind}", {"items": items}, expect=expect)
+
+
+def test_created_updated_deleted(home, listen):
+    stream = listen(home.admin)
+    made = home.item("orders", name="a", total=1)
+    created = stream.next("created")
+    assert created.data == {"entity": "orders", "id": made["id"], "record": made}
+    changed = home.admin.put(f"{ITEMS}/{made['id']}", {"total": 2}, expect=200).json()
+    updated = stream.next("updated")
+    assert updated.data == {"entity": "orders", "id": made["id"], "record": changed}
+    home.admin.delete(f"{ITEMS}/{made['id']}", expect=204)
+    assert stream.next("deleted").data == {"entity": "orders", "id": made["id"]}
+    assert len({created.position, updated.position, stream.position}) == 3
+
+
+def test_a_change_is_soon_there(home, listen):
+    stream = listen(home.admin)
+    took = []
+    for n in range(10):
+        home.item("orders", name="soon", total=n)
+        written = time.monotonic()
+        took.append(stream.next("created").at - written)
+    assert sorted(took)[7] < 0.25, took
+
+
+def test_each_change_shows_what_it_made(home, listen, mark):
+    """Also when the next one came before it was read: the log has what was between."""
+    stream = listen(home.admin)
+    made = home.item("orders", name="steps", total=0)
+    for n in range(1, 30):
+        home.admin.put(f"{ITEMS}/{made['id']}", {"total": n}, expect=200)
+    home.admin.delete(f"{ITEMS}/{made['id']}", expect=204)
+    [events] = mark(stream)
+    assert [event.kind for event in events] == ["created"] + ["updated"] * 29 + ["deleted"]
+    assert [event.data["record"]["total"] for event in events[:-1]] == list(range(30))
+
+
+def test_many_at_once(home, listen, mark):
+    home.entity("tags", [{"name": "key", "type": "varchar", "unique": True}, {"name": "n", "type": "integer"}])
+    stream = listen(home.admin, entities="orders,tags")
+    made = home.admin.post("/entities/tags/items/bulk", {"items": [{"key": f"k{n}", "n": n} for n in range(20)]}, expect=201).json()
+    ids = [result["id"] for result in made["results"]]
+    home.admin.post("/entities/tags/items/bulk", {
+        "mode": "upsert", "on_conflict": ["key"], "items": [{"key": f"k{n}", "n": -n} for n in range(18, 22)]}, expect=201)
+    home.admin.post("/entities/tags/items/delete-many", {"ids": ids[:3]}, expect=200)
+    [events] = mark(stream)
+    assert seen(events[:20]) == [("created", each) for each in ids]
+    middle = seen(events[20:-3])
+    assert middle[:2] == [("updated", ids[18]), ("updated", ids[19])] and [kind for kind, _ in middle[2:]] == ["created"] * 2
+    assert seen(events[-3:]) == [("deleted", each) for each in ids[:3]]
+
+
+def test_what_goes_with_a_record(home, listen, mark):
+    home.entity("authors", [{"name": "name", "type": "varchar"}])
+    home.entity("books", [{"name": "author", "type": "relation", "options": {"entity": "authors", "on_delete": "cascade"}}])
+    home.entity("notes", [{"name": "book", "type": "relation", "options": {"entity": "books", "on_delete": "set_null"}}])
+    author = home.item("authors", name="a")
+    book = home.item("books", author=author["id"])
+    note = home.item("notes", book=book["id"])
+    stream = listen(home.admin, entities="orders,authors,books,notes")
+    home.admin.delete(f"/entities/authors/items/{author['id']}", expect=204)
+    [events] = mark(stream)
+    found = {(event.data["entity"], event.kind, event.data["id"]) for event in events}
+    assert found == {("authors", "deleted", author["id"]), ("books", "deleted", book["id"]), ("notes", "updated", note["id"])}
+    assert next(event for event in events if event.kind == "updated").data["record"]["book"] is None
+
+
+# --- rules ---
+
+def test_rows(home, listen, mark):
+    one, other = home.user(entities=["orders"]), home.user(entities=["orders"])
+    mine, theirs = listen(one), listen(other)
+    everything = listen(home.admin)
+    made = home.item("orders", client=one, name="mine")
+    hidden = home.item("orders", name="the administrator's")
+    assert mine.next("created").data["record"] == made
+    grant(home, hidden, other)
+    assert theirs.next("created").data["record"] == hidden
+    home.admin.put(f"{ITEMS}/{hidden['id']}", {"total": 5}, expect=200)
+    assert theirs.next("updated").data["record"]["total"] == 5
+    grant(home, hidden)
+    assert theirs.next("deleted").data == {"entity": "orders", "id": hidden["id"]}
+    home.admin.put(f"{ITEMS}/{hidden['id']}", {"total": 6}, expect=200)
+    home.admin.delete(f"{ITEMS}/{hidden['id']}", expect=204)
+    [events] = mark(everything)
+    assert seen(events) == [("created", made["id"]), ("created", hidden["id"]), ("updated", hidden["id"]),
+                            ("updated", hidden["id"]), ("deleted", hidden["id"])]
+    home.item("orders", client=one, name="last")
+    home.item("orders", client=other, name="last")
+    assert mine.next("created").data["record"]["name"] == theirs.next("created").data["record"]["name"] == "last"
+
+
+def test_rows_of_groups_and_roles(home, listen):
+    user = home.user(entities=["orders"])
+    group = home.admin.post("/groups", {"name": "Buyers"}, expect=201).json()
+    home.admin.post(f"/groups/{group['id']}/members", {"user_ids": [user.user["id"]]}, expect=200)
+    role = user.get("/users/me", expect=200).json()["role_ids"][-1]
+    stream = listen(user)
+    for by in ({"group_id": group["id"]}, {"role_id": role}):
+        record = home.item("orders", name="granted")
+        grant(home, record, by, kind="groups")
+        assert stream.next("created").data["id"] == record["id"]
+        home.admin.put(f"{ITEMS}/{record['id']}", {"total": 1}, expect=200)
+        assert stream.next("updated").data["id"] == record["id"]
+        home.admin.delete(f"{ITEMS}/{record['id']}", expect=204)
+        assert stream.next("deleted").data["id"] == record["id"]
+
+
+def test_rows_of_a_groups_members(home, listen):
+    """Who asks for a group's data with X-Group-Id sees what its members make, as in lists."""
+    member, outsider = home.user(entities=["orders"]), home.user(entities=["orders"])
+    leader = home.user(entities=["orders"], permissions=["svc_group_data:read"])
+    group = home.admin.post("/groups", {"name": "Shop"}, expect=201).json()
+    ids = [member.user["id"], leader.user["id"]]
+    home.admin.post(f"/groups/{group['id']}/members", {"user_ids": ids}, expect=200)
+    scope = {"X-Group-Id": str(group["id"])}
+    soon(lambda: leader.get(ITEMS, headers=scope), 200)
+    stream = listen(leader, headers=scope)
+    home.item("orders", client=outsider, name="not theirs")
+    made = home.item("orders", client=member, name="theirs")
+    assert stream.next("created").data["id"] == made["id"]
+    home.admin.delete(f"/groups/{group['id']}/members/{leader.user['id']}", expect=204)
+    ended(stream, "forbidden")
+
+
+def test_fields(home, listen):
+    access = [{"entity": "orders", "action": "read", "fields": ["name"]}]
+    user = home.user(role_ids=[home.role(permissions=["orders:read", "svc_realtime:read"], field_access=access)["id"]])
+    stream = listen(user)
+    record = home.item("orders", name="a", total=7, note="secret")
+    grant(home, record, user)
+    shown = stream.next("created").data["record"]
+    assert shown == user.get(f"{ITEMS}/{record['id']}", expect=200).json() and "note" not in shown and "total" not in shown
+    for hidden in ("total", "note"):
+        user.get("/realtime", params={"entities": "orders", f"filter[{hidden}]": 7}, expect=400)
+
+
+# --- filters ---
+
+def test_filters(home, listen, mark):
+    stream = listen(home.admin, **{"filter[total][gte]": 10, "filter[name][ne]": "no"})
+    every = listen(home.admin)
+    low = home.item("orders", name="a", total=1)
+    high = home.item("orders", name="b", total=10)
+    home.item("orders", name="no", total=11)
+    home.admin.put(f"{ITEMS}/{low['id']}", {"total": 12}, expect=200)
+    home.admin.put(f"{ITEMS}/{high['id']}", {"total": 20}, expect=200)
+    home.admin.put(f"{ITEMS}/{high['id']}", {"total": 2}, expect=200)
+    home.admin.put(f"{ITEMS}/{high['id']}", {"total": 3}, expect=200)
+    home.admin.delete(f"{ITEMS}/{high['id']}", expect=204)
+    home.admin.delete(f"{ITEMS}/{low['id']}", expect=204)
+    mark(every)
+    found = seen(stream.until(lambda event: event.kind == "deleted" and event.data["id"] == low["id"]))
+    assert found == [("created", high["id"]), ("created", low["id"]), ("updated", high["id"]), ("deleted", high["id"]),
+                     ("deleted", low["id"])]
+
+
+def test_filters_through_relations(home, listen):
+    home.entity("lands", [{"name": "code", "type": "varchar"}])
+    home.entity("towns", [{"name": "land", "type": "relation", "options": {"entity": "lands"}}, {"name": "n", "type": "integer"}])
+    here, there = home.item("lands", code="BO"), home.item("lands", code="PE")
+    stream = listen(home.admin, entities="towns", **{"filter[land.code]": "BO"})
+    home.item("towns", land=there["id"], n=1)
+    moved = home.item("towns", land=here["id"], n=2)
+    assert stream.next("created").data["id"] == moved["id"]
+    home.admin.put(f"/entities/towns/items/{moved['id']}", {"land": there["id"]}, expect=200)
+    assert stream.next("deleted").data["id"] == moved["id"]
+
+
+@pytest.mark.parametrize("params,status", [
+    ({}, 400), ({"entities": ""}, 400), ({"entities": "orders,nothing"}, 400), ({"entities": "orders,"}, 400),
+    ({"entities": "orders", "filter[nothing]": "1"}, 400), ({"entities": "orders", "filter[total]": "x"}, 400),
+    ({"entities": "orders", "sort": "id"}, 400), ({"entities": "orders", "ticket": "x"}, 200),
+])
+def test_what_is_asked_for(home, params, status):
+    home.admin.get("/realtime", params=params, stream=True, expect=status).close()
+
+
+def test_who_may_ask(home):
+    home.client().get("/realtime", params={"entities": "orders"}, expect=401)
+    home.only("orders:read").get("/realtime", params={"entities": "orders"}, expect=403)
+    home.only("svc_realtime:read").get("/realtime", params={"entities": "orders"}, expect=403)
+    home.only("orders:read", "svc_realtime:read", api_access=False).get("/realtime", params={"entities": "orders"}, expect=403)
+    home.only("orders:read").post("/realtime/ticket", expect=403)
+    home.admin.head("/realtime", params={"entities": "orders"}, expect=200)
+    home.key(["orders:read", "svc_realtime:read"]).get("/realtime", params={"entities": "orders"}, stream=True, expect=200).close()
+
+
+# --- going on ---
+
+def test_going_on_behind_an_event(home, listen, mark):
+    control = listen(home.admin)
+    stream = listen(home.admin)
+    home.item("orders", name="first")
+    left = stream.next("created").position
+    control.next("created")
+    stream.close()
+    made = [home.item("orders", name="missed", total=n) for n in range(5)]
+    home.admin.put(f"{ITEMS}/{made[0]['id']}", {"total": 50}, expect=200)
+    home.admin.delete(f"{ITEMS}/{made[1]['id']}", expect=204)
+    [events] = mark(control)
+    again = listen(home.admin, position=left)
+    assert [(event.kind, event.data) for event in again.before[:-1]] == [(event.kind, event.data) for event in events]
+    for event in events[:4]:  # and from every place between, in the address too
+        rest = [other for other in again.before if other.data["id"] != event.data["id"]]
+        with Stream(home.admin, entities="orders", last_event_id=event.position) as part:
+            assert len(part.before) < len(again.before) and part.before[-1].data == rest[-1].data
+
+
+def test_going_on_in_the_middle_of_a_batch(home, listen):
+    """Each event leads behind itself, whatever was read together."""
+    stream = listen(home.admin)
+    made = home.admin.post(f"{ITEMS}/bulk", {"items": [{"name": "batch", "total": n} for n in range(300)]}, expect=201).json()
+    ids = [result["id"] for result in made["results"]]
+    events = stream.until(lambda event: event.data["id"] == ids[-1])
+    assert seen(events) == [("created", each) for each in ids]
+    for place in (0, 57, 199, 200, 298):
+        with Stream(home.admin, entities="orders", position=events[place].position) as part:
+            assert seen(part.before) == [("created", each) for each in ids[place + 1:]]
+
+
+def test_a_transaction_that_ends_late_is_not_missed(home, listen, db, mark):
+    schema = home.schema(db)
+    stream = listen(home.admin)
+    record = home.item("orders", name="slow")
+    other = home.item("orders", name="held")
+    mark(stream)
+    with db.cursor() as cursor:
+        cursor.execute(f"select id from {schema}.entities where name = 'orders'")
+        table = f"{schema}.e_{cursor.fetchone()[0]}"
+        cursor.execute("begin")
+        cursor.execute(f"insert into {schema}.live_log (entity_id, record_id, kind, before) select {table.split('_')[-1]}, t.id, 2, to_jsonb(t)"
+                       f" from {table} t where t.id = %s", (other["id"],))
+        cursor.execute(f"update {table} set version = version + 1 where id = %s", (other["id"],))
+        home.admin.put(f"{ITEMS}/{record['id']}", {"total": 1}, expect=200)
+        assert stream.next("updated").data["id"] == record["id"]
+        cursor.execute("commit")
+    assert stream.next("updated").data["id"] == other["id"]
+
+
+@pytest.mark.parametrize("position", ["1:1:", "nonsense", "9999999999:9999999999:", "5:9:7~", "3:4:~5:6:~x", "0" * 5000])
+def test_positions_that_lead_nowhere(home, listen, position):
+    stream = listen(home.admin, position=position)
+    assert [event.kind for event in stream.before] == ["reset"] and stream.before[0].data == {"entity": None, "reason": "position"}
+    made = home.item("orders", name="after")
+    assert stream.next("created").data["id"] == made["id"]
+
+
+def test_several_gateways_and_one_that_is_killed(home, start_gateway, listen):
+    """Whoever comes back elsewhere with the id of the last event has missed nothing, and sees nothing twice."""
+    one = start_gateway("live-killed", WORKERS=1)
+    user = home.user(entities=["orders"])
+    control = listen(user)
+    stream = Stream(at(one, user), entities="orders")
+    found, made, stop = [], [], threading.Event()
+
+    def write():
+        writer = home.client(token=user.token)
+        while not stop.is_set():
+            made.append(home.item("orders", client=writer, name="steady", total=len(made))["id"])
+            writer.put(f"{ITEMS}/{made[-1]}", {"total": -1}, expect=200)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    found += [stream.next() for _ in range(20)]
+    kill(one)
+    assert stream.ended.wait(10)
+    stream.close()
+    while not stream.events.empty():
+        found.append(stream.events.get())
+    last = stream.position
+    time.sleep(0.3)
+    stop.set()
+    thread.join()
+    ends = lambda event: event.kind == "updated" and event.data["id"] == made[-1]
+    with Stream(user, entities="orders", position=last) as again:
+        found += again.before
+        if not ends(found[-1]):
+            found += again.until(ends)
+    expected = [pair for each in made for pair in (("created", each), ("updated", each))]
+    assert seen(control.until(ends)) == expected
+    assert seen(found) == expected
+
+
+# --- rights that change ---
+
+def ended(stream, code, within=1.5):
+    began = time.monotonic()
+    events = stream.until(lambda event: event.kind == "end")
+    assert events[-1].data == {"code": code}
+    assert stream.ended.wait(2)
+    assert time.monotonic() - began < within
+
+
+def test_a_session_that_ends(home, listen):
+    user = home.user(entities=["orders"])
+    stream = listen(user)
+    user.post("/auth/v1/logout", expect=204)
+    ended(stream, "unauthorized")
+
+
+def test_a_user_who_is_suspended(home, listen):
+    user = home.user(entities=["orders"])
+    stream = listen(user)
+    home.admin.put(f"/users/{user.user['id']}", {"status": "suspended"}, expect=200)
+    ended(stream, "unauthorized")
+
+
+def test_a_key_that_is_deleted(home, listen):
+    key = home.key(["orders:read", "svc_realtime:read"])
+    stream = listen(key)
+    home.admin.delete(f"/api-keys/{key.info['id']}", expect=204)
+    ended(stream, "unauthorized")
+
+
+def test_a_permission_that_is_taken(home, listen):
+    home.entity("parcels", [{"name": "a", "type": "integer"}], row_level_security=False)
+    role = home.role(permissions=["orders:read", "parcels:read", "svc_realtime:read"])
+    user = home.user(role_ids=[role["id"]])
+    stream = listen(user, entities="orders,parcels")
+    home.admin.put(f"/roles/{role['id']}", {"permissions": ["parcels:read", "svc_realtime:read"]}, expect=200)
+    assert stream.next("closed").data == {"entity": "orders", "code": "forbidden"}
+    parcel = home.item("parcels", a=1)
+    assert stream.next("created").data["id"] == parcel["id"]
+    home.admin.put(f"/roles/{role['id']}", {"permissions": ["parcels:read"]}, expect=200)
+    ended(stream, "forbidden")
+
+
+def test_rights_that_show_other_things(home, listen):
+    role = home.role(permissions=["orders:read", "svc_realtime:read"])
+    user = home.user(role_ids=[role["id"]])
+    stream = listen(user)
+    record = home.item("orders", name="a", total=1)
+    grant(home, record, user)
+    assert "total" in stream.next("created").data["record"]
+    home.admin.put(f"/roles/{role['id']}", {
+        "field_access": [{"entity": "orders", "action": "read", "fields": ["name"]}]}, expect=200)
+    assert stream.next("reset").data == {"entity": "orders", "reason": "rights"}
+    home.admin.put(f"{ITEMS}/{record['id']}", {"total": 2}, expect=200)
+    assert "total" not in stream.next("updated").data["record"]
+
+
+def test_a_model_that_changes(home, listen):
+    home.entity("cases", [{"name": "a", "type": "integer"}])
+    stream = listen(home.admin, entities="cases,orders")
+    made = home.item("cases", a=1)
+    assert stream.next("created").data["record"]["a"] == 1
+    home.admin.post("/entities/cases/fields", {"name": "b", "type": "varchar"}, expect=201)
+    assert stream.next("reset").data == {"entity": "cases", "reason": "model"}
+    home.admin.put(f"/entities/cases/items/{made['id']}", {"b": "x"}, expect=200)
+    assert stream.next("updated").data["record"]["b"] == "x"
+    home.admin.delete("/entities/cases", expect=204)
+    other = home.item("orders", name="still")
+    assert stream.until(lambda event: event.kind == "created")[-1].data["id"] == other["id"]
+
+
+# --- tickets ---
+
+def test_a_ticket_is_good_once(home, listen):
+    user = home.user(entities=["orders"])
+    ticket = user.post("/realtime/ticket", expect=201).json()
+    nobody = home.client()
+    stream = listen(nobody, ticket=ticket["ticket"])
+    nobody.get("/realtime", params={"entities": "orders", "ticket": ticket["ticket"]}, expect=401)
+    made = home.item("orders", client=user, name="by ticket")
+    assert stream.next("created").data["record"] == made
+    nobody.get("/users/me", params={"ticket": ticket["ticket"]}, expect=401)
+    user.post("/auth/v1/logout", expect=204)
+    ended(stream, "unauthorized")
+
+
+def test_tickets_that_are_none(home, db):
+    user = home.user(entities=["orders"])
+    nobody = home.client()
+    tickets = [user.post("/realtime/ticket", expect=201).json()["ticket"] for _ in range(2)]
+    with db.cursor() as cursor:
+        cursor.execute(f"update {home.schema(db)}.live_tickets set expires_at = now() - interval '1 second'")
+    db.commit()
+    late = user.post("/realtime/ticket", expect=201).json()["ticket"]
+    user.post("/auth/v1/logout", expect=204)
+    for ticket in [*tickets, late, "", "x" * 43, "x" * 5000]:
+        nobody.get("/realtime", params={"entities": "orders", "ticket": ticket}, expect=401)
+
+
+# --- who reads slowly, and too many ---
+
+def test_who_does_not_read_is_cut(home, listen, mark):
+    quick = listen(home.admin)
+    slow = home.admin.get("/realtime", params={"entities": "orders"}, stream=True, expect=200)
+    text = "x" * 60000
+    record = home.item("orders", name="large")
+    for n in range(200):
+        home.admin.put(f"{ITEMS}/{record['id']}", {"note": text, "total": n}, expect=200)
+        if n % 50 == 49:
+            mark(quick)
+    with pytest.raises(Exception):
+        while slow.raw.read(65536):
+            pass
+        raise AssertionError("was it cut?")
+    slow.close()
+
+
+def test_too_many(home, start_gateway):
+    gateway = start_gateway("live-few", WORKERS=1, LIVE_LISTENERS=16)
+    client = at(gateway, home.admin)
+    streams = [Stream(client, entities="orders", hello=False) for _ in range(8)]
+    refused = client.get("/realtime", params={"entities": "orders"}, expect=503)
+    assert refused.headers["Retry-After"] and refused.json()["code"] == "too_many_requests_in_flight"
+    streams.pop().close()
+    soon(lambda: client.get("/realtime", params={"entities": "orders"}, stream=True), 200).close()
+    for stream in streams:
+        stream.close()
+    gateway.stop()
+
+
+def test_what_the_log_keeps(home, listen, db):
+    """What is too old goes; who comes back from before that is told to read all."""
+    stream = listen(home.admin)
+    home.item("orders", name="old")
+    left = stream.next("created").position
+    home.item("orders", name="older than an hour, soon")
+    stream.next("created")
+    schema = home.schema(db)
+    with db.cursor() as cursor:
+        cursor.execute(f"update {schema}.live_log set at = at - interval '2 hours'")
+        cursor.execute("update platform.live_projects set due_at = now()")
+    db.commit()
+    end = time.monotonic() + 40
+    while True:
+        with db.cursor() as cursor:
+            cursor.execute(f"select count(*) from {schema}.live_log")
+            rows = cursor.fetchone()[0]
+        db.commit()
+        if rows == 0:
+            break
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    again = listen(home.admin, position=left)
+    assert [event.kind for event in again.before] == ["reset"]
+    home.item("orders", name="new")
+    assert stream.next("created").data["record"]["name"] == "new"
+
+
+# --- long work ---
+
+def test_imports_and_indexes(home, listen):
+    user = home.user(entities=["orders"])
+    other = home.user(entities=["orders"])
+    mine, theirs = listen(user, entities=None, tasks="true"), listen(other, entities=None, tasks="true")
+    every = listen(home.admin, entities=None, tasks="true", indexes="true")
+    task = user.post("/entities/orders/items/import", files={"file": ("a.csv", b"name,total\na,1\nb,x\n", "text/csv")},
+                     expect=202).json()["task_id"]
+    for stream in (mine, every):
+        last = stream.until(lambda event: event.kind == "task" and event.data["status"] not in ("queued", "running"))[-1]
+        shown = user.get(f"/tasks/{task}", expect=200).json()
+        assert last.data == {key: shown[key] for key in ("id", "kind", "status", "total", "done", "failed")}
+    assert theirs.events.empty()
+    user.get("/realtime", params={"indexes": "true"}, expect=403)
+    user.get("/realtime", params={"sends": "true"}, expect=403)
+    home.only("svc_realtime:read").get("/realtime", params={"jobs": "true"}, expect=403)
+
+
+def test_jobs(home, listen, runner):
+    stream = listen(home.admin, entities="orders", jobs="true")
+    made = workflow(home.admin, steps=[condition()])
+    job = start(home.admin, made)
+    last = stream.until(lambda event: event.kind == "job" and event.data["status"] == "succeeded")[-1]
+    assert (last.data["id"], last.data["workflow_id"]) == (job, made["id"])
+
+
+def test_records_that_workflows_make(home, listen, runner):
+    stream = listen(home.admin)
+    start(home.admin, workflow(home.admin, steps=[create(values={"name": "by a job"})]))
+    assert stream.next("created").data["record"]["name"] == "by a job"

@@ -1,0 +1,55 @@
+"""Listeners while Redis or PostgreSQL are away: they stay, and have missed nothing afterwards."""
+import threading
+import time
+
+from stream import Stream, seen
+
+
+def write(client, stop, made):
+    while not stop.is_set():
+        answer = client.post("/entities/orders/items", {"name": "steady", "total": len(made)})
+        if answer.status_code == 201:
+            made.append(answer.json()["id"])
+        else:
+            assert answer.status_code == 503, answer.text
+            time.sleep(0.05)
+
+
+def test_without_redis(home, listen, servers):
+    stream = listen(home.admin)
+    servers.redis("stop")
+    try:
+        made = home.item("orders", name="nobody rings")
+        written = time.monotonic()
+        assert stream.next("created").data["id"] == made["id"] and time.monotonic() - written < 2
+    finally:
+        servers.redis("start")
+
+
+def test_postgres_that_crashes(home, listen, servers):
+    """Whatever was committed arrives once, to who stays and to who comes back with another's position."""
+    stream = listen(home.admin)
+    home.item("orders", name="first")
+    left = stream.next("created").position
+    stop, made = threading.Event(), []
+    thread = threading.Thread(target=write, args=(home.client(token=home.admin.token), stop, made))
+    thread.start()
+    time.sleep(0.3)
+    servers.postgres("kill")
+    try:
+        time.sleep(0.3)
+    finally:
+        servers.postgres("start")
+    before = len(made)
+    end = time.monotonic() + 20
+    while len(made) < before + 5 and time.monotonic() < end:
+        time.sleep(0.05)
+    stop.set()
+    thread.join()
+    last = home.item("orders", name="last")
+    events = stream.until(lambda event: event.data["id"] == last["id"], within=20)
+    # A write whose answer was lost may be there, too.
+    assert [each for each in seen(events) if each[1] in made or each[1] == last["id"]] == [("created", each) for each in [*made, last["id"]]]
+    assert len(set(seen(events))) == len(events)
+    with Stream(home.admin, entities="orders", position=left) as again:
+        assert seen(again.before) == seen(events)

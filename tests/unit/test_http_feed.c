@@ -1,0 +1,199 @@
+/* Feeds: responses without an end, shared pieces, clients that go or do not read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "http/feed.h"
+#include "test_http_server.h"
+
+#define FEEDS      16
+#define QUEUED_MAX ((size_t)256 * 1024)
+
+static struct {
+    struct http_feed feed;
+    bool open;
+} feeds[FEEDS];
+
+static void on_feed_gone(void *arg)
+{
+    *(bool *)arg = false;
+}
+
+static int serve_feed(struct req *req)
+{
+    for (size_t i = 0; i < FEEDS; i++) {
+        if (feeds[i].open)
+            continue;
+        feeds[i].feed = (struct http_feed){
+            .closed = on_feed_gone, .arg = &feeds[i].open, .queued_max = QUEUED_MAX};
+        feeds[i].open = http_feed_begin(req, STR("text/plain"), &feeds[i].feed);
+        return feeds[i].open ? 200 : -ECANCELED;
+    }
+    return answer_text(req, 503, "full");
+}
+
+/* "/say?5": so many bytes to each. */
+static int serve_say(struct req *req)
+{
+    static char text[65536];
+    int64_t bytes = 0;
+
+    memset(text, 'z', sizeof(text));
+    (void)num_parse_i64(req->query, &bytes);
+    struct http_piece *piece = http_piece_new((struct str){text, (size_t)bytes});
+    for (size_t i = 0; i < FEEDS; i++)
+        if (feeds[i].open)
+            http_feed_send(&feeds[i].feed, piece);
+    http_piece_unref(piece);
+    return answer_text(req, 200, "");
+}
+
+static int serve_feeds(struct req *req)
+{
+    unsigned open = 0;
+
+    if (str_is(req->path, "/feed"))
+        return serve_feed(req);
+    if (str_is(req->path, "/say"))
+        return serve_say(req);
+    if (str_is(req->path, "/close")) {
+        for (size_t i = 0; i < FEEDS; i++) {
+            http_feed_close(&feeds[i].feed);
+            feeds[i].open = false;
+        }
+        return answer_text(req, 200, "");
+    }
+    if (!str_is(req->path, "/open"))
+        return serve(req);
+    for (size_t i = 0; i < FEEDS; i++)
+        open += feeds[i].open;
+    strbuf_printf(&req->body, "open=%u", open);
+    return answer_text(req, 200, "");
+}
+
+static struct test_server up;
+static char buf[1 << 20];
+static int control;
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
+
+static void tell(const char *request)
+{
+    assert_true(client_send(control, request, strlen(request)));
+    assert_int_equal(client_response(control, buf, sizeof(buf), false), 200);
+}
+
+static void expect_open(unsigned count)
+{
+    char wanted[32];
+
+    (void)snprintf(wanted, sizeof(wanted), "open=%u", count);
+    for (int i = 0; i < 500; i++) {
+        tell(GET("/open"));
+        if (strstr(buf, wanted))
+            return;
+        (void)usleep(10000);
+    }
+    fail_msg("not %s", wanted);
+}
+
+static int listen_to(const char *version)
+{
+    char request[128];
+    int fd = client_open(&up);
+
+    (void)snprintf(request, sizeof(request), "GET /feed HTTP/%s\r\nHost: h\r\n\r\n", version);
+    assert_true(client_send(fd, request, strlen(request)));
+    assert_int_equal(client_response(fd, buf, sizeof(buf), true), 200);
+    assert_non_null(strstr(buf, "Connection: close"));
+    assert_null(strstr(buf, "Transfer-Encoding"));
+    assert_null(strstr(buf, "Content-Length"));
+    return fd;
+}
+
+static void test_what_is_said_arrives(void **state)
+{
+    int fds[3] = {listen_to("1.1"), listen_to("1.0"), listen_to("1.1")};
+    (void)state;
+
+    expect_open(3);
+    tell(GET("/stats"));
+    assert_non_null(strstr(buf, "flight=1")); /* this one: feeds are no requests */
+    tell(GET("/say?7"));
+    tell(GET("/say?60000"));
+    tell(GET("/close"));
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        assert_int_equal(client_read_all(fds[i], buf, sizeof(buf)), 60007);
+        (void)close(fds[i]);
+    }
+    expect_open(0);
+}
+
+static void test_who_goes_and_who_talks(void **state)
+{
+    int one = listen_to("1.1");
+    int other = listen_to("1.1");
+    (void)state;
+
+    expect_open(2);
+    (void)close(one);
+    expect_open(1);
+    assert_true(client_send(other, GET("/ok"), strlen(GET("/ok")))); /* nobody listens to that */
+    tell(GET("/say?3"));
+    assert_int_equal(recv(other, buf, 3, MSG_WAITALL), 3);
+    assert_int_equal(shutdown(other, SHUT_WR), 0);
+    expect_open(0);
+    (void)close(other);
+}
+
+static void test_who_does_not_read_is_cut(void **state)
+{
+    int slow = listen_to("1.1");
+    int quick = listen_to("1.1");
+    (void)state;
+
+    expect_open(2);
+    for (int i = 0; i < 400; i++) { /* beyond what the kernel takes */
+        tell(GET("/say?65536"));
+        for (size_t left = 65536; left > 0;) {
+            ssize_t got = recv(quick, buf, left, 0);
+            assert_true(got > 0);
+            left -= (size_t)got;
+        }
+    }
+    expect_open(1);
+    (void)close(quick);
+    (void)close(slow);
+    expect_open(0);
+}
+
+/* The server's end is theirs, and nothing is left of them. */
+static void test_ends_with_the_server(void **state)
+{
+    int fd = listen_to("1.1");
+    (void)state;
+
+    expect_open(1);
+    (void)close(control);
+    assert_int_equal(server_down(&up), 0);
+    assert_int_equal(recv(fd, buf, 1, 0), 0);
+    (void)close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_said_arrives),
+        cmocka_unit_test(test_who_goes_and_who_talks),
+        cmocka_unit_test(test_who_does_not_read_is_cut),
+        cmocka_unit_test(test_ends_with_the_server),
+    };
+    struct http_config config = default_config();
+
+    config.handle = serve_feeds;
+    up = server_up(&config);
+    control = client_open(&up);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
