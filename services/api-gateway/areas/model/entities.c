@@ -2,8 +2,10 @@
 #include "areas/model/shown.h"
 #include "base/map.h"
 #include "ddl/ddl.h"
+#include "ddl/ddl_preview.h"
 #include "ddl/field_spec.h"
 #include "ddl/model_change.h"
+#include "ddl/model_preview.h"
 #include "entities_sql.h"
 
 #define ENTITIES_MAX 1000
@@ -137,6 +139,26 @@ static int read_fields(struct req *r, const struct entity_in *in, struct entity 
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
+/* What is going to be made, without ids. */
+static int read_entity(struct req *r, const struct entity_in *in, struct entity *entity)
+{
+    entity->name = in->name.value;
+    TRY(entities_check_name(r, entity->name, 0));
+    if (r->scope->model->entity_count >= ENTITIES_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
+    return read_fields(r, in, entity);
+}
+
+static int look_at_new_entity(struct req *r, void *arg, struct model_subject *subject UNUSED)
+{
+    struct entity *entity = ARENA_NEW(r->task.arena, entity);
+
+    TRY(read_entity(r, arg, entity));
+    for (size_t i = 0; i < entity->field_count; i++)
+        ddl_preview_indexes(r->scope->preview, NULL, &entity->fields[i]);
+    return 0;
+}
+
 AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit)
 {
     const struct entity_in *in = arg;
@@ -144,11 +166,7 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
     struct rows added;
     struct ddl ddl;
 
-    entity->name = in->name.value;
-    TRY(entities_check_name(r, entity->name, 0));
-    if (r->scope->model->entity_count >= ENTITIES_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
-    TRY(read_fields(r, in, entity));
+    TRY(read_entity(r, in, entity));
     TRY(sql_one(
         r,
         &added,
@@ -170,8 +188,12 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
 AWAITS static int entities_create(struct req *r)
 {
     struct entity_in in;
+    bool dry_run;
 
+    TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &create_schema, &in));
+    if (dry_run)
+        return model_preview(r, look_at_new_entity, &in);
     TRY(model_change(r, add_entity, &in));
     return reply_entity(r, 201, in.name.value);
 }
@@ -207,6 +229,18 @@ static int check_opens(struct req *r, const struct entity_in *in, const struct e
                 rule_ends ? "end the entity's row-level security" : "make the entity public");
 }
 
+static int check_entity(struct req *r, const struct entity_in *in, const struct entity **ret_entity)
+{
+    TRY(gateway_entity(r, ret_entity));
+    TRY(check_opens(r, in, *ret_entity));
+    return in->name.set ? entities_check_name(r, in->name.value, (*ret_entity)->id) : 0;
+}
+
+AWAITS static int look_at_entity(struct req *r, void *arg, struct model_subject *subject)
+{
+    return check_entity(r, arg, &subject->entity);
+}
+
 /* Only rows change: the table's name, and the permissions, hang on the entity's id. */
 AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *audit)
 {
@@ -214,10 +248,7 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
     const struct entity *entity;
     struct str label;
 
-    TRY(gateway_entity(r, &entity));
-    TRY(check_opens(r, in, entity));
-    if (in->name.set)
-        TRY(entities_check_name(r, in->name.value, entity->id));
+    TRY(check_entity(r, in, &entity));
     label = in->label.set ? in->label.value : entity->label;
     *audit = (struct model_audit){"entities.update", "entity", entity->id, STR_NONE};
     return sql_exec(
@@ -235,8 +266,12 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
 AWAITS static int entities_update(struct req *r)
 {
     struct entity_in in;
+    bool dry_run;
 
+    TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &update_schema, &in));
+    if (dry_run)
+        return model_preview(r, look_at_entity, &in);
     TRY(model_change(r, update_entity, &in));
     return reply_entity(r, 200, in.name.set ? in.name.value : req_param(r, "entity"));
 }
@@ -284,14 +319,32 @@ AWAITS static int remove_rows(struct req *r, int64_t id)
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
+/* co: the entity that may go. */
+AWAITS static int check_removal(struct req *r, const struct entity **ret_entity)
+{
+    TRY(gateway_entity(r, ret_entity));
+    TRY(ddl_may_drop_records(r, *ret_entity, "Deleting an entity that has records"));
+    return check_unreferred(r, *ret_entity);
+}
+
+AWAITS static int look_at_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
+{
+    const struct entity *entity;
+
+    TRY(check_removal(r, &entity));
+    for (size_t i = 0; i < entity->field_count; i++)
+        if (!entity->fields[i].system && field_shown(r, &entity->fields[i]))
+            ddl_preview_indexes(r->scope->preview, &entity->fields[i], NULL);
+    subject->entity = entity;
+    return ddl_preview_loss(r, entity, NULL);
+}
+
 AWAITS static int remove_entity(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {
     const struct entity *entity;
     struct ddl ddl;
 
-    TRY(gateway_entity(r, &entity));
-    TRY(ddl_may_drop_records(r, entity, "Deleting an entity that has records"));
-    TRY(check_unreferred(r, entity));
+    TRY(check_removal(r, &entity));
     ddl_init(&ddl, r->task.arena);
     ddl_table_drop(&ddl, entity);
     TRY(ddl_run(r, &ddl));
@@ -302,6 +355,11 @@ AWAITS static int remove_entity(struct req *r, void *arg UNUSED, struct model_au
 
 AWAITS static int entities_delete(struct req *r)
 {
+    bool dry_run;
+
+    TRY(model_is_dry_run(r, &dry_run));
+    if (dry_run)
+        return model_preview(r, look_at_removal, NULL);
     TRY(model_change(r, remove_entity, NULL));
     return reply_empty(r, 204);
 }
@@ -324,9 +382,11 @@ static const struct route entities_routes[] = {
         .id = "entities_create",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_CREATE,
+        .query = model_dry_run_query,
         .body = &create_schema,
         .exact_numbers = true,
         .ok = {.status = 201, .schema = &out_schema},
+        .dry_run = &model_preview_schema,
         .fails = {409},
         .run = entities_create,
         .summary = "Create an entity",
@@ -351,8 +411,10 @@ static const struct route entities_routes[] = {
         .id = "entities_update",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_UPDATE,
+        .query = model_dry_run_query,
         .body = &update_schema,
         .ok = {.status = 200, .schema = &out_schema},
+        .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = entities_update,
         .summary = "Change an entity",
@@ -365,7 +427,9 @@ static const struct route entities_routes[] = {
         .id = "entities_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_DELETE,
+        .query = model_dry_run_query,
         .ok = {.status = 204},
+        .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = entities_delete,
         .summary = "Delete an entity with all its records",
