@@ -28,6 +28,7 @@
     AREA(items)                                                                                    \
     AREA(items_bulk)                                                                               \
     AREA(items_transfer)                                                                           \
+    AREA(items_history)                                                                            \
     AREA(items_public)                                                                             \
     AREA(rls)                                                                                      \
     AREA(secrets)                                                                                  \

@@ -32,6 +32,16 @@ void ddl_table_drop(struct ddl *ddl, const struct entity *entity);
  * later is how deadlocks are made. The target of a relation is locked in the same command. */
 void ddl_table_lock(struct ddl *ddl, const struct model_field *field);
 
+/* --- what records were (ddl_history.c) --- */
+
+/* Begins, and ends with all that is kept; behind the rows of the entity and its fields. */
+void ddl_history_on(struct ddl *ddl, const struct entity *entity);
+void ddl_history_off(struct ddl *ddl, const struct entity *entity);
+/* After a change of the entity's days or fields, behind their rows; nothing where none is kept. */
+void ddl_history_follow(struct ddl *ddl, const struct entity *entity);
+/* Before a field goes. */
+void ddl_history_forget(struct ddl *ddl, const struct model_field *field);
+
 /* --- columns (ddl_column.c) --- */
 
 /* "text", "bigint", ... */

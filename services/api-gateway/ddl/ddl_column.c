@@ -188,6 +188,7 @@ void ddl_field_drop(struct ddl *ddl, const struct model_field *field)
 {
     if (field->type == TYPE_FILE)
         change_file_rule(ddl, field, false);
+    ddl_history_forget(ddl, field);
     if (field->many)
         ddl_add(ddl, "drop table {p}.l_%lld", (long long)field->id);
     else

@@ -118,6 +118,21 @@ int ddl_preview_rewrite(struct req *r,
         &preview->rewrites_rows.value);
 }
 
+int ddl_preview_forget(struct req *r, const struct entity *entity)
+{
+    struct ddl_preview *preview = r->scope->preview;
+
+    preview->loses = true;
+    preview->loses_rows.set = ddl_sees_all(r, entity);
+    if (!preview->loses_rows.set)
+        return 0;
+    return preview_count_rows(r,
+                              arena_printf(r->task.arena,
+                                           "distinct h.record_id from {p}.h_%lld h",
+                                           (long long)entity->id),
+                              &preview->loses_rows.value);
+}
+
 int ddl_preview_loss(struct req *r, const struct entity *entity, const struct model_field *field)
 {
     struct ddl_preview *preview = r->scope->preview;

@@ -47,6 +47,8 @@ void ddl_preview_indexes(struct ddl_preview *preview,
 AWAITS int ddl_preview_rewrite(struct req *r,
                                const struct model_field *old,
                                const struct model_field *next) MUSTCHECK;
+/* co: how many records the past is known of, which is forgotten. */
+AWAITS int ddl_preview_forget(struct req *r, const struct entity *entity) MUSTCHECK;
 /* co: how many records lose something: a value of the field, or with NULL themselves. */
 AWAITS int ddl_preview_loss(struct req *r,
                             const struct entity *entity,

@@ -88,6 +88,8 @@ static int delete_call(struct records_ctx *ctx,
     }
     (void)rls_where(ctx, entity, ACT_DELETE, "t", &sql, &params);
     write_unlocked(ctx, entity, "t", &sql, &params);
+    if (ctx->model->history) /* of what goes with it, too */
+        write_signed(ctx, &sql, &params);
     TRY(write_returning_deleted(ctx, entity, &sql, &params));
     *ret_call = write_call(ctx, "items.delete", &sql, &params, true);
     return 0;

@@ -52,6 +52,8 @@ update_call(struct records_ctx *ctx, const struct entity *entity, const struct u
     (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
     write_unlocked(ctx, entity, "t", &sql, &params);
     size_where(ctx, entity, row, "t", &sql, &params);
+    if (entity->history_days > 0)
+        write_signed(ctx, &sql, &params);
     strbuf_str(&sql, STR(" returning "));
     columns_sql(ctx, &update->plan, "t", &sql, &params);
     return write_call(ctx, "items.update", &sql, &params, true);

@@ -8,11 +8,14 @@
 #include "ddl/model_preview.h"
 #include "entities_sql.h"
 
-#define ENTITIES_MAX 1000
+#define ENTITIES_MAX     1000
+#define HISTORY_DAYS     365
+#define HISTORY_DAYS_MAX 3650
 
 struct entity_in {
     struct in_str name, label;
-    struct in_bool row_level_security, public_read, searchable;
+    struct in_bool row_level_security, public_read, searchable, history;
+    struct in_i64 history_days;
     struct in_list fields; /* struct field_in */
 };
 
@@ -38,6 +41,18 @@ struct entity_in {
          FIELD_AT(struct entity_in, public_read),                                                  \
          .type = FIELD_BOOL,                                                                       \
          .doc = "Records can be read without credentials, public fields only"},                    \
+        {.name = "history",                                                                        \
+         FIELD_AT(struct entity_in, history),                                                      \
+         .type = FIELD_BOOL,                                                                       \
+         .doc = "What its records were is kept, and who changed them; false forgets all of it"},   \
+        {.name = "history_days",                                                                   \
+         FIELD_AT(struct entity_in, history_days),                                                 \
+         .type = FIELD_I64,                                                                        \
+         .has_min = true,                                                                          \
+         .min = 1,                                                                                 \
+         .has_max = true,                                                                          \
+         .max = HISTORY_DAYS_MAX,                                                                  \
+         .doc = "For how long, 365 when left out"},                                                \
     {                                                                                              \
         .name = "searchable", FIELD_AT(struct entity_in, searchable), .type = FIELD_BOOL           \
     }
@@ -61,6 +76,8 @@ static const struct field out_fields[] = {
     {.name = "row_level_security", .type = FIELD_BOOL, .required = true},
     {.name = "public_read", .type = FIELD_BOOL, .required = true},
     {.name = "searchable", .type = FIELD_BOOL, .required = true},
+    {.name = "history", .type = FIELD_BOOL, .required = true},
+    {.name = "history_days", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "fields", .type = FIELD_LIST, .required = true, .sub = &field_out_schema},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
@@ -106,6 +123,23 @@ static bool value_or(const struct in_bool *in, bool otherwise)
     return in->set ? in->value : otherwise;
 }
 
+/* Of the entity as it is going to be; `days` as it is, 0 = no history. */
+static int
+read_history_option(struct req *r, const struct entity_in *in, int64_t days, int64_t *ret_days)
+{
+    bool history = value_or(&in->history, days > 0);
+
+    if (in->history_days.set && !history)
+        return fail_field(
+            r, "history_days", PROBLEM_VALIDATION_FAILED, "is for entities with history");
+    if (days == 0)
+        days = HISTORY_DAYS;
+    if (in->history_days.set)
+        days = in->history_days.value;
+    *ret_days = history ? days : 0;
+    return 0;
+}
+
 /* --- create --- */
 
 /* The definitions of a new entity's fields; entity->fields is filled. */
@@ -144,6 +178,7 @@ static int read_entity(struct req *r, const struct entity_in *in, struct entity 
 {
     entity->name = in->name.value;
     TRY(entities_check_name(r, entity->name, 0));
+    TRY(read_history_option(r, in, 0, &entity->history_days));
     if (r->scope->model->entity_count >= ENTITIES_MAX)
         return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
     return read_fields(r, in, entity);
@@ -176,11 +211,14 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
                            value_or(&in->row_level_security,
                                     r->scope->project->settings.default_row_level_security),
                        .public_read = value_or(&in->public_read, false),
-                       .searchable = value_or(&in->searchable, true))));
+                       .searchable = value_or(&in->searchable, true),
+                       .history_days = some_id(entity->history_days))));
     entity->id = sql_entity_add_row(&added, 0).id;
     TRY(model_fields_add(r, entity, entity->fields, entity->field_count));
     ddl_init(&ddl, r->task.arena);
     ddl_table_create(&ddl, entity);
+    if (entity->history_days > 0)
+        ddl_history_on(&ddl, entity);
     *audit = (struct model_audit){"entities.create", "entity", entity->id, STR_NONE};
     return ddl_run(r, &ddl);
 }
@@ -229,38 +267,70 @@ static int check_opens(struct req *r, const struct entity_in *in, const struct e
                 rule_ends ? "end the entity's row-level security" : "make the entity public");
 }
 
-static int check_entity(struct req *r, const struct entity_in *in, const struct entity **ret_entity)
+static int check_entity(struct req *r,
+                        const struct entity_in *in,
+                        const struct entity **ret_entity,
+                        int64_t *ret_history_days)
 {
-    TRY(gateway_entity(r, ret_entity));
-    TRY(check_opens(r, in, *ret_entity));
-    return in->name.set ? entities_check_name(r, in->name.value, (*ret_entity)->id) : 0;
+    const struct entity *entity;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(check_opens(r, in, entity));
+    if (in->name.set)
+        TRY(entities_check_name(r, in->name.value, entity->id));
+    TRY(read_history_option(r, in, entity->history_days, ret_history_days));
+    *ret_entity = entity;
+    return entity->history_days > 0 && *ret_history_days == 0
+               ? ddl_may_drop(r, entity, "Forgetting what records were")
+               : 0;
 }
 
 AWAITS static int look_at_entity(struct req *r, void *arg, struct model_subject *subject)
 {
-    return check_entity(r, arg, &subject->entity);
+    int64_t days;
+
+    TRY(check_entity(r, arg, &subject->entity, &days));
+    return subject->entity->history_days > 0 && days == 0 ? ddl_preview_forget(r, subject->entity)
+                                                          : 0;
 }
 
-/* Only rows change: the table's name, and the permissions, hang on the entity's id. */
+/* co: what is kept of records begins, ends, or is kept longer or shorter. */
+AWAITS static int change_history(struct req *r, const struct entity *entity, int64_t days)
+{
+    struct ddl ddl;
+
+    ddl_init(&ddl, r->task.arena);
+    if (days > 0 && entity->history_days == 0)
+        ddl_history_on(&ddl, entity);
+    else if (days == 0 && entity->history_days > 0)
+        ddl_history_off(&ddl, entity);
+    else if (days != entity->history_days)
+        ddl_history_follow(&ddl, entity);
+    return ddl_run(r, &ddl);
+}
+
+/* Rows change: the table's name, and the permissions, hang on the entity's id. */
 AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *audit)
 {
     const struct entity_in *in = arg;
     const struct entity *entity;
+    int64_t history_days;
     struct str label;
 
-    TRY(check_entity(r, in, &entity));
+    TRY(check_entity(r, in, &entity, &history_days));
     label = in->label.set ? in->label.value : entity->label;
     *audit = (struct model_audit){"entities.update", "entity", entity->id, STR_NONE};
-    return sql_exec(
-        r,
-        NULL,
-        SQL_ENTITY_UPDATE(.id = entity->id,
-                          .name = in->name.set ? in->name.value : entity->name,
-                          .label = in->label.null ? STR_NONE : label,
-                          .row_level_security =
-                              value_or(&in->row_level_security, entity->row_level_security),
-                          .public_read = value_or(&in->public_read, entity->public_read),
-                          .searchable = value_or(&in->searchable, entity->searchable)));
+    TRY(sql_exec(r,
+                 NULL,
+                 SQL_ENTITY_UPDATE(.id = entity->id,
+                                   .name = in->name.set ? in->name.value : entity->name,
+                                   .label = in->label.null ? STR_NONE : label,
+                                   .row_level_security = value_or(&in->row_level_security,
+                                                                  entity->row_level_security),
+                                   .public_read = value_or(&in->public_read, entity->public_read),
+                                   .searchable = value_or(&in->searchable, entity->searchable),
+                                   .history_days = some_id(history_days))));
+    return change_history(r, entity, history_days);
 }
 
 AWAITS static int entities_update(struct req *r)

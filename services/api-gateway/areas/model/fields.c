@@ -163,6 +163,7 @@ AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
     TRY(model_fields_add(r, entity, &field, 1));
     ddl_init(&add, r->task.arena);
     ddl_field_add(&add, &field);
+    ddl_history_follow(&add, entity);
     *audit = (struct model_audit){"fields.create", "field", field.id, STR_NONE};
     return ddl_run(r, &add);
 }
@@ -223,10 +224,15 @@ AWAITS static int update_field(struct req *r, void *arg, struct model_audit *aud
 {
     const struct model_field *old;
     struct model_field next;
+    struct ddl follow;
 
     TRY(change_field(r, arg, &old, &next));
     *audit = (struct model_audit){"fields.update", "field", old->id, STR_NONE};
-    return model_field_store(r, &next);
+    TRY(model_field_store(r, &next));
+    ddl_init(&follow, r->task.arena);
+    if (next.on_delete != old->on_delete)
+        ddl_history_follow(&follow, old->entity);
+    return ddl_run(r, &follow);
 }
 
 AWAITS static int fields_update(struct req *r)
@@ -270,6 +276,7 @@ look_at_field_removal(struct req *r, void *arg UNUSED, struct model_subject *sub
 AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {
     const struct model_field *field;
+    struct ddl follow;
     struct ddl ddl;
 
     TRY(check_field_removal(r, &field));
@@ -279,7 +286,10 @@ AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_aud
     TRY(sql_exec(
         r, NULL, SQL_FIELD_DROP_ACCESS(.entity_id = field->entity->id, .field_id = field->id)));
     *audit = (struct model_audit){"fields.delete", "field", field->id, STR_NONE};
-    return sql_exec(r, NULL, SQL_FIELD_DROP(.id = field->id));
+    TRY(sql_exec(r, NULL, SQL_FIELD_DROP(.id = field->id)));
+    ddl_init(&follow, r->task.arena);
+    ddl_history_follow(&follow, field->entity);
+    return ddl_run(r, &follow);
 }
 
 AWAITS static int fields_delete(struct req *r)
