@@ -10,6 +10,7 @@
     AREA(tenant_domains)                                                                           \
     AREA(tenant_senders)                                                                           \
     AREA(mail_log)                                                                                 \
+    AREA(mail_previews)                                                                            \
     AREA(auth_provider)                                                                            \
     AREA(users)                                                                                    \
     AREA(me)                                                                                       \

@@ -616,6 +616,7 @@ static void every_column(struct task *task, struct directory *one, struct direct
         "idempotency_keys.request_hash",
         "idempotency_keys.response",
         "mail_links.hash",
+        "mail_previews.token_hash",
         "push_devices.token_hash",
         "record_locks.token_hash",
         "refresh_tokens.hash",

@@ -299,6 +299,7 @@ ROWS = {
     "DELETE /tenant-sender-addresses/{id}": (f"/tenant-sender-addresses/{NONE}", None),
     "GET /mail/log": ("/mail/log", None),
     "GET /mail/log/{id}": (f"/mail/log/{NONE}", None),
+    "GET /mail/previews/{token}": ("/mail/previews/none", None),
     "GET /menus/my": ("/menus/my", None),
     "GET /menus": ("/menus", None),
     "GET /menus/{id}": (f"/menus/{NONE}", None),
