@@ -287,7 +287,7 @@ static int check_entity(struct req *r,
 
 AWAITS static int look_at_entity(struct req *r, void *arg, struct model_subject *subject)
 {
-    int64_t days;
+    int64_t days = 0;
 
     TRY(check_entity(r, arg, &subject->entity, &days));
     return subject->entity->history_days > 0 && days == 0 ? ddl_preview_forget(r, subject->entity)
@@ -314,7 +314,7 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
 {
     const struct entity_in *in = arg;
     const struct entity *entity;
-    int64_t history_days;
+    int64_t history_days = 0;
     struct str label;
 
     TRY(check_entity(r, in, &entity, &history_days));

@@ -119,15 +119,12 @@ AWAITS static int check_fillable(struct req *r, const struct model_field *field)
 /* co: the field that may be added, as it is going to be; its table is locked. */
 AWAITS static int check_addition(struct req *r,
                                  const struct field_in *in,
-                                 const struct entity **ret_entity,
+                                 const struct entity *entity,
                                  struct model_field *ret_field)
 {
-    const struct entity *entity;
-    struct field_spec spec;
+    struct field_spec spec = spec_of(r, entity);
     struct ddl lock;
 
-    TRY(gateway_entity(r, &entity));
-    spec = spec_of(r, entity);
     field_spec_create(&spec, in, ret_field);
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
@@ -139,7 +136,6 @@ AWAITS static int check_addition(struct req *r,
     ddl_init(&lock, r->task.arena);
     ddl_table_lock(&lock, ret_field);
     TRY(ddl_run(r, &lock));
-    *ret_entity = entity;
     return check_fillable(r, ret_field);
 }
 
@@ -148,7 +144,8 @@ AWAITS static int look_at_new_field(struct req *r, void *arg, struct model_subje
     const struct entity *entity;
     struct model_field field;
 
-    TRY(check_addition(r, arg, &entity, &field));
+    TRY(gateway_entity(r, &entity));
+    TRY(check_addition(r, arg, entity, &field));
     ddl_preview_indexes(r->scope->preview, NULL, &field);
     return 0;
 }
@@ -159,7 +156,8 @@ AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
     struct model_field field;
     struct ddl add;
 
-    TRY(check_addition(r, arg, &entity, &field));
+    TRY(gateway_entity(r, &entity));
+    TRY(check_addition(r, arg, entity, &field));
     TRY(model_fields_add(r, entity, &field, 1));
     ddl_init(&add, r->task.arena);
     ddl_field_add(&add, &field);
@@ -186,18 +184,12 @@ AWAITS static int fields_create(struct req *r)
 /* co: what the field may become, and with its table has become. */
 AWAITS static int change_field(struct req *r,
                                const struct field_in *in,
-                               const struct model_field **ret_old,
+                               const struct model_field *old,
                                struct model_field *ret_next)
 {
-    const struct entity *entity;
-    const struct model_field *old;
-    struct field_spec spec;
+    const struct entity *entity = old->entity;
+    struct field_spec spec = spec_of(r, entity);
 
-    TRY(gateway_entity(r, &entity));
-    old = find_field(r, entity);
-    if (!old)
-        return no_such_field(r);
-    spec = spec_of(r, entity);
     field_spec_update(&spec, old, in, ret_next);
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
@@ -205,16 +197,20 @@ AWAITS static int change_field(struct req *r,
         !caller_all_rows(r->scope->caller))
         return fail(r, PROBLEM_FORBIDDEN, "Only who sees all records may make their field public.");
     TRY(check_name_free(r, entity, ret_next));
-    *ret_old = old;
     return ddl_field_change(r, old, ret_next);
 }
 
 AWAITS static int look_at_field(struct req *r, void *arg, struct model_subject *subject)
 {
+    const struct entity *entity;
     const struct model_field *old;
     struct model_field next;
 
-    TRY(change_field(r, arg, &old, &next));
+    TRY(gateway_entity(r, &entity));
+    old = find_field(r, entity);
+    if (!old)
+        return no_such_field(r);
+    TRY(change_field(r, arg, old, &next));
     ddl_preview_indexes(r->scope->preview, old, &next);
     *subject = (struct model_subject){old->entity, old};
     return ddl_preview_rewrite(r, old, &next);
@@ -222,11 +218,16 @@ AWAITS static int look_at_field(struct req *r, void *arg, struct model_subject *
 
 AWAITS static int update_field(struct req *r, void *arg, struct model_audit *audit)
 {
+    const struct entity *entity;
     const struct model_field *old;
     struct model_field next;
     struct ddl follow;
 
-    TRY(change_field(r, arg, &old, &next));
+    TRY(gateway_entity(r, &entity));
+    old = find_field(r, entity);
+    if (!old)
+        return no_such_field(r);
+    TRY(change_field(r, arg, old, &next));
     *audit = (struct model_audit){"fields.update", "field", old->id, STR_NONE};
     TRY(model_field_store(r, &next));
     ddl_init(&follow, r->task.arena);
@@ -250,24 +251,22 @@ AWAITS static int fields_update(struct req *r)
 
 /* --- remove --- */
 
-/* co: the field that may go. */
-AWAITS static int check_field_removal(struct req *r, const struct model_field **ret_field)
+AWAITS static int check_field_removal(struct req *r, const struct entity *entity)
 {
-    const struct entity *entity;
-
-    TRY(gateway_entity(r, &entity));
-    *ret_field = find_field(r, entity);
-    if (!*ret_field)
-        return no_such_field(r);
     return ddl_may_drop_records(r, entity, "Removing a field of an entity that has records");
 }
 
 AWAITS static int
 look_at_field_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
 {
+    const struct entity *entity;
     const struct model_field *field;
 
-    TRY(check_field_removal(r, &field));
+    TRY(gateway_entity(r, &entity));
+    field = find_field(r, entity);
+    if (!field)
+        return no_such_field(r);
+    TRY(check_field_removal(r, entity));
     ddl_preview_indexes(r->scope->preview, field, NULL);
     *subject = (struct model_subject){field->entity, field};
     return ddl_preview_loss(r, field->entity, field);
@@ -275,11 +274,16 @@ look_at_field_removal(struct req *r, void *arg UNUSED, struct model_subject *sub
 
 AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {
+    const struct entity *entity;
     const struct model_field *field;
     struct ddl follow;
     struct ddl ddl;
 
-    TRY(check_field_removal(r, &field));
+    TRY(gateway_entity(r, &entity));
+    field = find_field(r, entity);
+    if (!field)
+        return no_such_field(r);
+    TRY(check_field_removal(r, entity));
     ddl_init(&ddl, r->task.arena);
     ddl_field_drop(&ddl, field);
     TRY(ddl_run(r, &ddl));
