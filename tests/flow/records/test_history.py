@@ -123,6 +123,8 @@ def test_deleted_records_and_back(kept):
     assert [(each["version"], each["action"]) for each in history(user, mine)][:2] == [(4, "restored"), (3, "deleted")]
     # Deleted again, and back as it was first: an update behind.
     user.delete(path, expect=204)
+    key = project.key(["notes:read", "notes:update"])
+    assert "notes:create" in restore(key, mine, 1, expect=403)["detail"]
     first = restore(user, mine, 1)
     assert first["title"] == "mine" and first["tags"] == [label]
     assert [(each["version"], each["action"]) for each in history(user, mine)] == [
@@ -169,6 +171,19 @@ def test_all_writers_are_in_it(kept):
     found = history(user, made[0])
     assert [each["version"] for each in found] == list(range(15, 0, -1)), "one after the other, without a gap"
     assert all(len(each["changed"]) <= 1 for each in found[:12])
+    # Brought back by many at once: it is there once, and nobody is told of a fault of ours.
+    path = f"{ITEMS}/{made[1]['id']}"
+    user.delete(path, expect=204)
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(user.post(f"{path}/history/3/restore").status_code)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 200 in answers and set(answers) <= {200, 409}
+    found = history(user, made[1])
+    assert [each["version"] for each in found] == list(range(len(found), 0, -1))
+    assert [each["action"] for each in found].count("restored") == 1
 
 
 def test_the_model_changes_and_the_past_stays_readable(project, db):

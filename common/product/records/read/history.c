@@ -226,9 +226,7 @@ int records_history(struct records_ctx *ctx,
     struct jw w;
 
     TRY(history_plan(ctx, entity, &past.plan));
-    TRY(history_read_live(ctx, &past.plan, id, &past.live));
-    if (past.live.count == 0)
-        TRY(history_read_deletion(ctx, &past.plan, ACT_READ, id, &deleted));
+    TRY(history_find(ctx, &past.plan, ACT_READ, id, &past.live, &deleted));
     TRY(read_past(ctx, &past));
 
     int64_t versions = past.total + !past.from_made;

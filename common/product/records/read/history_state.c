@@ -104,10 +104,10 @@ void history_put_kept(const struct entity *entity, const char *alias, struct str
         sql, " and %s.at >= now() - interval '%lld days'", alias, (long long)entity->history_days);
 }
 
-int history_read_live(struct records_ctx *ctx,
-                      const struct history_plan *plan,
-                      int64_t id,
-                      struct rows *ret_rows)
+AWAITS static int history_read_live(struct records_ctx *ctx,
+                                    const struct history_plan *plan,
+                                    int64_t id,
+                                    struct rows *ret_rows)
 {
     const struct entity *entity = plan->entity;
     struct arena *arena = ctx->task->arena;
@@ -152,11 +152,12 @@ void history_put_deleted(const struct records_ctx *ctx,
     (void)rls_where(ctx, plan->entity, action, "h", sql, params);
 }
 
-int history_read_deletion(struct records_ctx *ctx,
-                          const struct history_plan *plan,
-                          enum perm_action action,
-                          int64_t id,
-                          int64_t *ret_version)
+/* co: 0 = it was not. */
+AWAITS static int history_read_deletion(struct records_ctx *ctx,
+                                        const struct history_plan *plan,
+                                        enum perm_action action,
+                                        int64_t id,
+                                        int64_t *ret_version)
 {
     struct sql_params params;
     struct strbuf sql;
@@ -168,10 +169,27 @@ int history_read_deletion(struct records_ctx *ctx,
     strbuf_str(&sql, STR(" and h.id = "));
     sql_bind(&sql, &params, P_I64(id), "bigint");
     TRY(history_query(ctx, plan->entity, "history.deletion", &sql, &params, &rows));
-    if (rows.count == 0)
-        return records_fail_not_found(ctx);
-    *ret_version = rows_i64(&rows, 0, 0);
+    *ret_version = rows.count > 0 ? rows_i64(&rows, 0, 0) : 0;
     return 0;
+}
+
+/* One that comes back between two looks is neither there at first nor deleted then. */
+int history_find(struct records_ctx *ctx,
+                 const struct history_plan *plan,
+                 enum perm_action action,
+                 int64_t id,
+                 struct rows *ret_live,
+                 int64_t *ret_deleted)
+{
+    *ret_deleted = 0;
+    TRY(history_read_live(ctx, plan, id, ret_live));
+    if (ret_live->count > 0)
+        return 0;
+    TRY(history_read_deletion(ctx, plan, action, id, ret_deleted));
+    if (*ret_deleted > 0)
+        return 0;
+    TRY(history_read_live(ctx, plan, id, ret_live));
+    return ret_live->count > 0 ? 0 : records_fail_not_found(ctx);
 }
 
 /* --- JSON --- */

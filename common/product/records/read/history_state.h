@@ -43,12 +43,6 @@ const char *history_now(struct arena *arena, const struct history_plan *plan);
 /* any: appends " and <alias>.at >= ..." for what is kept still. */
 void history_put_kept(const struct entity *entity, const char *alias, struct strbuf *sql);
 
-/* co: the record as it is, for who may read it: version, then the plan's columns; no row otherwise.
- */
-AWAITS int history_read_live(struct records_ctx *ctx,
-                             const struct history_plan *plan,
-                             int64_t id,
-                             struct rows *ret_rows) MUSTCHECK;
 /* any: appends the deleted records that are not there again, as h (id, version, at, actor_id,
  * created_by, before), under the row rule for ACT_READ or ACT_UPDATE, of which owners are left; the
  * caller goes on with " and ...". */
@@ -58,13 +52,15 @@ void history_put_deleted(const struct records_ctx *ctx,
                          bool documents,
                          struct strbuf *sql,
                          struct sql_params *params);
-/* co: the version that the deletion of this record made; not_found when it was not, or the caller
- * may not know of it, or not change it. */
-AWAITS int history_read_deletion(struct records_ctx *ctx,
-                                 const struct history_plan *plan,
-                                 enum perm_action action,
-                                 int64_t id,
-                                 int64_t *ret_version) MUSTCHECK;
+/* co: the record as it is, for who may read it: version, then the plan's columns. When there is
+ * none, *ret_deleted is the version that its deletion made; not_found when it was not deleted, or
+ * the caller may not know of it, or with ACT_UPDATE not change it. */
+AWAITS int history_find(struct records_ctx *ctx,
+                        const struct history_plan *plan,
+                        enum perm_action action,
+                        int64_t id,
+                        struct rows *ret_live,
+                        int64_t *ret_deleted) MUSTCHECK;
 
 /* One state: its columns from `first` on. rows NULL = none is known. */
 struct history_state {

@@ -274,9 +274,8 @@ int records_history_restore(struct records_ctx *ctx,
     struct rows rows;
 
     TRY(history_plan(ctx, entity, &plan));
-    TRY(history_read_live(ctx, &plan, id, &live));
+    TRY(history_find(ctx, &plan, ACT_UPDATE, id, &live, &restore.gone));
     if (live.count == 0) {
-        TRY(history_read_deletion(ctx, &plan, ACT_UPDATE, id, &restore.gone));
         TRY(restore_deleted(ctx, &plan, &restore, version));
         *ret_version = restore.version;
         return records_fits(ctx, out);
