@@ -426,8 +426,8 @@ static struct str sample_json(struct arena *arena,
 
 AWAITS static int email_templates_preview(struct req *r)
 {
-    struct mail_template template;
-    struct mail_rendered mail;
+    struct mail_template template = {0};
+    struct mail_rendered mail = {0};
     struct str url;
     struct jw w;
 
@@ -448,8 +448,8 @@ AWAITS static int email_templates_preview(struct req *r)
 /* To the caller's own address, and to no other. */
 AWAITS static int email_templates_test(struct req *r)
 {
-    struct mail_template template;
-    struct mail_rendered mail;
+    struct mail_template template = {0};
+    struct mail_rendered mail = {0};
 
     TRY(render_sample(r, &mail, &template));
     TRY(rate_limit_sign_in(
