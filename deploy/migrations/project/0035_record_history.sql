@@ -15,7 +15,7 @@ declare
   d record;
 begin
   select e.history_days into days from {p}.entities e where e.id = entity;
-  select coalesce(string_agg(format(', %L', 'f_' || f.id), '' order by f.id), '') into secrets
+  select coalesce(' - array[' || string_agg(format('%L', 'f_' || f.id), ', ' order by f.id) || ']', '') into secrets
   from {p}.fields f where f.entity_id = entity and f.type = 'secret';
   select coalesce(string_agg(format(' || jsonb_build_object(%1$L, (select coalesce(jsonb_agg(l.to_id order by l.position, l.to_id),' ||
     ' ''[]'') from {p}.l_%2$s l where l.from_id = old.id))', 'f_' || f.id, f.id), '' order by f.id), '') into links
@@ -26,7 +26,7 @@ begin
       values (old.id, case tg_op when ''DELETE'' then old.version + 1 else new.version end,
         case tg_op when ''DELETE'' then 2 else 1 end, clock_timestamp(),
         nullif(current_setting(''groundwork.actor'', true), '''')::bigint, old.created_by,
-        (to_jsonb(old) - array[''id'', ''version''%2$s])%3$s);
+        (to_jsonb(old)%2$s)%3$s);
       if random() < 0.02 then
         delete from {p}.h_%1$s h where h.ctid = any (array(select k.ctid from {p}.h_%1$s k
           where k.at < now() - interval ''%4$s days'' order by k.at limit 100 for update skip locked));
