@@ -10,6 +10,7 @@
     AREA(tenant_domains)                                                                           \
     AREA(tenant_senders)                                                                           \
     AREA(mail_log)                                                                                 \
+    AREA(mail_previews)                                                                            \
     AREA(auth_provider)                                                                            \
     AREA(users)                                                                                    \
     AREA(me)                                                                                       \
@@ -28,6 +29,7 @@
     AREA(items)                                                                                    \
     AREA(items_bulk)                                                                               \
     AREA(items_transfer)                                                                           \
+    AREA(items_history)                                                                            \
     AREA(items_public)                                                                             \
     AREA(rls)                                                                                      \
     AREA(secrets)                                                                                  \

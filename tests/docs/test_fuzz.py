@@ -66,7 +66,7 @@ def model(project):
     admin = project.admin
     admin.post("/enums", {"name": "state", "values": ["open", "paid"]})
     admin.post("/entities", {"name": "customers", "fields": [{"name": "title", "type": "varchar", "required": True}]})
-    answer = admin.post("/entities", {"name": "orders", "public_read": True, "fields": [
+    answer = admin.post("/entities", {"name": "orders", "public_read": True, "history": True, "fields": [
         {"name": "title", "type": "varchar", "options": {"max_length": 40}, "public": True},
         {"name": "amount", "type": "integer"}, {"name": "total", "type": "float"}, {"name": "tax", "type": "decimal"},
         {"name": "paid", "type": "bool", "default": False}, {"name": "day", "type": "date"},

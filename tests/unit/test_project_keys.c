@@ -647,6 +647,7 @@ static void every_column(struct task *task, struct directory *one, struct direct
         "integrations.sealed",
         "live_tickets.hash",
         "mail_links.hash",
+        "mail_previews.token_hash",
         "push_devices.token_hash",
         "record_locks.token_hash",
         "refresh_tokens.hash",

@@ -17,4 +17,5 @@ struct scope {
     int db_failure;     /* the DB_* behind the answer, 0 = none */
     bool behind;        /* what was refused is there for all that, if what is known is old */
     bool current;       /* it is not: the handler asked, and runs again */
+    struct ddl_preview *preview; /* a change of the model is only looked at: what was found */
 };

@@ -71,11 +71,12 @@ struct entity {
     int64_t id;
     struct str name, label;
     bool row_level_security, public_read, searchable;
-    bool granted;    /* rows were granted to somebody: the row rule has to look */
-    bool searched;   /* it has an index of its own: some field is in it */
-    bool shown;      /* the index of another one, or its own, has its display field */
-    unsigned events; /* bits of those that somebody listens to */
-    unsigned told;   /* of those the ones whose payload somebody wants */
+    bool granted;         /* rows were granted to somebody: the row rule has to look */
+    bool searched;        /* it has an index of its own: some field is in it */
+    bool shown;           /* the index of another one, or its own, has its display field */
+    int64_t history_days; /* that it keeps what its records were; 0 = it does not */
+    unsigned events;      /* bits of those that somebody listens to */
+    unsigned told;        /* of those the ones whose payload somebody wants */
     uint8_t consumers[ENTITY_EVENTS]; /* of each: bits of event_consumer */
     struct model_field
         *fields; /* id first, then by position, then created_at, updated_at, created_by */
@@ -98,6 +99,7 @@ struct model {
     bool searched; /* some entity is */
     bool live;     /* changes of records are logged: somebody listens, or did lately */
     bool told;     /* somebody wants payloads of some events of records */
+    bool history;  /* some entity keeps one */
     struct map *by_name;
     struct model_index *by_id; /* sorted */
     struct model_enum *enums;  /* by name */

@@ -6,7 +6,7 @@ select m.model_version:bigint,
   (select coalesce(json_agg(json_build_object(
       'id', e.id, 'name', e.name, 'label', e.label,
       'row_level_security', e.row_level_security, 'public_read', e.public_read, 'searchable', e.searchable,
-      'granted', e.granted or exists (select 1 from {p}.record_grants g where g.entity_id = e.id),
+      'history', e.history_days, 'granted', e.granted or exists (select 1 from {p}.record_grants g where g.entity_id = e.id),
       'created', (extract(epoch from e.created_at) * 1000)::bigint,
       'updated', (extract(epoch from e.updated_at) * 1000)::bigint) order by e.id), '[]')
     from {p}.entities e) as entities:json,

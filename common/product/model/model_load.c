@@ -137,11 +137,13 @@ static void load_entities(struct model *model, const json_t *items)
             .public_read = jr_bool(item, "public_read", false),
             .searchable = jr_bool(item, "searchable", true),
             .granted = jr_bool(item, "granted", true),
+            .history_days = jr_i64(item, "history", 0),
             .by_name = new_map(model->arena),
             .table = arena_printf(model->arena, "e_%lld", (long long)id),
             .created_ms = jr_i64(item, "created", 0),
             .updated_ms = jr_i64(item, "updated", 0),
         };
+        model->history = model->history || model->entities[i].history_days > 0;
     }
     if (model->entity_count > 1)
         qsort(model->entities, model->entity_count, sizeof(*model->entities), order_entities);

@@ -53,6 +53,8 @@ int ddl_run(struct req *r, const struct ddl *ddl)
 {
     struct db_call calls[PIPELINED];
 
+    if (r->scope->preview)
+        return 0;
     for (size_t done = 0; done < ddl->count;) {
         size_t count = 0;
         for (; count < PIPELINED && done + count < ddl->count; count++)

@@ -19,7 +19,7 @@ void ddl_init(struct ddl *ddl, struct arena *arena);
 /* any: appends one command. */
 void ddl_add(struct ddl *ddl, const char *format, ...) PRINTF_LIKE(2, 3);
 /* co: runs them on the transaction r->scope->db. A table that has no room for more columns is 409.
- */
+ * While a change is only looked at (ddl_preview.h) none of them is sent. */
 AWAITS int ddl_run(struct req *r, const struct ddl *ddl) MUSTCHECK;
 
 /* --- tables (ddl_table.c) --- */
@@ -32,12 +32,25 @@ void ddl_table_drop(struct ddl *ddl, const struct entity *entity);
  * later is how deadlocks are made. The target of a relation is locked in the same command. */
 void ddl_table_lock(struct ddl *ddl, const struct model_field *field);
 
+/* --- what records were (ddl_history.c) --- */
+
+/* Begins, and ends with all that is kept; behind the rows of the entity and its fields. */
+void ddl_history_on(struct ddl *ddl, const struct entity *entity);
+void ddl_history_off(struct ddl *ddl, const struct entity *entity);
+/* After a change of the entity's days or fields, behind their rows; nothing where none is kept. */
+void ddl_history_follow(struct ddl *ddl, const struct entity *entity);
+/* Before a field goes. */
+void ddl_history_forget(struct ddl *ddl, const struct model_field *field);
+
 /* --- columns (ddl_column.c) --- */
 
 /* "text", "bigint", ... */
 const char *ddl_type(const struct model_field *field);
 /* "f_31 text default ... not null", for CREATE TABLE. */
 struct str ddl_column(struct arena *arena, const struct model_field *field);
+/* What is made for a field beside its column. */
+enum ddl_index { INDEX_NONE, INDEX_PLAIN, INDEX_UNIQUE };
+enum ddl_index ddl_index_of(const struct model_field *field);
 /* Column or link table of a new field, with everything around it. */
 void ddl_field_add(struct ddl *ddl, const struct model_field *field);
 void ddl_field_drop(struct ddl *ddl, const struct model_field *field);
@@ -63,6 +76,8 @@ const char *ddl_conversion_text(struct arena *arena, const char *pattern, struct
 
 /* --- what the rows say (ddl_check.c) --- */
 
+/* any: the caller reads all records of the entity: it may be told of any of them. */
+bool ddl_sees_all(const struct req *r, const struct entity *entity);
 /* any: 0 when the caller may learn what the field holds in every record: it reads all records and
  * the field. Else 403, before anything is looked at: whether a change fits the stored values tells
  * what they are. */
@@ -81,5 +96,6 @@ struct ddl_check {
     enum problem code;  /* of the finding */
     const char *reason; /* "no value in" */
 };
-/* co: 0 when no row contradicts, else 409 schema_conflict with the count and up to ten ids. */
+/* co: 0 when no row contradicts, else 409 schema_conflict with the count and up to ten ids. While
+ * the change is only looked at that is kept, and 0. */
 AWAITS int ddl_check(struct req *r, const struct ddl_check *check) MUSTCHECK;

@@ -1,5 +1,6 @@
 /* What stored records say against a change: how many, and the first ten ids. */
 #include "ddl/ddl.h"
+#include "ddl/ddl_preview.h"
 
 #define NAMED 10 /* ids that an answer names */
 
@@ -16,7 +17,7 @@ static struct str print_ids(struct arena *arena, const int64_t *ids, size_t coun
 }
 
 /* Who does not see all records of the entity learns nothing about those that it does not see. */
-static bool sees_all(const struct req *r, const struct entity *entity)
+bool ddl_sees_all(const struct req *r, const struct entity *entity)
 {
     return caller_all_rows(r->scope->caller) ||
            (!entity->row_level_security &&
@@ -25,7 +26,7 @@ static bool sees_all(const struct req *r, const struct entity *entity)
 
 int ddl_may_look(struct req *r, const struct model_field *field)
 {
-    if (sees_all(r, field->entity) && caller_field(r->scope->caller, field, ACT_READ))
+    if (ddl_sees_all(r, field->entity) && caller_field(r->scope->caller, field, ACT_READ))
         return 0;
     return fail(
         r,
@@ -75,7 +76,7 @@ static struct str describe(struct req *r, const struct ddl_check *check, const s
     int64_t *ids;
     size_t count;
 
-    if (!sees_all(r, field->entity))
+    if (!ddl_sees_all(r, field->entity))
         return arena_printf(arena,
                             "There are records that have %s '%.*s' of '%.*s'.",
                             check->reason,
@@ -102,15 +103,35 @@ static int refuse(struct req *r, const struct ddl_check *check, const struct row
     return fail_with(r, PROBLEM_SCHEMA_CONFLICT, detail, errors);
 }
 
+/* A finding that does not end the look. */
+static int ddl_check_keep(struct req *r, const struct ddl_check *check, const struct rows *found)
+{
+    struct ddl_violation violation = {
+        .field = check->field->name,
+        .code = check->code,
+        .message = describe(r, check, found),
+    };
+
+    if (ddl_sees_all(r, check->field->entity)) {
+        violation.rows = some_i64(rows_i64(found, 0, 0));
+        violation.ids = rows_sql_i64s(r->task.arena, found, 0, 1);
+    }
+    ddl_preview_violation(r->scope->preview, &violation);
+    return 0;
+}
+
 int ddl_check(struct req *r, const struct ddl_check *check)
 {
     long long id = check->field->entity->id;
+    bool preview = r->scope->preview != NULL;
     struct str text =
         arena_printf(r->task.arena,
-                     "select (select count(*) from {p}.e_%lld t where %s) as total,"
+                     "select (select count(*) from (select 1 from {p}.e_%lld t where %s%s) c)"
+                     " as total,"
                      " array(select t.id from {p}.e_%lld t where %s order by t.id limit %d) as ids",
                      id,
                      check->condition,
+                     preview ? " limit " DDL_COUNTED : "",
                      id,
                      check->condition,
                      NAMED);
@@ -120,10 +141,13 @@ int ddl_check(struct req *r, const struct ddl_check *check)
         .hash = str_hash(text),
         .arity = (unsigned)check->param_count,
         .kind = SQL_ONE,
+        .heavy = preview,
         .no_prepare = true,
     };
     struct rows found;
 
     TRY(sql_all(r, &found, &sql, check->params, check->param_count));
-    return rows_i64(&found, 0, 0) ? refuse(r, check, &found) : 0;
+    if (!rows_i64(&found, 0, 0))
+        return 0;
+    return preview ? ddl_check_keep(r, check, &found) : refuse(r, check, &found);
 }

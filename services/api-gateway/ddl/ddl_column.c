@@ -2,6 +2,7 @@
 #include "base/codec.h"
 #include "base/panic.h"
 #include "ddl/ddl.h"
+#include "ddl/ddl_preview.h"
 #include "json/jr.h"
 
 static const char *const column_types[TYPE_COUNT] = {
@@ -62,11 +63,9 @@ struct str ddl_column(struct arena *arena, const struct model_field *field)
 
 /* --- constraints and indexes --- */
 
-enum index_kind { INDEX_NONE, INDEX_PLAIN, INDEX_UNIQUE };
-
 /* Relations and files are always indexed: deletes of the target look for the rows that refer to it.
  */
-static enum index_kind index_of(const struct model_field *field)
+enum ddl_index ddl_index_of(const struct model_field *field)
 {
     if (field->many)
         return INDEX_NONE;
@@ -78,10 +77,10 @@ static enum index_kind index_of(const struct model_field *field)
 
 static void add_index(struct ddl *ddl, const struct model_field *field)
 {
-    bool unique = index_of(field) == INDEX_UNIQUE;
+    bool unique = ddl_index_of(field) == INDEX_UNIQUE;
     long long id = field->id;
 
-    if (index_of(field) == INDEX_NONE)
+    if (ddl_index_of(field) == INDEX_NONE)
         return;
     ddl_add(ddl,
             "create %sindex %s_%lld on {p}.e_%lld (f_%lld)",
@@ -94,11 +93,11 @@ static void add_index(struct ddl *ddl, const struct model_field *field)
 
 static void drop_index(struct ddl *ddl, const struct model_field *field)
 {
-    if (index_of(field) == INDEX_NONE)
+    if (ddl_index_of(field) == INDEX_NONE)
         return;
     ddl_add(ddl,
             "drop index {p}.%s_%lld",
-            index_of(field) == INDEX_UNIQUE ? "u" : "i",
+            ddl_index_of(field) == INDEX_UNIQUE ? "u" : "i",
             (long long)field->id);
 }
 
@@ -189,6 +188,7 @@ void ddl_field_drop(struct ddl *ddl, const struct model_field *field)
 {
     if (field->type == TYPE_FILE)
         change_file_rule(ddl, field, false);
+    ddl_history_forget(ddl, field);
     if (field->many)
         ddl_add(ddl, "drop table {p}.l_%lld", (long long)field->id);
     else
@@ -237,7 +237,7 @@ change_column(struct ddl *ddl, const struct model_field *old, const struct model
     struct arena *arena = ddl->arena;
     bool retyped = old->type != next->type;
     bool length = retyped || old->max_length != next->max_length;
-    bool reindex = retyped || index_of(old) != index_of(next);
+    bool reindex = retyped || ddl_index_of(old) != ddl_index_of(next);
     bool fallback = retyped || default_changed(old, next);
 
     if (length && old->max_length > 0)
@@ -404,6 +404,8 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
             .reason = "a value that does not convert in",
         };
         TRY(ddl_check(r, &check));
+        if (ddl_preview_found(r->scope->preview, PROBLEM_TYPE_MISMATCH))
+            return 0; /* the others look at converted values */
     }
     TRY(column_check_values(r, old, next, value));
     return next->unique && (retyped || !old->unique) ? check_unique(r, old, value) : 0;
@@ -413,7 +415,7 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
 static bool touches_table(const struct model_field *old, const struct model_field *next)
 {
     return old->type != next->type || old->required != next->required ||
-           old->max_length != next->max_length || index_of(old) != index_of(next) ||
+           old->max_length != next->max_length || ddl_index_of(old) != ddl_index_of(next) ||
            default_changed(old, next) || old->on_delete != next->on_delete ||
            old->values != next->values || is_tighter(old, next, false) ||
            is_tighter(old, next, true);
@@ -443,6 +445,8 @@ int ddl_field_change(struct req *r, const struct model_field *old, const struct 
     ddl_table_lock(&lock, old);
     TRY(ddl_run(r, &lock));
     TRY(check_rows(r, old, next));
+    if (r->scope->preview)
+        return 0;
     ddl_init(&change, r->task.arena);
     if (!next->many)
         change_column(&change, old, next);

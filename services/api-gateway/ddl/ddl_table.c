@@ -33,6 +33,8 @@ void ddl_table_drop(struct ddl *ddl, const struct entity *entity)
 {
     bool files = false;
 
+    if (entity->history_days > 0)
+        ddl_history_off(ddl, entity);
     for (size_t i = 0; i < entity->field_count; i++) {
         if (entity->fields[i].many)
             ddl_add(ddl, "drop table {p}.l_%lld", (long long)entity->fields[i].id);

@@ -85,3 +85,30 @@ def test_mails_use_the_projects_own(site, mailbox):
     assert message["subject"] == f"Ins Netz, {email}" and message["from"].addresses[0].display_name == "Der Laden"
     token = message.get_body(("plain",)).get_content().strip().removeprefix("Zeichen: ")
     site.client().post("/auth/v1/verify", {"type": "magic_link", "token": token}, expect=200)
+
+
+def test_a_preview_opens_once_as_a_page_of_its_own(project, db):
+    """For a frame: without credentials, once, for half a minute, and nothing in it runs or is fetched."""
+    def made():
+        return project.admin.post("/email-templates/invite/preview", {"body_html": '<p style="color:red">{{ link }}</p>'}, expect=200).json()
+
+    shown, nobody = made(), project.client()
+    assert shown["url"].startswith(f"{project.base_url}/mail/previews/")
+    path = shown["url"][len(project.base_url):]
+    answer = nobody.get(path, expect=200)
+    assert answer.text == shown["html"] and answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.headers["Content-Security-Policy"] == (
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'")
+    assert answer.headers["Cache-Control"] == "no-store" and answer.headers["Referrer-Policy"] == "no-referrer"
+    for wrong in (path, path + "x", "/mail/previews/none"):
+        nobody.get(wrong, expect=404)
+    late = made()["url"][len(project.base_url):]
+    with db.cursor() as cursor:
+        cursor.execute(f"update {project.schema(db)}.mail_previews set expires_at = now() - interval '1 second'")
+    nobody.get(late, expect=404)
+    paths = [made()["url"][len(project.base_url):] for _ in range(51)]
+    nobody.get(paths[0], expect=404)
+    nobody.get(paths[-1], expect=200)
+    with db.cursor() as cursor:
+        cursor.execute(f"select count(*) from {project.schema(db)}.mail_previews")
+        assert cursor.fetchone()[0] <= 50, "those that nobody opens take no more room"

@@ -42,7 +42,7 @@ class World:
         return self.admin.post(path, body, expect=201).json()[member]
 
     def make_entity(self):
-        return self.project.entity(f"e{self.number}", [NAME, CODE, AMOUNT])["name"]
+        return self.project.entity(f"e{self.number}", [NAME, CODE, AMOUNT], history=True)["name"]
 
     def make_records(self):
         return [self.project.item(self["entity"], name="a", amount=number, code=f"c{number}")["id"] for number in range(2)]
@@ -248,6 +248,7 @@ WRITERS = {
     "DELETE /entities/{entity}/items/{id}": lambda w, n: (item(w, n), None),
     "POST /entities/{entity}/items/{id}/lock": lambda w, n: (f"{item(w, n)}/lock", {"ttl_seconds": 1}),
     "DELETE /entities/{entity}/items/{id}/lock": lambda w, n: (f"{item(w, n)}/lock", None),
+    "POST /entities/{entity}/items/{id}/history/{version}/restore": lambda w, n: (f"{item(w, n)}/history/1/restore", None),
     "POST /entities/{entity}/items/bulk": lambda w, n: (
         f"/entities/{w['entity']}/items/bulk",
         {"mode": "upsert", "on_conflict": ["code"], "items": [{"code": f"b{i}", "name": f"n{n}"} for i in (range(6) if n % 4 < 2 else reversed(range(6)))]}),
@@ -495,7 +496,7 @@ def test_no_pair_of_writers_fails_the_other(project, writers):
 
 
 READERS = ("", "/fields", "/fields/amount", "/items", "/items?count=false&sort=-amount", "/items/aggregate?count=*",
-           "/items/export?format=jsonl", "/items/{}", "/items/{}/rls-users", "/items/{}/rls-groups")
+           "/items/export?format=jsonl", "/items/deleted", "/items/{}/history", "/items/{}", "/items/{}/rls-users", "/items/{}/rls-groups")
 
 
 def test_no_reader_fails_beside_a_deletion(project):

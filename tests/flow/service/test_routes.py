@@ -140,6 +140,7 @@ PUBLIC = {
     "GET /search/public",
     "GET /files/{id}/public",
     "GET /files/{id}/shared",
+    "GET /mail/previews/{token}",
     "POST /auth/v1/recover",
     "POST /auth/v1/magic-link",
     "POST /auth/v1/verify",

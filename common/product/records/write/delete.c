@@ -112,6 +112,8 @@ static int delete_call(struct records_ctx *ctx,
     sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "delete from {p}.%.*s as t where ", STR_ARG(entity->table));
     delete_where(ctx, entity, delete, &sql, &params);
+    if (ctx->model->history) /* of what goes with it, too */
+        write_signed(ctx, &sql, &params);
     TRY(write_returning_deleted(ctx, entity, &sql, &params));
     *ret_call = write_call(ctx, "items.delete", &sql, &params, true);
     return 0;

@@ -91,6 +91,8 @@ static int delete_many_call(struct records_ctx *ctx,
     strbuf_printf(&sql, "delete from {p}.%.*s as t where t.id = any(", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64S(many->found, many->found_count), "bigint[]");
     strbuf_char(&sql, ')');
+    if (ctx->model->history)
+        write_signed(ctx, &sql, &params);
     TRY(write_returning_deleted(ctx, entity, &sql, &params));
     *ret_call = write_call(ctx, "items.delete_many", &sql, &params, true);
     return 0;

@@ -76,6 +76,8 @@ update_call(struct records_ctx *ctx, const struct entity *entity, const struct u
     }
     strbuf_str(&sql, STR(" where "));
     update_where(ctx, entity, update, &sql, &params);
+    if (entity->history_days > 0)
+        write_signed(ctx, &sql, &params);
     strbuf_str(&sql, STR(" returning "));
     columns_sql(ctx, &update->plan, "t", &sql, &params);
     return write_call(ctx, "items.update", &sql, &params, true);

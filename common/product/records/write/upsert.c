@@ -99,6 +99,8 @@ static struct db_call upsert_call(struct records_ctx *ctx,
     (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
     write_unlocked(ctx, entity, "t", &sql, &params);
     size_where(ctx, entity, row, "t", &sql, &params);
+    if (entity->history_days > 0)
+        write_signed(ctx, &sql, &params);
     strbuf_str(&sql, STR(" returning t.id, (t.xmax = 0) as created"));
     return write_call(ctx, "items.upsert", &sql, &params, true);
 }

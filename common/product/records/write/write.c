@@ -164,6 +164,18 @@ void write_unlocked(const struct records_ctx *ctx,
     strbuf_char(sql, ')');
 }
 
+/* --- history --- */
+
+void write_signed(const struct records_ctx *ctx, struct strbuf *sql, struct sql_params *params)
+{
+    int64_t user = ctx->caller->user_id;
+    struct str text = user != 0 ? arena_printf(ctx->task->arena, "%lld", (long long)user) : STR("");
+
+    strbuf_str(sql, STR(" and set_config('groundwork.actor', "));
+    sql_bind(sql, params, P_STR(text), "text");
+    strbuf_str(sql, STR(", true) is not null"));
+}
+
 /* --- events --- */
 
 static const struct caller system_caller = {.kind = CALLER_SYSTEM};

@@ -66,6 +66,9 @@ void write_unlocked(const struct records_ctx *ctx,
                     const char *alias,
                     struct strbuf *sql,
                     struct sql_params *params);
+/* any: tells the triggers that keep the past of records who writes: appends a condition that always
+ * holds. */
+void write_signed(const struct records_ctx *ctx, struct strbuf *sql, struct sql_params *params);
 /* any: SHA-256 of a lock token as a parameter; no token gives bytes that no lock has. */
 struct db_param write_token_hash(struct arena *arena, struct str token);
 

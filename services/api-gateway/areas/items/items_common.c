@@ -11,7 +11,9 @@
      .has_min = true,                                                                              \
      .min = 1,                                                                                     \
      .fallback = "1",                                                                              \
-     .doc = "Page number, from 1"},                                                                \
+     .doc = "Page number, from 1. The records before a page are read and passed over: about a "    \
+            "quarter of a second for each million by id, some seconds in another order; cursor, "  \
+            "and filter[id][gt] with sort=id, cost the same everywhere"},                          \
     {                                                                                              \
         .name = "limit", .type = FIELD_I64, .has_min = true, .min = 1, .has_max = true,            \
         .max = 500, .fallback = "20", .doc = "Records per page"                                    \

@@ -2,15 +2,20 @@
 #include "areas/model/shown.h"
 #include "base/map.h"
 #include "ddl/ddl.h"
+#include "ddl/ddl_preview.h"
 #include "ddl/field_spec.h"
 #include "ddl/model_change.h"
+#include "ddl/model_preview.h"
 #include "entities_sql.h"
 
-#define ENTITIES_MAX 1000
+#define ENTITIES_MAX     1000
+#define HISTORY_DAYS     365
+#define HISTORY_DAYS_MAX 3650
 
 struct entity_in {
     struct in_str name, label;
-    struct in_bool row_level_security, public_read, searchable;
+    struct in_bool row_level_security, public_read, searchable, history;
+    struct in_i64 history_days;
     struct in_list fields; /* struct field_in */
 };
 
@@ -36,6 +41,18 @@ struct entity_in {
          FIELD_AT(struct entity_in, public_read),                                                  \
          .type = FIELD_BOOL,                                                                       \
          .doc = "Records can be read without credentials, public fields only"},                    \
+        {.name = "history",                                                                        \
+         FIELD_AT(struct entity_in, history),                                                      \
+         .type = FIELD_BOOL,                                                                       \
+         .doc = "What its records were is kept, and who changed them; false forgets all of it"},   \
+        {.name = "history_days",                                                                   \
+         FIELD_AT(struct entity_in, history_days),                                                 \
+         .type = FIELD_I64,                                                                        \
+         .has_min = true,                                                                          \
+         .min = 1,                                                                                 \
+         .has_max = true,                                                                          \
+         .max = HISTORY_DAYS_MAX,                                                                  \
+         .doc = "For how long, 365 when left out"},                                                \
     {                                                                                              \
         .name = "searchable", FIELD_AT(struct entity_in, searchable), .type = FIELD_BOOL           \
     }
@@ -59,6 +76,8 @@ static const struct field out_fields[] = {
     {.name = "row_level_security", .type = FIELD_BOOL, .required = true},
     {.name = "public_read", .type = FIELD_BOOL, .required = true},
     {.name = "searchable", .type = FIELD_BOOL, .required = true},
+    {.name = "history", .type = FIELD_BOOL, .required = true},
+    {.name = "history_days", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "fields", .type = FIELD_LIST, .required = true, .sub = &field_out_schema},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
@@ -104,6 +123,23 @@ static bool value_or(const struct in_bool *in, bool otherwise)
     return in->set ? in->value : otherwise;
 }
 
+/* Of the entity as it is going to be; `days` as it is, 0 = no history. */
+static int
+read_history_option(struct req *r, const struct entity_in *in, int64_t days, int64_t *ret_days)
+{
+    bool history = value_or(&in->history, days > 0);
+
+    if (in->history_days.set && !history)
+        return fail_field(
+            r, "history_days", PROBLEM_VALIDATION_FAILED, "is for entities with history");
+    if (days == 0)
+        days = HISTORY_DAYS;
+    if (in->history_days.set)
+        days = in->history_days.value;
+    *ret_days = history ? days : 0;
+    return 0;
+}
+
 /* --- create --- */
 
 /* The definitions of a new entity's fields; entity->fields is filled. */
@@ -137,6 +173,27 @@ static int read_fields(struct req *r, const struct entity_in *in, struct entity 
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
+/* What is going to be made, without ids. */
+static int read_entity(struct req *r, const struct entity_in *in, struct entity *entity)
+{
+    entity->name = in->name.value;
+    TRY(entities_check_name(r, entity->name, 0));
+    TRY(read_history_option(r, in, 0, &entity->history_days));
+    if (r->scope->model->entity_count >= ENTITIES_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
+    return read_fields(r, in, entity);
+}
+
+static int look_at_new_entity(struct req *r, void *arg, struct model_subject *subject UNUSED)
+{
+    struct entity *entity = ARENA_NEW(r->task.arena, entity);
+
+    TRY(read_entity(r, arg, entity));
+    for (size_t i = 0; i < entity->field_count; i++)
+        ddl_preview_indexes(r->scope->preview, NULL, &entity->fields[i]);
+    return 0;
+}
+
 AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit)
 {
     const struct entity_in *in = arg;
@@ -144,11 +201,7 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
     struct rows added;
     struct ddl ddl;
 
-    entity->name = in->name.value;
-    TRY(entities_check_name(r, entity->name, 0));
-    if (r->scope->model->entity_count >= ENTITIES_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d entities.", ENTITIES_MAX);
-    TRY(read_fields(r, in, entity));
+    TRY(read_entity(r, in, entity));
     TRY(sql_one(
         r,
         &added,
@@ -158,11 +211,14 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
                            value_or(&in->row_level_security,
                                     r->scope->project->settings.default_row_level_security),
                        .public_read = value_or(&in->public_read, false),
-                       .searchable = value_or(&in->searchable, true))));
+                       .searchable = value_or(&in->searchable, true),
+                       .history_days = some_id(entity->history_days))));
     entity->id = sql_entity_add_row(&added, 0).id;
     TRY(model_fields_add(r, entity, entity->fields, entity->field_count));
     ddl_init(&ddl, r->task.arena);
     ddl_table_create(&ddl, entity);
+    if (entity->history_days > 0)
+        ddl_history_on(&ddl, entity);
     *audit = (struct model_audit){"entities.create", "entity", entity->id, STR_NONE};
     return ddl_run(r, &ddl);
 }
@@ -170,8 +226,12 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
 AWAITS static int entities_create(struct req *r)
 {
     struct entity_in in;
+    bool dry_run;
 
+    TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &create_schema, &in));
+    if (dry_run)
+        return model_preview(r, look_at_new_entity, &in);
     TRY(model_change(r, add_entity, &in));
     return reply_entity(r, 201, in.name.value);
 }
@@ -207,36 +267,81 @@ static int check_opens(struct req *r, const struct entity_in *in, const struct e
                 rule_ends ? "end the entity's row-level security" : "make the entity public");
 }
 
-/* Only rows change: the table's name, and the permissions, hang on the entity's id. */
-AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *audit)
+static int check_entity(struct req *r,
+                        const struct entity_in *in,
+                        const struct entity **ret_entity,
+                        int64_t *ret_history_days)
 {
-    const struct entity_in *in = arg;
     const struct entity *entity;
-    struct str label;
 
     TRY(gateway_entity(r, &entity));
     TRY(check_opens(r, in, entity));
     if (in->name.set)
         TRY(entities_check_name(r, in->name.value, entity->id));
+    TRY(read_history_option(r, in, entity->history_days, ret_history_days));
+    *ret_entity = entity;
+    return entity->history_days > 0 && *ret_history_days == 0
+               ? ddl_may_drop(r, entity, "Forgetting what records were")
+               : 0;
+}
+
+AWAITS static int look_at_entity(struct req *r, void *arg, struct model_subject *subject)
+{
+    int64_t days = 0;
+
+    TRY(check_entity(r, arg, &subject->entity, &days));
+    return subject->entity->history_days > 0 && days == 0 ? ddl_preview_forget(r, subject->entity)
+                                                          : 0;
+}
+
+/* co: what is kept of records begins, ends, or is kept longer or shorter. */
+AWAITS static int change_history(struct req *r, const struct entity *entity, int64_t days)
+{
+    struct ddl ddl;
+
+    ddl_init(&ddl, r->task.arena);
+    if (days > 0 && entity->history_days == 0)
+        ddl_history_on(&ddl, entity);
+    else if (days == 0 && entity->history_days > 0)
+        ddl_history_off(&ddl, entity);
+    else if (days != entity->history_days)
+        ddl_history_follow(&ddl, entity);
+    return ddl_run(r, &ddl);
+}
+
+/* Rows change: the table's name, and the permissions, hang on the entity's id. */
+AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct entity_in *in = arg;
+    const struct entity *entity;
+    int64_t history_days = 0;
+    struct str label;
+
+    TRY(check_entity(r, in, &entity, &history_days));
     label = in->label.set ? in->label.value : entity->label;
     *audit = (struct model_audit){"entities.update", "entity", entity->id, STR_NONE};
-    return sql_exec(
-        r,
-        NULL,
-        SQL_ENTITY_UPDATE(.id = entity->id,
-                          .name = in->name.set ? in->name.value : entity->name,
-                          .label = in->label.null ? STR_NONE : label,
-                          .row_level_security =
-                              value_or(&in->row_level_security, entity->row_level_security),
-                          .public_read = value_or(&in->public_read, entity->public_read),
-                          .searchable = value_or(&in->searchable, entity->searchable)));
+    TRY(sql_exec(r,
+                 NULL,
+                 SQL_ENTITY_UPDATE(.id = entity->id,
+                                   .name = in->name.set ? in->name.value : entity->name,
+                                   .label = in->label.null ? STR_NONE : label,
+                                   .row_level_security = value_or(&in->row_level_security,
+                                                                  entity->row_level_security),
+                                   .public_read = value_or(&in->public_read, entity->public_read),
+                                   .searchable = value_or(&in->searchable, entity->searchable),
+                                   .history_days = some_id(history_days))));
+    return change_history(r, entity, history_days);
 }
 
 AWAITS static int entities_update(struct req *r)
 {
     struct entity_in in;
+    bool dry_run;
 
+    TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &update_schema, &in));
+    if (dry_run)
+        return model_preview(r, look_at_entity, &in);
     TRY(model_change(r, update_entity, &in));
     return reply_entity(r, 200, in.name.set ? in.name.value : req_param(r, "entity"));
 }
@@ -284,14 +389,32 @@ AWAITS static int remove_rows(struct req *r, int64_t id)
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
+/* co: the entity that may go. */
+AWAITS static int check_removal(struct req *r, const struct entity **ret_entity)
+{
+    TRY(gateway_entity(r, ret_entity));
+    TRY(ddl_may_drop_records(r, *ret_entity, "Deleting an entity that has records"));
+    return check_unreferred(r, *ret_entity);
+}
+
+AWAITS static int look_at_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
+{
+    const struct entity *entity;
+
+    TRY(check_removal(r, &entity));
+    for (size_t i = 0; i < entity->field_count; i++)
+        if (!entity->fields[i].system && field_shown(r, &entity->fields[i]))
+            ddl_preview_indexes(r->scope->preview, &entity->fields[i], NULL);
+    subject->entity = entity;
+    return ddl_preview_loss(r, entity, NULL);
+}
+
 AWAITS static int remove_entity(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {
     const struct entity *entity;
     struct ddl ddl;
 
-    TRY(gateway_entity(r, &entity));
-    TRY(ddl_may_drop_records(r, entity, "Deleting an entity that has records"));
-    TRY(check_unreferred(r, entity));
+    TRY(check_removal(r, &entity));
     ddl_init(&ddl, r->task.arena);
     ddl_table_drop(&ddl, entity);
     TRY(ddl_run(r, &ddl));
@@ -302,6 +425,11 @@ AWAITS static int remove_entity(struct req *r, void *arg UNUSED, struct model_au
 
 AWAITS static int entities_delete(struct req *r)
 {
+    bool dry_run;
+
+    TRY(model_is_dry_run(r, &dry_run));
+    if (dry_run)
+        return model_preview(r, look_at_removal, NULL);
     TRY(model_change(r, remove_entity, NULL));
     return reply_empty(r, 204);
 }
@@ -324,9 +452,11 @@ static const struct route entities_routes[] = {
         .id = "entities_create",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_CREATE,
+        .query = model_dry_run_query,
         .body = &create_schema,
         .exact_numbers = true,
         .ok = {.status = 201, .schema = &out_schema},
+        .dry_run = &model_preview_schema,
         .fails = {409},
         .run = entities_create,
         .summary = "Create an entity",
@@ -351,8 +481,10 @@ static const struct route entities_routes[] = {
         .id = "entities_update",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_UPDATE,
+        .query = model_dry_run_query,
         .body = &update_schema,
         .ok = {.status = 200, .schema = &out_schema},
+        .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = entities_update,
         .summary = "Change an entity",
@@ -365,7 +497,9 @@ static const struct route entities_routes[] = {
         .id = "entities_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_DELETE,
+        .query = model_dry_run_query,
         .ok = {.status = 204},
+        .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = entities_delete,
         .summary = "Delete an entity with all its records",

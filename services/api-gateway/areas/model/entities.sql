@@ -2,6 +2,7 @@
 
 -- part: entity
 select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
+  e.history_days is not null as history, e.history_days,
   (select coalesce(json_agg(json_build_object('id', f.id, 'name', f.name, 'type', f.type, 'required', f.required,
       'unique', f.is_unique, 'indexed', f.indexed, 'default', f.default_value, 'searchable', f.searchable,
       'public', f.is_public,
@@ -21,14 +22,16 @@ from {p}.entities e
 where e.name = :name::text
 
 -- name: entity_add :one
-insert into {p}.entities (name, label, row_level_security, public_read, searchable)
-values (:name::text, :label::text?, :row_level_security::boolean, :public_read::boolean, :searchable::boolean)
+insert into {p}.entities (name, label, row_level_security, public_read, searchable, history_days)
+values (:name::text, :label::text?, :row_level_security::boolean, :public_read::boolean, :searchable::boolean,
+  :history_days::integer?)
 returning id as id:bigint
 
 -- name: entity_update :exec
 update {p}.entities
 set name = :name::text, label = :label::text?, row_level_security = :row_level_security::boolean,
-  public_read = :public_read::boolean, searchable = :searchable::boolean, updated_at = greatest(now(), updated_at)
+  public_read = :public_read::boolean, searchable = :searchable::boolean, history_days = :history_days::integer?,
+  updated_at = greatest(now(), updated_at)
 where id = :id::bigint
 
 -- What refers to an entity by its id goes with it; its fields go by their foreign key.

@@ -1,8 +1,10 @@
 /* Fields of an entity: columns that are added, changed and dropped while the project is in use. */
 #include "areas/model/shown.h"
 #include "ddl/ddl.h"
+#include "ddl/ddl_preview.h"
 #include "ddl/field_spec.h"
 #include "ddl/model_change.h"
+#include "ddl/model_preview.h"
 #include "fields_sql.h"
 
 /* --- helpers --- */
@@ -114,32 +116,52 @@ AWAITS static int check_fillable(struct req *r, const struct model_field *field)
     return field->required && !field->fallback ? ddl_check(r, &check) : 0;
 }
 
-AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
+/* co: the field that may be added, as it is going to be; its table is locked. */
+AWAITS static int check_addition(struct req *r,
+                                 const struct field_in *in,
+                                 const struct entity *entity,
+                                 struct model_field *ret_field)
 {
-    const struct field_in *in = arg;
-    const struct entity *entity;
-    struct model_field field;
-    struct field_spec spec;
+    struct field_spec spec = spec_of(r, entity);
     struct ddl lock;
-    struct ddl add;
 
-    TRY(gateway_entity(r, &entity));
-    spec = spec_of(r, entity);
-    field_spec_create(&spec, in, &field);
+    field_spec_create(&spec, in, ret_field);
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
-    TRY(check_name_free(r, entity, &field));
-    if (field.type == TYPE_RELATION && field.on_delete == ON_DELETE_CASCADE)
+    TRY(check_name_free(r, entity, ret_field));
+    if (ret_field->type == TYPE_RELATION && ret_field->on_delete == ON_DELETE_CASCADE)
         TRY(ddl_may_drop(r, entity, "on_delete \"cascade\""));
     if (own_fields(entity) >= ENTITY_FIELDS_MAX)
         return fail(r, PROBLEM_CONFLICT, "An entity has at most %d fields.", ENTITY_FIELDS_MAX);
     ddl_init(&lock, r->task.arena);
-    ddl_table_lock(&lock, &field);
+    ddl_table_lock(&lock, ret_field);
     TRY(ddl_run(r, &lock));
-    TRY(check_fillable(r, &field));
+    return check_fillable(r, ret_field);
+}
+
+AWAITS static int look_at_new_field(struct req *r, void *arg, struct model_subject *subject UNUSED)
+{
+    const struct entity *entity;
+    struct model_field field;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(check_addition(r, arg, entity, &field));
+    ddl_preview_indexes(r->scope->preview, NULL, &field);
+    return 0;
+}
+
+AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct entity *entity;
+    struct model_field field;
+    struct ddl add;
+
+    TRY(gateway_entity(r, &entity));
+    TRY(check_addition(r, arg, entity, &field));
     TRY(model_fields_add(r, entity, &field, 1));
     ddl_init(&add, r->task.arena);
     ddl_field_add(&add, &field);
+    ddl_history_follow(&add, entity);
     *audit = (struct model_audit){"fields.create", "field", field.id, STR_NONE};
     return ddl_run(r, &add);
 }
@@ -147,71 +169,140 @@ AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
 AWAITS static int fields_create(struct req *r)
 {
     struct field_in in;
+    bool dry_run;
 
+    TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &field_create_schema, &in));
+    if (dry_run)
+        return model_preview(r, look_at_new_field, &in);
     TRY(model_change(r, add_field, &in));
     return reply_field(r, 201, in.name.value);
 }
 
 /* --- change --- */
 
-AWAITS static int update_field(struct req *r, void *arg, struct model_audit *audit)
+/* co: what the field may become, and with its table has become. */
+AWAITS static int change_field(struct req *r,
+                               const struct field_in *in,
+                               const struct model_field *old,
+                               struct model_field *ret_next)
 {
-    const struct field_in *in = arg;
+    const struct entity *entity = old->entity;
+    struct field_spec spec = spec_of(r, entity);
+
+    field_spec_update(&spec, old, in, ret_next);
+    if (spec.errors->count)
+        return fail_fields(r, spec.errors);
+    if (ret_next->is_public && !old->is_public && entity->public_read &&
+        !caller_all_rows(r->scope->caller))
+        return fail(r, PROBLEM_FORBIDDEN, "Only who sees all records may make their field public.");
+    TRY(check_name_free(r, entity, ret_next));
+    return ddl_field_change(r, old, ret_next);
+}
+
+AWAITS static int look_at_field(struct req *r, void *arg, struct model_subject *subject)
+{
     const struct entity *entity;
     const struct model_field *old;
     struct model_field next;
-    struct field_spec spec;
 
     TRY(gateway_entity(r, &entity));
     old = find_field(r, entity);
     if (!old)
         return no_such_field(r);
-    spec = spec_of(r, entity);
-    field_spec_update(&spec, old, in, &next);
-    if (spec.errors->count)
-        return fail_fields(r, spec.errors);
-    if (next.is_public && !old->is_public && entity->public_read &&
-        !caller_all_rows(r->scope->caller))
-        return fail(r, PROBLEM_FORBIDDEN, "Only who sees all records may make their field public.");
-    TRY(check_name_free(r, entity, &next));
-    TRY(ddl_field_change(r, old, &next));
+    TRY(change_field(r, arg, old, &next));
+    ddl_preview_indexes(r->scope->preview, old, &next);
+    *subject = (struct model_subject){old->entity, old};
+    return ddl_preview_rewrite(r, old, &next);
+}
+
+AWAITS static int update_field(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct entity *entity;
+    const struct model_field *old;
+    struct model_field next;
+    struct ddl follow;
+
+    TRY(gateway_entity(r, &entity));
+    old = find_field(r, entity);
+    if (!old)
+        return no_such_field(r);
+    TRY(change_field(r, arg, old, &next));
     *audit = (struct model_audit){"fields.update", "field", old->id, STR_NONE};
-    return model_field_store(r, &next);
+    TRY(model_field_store(r, &next));
+    ddl_init(&follow, r->task.arena);
+    if (next.on_delete != old->on_delete)
+        ddl_history_follow(&follow, old->entity);
+    return ddl_run(r, &follow);
 }
 
 AWAITS static int fields_update(struct req *r)
 {
     struct field_in in;
+    bool dry_run;
 
+    TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &field_update_schema, &in));
+    if (dry_run)
+        return model_preview(r, look_at_field, &in);
     TRY(model_change(r, update_field, &in));
     return reply_field(r, 200, in.name.set ? in.name.value : req_param(r, "field"));
 }
 
 /* --- remove --- */
 
+AWAITS static int check_field_removal(struct req *r, const struct entity *entity)
+{
+    return ddl_may_drop_records(r, entity, "Removing a field of an entity that has records");
+}
+
+AWAITS static int
+look_at_field_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
+{
+    const struct entity *entity;
+    const struct model_field *field;
+
+    TRY(gateway_entity(r, &entity));
+    field = find_field(r, entity);
+    if (!field)
+        return no_such_field(r);
+    TRY(check_field_removal(r, entity));
+    ddl_preview_indexes(r->scope->preview, field, NULL);
+    *subject = (struct model_subject){field->entity, field};
+    return ddl_preview_loss(r, field->entity, field);
+}
+
 AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_audit *audit)
 {
     const struct entity *entity;
     const struct model_field *field;
+    struct ddl follow;
     struct ddl ddl;
 
     TRY(gateway_entity(r, &entity));
     field = find_field(r, entity);
     if (!field)
         return no_such_field(r);
-    TRY(ddl_may_drop_records(r, entity, "Removing a field of an entity that has records"));
+    TRY(check_field_removal(r, entity));
     ddl_init(&ddl, r->task.arena);
     ddl_field_drop(&ddl, field);
     TRY(ddl_run(r, &ddl));
-    TRY(sql_exec(r, NULL, SQL_FIELD_DROP_ACCESS(.entity_id = entity->id, .field_id = field->id)));
+    TRY(sql_exec(
+        r, NULL, SQL_FIELD_DROP_ACCESS(.entity_id = field->entity->id, .field_id = field->id)));
     *audit = (struct model_audit){"fields.delete", "field", field->id, STR_NONE};
-    return sql_exec(r, NULL, SQL_FIELD_DROP(.id = field->id));
+    TRY(sql_exec(r, NULL, SQL_FIELD_DROP(.id = field->id)));
+    ddl_init(&follow, r->task.arena);
+    ddl_history_follow(&follow, field->entity);
+    return ddl_run(r, &follow);
 }
 
 AWAITS static int fields_delete(struct req *r)
 {
+    bool dry_run;
+
+    TRY(model_is_dry_run(r, &dry_run));
+    if (dry_run)
+        return model_preview(r, look_at_field_removal, NULL);
     TRY(model_change(r, remove_field, NULL));
     return reply_empty(r, 204);
 }
@@ -235,9 +326,11 @@ static const struct route fields_routes[] = {
         .id = "fields_create",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FIELDS_CREATE,
+        .query = model_dry_run_query,
         .body = &field_create_schema,
         .exact_numbers = true,
         .ok = {.status = 201, .schema = &field_out_schema},
+        .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = fields_create,
         .summary = "Add a field to an entity",
@@ -261,9 +354,11 @@ static const struct route fields_routes[] = {
         .id = "fields_update",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FIELDS_UPDATE,
+        .query = model_dry_run_query,
         .body = &field_update_schema,
         .exact_numbers = true,
         .ok = {.status = 200, .schema = &field_out_schema},
+        .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = fields_update,
         .summary = "Change a field",
@@ -279,7 +374,9 @@ static const struct route fields_routes[] = {
         .id = "fields_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FIELDS_DELETE,
+        .query = model_dry_run_query,
         .ok = {.status = 204},
+        .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = fields_delete,
         .summary = "Remove a field with its data",

@@ -1,0 +1,244 @@
+/*
+ * The versions of a record, and records that are no more. A row of the past says what change made a
+ * version and what the record was before it; so what a version was stands in the row above, or is
+ * the record itself.
+ */
+#include "records/history.h"
+
+#include "records/read/history_state.h"
+#include "records/rules/error.h"
+
+/* Columns of the past, before those of the plan. */
+enum { PAST_VERSION, PAST_ACTION, PAST_AT, PAST_ACTOR, PAST_TOTAL, PAST_OLDEST, PAST_FIRST };
+
+/* One page of the versions of a record. */
+struct history_page {
+    struct history_plan plan;
+    int64_t id;
+    const struct page *page;
+    struct rows live; /* the record as it is; none when it was deleted */
+    struct rows rows; /* from row number `from` of all, the newest first */
+    int64_t from;
+    int64_t total;  /* rows of all pages */
+    bool from_made; /* the oldest one is a restoration: there is no version before it */
+};
+
+/* --- what is read --- */
+
+static void
+history_put_rows(const struct history_page *past, struct strbuf *sql, struct sql_params *params)
+{
+    const struct entity *entity = past->plan.entity;
+
+    strbuf_printf(sql, " from {p}.h_%lld k where k.record_id = ", (long long)entity->id);
+    sql_bind(sql, params, P_I64(past->id), "bigint");
+    history_put_kept(entity, "k", sql);
+}
+
+/* One row more where the page does not begin with the newest: what its first version was. Without
+ * any, one of nulls says how many there are. */
+AWAITS static int read_past(struct records_ctx *ctx, struct history_page *past)
+{
+    int64_t offset = page_offset(past->page);
+    struct sql_params params;
+    struct strbuf sql;
+
+    past->from = offset > 0 ? offset - 1 : 0;
+    sql_start(ctx->task->arena, &sql, &params);
+    strbuf_str(&sql, STR("select h.version, h.action, h.at, h.actor_id, c.total, c.oldest"));
+    history_put_fields(ctx, &past->plan, false, &sql, &params);
+    strbuf_str(&sql,
+               STR(" from (select count(*) as total,"
+                   " (array_agg(k.action order by k.version))[1] as oldest"));
+    history_put_rows(past, &sql, &params);
+    strbuf_str(
+        &sql, STR(") c left join lateral (select k.version, k.action, k.at, k.actor_id, k.before"));
+    history_put_rows(past, &sql, &params);
+    strbuf_str(&sql, STR(" order by k.version desc limit "));
+    sql_bind(&sql, &params, P_I64(past->page->limit + (offset > 0)), "bigint");
+    strbuf_str(&sql, STR(" offset "));
+    sql_bind(&sql, &params, P_I64(past->from), "bigint");
+    strbuf_str(&sql, STR(") h on true"));
+    history_put_document("h.before", &sql);
+    strbuf_str(&sql, STR(" order by h.version desc"));
+    TRY(history_query(ctx, past->plan.entity, "history.past", &sql, &params, &past->rows));
+    past->total = rows_i64(&past->rows, 0, PAST_TOTAL);
+    past->from_made = rows_i64(&past->rows, 0, PAST_OLDEST) == HISTORY_RESTORED;
+    if (rows_null(&past->rows, 0, PAST_VERSION))
+        past->rows.count = 0;
+    return 0;
+}
+
+/* --- one version --- */
+
+/* Row number `n` of all; false = it is not of this page. */
+static bool find_row(const struct history_page *past, int64_t n, size_t *ret_row)
+{
+    *ret_row = (size_t)(n - past->from);
+    return n >= past->from && n - past->from < (int64_t)past->rows.count;
+}
+
+/* What the record was before row `n` of all, when that row made `version` + 1. */
+static struct history_state
+state_before(const struct history_page *past, int64_t n, int64_t version)
+{
+    struct history_state none = {.rows = NULL};
+    size_t row;
+
+    if (n < 0) {
+        if (past->live.count > 0 && rows_i64(&past->live, 0, 0) == version)
+            return (struct history_state){&past->live, 0, 1};
+        return none;
+    }
+    if (!find_row(past, n, &row) || rows_i64(&past->rows, row, PAST_VERSION) != version + 1 ||
+        rows_i64(&past->rows, row, PAST_ACTION) == HISTORY_RESTORED)
+        return none;
+    return (struct history_state){&past->rows, row, PAST_FIRST};
+}
+
+/* Fields that one state has otherwise than the other. One that either does not know was no field
+ * then. */
+static void put_changed(struct jw *w,
+                        const struct history_plan *plan,
+                        const struct history_state *before,
+                        const struct history_state *after)
+{
+    jw_lit(w, "changed");
+    jw_arr(w);
+    for (size_t i = 0; before->rows != NULL && after->rows != NULL && i < plan->count; i++) {
+        struct str was = history_text(before, i);
+        struct str is = history_text(after, i);
+        if (!plan->fields[i]->system && was.ptr != NULL && is.ptr != NULL && !str_eq(was, is))
+            jw_str(w, plan->fields[i]->name);
+    }
+    jw_arr_end(w);
+}
+
+static const char *action_name(int64_t action)
+{
+    switch (action) {
+    case HISTORY_DELETED:
+        return "deleted";
+    case HISTORY_RESTORED:
+        return "restored";
+    default:
+        return "updated";
+    }
+}
+
+/* A version that row `n` of all tells of. */
+AWAITS static int put_change(
+    struct records_ctx *ctx, const struct history_page *past, int64_t n, size_t row, struct jw *w)
+{
+    const struct rows *rows = &past->rows;
+    int64_t version = rows_i64(rows, row, PAST_VERSION);
+    int64_t action = rows_i64(rows, row, PAST_ACTION);
+    struct history_state before = {rows, row, PAST_FIRST};
+    struct history_state after = {.rows = NULL};
+
+    if (action != HISTORY_DELETED)
+        after = state_before(past, n - 1, version);
+    if (action == HISTORY_RESTORED)
+        before.rows = NULL;
+    jw_obj(w);
+    JW_I64(w, "version", version);
+    JW_CSTR(w, "action", action_name(action));
+    jw_lit(w, "at");
+    jw_time(w, rows_time(rows, row, PAST_AT));
+    jw_lit(w, "by");
+    if (rows_null(rows, row, PAST_ACTOR))
+        jw_null(w);
+    else
+        jw_i64(w, rows_i64(rows, row, PAST_ACTOR));
+    put_changed(w, &past->plan, &before, &after);
+    jw_lit(w, "record");
+    TRY(history_put_state(ctx, w, &past->plan, past->id, &after));
+    jw_obj_end(w);
+    return 0;
+}
+
+/* A member that the service sets, as it was; null where that is not known. */
+static void put_member(struct jw *w,
+                       const char *name,
+                       const struct history_plan *plan,
+                       const struct history_state *state,
+                       const char *member)
+{
+    jw_lit(w, name);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        struct str text = history_text(state, i);
+        if (!field->system || !str_is(field->name, member) || text.ptr == NULL)
+            continue;
+        history_put_value(w, field, text);
+        return;
+    }
+    jw_null(w);
+}
+
+/* The oldest version: nothing tells how it came about, unless it is the first. */
+AWAITS static int put_oldest(struct records_ctx *ctx, const struct history_page *past, struct jw *w)
+{
+    struct history_state state = {.rows = NULL};
+    int64_t version = 0;
+    size_t row;
+
+    if (past->total == 0 && past->live.count > 0)
+        version = rows_i64(&past->live, 0, 0);
+    else if (past->total > 0 && find_row(past, past->total - 1, &row))
+        version = rows_i64(&past->rows, row, PAST_VERSION) - 1;
+    state = state_before(past, past->total - 1, version);
+    jw_obj(w);
+    JW_I64(w, "version", version);
+    JW_CSTR(w, "action", version == 1 ? "created" : "kept");
+    put_member(w, "at", &past->plan, &state, version == 1 ? "created_at" : "updated_at");
+    if (version == 1)
+        put_member(w, "by", &past->plan, &state, "created_by");
+    else
+        JW_NULL(w, "by");
+    jw_lit(w, "changed");
+    jw_arr(w);
+    jw_arr_end(w);
+    jw_lit(w, "record");
+    TRY(history_put_state(ctx, w, &past->plan, past->id, &state));
+    jw_obj_end(w);
+    return 0;
+}
+
+AWAITS static int
+put_version(struct records_ctx *ctx, const struct history_page *past, int64_t n, struct jw *w)
+{
+    size_t row;
+
+    if (n == past->total)
+        return put_oldest(ctx, past, w);
+    return find_row(past, n, &row) ? put_change(ctx, past, n, row, w) : 0;
+}
+
+int records_history(struct records_ctx *ctx,
+                    const struct entity *entity,
+                    int64_t id,
+                    const struct page *page,
+                    struct strbuf *out)
+{
+    struct history_page past = {.id = id, .page = page};
+    int64_t deleted;
+    struct jw w;
+
+    TRY(history_plan(ctx, entity, &past.plan));
+    TRY(history_find(ctx, &past.plan, ACT_READ, id, &past.live, &deleted));
+    TRY(read_past(ctx, &past));
+
+    int64_t versions = past.total + !past.from_made;
+    int64_t end = page_offset(page) + page->limit;
+    jw_init(&w, out);
+    jw_obj(&w);
+    jw_lit(&w, "items");
+    jw_arr(&w);
+    for (int64_t n = page_offset(page); n < end && n < versions; n++)
+        TRY(put_version(ctx, &past, n, &w));
+    jw_arr_end(&w);
+    page_json(&w, page, page->count ? versions : -1, end < versions);
+    jw_obj_end(&w);
+    return records_fits(ctx, out);
+}

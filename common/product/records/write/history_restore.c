@@ -1,0 +1,290 @@
+/*
+ * Records back as they were. Of a record that is there an old state is a body like any other, and
+ * an update by its caller. A deleted record is made again as it was when it went, whatever its
+ * restorer may write: nothing of it is chosen by anybody. An older state of it follows as an
+ * update, in the same transaction.
+ */
+#include "base/clock.h"
+#include "json/jr_beside.h"
+#include "project/events.h"
+#include "records/history.h"
+#include "records/read/history_state.h"
+#include "records/rules/error.h"
+#include "records/rules/field_rule.h"
+#include "records/write/body.h"
+#include "records/write/links.h"
+#include "records/write/targets.h"
+#include "records/write/write.h"
+
+struct restore {
+    int64_t id;
+    int64_t gone;                      /* the version that its deletion made */
+    json_t *whole;                     /* what it was then */
+    json_t *body;                      /* the wanted state; NULL = the same */
+    struct str created_at, created_by; /* JSON texts */
+    struct write_row row;
+    struct strbuf *out;
+    size_t out_start;
+    int64_t version;
+};
+
+/* --- states as bodies --- */
+
+static int no_such_version(struct records_ctx *ctx)
+{
+    return records_fail(ctx, PROBLEM_NOT_FOUND, "There is no such version of the record.");
+}
+
+/* co: what the record was as `version`; not_found when that is not kept. */
+AWAITS static int restore_read_state(struct records_ctx *ctx,
+                                     const struct history_plan *plan,
+                                     int64_t id,
+                                     int64_t version,
+                                     struct rows *ret_rows)
+{
+    struct sql_params params;
+    struct strbuf sql;
+
+    sql_start(ctx->task->arena, &sql, &params);
+    strbuf_str(&sql, STR("select h.version"));
+    history_put_fields(ctx, plan, true, &sql, &params);
+    strbuf_printf(&sql, " from {p}.h_%lld h", (long long)plan->entity->id);
+    history_put_document("h.before", &sql);
+    strbuf_str(&sql, STR(" where h.record_id = "));
+    sql_bind(&sql, &params, P_I64(id), "bigint");
+    strbuf_str(&sql, STR(" and h.version = "));
+    sql_bind(&sql, &params, P_I64(version + 1), "bigint");
+    strbuf_printf(&sql, " and h.action <> %d", HISTORY_RESTORED);
+    history_put_kept(plan->entity, "h", &sql);
+    TRY(history_query(ctx, plan->entity, "history.state", &sql, &params, ret_rows));
+    return ret_rows->count > 0 ? 0 : no_such_version(ctx);
+}
+
+/* Files went when their field was emptied. */
+static bool comes_back(const struct records_ctx *ctx, const struct model_field *field)
+{
+    return !field->system && field->type != TYPE_FILE && field_rule_allows(ctx, field, ACT_UPDATE);
+}
+
+/* co: a state as the body of a write by ctx->caller. */
+AWAITS static int make_body(struct records_ctx *ctx,
+                            const struct history_plan *plan,
+                            const struct rows *rows,
+                            json_t **ret_body)
+{
+    const struct history_state state = {rows, 0, 1};
+    json_t *body = json_object();
+    struct jr_error error;
+    json_t *value;
+
+    jr_own(ctx->task->arena, body);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct model_field *field = plan->fields[i];
+        struct str text = history_text(&state, i);
+        if (text.ptr == NULL || !comes_back(ctx, field))
+            continue;
+        if (jr_parse_beside(ctx->task, ctx->task->arena, text, true, &value, &error) != 0)
+            return records_fail(
+                ctx, PROBLEM_OUTPUT_TOO_LARGE, "The version cannot be read: %s", error.text);
+        (void)json_object_setn_nocheck(body, field->name.ptr, field->name.len, value);
+        TRY(task_yield_if_due(ctx->task));
+    }
+    *ret_body = body;
+    return 0;
+}
+
+/* --- a deleted record --- */
+
+static struct db_call insert_again_call(struct records_ctx *ctx,
+                                        const struct entity *entity,
+                                        const struct restore *restore)
+{
+    const struct write_row *row = &restore->row;
+    struct sql_params params;
+    struct strbuf sql;
+
+    sql_start(ctx->task->arena, &sql, &params);
+    strbuf_printf(
+        &sql, "insert into {p}.%.*s (id, version, created_at, created_by", STR_ARG(entity->table));
+    for (size_t i = 0; i < row->count; i++)
+        strbuf_printf(&sql, ", %.*s", STR_ARG(row->values[i].field->column));
+    strbuf_str(&sql, STR(") values ("));
+    sql_bind(&sql, &params, P_I64(restore->id), "bigint");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, P_I64(restore->gone + 1), "bigint");
+    strbuf_str(&sql, STR(", ("));
+    sql_bind(&sql, &params, P_STR(restore->created_at), "jsonb");
+    strbuf_str(&sql, STR(" #>> '{}')::timestamptz, ("));
+    sql_bind(&sql, &params, P_STR(restore->created_by), "jsonb");
+    strbuf_str(&sql, STR(" #>> '{}')::bigint"));
+    for (size_t i = 0; i < row->count; i++) {
+        strbuf_str(&sql, STR(", "));
+        sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
+    }
+    strbuf_char(&sql, ')');
+    return write_call(ctx, "history.insert", &sql, &params, true);
+}
+
+static struct db_call
+keep_call(struct records_ctx *ctx, const struct entity *entity, const struct restore *restore)
+{
+    struct sql_params params;
+    struct strbuf sql;
+
+    sql_start(ctx->task->arena, &sql, &params);
+    strbuf_printf(&sql,
+                  "insert into {p}.h_%lld (record_id, version, action, at, actor_id) values (",
+                  (long long)entity->id);
+    sql_bind(&sql, &params, P_I64(restore->id), "bigint");
+    strbuf_str(&sql, STR(", "));
+    sql_bind(&sql, &params, P_I64(restore->gone + 1), "bigint");
+    strbuf_printf(&sql, ", %d, clock_timestamp(), ", HISTORY_RESTORED);
+    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    strbuf_char(&sql, ')');
+    return write_call(ctx, "history.keep", &sql, &params, true);
+}
+
+/* What stands against it is not the caller's doing: fields that it does not know stay unnamed. */
+static int fail_found(struct records_ctx *ctx, const struct entity *entity)
+{
+    struct schema_errors *found = &ctx->error.fields;
+
+    for (size_t i = 0; i < found->count && i < ARRAY_LEN(found->items); i++)
+        if (field_rule_find(ctx, entity, found->items[i].field) == NULL)
+            found->items[i].field = STR("");
+    return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+}
+
+/* co: the record that was, checked against the model of now. */
+AWAITS static int
+check_again(struct records_ctx *ctx, const struct entity *entity, struct restore *restore)
+{
+    struct records_ctx system;
+    struct columns plan;
+
+    TRY(write_payload_plan(ctx, entity, &system, &plan));
+    restore->row = (struct write_row){.errors = &ctx->error.fields};
+    write_read(&system, entity, restore->whole, WRITE_CREATE, &restore->row);
+    if (ctx->error.fields.count == 0)
+        TRY(targets_check(&system, entity, &restore->row, 1, true));
+    return fail_found(ctx, entity);
+}
+
+AWAITS static int
+insert_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct restore *restore = arg;
+    const struct links_of of = {&restore->row, &restore->id, 1};
+    struct records_ctx system;
+    struct write_calls calls;
+    struct columns plan;
+
+    TRY(write_payload_plan(ctx, entity, &system, &plan));
+    write_calls_init(&calls, ctx->task->arena);
+    write_calls_add(&calls, insert_again_call(ctx, entity, restore));
+    write_calls_add(&calls, keep_call(ctx, entity, restore));
+    links_calls(&system, entity, &of, false, &calls);
+    int rc = db_batch(ctx->task, tx, calls.items, calls.count, NULL);
+    if (rc == DB_UNIQUE && !str_starts(db_error(ctx->task)->constraint, STR("u_")))
+        return records_fail(ctx, PROBLEM_CONFLICT, "The record is there again.");
+    TRY(write_tx_db(ctx, entity, rc));
+    const struct write_events events = {.event = EVENT_CREATED, .ids = &restore->id, .count = 1};
+    return write_events(ctx, entity, tx, &events);
+}
+
+/* co: the answer of a record that was made again and not changed. */
+AWAITS static int
+read_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx, struct restore *in)
+{
+    struct columns plan;
+
+    TRY(columns_plan(ctx, entity, STR_NONE, &plan));
+    struct db_call call = write_select_call(ctx, &plan, &in->id, 1);
+    TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
+    in->version = rows_i64(&call.rows, 0, COLUMNS_VERSION);
+    return write_record(ctx, &plan, &call.rows, in->out, in->out_start);
+}
+
+AWAITS static int
+restore_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct restore *restore = arg;
+    struct records_ctx inner = *ctx;
+
+    TRY(insert_again(ctx, entity, tx, restore));
+    if (restore->body == NULL)
+        return read_again(ctx, entity, tx, restore);
+    inner.db = tx;
+    restore->out->len = restore->out_start;
+    int rc = records_update(
+        &inner, entity, restore->id, restore->body, 0, restore->out, &restore->version);
+    ctx->error = inner.error;
+    return rc;
+}
+
+/* co: `restore->body` is there when another state than the last one is wanted. */
+AWAITS static int restore_deleted(struct records_ctx *ctx,
+                                  const struct history_plan *plan,
+                                  struct restore *restore,
+                                  int64_t version)
+{
+    const struct entity *entity = plan->entity;
+    struct records_ctx system;
+    struct history_plan whole;
+    struct columns columns;
+    struct rows rows;
+
+    if (!caller_can_entity(ctx->caller, entity->id, ACT_CREATE))
+        return records_fail(ctx,
+                            PROBLEM_FORBIDDEN,
+                            "Bringing a deleted record back needs the permission %.*s:create.",
+                            STR_ARG(entity->name));
+    if (version >= restore->gone)
+        return no_such_version(ctx);
+    if (version < restore->gone - 1) {
+        TRY(restore_read_state(ctx, plan, restore->id, version, &rows));
+        TRY(make_body(ctx, plan, &rows, &restore->body));
+    }
+    TRY(write_payload_plan(ctx, entity, &system, &columns));
+    TRY(history_plan(&system, entity, &whole));
+    TRY(restore_read_state(&system, &whole, restore->id, restore->gone - 1, &rows));
+    TRY(make_body(&system, &whole, &rows, &restore->whole));
+    for (size_t i = 0; i < whole.count; i++) {
+        const struct history_state state = {&rows, 0, 1};
+        if (str_is(whole.fields[i]->column, "created_at"))
+            restore->created_at = history_text(&state, i);
+        if (str_is(whole.fields[i]->column, "created_by"))
+            restore->created_by = history_text(&state, i);
+    }
+    TRY(check_again(ctx, entity, restore));
+    return write_transaction(
+        ctx, entity, restore_in, restore, write_listens(entity, EVENT_CREATED));
+}
+
+int records_history_restore(struct records_ctx *ctx,
+                            const struct entity *entity,
+                            int64_t id,
+                            int64_t version,
+                            struct strbuf *out,
+                            int64_t *ret_version)
+{
+    struct restore restore = {.id = id, .out = out, .out_start = out->len};
+    struct history_plan plan;
+    struct rows live;
+    struct rows rows;
+
+    TRY(history_plan(ctx, entity, &plan));
+    TRY(history_find(ctx, &plan, ACT_UPDATE, id, &live, &restore.gone));
+    if (live.count == 0) {
+        TRY(restore_deleted(ctx, &plan, &restore, version));
+        *ret_version = restore.version;
+        return records_fits(ctx, out);
+    }
+    restore.body = json_object();
+    jr_own(ctx->task->arena, restore.body);
+    if (version != rows_i64(&live, 0, 0)) {
+        TRY(restore_read_state(ctx, &plan, id, version, &rows));
+        TRY(make_body(ctx, &plan, &rows, &restore.body));
+    }
+    return records_update(ctx, entity, id, restore.body, 0, out, ret_version);
+}

@@ -1,0 +1,16 @@
+-- Addresses of previews: token_hash is its SHA-256, as hexadecimal.
+
+-- What is over, and of the others all but the newest few: previews that nobody opens take no more room.
+-- name: mail_previews_forget :exec
+delete from {p}.mail_previews p
+where p.expires_at < now()
+  or p.token_hash in (select o.token_hash from {p}.mail_previews o order by o.expires_at desc offset :left::bigint)
+
+-- name: mail_preview_add :exec
+insert into {p}.mail_previews (token_hash, html, expires_at)
+values (decode(:token_hash::text, 'hex'), :html::text, now() + :seconds::bigint * interval '1 second')
+
+-- name: mail_preview_take :opt
+delete from {p}.mail_previews p
+where p.token_hash = decode(:token_hash::text, 'hex') and p.expires_at > now()
+returning p.html as html:text

@@ -1,0 +1,28 @@
+/* What records were: the procedures of 0035_record_history.sql, called as the model changes. */
+#include "ddl/ddl.h"
+
+void ddl_history_on(struct ddl *ddl, const struct entity *entity)
+{
+    ddl_add(ddl, "call {p}.history_on(%lld)", (long long)entity->id);
+}
+
+void ddl_history_off(struct ddl *ddl, const struct entity *entity)
+{
+    ddl_add(ddl, "call {p}.history_off(%lld)", (long long)entity->id);
+}
+
+void ddl_history_follow(struct ddl *ddl, const struct entity *entity)
+{
+    if (entity->history_days > 0)
+        ddl_add(ddl, "call {p}.history_shape(%lld)", (long long)entity->id);
+}
+
+/* A column that a trigger looks at does not go. */
+void ddl_history_forget(struct ddl *ddl, const struct model_field *field)
+{
+    if (field->entity->history_days > 0 && field->type == TYPE_RELATION && !field->many)
+        ddl_add(ddl,
+                "drop trigger if exists hn_%lld on {p}.e_%lld",
+                (long long)field->id,
+                (long long)field->entity->id);
+}

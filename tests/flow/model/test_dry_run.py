@@ -1,0 +1,160 @@
+"""?dry_run=true on what writes entities and fields: what the change would meet and concern, and nothing done."""
+import threading
+
+import pytest
+from groundwork.workflows import workflow
+
+DRY = {"dry_run": "true"}
+FIELDS = [
+    {"name": "sku", "type": "varchar", "options": {"max_length": 40}},
+    {"name": "price", "type": "float"},
+    {"name": "note", "type": "text", "searchable": True},
+    {"name": "amount", "type": "integer", "indexed": True},
+]
+NOTHING = {"workflows": [], "roles": [], "menu_items": [], "indexes": []}
+
+
+@pytest.fixture(scope="module")
+def goods(shared_project):
+    """Records that contradict much: (project, ids)."""
+    shared_project.entity("goods", FIELDS)
+    ids = [shared_project.item("goods", sku=sku, price=price, note=note, amount=amount)["id"] for sku, price, note, amount in (
+        ("a", 1.5, "12", 1), ("a", 2, "x", 2), ("b", None, "7", None))]
+    return shared_project, ids
+
+
+def model(project):
+    return project.admin.get("/entities/goods", expect=200).json()
+
+
+def audits(project):
+    return project.admin.get("/audit-log", params={"count": "true"}, expect=200).json()["total_items"]
+
+
+def look(client, method, path, body=None, expect=200):
+    return client.request(method, path, json=body, params=DRY, expect=expect).json()
+
+
+def found(answer):
+    return [(each["field"], each["code"], each["rows"], each["ids"]) for each in answer["violations"]]
+
+
+def test_stored_records_speak_against_it(goods):
+    project, (first, second, third) = goods
+    before, logged = model(project), audits(project)
+    path = "/entities/goods/fields"
+    answer = look(project.admin, "PUT", f"{path}/sku", {"unique": True, "options": {"max_length": 20}})
+    assert not answer["safe"] and found(answer) == [("sku", "unique_violation", 2, [first, second])]
+    assert answer["affected"]["indexes"] == [{"field": "sku", "kind": "unique", "change": "created"}]
+    refused = project.admin.put(f"{path}/sku", {"unique": True}, expect=409).json()
+    assert (refused["code"], refused["errors"][0]["code"]) == ("schema_conflict", answer["violations"][0]["code"])
+    assert refused["errors"][0]["message"] == answer["violations"][0]["message"]
+    # All of them, not only the first; but none of values that do not convert.
+    answer = look(project.admin, "PUT", f"{path}/price", {"required": True, "options": {"min": 1.8, "max": 1.9}})
+    assert found(answer) == [("price", "required", 1, [third]), ("price", "out_of_range", 1, [first]),
+                             ("price", "out_of_range", 1, [second])]
+    answer = look(project.admin, "PUT", f"{path}/note", {"type": "integer", "options": {"min": 10}})
+    assert found(answer) == [("note", "type_mismatch", 1, [second])] and answer["rewrites_rows"] == 3
+    assert answer["affected"]["indexes"] == [{"field": "note", "kind": "search", "change": "rebuilt"}]
+    answer = look(project.admin, "POST", path, {"name": "must", "type": "text", "required": True})
+    assert found(answer) == [("must", "required", 3, [first, second, third])]
+    assert model(project) == before and audits(project) == logged, "nothing was done"
+
+
+def test_what_would_be_made_or_lost(goods):
+    project, _ = goods
+    before = model(project)
+    answer = look(project.admin, "PUT", "/entities/goods/fields/amount", {"type": "decimal", "indexed": True})
+    assert (answer["safe"], answer["rewrites_rows"], answer["loses_rows"]) == (True, 3, 0)
+    assert answer["affected"]["indexes"] == [{"field": "amount", "kind": "index", "change": "rebuilt"}]
+    answer = look(project.admin, "DELETE", "/entities/goods/fields/price")
+    assert (answer["safe"], answer["loses_rows"], answer["violations"]) == (False, 2, [])
+    answer = look(project.admin, "DELETE", "/entities/goods")
+    assert (answer["safe"], answer["loses_rows"]) == (False, 3)
+    assert {each["field"] for each in answer["affected"]["indexes"]} == {"note", "amount"}
+    answer = look(project.admin, "POST", "/entities/goods/fields", {"name": "weight", "type": "float", "default": 1})
+    assert answer == {"safe": True, "rewrites_rows": 0, "loses_rows": 0, "violations": [], "affected": NOTHING}
+    answer = look(project.admin, "POST", "/entities", {"name": "new_one", "fields": [{"name": "k", "type": "varchar", "unique": True}]})
+    assert answer["safe"] and answer["affected"]["indexes"] == [{"field": "k", "kind": "unique", "change": "created"}]
+    assert look(project.admin, "PUT", "/entities/goods", {"name": "wares"})["safe"]
+    assert model(project) == before
+    project.admin.get("/entities/new_one", expect=404)
+
+
+def test_what_refers_to_it(goods):
+    project, _ = goods
+    ids = {each["name"]: each["id"] for each in model(project)["fields"]}
+    role = project.role(permissions=["goods:read"], field_access=[{"entity": "goods", "action": "read", "fields": ["sku"]}])
+    made = workflow(project.admin, steps=[{"key": "a", "name": "a", "action": "ReadData",
+                                           "params": {"entity": "goods", "filter": {"price": {"gt": 1}}}}])
+    menu = project.admin.post("/menus", {"key": "main", "label": "M"}, expect=201).json()
+    item = project.admin.post(f"/menus/{menu['id']}/items", {"label": "G", "kind": "entity", "target": "goods"}, expect=201).json()
+    affected = look(project.admin, "DELETE", "/entities/goods")["affected"]
+    assert [each["id"] for each in affected["workflows"]] == [made["id"]]
+    assert [each["id"] for each in affected["roles"]] == [role["id"]]
+    assert affected["menu_items"] == [{"id": item["id"], "menu_id": menu["id"], "menu": "main"}]
+    affected = look(project.admin, "DELETE", "/entities/goods/fields/price")["affected"]
+    assert [each["id"] for each in affected["workflows"]] == [made["id"]] and affected["roles"] == []
+    affected = look(project.admin, "PUT", "/entities/goods/fields/sku", {"name": "code"})["affected"]
+    assert affected["workflows"] == [] and [each["id"] for each in affected["roles"]] == [role["id"]] and "sku" in ids
+    # Who may not read such things is not told of them.
+    modeler = project.only("svc_fields:delete", "goods:delete", "goods:read")
+    answer = look(modeler, "DELETE", "/entities/goods/fields/price")
+    assert answer["affected"] == {"workflows": None, "roles": None, "menu_items": [], "indexes": []}
+    assert (answer["loses_rows"], answer["safe"]) == (None, False), "it sees its own records only"
+    for path in (f"/menus/{menu['id']}", f"/workflows/{made['id']}", f"/roles/{role['id']}"):
+        project.admin.delete(path, expect=204)
+
+
+@pytest.mark.parametrize("method, path, body, expect", [
+    ("POST", "/entities", {"name": "goods", "fields": []}, 409),
+    ("POST", "/entities", {"name": "Bad Name", "fields": []}, 400),
+    ("POST", "/entities", {"name": "x", "fields": [{"name": "k", "type": "bool", "unique": True}]}, 400),
+    ("PUT", "/entities/nothing", {"label": "x"}, 404),
+    ("DELETE", "/entities/nothing", None, 404),
+    ("POST", "/entities/goods/fields", {"name": "sku", "type": "text"}, 409),
+    ("PUT", "/entities/goods/fields/sku", {"type": "json"}, 400),
+    ("PUT", "/entities/goods/fields/nothing", {"required": True}, 404),
+    ("DELETE", "/entities/goods/fields/nothing", None, 404),
+])
+def test_it_is_refused_as_the_change_is(goods, method, path, body, expect):
+    project, _ = goods
+    tried = look(project.admin, method, path, body, expect)
+    refused = project.admin.request(method, path, json=body, expect=expect).json()
+    assert (tried["code"], tried["detail"], tried.get("errors")) == (refused["code"], refused["detail"], refused.get("errors"))
+
+
+def test_rights_and_conditions(goods):
+    project, _ = goods
+    path = "/entities/goods/fields/sku"
+    reader = project.only("svc_fields:update", "svc_fields:create", "svc_fields:delete", "goods:read")
+    look(reader, "PUT", path, {"unique": True}, 403)
+    look(reader, "DELETE", path, None, 403)
+    answer = look(reader, "POST", "/entities/goods/fields", {"name": "must", "type": "text", "required": True})
+    assert found(answer) == [("must", "required", None, [])] and "3" not in answer["violations"][0]["message"]
+    look(project.only("goods:read"), "DELETE", path, None, 403)
+    etag = project.admin.get(path, expect=200).headers["ETag"]
+    for tag, expect in ((etag, 200), ('"old"', 412)):
+        project.admin.put(path, {"unique": True}, params=DRY, headers={"If-Match": tag}, expect=expect)
+    project.admin.put(path, {"unique": True}, params={"dry_run": "maybe"}, expect=400)
+    project.admin.put(path, {"unique": True}, params={"dry": "true"}, expect=400)
+
+
+def test_it_waits_for_nobody_and_holds_nobody_up(goods, db):
+    """Of a table that somebody writes: no lock is asked for that would wait, none is kept."""
+    project, _ = goods
+    entity = model(project)
+    with db.cursor() as cursor:
+        cursor.execute("begin")
+        cursor.execute(f"lock table {project.schema(db)}.e_{entity['id']} in row exclusive mode")
+        try:
+            answers = []
+            threads = [threading.Thread(target=lambda: answers.append(
+                look(project.admin, "PUT", "/entities/goods/fields/sku", {"unique": True}))) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(10)
+            assert [found(answer)[0][1] for answer in answers] == ["unique_violation"] * 4
+        finally:
+            cursor.execute("rollback")
