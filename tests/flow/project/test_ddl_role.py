@@ -56,10 +56,12 @@ def test_each_role_does_its_own(ddl_project, worker):
     schema = ddl_project.schema(worker)
     with pytest.raises(psycopg2.errors.InsufficientPrivilege):
         execute(worker, f"create table {schema}.mine (id integer)")
-    ddl_project.entity("orders", [{"name": "sku", "type": "varchar", "options": {"max_length": 20}}])
+    ddl_project.entity("orders", [{"name": "sku", "type": "varchar", "options": {"max_length": 20}}], history=True)
     made = ddl_project.item("orders", sku="a")
     ddl_project.admin.post("/entities/orders/fields", {"name": "amount", "type": "integer", "unique": True}, expect=201)
     ddl_project.admin.put(f"/entities/orders/items/{made['id']}", {"amount": 3}, expect=200)
+    past = ddl_project.admin.get(f"/entities/orders/items/{made['id']}/history", expect=200).json()["items"]
+    assert [version["changed"] for version in past] == [["amount"], []]
     ddl_project.admin.put("/entities/orders/fields/sku", {"options": {"max_length": 40}}, expect=200)
     assert ddl_project.admin.get("/entities/orders/items", expect=200).json()["items"][0]["amount"] == 3
     assert rows(worker, "select distinct tableowner from pg_tables where schemaname in (%s, 'platform')", schema) == [("ddl_owner",)]
