@@ -11,7 +11,7 @@ import string
 import urllib.parse
 
 # Nobody calls these: they end the callers, or move them somewhere else.
-LEFT_OUT = {("post", "/auth/v1/keys/rotate")}
+LEFT_OUT = {("post", "/auth/v1/keys/rotate"), ("get", "/realtime")}  # an answer of the latter has no end
 
 CALLS = {"none": 1, "user": 2, "key": 3, "admin": 5}
 # Which member of an answer below the path so far fills a path parameter, when it is not the id.

@@ -24,7 +24,7 @@ static bool is_wished(const struct wishes *wishes, const struct entity *entity)
 }
 
 /* An entity that is not there and one that may not be read are told apart, as on its own routes. */
-static int read_entity(struct req *r, struct str name, struct wishes *wishes)
+static int read_listened(struct req *r, struct str name, struct wishes *wishes)
 {
     const struct entity *entity = model_entity(r->scope->model, name);
 
@@ -78,7 +78,7 @@ read_entities(struct req *r, const struct query *query, unsigned work, struct wi
     if (!caller_api_access(r->scope->caller))
         return fail(r, PROBLEM_API_ACCESS_DISABLED, NULL);
     while (names.ptr)
-        TRY(read_entity(r, str_trim(str_split(&names, ',')), wishes));
+        TRY(read_listened(r, str_trim(str_split(&names, ',')), wishes));
     return 0;
 }
 

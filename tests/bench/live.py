@@ -1,0 +1,132 @@
+"""Live changes: one change to ten thousand listeners, what listeners cost writers, and what one costs while it is idle."""
+import resource
+import selectors
+import socket
+import threading
+import time
+
+from memory import resident_kb
+from world import PASSWORD  # it makes the flow tests' library importable
+from groundwork.client import Client
+
+LISTENERS, CHANGES, RULED, ADDRESSES = 10_000, 30, 1_000, 8
+ENTITY = "orders"
+
+
+class Crowd:
+    """Streams of one caller each, read together."""
+
+    def __init__(self, world, slug, tokens, count):
+        self.selector, self.sockets = selectors.EpollSelector(), []
+        for number in range(count):
+            connection = socket.create_connection(("127.0.0.1", world.gateway.port), source_address=(f"127.0.0.{2 + number % ADDRESSES}", 0))
+            connection.sendall(f"GET /org/{slug}/realtime?entities={ENTITY} HTTP/1.1\r\nHost: x\r\n"
+                               f"Authorization: Bearer {tokens[number % len(tokens)]}\r\n\r\n".encode())
+            self.sockets.append(connection)
+        for connection in self.sockets:
+            connection.settimeout(30)
+            heard = b""
+            while b"event: hello" not in heard:
+                heard += connection.recv(65536)
+            connection.setblocking(False)
+            self.selector.register(connection, selectors.EVENT_READ)
+
+    def hear(self, count, mark=b"event: created", limit=30):
+        """Until that many events were heard; the time of the last."""
+        last = end = time.monotonic() + limit
+        while count > 0:
+            assert time.monotonic() < end, f"{count} were not heard"
+            for key, _ in self.selector.select(1):
+                count -= key.fileobj.recv(1 << 20).count(mark)
+                last = time.monotonic()
+        return last
+
+    def close(self):
+        for connection in self.sockets:
+            connection.close()
+        self.selector.close()
+
+
+def listeners(admin, count=20):
+    """Tokens of users who may read the entity, each what it made itself."""
+    permissions = [f"{ENTITY}:read", "svc_realtime:read"]
+    role = admin.post("/roles", {"name": "Listeners", "api_access": True, "permissions": permissions}, expect=201).json()
+    emails = [f"listener{n}@example.com" for n in range(count)]
+    for email in emails:
+        admin.post("/users", {"email": email, "password": PASSWORD, "role_ids": [role["id"]]}, expect=201)
+    return [Client(admin.base_url).sign_in(email, PASSWORD).token for email in emails]
+
+
+def creates(admin, seconds):
+    """Creates a second, by four writers."""
+    counts, end = [], time.monotonic() + seconds
+
+    def write():
+        own, count = Client(admin.base_url, token=admin.token), 0
+        while time.monotonic() < end:
+            own.post(f"/entities/{ENTITY}/items", {"name": "a", "total": count}, expect=201)
+            count += 1
+        counts.append(count)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / seconds
+
+
+def one_change(world, admin, out):
+    before = resident_kb(world)
+    crowd = Crowd(world, "live", [admin.token], LISTENERS)
+    try:
+        each = (resident_kb(world) - before) / LISTENERS
+        took = []
+        for number in range(CHANGES):
+            admin.post(f"/entities/{ENTITY}/items", {"name": "one", "total": number}, expect=201)
+            written = time.monotonic()
+            took.append((crowd.hear(LISTENERS) - written) * 1000)
+        begun = time.monotonic()
+        admin.post(f"/entities/{ENTITY}/items/bulk", {"items": [{"name": "many", "total": n} for n in range(50)]}, expect=201)
+        rate = 50 * LISTENERS / (crowd.hear(50 * LISTENERS, limit=120) - begun)
+    finally:
+        crowd.close()
+    took.sort()
+    out.add(f"one change to {LISTENERS:,} listeners, the last one", f"{took[-1]:.0f} ms", "<= 250 ms", took[-1] <= 250,
+            f"median {took[len(took) // 2]:.0f} ms; the listeners share the machine")
+    out.add("changes delivered", f"{rate:,.0f}/s", "", True, f"50 changes to {LISTENERS:,}")
+    out.add("an idle listener", f"{each:.1f} KB", "<= 12 KB", each <= 12, f"of {LISTENERS:,}")
+
+
+def cost_of_writes(world, admin, args, out):
+    """The same writer alone, then with listeners under row rules of whom none sees the records."""
+    schema, ratios, tokens = world.schema("live"), [], listeners(admin)
+    for _ in range(args.rounds):
+        world.sql(f"delete from {schema}.live_state")
+        world.sql(f"update {schema}.meta set model_version = model_version + 1")
+        world.sql("update platform.projects set epoch = epoch + 1 where slug = 'live'")
+        time.sleep(2.5)
+        alone = creates(admin, args.seconds)
+        crowd = Crowd(world, "live", tokens, RULED)
+        try:
+            ratios.append(creates(admin, args.seconds) / alone)
+        finally:
+            crowd.close()
+    ratios.sort()
+    middle = ratios[len(ratios) // 2]
+    out.add(f"creates with {RULED:,} listeners under row rules / none", f"{middle:.2f} x [{ratios[0]:.2f} .. {ratios[-1]:.2f}]", ">= 0.75",
+            middle >= 0.75)
+
+
+def live(world, folder, args, out, say):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    admin = world.project("live")
+    admin.post("/entities", {"name": ENTITY, "fields": [{"name": "name", "type": "varchar"}, {"name": "total", "type": "integer"}]}, expect=201)
+    try:
+        say(f"  {LISTENERS:,} listeners")
+        one_change(world, admin, out)
+        say(f"  creates with and without {RULED:,} listeners")
+        cost_of_writes(world, admin, args, out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
