@@ -11,6 +11,7 @@
 #define UNSEEN_MS   1000
 #define AGE_MAX_MS  60000
 #define COST_FACTOR 20
+#define RENEW_MS    5000 /* in which who computes them anew is waited for */
 
 struct chart_kept {
     struct arena *arena; /* its own */
@@ -19,6 +20,7 @@ struct chart_kept {
     struct str data;
     int64_t project;
     int64_t made_ms, compared_ms, lasts_ms;
+    int64_t renewed_by_ms; /* somebody is about to exchange it until then */
     uint64_t bytes;
     struct share *share; /* of them */
     struct list link;    /* by last use */
@@ -70,18 +72,34 @@ static bool same_mark(const struct series_mark *one, const struct series_mark *o
     return one->since == other->since && one->changes == other->changes;
 }
 
-struct str
-chart_cache_find(struct req *r, const struct chart_key *key, const struct series_mark *mark)
+/* What took long to compute is exchanged by one, while others go on with it. */
+static bool chart_cache_is_due(struct chart_kept *kept, int64_t now)
+{
+    if (now - kept->made_ms <= kept->lasts_ms)
+        return false;
+    if (kept->lasts_ms > UNSEEN_MS && now < kept->renewed_by_ms)
+        return false;
+    kept->renewed_by_ms = now + RENEW_MS;
+    return true;
+}
+
+struct str chart_cache_find(struct req *r,
+                            const struct chart_key *key,
+                            const struct series_mark *mark,
+                            bool *ret_due)
 {
     struct chart_kept *kept = map_get(charts_kept.by_key, chart_cache_key_text(key));
     int64_t now = clock_mono_ms();
 
     if (!kept)
         return STR_NONE;
-    if (now - kept->made_ms > kept->lasts_ms || (mark && !same_mark(mark, &kept->mark))) {
+    if (mark && !same_mark(mark, &kept->mark)) {
         chart_cache_drop(kept);
         return STR_NONE;
     }
+    *ret_due = chart_cache_is_due(kept, now);
+    if (*ret_due)
+        return STR_NONE;
     if (!mark && now - kept->compared_ms > UNSEEN_MS)
         return STR_NONE;
     if (mark)

@@ -425,7 +425,8 @@ AWAITS static int chart_compute_once(struct chart_reading *in,
                                      bool fresh,
                                      struct str *ret_data)
 {
-    struct str data = fresh ? STR_NONE : chart_cache_find(in->r, key, mark);
+    bool due = fresh;
+    struct str data = fresh ? STR_NONE : chart_cache_find(in->r, key, mark, &due);
     int64_t started_ms = clock_mono_ms();
 
     if (!data.ptr) {
@@ -453,15 +454,20 @@ int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str 
     series_sources(in->ctx, chart->entity, &chart->series, sources);
     bool ruled = chart_is_ruled(in->ctx, sources);
     struct chart_key key = chart_key_of(r, chart, ruled);
-    *ret_data = fresh || !sources->whole ? STR_NONE : chart_cache_find(r, &key, NULL);
+    bool anew = fresh || !sources->whole;
+    *ret_data = anew ? STR_NONE : chart_cache_find(r, &key, NULL, &anew);
     if (ret_data->ptr)
         return 0;
     TRY(items_check(r, in->ctx, series_mark(in->ctx, sources, ruled, &mark)));
+    if (!anew)
+        *ret_data = chart_cache_find(r, &key, &mark, &anew);
+    if (ret_data->ptr)
+        return 0;
     rc = shares_acquire(&r->task, chart_reads(), share_owner_of(&r->task), 1, 0, &turn);
     if (rc == -EAGAIN)
         return refusal(r, REFUSE_BUSY, "Too many charts of the project are being read; try again.");
     TRY(rc);
-    rc = chart_compute_once(in, &key, &mark, fresh || !sources->whole, ret_data);
+    rc = chart_compute_once(in, &key, &mark, anew, ret_data);
     shares_release(chart_reads(), turn, 1);
     /* Who sees some rows alone stops seeing them within a second. */
     if (rc == 0 && in->cost_ms > 0 && sources->whole)

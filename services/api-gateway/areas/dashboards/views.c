@@ -465,7 +465,7 @@ AWAITS static int view_list(struct req *r, struct records_ctx **ret_ctx)
 {
     static const struct caller everybody = {.kind = CALLER_SYSTEM};
     struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity;
+    const struct entity *entity = NULL;
     struct records_query query;
     int64_t id;
 
