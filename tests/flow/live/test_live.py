@@ -76,6 +76,19 @@ def test_many_at_once(home, listen, mark):
     assert seen(events[-3:]) == [("deleted", each) for each in ids[:3]]
 
 
+def test_a_record_that_is_brought_back(home, listen, mark):
+    home.entity("drafts", [{"name": "n", "type": "integer"}], history=True)
+    stream = listen(home.admin, entities="orders,drafts")
+    made = home.item("drafts", n=1)
+    path = f"/entities/drafts/items/{made['id']}"
+    home.admin.put(path, {"n": 2}, expect=200)
+    home.admin.delete(path, expect=204)
+    home.admin.post(f"{path}/history/1/restore", expect=200)
+    [events] = mark(stream)
+    assert [event.kind for event in events] == ["created", "updated", "deleted", "created", "updated"]
+    assert [event.data["record"]["n"] for event in events[3:]] == [2, 1]
+
+
 def test_what_goes_with_a_record(home, listen, mark):
     home.entity("authors", [{"name": "name", "type": "varchar"}])
     home.entity("books", [{"name": "author", "type": "relation", "options": {"entity": "authors", "on_delete": "cascade"}}])

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "json/jr_beside.h"
+#include "live/live.h"
 #include "project/events.h"
 #include "records/history.h"
 #include "records/read/history_state.h"
@@ -184,6 +185,8 @@ insert_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx
     write_calls_add(&calls, insert_again_call(ctx, entity, restore));
     write_calls_add(&calls, keep_call(ctx, entity, restore));
     links_calls(&system, entity, &of, false, &calls);
+    if (ctx->model->live)
+        write_calls_add(&calls, live_created_call(calls.arena, entity, &restore->id, 1));
     int rc = db_batch(ctx->task, tx, calls.items, calls.count, NULL);
     if (rc == DB_UNIQUE && !str_starts(db_error(ctx->task)->constraint, STR("u_")))
         return records_fail(ctx, PROBLEM_CONFLICT, "The record is there again.");
@@ -257,8 +260,8 @@ AWAITS static int restore_deleted(struct records_ctx *ctx,
             restore->created_by = history_text(&state, i);
     }
     TRY(check_again(ctx, entity, restore));
-    return write_transaction(
-        ctx, entity, restore_in, restore, write_listens(entity, EVENT_CREATED));
+    bool notify = write_listens(entity, EVENT_CREATED) || ctx->model->live;
+    return write_transaction(ctx, entity, restore_in, restore, notify);
 }
 
 int records_history_restore(struct records_ctx *ctx,
