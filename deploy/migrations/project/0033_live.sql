@@ -33,3 +33,16 @@ create table {p}.live_tickets (
   expires_at  timestamptz not null
 );
 create index live_tickets_expire on {p}.live_tickets (expires_at);
+
+-- A record whose file was deleted is another one than its listeners have: the one writer of records that is a trigger.
+create or replace function {p}.file_field_emptied() returns trigger language plpgsql as $$
+begin
+  if exists (select from {p}.live_state) then
+    insert into {p}.live_log (entity_id, record_id, kind, before)
+    select substr(tg_table_name, 3)::bigint, old.id, case when o.large then 5 else 2 end, case when not o.large then o.doc end
+    from (select to_jsonb(old) as doc, pg_column_size(to_jsonb(old)) > 65536 as large) o;
+  end if;
+  new.version := old.version + 1;
+  new.updated_at := now();
+  return new;
+end $$;

@@ -89,6 +89,16 @@ def test_a_record_that_is_brought_back(home, listen, mark):
     assert [event.data["record"]["n"] for event in events[3:]] == [2, 1]
 
 
+def test_a_record_whose_file_is_deleted(home, listen, mark):
+    home.entity("letters", [{"name": "scan", "type": "file"}])
+    number = home.admin.post("/files", files={"file": ("scan.txt", b"text")}, expect=201).json()["id"]
+    made = home.item("letters", scan=number)
+    stream = listen(home.admin, entities="orders,letters")
+    home.admin.delete(f"/files/{number}", expect=204)
+    [events] = mark(stream)
+    assert seen(events) == [("updated", made["id"])] and events[0].data["record"]["scan"] is None
+
+
 def test_what_goes_with_a_record(home, listen, mark):
     home.entity("authors", [{"name": "name", "type": "varchar"}])
     home.entity("books", [{"name": "author", "type": "relation", "options": {"entity": "authors", "on_delete": "cascade"}}])
