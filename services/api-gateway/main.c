@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "app/admission.h"
+#include "areas/assistant/ai_models.h"
 #include "areas/auth/auth_password.h"
 #include "areas/dashboards/chart_cache.h"
 #include "areas/dashboards/dashboards.h"
@@ -333,6 +334,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
     admission_start(config.limits.requests_max, config.limits.json_body_bytes);
     search_bounds_set(conf->search_postings);
     chart_cache_start(conf->charts_cache_bytes);
+    ai_limits_start();
     if (start_files(task, app, conf, ret_reason) != 0)
         return -1;
     if (dns_start(conf->dns_servers) != 0) {
@@ -415,6 +417,7 @@ static void gateway_stop(struct app *app UNUSED)
     media_stop();
     docs_text_forget();
     chart_cache_stop();
+    ai_models_stop();
     chart_image_stop();
     x5c_anchors_free(store_anchors);
     store_anchors = NULL;

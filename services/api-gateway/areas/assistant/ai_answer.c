@@ -1,0 +1,522 @@
+/* Answers as they are made. */
+#include "areas/assistant/ai_answer.h"
+#include "areas/assistant/ai_tools.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ai_conversations_sql.h"
+#include "assistant/completion.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "base/utf8.h"
+#include "json/jr.h"
+#include "loop/background.h"
+
+#define QUEUED_MAX    ((size_t)2 << 20) /* of a listener that reads slowly; a whole answer fits */
+#define EVENT_BYTES   ((size_t)2 << 20) /* of one event */
+#define TICK_MS       400
+#define LOOK_MS       1000 /* is it to go on, when there is nothing new to write down */
+#define UNHEARD_MS    3000 /* so long whoever has gone may come back */
+#define END_MS        15000
+#define END_AGAIN_MS  300
+#define ROUNDS_MAX    5
+#define TOLD_BYTES    ((size_t)256 * 1024) /* by tools, in one answer */
+#define PROMPT_BEYOND 4096 /* tokens that servers may count beside the bytes of a request */
+
+struct ai_answer {
+    struct arena *arena; /* it lives as long as this */
+    struct http_feed feed;
+    bool heard;      /* by whoever asked */
+    int64_t left_ms; /* when that one went */
+    int64_t project, user_id, conversation_id, message_id;
+    struct model_server server;
+    struct str body;
+    struct ai_bill bill;
+    struct ai_place *place;
+    int64_t most_tokens;
+    int64_t prompt_tokens, tokens; /* so far */
+    bool tools;
+    int64_t key_id;
+    struct str request_id;
+    size_t told_bytes; /* by tools */
+    struct completion completion;
+    struct arena *scratch; /* of one chunk */
+    int64_t letters;       /* that have been told */
+    struct task *writer;   /* reads from the server; NULL = not (any more) */
+    struct await tick;
+    bool waiting;
+    bool ended, cancelled;
+    struct model_refusal refusal;
+    int rc; /* how the reading ended */
+};
+
+/* --- events --- */
+
+struct str ai_event(struct arena *arena, int64_t id, const char *event, struct str data)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, EVENT_BYTES);
+    if (id >= 0)
+        strbuf_printf(&out, "id: %lld\n", (long long)id);
+    strbuf_printf(&out, "event: %s\ndata: ", event);
+    strbuf_str(&out, data);
+    strbuf_str(&out, STR("\n\n"));
+    return strbuf_view(&out);
+}
+
+/* One with one member. */
+static struct str ai_event_named(
+    struct arena *arena, int64_t id, const char *event, const char *member, struct str text)
+{
+    struct strbuf data;
+    struct jw w;
+
+    strbuf_init(&data, arena, EVENT_BYTES);
+    jw_init(&w, &data);
+    jw_obj(&w);
+    JW_STR(&w, member, text);
+    jw_obj_end(&w);
+    return ai_event(arena, id, event, strbuf_view(&data));
+}
+
+struct str ai_event_delta(struct arena *arena, int64_t id, struct str text)
+{
+    return ai_event_named(arena, id, "delta", "text", text);
+}
+
+int ai_event_done(struct task *task,
+                  struct project *project,
+                  int64_t user_id,
+                  int64_t conversation_id,
+                  int64_t message_id,
+                  struct str *ret_event)
+{
+    struct strbuf data;
+    struct rows rows;
+    struct jw w;
+
+    strbuf_init(&data, task->arena, EVENT_BYTES);
+    TRY(db_query(task,
+                 &project->db,
+                 SQL_AI_MESSAGE_GET(.user_id = user_id,
+                                    .conversation_id = conversation_id,
+                                    .id = message_id),
+                 &rows));
+    jw_init(&w, &data);
+    jw_obj(&w);
+    if (rows.count > 0)
+        rows_json_members(&w, &rows, 0);
+    jw_obj_end(&w);
+    *ret_event = ai_event(task->arena, -1, "done", strbuf_view(&data));
+    return 0;
+}
+
+static void ai_answer_tell(struct ai_answer *answer, struct str event)
+{
+    struct http_piece *piece = http_piece_new(event);
+
+    http_feed_send(&answer->feed, piece);
+    http_piece_unref(piece);
+}
+
+/* --- reading --- */
+
+static int on_chunk(struct str event, void *arg)
+{
+    struct ai_answer *answer = arg;
+    struct completion *completion = &answer->completion;
+    struct jr_error error;
+    json_t *chunk;
+
+    arena_reset(answer->scratch);
+    if (jr_parse(answer->scratch, event, &chunk, &error) != 0)
+        return ASSISTANT_BAD;
+    TRY(completion_add(completion, chunk));
+    if (completion->failed)
+        return ASSISTANT_BAD;
+    if (completion->new_bytes == 0)
+        return 0;
+    struct str text = strbuf_view(&completion->text);
+    text = (struct str){text.ptr + text.len - completion->new_bytes, completion->new_bytes};
+    answer->letters += (int64_t)utf8_length(text);
+    ai_answer_tell(answer, ai_event_delta(answer->scratch, answer->letters, text));
+    return 0;
+}
+
+/* --- tools --- */
+
+/* co: one call: its result, which is a message of the conversation and a line of the audit log. */
+AWAITS static int ai_answer_use(struct task *task,
+                                struct ai_answer *answer,
+                                const struct ai_tool_user *user,
+                                const struct completion_call *call,
+                                struct str *ret_result)
+{
+    struct str name = utf8_cut(strbuf_view(&call->name), COMPLETION_WORD_BYTES);
+    struct str arguments = strbuf_view(&call->arguments);
+    struct caller *caller;
+
+    TRY(ai_tool_run(task, user, name, arguments, ret_result, &caller));
+    answer->told_bytes += ret_result->len;
+    if (answer->told_bytes > TOLD_BYTES)
+        *ret_result = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"Enough.\"}}");
+    json_t *detail = jr_adopt(
+        task->arena,
+        json_pack(
+            "{s:o,s:I}", "tool", jr_text(name), "message_id", (json_int_t)answer->message_id));
+    struct db_call calls[] = {
+        db_call(SQL_AI_MESSAGE_TOOL(.conversation_id = answer->conversation_id,
+                                    .content = *ret_result,
+                                    .tool = name,
+                                    .arguments = arguments)),
+        audit_call(task->arena,
+                   caller,
+                   "ai.tool",
+                   "ai_conversation",
+                   answer->conversation_id,
+                   jr_print(task->arena, detail),
+                   answer->request_id),
+    };
+    int rc = db_batch(task, &user->project->db, calls, ARRAY_LEN(calls), NULL);
+    return rc > 0 ? PROJECT_UNAVAILABLE : rc;
+}
+
+static json_t *call_json(const struct completion_call *call, struct str id)
+{
+    return json_pack("{s:o,s:s,s:{s:o,s:o}}",
+                     "id",
+                     jr_text(id),
+                     "type",
+                     "function",
+                     "function",
+                     "name",
+                     jr_text(strbuf_view(&call->name)),
+                     "arguments",
+                     jr_text(strbuf_view(&call->arguments)));
+}
+
+static json_t *result_json(struct str id, struct str result)
+{
+    return json_pack(
+        "{s:s,s:o,s:o}", "role", "tool", "tool_call_id", jr_text(id), "content", jr_text(result));
+}
+
+/* co: runs what the model wants called, and makes the next request. */
+AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answer)
+{
+    struct ai_tool_user user = {.user_id = answer->user_id, .key_id = answer->key_id};
+    struct jr_error error;
+    json_t *calls;
+    json_t *body;
+
+    TRY(project_find_number(task, gateway_directory(), answer->project, &user.project));
+    MUST(jr_parse(task->arena, answer->body, &body, &error) == 0);
+    json_t *messages = json_object_get(body, "messages");
+    json_t *asked = json_pack("{s:s,s:s,s:[]}", "role", "assistant", "content", "", "tool_calls");
+    calls = json_object_get(asked, "tool_calls");
+    (void)json_array_append_new(messages, asked);
+    for (size_t i = 0; i < answer->completion.call_count; i++) {
+        const struct completion_call *call = &answer->completion.calls[i];
+        struct str id =
+            call->id.len > 0 ? strbuf_view(&call->id) : arena_printf(task->arena, "call_%zu", i);
+        struct str result;
+        ai_answer_tell(answer,
+                       ai_event_named(task->arena, -1, "tool", "tool", strbuf_view(&call->name)));
+        TRY(ai_answer_use(task, answer, &user, call, &result));
+        (void)json_array_append_new(calls, call_json(call, id));
+        (void)json_array_append_new(messages, result_json(id, result));
+    }
+    answer->body = jr_print(task->arena, body);
+    return 0;
+}
+
+/* --- asking --- */
+
+/* What one request to the server came to. */
+static void ai_answer_count(struct ai_answer *answer)
+{
+    const struct completion *completion = &answer->completion;
+    int64_t asked = (int64_t)answer->body.len;
+    int64_t bytes = (int64_t)completion->bytes;
+    int64_t most = answer->most_tokens > bytes ? answer->most_tokens : bytes;
+
+    answer->prompt_tokens +=
+        completion_tokens(completion->usage.prompt, answer->body.len, asked + PROMPT_BEYOND);
+    answer->tokens += completion_tokens(completion->usage.answer, completion->bytes, most);
+}
+
+AWAITS static int ai_answer_ask(struct task *task, struct ai_answer *answer)
+{
+    struct fetch_stream *stream;
+    bool done;
+
+    TRY(model_ask(task, &answer->server, answer->body, &stream, &answer->refusal));
+    int rc = model_read(task, stream, on_chunk, answer, &done);
+    ai_answer_count(answer);
+    TRY(rc);
+    return done || answer->completion.finish.len > 0 ? 0 : FETCH_UNREACHABLE;
+}
+
+/* co: asks, and again with what the tools said that the model wanted called. */
+AWAITS static int ai_answer_read(struct task *task, struct ai_answer *answer)
+{
+    for (int round = 0;; round++) {
+        TRY(ai_answer_ask(task, answer));
+        if (answer->completion.call_count == 0 || !answer->tools)
+            return 0;
+        if (round == ROUNDS_MAX)
+            return ASSISTANT_BAD;
+        TRY(ai_answer_use_tools(task, answer));
+        completion_again(&answer->completion);
+    }
+}
+
+AWAITS static int ai_answer_write(struct task *task, void *arg)
+{
+    struct ai_answer *answer = arg;
+
+    answer->writer = task;
+    answer->rc = ai_answer_read(task, answer);
+    answer->writer = NULL;
+    answer->ended = true;
+    if (answer->waiting) {
+        answer->waiting = false;
+        await_done(&answer->tick, 0);
+    }
+    return 0;
+}
+
+/* --- keeping --- */
+
+static void tick_abandon(struct await *await)
+{
+    CONTAINER_OF(await, struct ai_answer, tick)->waiting = false;
+}
+
+/* co: until the next look, or its end; false when there is nothing to wait for any more. */
+AWAITS static bool ai_answer_tick(struct task *task, struct ai_answer *answer)
+{
+    if (answer->ended)
+        return false;
+    await_init(&answer->tick);
+    answer->tick.abandon = tick_abandon;
+    answer->waiting = true;
+    int rc = await_wait(task, &answer->tick, TICK_MS);
+    bool late = task->deadline_ms != 0 && clock_mono_ms() >= task->deadline_ms;
+    return !answer->ended && rc != -ECANCELED && !late;
+}
+
+static void ai_answer_stop(struct ai_answer *answer)
+{
+    answer->cancelled = true;
+    if (answer->writer)
+        task_cancel(answer->writer);
+}
+
+/* co: writes down what there is, and looks whether it is still wanted. */
+AWAITS static void
+ai_answer_look(struct task *task, struct ai_answer *answer, struct project *project)
+{
+    struct rows rows;
+    int rc = db_query(task,
+                      &project->db,
+                      SQL_AI_MESSAGE_PROGRESS(.content = strbuf_view(&answer->completion.text),
+                                              .id = answer->message_id),
+                      &rows);
+
+    if (rc != 0) /* the next look will do */
+        return;
+    if (rows.count == 0) {
+        ai_answer_stop(answer);
+        return;
+    }
+    const struct sql_ai_message_progress_row row = sql_ai_message_progress_row(&rows, 0);
+    bool left = !answer->heard && clock_mono_ms() - answer->left_ms >= UNHEARD_MS;
+    if (row.cancel || (left && !row.wanted))
+        ai_answer_stop(answer);
+}
+
+AWAITS static int ai_answer_keep(struct task *task, void *arg)
+{
+    struct ai_answer *answer = arg;
+    int64_t looked_ms = clock_mono_ms();
+    struct project *project;
+    size_t written = 0;
+
+    int rc = project_find_number(task, gateway_directory(), answer->project, &project);
+    if (rc != 0) {
+        ai_answer_stop(answer);
+        return 0;
+    }
+    while (ai_answer_tick(task, answer)) {
+        int64_t now_ms = clock_mono_ms();
+        size_t len = answer->completion.text.len;
+        if (len == written && answer->heard && now_ms - looked_ms < LOOK_MS)
+            continue;
+        ai_answer_look(task, answer, project);
+        written = len;
+        looked_ms = now_ms;
+    }
+    return 0;
+}
+
+/* --- the end --- */
+
+static const char *ai_answer_status(const struct ai_answer *answer)
+{
+    if (answer->rc == 0)
+        return "complete";
+    return answer->cancelled ? "cancelled" : "interrupted";
+}
+
+static struct str ai_answer_code(const struct ai_answer *answer)
+{
+    if (answer->rc == 0 || answer->cancelled)
+        return STR_NONE;
+    switch (answer->rc) {
+    case FETCH_TIMEOUT:
+    case -ETIMEDOUT:
+        return STR("timeout");
+    case PROJECT_UNAVAILABLE:
+        return STR("dependency_unavailable");
+    case ASSISTANT_REFUSED:
+        return answer->refusal.status == 429 ? STR("rate_limited") : STR("provider_error");
+    case ASSISTANT_BAD:
+    case FETCH_TOO_LARGE:
+        return STR("provider_error");
+    case -ECANCELED:
+        return STR("service_draining");
+    default:
+        return STR("unreachable");
+    }
+}
+
+/* co: the message and what it used, both or none. */
+AWAITS static int
+ai_answer_store(struct task *task, struct ai_answer *answer, struct project *project)
+{
+    const struct completion *completion = &answer->completion;
+    struct db_call calls[] = {
+        db_call(SQL_AI_MESSAGE_END(.content = strbuf_view(&completion->text),
+                                   .status = str_from(ai_answer_status(answer)),
+                                   .code = ai_answer_code(answer),
+                                   .finish_reason = completion->finish,
+                                   .prompt_tokens = answer->prompt_tokens,
+                                   .completion_tokens = answer->tokens,
+                                   .id = answer->message_id)),
+        ai_usage_settle_call(task->arena, &answer->bill, answer->prompt_tokens, answer->tokens),
+    };
+
+    return db_batch(task, &project->db, calls, ARRAY_LEN(calls), NULL);
+}
+
+AWAITS static void ai_answer_finish(struct task *task, struct ai_answer *answer)
+{
+    struct project *project;
+    struct str event;
+    int rc;
+
+    do {
+        rc = project_find_number(task, gateway_directory(), answer->project, &project);
+        if (rc == 0)
+            rc = ai_answer_store(task, answer, project);
+    } while (rc != 0 && rc != PROJECT_NOT_FOUND && rc != DB_UNKNOWN &&
+             task_sleep(task, END_AGAIN_MS) == 0);
+    if (rc == 0)
+        rc = ai_event_done(
+            task, project, answer->user_id, answer->conversation_id, answer->message_id, &event);
+    if (rc == 0)
+        ai_answer_tell(answer, event);
+    else
+        log_debug("ai.answer_unstored", L_I64("message", answer->message_id), L_RESULT("rc", rc));
+}
+
+static void ai_answer_free(struct ai_answer *answer)
+{
+    http_feed_close(&answer->feed);
+    ai_place_free(answer->place);
+    arena_free(answer->scratch);
+    arena_free(answer->arena);
+}
+
+AWAITS static void ai_answer_end(struct task *task, void *arg)
+{
+    struct ai_answer *answer = arg;
+
+    task->tenant = answer->project;
+    ai_answer_finish(task, answer);
+    ai_answer_free(answer);
+}
+
+/* A task of its own for the end: this one may have been cancelled. */
+AWAITS static void ai_answer_run(struct task *task, void *arg)
+{
+    struct ai_answer *answer = arg;
+    struct task_call calls[] = {{.fn = ai_answer_write, .arg = answer},
+                                {.fn = ai_answer_keep, .arg = answer}};
+
+    task->tenant = answer->project;
+    (void)!task_all(task, calls, ARRAY_LEN(calls));
+    background_run(END_MS, ai_answer_end, answer);
+}
+
+/* --- the beginning --- */
+
+static void ai_answer_on_closed(void *arg)
+{
+    struct ai_answer *answer = arg;
+
+    answer->heard = false;
+    answer->left_ms = clock_mono_ms();
+}
+
+static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *question)
+{
+    struct arena *arena = arena_new(0);
+    struct ai_answer *answer = ARENA_NEW(arena, answer);
+
+    answer->arena = arena;
+    answer->scratch = arena_new(0);
+    answer->project = r->scope->project->number;
+    answer->user_id = r->scope->caller->user_id;
+    answer->conversation_id = question->conversation_id;
+    answer->message_id = question->message_id;
+    answer->server = (struct model_server){
+        .endpoint = arena_dup(arena, question->config->server.endpoint),
+        .key = arena_dup(arena, question->config->server.key),
+        .stall_ms = question->config->server.stall_ms,
+    };
+    answer->body = arena_dup(arena, question->body);
+    answer->bill = *question->bill;
+    answer->bill.model = arena_dup(arena, question->bill->model);
+    answer->bill.day = arena_dup(arena, question->bill->day);
+    answer->place = ai_place_keep(question->hold);
+    answer->most_tokens = question->config->max_output_tokens;
+    answer->tools = question->config->tools;
+    answer->key_id = r->scope->caller->kind == CALLER_KEY ? r->scope->caller->key_id : 0;
+    answer->request_id = arena_dup(arena, r->request_id);
+    completion_init(&answer->completion, arena);
+    return answer;
+}
+
+int ai_answer_begin(struct req *r, const struct ai_question *question)
+{
+    struct ai_answer *answer = ai_answer_new(r, question);
+    struct str start = arena_printf(r->task.arena,
+                                    "{\"message_id\":%lld,\"question_id\":%lld}",
+                                    (long long)question->message_id,
+                                    (long long)question->question_id);
+
+    answer->feed =
+        (struct http_feed){.closed = ai_answer_on_closed, .arg = answer, .queued_max = QUEUED_MAX};
+    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
+    answer->heard = http_feed_begin(r, STR("text/event-stream"), &answer->feed);
+    answer->left_ms = clock_mono_ms();
+    bool begun = answer->heard;
+    if (begun)
+        ai_answer_tell(answer, ai_event(r->task.arena, 0, "start", start));
+    background_run(AI_REQUEST_MS, ai_answer_run, answer);
+    return begun ? 200 : -ECANCELED;
+}
