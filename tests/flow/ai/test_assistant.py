@@ -197,7 +197,7 @@ def test_one_answer_at_a_time(ann, model):
     threads = [threading.Thread(target=one, args=(n,)) for n in range(8)]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
-    assert refused == [409] * 8
+    assert set(refused) <= {409, 429} and 409 in refused, "the places of a user are few, too"
     assert kept(ann, {"conversation_id": conversation, "id": started["message_id"]})["status"] == "streaming"
     model.released.set()
     assert [kind for kind, _, _ in stream][-1] == "done"
@@ -378,7 +378,7 @@ def complete(client, content, expect=200, **body):
 
 
 def lines(response):
-    return [line[6:].decode() for line in iter(response.raw._fp.readline, b"") if line.startswith(b"data: ")]
+    return [line[6:].decode().strip() for line in iter(response.raw._fp.readline, b"") if line.startswith(b"data: ")]
 
 
 def test_completions_pass_whole_and_streamed(home, model):

@@ -154,8 +154,8 @@ AWAITS static int ai_answer_use(struct task *task,
                                 const struct completion_call *call,
                                 struct str *ret_result)
 {
-    struct str name = utf8_cut(strbuf_view(&call->name), COMPLETION_WORD_BYTES);
-    struct str arguments = strbuf_view(&call->arguments);
+    struct str name = call->name.len > 0 ? strbuf_view(&call->name) : STR("");
+    struct str arguments = call->arguments.len > 0 ? strbuf_view(&call->arguments) : STR("{}");
     struct caller *caller;
 
     TRY(ai_tool_run(task, user, name, arguments, ret_result, &caller));
@@ -192,9 +192,9 @@ static json_t *call_json(const struct completion_call *call, struct str id)
                      "function",
                      "function",
                      "name",
-                     jr_text(strbuf_view(&call->name)),
+                     jr_text(call->name.len > 0 ? strbuf_view(&call->name) : STR("")),
                      "arguments",
-                     jr_text(strbuf_view(&call->arguments)));
+                     jr_text(call->arguments.len > 0 ? strbuf_view(&call->arguments) : STR("{}")));
 }
 
 static json_t *result_json(struct str id, struct str result)
@@ -288,6 +288,14 @@ AWAITS static int ai_answer_write(struct task *task, void *arg)
     return 0;
 }
 
+/* Never null. */
+static struct str ai_answer_text(const struct ai_answer *answer)
+{
+    const struct strbuf *text = &answer->completion.text;
+
+    return text->len > 0 ? strbuf_view(text) : STR("");
+}
+
 /* --- keeping --- */
 
 static void tick_abandon(struct await *await)
@@ -320,11 +328,11 @@ AWAITS static void
 ai_answer_look(struct task *task, struct ai_answer *answer, struct project *project)
 {
     struct rows rows;
-    int rc = db_query(task,
-                      &project->db,
-                      SQL_AI_MESSAGE_PROGRESS(.content = strbuf_view(&answer->completion.text),
-                                              .id = answer->message_id),
-                      &rows);
+    int rc = db_query(
+        task,
+        &project->db,
+        SQL_AI_MESSAGE_PROGRESS(.content = ai_answer_text(answer), .id = answer->message_id),
+        &rows);
 
     if (rc != 0) /* the next look will do */
         return;
@@ -399,7 +407,7 @@ ai_answer_store(struct task *task, struct ai_answer *answer, struct project *pro
 {
     const struct completion *completion = &answer->completion;
     struct db_call calls[] = {
-        db_call(SQL_AI_MESSAGE_END(.content = strbuf_view(&completion->text),
+        db_call(SQL_AI_MESSAGE_END(.content = ai_answer_text(answer),
                                    .status = str_from(ai_answer_status(answer)),
                                    .code = ai_answer_code(answer),
                                    .finish_reason = completion->finish,
