@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "app/admission.h"
+#include "areas/assistant/ai_follow.h"
 #include "areas/assistant/ai_models.h"
 #include "areas/auth/auth_password.h"
 #include "areas/dashboards/chart_cache.h"
@@ -363,6 +364,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
         return -1;
     }
     hub_start(app->directory, conf->live_listeners);
+    ai_follow_start(app->directory);
     live_sweep_start(app->directory);
     if (http_server_start(&config, &server) != 0) {
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
@@ -396,6 +398,7 @@ static void gateway_on_requests_ended(void *arg UNUSED)
     collect_stop();
     live_sweep_stop();
     hub_stop();
+    ai_follow_stop();
     background_cancel();
     background_wait(draining.done, draining.arg);
 }
@@ -413,6 +416,7 @@ static void gateway_stop(struct app *app UNUSED)
     collect_stop();
     live_sweep_stop();
     hub_stop();
+    ai_follow_stop();
     dns_stop();
     media_stop();
     docs_text_forget();

@@ -17,6 +17,7 @@ struct ai_config {
     struct str default_model, system_prompt;
     struct sql_strs models; /* that may be asked for; none = all that there are */
     int64_t user_daily_tokens, project_daily_tokens, max_output_tokens;
+    int64_t user_answers, project_answers; /* that are made at once */
     int64_t updated_ms;
     bool tools; /* models may have them called */
 };
@@ -35,23 +36,16 @@ int ai_server_check(struct req *r, int rc, const struct model_refusal *refusal) 
 
 /* --- ai_limits.c --- */
 
-/* One of the answers that are made at once, of a project and of a user. */
-struct ai_place {
-    struct share *of_project, *of_user;
-};
-/* A place as a request holds it, until its end. */
+/* One of the answers that this process has memory for, as a request holds it until its end. */
 struct ai_hold {
-    struct ai_place *place;
+    struct share *place;
 };
 /* any: 429 when there is none. */
 int ai_place_take(struct req *r, struct ai_hold **ret_hold) MUSTCHECK;
 /* any: it outlives the request: returns owned. */
-struct ai_place *ai_place_keep(struct ai_hold *hold);
+struct share *ai_place_keep(struct ai_hold *hold);
 /* any: accepts NULL. */
-void ai_place_free(struct ai_place *place);
-/* any: a place for one who follows an answer through another connection, until the request's end;
- * 429 when there is none. */
-int ai_follower_take(struct req *r) MUSTCHECK;
+void ai_place_free(struct share *place);
 /* any: once in each worker. */
 void ai_limits_start(void);
 
@@ -60,14 +54,19 @@ struct ai_bill {
     int64_t project, user_id;
     struct str model, day;
     int64_t reserved;
+    int64_t running; /* its row among the answers that are made, of all gateways */
 };
-/* co, in a transaction: reserves what the answer may take; 429 when the day's tokens are used. */
+/* co, in a transaction that ends soon: reserves what the answer may take; 429 when the day's tokens
+ * are used, or as many answers are made as may be. */
 AWAITS int ai_usage_reserve(struct req *r,
                             const struct ai_config *config,
                             struct str model,
                             size_t prompt_bytes,
                             struct ai_bill *ret_bill) MUSTCHECK;
-/* any: the statement that writes what it came to; borrows the bill. */
+/* co: it is still being made; every AI_RENEW_MS. */
+#define AI_RENEW_MS 10000
+AWAITS int ai_running_renew(struct task *task, struct project *project, int64_t running) MUSTCHECK;
+/* any: the statement that writes what it came to, and that it is over; borrows the bill. */
 struct db_call ai_usage_settle_call(struct arena *arena,
                                     const struct ai_bill *bill,
                                     int64_t prompt,

@@ -1,5 +1,8 @@
 /* Answers as they are made. */
 #include "areas/assistant/ai_answer.h"
+#include "areas/assistant/ai_events.h"
+#include "areas/assistant/ai_follow.h"
+#include "areas/assistant/ai_hearer.h"
 #include "areas/assistant/ai_tools.h"
 
 #include <errno.h>
@@ -14,8 +17,8 @@
 #include "loop/background.h"
 
 #define QUEUED_MAX    ((size_t)2 << 20) /* of a listener that reads slowly; a whole answer fits */
-#define EVENT_BYTES   ((size_t)2 << 20) /* of one event */
-#define TICK_MS       400
+#define TICK_MS       200
+#define WRITE_MS      400  /* what is new is written down */
 #define LOOK_MS       1000 /* is it to go on, when there is nothing new to write down */
 #define UNHEARD_MS    3000 /* so long whoever has gone may come back */
 #define END_MS        15000
@@ -27,13 +30,14 @@
 struct ai_answer {
     struct arena *arena; /* it lives as long as this */
     struct http_feed feed;
-    bool heard;      /* by whoever asked */
-    int64_t left_ms; /* when that one went */
+    struct ai_hearer hearer; /* of the feed */
+    bool heard;              /* by whoever asked */
+    int64_t left_ms;         /* when that one went */
     int64_t project, user_id, conversation_id, message_id;
     struct model_server server;
     struct str body;
     struct ai_bill bill;
-    struct ai_place *place;
+    struct share *place;
     int64_t most_tokens;
     int64_t prompt_tokens, tokens; /* so far */
     bool tools;
@@ -44,6 +48,9 @@ struct ai_answer {
     struct arena *scratch; /* of one chunk */
     int64_t letters;       /* that have been told */
     struct task *writer;   /* reads from the server; NULL = not (any more) */
+    struct arena *looks;   /* of one look */
+    size_t written;        /* bytes of the text */
+    int64_t looked_ms, renewed_ms;
     struct await tick;
     bool waiting;
     bool ended, cancelled;
@@ -51,67 +58,7 @@ struct ai_answer {
     int rc; /* how the reading ended */
 };
 
-/* --- events --- */
-
-struct str ai_event(struct arena *arena, int64_t id, const char *event, struct str data)
-{
-    struct strbuf out;
-
-    strbuf_init(&out, arena, EVENT_BYTES);
-    if (id >= 0)
-        strbuf_printf(&out, "id: %lld\n", (long long)id);
-    strbuf_printf(&out, "event: %s\ndata: ", event);
-    strbuf_str(&out, data);
-    strbuf_str(&out, STR("\n\n"));
-    return strbuf_view(&out);
-}
-
-/* One with one member. */
-static struct str ai_event_named(
-    struct arena *arena, int64_t id, const char *event, const char *member, struct str text)
-{
-    struct strbuf data;
-    struct jw w;
-
-    strbuf_init(&data, arena, EVENT_BYTES);
-    jw_init(&w, &data);
-    jw_obj(&w);
-    JW_STR(&w, member, text);
-    jw_obj_end(&w);
-    return ai_event(arena, id, event, strbuf_view(&data));
-}
-
-struct str ai_event_delta(struct arena *arena, int64_t id, struct str text)
-{
-    return ai_event_named(arena, id, "delta", "text", text);
-}
-
-int ai_event_done(struct task *task,
-                  struct project *project,
-                  int64_t user_id,
-                  int64_t conversation_id,
-                  int64_t message_id,
-                  struct str *ret_event)
-{
-    struct strbuf data;
-    struct rows rows;
-    struct jw w;
-
-    strbuf_init(&data, task->arena, EVENT_BYTES);
-    TRY(db_query(task,
-                 &project->db,
-                 SQL_AI_MESSAGE_GET(.user_id = user_id,
-                                    .conversation_id = conversation_id,
-                                    .id = message_id),
-                 &rows));
-    jw_init(&w, &data);
-    jw_obj(&w);
-    if (rows.count > 0)
-        rows_json_members(&w, &rows, 0);
-    jw_obj_end(&w);
-    *ret_event = ai_event(task->arena, -1, "done", strbuf_view(&data));
-    return 0;
-}
+/* --- telling --- */
 
 static void ai_answer_tell(struct ai_answer *answer, struct str event)
 {
@@ -316,6 +263,14 @@ AWAITS static bool ai_answer_tick(struct task *task, struct ai_answer *answer)
     return !answer->ended && rc != -ECANCELED && !late;
 }
 
+static void ai_answer_on_closed(void *arg)
+{
+    struct ai_answer *answer = arg;
+
+    answer->heard = false;
+    answer->left_ms = clock_mono_ms();
+}
+
 static void ai_answer_stop(struct ai_answer *answer)
 {
     answer->cancelled = true;
@@ -323,18 +278,43 @@ static void ai_answer_stop(struct ai_answer *answer)
         task_cancel(answer->writer);
 }
 
-/* co: writes down what there is, and looks whether it is still wanted. */
+/* co: whoever asked may not hear any more: it is as if they had gone. */
+AWAITS static void ai_answer_hear(struct task *task, struct ai_answer *answer)
+{
+    const char *code = answer->heard ? ai_hearer_refused(task, &answer->hearer) : NULL;
+
+    if (!code || !answer->heard)
+        return;
+    ai_answer_tell(answer, ai_event_end(task->arena, code));
+    http_feed_close(&answer->feed);
+    ai_answer_on_closed(answer);
+}
+
+static bool ai_answer_is_due(const struct ai_answer *answer)
+{
+    int64_t past_ms = clock_mono_ms() - answer->looked_ms;
+    bool idle = answer->completion.text.len == answer->written && answer->heard;
+
+    return past_ms >= (idle ? LOOK_MS : WRITE_MS);
+}
+
+/* co: writes down what there is, and looks whether it is still wanted. What cannot be done the next
+ * look does. */
 AWAITS static void
 ai_answer_look(struct task *task, struct ai_answer *answer, struct project *project)
 {
+    size_t len = answer->completion.text.len;
     struct rows rows;
-    int rc = db_query(
-        task,
-        &project->db,
-        SQL_AI_MESSAGE_PROGRESS(.content = ai_answer_text(answer), .id = answer->message_id),
-        &rows);
 
-    if (rc != 0) /* the next look will do */
+    answer->looked_ms = clock_mono_ms();
+    if (answer->looked_ms - answer->renewed_ms >= AI_RENEW_MS &&
+        ai_running_renew(task, project, answer->bill.running) == 0)
+        answer->renewed_ms = answer->looked_ms;
+    if (db_query(
+            task,
+            &project->db,
+            SQL_AI_MESSAGE_PROGRESS(.content = ai_answer_text(answer), .id = answer->message_id),
+            &rows) != 0)
         return;
     if (rows.count == 0) {
         ai_answer_stop(answer);
@@ -344,28 +324,30 @@ ai_answer_look(struct task *task, struct ai_answer *answer, struct project *proj
     bool left = !answer->heard && clock_mono_ms() - answer->left_ms >= UNHEARD_MS;
     if (row.cancel || (left && !row.wanted))
         ai_answer_stop(answer);
+    if (row.wanted && len != answer->written)
+        ai_follow_ring(answer->project, answer->message_id);
+    answer->written = len;
 }
 
 AWAITS static int ai_answer_keep(struct task *task, void *arg)
 {
     struct ai_answer *answer = arg;
-    int64_t looked_ms = clock_mono_ms();
+    struct arena *own = task->arena;
     struct project *project;
-    size_t written = 0;
 
     int rc = project_find_number(task, gateway_directory(), answer->project, &project);
     if (rc != 0) {
         ai_answer_stop(answer);
         return 0;
     }
+    answer->looked_ms = answer->renewed_ms = clock_mono_ms();
     while (ai_answer_tick(task, answer)) {
-        int64_t now_ms = clock_mono_ms();
-        size_t len = answer->completion.text.len;
-        if (len == written && answer->heard && now_ms - looked_ms < LOOK_MS)
-            continue;
-        ai_answer_look(task, answer, project);
-        written = len;
-        looked_ms = now_ms;
+        task->arena = answer->looks;
+        ai_answer_hear(task, answer);
+        if (ai_answer_is_due(answer))
+            ai_answer_look(task, answer, project);
+        task->arena = own;
+        arena_reset(answer->looks);
     }
     return 0;
 }
@@ -435,6 +417,7 @@ AWAITS static void ai_answer_finish(struct task *task, struct ai_answer *answer)
     if (rc == 0)
         rc = ai_event_done(
             task, project, answer->user_id, answer->conversation_id, answer->message_id, &event);
+    ai_follow_ring(answer->project, answer->message_id);
     if (rc == 0)
         ai_answer_tell(answer, event);
     else
@@ -446,6 +429,7 @@ static void ai_answer_free(struct ai_answer *answer)
     http_feed_close(&answer->feed);
     ai_place_free(answer->place);
     arena_free(answer->scratch);
+    arena_free(answer->looks);
     arena_free(answer->arena);
 }
 
@@ -472,14 +456,6 @@ AWAITS static void ai_answer_run(struct task *task, void *arg)
 
 /* --- the beginning --- */
 
-static void ai_answer_on_closed(void *arg)
-{
-    struct ai_answer *answer = arg;
-
-    answer->heard = false;
-    answer->left_ms = clock_mono_ms();
-}
-
 static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *question)
 {
     struct arena *arena = arena_new(0);
@@ -487,6 +463,7 @@ static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *
 
     answer->arena = arena;
     answer->scratch = arena_new(0);
+    answer->looks = arena_new(0);
     answer->project = r->scope->project->number;
     answer->user_id = r->scope->caller->user_id;
     answer->conversation_id = question->conversation_id;
@@ -520,6 +497,7 @@ int ai_answer_begin(struct req *r, const struct ai_question *question)
     answer->feed =
         (struct http_feed){.closed = ai_answer_on_closed, .arg = answer, .queued_max = QUEUED_MAX};
     resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
+    ai_hearer_init(&answer->hearer, r, PERM_SVC_AI_CHAT_CREATE);
     answer->heard = http_feed_begin(r, STR("text/event-stream"), &answer->feed);
     answer->left_ms = clock_mono_ms();
     bool begun = answer->heard;

@@ -20,15 +20,3 @@ struct ai_question {
 /* any: as the last thing that a handler does: the response becomes a feed of the answer. Its result
  * is the handler's. Copies what it needs. */
 int ai_answer_begin(struct req *r, const struct ai_question *question);
-
-/* any: one event; `id` below 0 = without. Arena-owned. */
-struct str ai_event(struct arena *arena, int64_t id, const char *event, struct str data);
-/* any: "delta" with a text. */
-struct str ai_event_delta(struct arena *arena, int64_t id, struct str text);
-/* co: "done" with the message as it is shown now. DB_*. */
-AWAITS int ai_event_done(struct task *task,
-                         struct project *project,
-                         int64_t user_id,
-                         int64_t conversation_id,
-                         int64_t message_id,
-                         struct str *ret_event) MUSTCHECK;

@@ -1,16 +1,21 @@
 /* /ai/v1/chat/completions: OpenAI's protocol, with the keys and within the limits of the project.
  */
 #include "areas/assistant/ai.h"
+#include "areas/assistant/ai_hearer.h"
 
-#include <errno.h>
+#include <stdlib.h>
 
 #include "assistant/completion.h"
+#include "base/clock.h"
+#include "base/panic.h"
 #include "http/feed.h"
 #include "json/jr.h"
+#include "loop/background.h"
 
 #define PROMPT_BEYOND 4096 /* tokens that servers may count beside the bytes of a request */
 #define MESSAGES_MAX  1000
 #define WATCH_MS      300
+#define LOOK_LIMIT_MS 10000
 #define CHUNK_BYTES   (EVENT_STREAM_BYTES * 2)
 
 struct completions_in {
@@ -102,7 +107,10 @@ struct passing {
     size_t bytes;          /* of the answer's texts */
     struct arena *scratch; /* of one chunk */
     bool asked, settled;
-    struct loop_timer watch; /* is the client still there? */
+    struct loop_timer watch; /* is the client still there, and may it still hear? */
+    struct ai_hearer hearer;
+    struct passing_look *look; /* that runs */
+    int64_t renewed_ms;
 };
 
 /* --- what it costs --- */
@@ -130,26 +138,77 @@ static void passing_settle(void *arg)
 
 /* --- the client --- */
 
+/* A look beside the request, which may end meanwhile. */
+struct passing_look {
+    struct passing *passing; /* NULL = it has ended */
+    struct ai_hearer hearer;
+    int64_t running;
+    bool renews;
+};
+
+AWAITS static void passing_look_run(struct task *task, void *arg)
+{
+    struct passing_look *look = arg;
+    struct project *project;
+    const char *code;
+
+    task->tenant = look->hearer.project;
+    code = ai_hearer_refused(task, &look->hearer);
+    if (look->renews &&
+        (project_find_number(task, gateway_directory(), look->hearer.project, &project) != 0 ||
+         ai_running_renew(task, project, look->running) != 0))
+        look->renews = false;
+    if (look->passing) {
+        look->passing->look = NULL;
+        look->passing->hearer = look->hearer;
+        if (look->renews)
+            look->passing->renewed_ms = clock_mono_ms();
+        if (code)
+            task_cancel(&look->passing->r->task);
+    }
+    free(look);
+}
+
+static void passing_look(struct passing *passing)
+{
+    bool renews = clock_mono_ms() - passing->renewed_ms >= AI_RENEW_MS;
+
+    if (passing->look || (!renews && !ai_hearer_due(&passing->hearer)))
+        return;
+    passing->look = calloc(1, sizeof(*passing->look));
+    MUST(passing->look != NULL);
+    *passing->look = (struct passing_look){passing, passing->hearer, passing->bill.running, renews};
+    background_run(LOOK_LIMIT_MS, passing_look_run, passing->look);
+}
+
 static void completions_watch_on_time(void *arg)
 {
     struct passing *passing = arg;
 
-    if (http_client_left(passing->r))
+    if (http_client_left(passing->r)) {
         task_cancel(&passing->r->task);
-    else
-        loop_timer_start(&passing->watch, WATCH_MS);
+        return;
+    }
+    passing_look(passing);
+    loop_timer_start(&passing->watch, WATCH_MS);
 }
 
 static void completions_watch_end(void *arg)
 {
-    loop_timer_stop(arg);
+    struct passing *passing = arg;
+
+    loop_timer_stop(&passing->watch);
+    if (passing->look)
+        passing->look->passing = NULL;
 }
 
 static void completions_watch_begin(struct passing *passing)
 {
+    passing->renewed_ms = clock_mono_ms();
+    ai_hearer_init(&passing->hearer, passing->r, PERM_SVC_AI_CHAT_CREATE);
     loop_timer_init(&passing->watch, completions_watch_on_time, passing);
     loop_timer_start(&passing->watch, WATCH_MS);
-    arena_defer(passing->r->task.arena, completions_watch_end, &passing->watch);
+    arena_defer(passing->r->task.arena, completions_watch_end, passing);
 }
 
 /* --- the request --- */

@@ -16,6 +16,7 @@
 struct config_in {
     struct in_str endpoint, api_key, default_model, system_prompt;
     struct in_strs models;
+    struct in_i64 user_answers, project_answers;
     struct in_i64 user_daily_tokens, project_daily_tokens, max_output_tokens, stall_seconds;
     struct in_bool tools;
 };
@@ -66,6 +67,8 @@ static const struct field config_fields[] = {
      .max = 20000,
      .doc = "Stands before each conversation",
      .example = "\"You help the people of a bookshop.\""},
+    LIMIT(user_answers, 1, 100, "That are made at once for a user; 4", "2"),
+    LIMIT(project_answers, 1, 1000, "And for all users; 32", "10"),
     LIMIT(user_daily_tokens, 0, 1e12, "Of a user, in and out, by UTC day; 200000", "50000"),
     LIMIT(project_daily_tokens, 0, 1e12, "Of all users; 2000000", "500000"),
     LIMIT(max_output_tokens, 1, 100000, "Of one answer; 4096", "1024"),
@@ -91,6 +94,8 @@ static const struct field config_out_fields[] = {
     {.name = "default_model", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "models", .type = FIELD_STRS, .required = true},
     {.name = "system_prompt", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "user_answers", .type = FIELD_I64, .required = true},
+    {.name = "project_answers", .type = FIELD_I64, .required = true},
     {.name = "user_daily_tokens", .type = FIELD_I64, .required = true},
     {.name = "project_daily_tokens", .type = FIELD_I64, .required = true},
     {.name = "max_output_tokens", .type = FIELD_I64, .required = true},
@@ -130,6 +135,8 @@ int ai_config_load(struct req *r, struct ai_config *ret_config)
         .default_model = row.default_model,
         .system_prompt = row.system_prompt,
         .models = row.models,
+        .user_answers = row.user_answers,
+        .project_answers = row.project_answers,
         .user_daily_tokens = row.user_daily_tokens,
         .project_daily_tokens = row.project_daily_tokens,
         .max_output_tokens = row.max_output_tokens,
@@ -242,6 +249,8 @@ static struct str config_doc(struct req *r, const struct config_in *in)
     config_put_text(doc, "endpoint", &in->endpoint);
     config_put_text(doc, "default_model", &in->default_model);
     config_put_text(doc, "system_prompt", &in->system_prompt);
+    config_put_number(doc, "user_answers", &in->user_answers);
+    config_put_number(doc, "project_answers", &in->project_answers);
     config_put_number(doc, "user_daily_tokens", &in->user_daily_tokens);
     config_put_number(doc, "project_daily_tokens", &in->project_daily_tokens);
     config_put_number(doc, "max_output_tokens", &in->max_output_tokens);
@@ -307,6 +316,8 @@ AWAITS static int ai_config_update(struct req *r)
         {"default_model", in.default_model.set},
         {"models", in.models.set},
         {"system_prompt", in.system_prompt.set},
+        {"user_answers", in.user_answers.set},
+        {"project_answers", in.project_answers.set},
         {"user_daily_tokens", in.user_daily_tokens.set},
         {"project_daily_tokens", in.project_daily_tokens.set},
         {"max_output_tokens", in.max_output_tokens.set},

@@ -1,7 +1,8 @@
 -- The assistant's setting: kind 'ai', key 'config'. What is sealed never comes out.
 
 -- part: limits
-coalesce((s.doc ->> 'user_daily_tokens')::bigint, 200000) as user_daily_tokens,
+coalesce((s.doc ->> 'user_answers')::bigint, 4) as user_answers, coalesce((s.doc ->> 'project_answers')::bigint, 32) as project_answers,
+  coalesce((s.doc ->> 'user_daily_tokens')::bigint, 200000) as user_daily_tokens,
   coalesce((s.doc ->> 'project_daily_tokens')::bigint, 2000000) as project_daily_tokens,
   coalesce((s.doc ->> 'max_output_tokens')::bigint, 4096) as max_output_tokens,
   coalesce((s.doc ->> 'stall_seconds')::bigint, 60) as stall_seconds, coalesce((s.doc ->> 'tools')::boolean, false) as tools
@@ -18,6 +19,8 @@ select s.doc ->> 'endpoint' as endpoint, case when s.sealed is not null then '**
 -- name: ai_config_use :one
 select s.doc ->> 'endpoint' as endpoint:text?, s.sealed:bytea?, s.doc ->> 'default_model' as default_model:text?,
   array(select jsonb_array_elements_text(s.doc -> 'models')) as models:text[], s.doc ->> 'system_prompt' as system_prompt:text?,
+  coalesce((s.doc ->> 'user_answers')::bigint, 4) as user_answers:bigint,
+  coalesce((s.doc ->> 'project_answers')::bigint, 32) as project_answers:bigint,
   coalesce((s.doc ->> 'user_daily_tokens')::bigint, 200000) as user_daily_tokens:bigint,
   coalesce((s.doc ->> 'project_daily_tokens')::bigint, 2000000) as project_daily_tokens:bigint,
   coalesce((s.doc ->> 'max_output_tokens')::bigint, 4096) as max_output_tokens:bigint,

@@ -1,104 +1,87 @@
 /* What the assistant may use: answers at once, tokens a day. And what it has used. */
 #include "areas/assistant/ai.h"
 
-#include <stdlib.h>
-
 #include "ai_limits_sql.h"
 #include "base/clock.h"
 #include "base/num.h"
-#include "base/panic.h"
 #include "http/query.h"
 #include "loop/background.h"
 
-#define AT_ONCE         32 /* answers of a process, of which a project leaves room for others */
-#define AT_ONCE_OF_USER 4
-#define FOLLOWERS       128
-#define BYTES_A_TOKEN   4
-#define DAY_MS          86400000
-#define SETTLE_MS       10000
+#define AT_ONCE       32 /* answers of a process, of which a project leaves room for others */
+#define BYTES_A_TOKEN 4
+#define DAY_MS        86400000
+#define SETTLE_MS     10000
 
-/* --- at once --- */
+/* --- in this process --- */
 
-static struct {
-    struct shares projects, users, followers;
-} ai_places;
+static struct shares ai_places;
 
 void ai_limits_start(void)
 {
     shares_init(
-        &ai_places.projects,
+        &ai_places,
         &(struct shares_config){
             .name = "ai_answers", .limit = AT_ONCE, .per_owner = SHARES_ANY, .leave_room = true});
-    shares_init(&ai_places.users,
-                &(struct shares_config){.limit = SHARES_ANY, .per_owner = AT_ONCE_OF_USER});
-    shares_init(&ai_places.followers,
-                &(struct shares_config){.name = "ai_followers",
-                                        .limit = FOLLOWERS,
-                                        .per_owner = SHARES_ANY,
-                                        .leave_room = true});
 }
 
-void ai_place_free(struct ai_place *place)
+void ai_place_free(struct share *place)
 {
-    if (!place)
-        return;
-    if (place->of_user)
-        shares_release(&ai_places.users, place->of_user, 1);
-    if (place->of_project)
-        shares_release(&ai_places.projects, place->of_project, 1);
-    free(place);
+    if (place)
+        shares_release(&ai_places, place, 1);
 }
 
 static void hold_end(void *arg)
 {
-    struct ai_hold *hold = arg;
-
-    ai_place_free(ai_place_keep(hold));
+    ai_place_free(ai_place_keep(arg));
 }
 
-struct ai_place *ai_place_keep(struct ai_hold *hold)
+struct share *ai_place_keep(struct ai_hold *hold)
 {
-    struct ai_place *place = hold->place;
+    struct share *place = hold->place;
 
     hold->place = NULL;
     return place;
 }
 
+static int limits_too_many(struct req *r, const char *detail)
+{
+    resp_header(r, "Retry-After", STR("5"));
+    return fail(r, PROBLEM_RATE_LIMITED, "%s", detail);
+}
+
 int ai_place_take(struct req *r, struct ai_hold **ret_hold)
 {
-    struct share_owner project = share_owner_of(&r->task);
-    struct share_owner user = {.project = project.project, .part = r->scope->caller->user_id};
     struct ai_hold *hold = ARENA_NEW(r->task.arena, hold);
 
-    hold->place = calloc(1, sizeof(*hold->place));
-    MUST(hold->place != NULL);
+    if (shares_try(&ai_places, share_owner_of(&r->task), 1, &hold->place) != 0)
+        return limits_too_many(r, "As many answers as may be are being made here.");
     arena_defer(r->task.arena, hold_end, hold);
-    if (shares_try(&ai_places.projects, project, 1, &hold->place->of_project) != 0 ||
-        shares_try(&ai_places.users, user, 1, &hold->place->of_user) != 0) {
-        resp_header(r, "Retry-After", STR("5"));
-        return fail(r,
-                    PROBLEM_RATE_LIMITED,
-                    "As many answers as may be are being made for this user or this project.");
-    }
     *ret_hold = hold;
     return 0;
 }
 
-static void follower_end(void *arg)
+/* --- at once, through all gateways --- */
+
+/* co: those of a project come one after the other from here to the end of the transaction. */
+AWAITS static int
+running_begin(struct req *r, const struct ai_config *config, struct ai_bill *ret_bill)
 {
-    shares_release(&ai_places.followers, arg, 1);
+    struct rows rows;
+
+    TRY(sql_exec(r, NULL, SQL_AI_RUNNING_LOCK()));
+    TRY(sql_one(r, &rows, SQL_AI_RUNNING_ADD(.user_id = r->scope->caller->user_id)));
+    const struct sql_ai_running_add_row row = sql_ai_running_add_row(&rows, 0);
+    if (row.of_user >= config->user_answers)
+        return limits_too_many(r, "As many answers as may be are being made for this user.");
+    if (row.of_project >= config->project_answers)
+        return limits_too_many(r, "As many answers as may be are being made for this project.");
+    ret_bill->running = row.id;
+    return 0;
 }
 
-int ai_follower_take(struct req *r)
+int ai_running_renew(struct task *task, struct project *project, int64_t running)
 {
-    struct share *share;
-
-    if (shares_try(&ai_places.followers, share_owner_of(&r->task), 1, &share) != 0) {
-        resp_header(r, "Retry-After", STR("5"));
-        return fail(r, PROBLEM_RATE_LIMITED, "The project follows as many answers as it may.");
-    }
-    arena_defer(r->task.arena, follower_end, share);
-    return 0;
+    return db_query(task, &project->db, SQL_AI_RUNNING_RENEW(.id = running), NULL);
 }
 
 /* --- a day's tokens --- */
@@ -128,13 +111,15 @@ int ai_usage_reserve(struct req *r,
     int64_t tokens = (int64_t)(prompt_bytes / BYTES_A_TOKEN) + config->max_output_tokens;
     struct rows rows;
 
+    *ret_bill = (struct ai_bill){0};
+    TRY(running_begin(r, config, ret_bill));
     TRY(sql_one(
         r, &rows, SQL_AI_USAGE_RESERVE(.user_id = user_id, .model = model, .tokens = tokens)));
-    *ret_bill = (struct ai_bill){.project = r->scope->project->number,
-                                 .user_id = user_id,
-                                 .model = model,
-                                 .day = sql_ai_usage_reserve_row(&rows, 0).day,
-                                 .reserved = tokens};
+    ret_bill->project = r->scope->project->number;
+    ret_bill->user_id = user_id;
+    ret_bill->model = model;
+    ret_bill->day = sql_ai_usage_reserve_row(&rows, 0).day;
+    ret_bill->reserved = tokens;
     TRY(sql_one(r, &rows, SQL_AI_USAGE_TODAY(.user_id = user_id, .day = ret_bill->day)));
     const struct sql_ai_usage_today_row today = sql_ai_usage_today_row(&rows, 0);
     if (today.of_user - tokens >= config->user_daily_tokens)
@@ -155,7 +140,8 @@ struct db_call ai_usage_settle_call(struct arena *arena,
                                            .completion_tokens = answer,
                                            .day = bill->day,
                                            .user_id = bill->user_id,
-                                           .model = bill->model));
+                                           .model = bill->model,
+                                           .running = bill->running));
 }
 
 struct settling {

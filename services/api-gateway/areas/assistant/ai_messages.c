@@ -1,14 +1,11 @@
 /* Messages to models: asking, following an answer from elsewhere, ending it. */
 #include "areas/assistant/ai_answer.h"
 #include "areas/assistant/ai_conversations.h"
+#include "areas/assistant/ai_follow.h"
 #include "areas/assistant/ai_tools.h"
 
-#include <errno.h>
-
 #include "ai_conversations_sql.h"
-#include "base/clock.h"
 #include "base/num.h"
-#include "base/utf8.h"
 #include "http/query.h"
 #include "json/jr.h"
 
@@ -16,8 +13,6 @@
 #define CONTENT_MAX   32000
 #define HISTORY_BYTES 131072 /* of what was said before, its newest part */
 #define BODY_BYTES    ((size_t)2 << 20)
-#define FOLLOW_MS     250
-#define FOLLOW_SAY_MS 1000
 #define LETTERS_MAX   1000000
 
 struct message_in {
@@ -181,84 +176,20 @@ static int64_t seen_letters(struct req *r, const struct query *query)
     return num_parse_i64(text, &seen) && seen > 0 && seen <= LETTERS_MAX ? seen : 0;
 }
 
-struct following {
-    int64_t conversation_id, id, seen;
-    bool over;
-};
-
-/* co: sends what has been written down since. */
-AWAITS static int follow_step(struct req *r, struct following *following)
-{
-    struct rows rows;
-
-    TRY(db_query(&r->task,
-                 r->scope->db,
-                 SQL_AI_MESSAGE_REST(.seen = following->seen,
-                                     .user_id = messages_user(r),
-                                     .conversation_id = following->conversation_id,
-                                     .id = following->id),
-                 &rows));
-    if (rows.count == 0) { /* deleted meanwhile */
-        following->over = true;
-        return 0;
-    }
-    const struct sql_ai_message_rest_row row = sql_ai_message_rest_row(&rows, 0);
-    following->over = !row.streaming;
-    if (row.text.len == 0)
-        return 0;
-    following->seen += (int64_t)utf8_length(row.text);
-    return resp_stream_write(r, ai_event_delta(r->task.arena, following->seen, row.text));
-}
-
-AWAITS static int messages_follow(struct req *r, struct following *following)
-{
-    int64_t said_ms = 0;
-
-    for (;;) {
-        int64_t now_ms = clock_mono_ms();
-        if (now_ms - said_ms >= FOLLOW_SAY_MS) {
-            TRY(db_query(&r->task, r->scope->db, SQL_AI_MESSAGE_FOLLOW(.id = following->id), NULL));
-            said_ms = now_ms;
-        }
-        TRY(follow_step(r, following));
-        if (following->over)
-            return 0;
-        if (http_client_left(r))
-            return -ECANCELED;
-        TRY(task_sleep(&r->task, FOLLOW_MS));
-    }
-}
-
 AWAITS static int ai_messages_follow(struct req *r)
 {
-    struct following following = {0};
+    struct ai_follow_wish wish = {0};
     const struct query *query;
     struct rows rows;
-    struct str event;
 
     TRY(req_query(r, &query));
-    TRY(ai_message_find(r, &following.conversation_id, &following.id, &rows));
+    TRY(ai_message_find(r, &wish.conversation_id, &wish.message_id, &rows));
     if (r->method == HTTP_HEAD_M) {
         r->content_type = STR("text/event-stream");
         return reply_empty(r, 200);
     }
-    TRY(ai_follower_take(r));
-    following.seen = seen_letters(r, query);
-    resp_header(r, "X-Accel-Buffering", STR("no"));
-    TRY(resp_stream_begin(r, 200, STR("text/event-stream")));
-    int rc = messages_follow(r, &following);
-    if (rc == 0)
-        rc = ai_event_done(&r->task,
-                           r->scope->project,
-                           messages_user(r),
-                           following.conversation_id,
-                           following.id,
-                           &event);
-    if (rc != 0)
-        return rc < 0 ? rc : -EIO; /* the client comes back with its Last-Event-ID */
-    TRY(resp_stream_write(r, event));
-    TRY(resp_stream_end(r));
-    return 200;
+    wish.seen = seen_letters(r, query);
+    return ai_follow_begin(r, &wish);
 }
 
 /* --- ending --- */
@@ -306,7 +237,7 @@ static const struct route ai_messages_routes[] = {
             "(.../messages/{messageId}/events with Last-Event-ID). One answer of a conversation "
             "is made at a time. tool {\"tool\"}: the model has one called; what it was told is a "
             "message "
-            "of its own.",
+            "of its own. end {\"code\"}: the listener may not hear the rest.",
     },
     {
         .method = HTTP_GET_M,
@@ -317,7 +248,6 @@ static const struct route ai_messages_routes[] = {
         .query = follow_query,
         .ok = {200, NULL, .content_type = "text/event-stream"},
         .fails = {404},
-        .timeout_ms = AI_REQUEST_MS,
         .run = ai_messages_follow,
         .summary = "Follow an answer, from the beginning or behind Last-Event-ID",
         .doc = "delta and done as of the request that asked, through any gateway; of a message "
