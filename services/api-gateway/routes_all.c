@@ -92,6 +92,7 @@
     AREA(ai_limits)                                                                                \
     AREA(ai_conversations)                                                                         \
     AREA(ai_messages)                                                                              \
+    AREA(ai_workflows)                                                                             \
     AREA(ai_completions)                                                                           \
     AREA(tasks)                                                                                    \
     AREA(docs)

@@ -32,7 +32,7 @@ create table {p}.ai_messages (
   created_at        timestamptz not null default now(),
   finished_at       timestamptz,
   constraint ai_messages_role_check check (role in ('user', 'assistant', 'tool')),
-  constraint ai_messages_status_check check (status in ('streaming', 'complete', 'interrupted', 'cancelled'))
+  constraint ai_messages_status_check check (status in ('streaming', 'complete', 'waiting', 'interrupted', 'cancelled'))
 );
 create index ai_messages_conversation on {p}.ai_messages (conversation_id, id);
 create unique index ai_messages_streaming on {p}.ai_messages (conversation_id) where status = 'streaming';

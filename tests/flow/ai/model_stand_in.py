@@ -2,6 +2,7 @@
 import http.server
 import json
 import select
+import sys
 import threading
 import time
 
@@ -16,7 +17,7 @@ class Model:
     then says what they said), again (calls for ever). `requests` are bodies with headers,
     `left` how many clients hung up before the end."""
 
-    def __init__(self):
+    def __init__(self, port=0):
         self.requests, self.left, self.lists = [], 0, 0
         self.released = threading.Event()
         model = self
@@ -126,7 +127,7 @@ class Model:
             def handle_error(self, *_):
                 pass
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", port), Handler)
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -135,3 +136,8 @@ class Model:
         self.released.set()
         self.server.shutdown()
         self.server.server_close()
+
+
+if __name__ == "__main__":  # model_stand_in.py PORT, for README's tour
+    Model(int(sys.argv[1]))
+    threading.Event().wait()

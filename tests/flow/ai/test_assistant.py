@@ -200,7 +200,7 @@ def test_a_client_comes_back_through_another_gateway(ann, model, start_gateway):
 
 @pytest.mark.parametrize("how, code", [("signed out", "unauthorized"), ("suspended", "unauthorized"), ("permission", "forbidden")])
 def test_rights_that_go_end_what_is_heard(home, model, how, code):
-    """Whoever asked, whoever follows, and OpenAI's protocol, within a second or so; then the server is left."""
+    """X9: whoever asked, whoever follows, and OpenAI's protocol, within a second or so; then the server is left."""
     role = home.role(permissions=["svc_ai_chat:create", "svc_ai_chat:read"])
     user = home.user(role_ids=[role["id"]])
     conversation, response = ask(user, "stall")
@@ -230,8 +230,7 @@ def test_a_key_that_is_deleted_is_heard_no_more(home, model):
     soon(lambda: model.left > left)
 
 
-def test_followers_of_one_answer_share_a_look(home, ann, model, db):
-    """What eight ask of the database is what one asks; each gets what it has not got."""
+def test_many_follow_one_answer_each_from_where_it_was(ann, model):
     conversation, response = ask(ann, "slow " + " ".join(f"wörd{n}" for n in range(40)))
     message = next(events(response))[1]["message_id"]
     path = f"/ai/conversations/{conversation}/messages/{message}/events"

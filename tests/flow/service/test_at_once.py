@@ -361,6 +361,7 @@ ELSEWHERE = {
     # What asks somebody else's API or token server: test_integrations, test_connections_oauth.
     "POST /integrations/{id}/operations/{name}/run", "POST /connections/{id}/authorize", "POST /connections/callback",
     "POST /ai/conversations/{id}/messages", "POST /ai/conversations/{id}/messages/{messageId}/cancel",  # test_assistant
+    "POST /ai/conversations/{id}/messages/{messageId}/confirm",  # test_assistant_tools
     "POST /ai/v1/chat/completions",
     "POST /push/action-events",  # test_push_taps
     "POST /auth/v1/token", "POST /auth/v1/refresh", "POST /auth/v1/logout", "POST /auth/v1/google/callback",

@@ -101,25 +101,29 @@ AWAITS static int ai_answer_use(struct task *task,
                                 const struct completion_call *call,
                                 struct str *ret_result)
 {
+    struct ai_told told;
     struct str name = call->name.len > 0 ? strbuf_view(&call->name) : STR("");
     struct str arguments = call->arguments.len > 0 ? strbuf_view(&call->arguments) : STR("{}");
-    struct caller *caller;
 
-    TRY(ai_tool_run(task, user, name, arguments, ret_result, &caller));
-    answer->told_bytes += ret_result->len;
-    if (answer->told_bytes > TOLD_BYTES)
-        *ret_result = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"Enough.\"}}");
+    TRY(ai_tool_run(task, user, name, arguments, &told));
+    answer->told_bytes += told.text.len;
+    if (answer->told_bytes > TOLD_BYTES) {
+        told.text = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"Enough.\"}}");
+        told.waits = false;
+    }
+    *ret_result = told.text;
     json_t *detail = jr_adopt(
         task->arena,
         json_pack(
             "{s:o,s:I}", "tool", jr_text(name), "message_id", (json_int_t)answer->message_id));
     struct db_call calls[] = {
         db_call(SQL_AI_MESSAGE_TOOL(.conversation_id = answer->conversation_id,
-                                    .content = *ret_result,
+                                    .content = told.text,
+                                    .status = told.waits ? STR("waiting") : STR("complete"),
                                     .tool = name,
                                     .arguments = arguments)),
         audit_call(task->arena,
-                   caller,
+                   told.caller,
                    "ai.tool",
                    "ai_conversation",
                    answer->conversation_id,
@@ -127,6 +131,9 @@ AWAITS static int ai_answer_use(struct task *task,
                    answer->request_id),
     };
     int rc = db_batch(task, &user->project->db, calls, ARRAY_LEN(calls), NULL);
+    if (rc == 0 && told.waits)
+        ai_answer_tell(
+            answer, ai_event_confirm(task->arena, sql_ai_message_tool_row(&calls[0].rows, 0).id));
     return rc > 0 ? PROJECT_UNAVAILABLE : rc;
 }
 

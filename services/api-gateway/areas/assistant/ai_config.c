@@ -77,8 +77,8 @@ static const struct field config_fields[] = {
      FIELD_AT(struct config_in, tools),
      .type = FIELD_BOOL,
      .nullable = true,
-     .doc = "Models in conversations may have entities and records read, with the caller's rights; "
-            "false",
+     .doc = "Models in conversations may have records and documents read and searched, with the "
+            "caller's rights, and propose workflows to start; false",
      .example = "false"},
 };
 static const struct schema config_schema =

@@ -42,7 +42,8 @@ static const struct schema conversation_out_schema =
     SCHEMA_OUT("AiConversation", conversation_out_fields);
 
 static const char *const roles[] = {"user", "assistant", "tool", NULL};
-static const char *const statuses[] = {"streaming", "complete", "interrupted", "cancelled", NULL};
+static const char *const statuses[] = {
+    "streaming", "complete", "waiting", "interrupted", "cancelled", NULL};
 
 static const struct field message_out_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
@@ -69,7 +70,8 @@ static const struct field message_out_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = statuses,
-     .doc = "interrupted: the model server, or the process, went away; cancelled: nobody wanted "
+     .doc = "waiting: a workflow that the model wants started waits for its user (.../confirm); "
+            "interrupted: the model server, or the process, went away; cancelled: nobody wanted "
             "the rest. content is what came until then"},
     {.name = "code",
      .type = FIELD_STR,

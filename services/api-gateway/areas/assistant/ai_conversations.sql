@@ -90,9 +90,11 @@ update {p}.ai_messages m set content = :content::text, alive_until = now() + int
 where m.id = :id::bigint and m.status = 'streaming'
 returning m.cancel as cancel:boolean, coalesce(m.wanted_until > now(), false) as wanted:boolean
 
--- name: ai_message_tool :exec
+-- name: ai_message_tool :one
 insert into {p}.ai_messages (conversation_id, role, content, tool, arguments, status, finished_at)
-values (:conversation_id::bigint, 'tool', :content::text, :tool::text, :arguments::text, 'complete', now())
+values (:conversation_id::bigint, 'tool', :content::text, :tool::text, :arguments::text, :status::text,
+  case when :status::text <> 'waiting' then now() end)
+returning id as id:bigint
 
 -- name: ai_message_end :exec
 update {p}.ai_messages m

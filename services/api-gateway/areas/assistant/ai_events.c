@@ -43,6 +43,13 @@ struct str ai_event_end(struct arena *arena, const char *code)
     return ai_event_named(arena, -1, "end", "code", str_from(code));
 }
 
+struct str ai_event_confirm(struct arena *arena, int64_t message_id)
+{
+    struct str data = arena_printf(arena, "{\"message_id\":%lld}", (long long)message_id);
+
+    return ai_event(arena, -1, "confirm", data);
+}
+
 int ai_event_done(struct task *task,
                   struct project *project,
                   int64_t user_id,

@@ -9,6 +9,8 @@ struct str ai_event_named(
     struct arena *arena, int64_t id, const char *event, const char *member, struct str text);
 /* any: "delta" with a text. */
 struct str ai_event_delta(struct arena *arena, int64_t id, struct str text);
+/* any: "confirm": a message waits for its user. */
+struct str ai_event_confirm(struct arena *arena, int64_t message_id);
 /* any: "end": why there is no more of it for this listener. */
 struct str ai_event_end(struct arena *arena, const char *code);
 /* co: "done" with the message as it is shown now. DB_*. */

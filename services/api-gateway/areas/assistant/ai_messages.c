@@ -237,7 +237,8 @@ static const struct route ai_messages_routes[] = {
             "(.../messages/{messageId}/events with Last-Event-ID). One answer of a conversation "
             "is made at a time. tool {\"tool\"}: the model has one called; what it was told is a "
             "message "
-            "of its own. end {\"code\"}: the listener may not hear the rest.",
+            "of its own. confirm {\"message_id\"}: a workflow that it wants started waits for "
+            "the user. end {\"code\"}: the listener may not hear the rest.",
     },
     {
         .method = HTTP_GET_M,

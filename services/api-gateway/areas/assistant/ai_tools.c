@@ -1,7 +1,6 @@
 /* Tools of models. */
-#include "areas/assistant/ai_tools.h"
+#include "areas/assistant/ai_tools_private.h"
 
-#include "areas/items/items_query.h"
 #include "json/jr.h"
 
 #define LIMIT_MAX 50
@@ -26,23 +25,23 @@ const char ai_tools_json[] =
              ENTITY "," TEXT("query", "Such as group_by=status&count=*&sum=total&avg=total&"
                                       "filter[price][gte]=10"),
              "\"entity\"")
+    "," TOOL("search", "Records by the words in them, best first.",
+             TEXT("words", "Such as blue chair") "," TEXT("entity", "Only in this one"),
+             "\"words\"")
+    "," TOOL("read_documentation", "Operations of the API that the user may call: those that these "
+                                   "words are about, or one of them whole.",
+             TEXT("words", "Such as upload file") "," TEXT("operation", "Its name in the list"), "")
+    "," TOOL("list_workflows", "Workflows that the user may start.", "", "")
+    "," TOOL("run_workflow", "Asks the user to start a workflow; it is not started before the user "
+                             "confirms it.",
+             "\"workflow_id\":{\"type\":\"integer\"},\"data\":{\"description\":\"Any JSON value\"}",
+             "\"workflow_id\"")
     "]";
 /* clang-format on */
 
-/* One call. */
-struct tool_call {
-    struct task *task;
-    const struct caller *caller;
-    struct records_ctx ctx;
-    const struct entity *entity; /* of those that name one */
-    const json_t *arguments;
-    struct query query;
-    struct strbuf out;
-};
-
 /* --- what is said in place of a result --- */
 
-static int tool_refuse(struct tool_call *call, enum problem problem, struct str detail)
+int ai_tool_refuse(struct tool_call *call, enum problem problem, struct str detail)
 {
     struct jw w;
 
@@ -59,17 +58,24 @@ static int tool_refuse(struct tool_call *call, enum problem problem, struct str 
     return 0;
 }
 
+int ai_tool_told(struct tool_call *call)
+{
+    if (call->out.overflow)
+        return ai_tool_refuse(call, PROBLEM_TOO_LARGE_ANSWER, STR("Ask for less."));
+    return 0;
+}
+
 static int tool_answered(struct tool_call *call, int rc)
 {
     const struct records_error *error = &call->ctx.error;
 
-    if (call->out.overflow)
-        return tool_refuse(call, PROBLEM_TOO_LARGE_ANSWER, STR("Ask for fewer records or fields."));
     if (rc == RECORDS_FAILED && error->fields.count > 0)
-        return tool_refuse(call, error->code, error->fields.items[0].message);
+        return ai_tool_refuse(call, error->code, error->fields.items[0].message);
     if (rc == RECORDS_FAILED)
-        return tool_refuse(call, error->code, error->detail);
-    return rc > 0 ? tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again.")) : rc;
+        return ai_tool_refuse(call, error->code, error->detail);
+    if (rc > 0)
+        return ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
+    return rc < 0 ? rc : ai_tool_told(call);
 }
 
 /* --- tools --- */
@@ -124,7 +130,7 @@ AWAITS static int tool_get(struct tool_call *call)
     int64_t version;
 
     if (id <= 0)
-        return tool_refuse(call, PROBLEM_REQUIRED, STR("id is required."));
+        return ai_tool_refuse(call, PROBLEM_REQUIRED, STR("id is required."));
     return tool_answered(call,
                          records_get(&call->ctx, call->entity, id, NULL, &call->out, &version));
 }
@@ -145,6 +151,10 @@ static const struct tool {
     {"list_records", true, tool_list},
     {"get_record", true, tool_get},
     {"aggregate_records", true, tool_aggregate},
+    {"search", false, ai_tool_search},
+    {"read_documentation", false, ai_tool_documentation},
+    {"list_workflows", false, ai_tool_workflows},
+    {"run_workflow", false, ai_tool_workflow},
 };
 
 static const struct tool *tool_find(struct str name)
@@ -164,9 +174,9 @@ static bool entity_find(struct tool_call *call)
 
     call->entity = model_entity(call->ctx.model, name);
     if (!call->entity)
-        (void)tool_refuse(call, PROBLEM_NOT_FOUND, STR("There is no such entity."));
+        (void)ai_tool_refuse(call, PROBLEM_NOT_FOUND, STR("There is no such entity."));
     else if (!caller_can_entity(call->caller, call->entity->id, ACT_READ))
-        (void)tool_refuse(call, PROBLEM_FORBIDDEN, STR("The user may not read this entity."));
+        (void)ai_tool_refuse(call, PROBLEM_FORBIDDEN, STR("The user may not read this entity."));
     else
         return true;
     return false;
@@ -180,25 +190,26 @@ AWAITS static int tool_run(struct tool_call *call, struct str name, struct str a
     json_t *given;
 
     if (!tool)
-        return tool_refuse(call, PROBLEM_NOT_FOUND, STR("There is no such tool."));
+        return ai_tool_refuse(call, PROBLEM_NOT_FOUND, STR("There is no such tool."));
     if (!caller_api_access(call->caller))
-        return tool_refuse(call, PROBLEM_API_ACCESS_DISABLED, STR("The user has no API access."));
+        return ai_tool_refuse(
+            call, PROBLEM_API_ACCESS_DISABLED, STR("The user has no API access."));
     if (jr_parse(call->task->arena, arguments.len > 0 ? arguments : STR("{}"), &given, &error) != 0)
-        return tool_refuse(call, PROBLEM_INVALID_JSON, str_from(error.text));
+        return ai_tool_refuse(call, PROBLEM_INVALID_JSON, str_from(error.text));
     call->arguments = given;
     if (query_parse(call->task->arena, jr_str(given, "query"), &call->query, &reason) != 0)
-        return tool_refuse(call, PROBLEM_INVALID_QUERY, str_from(reason));
+        return ai_tool_refuse(call, PROBLEM_INVALID_QUERY, str_from(reason));
     if (tool->of_entity && !entity_find(call))
         return 0;
-    return tool->run(call);
+    int rc = tool->run(call);
+    return rc > 0 ? ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again.")) : rc;
 }
 
 int ai_tool_run(struct task *task,
                 const struct ai_tool_user *user,
                 struct str name,
                 struct str arguments,
-                struct str *ret_result,
-                struct caller **ret_caller)
+                struct ai_told *ret_told)
 {
     struct tool_call *call = ARENA_NEW(task->arena, call);
     struct caller *caller = ARENA_NEW(task->arena, caller);
@@ -223,12 +234,11 @@ int ai_tool_run(struct task *task,
                                      .caller = caller};
     strbuf_init(&call->out, task->arena, AI_TOOL_BYTES);
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
-        rc = tool_refuse(call, PROBLEM_UNAUTHORIZED, STR("The user may do nothing any more."));
+        rc = ai_tool_refuse(call, PROBLEM_UNAUTHORIZED, STR("The user may do nothing any more."));
     else if (rc > 0)
-        rc = tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
+        rc = ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
     else if (rc == 0)
         rc = tool_run(call, name, arguments);
-    *ret_result = strbuf_view(&call->out);
-    *ret_caller = caller;
+    *ret_told = (struct ai_told){strbuf_view(&call->out), caller, call->waits};
     return rc;
 }

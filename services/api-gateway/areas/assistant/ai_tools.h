@@ -2,7 +2,8 @@
 /*
  * Tools that models may have called, when the project lets them: they read what the caller may
  * read, by the functions and under the rules of lists, with the caller's rights of that moment.
- * What records say is text for the model and nothing else: no tool takes a caller, and none writes.
+ * What records say is text for the model and nothing else: no tool takes a caller, and none writes:
+ * a workflow is proposed, and started by the user's own request.
  */
 #include "app.h"
 
@@ -17,11 +18,15 @@ struct ai_tool_user {
     int64_t user_id, key_id; /* 0 = the user itself */
 };
 
-/* co: the result as JSON, arena-owned: what the tool found, or {"error"} with what the caller would
- * be told. 0, or a negative. *ret_caller is for the audit log; it lives as long as the arena. */
+/* What a call came to; it lives as long as the task's arena. */
+struct ai_told {
+    struct str text; /* JSON: what was found, or {"error"} as the caller would be told */
+    const struct caller *caller; /* for the audit log */
+    bool waits;                  /* nothing was done: the user decides (ai_tools_workflows.c) */
+};
+/* co: 0, or a negative. */
 AWAITS int ai_tool_run(struct task *task,
                        const struct ai_tool_user *user,
                        struct str name,
                        struct str arguments,
-                       struct str *ret_result,
-                       struct caller **ret_caller) MUSTCHECK;
+                       struct ai_told *ret_told) MUSTCHECK;
