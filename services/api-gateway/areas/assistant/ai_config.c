@@ -335,8 +335,8 @@ AWAITS static int ai_config_update(struct req *r)
 
 AWAITS static int ai_models_list(struct req *r)
 {
+    struct ai_config config = {0};
     struct model_names names;
-    struct ai_config config;
     struct jw w;
 
     TRY(ai_config_load(r, &config));
