@@ -400,6 +400,8 @@ static void gateway_on_requests_ended(void *arg UNUSED)
     hub_stop();
     ai_follow_stop();
     background_cancel();
+    ai_completions_stop();
+    ai_limits_stop();
     background_wait(draining.done, draining.arg);
 }
 

@@ -19,6 +19,11 @@ def asking(start_gateway, session_gateway, model):
 
 
 @pytest.fixture(scope="module")
+def other(start_gateway, session_gateway, model):
+    return start_gateway("gateway-ai-other", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{model.port}")
+
+
+@pytest.fixture(scope="module")
 def home(asking, servers, recorder, model):
     """One project a file."""
     made = Project(asking, Client(f"{asking.url}/org", token=servers.operator_token, recorder=recorder), recorder)

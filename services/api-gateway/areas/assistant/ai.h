@@ -48,6 +48,12 @@ struct share *ai_place_keep(struct ai_hold *hold);
 void ai_place_free(struct share *place);
 /* any: once in each worker. */
 void ai_limits_start(void);
+/* any: the database is closed next: nothing is begun or settled from now on. */
+void ai_limits_stop(void);
+bool ai_limits_stopped(void);
+/* any: before that, requests that are passed on are cut off and settled, which takes background
+ * tasks (ai_completions.c). */
+void ai_completions_stop(void);
 
 /* What was reserved for one answer. */
 struct ai_bill {

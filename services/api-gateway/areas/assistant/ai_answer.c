@@ -495,6 +495,8 @@ static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *
 
 int ai_answer_begin(struct req *r, const struct ai_question *question)
 {
+    if (ai_limits_stopped()) /* it is as if the process had died */
+        return -ECANCELED;
     struct ai_answer *answer = ai_answer_new(r, question);
     struct str start = arena_printf(r->task.arena,
                                     "{\"message_id\":%lld,\"question_id\":%lld}",

@@ -107,11 +107,14 @@ struct passing {
     size_t bytes;          /* of the answer's texts */
     struct arena *scratch; /* of one chunk */
     bool asked, settled;
+    struct list link;        /* of those that are on their way */
     struct loop_timer watch; /* is the client still there, and may it still hear? */
     struct ai_hearer hearer;
     struct passing_look *look; /* that runs */
     int64_t renewed_ms;
 };
+
+static struct list passings = {&passings, &passings};
 
 /* --- what it costs --- */
 
@@ -173,7 +176,7 @@ static void passing_look(struct passing *passing)
 {
     bool renews = clock_mono_ms() - passing->renewed_ms >= AI_RENEW_MS;
 
-    if (passing->look || (!renews && !ai_hearer_due(&passing->hearer)))
+    if (passing->look || ai_limits_stopped() || (!renews && !ai_hearer_due(&passing->hearer)))
         return;
     passing->look = calloc(1, sizeof(*passing->look));
     MUST(passing->look != NULL);
@@ -198,6 +201,7 @@ static void completions_watch_end(void *arg)
     struct passing *passing = arg;
 
     loop_timer_stop(&passing->watch);
+    list_remove(&passing->link);
     if (passing->look)
         passing->look->passing = NULL;
 }
@@ -205,10 +209,20 @@ static void completions_watch_end(void *arg)
 static void completions_watch_begin(struct passing *passing)
 {
     passing->renewed_ms = clock_mono_ms();
+    list_append(&passings, &passing->link);
     ai_hearer_init(&passing->hearer, passing->r, PERM_SVC_AI_CHAT_CREATE);
     loop_timer_init(&passing->watch, completions_watch_on_time, passing);
     loop_timer_start(&passing->watch, WATCH_MS);
     arena_defer(passing->r->task.arena, completions_watch_end, passing);
+}
+
+void ai_completions_stop(void)
+{
+    LIST_FOR (link, &passings) {
+        struct passing *passing = LIST_ITEM(link, struct passing, link);
+        passing_settle(passing);
+        task_cancel(&passing->r->task);
+    }
 }
 
 /* --- the request --- */

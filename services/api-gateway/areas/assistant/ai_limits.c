@@ -15,6 +15,7 @@
 /* --- in this process --- */
 
 static struct shares ai_places;
+static bool stopped;
 
 void ai_limits_start(void)
 {
@@ -22,6 +23,17 @@ void ai_limits_start(void)
         &ai_places,
         &(struct shares_config){
             .name = "ai_answers", .limit = AT_ONCE, .per_owner = SHARES_ANY, .leave_room = true});
+    stopped = false;
+}
+
+void ai_limits_stop(void)
+{
+    stopped = true;
+}
+
+bool ai_limits_stopped(void)
+{
+    return stopped;
 }
 
 void ai_place_free(struct share *place)
@@ -149,7 +161,7 @@ struct settling {
     int64_t prompt, answer;
 };
 
-/* What cannot be written stays reserved: it counts for its day. */
+/* What is not written stays reserved: it counts for its day. */
 AWAITS static void settle_run(struct task *task, void *arg)
 {
     const struct settling *settling = arg;
@@ -169,10 +181,11 @@ AWAITS static void settle_run(struct task *task, void *arg)
 
 void ai_usage_settle_later(const struct ai_bill *bill, int64_t prompt, int64_t answer)
 {
+    if (stopped)
+        return;
     struct background *background = background_new(SETTLE_MS);
     struct arena *arena = background_arena(background);
     struct settling *settling = ARENA_NEW(arena, settling);
-
     *settling = (struct settling){*bill, prompt, answer};
     settling->bill.model = arena_dup(arena, bill->model);
     settling->bill.day = arena_dup(arena, bill->day);
