@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "app/admission.h"
+#include "areas/assistant/ai_follow.h"
+#include "areas/assistant/ai_models.h"
 #include "areas/auth/auth_password.h"
 #include "areas/dashboards/chart_cache.h"
 #include "areas/dashboards/dashboards.h"
@@ -333,6 +335,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
     admission_start(config.limits.requests_max, config.limits.json_body_bytes);
     search_bounds_set(conf->search_postings);
     chart_cache_start(conf->charts_cache_bytes);
+    ai_limits_start();
     if (start_files(task, app, conf, ret_reason) != 0)
         return -1;
     if (dns_start(conf->dns_servers) != 0) {
@@ -361,6 +364,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
         return -1;
     }
     hub_start(app->directory, conf->live_listeners);
+    ai_follow_start(app->directory);
     live_sweep_start(app->directory);
     if (http_server_start(&config, &server) != 0) {
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
@@ -394,7 +398,10 @@ static void gateway_on_requests_ended(void *arg UNUSED)
     collect_stop();
     live_sweep_stop();
     hub_stop();
+    ai_follow_stop();
     background_cancel();
+    ai_completions_stop();
+    ai_limits_stop();
     background_wait(draining.done, draining.arg);
 }
 
@@ -411,10 +418,12 @@ static void gateway_stop(struct app *app UNUSED)
     collect_stop();
     live_sweep_stop();
     hub_stop();
+    ai_follow_stop();
     dns_stop();
     media_stop();
     docs_text_forget();
     chart_cache_stop();
+    ai_models_stop();
     chart_image_stop();
     x5c_anchors_free(store_anchors);
     store_anchors = NULL;

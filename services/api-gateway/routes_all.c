@@ -88,6 +88,12 @@
     AREA(folders)                                                                                  \
     AREA(storage)                                                                                  \
     AREA(realtime)                                                                                 \
+    AREA(ai_config)                                                                                \
+    AREA(ai_limits)                                                                                \
+    AREA(ai_conversations)                                                                         \
+    AREA(ai_messages)                                                                              \
+    AREA(ai_workflows)                                                                             \
+    AREA(ai_completions)                                                                           \
     AREA(tasks)                                                                                    \
     AREA(docs)
 

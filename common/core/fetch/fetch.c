@@ -3,16 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "fetch/fetch_address_private.h"
+#include "fetch/fetch_guard_private.h"
 #include "fetch/fetch_h2_private.h"
 #include "fetch/fetch_loop_private.h"
 #include "fetch/fetch_message_private.h"
-#include "fetch/fetch_resolve_private.h"
-#include "fetch/fetch_url_private.h"
 #include "loop/shares.h"
 
 enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };
@@ -25,15 +22,12 @@ enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURP
 struct fetch_op {
     struct fetch_transfer transfer;
     const struct fetch_request *request;
-    struct fetch_url url;
+    struct fetch_guard guard;
     struct fetch_answer answer;
     struct fetch_exchange exchange; /* of those that do without libcurl */
     struct curl_slist *headers;     /* ours until the easy handle is gone */
     struct curl_slist *resolve;
-    struct fetch_addresses addresses;
     int64_t due_ms;
-    bool refused; /* an address turned out not to be allowed */
-    unsigned sent;
 };
 
 /* A slot is held for as long as somebody's server pleases. A project leaves room for the others,
@@ -99,34 +93,6 @@ unsigned fetch_in_flight(void)
     return (unsigned)slots.held;
 }
 
-/* --- the dialled address --- */
-
-static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
-{
-    struct fetch_op *op = arg;
-    bool allowed = purpose == CURLSOCKTYPE_IPCXN &&
-                   (address->family == AF_INET || address->family == AF_INET6) &&
-                   (op->url.any_address || fetch_address_public(&address->addr));
-    if (!allowed) {
-        op->refused = true;
-        return CURL_SOCKET_BAD;
-    }
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
-/* Before each request is sent, on a kept connection too, and again when that turned out dead. */
-static int on_before_request(void *arg, char *remote, char *local, int remote_port, int local_port)
-{
-    (void)local, (void)local_port;
-    struct fetch_op *op = arg;
-    if (remote_port == op->url.port && (op->url.any_address || fetch_address_text_public(remote))) {
-        op->sent++;
-        return CURL_PREREQFUNC_OK;
-    }
-    op->refused = true;
-    return CURL_PREREQFUNC_ABORT;
-}
-
 /* --- which way --- */
 
 /* What needs room (fetch_room.h) rests with its sender, which a stream beside others does not do.
@@ -139,8 +105,8 @@ static bool is_small(const struct fetch_request *request)
 static int url_read(struct task *task, struct fetch_op *op)
 {
     return op->request->purpose == FETCH_PUSH_FCM && is_small(op->request)
-               ? fetch_url_parse_again(task->arena, op->request->url, &op->url)
-               : fetch_url_parse(task->arena, op->request->url, &op->url);
+               ? fetch_url_parse_again(task->arena, op->request->url, &op->guard.url)
+               : fetch_url_parse(task->arena, op->request->url, &op->guard.url);
 }
 
 /* --- the easy handle --- */
@@ -150,25 +116,19 @@ static int url_read(struct task *task, struct fetch_op *op)
  * a slow one would hold up all others. */
 static void set_many(CURL *easy, const struct fetch_op *op)
 {
-    (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, op->url.secure ? 1L : 0L);
+    (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, op->guard.url.secure ? 1L : 0L);
     (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     (void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, SEND_BYTES);
 }
 
 static void set_rules(CURL *easy, struct fetch_op *op)
 {
-    (void)curl_easy_setopt(easy, CURLOPT_CURLU, op->url.parsed);
     (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    (void)curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     (void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    (void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
-    (void)curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, op);
-    (void)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_before_request);
-    (void)curl_easy_setopt(easy, CURLOPT_PREREQDATA, op);
     (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, op->request->once ? 1L : 0L);
     /* Hosts of a tenant's choice do not push out connections that all use. */
     if (op->request->purpose == FETCH_IDENTITY || op->request->purpose == FETCH_INTEGRATION)
@@ -177,8 +137,6 @@ static void set_rules(CURL *easy, struct fetch_op *op)
         set_many(easy, op);
     if (ca_file)
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
-    if (op->resolve)
-        (void)curl_easy_setopt(easy, CURLOPT_RESOLVE, op->resolve);
 }
 
 static void set_message(CURL *easy, struct fetch_op *op)
@@ -221,7 +179,7 @@ static int code_rc(const struct fetch_op *op)
         return 0;
     if (code == CURLE_OUT_OF_MEMORY)
         PANIC("libcurl: out of memory");
-    if (op->refused)
+    if (op->guard.refused)
         return FETCH_REFUSED;
     if (code == CURLE_OPERATION_TIMEDOUT)
         return FETCH_TIMEOUT;
@@ -245,24 +203,8 @@ AWAITS static int name_resolve(struct task *task, struct fetch_op *op)
     int64_t left_ms = op->due_ms - clock_mono_ms();
     if (left_ms <= 0)
         return FETCH_TIMEOUT;
-    TRY(limit_rc(
-        task,
-        fetch_resolve(task, op->url.host, owner_of(task, op->request), left_ms, &op->addresses)));
-    if (!op->url.any_address && !op->addresses.all_public)
-        return FETCH_REFUSED;
-    return 0;
-}
-
-/* libcurl dials no other addresses. The '+' lets the entry age out of its own cache. */
-static struct curl_slist *resolved(struct task *task, const struct fetch_op *op)
-{
-    if (op->url.is_address)
-        return NULL;
-    struct str entry =
-        arena_printf(task->arena, "+%s:%ld:%s", op->url.host, op->url.port, op->addresses.list);
-    struct curl_slist *list = curl_slist_append(NULL, entry.ptr);
-    MUST(list != NULL);
-    return list;
+    return limit_rc(task,
+                    fetch_guard_resolve(task, &op->guard, owner_of(task, op->request), left_ms));
 }
 
 AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
@@ -270,15 +212,15 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
     int64_t left_ms = op->due_ms - clock_mono_ms();
     if (left_ms <= 0)
         return FETCH_TIMEOUT;
-    if (op->url.parsed == NULL)
-        TRY(fetch_url_parse(task->arena, op->request->url, &op->url));
+    if (op->guard.url.parsed == NULL)
+        TRY(fetch_url_parse(task->arena, op->request->url, &op->guard.url));
     CURL *easy = curl_easy_init();
     MUST(easy != NULL);
     op->transfer.easy = op->answer.easy = easy;
     op->transfer.crowd_connections =
         op->request->purpose == FETCH_PUSH_FCM ? FETCH_H2_CONNECTIONS : 0;
     op->headers = fetch_message_headers(task->arena, op->request);
-    op->resolve = resolved(task, op);
+    op->resolve = fetch_guard_set(easy, task->arena, &op->guard);
     set_rules(easy, op);
     set_message(easy, op);
     (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
@@ -288,7 +230,7 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
         rc = code_rc(op);
     if (rc == 0)
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &op->answer.response.status);
-    op->answer.response.resent = op->sent > 1;
+    op->answer.response.resent = op->guard.sent > 1;
     curl_easy_cleanup(easy);
     curl_slist_free_all(op->headers);
     curl_slist_free_all(op->resolve);
@@ -301,12 +243,12 @@ AWAITS static int run_in_stream(struct task *task, struct fetch_op *op, struct f
 
     if (left_ms <= 0)
         return FETCH_TIMEOUT;
-    if (op->url.target.ptr == NULL)
-        op->url.target = fetch_url_target(task->arena, &op->url);
+    if (op->guard.url.target.ptr == NULL)
+        op->guard.url.target = fetch_url_target(task->arena, &op->guard.url);
     op->exchange = (struct fetch_exchange){.host = host,
                                            .request = op->request,
-                                           .url = &op->url,
-                                           .addresses = &op->addresses,
+                                           .url = &op->guard.url,
+                                           .addresses = &op->guard.addresses,
                                            .answer = &op->answer};
     return limit_rc(task, fetch_h2_run(task, &op->exchange, left_ms));
 }
@@ -316,16 +258,15 @@ static struct fetch_h2_host *host_enter(const struct fetch_op *op)
 {
     enum fetch_purpose purpose = op->request->purpose;
 
-    if (!op->url.secure || !is_small(op->request) ||
+    if (!op->guard.url.secure || !is_small(op->request) ||
         (purpose != FETCH_PUSH_FCM && purpose != FETCH_PUSH_WEB))
         return NULL;
-    return fetch_h2_enter(&op->url, purpose == FETCH_PUSH_WEB);
+    return fetch_h2_enter(&op->guard.url, purpose == FETCH_PUSH_WEB);
 }
 
 AWAITS static int op_run(struct task *task, struct fetch_op *op)
 {
-    if (!op->url.is_address)
-        TRY(name_resolve(task, op));
+    TRY(name_resolve(task, op));
     struct fetch_h2_host *host = host_enter(op);
     if (host == NULL)
         return transfer_run(task, op);

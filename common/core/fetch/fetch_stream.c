@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
+#include "fetch/fetch_guard_private.h"
 #include "fetch/fetch_loop_private.h"
 #include "fetch/fetch_message_private.h"
 
@@ -21,7 +22,8 @@ struct fetch_stream {
     struct await await;
     struct task *task;
     struct fetch_answer answer; /* headers */
-    struct curl_slist *headers;
+    struct curl_slist *headers, *resolve;
+    struct fetch_guard guard; /* of a guarded one */
     int64_t idle_ms;
     struct str piece; /* being sent */
     char *buffer;     /* received: malloc */
@@ -150,7 +152,9 @@ static void stream_set_options(CURL *easy,
     (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, STREAM_CONNECT_MS);
     (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, STREAM_CHUNK);
     (void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, STREAM_CHUNK);
-    (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->fresh ? 1L : 0L);
+    (void)curl_easy_setopt(
+        easy, CURLOPT_FRESH_CONNECT, request->fresh || request->guarded ? 1L : 0L);
+    (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->guarded ? 1L : 0L);
     if (fetch_loop_roots())
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, fetch_loop_roots());
     if (request->body_bytes >= 0) {
@@ -175,6 +179,18 @@ static void stream_closed(void *arg)
     fetch_stream_close(arg);
 }
 
+/* co: before anything is dialled. */
+AWAITS static int stream_guard(struct task *task,
+                               struct fetch_stream *stream,
+                               const struct fetch_stream_request *request)
+{
+    TRY(fetch_url_parse(task->arena, request->url, &stream->guard.url));
+    int rc = fetch_guard_resolve(task, &stream->guard, share_owner_of(task), request->idle_ms);
+    if (rc == -ETIMEDOUT && (task->deadline_ms == 0 || clock_mono_ms() < task->deadline_ms))
+        return FETCH_TIMEOUT;
+    return rc;
+}
+
 int fetch_stream_open(struct task *task,
                       const struct fetch_stream_request *request,
                       struct fetch_stream **ret)
@@ -184,6 +200,8 @@ int fetch_stream_open(struct task *task,
     struct fetch_stream *stream = ARENA_NEW(task->arena, stream);
 
     TRY(fetch_message_check(&head));
+    if (request->guarded)
+        TRY(stream_guard(task, stream, request));
     CURL *easy = curl_easy_init();
     stream->buffer = malloc(FETCH_STREAM_BYTES);
     MUST(easy != NULL && stream->buffer != NULL);
@@ -195,7 +213,10 @@ int fetch_stream_open(struct task *task,
     fetch_answer_init(&stream->answer, task->arena, 1);
     stream->answer.easy = easy;
     stream->headers = fetch_message_headers(task->arena, &head);
-    (void)curl_easy_setopt(easy, CURLOPT_URL, arena_cstr(task->arena, request->url));
+    if (request->guarded)
+        stream->resolve = fetch_guard_set(easy, task->arena, &stream->guard);
+    else
+        (void)curl_easy_setopt(easy, CURLOPT_URL, arena_cstr(task->arena, request->url));
     stream_set_options(easy, stream, request, fetch_message_method(&head));
     arena_defer(task->arena, stream_closed, stream);
     task_lasts(task);
@@ -215,6 +236,8 @@ static int stream_end_rc(const struct fetch_stream *stream)
         return 0;
     if (code == CURLE_OUT_OF_MEMORY)
         PANIC("libcurl: out of memory");
+    if (stream->guard.refused)
+        return FETCH_REFUSED;
     if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
         return FETCH_BAD_URL;
     return code == CURLE_OPERATION_TIMEDOUT ? FETCH_TIMEOUT : FETCH_UNREACHABLE;
@@ -315,6 +338,7 @@ void fetch_stream_close(struct fetch_stream *stream)
     stream->ended = true;
     curl_easy_cleanup(stream->transfer.easy);
     curl_slist_free_all(stream->headers);
+    curl_slist_free_all(stream->resolve);
     free(stream->buffer);
     stream->buffer = NULL;
 }

@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Requests to a server of the operator's whose bodies are larger than memory: sent and received
- * piece by piece, each side waiting for the other (HTTP/1.1 by libcurl, which pauses). A stream
- * holds one buffer of FETCH_STREAM_BYTES.
+ * Requests whose bodies are larger than memory, or come as they are made: sent and received piece
+ * by piece, each side waiting for the other (HTTP/1.1 by libcurl, which pauses). A stream holds one
+ * buffer of FETCH_STREAM_BYTES.
  *
- * Unlike fetch() this dials whatever the operator's address names, private networks too, and takes
- * no slots: whoever streams is bounded by what causes it. Nothing is repeated.
+ * Unlike fetch() this dials whatever the operator's address names, private networks too, unless it
+ * is guarded, and takes no slots: whoever streams is bounded by what causes it. Nothing is
+ * repeated.
  *
  * Results: FETCH_UNREACHABLE, FETCH_TIMEOUT (the server did nothing for `idle_ms`), FETCH_TOO_LARGE
  * (headers), FETCH_BAD_HEADER, FETCH_BAD_URL, -ECANCELED, -ETIMEDOUT (the task's own deadline).
@@ -21,7 +22,9 @@ struct fetch_stream_request {
     size_t nheaders;
     int64_t body_bytes; /* given to fetch_stream_write(), exactly; -1 = no body */
     int64_t idle_ms;
-    bool fresh; /* on a connection of its own: the last kept one may have been dead */
+    bool fresh;   /* on a connection of its own: the last kept one may have been dead */
+    bool guarded; /* the address is no operator's: what fetch() does not dial is FETCH_REFUSED, and
+                     the connection is not kept */
 };
 
 struct fetch_stream;

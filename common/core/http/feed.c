@@ -63,6 +63,11 @@ bool http_feed_begin(struct req *req, struct str content_type, struct http_feed 
     return true;
 }
 
+bool http_client_left(const struct req *req)
+{
+    return !req->conn || req->conn->eof;
+}
+
 void feed_lost(struct http_conn *conn)
 {
     struct http_feed *feed = conn->feed;

@@ -41,6 +41,9 @@ struct http_feed {
  * connection closes) and takes the connection over; the handler then returns 200. False when the
  * client has gone: nothing was begun. */
 bool http_feed_begin(struct req *req, struct str content_type, struct http_feed *feed);
+/* any: a client that has closed its side still gets what it has asked for (half-close), unless that
+ * takes long enough for the handler to ask here: has it closed, or gone? */
+bool http_client_left(const struct req *req);
 /* any: sends a piece, or ends the feed. */
 void http_feed_send(struct http_feed *feed, struct http_piece *piece);
 /* any: ends it behind what was sent; closed() is not called. Idempotent. */

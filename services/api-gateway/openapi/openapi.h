@@ -29,3 +29,9 @@ AWAITS int openapi_model(struct jw *w, const struct openapi *about);
 /* co: the same of the OpenAPI 3.0.4 document of all documented platform routes; model and caller
  * are not looked at. */
 AWAITS int openapi_platform(struct jw *w, const struct openapi *about);
+/* any: does the platform document describe it? */
+bool openapi_has(const struct route_table *table, const struct route *route);
+/* co: one operation as it stands there, with the schemas that it names, as an object of its own. 0.
+ */
+AWAITS int
+openapi_operation(struct jw *w, struct arena *arena, const struct route *route, const char *tag);

@@ -60,7 +60,7 @@ struct platform_doc {
 
 /* --- what is documented --- */
 
-static bool is_documented(const struct route_table *table, const struct route *route)
+bool openapi_has(const struct route_table *table, const struct route *route)
 {
     return str_is(str_from(table->mount), PROJECT_MOUNT) && route->auth != AUTH_OPERATOR &&
            !route->hidden && !route->undocumented_entity;
@@ -94,7 +94,7 @@ static void collect_routes(struct platform_doc *p)
         for (size_t k = 0; k < table->count; k++) {
             const struct route *route = &table->routes[k];
             const char *tag = route->tag ? route->tag : table->tag;
-            if (is_documented(table, route))
+            if (openapi_has(table, route))
                 all[count++] = (struct documented_route){route, tag};
         }
     }
@@ -450,19 +450,25 @@ static void put_security_schemes(struct jw *w)
     jw_obj_end(w);
 }
 
+AWAITS static int spec_platform_put_schemas(struct platform_doc *p)
+{
+    jw_lit(p->w, "schemas");
+    jw_obj(p->w);
+    for (size_t i = 0; i < p->schema_count; i++) {
+        jw_lit(p->w, p->schemas[i]->name);
+        schema_openapi(p->w, p->schemas[i]);
+        TRY(openapi_slice(p->about));
+    }
+    return 0;
+}
+
 AWAITS static int spec_platform_put_components(struct platform_doc *p)
 {
     struct jw *w = p->w;
 
     jw_lit(w, "components");
     jw_obj(w);
-    jw_lit(w, "schemas");
-    jw_obj(w);
-    for (size_t i = 0; i < p->schema_count; i++) {
-        jw_lit(w, p->schemas[i]->name);
-        schema_openapi(w, p->schemas[i]);
-        TRY(openapi_slice(p->about));
-    }
+    TRY(spec_platform_put_schemas(p));
     jw_lit(w, "Problem");
     jw_raw(w, openapi_problem(p->arena, true));
     jw_obj_end(w);
@@ -477,7 +483,7 @@ void openapi_platform_head(struct jw *w, struct str base_url)
     openapi_head(w, base_url, "3.0.4", TITLE, STR(VERSION), DESCRIPTION);
 }
 
-int openapi_platform(struct jw *w, const struct openapi *about)
+static struct platform_doc *spec_platform_new(struct jw *w, const struct openapi *about)
 {
     struct platform_doc *p = ARENA_NEW(about->arena, p);
 
@@ -486,6 +492,28 @@ int openapi_platform(struct jw *w, const struct openapi *about)
     p->about = about;
     p->by_name = map_new();
     arena_defer(p->arena, spec_platform_free_map, p->by_name);
+    return p;
+}
+
+int openapi_operation(struct jw *w, struct arena *arena, const struct route *route, const char *tag)
+{
+    struct openapi about = {.arena = arena};
+    struct platform_doc *p = spec_platform_new(w, &about);
+    const struct documented_route documented = {route, tag};
+
+    jw_obj(w);
+    JW_CSTR(w, "path", route->path);
+    TRY(spec_platform_put_operation(p, &documented));
+    TRY(spec_platform_put_schemas(p));
+    jw_obj_end(w);
+    jw_obj_end(w);
+    return 0;
+}
+
+int openapi_platform(struct jw *w, const struct openapi *about)
+{
+    struct platform_doc *p = spec_platform_new(w, about);
+
     collect_routes(p);
     jw_obj(w);
     spec_platform_put_tags(p);

@@ -329,6 +329,22 @@ ROWS = {
     "POST /connections/{id}/authorize": (f"/connections/{NONE}/authorize", {"redirect_to": "x"}),
     "POST /connections/callback": ("/connections/callback", {"code": "x", "state": "x"}),
     "POST /connections/{id}/revoke": (f"/connections/{NONE}/revoke", None),
+    "GET /ai/config": ("/ai/config", None),
+    "PUT /ai/config": ("/ai/config", {"stall_seconds": 60}),
+    "GET /ai/models": ("/ai/models", None),
+    "GET /ai/usage": ("/ai/usage", None),
+    "GET /ai/conversations": ("/ai/conversations", None),
+    "GET /ai/conversations/{id}": (f"/ai/conversations/{NONE}", None),
+    "POST /ai/conversations": ("/ai/conversations", {"model": ""}),
+    "PUT /ai/conversations/{id}": (f"/ai/conversations/{NONE}", {"title": "x"}),
+    "DELETE /ai/conversations/{id}": (f"/ai/conversations/{NONE}", None),
+    "GET /ai/conversations/{id}/messages": (f"/ai/conversations/{NONE}/messages", None),
+    "POST /ai/conversations/{id}/messages": (f"/ai/conversations/{NONE}/messages", {"content": "x"}),
+    "GET /ai/conversations/{id}/messages/{messageId}": (f"/ai/conversations/{NONE}/messages/1", None),
+    "GET /ai/conversations/{id}/messages/{messageId}/events": (f"/ai/conversations/{NONE}/messages/1/events", None),
+    "POST /ai/conversations/{id}/messages/{messageId}/cancel": (f"/ai/conversations/{NONE}/messages/1/cancel", None),
+    "POST /ai/conversations/{id}/messages/{messageId}/confirm": (f"/ai/conversations/{NONE}/messages/1/confirm", {"run": False}),
+    "POST /ai/v1/chat/completions": ("/ai/v1/chat/completions", {"messages": []}),
     "GET /charts": ("/charts", None),
     "GET /charts/{id}": (f"/charts/{NONE}", None),
     "POST /charts": ("/charts", {"name": ""}),
@@ -361,7 +377,8 @@ ROWS = {
     "GET /docs/ui/{asset}": ("/docs/ui/nothing.js", None),
 }
 # What a route asks for beside the permission that it is listed with.
-BESIDE = {"GET /entities/{entity}/items/export": "svc_exports:create"}
+BESIDE = {"GET /entities/{entity}/items/export": "svc_exports:create",
+          "POST /ai/conversations/{id}/messages/{messageId}/confirm": "svc_workflows:trigger"}
 # What opens a route as well as the permission that it is listed with.
 OR_ELSE = {
     "GET /integrations/svcpay/payment-methods": "svc_payment_methods:read",
@@ -538,7 +555,8 @@ def test_a_key_with_the_permission(world, routes):
         return caller(keys[route.permissions])(route)
 
     # A key makes no keys, has no devices and consents to nothing.
-    no_key = ("POST /api-keys", "POST /api-keys/{id}/rotate", "POST /push/devices", "POST /connections/{id}/authorize", "POST /connections/callback")
+    no_key = ("POST /api-keys", "POST /api-keys/{id}/rotate", "POST /push/devices", "POST /connections/{id}/authorize", "POST /connections/callback",
+              "POST /ai/conversations/{id}/messages/{messageId}/confirm")
     check(routes, call, lambda route: {403} if route.name in no_key else ALLOWED if route.permission else None)
 
 

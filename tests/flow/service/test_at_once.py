@@ -72,6 +72,9 @@ class World:
     def make_menu(self):
         return self.make("/menus", {"key": f"once-{self.number}", "label": "Menu"})
 
+    def make_conversation(self):
+        return self.make("/ai/conversations", {"title": "Once"})
+
     def make_integration(self):
         return self.make("/integrations", {"name": f"once{self.number}", "base_url": "http://10.0.0.1", "auth": {"scheme": "bearer"},
                                            "operations": [{"name": "op", "method": "GET", "path": "/"}]})
@@ -194,6 +197,10 @@ WRITERS = {
     "POST /folders": lambda w, n: ("/folders", {"name": f"New {w.number}", "parent_id": w["folder"]}),
     "PUT /folders/{id}": lambda w, n: (f"/folders/{w['folder']}", {"name": f"n{w.number}.{n}"}),
     "DELETE /folders/{id}": lambda w, n: (f"/folders/{w['folder']}", None),
+    "PUT /ai/config": lambda w, n: ("/ai/config", {"system_prompt": f"n{n}"}),
+    "POST /ai/conversations": lambda w, n: ("/ai/conversations", {"title": f"n{n}"}),
+    "PUT /ai/conversations/{id}": lambda w, n: (f"/ai/conversations/{w['conversation']}", {"title": f"n{n}"}),
+    "DELETE /ai/conversations/{id}": lambda w, n: (f"/ai/conversations/{w['conversation']}", None),
     "POST /integrations": lambda w, n: ("/integrations", {"name": f"new{w.number}", "base_url": "https://example.org"}),
     "PUT /integrations/{id}": lambda w, n: (f"/integrations/{w['integration']}", {"description": f"n{n}"}),
     "DELETE /integrations/{id}": lambda w, n: (f"/integrations/{w['integration']}", None),
@@ -353,6 +360,9 @@ ELSEWHERE = {
     "POST /permissions/simulate",  # changes nothing
     # What asks somebody else's API or token server: test_integrations, test_connections_oauth.
     "POST /integrations/{id}/operations/{name}/run", "POST /connections/{id}/authorize", "POST /connections/callback",
+    "POST /ai/conversations/{id}/messages", "POST /ai/conversations/{id}/messages/{messageId}/cancel",  # test_assistant
+    "POST /ai/conversations/{id}/messages/{messageId}/confirm",  # test_assistant_tools
+    "POST /ai/v1/chat/completions",
     "POST /push/action-events",  # test_push_taps
     "POST /auth/v1/token", "POST /auth/v1/refresh", "POST /auth/v1/logout", "POST /auth/v1/google/callback",
     "POST /auth/v1/verify", "POST /auth/v1/email-change", "POST /auth/v1/email-change/confirm",  # test_mail_together

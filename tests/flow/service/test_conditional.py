@@ -33,6 +33,8 @@ RESOURCES = {
     "/menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
     "/integrations/{id}": lambda w, n: (f"/integrations/{w['integration']}", {"description": f"n{n}"}),
     "/connections/{id}": lambda w, n: (f"/connections/{w['connection']}", {"name": f"n{n}"}),
+    "/ai/config": lambda w, n: ("/ai/config", {"system_prompt": f"n{n}"}),
+    "/ai/conversations/{id}": lambda w, n: (f"/ai/conversations/{w['conversation']}", {"title": f"n{n}"}),
     "/charts/{id}": lambda w, n: (f"/charts/{w['chart']}", {"name": f"n{n}"}),
     "/dashboards/{id}": lambda w, n: (f"/dashboards/{w['dashboard']}", {"name": f"n{n}"}),
     "/materialized-views/{name}": lambda w, n: (f"/materialized-views/{w['view']}", {"description": f"n{n}"}),

@@ -1,0 +1,517 @@
+/* Answers as they are made. */
+#include "areas/assistant/ai_answer.h"
+#include "areas/assistant/ai_events.h"
+#include "areas/assistant/ai_follow.h"
+#include "areas/assistant/ai_hearer.h"
+#include "areas/assistant/ai_tools.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ai_conversations_sql.h"
+#include "assistant/completion.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "base/utf8.h"
+#include "json/jr.h"
+#include "loop/background.h"
+
+#define QUEUED_MAX    ((size_t)2 << 20) /* of a listener that reads slowly; a whole answer fits */
+#define TICK_MS       200
+#define WRITE_MS      400  /* what is new is written down */
+#define LOOK_MS       1000 /* is it to go on, when there is nothing new to write down */
+#define UNHEARD_MS    3000 /* so long whoever has gone may come back */
+#define END_MS        15000
+#define END_AGAIN_MS  300
+#define ROUNDS_MAX    5
+#define TOLD_BYTES    ((size_t)256 * 1024) /* by tools, in one answer */
+#define PROMPT_BEYOND 4096 /* tokens that servers may count beside the bytes of a request */
+
+struct ai_answer {
+    struct arena *arena; /* it lives as long as this */
+    struct http_feed feed;
+    struct ai_hearer hearer; /* of the feed */
+    bool heard;              /* by whoever asked */
+    int64_t left_ms;         /* when that one went */
+    int64_t project, user_id, conversation_id, message_id;
+    struct model_server server;
+    struct str body;
+    struct ai_bill bill;
+    struct share *place;
+    int64_t most_tokens;
+    int64_t prompt_tokens, tokens; /* so far */
+    bool tools;
+    int64_t key_id;
+    struct str request_id;
+    size_t told_bytes; /* by tools */
+    struct completion completion;
+    struct arena *scratch; /* of one chunk */
+    int64_t letters;       /* that have been told */
+    struct task *writer;   /* reads from the server; NULL = not (any more) */
+    struct arena *looks;   /* of one look */
+    size_t written;        /* bytes of the text */
+    int64_t looked_ms, renewed_ms;
+    struct await tick;
+    bool waiting;
+    bool ended, cancelled;
+    struct model_refusal refusal;
+    int rc; /* how the reading ended */
+};
+
+/* --- telling --- */
+
+static void ai_answer_tell(struct ai_answer *answer, struct str event)
+{
+    struct http_piece *piece = http_piece_new(event);
+
+    http_feed_send(&answer->feed, piece);
+    http_piece_unref(piece);
+}
+
+/* --- reading --- */
+
+static int on_chunk(struct str event, void *arg)
+{
+    struct ai_answer *answer = arg;
+    struct completion *completion = &answer->completion;
+    struct jr_error error;
+    json_t *chunk;
+
+    arena_reset(answer->scratch);
+    if (jr_parse(answer->scratch, event, &chunk, &error) != 0)
+        return ASSISTANT_BAD;
+    TRY(completion_add(completion, chunk));
+    if (completion->failed)
+        return ASSISTANT_BAD;
+    if (completion->new_bytes == 0)
+        return 0;
+    struct str text = strbuf_view(&completion->text);
+    text = (struct str){text.ptr + text.len - completion->new_bytes, completion->new_bytes};
+    answer->letters += (int64_t)utf8_length(text);
+    ai_answer_tell(answer, ai_event_delta(answer->scratch, answer->letters, text));
+    return 0;
+}
+
+/* --- tools --- */
+
+/* co: one call: its result, which is a message of the conversation and a line of the audit log. */
+AWAITS static int ai_answer_use(struct task *task,
+                                struct ai_answer *answer,
+                                const struct ai_tool_user *user,
+                                const struct completion_call *call,
+                                struct str *ret_result)
+{
+    struct ai_told told;
+    struct str name = call->name.len > 0 ? strbuf_view(&call->name) : STR("");
+    struct str arguments = call->arguments.len > 0 ? strbuf_view(&call->arguments) : STR("{}");
+
+    TRY(ai_tool_run(task, user, name, arguments, &told));
+    answer->told_bytes += told.text.len;
+    if (answer->told_bytes > TOLD_BYTES) {
+        told.text = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"Enough.\"}}");
+        told.waits = false;
+    }
+    *ret_result = told.text;
+    json_t *detail = jr_adopt(
+        task->arena,
+        json_pack(
+            "{s:o,s:I}", "tool", jr_text(name), "message_id", (json_int_t)answer->message_id));
+    struct db_call calls[] = {
+        db_call(SQL_AI_MESSAGE_TOOL(.conversation_id = answer->conversation_id,
+                                    .content = told.text,
+                                    .status = told.waits ? STR("waiting") : STR("complete"),
+                                    .tool = name,
+                                    .arguments = arguments)),
+        audit_call(task->arena,
+                   told.caller,
+                   "ai.tool",
+                   "ai_conversation",
+                   answer->conversation_id,
+                   jr_print(task->arena, detail),
+                   answer->request_id),
+    };
+    int rc = db_batch(task, &user->project->db, calls, ARRAY_LEN(calls), NULL);
+    if (rc == 0 && told.waits)
+        ai_answer_tell(
+            answer, ai_event_confirm(task->arena, sql_ai_message_tool_row(&calls[0].rows, 0).id));
+    return rc > 0 ? PROJECT_UNAVAILABLE : rc;
+}
+
+static json_t *call_json(const struct completion_call *call, struct str id)
+{
+    return json_pack("{s:o,s:s,s:{s:o,s:o}}",
+                     "id",
+                     jr_text(id),
+                     "type",
+                     "function",
+                     "function",
+                     "name",
+                     jr_text(call->name.len > 0 ? strbuf_view(&call->name) : STR("")),
+                     "arguments",
+                     jr_text(call->arguments.len > 0 ? strbuf_view(&call->arguments) : STR("{}")));
+}
+
+static json_t *result_json(struct str id, struct str result)
+{
+    return json_pack(
+        "{s:s,s:o,s:o}", "role", "tool", "tool_call_id", jr_text(id), "content", jr_text(result));
+}
+
+/* co: runs what the model wants called, and makes the next request. */
+AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answer)
+{
+    struct ai_tool_user user = {.user_id = answer->user_id, .key_id = answer->key_id};
+    struct jr_error error;
+    json_t *calls;
+    json_t *body;
+
+    TRY(project_find_number(task, gateway_directory(), answer->project, &user.project));
+    MUST(jr_parse(task->arena, answer->body, &body, &error) == 0);
+    json_t *messages = json_object_get(body, "messages");
+    json_t *asked = json_pack("{s:s,s:s,s:[]}", "role", "assistant", "content", "", "tool_calls");
+    calls = json_object_get(asked, "tool_calls");
+    (void)json_array_append_new(messages, asked);
+    for (size_t i = 0; i < answer->completion.call_count; i++) {
+        const struct completion_call *call = &answer->completion.calls[i];
+        struct str id =
+            call->id.len > 0 ? strbuf_view(&call->id) : arena_printf(task->arena, "call_%zu", i);
+        struct str result;
+        ai_answer_tell(answer,
+                       ai_event_named(task->arena, -1, "tool", "tool", strbuf_view(&call->name)));
+        TRY(ai_answer_use(task, answer, &user, call, &result));
+        (void)json_array_append_new(calls, call_json(call, id));
+        (void)json_array_append_new(messages, result_json(id, result));
+    }
+    answer->body = jr_print(task->arena, body);
+    return 0;
+}
+
+/* --- asking --- */
+
+/* What one request to the server came to. */
+static void ai_answer_count(struct ai_answer *answer)
+{
+    const struct completion *completion = &answer->completion;
+    int64_t asked = (int64_t)answer->body.len;
+    int64_t bytes = (int64_t)completion->bytes;
+    int64_t most = answer->most_tokens > bytes ? answer->most_tokens : bytes;
+
+    answer->prompt_tokens +=
+        completion_tokens(completion->usage.prompt, answer->body.len, asked + PROMPT_BEYOND);
+    answer->tokens += completion_tokens(completion->usage.answer, completion->bytes, most);
+}
+
+AWAITS static int ai_answer_ask(struct task *task, struct ai_answer *answer)
+{
+    struct fetch_stream *stream;
+    bool done;
+
+    TRY(model_ask(task, &answer->server, answer->body, &stream, &answer->refusal));
+    int rc = model_read(task, stream, on_chunk, answer, &done);
+    ai_answer_count(answer);
+    TRY(rc);
+    return done || answer->completion.finish.len > 0 ? 0 : FETCH_UNREACHABLE;
+}
+
+/* co: asks, and again with what the tools said that the model wanted called. */
+AWAITS static int ai_answer_read(struct task *task, struct ai_answer *answer)
+{
+    for (int round = 0;; round++) {
+        TRY(ai_answer_ask(task, answer));
+        if (answer->completion.call_count == 0 || !answer->tools)
+            return 0;
+        if (round == ROUNDS_MAX)
+            return ASSISTANT_BAD;
+        TRY(ai_answer_use_tools(task, answer));
+        completion_again(&answer->completion);
+    }
+}
+
+AWAITS static int ai_answer_write(struct task *task, void *arg)
+{
+    struct ai_answer *answer = arg;
+
+    answer->writer = task;
+    answer->rc = ai_answer_read(task, answer);
+    answer->writer = NULL;
+    answer->ended = true;
+    if (answer->waiting) {
+        answer->waiting = false;
+        await_done(&answer->tick, 0);
+    }
+    return 0;
+}
+
+/* Never null. */
+static struct str ai_answer_text(const struct ai_answer *answer)
+{
+    const struct strbuf *text = &answer->completion.text;
+
+    return text->len > 0 ? strbuf_view(text) : STR("");
+}
+
+/* --- keeping --- */
+
+static void tick_abandon(struct await *await)
+{
+    CONTAINER_OF(await, struct ai_answer, tick)->waiting = false;
+}
+
+/* co: until the next look, or its end; false when there is nothing to wait for any more. */
+AWAITS static bool ai_answer_tick(struct task *task, struct ai_answer *answer)
+{
+    if (answer->ended)
+        return false;
+    await_init(&answer->tick);
+    answer->tick.abandon = tick_abandon;
+    answer->waiting = true;
+    int rc = await_wait(task, &answer->tick, TICK_MS);
+    bool late = task->deadline_ms != 0 && clock_mono_ms() >= task->deadline_ms;
+    return !answer->ended && rc != -ECANCELED && !late;
+}
+
+static void ai_answer_on_closed(void *arg)
+{
+    struct ai_answer *answer = arg;
+
+    answer->heard = false;
+    answer->left_ms = clock_mono_ms();
+}
+
+static void ai_answer_stop(struct ai_answer *answer)
+{
+    answer->cancelled = true;
+    if (answer->writer)
+        task_cancel(answer->writer);
+}
+
+/* co: whoever asked may not hear any more: it is as if they had gone. */
+AWAITS static void ai_answer_hear(struct task *task, struct ai_answer *answer)
+{
+    const char *code = answer->heard ? ai_hearer_refused(task, &answer->hearer) : NULL;
+
+    if (!code || !answer->heard)
+        return;
+    ai_answer_tell(answer, ai_event_end(task->arena, code));
+    http_feed_close(&answer->feed);
+    ai_answer_on_closed(answer);
+}
+
+static bool ai_answer_is_due(const struct ai_answer *answer)
+{
+    int64_t past_ms = clock_mono_ms() - answer->looked_ms;
+    bool idle = answer->completion.text.len == answer->written && answer->heard;
+
+    return past_ms >= (idle ? LOOK_MS : WRITE_MS);
+}
+
+/* co: writes down what there is, and looks whether it is still wanted. What cannot be done the next
+ * look does. */
+AWAITS static void
+ai_answer_look(struct task *task, struct ai_answer *answer, struct project *project)
+{
+    size_t len = answer->completion.text.len;
+    struct rows rows;
+
+    answer->looked_ms = clock_mono_ms();
+    if (answer->looked_ms - answer->renewed_ms >= AI_RENEW_MS &&
+        ai_running_renew(task, project, answer->bill.running) == 0)
+        answer->renewed_ms = answer->looked_ms;
+    if (db_query(
+            task,
+            &project->db,
+            SQL_AI_MESSAGE_PROGRESS(.content = ai_answer_text(answer), .id = answer->message_id),
+            &rows) != 0)
+        return;
+    if (rows.count == 0) {
+        ai_answer_stop(answer);
+        return;
+    }
+    const struct sql_ai_message_progress_row row = sql_ai_message_progress_row(&rows, 0);
+    bool left = !answer->heard && clock_mono_ms() - answer->left_ms >= UNHEARD_MS;
+    if (row.cancel || (left && !row.wanted))
+        ai_answer_stop(answer);
+    if (row.wanted && len != answer->written)
+        ai_follow_ring(answer->project, answer->message_id);
+    answer->written = len;
+}
+
+AWAITS static int ai_answer_keep(struct task *task, void *arg)
+{
+    struct ai_answer *answer = arg;
+    struct arena *own = task->arena;
+    struct project *project;
+
+    int rc = project_find_number(task, gateway_directory(), answer->project, &project);
+    if (rc != 0) {
+        ai_answer_stop(answer);
+        return 0;
+    }
+    answer->looked_ms = answer->renewed_ms = clock_mono_ms();
+    while (ai_answer_tick(task, answer)) {
+        task->arena = answer->looks;
+        ai_answer_hear(task, answer);
+        if (ai_answer_is_due(answer))
+            ai_answer_look(task, answer, project);
+        task->arena = own;
+        arena_reset(answer->looks);
+    }
+    return 0;
+}
+
+/* --- the end --- */
+
+static const char *ai_answer_status(const struct ai_answer *answer)
+{
+    if (answer->rc == 0)
+        return "complete";
+    return answer->cancelled ? "cancelled" : "interrupted";
+}
+
+static struct str ai_answer_code(const struct ai_answer *answer)
+{
+    if (answer->rc == 0 || answer->cancelled)
+        return STR_NONE;
+    switch (answer->rc) {
+    case FETCH_TIMEOUT:
+    case -ETIMEDOUT:
+        return STR("timeout");
+    case PROJECT_UNAVAILABLE:
+        return STR("dependency_unavailable");
+    case ASSISTANT_REFUSED:
+        return answer->refusal.status == 429 ? STR("rate_limited") : STR("provider_error");
+    case ASSISTANT_BAD:
+    case FETCH_TOO_LARGE:
+        return STR("provider_error");
+    case -ECANCELED:
+        return STR("service_draining");
+    default:
+        return STR("unreachable");
+    }
+}
+
+/* co: the message and what it used, both or none. */
+AWAITS static int
+ai_answer_store(struct task *task, struct ai_answer *answer, struct project *project)
+{
+    const struct completion *completion = &answer->completion;
+    struct db_call calls[] = {
+        db_call(SQL_AI_MESSAGE_END(.content = ai_answer_text(answer),
+                                   .status = str_from(ai_answer_status(answer)),
+                                   .code = ai_answer_code(answer),
+                                   .finish_reason = completion->finish,
+                                   .prompt_tokens = answer->prompt_tokens,
+                                   .completion_tokens = answer->tokens,
+                                   .id = answer->message_id)),
+        ai_usage_settle_call(task->arena, &answer->bill, answer->prompt_tokens, answer->tokens),
+    };
+
+    return db_batch(task, &project->db, calls, ARRAY_LEN(calls), NULL);
+}
+
+AWAITS static void ai_answer_finish(struct task *task, struct ai_answer *answer)
+{
+    struct project *project;
+    struct str event;
+    int rc;
+
+    do {
+        rc = project_find_number(task, gateway_directory(), answer->project, &project);
+        if (rc == 0)
+            rc = ai_answer_store(task, answer, project);
+    } while (rc != 0 && rc != PROJECT_NOT_FOUND && rc != DB_UNKNOWN &&
+             task_sleep(task, END_AGAIN_MS) == 0);
+    if (rc == 0)
+        rc = ai_event_done(
+            task, project, answer->user_id, answer->conversation_id, answer->message_id, &event);
+    ai_follow_ring(answer->project, answer->message_id);
+    if (rc == 0)
+        ai_answer_tell(answer, event);
+    else
+        log_debug("ai.answer_unstored", L_I64("message", answer->message_id), L_RESULT("rc", rc));
+}
+
+static void ai_answer_free(struct ai_answer *answer)
+{
+    http_feed_close(&answer->feed);
+    ai_place_free(answer->place);
+    arena_free(answer->scratch);
+    arena_free(answer->looks);
+    arena_free(answer->arena);
+}
+
+AWAITS static void ai_answer_end(struct task *task, void *arg)
+{
+    struct ai_answer *answer = arg;
+
+    task->tenant = answer->project;
+    ai_answer_finish(task, answer);
+    ai_answer_free(answer);
+}
+
+/* A task of its own for the end: this one may have been cancelled. */
+AWAITS static void ai_answer_run(struct task *task, void *arg)
+{
+    struct ai_answer *answer = arg;
+    struct task_call calls[] = {{.fn = ai_answer_write, .arg = answer},
+                                {.fn = ai_answer_keep, .arg = answer}};
+
+    task->tenant = answer->project;
+    (void)!task_all(task, calls, ARRAY_LEN(calls));
+    background_run(END_MS, ai_answer_end, answer);
+}
+
+/* --- the beginning --- */
+
+static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *question)
+{
+    struct arena *arena = arena_new(0);
+    struct ai_answer *answer = ARENA_NEW(arena, answer);
+
+    answer->arena = arena;
+    answer->scratch = arena_new(0);
+    answer->looks = arena_new(0);
+    answer->project = r->scope->project->number;
+    answer->user_id = r->scope->caller->user_id;
+    answer->conversation_id = question->conversation_id;
+    answer->message_id = question->message_id;
+    answer->server = (struct model_server){
+        .endpoint = arena_dup(arena, question->config->server.endpoint),
+        .key = arena_dup(arena, question->config->server.key),
+        .stall_ms = question->config->server.stall_ms,
+    };
+    answer->body = arena_dup(arena, question->body);
+    answer->bill = *question->bill;
+    answer->bill.model = arena_dup(arena, question->bill->model);
+    answer->bill.day = arena_dup(arena, question->bill->day);
+    answer->place = ai_place_keep(question->hold);
+    answer->most_tokens = question->config->max_output_tokens;
+    answer->tools = question->config->tools;
+    answer->key_id = r->scope->caller->kind == CALLER_KEY ? r->scope->caller->key_id : 0;
+    answer->request_id = arena_dup(arena, r->request_id);
+    completion_init(&answer->completion, arena);
+    return answer;
+}
+
+int ai_answer_begin(struct req *r, const struct ai_question *question)
+{
+    if (ai_limits_stopped()) /* it is as if the process had died */
+        return -ECANCELED;
+    struct ai_answer *answer = ai_answer_new(r, question);
+    struct str start = arena_printf(r->task.arena,
+                                    "{\"message_id\":%lld,\"question_id\":%lld}",
+                                    (long long)question->message_id,
+                                    (long long)question->question_id);
+
+    answer->feed =
+        (struct http_feed){.closed = ai_answer_on_closed, .arg = answer, .queued_max = QUEUED_MAX};
+    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
+    ai_hearer_init(&answer->hearer, r, PERM_SVC_AI_CHAT_CREATE);
+    answer->heard = http_feed_begin(r, STR("text/event-stream"), &answer->feed);
+    answer->left_ms = clock_mono_ms();
+    bool begun = answer->heard;
+    if (begun)
+        ai_answer_tell(answer, ai_event(r->task.arena, 0, "start", start));
+    background_run(AI_REQUEST_MS, ai_answer_run, answer);
+    return begun ? 200 : -ECANCELED;
+}

@@ -1,0 +1,406 @@
+/* /ai/v1/chat/completions: OpenAI's protocol, with the keys and within the limits of the project.
+ */
+#include "areas/assistant/ai.h"
+#include "areas/assistant/ai_hearer.h"
+
+#include <stdlib.h>
+
+#include "assistant/completion.h"
+#include "base/clock.h"
+#include "base/panic.h"
+#include "http/feed.h"
+#include "json/jr.h"
+#include "loop/background.h"
+
+#define PROMPT_BEYOND 4096 /* tokens that servers may count beside the bytes of a request */
+#define MESSAGES_MAX  1000
+#define WATCH_MS      300
+#define LOOK_LIMIT_MS 10000
+#define CHUNK_BYTES   (EVENT_STREAM_BYTES * 2)
+
+struct completions_in {
+    struct in_str model;
+    struct in_bool stream;
+    struct in_i64 n, max_tokens, max_completion_tokens;
+    struct in_list messages;
+    struct in_json stream_options;
+};
+
+static const struct schema chat_message_schema = {
+    .name = "AiChatMessage",
+    .loose = true,
+    .doc = "As OpenAI describes it: role, content, ...",
+    .example = "{\"role\": \"user\", \"content\": \"Hello\"}",
+};
+
+static const struct field completions_fields[] = {
+    {.name = "model",
+     FIELD_AT(struct completions_in, model),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = AI_MODEL_MAX,
+     .doc = "Left out: the project's default",
+     .example = "\"gpt-4o-mini\""},
+    {.name = "messages",
+     FIELD_AT(struct completions_in, messages),
+     .type = FIELD_LIST,
+     .required = true,
+     .min = 1,
+     .max = MESSAGES_MAX,
+     .sub = &chat_message_schema},
+    {.name = "stream",
+     FIELD_AT(struct completions_in, stream),
+     .type = FIELD_BOOL,
+     .nullable = true},
+    {.name = "stream_options",
+     FIELD_AT(struct completions_in, stream_options),
+     .type = FIELD_MAP,
+     .nullable = true},
+    {.name = "n",
+     FIELD_AT(struct completions_in, n),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1,
+     .has_max = true,
+     .max = 1},
+    {.name = "max_tokens",
+     FIELD_AT(struct completions_in, max_tokens),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1,
+     .doc = "No more than the project allows, whatever is asked for"},
+    {.name = "max_completion_tokens",
+     FIELD_AT(struct completions_in, max_completion_tokens),
+     .type = FIELD_I64,
+     .nullable = true,
+     .has_min = true,
+     .min = 1},
+};
+static const struct schema completions_schema = {
+    .name = "AiChatCompletionRequest",
+    .fields = completions_fields,
+    .count = ARRAY_LEN(completions_fields),
+    .struct_bytes = sizeof(struct completions_in),
+    .open = true,
+    .doc = "Members beside these are the model server's",
+};
+
+static const struct field answer_value = {.type = FIELD_MAP};
+static const struct schema completion_schema = {
+    .name = "AiChatCompletion",
+    .value = &answer_value,
+    .doc = "As the model server answers; with stream, events of chunks and [DONE]",
+    .example = "{\"object\": \"chat.completion\", \"choices\": []}",
+};
+
+/* One request through the project to its server. */
+struct passing {
+    struct req *r;
+    struct ai_config config;
+    struct ai_bill bill;
+    struct str body;  /* to the server */
+    bool wants_usage; /* the client asked for the chunk with it */
+    struct completion completion;
+    struct completion_usage usage;
+    size_t bytes;          /* of the answer's texts */
+    struct arena *scratch; /* of one chunk */
+    bool asked, settled;
+    struct list link;        /* of those that are on their way */
+    struct loop_timer watch; /* is the client still there, and may it still hear? */
+    struct ai_hearer hearer;
+    struct passing_look *look; /* that runs */
+    int64_t renewed_ms;
+};
+
+static struct list passings = {&passings, &passings};
+
+/* --- what it costs --- */
+
+/* However the request ends: with what the server said, or what went through here. */
+static void passing_settle(void *arg)
+{
+    struct passing *passing = arg;
+    int64_t asked = (int64_t)passing->body.len;
+    int64_t bytes = (int64_t)passing->bytes;
+    int64_t limit = passing->config.max_output_tokens;
+
+    if (passing->settled)
+        return;
+    passing->settled = true;
+    if (!passing->asked) {
+        ai_usage_settle_later(&passing->bill, 0, 0);
+        return;
+    }
+    ai_usage_settle_later(
+        &passing->bill,
+        completion_tokens(passing->usage.prompt, passing->body.len, asked + PROMPT_BEYOND),
+        completion_tokens(passing->usage.answer, passing->bytes, limit > bytes ? limit : bytes));
+}
+
+/* --- the client --- */
+
+/* A look beside the request, which may end meanwhile. */
+struct passing_look {
+    struct passing *passing; /* NULL = it has ended */
+    struct ai_hearer hearer;
+    int64_t running;
+    bool renews;
+};
+
+AWAITS static void passing_look_run(struct task *task, void *arg)
+{
+    struct passing_look *look = arg;
+    struct project *project;
+    const char *code;
+
+    task->tenant = look->hearer.project;
+    code = ai_hearer_refused(task, &look->hearer);
+    if (look->renews &&
+        (project_find_number(task, gateway_directory(), look->hearer.project, &project) != 0 ||
+         ai_running_renew(task, project, look->running) != 0))
+        look->renews = false;
+    if (look->passing) {
+        look->passing->look = NULL;
+        look->passing->hearer = look->hearer;
+        if (look->renews)
+            look->passing->renewed_ms = clock_mono_ms();
+        if (code)
+            task_cancel(&look->passing->r->task);
+    }
+    free(look);
+}
+
+static void passing_look(struct passing *passing)
+{
+    bool renews = clock_mono_ms() - passing->renewed_ms >= AI_RENEW_MS;
+
+    if (passing->look || ai_limits_stopped() || (!renews && !ai_hearer_due(&passing->hearer)))
+        return;
+    passing->look = calloc(1, sizeof(*passing->look));
+    MUST(passing->look != NULL);
+    *passing->look = (struct passing_look){passing, passing->hearer, passing->bill.running, renews};
+    background_run(LOOK_LIMIT_MS, passing_look_run, passing->look);
+}
+
+static void completions_watch_on_time(void *arg)
+{
+    struct passing *passing = arg;
+
+    if (http_client_left(passing->r)) {
+        task_cancel(&passing->r->task);
+        return;
+    }
+    passing_look(passing);
+    loop_timer_start(&passing->watch, WATCH_MS);
+}
+
+static void completions_watch_end(void *arg)
+{
+    struct passing *passing = arg;
+
+    loop_timer_stop(&passing->watch);
+    list_remove(&passing->link);
+    if (passing->look)
+        passing->look->passing = NULL;
+}
+
+static void completions_watch_begin(struct passing *passing)
+{
+    passing->renewed_ms = clock_mono_ms();
+    list_append(&passings, &passing->link);
+    ai_hearer_init(&passing->hearer, passing->r, PERM_SVC_AI_CHAT_CREATE);
+    loop_timer_init(&passing->watch, completions_watch_on_time, passing);
+    loop_timer_start(&passing->watch, WATCH_MS);
+    arena_defer(passing->r->task.arena, completions_watch_end, passing);
+}
+
+void ai_completions_stop(void)
+{
+    LIST_FOR (link, &passings) {
+        struct passing *passing = LIST_ITEM(link, struct passing, link);
+        passing_settle(passing);
+        task_cancel(&passing->r->task);
+    }
+}
+
+/* --- the request --- */
+
+static void cap(json_t *doc, const char *member, const struct in_i64 *in, int64_t most)
+{
+    if (in->set && !in->null && in->value > most)
+        (void)json_object_set_new(doc, member, json_integer(most));
+}
+
+/* The client's own, but for what the project decides. */
+static void passing_body(struct passing *passing,
+                         const json_t *body,
+                         const struct completions_in *in,
+                         struct str model)
+{
+    struct arena *arena = passing->r->task.arena;
+    int64_t most = passing->config.max_output_tokens;
+    json_t *doc = jr_adopt(arena, json_copy((json_t *)body));
+
+    (void)json_object_set_new(doc, "model", json_stringn(model.ptr, model.len));
+    cap(doc, "max_tokens", &in->max_tokens, most);
+    cap(doc, "max_completion_tokens", &in->max_completion_tokens, most);
+    if ((!in->max_tokens.set || in->max_tokens.null) &&
+        (!in->max_completion_tokens.set || in->max_completion_tokens.null))
+        (void)json_object_set_new(doc, "max_tokens", json_integer(most));
+    passing->wants_usage = jr_bool(in->stream_options.value, "include_usage", false);
+    if (in->stream.value)
+        (void)json_object_set_new(doc, "stream_options", json_pack("{s:b}", "include_usage", 1));
+    else
+        (void)json_object_del(doc, "stream_options");
+    passing->body = jr_print(arena, doc);
+}
+
+/* --- the answer, whole --- */
+
+static void completions_count(struct passing *passing, const json_t *answer)
+{
+    const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
+    const json_t *message = json_object_get(choice, "message");
+    const json_t *calls = json_object_get(message, "tool_calls");
+
+    passing->usage = completion_usage_of(answer);
+    passing->bytes = jr_str(message, "content").len;
+    for (size_t i = 0; i < json_array_size(calls); i++)
+        passing->bytes +=
+            jr_str(json_object_get(json_array_get(calls, i), "function"), "arguments").len;
+}
+
+AWAITS static int pass_whole(struct passing *passing, struct fetch_stream *stream)
+{
+    struct req *r = passing->r;
+    struct jr_error error;
+    json_t *answer;
+    struct str text;
+
+    TRY(ai_server_check(r, fetch_stream_rest(stream, MODEL_WHOLE_BYTES, &text), NULL));
+    passing->bytes = text.len;
+    if (jr_parse(r->task.arena, text, &answer, &error) != 0 || !json_is_object(answer))
+        return ai_server_check(r, ASSISTANT_BAD, NULL);
+    completions_count(passing, answer);
+    struct jw w = resp_json(r);
+    jw_json(&w, answer);
+    return reply_json(r, 200);
+}
+
+/* --- the answer, as it comes --- */
+
+AWAITS static int write_event(struct req *r, struct arena *arena, struct str data)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, CHUNK_BYTES);
+    strbuf_str(&out, STR("data: "));
+    strbuf_str(&out, data);
+    strbuf_str(&out, STR("\n\n"));
+    return out.overflow ? ASSISTANT_BAD : resp_stream_write(r, strbuf_view(&out));
+}
+
+/* co: printed anew, a chunk is one line. That with the usage alone is for those who asked for it.
+ */
+AWAITS static int pass_chunk(struct str event, void *arg)
+{
+    struct passing *passing = arg;
+    struct jr_error error;
+    json_t *chunk;
+
+    arena_reset(passing->scratch);
+    if (jr_parse(passing->scratch, event, &chunk, &error) != 0)
+        return ASSISTANT_BAD;
+    passing->completion.text.len = 0; /* nobody reads it again */
+    TRY(completion_add(&passing->completion, chunk));
+    passing->usage = passing->completion.usage;
+    passing->bytes = passing->completion.bytes;
+    if (passing->completion.failed)
+        return ASSISTANT_BAD;
+    if (!passing->wants_usage && json_array_size(json_object_get(chunk, "choices")) == 0)
+        return 0;
+    return write_event(passing->r, passing->scratch, jr_print(passing->scratch, chunk));
+}
+
+static void scratch_free(void *arena)
+{
+    arena_free(arena);
+}
+
+AWAITS static int pass_streamed(struct passing *passing, struct fetch_stream *stream)
+{
+    struct req *r = passing->r;
+    bool done = false;
+
+    passing->scratch = arena_new(0);
+    arena_defer(r->task.arena, scratch_free, passing->scratch);
+    resp_header(r, "X-Accel-Buffering", STR("no"));
+    TRY(resp_stream_begin(r, 200, STR("text/event-stream")));
+    int rc = model_read(&r->task, stream, pass_chunk, passing, &done);
+    if (rc < 0)
+        return rc;
+    bool whole = rc == 0 && (done || passing->completion.finish.len > 0);
+    TRY(write_event(r,
+                    r->task.arena,
+                    whole ? STR("[DONE]")
+                          : STR("{\"error\":{\"message\":\"The model server broke off.\","
+                                "\"type\":\"server_error\",\"code\":\"provider_error\"}}")));
+    TRY(resp_stream_end(r));
+    return 200;
+}
+
+AWAITS static int ai_completions_create(struct req *r)
+{
+    struct passing *passing = ARENA_NEW(r->task.arena, passing);
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct model_refusal refusal;
+    struct fetch_stream *stream;
+    struct completions_in in;
+    struct ai_hold *hold;
+    struct str model;
+    json_t *body;
+
+    passing->r = r;
+    passing->usage = (struct completion_usage){-1, -1};
+    completion_init(&passing->completion, r->task.arena);
+    TRY(req_json_any(r, &body));
+    if (!schema_decode(r->task.arena, &completions_schema, body, &in, errors))
+        return fail_fields(r, errors);
+    TRY(ai_config_load(r, &passing->config));
+    TRY(ai_model_choose(r, &passing->config, &in.model, STR_NONE, &model));
+    passing_body(passing, body, &in, model);
+    TRY(ai_place_take(r, &hold));
+    TRY(sql_begin(r));
+    TRY(ai_usage_reserve(r, &passing->config, model, passing->body.len, &passing->bill));
+    TRY(sql_commit(r));
+    arena_defer(r->task.arena, passing_settle, passing);
+    completions_watch_begin(passing);
+    int rc = model_ask(&r->task, &passing->config.server, passing->body, &stream, &refusal);
+    TRY(ai_server_check(r, rc, &refusal));
+    passing->asked = true;
+    rc = in.stream.value ? pass_streamed(passing, stream) : pass_whole(passing, stream);
+    passing_settle(passing);
+    return rc;
+}
+
+static const struct route ai_completions_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/ai/v1/chat/completions",
+        .id = "ai_completions_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_CREATE,
+        .body = &completions_schema,
+        .ok = {200, &completion_schema, .other_type = "text/event-stream"},
+        .fails = {409, 502},
+        .timeout_ms = AI_REQUEST_MS,
+        .run = ai_completions_create,
+        .summary = "Ask a model in OpenAI's protocol",
+        .doc = "For clients of OpenAI: base URL {base_url}/ai/v1, an API key of the project. "
+               "Nothing is kept but what it used; the project's system prompt stands in "
+               "conversations alone.",
+    },
+};
+ROUTES(ai_completions, "Assistant");

@@ -1,0 +1,39 @@
+-- The assistant's setting: kind 'ai', key 'config'. What is sealed never comes out.
+
+-- part: limits
+coalesce((s.doc ->> 'user_answers')::bigint, 4) as user_answers, coalesce((s.doc ->> 'project_answers')::bigint, 32) as project_answers,
+  coalesce((s.doc ->> 'user_daily_tokens')::bigint, 200000) as user_daily_tokens,
+  coalesce((s.doc ->> 'project_daily_tokens')::bigint, 2000000) as project_daily_tokens,
+  coalesce((s.doc ->> 'max_output_tokens')::bigint, 4096) as max_output_tokens,
+  coalesce((s.doc ->> 'stall_seconds')::bigint, 60) as stall_seconds, coalesce((s.doc ->> 'tools')::boolean, false) as tools
+
+-- part: stored
+from (values (1)) as one (n) left join {p}.settings s on s.kind = 'ai' and s.key = 'config'
+
+-- name: ai_config_get :one
+select s.doc ->> 'endpoint' as endpoint, case when s.sealed is not null then '********' end as api_key,
+  s.doc ->> 'default_model' as default_model, coalesce(s.doc -> 'models', '[]') as models,
+  s.doc ->> 'system_prompt' as system_prompt, {limits}, s.updated_at
+{stored}
+
+-- name: ai_config_use :one
+select s.doc ->> 'endpoint' as endpoint:text?, s.sealed:bytea?, s.doc ->> 'default_model' as default_model:text?,
+  array(select jsonb_array_elements_text(s.doc -> 'models')) as models:text[], s.doc ->> 'system_prompt' as system_prompt:text?,
+  coalesce((s.doc ->> 'user_answers')::bigint, 4) as user_answers:bigint,
+  coalesce((s.doc ->> 'project_answers')::bigint, 32) as project_answers:bigint,
+  coalesce((s.doc ->> 'user_daily_tokens')::bigint, 200000) as user_daily_tokens:bigint,
+  coalesce((s.doc ->> 'project_daily_tokens')::bigint, 2000000) as project_daily_tokens:bigint,
+  coalesce((s.doc ->> 'max_output_tokens')::bigint, 4096) as max_output_tokens:bigint,
+  coalesce((s.doc ->> 'stall_seconds')::bigint, 60) as stall_seconds:bigint, coalesce((s.doc ->> 'tools')::boolean, false) as tools:boolean,
+  s.updated_at:timestamptz?
+{stored}
+
+-- name: ai_config_lock :opt
+select s.doc ->> 'endpoint' as endpoint:text?, s.sealed is not null as has_key:boolean
+from {p}.settings s where s.kind = 'ai' and s.key = 'config' for update
+
+-- name: ai_config_put :exec
+insert into {p}.settings as s (kind, key, doc, sealed) values ('ai', 'config', jsonb_strip_nulls(:doc::jsonb), :sealed::bytea?)
+on conflict (kind, key) do update
+set doc = jsonb_strip_nulls(s.doc || :doc::jsonb), sealed = case when :keeps::boolean then s.sealed else excluded.sealed end,
+  updated_at = greatest(clock_timestamp(), s.updated_at)

@@ -1,0 +1,289 @@
+/* /ai/conversations: each its user's alone, administrators or not. */
+#include "areas/assistant/ai_conversations.h"
+
+#include "ai_conversations_sql.h"
+
+#define CONVERSATIONS_MAX 2000 /* of a user */
+
+struct conversation_in {
+    struct in_str title, model;
+};
+
+static const struct field conversation_fields[] = {
+    {.name = "title",
+     FIELD_AT(struct conversation_in, title),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = 200,
+     .doc = "Left out: the beginning of the first message",
+     .example = "\"Books about the sea\""},
+    {.name = "model",
+     FIELD_AT(struct conversation_in, model),
+     .type = FIELD_STR,
+     .nullable = true,
+     .min = 1,
+     .max = AI_MODEL_MAX,
+     .doc = "null: the project's default",
+     .example = "\"gpt-4o-mini\""},
+};
+static const struct schema conversation_schema =
+    SCHEMA("AiConversationUpdate", struct conversation_in, conversation_fields);
+
+static const struct field conversation_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "title", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "model", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "message_count", .type = FIELD_I64, .required = true, .noted = true},
+    {.name = "version", .type = FIELD_I64, .required = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true, .noted = true},
+};
+static const struct schema conversation_out_schema =
+    SCHEMA_OUT("AiConversation", conversation_out_fields);
+
+static const char *const roles[] = {"user", "assistant", "tool", NULL};
+static const char *const statuses[] = {
+    "streaming", "complete", "waiting", "interrupted", "cancelled", NULL};
+
+static const struct field message_out_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "conversation_id", .type = FIELD_I64, .required = true},
+    {.name = "role", .type = FIELD_STR, .required = true, .values = roles},
+    {.name = "content",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "While it is made: as far as it was half a second ago"},
+    {.name = "model", .type = FIELD_STR, .required = true, .nullable = true},
+    {.name = "tool",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "Which the model wanted called; content is what it was told",
+     .example = "\"list_records\""},
+    {.name = "arguments",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "As the model wrote them",
+     .example = "\"{}\""},
+    {.name = "status",
+     .type = FIELD_STR,
+     .required = true,
+     .values = statuses,
+     .doc = "waiting: a workflow that the model wants started waits for its user (.../confirm); "
+            "interrupted: the model server, or the process, went away; cancelled: nobody wanted "
+            "the rest. content is what came until then"},
+    {.name = "code",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "Why it was interrupted",
+     .example = "\"timeout\""},
+    {.name = "finish_reason",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "The model's own word",
+     .example = "\"stop\""},
+    {.name = "prompt_tokens", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "completion_tokens", .type = FIELD_I64, .required = true, .nullable = true},
+    {.name = "created_at", .type = FIELD_TIME, .required = true},
+    {.name = "finished_at", .type = FIELD_TIME, .required = true, .nullable = true},
+};
+const struct schema ai_message_schema = SCHEMA_OUT("AiMessage", message_out_fields);
+
+static int64_t conversations_user(const struct req *r)
+{
+    return r->scope->caller->user_id;
+}
+
+AWAITS static int ai_conversations_list(struct req *r)
+{
+    return reply_page(
+        r, "-updated_at", SQL_AI_CONVERSATIONS_LIST(.user_id = conversations_user(r)));
+}
+
+int ai_conversation_find(struct req *r, int64_t *ret_id, struct rows *ret_rows)
+{
+    TRY(req_id(r, "id", ret_id));
+    return sql_one(
+        r, ret_rows, SQL_AI_CONVERSATION_GET(.id = *ret_id, .user_id = conversations_user(r)));
+}
+
+AWAITS static int ai_conversations_get(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(ai_conversation_find(r, &id, &rows));
+    return reply_row(r, 200, &rows);
+}
+
+AWAITS static int ai_conversations_create(struct req *r)
+{
+    struct conversation_in in;
+    struct rows rows;
+
+    TRY(req_json(r, &conversation_schema, &in));
+    TRY(sql_one(r, &rows, SQL_AI_CONVERSATIONS_COUNT(.user_id = conversations_user(r))));
+    if (sql_ai_conversations_count_row(&rows, 0).conversations >= CONVERSATIONS_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A user has at most %d conversations.", CONVERSATIONS_MAX);
+    TRY(sql_one(r,
+                &rows,
+                SQL_AI_CONVERSATION_ADD(.user_id = conversations_user(r),
+                                        .title = in.title.value,
+                                        .model = in.model.value)));
+    int64_t id = sql_ai_conversation_add_row(&rows, 0).id;
+    TRY(sql_one(r, &rows, SQL_AI_CONVERSATION_GET(.id = id, .user_id = conversations_user(r))));
+    return reply_created(r, &rows);
+}
+
+AWAITS static int ai_conversations_update(struct req *r)
+{
+    struct conversation_in in;
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_json(r, &conversation_schema, &in));
+    TRY(sql_begin(r));
+    TRY(sql_one(r,
+                &rows,
+                SQL_AI_CONVERSATION_SAVE(.has_title = in.title.set,
+                                         .title = in.title.value,
+                                         .has_model = in.model.set,
+                                         .model = in.model.value,
+                                         .id = id,
+                                         .user_id = conversations_user(r))));
+    TRY(sql_one(r, &rows, SQL_AI_CONVERSATION_GET(.id = id, .user_id = conversations_user(r))));
+    TRY(sql_commit(r));
+    return reply_row(r, 200, &rows);
+}
+
+AWAITS static int ai_conversations_delete(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_begin(r));
+    TRY(sql_one(r, &rows, SQL_AI_CONVERSATION_REMOVE(.id = id, .user_id = conversations_user(r))));
+    TRY(sql_commit(r));
+    return reply_empty(r, 204);
+}
+
+AWAITS static int ai_messages_list(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(ai_conversation_find(r, &id, &rows));
+    return reply_page(
+        r, "id", SQL_AI_MESSAGES_LIST(.user_id = conversations_user(r), .conversation_id = id));
+}
+
+int ai_message_find(struct req *r, int64_t *ret_conversation_id, int64_t *ret_id, struct rows *rows)
+{
+    TRY(req_id(r, "id", ret_conversation_id));
+    TRY(req_id(r, "messageId", ret_id));
+    return sql_one(r,
+                   rows,
+                   SQL_AI_MESSAGE_GET(.user_id = conversations_user(r),
+                                      .conversation_id = *ret_conversation_id,
+                                      .id = *ret_id));
+}
+
+AWAITS static int ai_messages_get(struct req *r)
+{
+    int64_t conversation_id;
+    struct rows rows;
+    int64_t id;
+
+    TRY(ai_message_find(r, &conversation_id, &id, &rows));
+    return reply_row(r, 200, &rows);
+}
+
+static const struct route ai_conversations_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/ai/conversations",
+        .id = "ai_conversations_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_READ,
+        .query = page_query,
+        .ok = {200, &conversation_out_schema, .list = true},
+        .run = ai_conversations_list,
+        .summary = "List the caller's conversations",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/ai/conversations/{id}",
+        .id = "ai_conversations_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_READ,
+        .ok = {200, &conversation_out_schema},
+        .fails = {404},
+        .run = ai_conversations_get,
+        .summary = "Get a conversation",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/ai/conversations",
+        .id = "ai_conversations_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_CREATE,
+        .body = &conversation_schema,
+        .ok = {201, &conversation_out_schema},
+        .fails = {409},
+        .run = ai_conversations_create,
+        .summary = "Begin a conversation",
+    },
+    {
+        .method = HTTP_PUT_M,
+        .path = "/ai/conversations/{id}",
+        .id = "ai_conversations_update",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_UPDATE,
+        .body = &conversation_schema,
+        .ok = {200, &conversation_out_schema},
+        .fails = {404},
+        .run = ai_conversations_update,
+        .summary = "Rename a conversation, or give it another model",
+    },
+    {
+        .method = HTTP_DELETE_M,
+        .path = "/ai/conversations/{id}",
+        .id = "ai_conversations_delete",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_DELETE,
+        .ok = {204},
+        .fails = {404},
+        .run = ai_conversations_delete,
+        .summary = "Delete a conversation with its messages",
+        .doc = "An answer that is being made is made no further.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/ai/conversations/{id}/messages",
+        .id = "ai_messages_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_READ,
+        .query = page_query,
+        .ok = {200, &ai_message_schema, .list = true},
+        .fails = {404},
+        .run = ai_messages_list,
+        .summary = "List the messages of a conversation",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/ai/conversations/{id}/messages/{messageId}",
+        .id = "ai_messages_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_READ,
+        .ok = {200, &ai_message_schema},
+        .fails = {404},
+        .run = ai_messages_get,
+        .summary = "Get a message, as far as it is",
+    },
+};
+ROUTES(ai_conversations, "Assistant");

@@ -1,0 +1,378 @@
+/* Followers of answers. */
+#include "areas/assistant/ai_follow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ai_conversations_sql.h"
+#include "areas/assistant/ai_events.h"
+#include "areas/assistant/ai_hearer.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "base/utf8.h"
+#include "http/feed.h"
+#include "loop/background.h"
+#include "redis/redis.h"
+
+#define AI_CHANNEL     "groundwork:ai" /* "<project number>:<message id>" */
+#define FOLLOWERS      128
+#define QUEUED_MAX     ((size_t)2 << 20) /* of one that reads slowly; a whole answer fits */
+#define POLL_MS        1000              /* when no doorbell rings */
+#define POLL_AWAY_MS   300               /* Redis is away */
+#define TICK_MS        200               /* a look at the epoch */
+#define SAY_MS         1000              /* that somebody listens */
+#define ROUND_LIMIT_MS 10000
+
+/* One of them. */
+struct follower {
+    struct http_feed feed;
+    struct list link;
+    struct follow *follow;
+    struct share *share;
+    struct ai_hearer hearer;
+    int64_t seen; /* letters */
+    bool gone;
+};
+
+/* An answer that is followed here: its user's own, as all its followers are. */
+struct follow {
+    struct list link;
+    struct list followers;
+    int64_t project, user_id, conversation_id, message_id;
+    struct loop_timer timer;
+    bool running, again;
+    int64_t due_ms, said_ms;
+};
+
+static struct {
+    struct directory *directory;
+    struct list follows;
+    struct shares places;
+    bool stopped;
+} following;
+
+/* --- life --- */
+
+static void follow_free_if_empty(struct follow *follow)
+{
+    if (follow->running || !list_empty(&follow->followers))
+        return;
+    loop_timer_stop(&follow->timer);
+    list_remove(&follow->link);
+    free(follow);
+}
+
+static void follower_free(struct follower *follower)
+{
+    list_remove(&follower->link);
+    shares_release(&following.places, follower->share, 1);
+    free(follower);
+}
+
+/* While a round runs it may be looking at this one: it goes with the round's end. */
+static void follower_on_closed(void *arg)
+{
+    struct follower *follower = arg;
+    struct follow *follow = follower->follow;
+
+    follower->gone = true;
+    if (follow->running)
+        return;
+    follower_free(follower);
+    follow_free_if_empty(follow);
+}
+
+/* --- telling --- */
+
+static void follower_tell(struct follower *follower, struct str event)
+{
+    struct http_piece *piece = http_piece_new(event);
+
+    if (!follower->gone)
+        http_feed_send(&follower->feed, piece);
+    http_piece_unref(piece);
+}
+
+static void follower_end(struct follower *follower, struct str event)
+{
+    follower_tell(follower, event);
+    if (!follower->gone)
+        http_feed_close(&follower->feed);
+    follower->gone = true;
+}
+
+static void follow_end_all(struct follow *follow, struct str event)
+{
+    LIST_FOR (link, &follow->followers)
+        follower_end(LIST_ITEM(link, struct follower, link), event);
+}
+
+/* The text behind its first `letters`. */
+static struct str text_behind(struct str text, int64_t letters)
+{
+    uint32_t code;
+    size_t at = 0;
+
+    for (; letters > 0 && at < text.len; letters--) {
+        size_t bytes = utf8_decode(text, at, &code);
+        at += bytes > 0 ? bytes : 1;
+    }
+    return (struct str){text.ptr + at, text.len - at};
+}
+
+/* --- rounds --- */
+
+/* co: those who may not hear it any more. */
+AWAITS static void follow_look(struct task *task, struct follow *follow)
+{
+    LIST_FOR (link, &follow->followers) {
+        struct follower *follower = LIST_ITEM(link, struct follower, link);
+        const char *code = follower->gone ? NULL : ai_hearer_refused(task, &follower->hearer);
+        if (code)
+            follower_end(follower, ai_event_end(task->arena, code));
+    }
+}
+
+/* The least that a follower has; -1 = there is none. */
+static int64_t follow_from(const struct follow *follow)
+{
+    int64_t from = -1;
+
+    LIST_FOR (link, &follow->followers) {
+        const struct follower *follower = LIST_ITEM(link, struct follower, link);
+        if (!follower->gone && (from < 0 || follower->seen < from))
+            from = follower->seen;
+    }
+    return from;
+}
+
+/* One that came while this was read may have less: the next round is its. */
+static void follow_send(struct arena *arena, struct follow *follow, int64_t from, struct str text)
+{
+    int64_t letters = from + (int64_t)utf8_length(text);
+
+    LIST_FOR (link, &follow->followers) {
+        struct follower *follower = LIST_ITEM(link, struct follower, link);
+        if (follower->gone || follower->seen < from || follower->seen >= letters)
+            continue;
+        struct str rest = text_behind(text, follower->seen - from);
+        follower->seen = letters;
+        follower_tell(follower, ai_event_delta(arena, letters, rest));
+    }
+}
+
+AWAITS static int follow_finish(struct task *task, struct follow *follow, struct project *project)
+{
+    struct str event;
+
+    TRY(ai_event_done(
+        task, project, follow->user_id, follow->conversation_id, follow->message_id, &event));
+    if (!follow->again) /* somebody came meanwhile, who has not got it all */
+        follow_end_all(follow, event);
+    return 0;
+}
+
+AWAITS static int follow_round(struct task *task, struct follow *follow)
+{
+    int64_t now_ms = clock_mono_ms();
+    struct project *project;
+    struct rows rows;
+
+    TRY(project_find_number(task, following.directory, follow->project, &project));
+    follow_look(task, follow);
+    int64_t from = follow_from(follow);
+    if (from < 0)
+        return 0;
+    if (follow->said_ms == 0 || now_ms - follow->said_ms >= SAY_MS) {
+        TRY(db_query(task, &project->db, SQL_AI_MESSAGE_FOLLOW(.id = follow->message_id), NULL));
+        follow->said_ms = now_ms;
+    }
+    TRY(db_query(task,
+                 &project->db,
+                 SQL_AI_MESSAGE_REST(.seen = from,
+                                     .user_id = follow->user_id,
+                                     .conversation_id = follow->conversation_id,
+                                     .id = follow->message_id),
+                 &rows));
+    if (rows.count == 0) {
+        follow_end_all(follow, ai_event_end(task->arena, "not_found"));
+        return 0;
+    }
+    const struct sql_ai_message_rest_row row = sql_ai_message_rest_row(&rows, 0);
+    follow_send(task->arena, follow, from, row.text);
+    return row.streaming ? 0 : follow_finish(task, follow, project);
+}
+
+AWAITS static void follow_run(struct task *task, void *arg)
+{
+    struct follow *follow = arg;
+
+    follow->again = false;
+    task->tenant = follow->project;
+    int rc = follow_round(task, follow);
+    if (rc == PROJECT_NOT_FOUND)
+        follow_end_all(follow, ai_event_end(task->arena, "not_found"));
+    else if (rc != 0 && rc != -ECANCELED)
+        log_debug("ai.follow_failed", L_I64("message", follow->message_id), L_RESULT("rc", rc));
+    follow->running = false;
+    LIST_FOR (link, &follow->followers) {
+        struct follower *follower = LIST_ITEM(link, struct follower, link);
+        if (follower->gone)
+            follower_free(follower);
+    }
+    const struct redis *redis = directory_redis(following.directory);
+    follow->due_ms = clock_mono_ms() + (redis && redis_up(redis) ? POLL_MS : POLL_AWAY_MS);
+    if (!following.stopped)
+        loop_timer_start(&follow->timer, follow->again ? 0 : TICK_MS);
+    follow_free_if_empty(follow);
+}
+
+static bool follow_is_due(const struct follow *follow)
+{
+    if (follow->again || clock_mono_ms() >= follow->due_ms)
+        return true;
+    LIST_FOR (link, &follow->followers)
+        if (ai_hearer_due(&LIST_ITEM(link, struct follower, link)->hearer))
+            return true;
+    return false;
+}
+
+static void follow_on_timer(void *arg)
+{
+    struct follow *follow = arg;
+
+    if (follow->running || following.stopped)
+        return;
+    if (!follow_is_due(follow)) {
+        loop_timer_start(&follow->timer, TICK_MS);
+        return;
+    }
+    follow->running = true;
+    background_run(ROUND_LIMIT_MS, follow_run, follow);
+}
+
+static void follow_wake(struct follow *follow)
+{
+    follow->again = true;
+    if (!follow->running && !following.stopped)
+        loop_timer_start(&follow->timer, 0);
+}
+
+/* --- the doorbell --- */
+
+static struct follow *follow_find(int64_t project, int64_t message_id)
+{
+    LIST_FOR (link, &following.follows) {
+        struct follow *follow = LIST_ITEM(link, struct follow, link);
+        if (follow->project == project && follow->message_id == message_id)
+            return follow;
+    }
+    return NULL;
+}
+
+static void follow_on_doorbell(struct str payload, void *arg UNUSED)
+{
+    struct str rest = payload;
+    struct follow *follow;
+    int64_t message_id;
+    int64_t project;
+
+    if (!payload.ptr) { /* connected again: it may have rung */
+        LIST_FOR (link, &following.follows)
+            follow_wake(LIST_ITEM(link, struct follow, link));
+        return;
+    }
+    if (num_parse_i64(str_split(&rest, ':'), &project) && rest.ptr &&
+        num_parse_i64(rest, &message_id) && (follow = follow_find(project, message_id)) != NULL)
+        follow_wake(follow);
+}
+
+void ai_follow_ring(int64_t project, int64_t message_id)
+{
+    struct redis *redis = directory_redis(following.directory);
+    char text[48];
+
+    if (!redis)
+        return;
+    int len = snprintf(text, sizeof(text), "%lld:%lld", (long long)project, (long long)message_id);
+    redis_post(redis,
+               REDIS_ARGS(STR("PUBLISH"), STR(AI_CHANNEL), ((struct str){text, (size_t)len})));
+}
+
+void ai_follow_start(struct directory *directory)
+{
+    following.directory = directory;
+    following.stopped = false;
+    list_init(&following.follows);
+    shares_init(&following.places,
+                &(struct shares_config){.name = "ai_followers",
+                                        .limit = FOLLOWERS,
+                                        .per_owner = SHARES_ANY,
+                                        .leave_room = true});
+    if (directory_redis(directory))
+        redis_subscribe(directory_redis(directory), AI_CHANNEL, follow_on_doorbell, NULL);
+}
+
+void ai_follow_stop(void)
+{
+    if (!following.directory)
+        return;
+    following.stopped = true;
+    LIST_FOR (link, &following.follows)
+        loop_timer_stop(&LIST_ITEM(link, struct follow, link)->timer);
+}
+
+/* --- new followers --- */
+
+static struct follow *follow_new(const struct req *r, const struct ai_follow_wish *wish)
+{
+    struct follow *follow = calloc(1, sizeof(*follow));
+
+    MUST(follow != NULL);
+    follow->project = r->scope->project->number;
+    follow->user_id = r->scope->caller->user_id;
+    follow->conversation_id = wish->conversation_id;
+    follow->message_id = wish->message_id;
+    list_init(&follow->followers);
+    loop_timer_init(&follow->timer, follow_on_timer, follow);
+    list_append(&following.follows, &follow->link);
+    return follow;
+}
+
+static struct follower *
+follower_new(const struct req *r, const struct ai_follow_wish *wish, struct share *share)
+{
+    struct follower *follower = calloc(1, sizeof(*follower));
+    struct follow *follow = follow_find(r->scope->project->number, wish->message_id);
+
+    MUST(follower != NULL);
+    follower->follow = follow ? follow : follow_new(r, wish);
+    follower->share = share;
+    follower->seen = wish->seen;
+    follower->feed =
+        (struct http_feed){.closed = follower_on_closed, .arg = follower, .queued_max = QUEUED_MAX};
+    ai_hearer_init(&follower->hearer, r, PERM_SVC_AI_CHAT_READ);
+    list_append(&follower->follow->followers, &follower->link);
+    return follower;
+}
+
+int ai_follow_begin(struct req *r, const struct ai_follow_wish *wish)
+{
+    struct share *share;
+
+    if (shares_try(&following.places, share_owner_of(&r->task), 1, &share) != 0) {
+        resp_header(r, "Retry-After", STR("5"));
+        return fail(r, PROBLEM_RATE_LIMITED, "The project follows as many answers as it may.");
+    }
+    struct follower *follower = follower_new(r, wish, share);
+    struct follow *follow = follower->follow;
+    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
+    if (!http_feed_begin(r, STR("text/event-stream"), &follower->feed)) {
+        follower_free(follower);
+        follow_free_if_empty(follow);
+        return -ECANCELED;
+    }
+    follow_wake(follow);
+    return 200;
+}

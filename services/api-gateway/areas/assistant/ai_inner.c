@@ -1,0 +1,117 @@
+/* Requests inside. */
+#include "areas/assistant/ai_inner.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/panic.h"
+#include "http/router.h"
+#include "stages/stages.h"
+
+#define HEADERS_BYTES 8192
+#define LIMIT_MS      15000
+
+/* A request of its own, with a task and an arena of its own. */
+struct asked {
+    struct req req;
+    struct scope scope;
+    struct caller caller;
+    struct await ended;
+    bool waited, over;
+    int rc;
+};
+
+AWAITS static int asked_answer(struct req *r)
+{
+    struct str allow;
+
+    MUST(router_match(gateway_router, r, &allow) == 0); /* the path is ours */
+    TRY(authorize_run(r));
+    TRY(rate_limit_run(r));
+    return handler_run(r);
+}
+
+AWAITS static void asked_run(struct task *task UNUSED, void *arg)
+{
+    struct asked *asked = arg;
+
+    asked->rc = asked_answer(&asked->req);
+    gateway_roll_back(&asked->req);
+    asked->over = true;
+    if (asked->waited)
+        await_done(&asked->ended, 0);
+}
+
+static void inner_abandon(struct await *await)
+{
+    CONTAINER_OF(await, struct asked, ended)->waited = false;
+}
+
+/* co: to its end, which comes soon when the task that waits has to go: its memory is here. */
+AWAITS static void asked_wait(struct task *task, struct asked *asked)
+{
+    await_init(&asked->ended);
+    asked->ended.abandon = inner_abandon;
+    asked->waited = true;
+    task_start(&asked->req.task, asked_run, asked);
+    (void)!await_wait(task, &asked->ended, 0);
+    if (asked->over)
+        return;
+    task_cancel(&asked->req.task);
+    await_init(&asked->ended);
+    asked->waited = true;
+    (void)!await_wait(task, &asked->ended, 0);
+}
+
+static struct asked *
+asked_new(struct task *task, const struct ai_inner *inner, struct arena *arena, size_t most)
+{
+    struct asked *asked = ARENA_NEW(task->arena, asked);
+    struct req *r = &asked->req;
+    int64_t due_ms = clock_mono_ms() + LIMIT_MS;
+
+    r->task.arena = arena;
+    r->task.deadline_ms =
+        task->deadline_ms != 0 && task->deadline_ms < due_ms ? task->deadline_ms : due_ms;
+    r->task.log = task->log;
+    r->task.tenant = task->tenant;
+    r->method = HTTP_GET_M;
+    r->path = arena_printf(arena, "/org/%.*s%s", STR_ARG(inner->project->slug), inner->path);
+    r->query = inner->query;
+    r->target = arena_printf(arena, "%.*s?%.*s", STR_ARG(r->path), STR_ARG(r->query));
+    r->content_length = -1;
+    r->started_us = clock_mono_us();
+    strbuf_init(&r->body, arena, most);
+    strbuf_init(&r->extra_headers, arena, HEADERS_BYTES);
+    r->scope = &asked->scope;
+    asked->caller = *inner->caller;
+    asked->scope.project = inner->project;
+    asked->scope.caller = &asked->caller;
+    asked->scope.db = &inner->project->db;
+    project_hold(arena, inner->project);
+    gateway_hold_model(r);
+    return asked;
+}
+
+int ai_inner_get(struct task *task,
+                 const struct ai_inner *inner,
+                 size_t most,
+                 int *ret_status,
+                 struct str *ret_body)
+{
+    struct arena *arena = arena_new(0);
+    struct asked *asked = asked_new(task, inner, arena, most);
+    struct req *r = &asked->req;
+
+    asked_wait(task, asked);
+    int rc = asked->rc;
+    if (rc >= 0 && (r->body.overflow || r->streaming)) {
+        r->body.len = 0;
+        r->body.overflow = false;
+        rc = fail(r, PROBLEM_TOO_LARGE_ANSWER, "Ask for less.");
+    }
+    *ret_status = rc;
+    *ret_body = r->body.len > 0 ? arena_dup(task->arena, strbuf_view(&r->body)) : STR("");
+    arena_free(arena);
+    return rc < 0 ? rc : 0;
+}

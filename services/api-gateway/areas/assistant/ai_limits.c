@@ -1,0 +1,251 @@
+/* What the assistant may use: answers at once, tokens a day. And what it has used. */
+#include "areas/assistant/ai.h"
+
+#include "ai_limits_sql.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "http/query.h"
+#include "loop/background.h"
+
+#define AT_ONCE       32 /* answers of a process, of which a project leaves room for others */
+#define BYTES_A_TOKEN 4
+#define DAY_MS        86400000
+#define SETTLE_MS     10000
+
+/* --- in this process --- */
+
+static struct shares ai_places;
+static bool stopped;
+
+void ai_limits_start(void)
+{
+    shares_init(
+        &ai_places,
+        &(struct shares_config){
+            .name = "ai_answers", .limit = AT_ONCE, .per_owner = SHARES_ANY, .leave_room = true});
+    stopped = false;
+}
+
+void ai_limits_stop(void)
+{
+    stopped = true;
+}
+
+bool ai_limits_stopped(void)
+{
+    return stopped;
+}
+
+void ai_place_free(struct share *place)
+{
+    if (place)
+        shares_release(&ai_places, place, 1);
+}
+
+static void hold_end(void *arg)
+{
+    ai_place_free(ai_place_keep(arg));
+}
+
+struct share *ai_place_keep(struct ai_hold *hold)
+{
+    struct share *place = hold->place;
+
+    hold->place = NULL;
+    return place;
+}
+
+static int limits_too_many(struct req *r, const char *detail)
+{
+    resp_header(r, "Retry-After", STR("5"));
+    return fail(r, PROBLEM_RATE_LIMITED, "%s", detail);
+}
+
+int ai_place_take(struct req *r, struct ai_hold **ret_hold)
+{
+    struct ai_hold *hold = ARENA_NEW(r->task.arena, hold);
+
+    if (shares_try(&ai_places, share_owner_of(&r->task), 1, &hold->place) != 0)
+        return limits_too_many(r, "As many answers as may be are being made here.");
+    arena_defer(r->task.arena, hold_end, hold);
+    *ret_hold = hold;
+    return 0;
+}
+
+/* --- at once, through all gateways --- */
+
+/* co: those of a project come one after the other from here to the end of the transaction. */
+AWAITS static int
+running_begin(struct req *r, const struct ai_config *config, struct ai_bill *ret_bill)
+{
+    struct rows rows;
+
+    TRY(sql_exec(r, NULL, SQL_AI_RUNNING_LOCK()));
+    TRY(sql_one(r, &rows, SQL_AI_RUNNING_ADD(.user_id = r->scope->caller->user_id)));
+    const struct sql_ai_running_add_row row = sql_ai_running_add_row(&rows, 0);
+    if (row.of_user >= config->user_answers)
+        return limits_too_many(r, "As many answers as may be are being made for this user.");
+    if (row.of_project >= config->project_answers)
+        return limits_too_many(r, "As many answers as may be are being made for this project.");
+    ret_bill->running = row.id;
+    return 0;
+}
+
+int ai_running_renew(struct task *task, struct project *project, int64_t running)
+{
+    return db_query(task, &project->db, SQL_AI_RUNNING_RENEW(.id = running), NULL);
+}
+
+/* --- a day's tokens --- */
+
+static int64_t to_midnight_s(void)
+{
+    return (DAY_MS - clock_wall_ms() % DAY_MS + 999) / 1000;
+}
+
+static int used_up(struct req *r, const char *whose, int64_t limit)
+{
+    resp_header_printf(r, "Retry-After", "%lld", (long long)to_midnight_s());
+    return fail(r,
+                PROBLEM_RATE_LIMITED,
+                "The %s has used its %lld tokens of today (UTC).",
+                whose,
+                (long long)limit);
+}
+
+int ai_usage_reserve(struct req *r,
+                     const struct ai_config *config,
+                     struct str model,
+                     size_t prompt_bytes,
+                     struct ai_bill *ret_bill)
+{
+    int64_t user_id = r->scope->caller->user_id;
+    int64_t tokens = (int64_t)(prompt_bytes / BYTES_A_TOKEN) + config->max_output_tokens;
+    struct rows rows;
+
+    *ret_bill = (struct ai_bill){0};
+    TRY(running_begin(r, config, ret_bill));
+    TRY(sql_one(
+        r, &rows, SQL_AI_USAGE_RESERVE(.user_id = user_id, .model = model, .tokens = tokens)));
+    ret_bill->project = r->scope->project->number;
+    ret_bill->user_id = user_id;
+    ret_bill->model = model;
+    ret_bill->day = sql_ai_usage_reserve_row(&rows, 0).day;
+    ret_bill->reserved = tokens;
+    TRY(sql_one(r, &rows, SQL_AI_USAGE_TODAY(.user_id = user_id, .day = ret_bill->day)));
+    const struct sql_ai_usage_today_row today = sql_ai_usage_today_row(&rows, 0);
+    if (today.of_user - tokens >= config->user_daily_tokens)
+        return used_up(r, "user", config->user_daily_tokens);
+    if (today.of_project - tokens >= config->project_daily_tokens)
+        return used_up(r, "project", config->project_daily_tokens);
+    return 0;
+}
+
+struct db_call ai_usage_settle_call(struct arena *arena,
+                                    const struct ai_bill *bill,
+                                    int64_t prompt,
+                                    int64_t answer)
+{
+    return db_call_new(arena,
+                       SQL_AI_USAGE_SETTLE(.reserved = bill->reserved,
+                                           .prompt_tokens = prompt,
+                                           .completion_tokens = answer,
+                                           .day = bill->day,
+                                           .user_id = bill->user_id,
+                                           .model = bill->model,
+                                           .running = bill->running));
+}
+
+struct settling {
+    struct ai_bill bill;
+    int64_t prompt, answer;
+};
+
+/* What is not written stays reserved: it counts for its day. */
+AWAITS static void settle_run(struct task *task, void *arg)
+{
+    const struct settling *settling = arg;
+    const struct ai_bill *bill = &settling->bill;
+    struct project *project;
+
+    task->tenant = bill->project;
+    int rc = project_find_number(task, gateway_directory(), bill->project, &project);
+    if (rc == 0) {
+        struct db_call call =
+            ai_usage_settle_call(task->arena, bill, settling->prompt, settling->answer);
+        rc = db_batch(task, &project->db, &call, 1, NULL);
+    }
+    if (rc != 0)
+        log_debug("ai.unsettled", L_I64("project", bill->project), L_RESULT("rc", rc));
+}
+
+void ai_usage_settle_later(const struct ai_bill *bill, int64_t prompt, int64_t answer)
+{
+    if (stopped)
+        return;
+    struct background *background = background_new(SETTLE_MS);
+    struct arena *arena = background_arena(background);
+    struct settling *settling = ARENA_NEW(arena, settling);
+    *settling = (struct settling){*bill, prompt, answer};
+    settling->bill.model = arena_dup(arena, bill->model);
+    settling->bill.day = arena_dup(arena, bill->day);
+    background_start(background, settle_run, settling);
+}
+
+/* --- what was used --- */
+
+static const struct field usage_fields[] = {
+    {.name = "day", .type = FIELD_STR, .required = true, .format = "date", .doc = "UTC"},
+    {.name = "user_id", .type = FIELD_I64, .required = true},
+    {.name = "model", .type = FIELD_STR, .required = true},
+    {.name = "requests", .type = FIELD_I64, .required = true},
+    {.name = "reserved_tokens",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Of answers that are being made, or were when a process died"},
+    {.name = "prompt_tokens", .type = FIELD_I64, .required = true},
+    {.name = "completion_tokens", .type = FIELD_I64, .required = true},
+};
+static const struct schema usage_schema = SCHEMA_OUT("AiUsage", usage_fields);
+
+static const struct query_param usage_query[] = {
+    PAGE_QUERY,
+    {.name = "user_id", .type = FIELD_I64, .doc = "Only this user's"},
+    {.name = "since", .type = FIELD_STR, .doc = "Only from this day on, such as 2026-01-31"},
+    {0},
+};
+
+AWAITS static int ai_usage_list(struct req *r)
+{
+    const struct query *query;
+    int64_t user_id = 0;
+
+    TRY(req_query(r, &query));
+    struct str since = query_get(query, "since");
+    struct str user = query_get(query, "user_id");
+    if (since.len > 0 && !clock_parse_date(since))
+        return fail(r, PROBLEM_INVALID_QUERY, "Query parameter 'since' is no date.");
+    if (user.len > 0)
+        (void)num_parse_i64(user, &user_id); /* it was checked */
+    return reply_page(r,
+                      "-day",
+                      SQL_AI_USAGE_LIST(.user_id = user.len > 0 ? some_i64(user_id) : NO_I64,
+                                        .since = since.len > 0 ? since : STR_NONE));
+}
+
+static const struct route ai_limits_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/ai/usage",
+        .id = "ai_usage_list",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CONFIG_READ,
+        .query = usage_query,
+        .ok = {200, &usage_schema, .list = true},
+        .run = ai_usage_list,
+        .summary = "What the assistant has used, by day, user and model",
+        .doc = "Tokens as the model server counts them; where it says nothing, or what the texts "
+               "rule out, one for four bytes.",
+    },
+};
+ROUTES(ai_limits, "Assistant");

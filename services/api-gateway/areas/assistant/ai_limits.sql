@@ -1,0 +1,46 @@
+-- What the assistant uses: answers at once, tokens. Rows of more than a year ago go some at a time.
+
+-- Who asks at the same time waits for the end of this transaction: what the next one counts is there.
+-- name: ai_running_lock :exec
+select from {p}.settings s where s.kind = 'ai' and s.key = 'config' for no key update
+
+-- name: ai_running_add :one
+with gone as (delete from {p}.ai_running o where o.until < now()),
+  added as (insert into {p}.ai_running (user_id, until) values (:user_id::bigint, now() + interval '30 seconds') returning id)
+select a.id as id:bigint!,
+  (select count(*) from {p}.ai_running r where r.until >= now() and r.user_id = :user_id::bigint) as of_user:bigint!,
+  (select count(*) from {p}.ai_running r where r.until >= now()) as of_project:bigint!
+from added a
+
+-- name: ai_running_renew :exec
+update {p}.ai_running r set until = now() + interval '30 seconds' where r.id = :id::bigint
+
+-- Before a model is asked. The row is locked until the end: who asks at the same time waits for what this one takes.
+-- name: ai_usage_reserve :one
+with gone as (
+  delete from {p}.ai_usage o where (o.day, o.user_id, o.model) in (
+    select g.day, g.user_id, g.model from {p}.ai_usage g where g.day < (now() at time zone 'utc')::date - 400 limit 10
+    for update skip locked))
+insert into {p}.ai_usage as u (day, user_id, model, requests, reserved)
+values ((now() at time zone 'utc')::date, :user_id::bigint, :model::text, 1, :tokens::bigint)
+on conflict (day, user_id, model) do update set requests = u.requests + 1, reserved = u.reserved + :tokens::bigint
+returning u.day as day:date
+
+-- name: ai_usage_today :one
+select coalesce(sum(t.tokens) filter (where t.user_id = :user_id::bigint), 0)::bigint as of_user:bigint,
+  coalesce(sum(t.tokens), 0)::bigint as of_project:bigint
+from (select u.user_id, u.reserved + u.prompt_tokens + u.completion_tokens as tokens from {p}.ai_usage u
+      where u.day = :day::date) t
+
+-- What it came to, and that it is over.
+-- name: ai_usage_settle :exec
+with over as (delete from {p}.ai_running r where r.id = :running::bigint)
+update {p}.ai_usage u
+set reserved = greatest(0, u.reserved - :reserved::bigint), prompt_tokens = u.prompt_tokens + :prompt_tokens::bigint,
+  completion_tokens = u.completion_tokens + :completion_tokens::bigint
+where u.day = :day::date and u.user_id = :user_id::bigint and u.model = :model::text
+
+-- name: ai_usage_list :page sort(day,user_id,model,requests,prompt_tokens,completion_tokens)
+select u.day, u.user_id, u.model, u.requests, u.reserved as reserved_tokens, u.prompt_tokens, u.completion_tokens
+from {p}.ai_usage u
+where (:user_id::bigint? is null or u.user_id = :user_id::bigint?) and (:since::date? is null or u.day >= :since::date?)

@@ -1,0 +1,269 @@
+/* Messages to models: asking, following an answer from elsewhere, ending it. */
+#include "areas/assistant/ai_answer.h"
+#include "areas/assistant/ai_conversations.h"
+#include "areas/assistant/ai_follow.h"
+#include "areas/assistant/ai_tools.h"
+
+#include "ai_conversations_sql.h"
+#include "base/num.h"
+#include "http/query.h"
+#include "json/jr.h"
+
+#define MESSAGES_MAX  2000 /* of a conversation */
+#define CONTENT_MAX   32000
+#define HISTORY_BYTES 131072 /* of what was said before, its newest part */
+#define BODY_BYTES    ((size_t)2 << 20)
+#define LETTERS_MAX   1000000
+
+struct message_in {
+    struct in_str content, model;
+};
+
+static const struct field message_fields[] = {
+    {.name = "content",
+     FIELD_AT(struct message_in, content),
+     .type = FIELD_STR,
+     .required = true,
+     .min = 1,
+     .max = CONTENT_MAX,
+     .example = "\"Which books are about the sea?\""},
+    {.name = "model",
+     FIELD_AT(struct message_in, model),
+     .type = FIELD_STR,
+     .nullable = true,
+     .max = AI_MODEL_MAX,
+     .doc = "For this answer; left out: the conversation's, else the project's"},
+};
+static const struct schema message_schema =
+    SCHEMA("AiMessageCreate", struct message_in, message_fields);
+
+static int64_t messages_user(const struct req *r)
+{
+    return r->scope->caller->user_id;
+}
+
+/* --- the request to the model server --- */
+
+static void put_message(struct jw *w, struct str role, struct str content)
+{
+    jw_obj(w);
+    JW_STR(w, "role", role);
+    JW_STR(w, "content", content);
+    jw_obj_end(w);
+}
+
+/* co: the system's word, and the conversation as far as it fits. */
+AWAITS static int
+put_messages(struct req *r, struct jw *w, const struct ai_config *config, int64_t id)
+{
+    struct rows rows;
+
+    TRY(sql_all(r, &rows, SQL_AI_MESSAGES_TOLD(.conversation_id = id, .bytes = HISTORY_BYTES)));
+    jw_arr(w);
+    if (config->system_prompt.len > 0)
+        put_message(w, STR("system"), config->system_prompt);
+    for (size_t i = rows.count; i-- > 0;) {
+        const struct sql_ai_messages_told_row row = sql_ai_messages_told_row(&rows, i);
+        put_message(w, row.role, row.content);
+    }
+    jw_arr_end(w);
+    return 0;
+}
+
+AWAITS static int message_body(struct req *r,
+                               const struct ai_config *config,
+                               struct str model,
+                               int64_t conversation_id,
+                               struct str *ret_body)
+{
+    struct strbuf *body = ARENA_NEW(r->task.arena, body);
+    struct jw w;
+
+    strbuf_init(body, r->task.arena, BODY_BYTES);
+    jw_init(&w, body);
+    jw_obj(&w);
+    JW_STR(&w, "model", model);
+    jw_lit(&w, "messages");
+    TRY(put_messages(r, &w, config, conversation_id));
+    JW_BOOL(&w, "stream", true);
+    jw_lit(&w, "stream_options");
+    jw_raw(&w, STR("{\"include_usage\":true}"));
+    JW_I64(&w, "max_tokens", config->max_output_tokens);
+    if (config->tools) {
+        jw_lit(&w, "tools");
+        jw_raw(&w, str_from(ai_tools_json));
+    }
+    jw_obj_end(&w);
+    *ret_body = strbuf_view(body);
+    return 0;
+}
+
+/* --- asking --- */
+
+/* co: the conversation is this request's now, and may be answered in. */
+AWAITS static int conversation_take(struct req *r, int64_t id, struct str *ret_model)
+{
+    struct rows rows;
+
+    TRY(sql_one(r, &rows, SQL_AI_CONVERSATION_LOCK(.id = id, .user_id = messages_user(r))));
+    *ret_model = sql_ai_conversation_lock_row(&rows, 0).model;
+    TRY(sql_exec(r, NULL, SQL_AI_MESSAGES_BURY(.conversation_id = id)));
+    TRY(sql_one(r, &rows, SQL_AI_MESSAGES_STATE(.conversation_id = id)));
+    const struct sql_ai_messages_state_row state = sql_ai_messages_state_row(&rows, 0);
+    if (state.streaming > 0)
+        return fail(r, PROBLEM_CONFLICT, "An answer is being made in this conversation.");
+    if (state.messages >= MESSAGES_MAX)
+        return fail(r, PROBLEM_CONFLICT, "A conversation has at most %d messages.", MESSAGES_MAX);
+    return 0;
+}
+
+/* co: both messages, in the open transaction. */
+AWAITS static int messages_write(struct req *r,
+                                 struct ai_question *question,
+                                 const struct message_in *in,
+                                 struct str model)
+{
+    struct rows rows;
+
+    TRY(sql_one(r,
+                &rows,
+                SQL_AI_MESSAGE_ASK(.conversation_id = question->conversation_id,
+                                   .content = in->content.value)));
+    question->question_id = sql_ai_message_ask_row(&rows, 0).id;
+    TRY(message_body(r, question->config, model, question->conversation_id, &question->body));
+    TRY(sql_one(
+        r,
+        &rows,
+        SQL_AI_MESSAGE_BEGIN(.conversation_id = question->conversation_id, .model = model)));
+    question->message_id = sql_ai_message_begin_row(&rows, 0).id;
+    return sql_exec(
+        r,
+        NULL,
+        SQL_AI_CONVERSATION_USED(.content = in->content.value, .id = question->conversation_id));
+}
+
+AWAITS static int ai_messages_create(struct req *r)
+{
+    struct ai_config config;
+    struct ai_bill bill;
+    struct ai_question question = {.config = &config, .bill = &bill};
+    struct message_in in;
+    struct str otherwise;
+    struct str model;
+
+    TRY(req_id(r, "id", &question.conversation_id));
+    TRY(req_json(r, &message_schema, &in));
+    TRY(ai_config_load(r, &config));
+    TRY(ai_place_take(r, &question.hold));
+    TRY(sql_begin(r));
+    TRY(conversation_take(r, question.conversation_id, &otherwise));
+    TRY(ai_model_choose(r, &config, &in.model, otherwise, &model));
+    TRY(messages_write(r, &question, &in, model));
+    TRY(ai_usage_reserve(r, &config, model, question.body.len, &bill));
+    TRY(sql_commit(r));
+    return ai_answer_begin(r, &question);
+}
+
+/* --- following --- */
+
+/* Letters that the client has. */
+static int64_t seen_letters(struct req *r, const struct query *query)
+{
+    struct str header = req_header(r, "last-event-id");
+    struct str text = header.len > 0 ? header : query_get(query, "last_event_id");
+    int64_t seen;
+
+    return num_parse_i64(text, &seen) && seen > 0 && seen <= LETTERS_MAX ? seen : 0;
+}
+
+AWAITS static int ai_messages_follow(struct req *r)
+{
+    struct ai_follow_wish wish = {0};
+    const struct query *query;
+    struct rows rows;
+
+    TRY(req_query(r, &query));
+    TRY(ai_message_find(r, &wish.conversation_id, &wish.message_id, &rows));
+    if (r->method == HTTP_HEAD_M) {
+        r->content_type = STR("text/event-stream");
+        return reply_empty(r, 200);
+    }
+    wish.seen = seen_letters(r, query);
+    return ai_follow_begin(r, &wish);
+}
+
+/* --- ending --- */
+
+AWAITS static int ai_messages_cancel(struct req *r)
+{
+    int64_t conversation_id;
+    struct rows rows;
+    int64_t id;
+
+    TRY(ai_message_find(r, &conversation_id, &id, &rows));
+    TRY(sql_all(r,
+                &rows,
+                SQL_AI_MESSAGE_CANCEL(.id = id,
+                                      .conversation_id = conversation_id,
+                                      .user_id = messages_user(r))));
+    if (rows.count == 0)
+        return fail(r, PROBLEM_CONFLICT, "This message is not being made.");
+    return reply_empty(r, 202);
+}
+
+static const struct query_param follow_query[] = {
+    {.name = "last_event_id",
+     .type = FIELD_STR,
+     .doc = "The same as the header Last-Event-ID: the id of the last event that was received"},
+    {0},
+};
+
+static const struct route ai_messages_routes[] = {
+    {
+        .method = HTTP_POST_M,
+        .path = "/ai/conversations/{id}/messages",
+        .id = "ai_messages_create",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_CREATE,
+        .body = &message_schema,
+        .ok = {200, NULL, .content_type = "text/event-stream"},
+        .fails = {404, 409},
+        .run = ai_messages_create,
+        .summary = "Ask, and hear the answer as it is made",
+        .doc =
+            "Server-sent events: start {\"message_id\", \"question_id\"}, delta {\"text\"} with "
+            "the number of letters so far as id, done with the whole message. The server is left "
+            "when its listener has been gone for three seconds and nobody follows the answer "
+            "(.../messages/{messageId}/events with Last-Event-ID). One answer of a conversation "
+            "is made at a time. tool {\"tool\"}: the model has one called; what it was told is a "
+            "message "
+            "of its own. confirm {\"message_id\"}: a workflow that it wants started waits for "
+            "the user. end {\"code\"}: the listener may not hear the rest.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/ai/conversations/{id}/messages/{messageId}/events",
+        .id = "ai_messages_follow",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_READ,
+        .query = follow_query,
+        .ok = {200, NULL, .content_type = "text/event-stream"},
+        .fails = {404},
+        .run = ai_messages_follow,
+        .summary = "Follow an answer, from the beginning or behind Last-Event-ID",
+        .doc = "delta and done as of the request that asked, through any gateway; of a message "
+               "that is whole, all of it at once.",
+    },
+    {
+        .method = HTTP_POST_M,
+        .path = "/ai/conversations/{id}/messages/{messageId}/cancel",
+        .id = "ai_messages_cancel",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_UPDATE,
+        .ok = {202},
+        .fails = {404, 409},
+        .run = ai_messages_cancel,
+        .summary = "Make an answer no further",
+    },
+};
+ROUTES(ai_messages, "Assistant");

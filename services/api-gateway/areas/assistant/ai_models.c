@@ -1,0 +1,60 @@
+/* Models, remembered. */
+#include "areas/assistant/ai_models.h"
+
+#include "base/clock.h"
+
+#define KEPT_MS 30000
+#define PLACES  64 /* each may hold MODEL_NAMES_MAX names: 40 KB */
+
+/* Of one project; another one that comes to the same place takes it. */
+static struct kept {
+    struct arena *arena; /* NULL = empty */
+    int64_t project, updated_ms, until_ms;
+    struct model_names names;
+} places[PLACES];
+
+static struct model_names names_dup(struct arena *arena, const struct model_names *names)
+{
+    struct model_names copy = {ARENA_ARRAY(arena, copy.items, names->count + 1), names->count};
+
+    for (size_t i = 0; i < names->count; i++)
+        copy.items[i] = arena_dup(arena, names->items[i]);
+    return copy;
+}
+
+static void models_keep(struct kept *place,
+                        int64_t project,
+                        const struct ai_config *config,
+                        const struct model_names *names)
+{
+    arena_free(place->arena);
+    *place = (struct kept){.arena = arena_new(0),
+                           .project = project,
+                           .updated_ms = config->updated_ms,
+                           .until_ms = clock_mono_ms() + KEPT_MS};
+    place->names = names_dup(place->arena, names);
+}
+
+int ai_models_known(struct task *task,
+                    const struct ai_config *config,
+                    struct model_names *ret_names)
+{
+    struct kept *place = &places[(uint64_t)task->tenant % PLACES];
+
+    if (place->arena && place->project == task->tenant && place->updated_ms == config->updated_ms &&
+        clock_mono_ms() < place->until_ms) {
+        *ret_names = names_dup(task->arena, &place->names);
+        return 0;
+    }
+    TRY(model_list(task, &config->server, ret_names));
+    models_keep(place, task->tenant, config, ret_names);
+    return 0;
+}
+
+void ai_models_stop(void)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        arena_free(places[i].arena);
+        places[i] = (struct kept){0};
+    }
+}

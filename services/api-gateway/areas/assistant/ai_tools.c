@@ -1,0 +1,244 @@
+/* Tools of models. */
+#include "areas/assistant/ai_tools_private.h"
+
+#include "json/jr.h"
+
+#define LIMIT_MAX 50
+
+/* clang-format off */
+#define TOOL(name, about, properties, needed)                                                      \
+    "{\"type\":\"function\",\"function\":{\"name\":\"" name "\",\"description\":\"" about          \
+    "\",\"parameters\":{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" needed \
+    "]}}}"
+#define TEXT(name, about) "\"" name "\":{\"type\":\"string\",\"description\":\"" about "\"}"
+#define ENTITY            TEXT("entity", "Its name")
+
+const char ai_tools_json[] =
+    "[" TOOL("list_entities", "Entities that the user may read, with their fields.", "", "")
+    "," TOOL("list_records", "Records of an entity.",
+             ENTITY "," TEXT("query", "Such as filter[price][gte]=10&filter[name][icontains]=chair"
+                                      "&sort=-created_at&fields=id,name&limit=10"),
+             "\"entity\"")
+    "," TOOL("get_record", "One record.", ENTITY ",\"id\":{\"type\":\"integer\"}",
+             "\"entity\",\"id\"")
+    "," TOOL("aggregate_records", "Counts, sums and averages of an entity's records.",
+             ENTITY "," TEXT("query", "Such as group_by=status&count=*&sum=total&avg=total&"
+                                      "filter[price][gte]=10"),
+             "\"entity\"")
+    "," TOOL("search", "Records by the words in them, best first.",
+             TEXT("words", "Such as blue chair") "," TEXT("entity", "Only in this one"),
+             "\"words\"")
+    "," TOOL("read_documentation", "Operations of the API that the user may call: those that these "
+                                   "words are about, or one of them whole.",
+             TEXT("words", "Such as upload file") "," TEXT("operation", "Its name in the list"), "")
+    "," TOOL("list_workflows", "Workflows that the user may start.", "", "")
+    "," TOOL("run_workflow", "Asks the user to start a workflow; it is not started before the user "
+                             "confirms it.",
+             "\"workflow_id\":{\"type\":\"integer\"},\"data\":{\"description\":\"Any JSON value\"}",
+             "\"workflow_id\"")
+    "]";
+/* clang-format on */
+
+/* --- what is said in place of a result --- */
+
+int ai_tool_refuse(struct tool_call *call, enum problem problem, struct str detail)
+{
+    struct jw w;
+
+    call->out.len = 0;
+    call->out.overflow = false;
+    jw_init(&w, &call->out);
+    jw_obj(&w);
+    jw_lit(&w, "error");
+    jw_obj(&w);
+    JW_CSTR(&w, "code", problem_code(problem));
+    JW_STR(&w, "detail", detail);
+    jw_obj_end(&w);
+    jw_obj_end(&w);
+    return 0;
+}
+
+int ai_tool_told(struct tool_call *call)
+{
+    if (call->out.overflow)
+        return ai_tool_refuse(call, PROBLEM_TOO_LARGE_ANSWER, STR("Ask for less."));
+    return 0;
+}
+
+static int tool_answered(struct tool_call *call, int rc)
+{
+    const struct records_error *error = &call->ctx.error;
+
+    if (rc == RECORDS_FAILED && error->fields.count > 0)
+        return ai_tool_refuse(call, error->code, error->fields.items[0].message);
+    if (rc == RECORDS_FAILED)
+        return ai_tool_refuse(call, error->code, error->detail);
+    if (rc > 0)
+        return ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
+    return rc < 0 ? rc : ai_tool_told(call);
+}
+
+/* --- tools --- */
+
+static void put_field(struct jw *w, const struct model_field *field)
+{
+    jw_obj(w);
+    JW_STR(w, "name", field->name);
+    JW_CSTR(w, "type", model_type_name(field->type));
+    jw_obj_end(w);
+}
+
+static int tool_entities(struct tool_call *call)
+{
+    const struct model *model = call->ctx.model;
+    struct jw w;
+
+    jw_init(&w, &call->out);
+    jw_arr(&w);
+    for (size_t i = 0; i < model->entity_count; i++) {
+        const struct entity *entity = &model->entities[i];
+        if (!caller_can_entity(call->caller, entity->id, ACT_READ))
+            continue;
+        jw_obj(&w);
+        JW_STR(&w, "name", entity->name);
+        jw_lit(&w, "fields");
+        jw_arr(&w);
+        for (size_t n = 0; n < entity->field_count; n++)
+            if (caller_field(call->caller, &entity->fields[n], ACT_READ))
+                put_field(&w, &entity->fields[n]);
+        jw_arr_end(&w);
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    return tool_answered(call, 0);
+}
+
+AWAITS static int tool_list(struct tool_call *call)
+{
+    struct records_query query;
+
+    int rc = items_query_read(&call->ctx, &call->query, &query);
+    if (rc != 0)
+        return tool_answered(call, rc);
+    query.limit = query.limit < LIMIT_MAX ? query.limit : LIMIT_MAX;
+    return tool_answered(call, records_list(&call->ctx, call->entity, &query, &call->out));
+}
+
+AWAITS static int tool_get(struct tool_call *call)
+{
+    int64_t id = jr_i64(call->arguments, "id", 0);
+    int64_t version;
+
+    if (id <= 0)
+        return ai_tool_refuse(call, PROBLEM_REQUIRED, STR("id is required."));
+    return tool_answered(call,
+                         records_get(&call->ctx, call->entity, id, NULL, &call->out, &version));
+}
+
+AWAITS static int tool_aggregate(struct tool_call *call)
+{
+    const struct records_aggregate groups = items_aggregate_read(call->task->arena, &call->query);
+
+    return tool_answered(call, records_aggregate(&call->ctx, call->entity, &groups, &call->out));
+}
+
+static const struct tool {
+    const char *name;
+    bool of_entity;
+    int (*run)(struct tool_call *call); /* AWAITS */
+} tools[] = {
+    {"list_entities", false, tool_entities},
+    {"list_records", true, tool_list},
+    {"get_record", true, tool_get},
+    {"aggregate_records", true, tool_aggregate},
+    {"search", false, ai_tool_search},
+    {"read_documentation", false, ai_tool_documentation},
+    {"list_workflows", false, ai_tool_workflows},
+    {"run_workflow", false, ai_tool_workflow},
+};
+
+static const struct tool *tool_find(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(tools); i++)
+        if (str_is(name, tools[i].name))
+            return &tools[i];
+    return NULL;
+}
+
+/* --- one call --- */
+
+/* Those without the permission are told as its routes tell them. */
+static bool entity_find(struct tool_call *call)
+{
+    struct str name = jr_str(call->arguments, "entity");
+
+    call->entity = model_entity(call->ctx.model, name);
+    if (!call->entity)
+        (void)ai_tool_refuse(call, PROBLEM_NOT_FOUND, STR("There is no such entity."));
+    else if (!caller_can_entity(call->caller, call->entity->id, ACT_READ))
+        (void)ai_tool_refuse(call, PROBLEM_FORBIDDEN, STR("The user may not read this entity."));
+    else
+        return true;
+    return false;
+}
+
+AWAITS static int tool_run(struct tool_call *call, struct str name, struct str arguments)
+{
+    const struct tool *tool = tool_find(name);
+    struct jr_error error;
+    const char *reason;
+    json_t *given;
+
+    if (!tool)
+        return ai_tool_refuse(call, PROBLEM_NOT_FOUND, STR("There is no such tool."));
+    if (!caller_api_access(call->caller))
+        return ai_tool_refuse(
+            call, PROBLEM_API_ACCESS_DISABLED, STR("The user has no API access."));
+    if (jr_parse(call->task->arena, arguments.len > 0 ? arguments : STR("{}"), &given, &error) != 0)
+        return ai_tool_refuse(call, PROBLEM_INVALID_JSON, str_from(error.text));
+    call->arguments = given;
+    if (query_parse(call->task->arena, jr_str(given, "query"), &call->query, &reason) != 0)
+        return ai_tool_refuse(call, PROBLEM_INVALID_QUERY, str_from(reason));
+    if (tool->of_entity && !entity_find(call))
+        return 0;
+    int rc = tool->run(call);
+    return rc > 0 ? ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again.")) : rc;
+}
+
+int ai_tool_run(struct task *task,
+                const struct ai_tool_user *user,
+                struct str name,
+                struct str arguments,
+                struct ai_told *ret_told)
+{
+    struct tool_call *call = ARENA_NEW(task->arena, call);
+    struct caller *caller = ARENA_NEW(task->arena, caller);
+    bool changed;
+    int rc;
+
+    /* Rights, and the model, of now. */
+    rc = project_recheck(task, user->project, &changed);
+    if (rc == 0) {
+        project_hold(task->arena, user->project);
+        rc = project_rights(task, user->project, user->user_id, user->key_id, &caller->rights);
+    }
+    caller->kind = user->key_id ? CALLER_KEY : CALLER_USER;
+    caller->user_id = user->user_id;
+    caller->key_id = user->key_id;
+    *call = (struct tool_call){.task = task, .caller = caller};
+    call->ctx = (struct records_ctx){.task = task,
+                                     .directory = gateway_directory(),
+                                     .project = user->project,
+                                     .db = &user->project->db,
+                                     .model = user->project->model,
+                                     .caller = caller};
+    strbuf_init(&call->out, task->arena, AI_TOOL_BYTES);
+    if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
+        rc = ai_tool_refuse(call, PROBLEM_UNAUTHORIZED, STR("The user may do nothing any more."));
+    else if (rc > 0)
+        rc = ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
+    else if (rc == 0)
+        rc = tool_run(call, name, arguments);
+    *ret_told = (struct ai_told){strbuf_view(&call->out), caller, call->waits};
+    return rc;
+}

@@ -1,0 +1,79 @@
+"""What tests of the assistant ask it with."""
+import json
+import time
+
+WITHIN = 15  # seconds
+
+
+def soon(what, within=WITHIN):
+    end = time.monotonic() + within
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.03)
+    return found
+
+
+def events(response):
+    """(event, data, id) as they come."""
+    kind, data, number = None, None, None
+    for line in iter(response.raw._fp.readline, b""):
+        name, _, value = line.decode().rstrip("\n").partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "data":
+            data = json.loads(value)
+        elif name == "id":
+            number = int(value)
+        elif not name:
+            yield kind, data, number
+            number = None
+
+
+def leave(response):
+    response.raw._fp.fp.raw._sock.shutdown(2)
+    response.close()
+
+
+def begin(client, **body):
+    return client.post("/ai/conversations", body, expect=201).json()["id"]
+
+
+def ask(client, content, conversation=None, expect=200, **body):
+    conversation = conversation or begin(client)
+    return conversation, client.post(f"/ai/conversations/{conversation}/messages", {"content": content, **body}, stream=True, expect=expect)
+
+
+def answered(client, content, conversation=None, **body):
+    """The text that was streamed, and the message that was kept."""
+    _, response = ask(client, content, conversation, **body)
+    assert response.headers["Content-Type"] == "text/event-stream"
+    found = list(events(response))
+    assert found[0][0] == "start" and found[-1][0] == "done", found
+    return "".join(data["text"] for kind, data, _ in found if kind == "delta"), found[-1][1]
+
+
+def elsewhere(client, gateway):
+    """The same user through another gateway."""
+    other = client.project.client(token=client.token)
+    other.base_url = client.base_url.replace(client.project.gateway.url, gateway.url)
+    return other
+
+
+def kept(client, message):
+    return client.get(f"/ai/conversations/{message['conversation_id']}/messages/{message['id']}", expect=200).json()
+
+
+def call(client, *calls):
+    """What the tools said, one after the other."""
+    text, message = answered(client, "call " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]))
+    assert message["status"] == "complete"
+    return [json.loads(line) for line in text.split("\n")], message
+
+
+def complete(client, content, expect=200, **body):
+    body = {"messages": [{"role": "user", "content": content}], **body}
+    return client.post("/ai/v1/chat/completions", body, stream=bool(body.get("stream")), expect=expect)
+
+
+def lines(response):
+    return [line[6:].decode().strip() for line in iter(response.raw._fp.readline, b"") if line.startswith(b"data: ")]

@@ -1,0 +1,43 @@
+"""A stand-in for a model server, two gateways that may ask it, and a project whose assistant it is."""
+import pytest
+
+from groundwork.client import Client
+from groundwork.project import Project
+from model_stand_in import KEY, Model
+
+
+@pytest.fixture(scope="module")
+def model(servers):
+    own = Model()
+    yield own
+    own.close()
+
+
+@pytest.fixture(scope="module")
+def asking(start_gateway, session_gateway, model):
+    return start_gateway("gateway-ai", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{model.port}")
+
+
+@pytest.fixture(scope="module")
+def other(start_gateway, session_gateway, model):
+    return start_gateway("gateway-ai-other", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{model.port}")
+
+
+@pytest.fixture(scope="module")
+def home(asking, servers, recorder, model):
+    """One project a file."""
+    made = Project(asking, Client(f"{asking.url}/org", token=servers.operator_token, recorder=recorder), recorder)
+    limits = {f"rate_{name}": 1000000 for name in ("read", "write", "heavy")}
+    made.admin.put("/", {"settings": limits}, expect=200)
+    made.admin.put("/ai/config", {"endpoint": f"{model.url}/", "api_key": KEY, "default_model": "small"}, expect=200)
+    return made
+
+
+@pytest.fixture(scope="module")
+def ann(home):
+    return home.user()
+
+
+@pytest.fixture(autouse=True)
+def fresh(model):
+    model.released.clear()

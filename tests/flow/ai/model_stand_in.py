@@ -1,0 +1,143 @@
+"""A model server: speaks OpenAI's protocol and does what the last message of a request asks it to."""
+import http.server
+import json
+import select
+import sys
+import threading
+import time
+
+KEY = "sk-of-the-project"
+MODELS = ["small", "large", "secret"]
+
+
+class Model:
+    """Its last message's first word: say (echoes the rest, a word a chunk), slow (the same, 50 ms a word), stall (says "Half" and
+    nothing more until release()), break (the same, and hangs up), silent and liar (no usage, wrong usage), garbage, failed (an
+    error in place of a chunk), endless, crlf, told (what it was told, as JSON), status 429, call (JSON: [[tool, arguments], ...], and
+    then says what they said), again (calls for ever). `requests` are bodies with headers,
+    `left` how many clients hung up before the end."""
+
+    def __init__(self, port=0):
+        self.requests, self.left, self.lists = [], 0, 0
+        self.released = threading.Event()
+        model = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def answer(self, status, body):
+                raw = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def do_GET(self):
+                model.lists += 1
+                if self.headers.get("Authorization") != f"Bearer {KEY}":
+                    return self.answer(401, {"error": {"message": "no"}})
+                self.answer(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in MODELS]})
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                model.requests.append((body, {k.lower(): v for k, v in self.headers.items()}))
+                last = [each for each in body["messages"] if each["role"] == "user"][-1]["content"]
+                word, _, rest = last.partition(" ")
+                if word == "status":
+                    return self.answer(int(rest), {"error": {"message": f"refused as asked {KEY if rest == '422' else ''}"}})
+                if not body.get("stream"):
+                    return self.whole(body, rest)
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.close_connection = True
+                try:
+                    self.stream(body, word, rest)
+                except OSError:
+                    model.left += 1
+
+            def whole(self, body, rest):
+                self.answer(200, {
+                    "id": "c1", "object": "chat.completion", "model": body["model"], "choices": [
+                        {"index": 0, "message": {"role": "assistant", "content": rest}, "finish_reason": "stop"}],
+                    "usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}})
+
+            def event(self, data, end="\n"):
+                text = data if isinstance(data, str) else json.dumps(data)
+                self.wfile.write(f"data: {text}{end}{end}".encode())
+
+            def chunk(self, end="\n", finish=None, **delta):
+                self.event({"id": "c1", "object": "chat.completion.chunk", "choices": [
+                    {"index": 0, "delta": delta, "finish_reason": finish}]}, end)
+
+            def stream(self, body, word, rest):
+                end = "\r\n" if word == "crlf" else "\n"
+                self.chunk(end, role="assistant", content="")
+                if word == "garbage":
+                    return self.event("{not json")
+                if word == "failed":
+                    return self.event({"error": {"message": f"overloaded {KEY}"}})
+                if word in ("stall", "break"):
+                    self.chunk(content="Half")
+                    return self.wait() if word == "stall" else None
+                if word == "told":
+                    rest = json.dumps(body["messages"])
+                results = [each["content"] for each in body["messages"] if each["role"] == "tool"]
+                if word in ("call", "again") and (word == "again" or not results):
+                    return self.call(json.loads(rest))
+                if word == "call":
+                    rest = "\n".join(results)
+                pieces = [piece + " " for piece in rest.split(" ")]
+                pieces[-1] = pieces[-1][:-1]
+                for piece in ["x" * 1000] * 1000 if word == "endless" else pieces:
+                    self.chunk(end, content=piece)
+                    if word == "slow":
+                        time.sleep(0.05)
+                self.chunk(end, finish="stop")
+                if word != "silent":
+                    usage = (10**12, -4) if word == "liar" else (20, 5)
+                    self.event({"id": "c1", "object": "chat.completion.chunk", "choices": [], "usage": {
+                        "prompt_tokens": usage[0], "completion_tokens": usage[1]}}, end)
+                self.event("[DONE]", end)
+
+            def call(self, calls):
+                for n, (name, arguments) in enumerate(calls):
+                    self.chunk(tool_calls=[{"index": n, "id": f"call{n}", "type": "function", "function": {"name": name, "arguments": ""}}])
+                    for half in (arguments[:5], arguments[5:]):
+                        self.chunk(tool_calls=[{"index": n, "function": {"arguments": half}}])
+                self.chunk(finish="tool_calls")
+                self.event("[DONE]")
+
+            def wait(self):
+                while not model.released.is_set():
+                    if select.select([self.connection], [], [], 0.02)[0]:
+                        model.left += 1
+                        return
+                self.chunk(content=" whole", finish="stop")
+                self.event("[DONE]")
+
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size, daemon_threads = 128, True
+
+            def handle_error(self, *_):
+                pass
+
+        self.server = Server(("127.0.0.1", port), Handler)
+        self.port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.released.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+if __name__ == "__main__":  # model_stand_in.py PORT, for README's tour
+    Model(int(sys.argv[1]))
+    threading.Event().wait()

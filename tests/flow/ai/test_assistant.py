@@ -1,0 +1,377 @@
+"""The assistant: its settings, conversations and how their answers are made, followed, cut off and counted."""
+import json
+import pathlib
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+from assistant import answered, ask, begin, complete, elsewhere, events, kept, leave, lines, soon
+from groundwork.chaos import kill
+from groundwork.records import execute, rows
+from model_stand_in import KEY, MODELS
+
+# --- settings ---
+
+def test_the_key_is_never_shown_and_goes_to_no_other_host(home, model, db):
+    shown = home.admin.get("/ai/config", expect=200)
+    assert shown.json()["api_key"] == "********" and shown.json()["endpoint"] == model.url and KEY not in shown.text
+    schema = home.schema(db)
+    stored = rows(db, f"select doc::text, encode(sealed, 'escape') from {schema}.settings where kind = 'ai'")
+    assert len(stored) == 1 and stored[0][1] and KEY not in str(stored)
+    assert KEY not in str(rows(db, f"select detail::text from {schema}.audit_log where action = 'ai_config.update'"))
+    refused = home.admin.put("/ai/config", {"endpoint": "http://127.0.0.1:1/v1"}, expect=400).json()
+    assert refused["errors"][0]["field"] == "api_key"
+    home.admin.put("/ai/config", {"endpoint": f"{model.url}/other/", "api_key": "********"}, expect=200)
+    changed = home.admin.put("/ai/config", {"endpoint": model.url, "models": None}, expect=200).json()
+    assert changed["models"] == [] and changed["user_daily_tokens"] == 200000
+    home.admin.put("/ai/config", {"stall_seconds": 9}, headers={"If-Match": '"old"'}, expect=412)
+
+
+@pytest.mark.parametrize("body, field", [
+    ({"endpoint": "ftp://x.example"}, "endpoint"), ({"endpoint": "https://u:p@x.example/v1"}, "endpoint"),
+    ({"endpoint": "https://x.example/v1?a=1"}, "endpoint"), ({"stall_seconds": 0}, "stall_seconds"),
+    ({"max_output_tokens": 0}, "max_output_tokens"), ({"models": [""]}, "models"), ({"colour": 1}, "colour")])
+def test_settings_that_are_refused(home, body, field):
+    refused = home.admin.put("/ai/config", body, expect=400).json()
+    assert field in [error["field"] for error in refused["errors"]]
+
+
+def test_without_an_endpoint_there_is_no_assistant(shared_project):
+    client = shared_project.admin
+    assert client.get("/ai/config", expect=200).json()["endpoint"] is None
+    refused = client.put("/ai/config", {"api_key": "********"}, expect=400).json()
+    assert refused["errors"][0]["field"] == "api_key"
+    conversation = begin(client)
+    client.post(f"/ai/conversations/{conversation}/messages", {"content": "x"}, expect=409)
+    client.post("/ai/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, expect=409)
+    client.get("/ai/models", expect=409)
+    client.put("/ai/config", {"endpoint": "http://127.0.0.1:9/v1", "default_model": "m"}, expect=200)
+    client.get("/ai/models", expect=502)
+    client.post("/ai/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, expect=502)
+    assert answered(client, "hello", conversation)[1]["code"] == "unreachable", "the guard says no, as closed ports do"
+
+
+def test_models_are_asked_for_once_and_may_be_fewer(home, ann, model):
+    home.admin.put("/ai/config", {"models": ["small", "large"]}, expect=200)
+    assert ann.get("/ai/models", expect=200).json()["items"] == [
+        {"id": "small", "is_default": True}, {"id": "large", "is_default": False}]
+    asked = model.lists
+    for _ in range(4):
+        ann.get("/ai/models", expect=200)
+    assert model.lists <= asked + 1, "once a worker"
+    _, refused = ask(ann, "say x", model="secret", expect=400)
+    assert refused.json()["errors"][0]["field"] == "model"
+    home.admin.put("/ai/config", {"models": None}, expect=200)
+    assert [each["id"] for each in ann.get("/ai/models", expect=200).json()["items"]] == MODELS
+
+
+# --- conversations ---
+
+def test_conversations_are_their_users_alone(home, ann):
+    made = ann.post("/ai/conversations", {"title": "Sea", "model": "large"}, expect=201)
+    path = f"/ai/conversations/{made.json()['id']}"
+    assert made.headers["Location"].endswith(path)
+    _, message = answered(ann, "say a", made.json()["id"])
+    assert message["model"] == "large"
+    for other in (home.admin, home.user()):
+        for answer in (other.get(path), other.put(path, {"title": "x"}), other.delete(path), other.get(f"{path}/messages"),
+                       other.post(f"{path}/messages", {"content": "x"}), other.get(f"{path}/messages/{message['id']}"),
+                       other.get(f"{path}/messages/{message['id']}/events"), other.post(f"{path}/messages/{message['id']}/cancel")):
+            assert answer.status_code == 404, answer.url
+        assert other.get("/ai/conversations", expect=200).json()["total_items"] == 0
+    shown = ann.get(path, expect=200)
+    ann.get(path, headers={"If-None-Match": shown.headers["ETag"]}, expect=304)
+    assert shown.json()["message_count"] == 2 and shown.json()["title"] == "Sea"
+    assert ann.put(path, {"title": None}, expect=200).json()["title"] is None
+    assert [each["role"] for each in ann.get(f"{path}/messages", expect=200).json()["items"]] == ["user", "assistant"]
+    assert ann.get("/ai/conversations", expect=200).json()["items"][0]["id"] == made.json()["id"]
+    ann.post(f"{path}/messages/{message['id']}/cancel", expect=409)
+    ann.delete(path, expect=204)
+    ann.get(path, expect=404)
+
+
+def test_an_answer_is_streamed_and_kept_whole(ann, model):
+    conversation = begin(ann)
+    text, message = answered(ann, "say Café au lait, naïvely 😀", conversation)
+    assert text == "Café au lait, naïvely 😀" == message["content"] and message == kept(ann, message)
+    assert (message["status"], message["finish_reason"], message["prompt_tokens"], message["completion_tokens"]) == ("complete", "stop", 20, 5)
+    body, headers = model.requests[-1]
+    assert headers["authorization"] == f"Bearer {KEY}" and body["model"] == "small" and body["max_tokens"] == 4096
+    assert ann.get(f"/ai/conversations/{conversation}", expect=200).json()["title"] == "say Café au lait, naïvely 😀"
+    assert answered(ann, "crlf a b", conversation)[0] == "a b"
+
+
+def test_the_model_is_told_the_conversation_behind_the_systems_word(home, ann):
+    home.admin.put("/ai/config", {"system_prompt": "Be brief."}, expect=200)
+    conversation = begin(ann)
+    answered(ann, "say one", conversation)
+    text, _ = answered(ann, "told", conversation)
+    assert [(each["role"], each["content"]) for each in json.loads(text)] == [
+        ("system", "Be brief."), ("user", "say one"), ("assistant", "one"), ("user", "told")]
+    home.admin.put("/ai/config", {"system_prompt": None}, expect=200)
+
+
+@pytest.mark.parametrize("content, code, text", [
+    ("break", "unreachable", "Half"), ("garbage", "provider_error", ""), ("failed", "provider_error", ""),
+    ("endless", "provider_error", None), ("status 500", "provider_error", ""), ("status 429", "rate_limited", "")])
+def test_servers_that_break_off(ann, content, code, text):
+    told, message = answered(ann, content)
+    assert (message["status"], message["code"]) == ("interrupted", code) and KEY not in json.dumps(message)
+    if text is not None:
+        assert told == text == message["content"]
+    assert len(message["content"]) <= 256 * 1024
+
+
+def test_a_server_that_stalls_is_left(home, ann, model):
+    home.admin.put("/ai/config", {"stall_seconds": 1}, expect=200)
+    left = model.left
+    text, message = answered(ann, "stall")
+    assert text == "Half" == message["content"] and (message["status"], message["code"]) == ("interrupted", "timeout")
+    soon(lambda: model.left > left)
+    home.admin.put("/ai/config", {"stall_seconds": None}, expect=200)
+
+
+def test_one_answer_at_a_time(ann, model):
+    conversation, response = ask(ann, "stall")
+    stream = events(response)
+    started = next(stream)[1]
+    path = f"/ai/conversations/{conversation}/messages"
+    refused = [None] * 8
+    def one(n):
+        refused[n] = ann.post(path, {"content": "say x"}).status_code
+    threads = [threading.Thread(target=one, args=(n,)) for n in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert set(refused) <= {409, 429} and 409 in refused, "the places of a user are few, too"
+    assert kept(ann, {"conversation_id": conversation, "id": started["message_id"]})["status"] == "streaming"
+    model.released.set()
+    assert [kind for kind, _, _ in stream][-1] == "done"
+    assert ann.get(path, expect=200).json()["items"][-1]["content"] == "Half whole"
+
+
+def test_the_server_is_left_when_the_client_goes(ann, model):
+    conversation, response = ask(ann, "stall")
+    message = {"conversation_id": conversation, "id": next(events(response))[1]["message_id"]}
+    left = model.left
+    leave(response)
+    soon(lambda: model.left > left)
+    found = soon(lambda: (now := kept(ann, message))["status"] != "streaming" and now)
+    assert (found["status"], found["content"], found["code"]) == ("cancelled", "Half", None)
+    replay = list(events(ann.get(f"/ai/conversations/{conversation}/messages/{message['id']}/events", stream=True, expect=200)))
+    assert [kind for kind, _, _ in replay] == ["delta", "done"] and replay[0][1] == {"text": "Half"}
+
+
+def test_it_is_cancelled_and_deleted_from_elsewhere(ann, model):
+    conversation, response = ask(ann, "stall")
+    stream = events(response)
+    path = f"/ai/conversations/{conversation}"
+    ann.post(f"{path}/messages/{next(stream)[1]['message_id']}/cancel", expect=202)
+    assert list(stream)[-1][1]["status"] == "cancelled"
+    left = model.left
+    conversation, response = ask(ann, "stall")
+    ann.delete(f"/ai/conversations/{conversation}", expect=204)
+    soon(lambda: model.left > left)
+    response.close()
+
+
+def test_a_client_comes_back_through_another_gateway(ann, model, other):
+    """What it has is not sent again, nothing is left out, and the server is asked once."""
+    words = " ".join(f"wörd{n}" for n in range(40))
+    before = len(model.requests)
+    conversation, response = ask(ann, f"slow {words}")
+    stream, text = events(response), ""
+    message = next(stream)[1]["message_id"]
+    while len(text) < 30:
+        _, data, seen = next(stream)
+        text += data["text"]
+    assert seen == len(text)
+    leave(response)
+    again = elsewhere(ann, other)
+    path = f"/ai/conversations/{conversation}/messages/{message}/events"
+    for kind, data, seen in events(again.get(path, headers={"Last-Event-ID": str(seen)}, stream=True, expect=200)):
+        text += data["text"] if kind == "delta" else ""
+    assert (kind, data["status"], data["content"]) == ("done", "complete", words) and text == words
+    assert len(model.requests) == before + 1
+    again.head(path, expect=200)
+
+
+@pytest.mark.parametrize("how, code", [("signed out", "unauthorized"), ("suspended", "unauthorized"), ("permission", "forbidden")])
+def test_rights_that_go_end_what_is_heard(home, model, how, code):
+    """X9: whoever asked, whoever follows, and OpenAI's protocol, within a second or so."""
+    role = home.role(permissions=["svc_ai_chat:create", "svc_ai_chat:read"])
+    user = home.user(role_ids=[role["id"]])
+    conversation, response = ask(user, "stall")
+    stream = events(response)
+    path = f"/ai/conversations/{conversation}/messages/{next(stream)[1]['message_id']}/events"
+    followed = [events(user.get(path, stream=True, expect=200)) for _ in range(3)]
+    assert [next(each)[1] for each in followed] == [{"text": "Half"}] * 3
+    passed, left, began = complete(user, "stall", stream=True), model.left, time.monotonic()
+    if how == "signed out":
+        user.post("/auth/v1/logout", expect=204)
+    elif how == "suspended":
+        home.admin.put(f"/users/{user.user['id']}", {"status": "suspended"}, expect=200)
+    else:
+        home.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_ai_config:read"]}, expect=200)
+    for each in (stream, *followed):
+        assert list(each)[-1][:2] == ("end", {"code": code})
+    assert "[DONE]" not in lines(passed)
+    assert time.monotonic() - began < 3
+    soon(lambda: model.left > left)
+
+
+def test_a_key_that_is_deleted_is_heard_no_more(home, model):
+    key, left = home.key(["svc_ai_chat:create"]), model.left
+    passed = complete(key, "stall", stream=True)
+    home.admin.delete(f"/api-keys/{key.info['id']}", expect=204)
+    assert "[DONE]" not in lines(passed)
+    soon(lambda: model.left > left)
+
+
+def test_many_follow_one_answer_each_from_where_it_was(ann, model):
+    conversation, response = ask(ann, "slow " + " ".join(f"wörd{n}" for n in range(40)))
+    message = next(events(response))[1]["message_id"]
+    path = f"/ai/conversations/{conversation}/messages/{message}/events"
+    streams = [events(ann.get(path, headers={"Last-Event-ID": str(n)}, stream=True, expect=200)) for n in range(8)]
+    found = [list(each) for each in streams]
+    whole = found[0][-1][1]["content"]
+    for n, each in enumerate(found):
+        assert each[-1][0] == "done" and "".join(data["text"] for kind, data, _ in each if kind == "delta") == whole[n:]
+
+
+def test_what_a_process_that_died_had_written_is_there(home, ann, model, start_gateway, db):
+    mortal = start_gateway("gateway-ai-mortal", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{model.port}")
+    client = elsewhere(ann, mortal)
+    conversation, response = ask(client, "stall")
+    message = {"conversation_id": conversation, "id": next(events(response))[1]["message_id"]}
+    soon(lambda: kept(ann, message)["content"] == "Half")
+    kill(mortal)
+    execute(db, f"update {home.schema(db)}.ai_messages set alive_until = now() where id = {message['id']}")  # as time passes
+    execute(db, f"update {home.schema(db)}.ai_running set until = now()")
+    assert (kept(ann, message)["status"], kept(ann, message)["code"]) == ("interrupted", "process_died")
+    assert answered(ann, "say on", conversation)[0] == "on"
+
+
+# --- limits ---
+
+@pytest.mark.parametrize("content, prompt, answer", [("silent abcdefgh", None, 2), ("liar abcdefgh", None, 2), ("say a", 20, 5)])
+def test_usage_is_counted_whatever_the_server_says(home, content, prompt, answer):
+    user = home.user()
+    _, message = answered(user, content)
+    assert message["completion_tokens"] == answer
+    assert message["prompt_tokens"] == prompt if prompt else 30 <= message["prompt_tokens"] <= 60
+    used = home.admin.get("/ai/usage", params={"user_id": user.user["id"], "since": "2020-01-31"}, expect=200).json()["items"]
+    assert [(each["requests"], each["reserved_tokens"], each["prompt_tokens"], each["completion_tokens"]) for each in used] == [
+        (1, 0, message["prompt_tokens"], answer)]
+    home.admin.get("/ai/usage", params={"since": "yesterday"}, expect=400)
+
+
+def test_days_tokens_are_used_up(home):
+    user = home.user()
+    home.admin.put("/ai/config", {"user_daily_tokens": 10}, expect=200)
+    answered(user, "say a")
+    conversation, refused = ask(user, "say b", expect=429)
+    assert int(refused.headers["Retry-After"]) > 0 and refused.json()["code"] == "rate_limited"
+    assert user.get(f"/ai/conversations/{conversation}/messages", expect=200).json()["items"] == []
+    user.post("/ai/v1/chat/completions", {"messages": [{"role": "user", "content": "say c"}]}, expect=429)
+    home.admin.put("/ai/config", {"user_daily_tokens": None, "project_daily_tokens": 10}, expect=200)
+    ask(home.user(), "say b", expect=429)
+    home.admin.put("/ai/config", {"project_daily_tokens": None}, expect=200)
+    answered(user, "say b")
+
+
+def test_answers_at_once_are_few_through_all_gateways(home, model, other):
+    """Eight at once through three processes: as many as may be are made, then they give their places back."""
+    user, opened = home.user(), []
+    again = elsewhere(user, other)
+    home.admin.put("/ai/config", {"user_answers": 2}, expect=200)
+    conversations = [begin(user) for _ in range(8)]
+    def one(n):
+        opened.append(ask((user, again)[n % 2], "stall", conversations[n], expect=None)[1])
+    threads = [threading.Thread(target=one, args=(n,)) for n in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert sorted(response.status_code for response in opened) == [200] * 2 + [429] * 6
+    complete(again, "say x", expect=429)
+    home.admin.put("/ai/config", {"user_answers": None, "project_answers": 2}, expect=200)
+    assert int(ask(home.user(), "say x", expect=429)[1].headers["Retry-After"]) > 0
+    home.admin.put("/ai/config", {"project_answers": None}, expect=200)
+    model.released.set()
+    for response in opened:
+        if response.status_code == 200:
+            assert list(events(response))[-1][1]["content"] == "Half whole"
+    for _ in range(6):
+        answered(user, "say a")
+
+
+def test_a_gateway_that_stops_keeps_and_settles_what_it_made(home, ann, model, start_gateway, db):
+    stopping = start_gateway("gateway-ai-stopping", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{model.port}", DRAIN_TIMEOUT_MS=300)
+    user = home.user()
+    client = elsewhere(user, stopping)
+    conversation, response = ask(client, "stall")
+    message = next(events(response))[1]["message_id"]
+    path = f"/ai/conversations/{conversation}/messages/{message}/events"
+    followed, here = events(user.get(path, stream=True, expect=200)), events(client.get(path, stream=True, expect=200))
+    assert next(followed)[1] == next(here)[1] == {"text": "Half"}
+    complete(client, "stall", stream=True)
+    stopping.stop()
+    kind, found, _ = list(followed)[-1]
+    assert (kind, found["status"], found["code"], found["content"]) == ("done", "interrupted", "service_draining", "Half")
+    used = home.admin.get("/ai/usage", params={"user_id": user.user["id"]}, expect=200).json()["items"]
+    assert [(each["requests"], each["reserved_tokens"]) for each in used] == [(2, 0)]
+    assert rows(db, f"select * from {home.schema(db)}.ai_running where user_id = {user.user['id']}") == []
+
+
+# --- OpenAI's protocol ---
+
+def test_completions_pass_whole_and_streamed(home, model):
+    key = home.key(["svc_ai_chat:create"])
+    whole = complete(key, "say hello", temperature=0.5, max_tokens=10**9).json()
+    assert whole["choices"][0]["message"]["content"] == "hello"
+    body = model.requests[-1][0]
+    assert (body["temperature"], body["max_tokens"], body["model"]) == (0.5, 4096, "small")
+    found = lines(complete(key, "say hello there", stream=True, model="large", max_completion_tokens=7))
+    assert found[-1] == "[DONE]"
+    chunks = [json.loads(each) for each in found[:-1]]
+    assert "".join(each["choices"][0]["delta"].get("content", "") for each in chunks) == "hello there", "no chunk without choices"
+    body = model.requests[-1][0]
+    assert body["stream_options"] == {"include_usage": True} and body["max_completion_tokens"] == 7 and "max_tokens" not in body
+    used = soon(lambda: [each for each in home.admin.get("/ai/usage", params={"user_id": home.admin.user["id"]}, expect=200).json()["items"]
+                         if each["model"] == "large" and not each["reserved_tokens"]])
+    assert (used[0]["prompt_tokens"], used[0]["completion_tokens"]) == (20, 5)
+
+
+def test_completions_that_fail(home, ann):
+    for content, status in (("status 400", 400), ("status 422", 400), ("status 401", 502), ("status 429", 429), ("status 503", 502)):
+        refused = complete(ann, content, expect=status)
+        assert KEY not in refused.text and ("refused as asked" in refused.text) == (content == "status 400")
+    assert json.loads(lines(complete(ann, "break", stream=True))[-1])["error"]["code"] == "provider_error"
+    assert "overloaded" not in "".join(lines(complete(ann, "failed", stream=True)))
+    for body in ({}, {"messages": []}, {"messages": [{}], "n": 2}, {"messages": [{}], "max_tokens": 0}, {"messages": ["x"]}):
+        ann.post("/ai/v1/chat/completions", body, expect=400)
+    complete(home.user(role_ids=[home.role()["id"]]), "say x", expect=403)
+
+
+def test_completions_end_with_their_client(ann, model):
+    left = model.left
+    response = complete(ann, "stall", stream=True)
+    response.raw._fp.readline()
+    leave(response)
+    soon(lambda: model.left > left)
+
+
+def test_npms_openai(home):
+    folder = pathlib.Path(__file__).resolve().parent
+    if not shutil.which("npm"):
+        pytest.skip("npm is not installed")
+    if not (folder / "node_modules/openai").is_dir():
+        done = subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"npm cannot install it: {done.stderr[-500:]}")
+    key = home.key(["svc_ai_chat:create"]).key
+    done = subprocess.run(["node", "complete.mjs", f"{home.base_url}/ai/v1", key], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found == {"whole": "hello there", "streamed": "hello there", "usage": {"prompt_tokens": 20, "completion_tokens": 5},
+                     "refused": 400}
