@@ -1,8 +1,8 @@
 """The offline check of live changes: what each listener heard beside what the log, the records and the grants say that it may see.
 
-L1 what writers were answered is so, and each change of a record is in the log once; L2 nothing that a listener may see is missing, up to where
-it has come; L3 nothing is heard twice, no position is given twice; L4 nothing is heard that the listener may not see, no value, no field; L5
-what happens to a record is heard in its order; L6 a listener is told to read again, refused or sent away only for a reason, and has heard all
+E1 what writers were answered is so, and each change of a record is in the log once; E2 nothing that a listener may see is missing, up to where
+it has come; E3 nothing is heard twice, no position is given twice; E4 nothing is heard that the listener may not see, no value, no field; E5
+what happens to a record is heard in its order; E6 a listener is told to read again, refused or sent away only for a reason, and has heard all
 in the end; V1 a view that is made anew by changes is its aggregate.
 
 What a listener may see is worked out here anew, from snapshots as PostgreSQL writes them and from the rows of the log.
@@ -123,41 +123,41 @@ class ListenerCheck:
     def say(self, invariant, text):
         self.found.append(f"{invariant}: {text}")
 
-    # --- L1 ---
+    # --- E1 ---
 
     def answers(self):
         there = {row["mark"]: row["id"] for row in self.data["records"]}
         asked = {int(entry["mark"]) for entry in self.entries if entry["what"] == "unload"}
         for entry in self.entries:
             if entry["state"] == "wrong":
-                self.say("L1", f"{entry['what']} {entry['mark']} was answered wrong: {entry.get('status')} {entry.get('text')}")
+                self.say("E1", f"{entry['what']} {entry['mark']} was answered wrong: {entry.get('status')} {entry.get('text')}")
             if entry["what"] == "parcel" and entry["state"] == "acked" and entry["mark"] not in there and entry["id"] not in asked:
-                self.say("L1", f"parcel {entry['mark']} was acknowledged and is not there")
+                self.say("E1", f"parcel {entry['mark']} was acknowledged and is not there")
             if entry["what"] == "unload" and entry["state"] == "acked" and int(entry["mark"]) in self.past.now:
-                self.say("L1", f"parcel {entry['mark']} was removed and is there")
+                self.say("E1", f"parcel {entry['mark']} was removed and is there")
 
     def log(self):
         for number in self.past.now.keys() - self.past.of.keys():
-            self.say("L1", f"record {number} is there, and the log has never heard of it")
+            self.say("E1", f"record {number} is there, and the log has never heard of it")
         for number, rows in self.past.of.items():
             kinds = [row["kind"] for row in rows if row["kind"] != GRANTED]
             if kinds.count(CREATED) != 1 or kinds[0] != CREATED or DELETED in kinds[:-1] or AGAIN in kinds:
-                self.say("L1", f"the log of record {number} is {kinds}")
+                self.say("E1", f"the log of record {number} is {kinds}")
             versions = [row["before"]["version"] for row in rows if row["before"]]
             if number in self.past.now:
                 versions.append(self.past.now[number]["version"])
             if versions != list(range(1, len(versions) + 1)):
-                self.say("L1", f"the log of record {number} has the versions {versions[:20]}")
+                self.say("E1", f"the log of record {number} has the versions {versions[:20]}")
             if (number in self.past.now) == (DELETED in kinds):
-                self.say("L1", f"the log of record {number} is {kinds}, and it is {'' if number in self.past.now else 'not '}there")
+                self.say("E1", f"the log of record {number} is {kinds}, and it is {'' if number in self.past.now else 'not '}there")
 
-    # --- L6, and what was heard from where ---
+    # --- E6, and what was heard from where ---
 
     def again_for_position(self, name, line, got_at, before):
         """Only a server that crashed behind the position may have forgotten the last of it: numbers of transactions are given again."""
         crashed = [begin for begin, end in self.data["crashes"] if end > got_at and begin < line["at"]]
         if not crashed:
-            self.say("L6", f"{name} was told to read all again at {line['position']}, and no server had crashed")
+            self.say("E6", f"{name} was told to read all again at {line['position']}, and no server had crashed")
         if before:
             before.until = min(crashed, default=before.until)
 
@@ -176,20 +176,20 @@ class ListenerCheck:
                 self.again_for_position(name, line, got_at, found[-1] if found else None)
                 found.append(Segment(Position(here)))
             elif kind == "reset" and not (line["data"]["reason"] == "model" and model):
-                self.say("L6", f"{name} was told to read again: {line['data']}")
+                self.say("E6", f"{name} was told to read again: {line['data']}")
             elif kind in ("closed", "end") and not (hearer["revoked"] and line["data"]["code"] == "forbidden"):
-                self.say("L6", f"{name} was sent away: {line['data']}")
+                self.say("E6", f"{name} was sent away: {line['data']}")
             elif kind == "refused" and line["status"] not in PASSING and not (hearer["revoked"] and line["status"] == 403):
-                self.say("L6", f"{name} was refused: {line['status']} {line.get('text')}")
+                self.say("E6", f"{name} was refused: {line['status']} {line.get('text')}")
             elif kind == "hello" and not found:
                 found.append(Segment(Position(here)))
             if here and found:
                 found[-1].end, got_at = Position(here), line["at"]
         if not self.lines[name] or self.lines[name][-1]["state"] != "over":
-            self.say("L6", f"{name} has not heard the end")
+            self.say("E6", f"{name} has not heard the end")
         return found
 
-    # --- L2 to L5 ---
+    # --- E2 to E5 ---
 
     def shown(self, hearer, line):
         """What the event says, as event_of() would."""
@@ -198,7 +198,7 @@ class ListenerCheck:
         record = line["data"]["record"]
         more = record.keys() - set(hearer["fields"]) - SYSTEM - {"extra"}
         if more or (hearer["name"] == "blind" and "extra" in record):
-            self.say("L4", f"{hearer['name']} was shown {sorted(more) or 'extra'} of record {line['data']['id']}")
+            self.say("E4", f"{hearer['name']} was shown {sorted(more) or 'extra'} of record {line['data']['id']}")
         return line["state"], tuple(record.get(name) for name in hearer["fields"])
 
     def compare(self, hearer, number, wanted, heard):
@@ -209,11 +209,11 @@ class ListenerCheck:
         missing, more = need - have, have - need
         place = f"{name}, record {number}"
         for event in missing:
-            self.say("L2", f"{place}: {event} was not heard")
+            self.say("E2", f"{place}: {event} was not heard")
         for event in more:
-            self.say("L3" if need[event] else "L4", f"{place}: {event} was heard {have[event]} times, {need[event]} were to be heard")
+            self.say("E3" if need[event] else "E4", f"{place}: {event} was heard {have[event]} times, {need[event]} were to be heard")
         if not missing and not more:
-            self.say("L5", f"{place}: {heard} was heard in place of {wanted}")
+            self.say("E5", f"{place}: {heard} was heard in place of {wanted}")
 
     def hearing(self, hearer):
         for segment in self.segments(hearer):
@@ -227,7 +227,7 @@ class ListenerCheck:
                 self.compare(hearer, number, wanted.get(number, []), heard)
             for position, count in segment.positions.items():
                 if count > 1:
-                    self.say("L3", f"{hearer['name']} was given the position {position} {count} times")
+                    self.say("E3", f"{hearer['name']} was given the position {position} {count} times")
 
     def everybody(self):
         for hearer in self.data["hearers"]:

@@ -16,6 +16,7 @@
 /* What is found out of each listener. */
 struct look {
     struct hub_listener *listener;
+    const struct live_position *position; /* how far it has heard */
     struct project *project;
     const struct rights *rights; /* the task's, or the listener's own when they are as they were */
     int64_t print;               /* of now; 0 = not known */
@@ -30,12 +31,14 @@ struct looks {
 
 /* --- reading --- */
 
-static void add_looks(struct looks *looks, struct list *listeners)
+static void
+add_looks(struct looks *looks, struct list *listeners, const struct live_position *position)
 {
     LIST_FOR (link, listeners) {
         struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
         if (!listener->gone)
-            looks->items[looks->count++].listener = listener;
+            looks->items[looks->count++] =
+                (struct look){.listener = listener, .position = position};
     }
 }
 
@@ -231,15 +234,17 @@ static bool renew_test(const struct hub_round *round,
     return true;
 }
 
-/* One entity; false when it is closed. */
+/* One entity; false when it is closed. A reset has the listener's own position: it may have changes
+ * of other entities still to hear. */
 static bool renew_watch(const struct hub_round *round,
-                        struct hub_listener *listener,
+                        const struct look *look,
                         const struct caller *was,
                         struct hub_watch *watch)
 {
     struct arena *arena = round->task->arena;
+    struct hub_listener *listener = look->listener;
     const struct entity *entity = model_entity_by_id(round->model, watch->entity_id);
-    struct str position = live_position_print(arena, &round->hub->now.position);
+    struct str position = live_position_print(arena, look->position);
     const struct hub_test *test = watch->test;
 
     if (entity && caller_api_access(&listener->caller) &&
@@ -268,7 +273,7 @@ static void renew(const struct hub_round *round, struct hub_listener *listener, 
     for (size_t i = 0; i < listener->watch_count; i++) {
         struct hub_watch watch = listener->watches[i];
         gone = gone && !model_entity_by_id(round->model, watch.entity_id);
-        if (renew_watch(round, listener, &was, &watch))
+        if (renew_watch(round, look, &was, &watch))
             listener->watches[kept++] = watch;
     }
     for (int work = 0; work < HUB_WORKS; work++) {
@@ -326,10 +331,12 @@ int hub_look(const struct hub_round *round)
     struct looks looks = {.items = ARENA_ARRAY(arena, looks.items, hub->listeners)};
     size_t session_count;
 
-    add_looks(&looks, &hub->now.listeners);
-    add_looks(&looks, &hub->arriving);
-    LIST_FOR (link, &hub->groups)
-        add_looks(&looks, &LIST_ITEM(link, struct hub_group, link)->listeners);
+    add_looks(&looks, &hub->now.listeners, &hub->now.position);
+    add_looks(&looks, &hub->arriving, &hub->now.position);
+    LIST_FOR (link, &hub->groups) {
+        struct hub_group *group = LIST_ITEM(link, struct hub_group, link);
+        add_looks(&looks, &group->listeners, &group->position);
+    }
     TRY(read_sessions(round, &looks));
     TRY(find_unchanged(round, &looks));
     TRY(read_all_rights(round, &looks));
