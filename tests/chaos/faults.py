@@ -17,7 +17,7 @@ from groundwork.chaos import FAKETIME, faked
 POINTS = ("sendto", "write", "recvfrom", "connect", "epoll_wait", "writev", "sendmsg", "read")
 STORE_CALLS = ("fsync", "rename", "unlink", "openat", "write")
 # What a daemon says to a server when it is killed: before the server hears it (hold), or before the answer (deaf).
-WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"), ("redis", "xadd"), ("redis", "xack"),
+WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"), ("pg", "live_log"), ("redis", "xadd"), ("redis", "xack"),
          ("redis", "xreadgroup"))
 
 
@@ -324,7 +324,7 @@ class Faults:
         with self.held.cursor() as cursor:
             cursor.execute("set statement_timeout = 5000")
             name = self.random.choice(("jobs", "job_steps", "outbox", "workflow_versions", "workflows", "payments", "webhook_events",
-                                       "idempotency_keys"))
+                                       "idempotency_keys", "live_log", "materialized_views"))
             mode = self.random.choice(("share", "access exclusive"))
             self.say(f"  {name}, {mode}")
             cursor.execute(f"lock table {schema}.{name} in {mode} mode")
