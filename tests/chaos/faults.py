@@ -17,8 +17,8 @@ from groundwork.chaos import FAKETIME, faked
 POINTS = ("sendto", "write", "recvfrom", "connect", "epoll_wait", "writev", "sendmsg", "read")
 STORE_CALLS = ("fsync", "rename", "unlink", "openat", "write")
 # What a daemon says to a server when it is killed: before the server hears it (hold), or before the answer (deaf).
-WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"), ("pg", "live_log"), ("redis", "xadd"), ("redis", "xack"),
-         ("redis", "xreadgroup"))
+WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"),
+         ("pg", "live_log"), ("redis", "xadd"), ("redis", "xack"), ("redis", "xreadgroup"))
 
 
 def kill_group(daemon):
