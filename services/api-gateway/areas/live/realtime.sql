@@ -1,8 +1,5 @@
 -- What streams of changes ask for beside the log.
 
--- name: realtime_now :one
-select pg_current_snapshot()::text as now:text!;
-
 -- Of these sessions those that are alive, and whose.
 -- name: realtime_sessions :many
 select s.id:bigint, s.user_id:bigint from {p}.sessions s
