@@ -135,7 +135,7 @@ class Mover(threading.Thread):
         elif dice < 0.85:
             self.grant(mark, self.random.choice(self.world.parcels[-40:]))
         elif dice < 0.97:
-            gone = self.world.parcels.pop(self.random.randrange(len(self.world.parcels)))
+            gone = self.world.parcels.pop(self.random.randrange(len(self.world.parcels) - 3))  # others take some, too
             self.call("unload", str(gone), "DELETE", f"{ITEMS}/{gone}")
         elif dice < 0.98:
             self.change_model(mark)
