@@ -169,7 +169,7 @@ class Listener(threading.Thread):
         if self.hearer["ticket"]:
             answer = requests.post(f"{gateway.url}/org/{self.world.project.id}/realtime/ticket", timeout=5,
                                    headers={"Authorization": f"Bearer {self.client.token}"})
-            if answer.status_code != 201:
+            if not answer.ok:
                 raise ConnectionError("no ticket")
             params["ticket"] = answer.json()["ticket"]
         return f"/org/{self.world.project.id}/realtime?{urllib.parse.urlencode(params)}"
