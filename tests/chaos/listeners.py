@@ -135,7 +135,7 @@ class Mover(threading.Thread):
         elif dice < 0.85:
             self.grant(mark, self.random.choice(self.world.parcels[-40:]))
         elif dice < 0.97:
-            gone = self.world.parcels.pop(self.random.randrange(len(self.world.parcels)))
+            gone = self.world.parcels.pop(self.random.randrange(len(self.world.parcels) - 3))  # others take some, too
             self.call("unload", str(gone), "DELETE", f"{ITEMS}/{gone}")
         elif dice < 0.98:
             self.change_model(mark)
@@ -169,7 +169,7 @@ class Listener(threading.Thread):
         if self.hearer["ticket"]:
             answer = requests.post(f"{gateway.url}/org/{self.world.project.id}/realtime/ticket", timeout=5,
                                    headers={"Authorization": f"Bearer {self.client.token}"})
-            if answer.status_code != 201:
+            if not answer.ok:
                 raise ConnectionError("no ticket")
             params["ticket"] = answer.json()["ticket"]
         return f"/org/{self.world.project.id}/realtime?{urllib.parse.urlencode(params)}"

@@ -15,7 +15,7 @@ PAGE = """(async (base, token) => {
     for (;;) {
       try {
         const answer = await fetch(`${base}/realtime/ticket`, { method: "POST", headers: { Authorization: `Bearer ${token}` } });
-        if (answer.status === 201) return (await answer.json()).ticket;
+        if (answer.ok) return (await answer.json()).ticket;
         if (answer.status === 401) return null;
       } catch { /* the gateway is away */ }
       await wait(100);
