@@ -1,10 +1,10 @@
 """Parse Server from npm with LiveQuery, installed into build/bench-parse, on the PostgreSQL of the benchmark; and who listens to it."""
 import json
 import pathlib
-import select
 import shutil
 import struct
 import subprocess
+import time
 import urllib.parse
 
 import psycopg2
@@ -52,24 +52,32 @@ class ParseServer:
         self.log = open(pathlib.Path(folder) / "parse.log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
             ["node", "server.mjs", str(self.port), f"postgres://postgres@127.0.0.1:{self.proxy.port}/parse"],
-            cwd=FOLDER, stdout=subprocess.PIPE, stderr=self.log)
-        heard, _, _ = select.select([self.process.stdout], [], [], START_SECONDS)
-        if not heard or self.process.stdout.readline() != b"ready\n":
-            self.log.seek(0)
-            reason = self.log.read()[-1000:]
-            self.stop()
-            raise RuntimeError(f"Parse Server does not start: {reason}")
+            cwd=FOLDER, stdout=self.log, stderr=self.log)
+        self.wait_ready()
 
-    def write(self, count):
-        """That many records by one request, as a client's library sends them."""
-        asked = [{"method": "POST", "path": "/parse/classes/Orders", "body": {"name": "many", "total": n}} for n in range(count)]
-        answer = requests.post(f"http://127.0.0.1:{self.port}/parse/batch", json={"requests": asked}, headers=WRITER, timeout=60)
-        assert answer.status_code == 200 and all("success" in each for each in answer.json()), answer.text[:500]
+    def wait_ready(self):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                if requests.get(f"http://127.0.0.1:{self.port}/parse/health", headers=WRITER, timeout=5).status_code == 200:
+                    return
+            except requests.RequestException:
+                pass
+            time.sleep(0.2)
+        self.log.seek(0)
+        reason = self.log.read()[-1000:]
+        self.stop()
+        raise RuntimeError(f"Parse Server does not start: {reason}")
+
+    def write(self, number):
+        """A record."""
+        answer = requests.post(f"http://127.0.0.1:{self.port}/parse/classes/Orders", json={"name": "many", "total": number},
+                               headers=WRITER, timeout=60)
+        assert answer.status_code == 201, answer.text[:500]
 
     def stop(self):
         self.process.kill()
         self.process.wait(20)
-        self.process.stdout.close()
         self.proxy.close()
         self.log.close()
 

@@ -1,4 +1,4 @@
-// Parse Server with LiveQuery in one process: PORT DATABASE-URL; says "ready" when it listens.
+// Parse Server with LiveQuery in one process: PORT DATABASE-URL.
 import http from 'node:http'
 import express from 'express'
 import {ParseServer} from 'parse-server'
@@ -11,11 +11,11 @@ const server = new ParseServer({
   serverURL: `http://127.0.0.1:${port}/parse`,
   liveQuery: {classNames: ['Orders']},
   allowClientClassCreation: true,
-  silent: true,
+  logLevel: 'error',
 })
 await server.start()
 const app = express()
 app.use('/parse', server.app)
 const listening = http.createServer(app)
 await ParseServer.createLiveQueryServer(listening)
-listening.listen(Number(port), '127.0.0.1', 4096, () => console.log('ready'))
+listening.listen(Number(port), '127.0.0.1', 4096)
