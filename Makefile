@@ -217,8 +217,8 @@ migrate: ## Bring the database of `make run` (or of GROUNDWORK_DATABASE_URL) to 
 .PHONY: test check-unit check-http check-flow check-docs check-load check-search check-sql chaos bench cov
 CHAOS_SECONDS ?= 600
 CHAOS_SEED    ?=
-test: ## Everything; the last line is "N passed, N failed"
-	@scripts/setup build server test && scripts/test
+test: ## Everything, or the STAGES named; the last line is "N passed, N failed"
+	@scripts/setup build server test && scripts/test $(STAGES)
 check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check

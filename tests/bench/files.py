@@ -146,7 +146,7 @@ class Crowd:
     def __init__(self, world, user, file_id):
         self.selector = selectors.DefaultSelector()
         self.block = os.urandom(1 << 16)
-        self.bytes = 0
+        self.bytes = self.refused = 0
         self.answers = {}  # a download's socket -> its status line
         address = ("127.0.0.1", world.gateway.port)
         path = user.base_url.partition(f":{world.gateway.port}")[2]
@@ -169,8 +169,18 @@ class Crowd:
                     if key.fd not in self.answers:
                         self.answers[key.fd] = got[:12]
                 else:
-                    got = self.block[:key.fileobj.send(self.block)]
+                    got = self.send(key.fileobj)
                 self.bytes += len(got)
+
+    def send(self, sock):
+        """What went; an upload that was refused ends, and is counted."""
+        try:
+            return self.block[:sock.send(self.block)]
+        except (BrokenPipeError, ConnectionResetError):
+            self.selector.unregister(sock)
+            sock.close()
+            self.refused += 1
+            return b""
 
     def close(self):
         for key in list(self.selector.get_map().values()):
@@ -191,7 +201,7 @@ def crowd(world, user, out, say):
     finally:
         held.close()
     good = sum(answer.endswith(b" 200") for answer in held.answers.values())
-    say(f"  {held.bytes / 1e9:.1f} GB went through; {good} of {CROWD} downloads had begun")
+    say(f"  {held.bytes / 1e9:.1f} GB went through; {good} of {CROWD} downloads had begun, {held.refused} uploads were refused")
     out.add(f"{CROWD} uploads and {CROWD} downloads of 1 GB", f"{peak - before:.1f} MB above rest", f"<= {MOST_MB} MB", peak - before <= MOST_MB,
             f"{before:.1f} MB before")
 

@@ -106,7 +106,7 @@ def standard_user(admin, entity):
     actions = ("read", "create", "update", "delete")
     role = admin.post(
         "/roles",
-        {"name": "Bench", "api_access": True, "permissions": [f"{entity}:{a}" for a in actions]},
+        {"name": "Bench", "api_access": True, "permissions": [f"{entity}:{a}" for a in actions] + ["svc_files:read", "svc_files:create"]},
         expect=201,
     ).json()
     email = "user@example.com"

@@ -15,7 +15,7 @@ from groundwork.runs import condition, until
 from groundwork.servers import ROOT
 from groundwork.workflows import document
 
-REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "2000"))
+REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "4000"))
 SEED = int(os.environ.get("FUZZ_SEED", "0")) or random.randrange(1, 2**32)
 LIMITS = {"rate_read": 0, "rate_write": 0, "rate_heavy": 0, "rate_sign_in_account": 1_000_000, "rate_sign_in_address": 1_000_000}
 RENEW = 100  # requests until callers that have lost their rights get new ones

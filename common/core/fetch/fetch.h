@@ -111,6 +111,9 @@ void fetch_room_leave(struct fetch_room *room);
 
 /* any: a response header by name, ASCII case-insensitive; the first one, STR_NONE when absent. */
 struct str fetch_response_header(const struct fetch_response *response, const char *name);
+/* any: is it a request header that the connection itself sets (RFC 9110 sections 7.2, 7.6.1, 8.6)?
+ * fetch() answers one with FETCH_BAD_HEADER. ASCII case-insensitive. */
+bool fetch_sets_header(struct str name);
 /* any: would fetch() accept this URL, name resolution aside? 0, FETCH_BAD_URL or FETCH_REFUSED. For
  * checking addresses that a user stores for later. After fetch_init(). */
 int fetch_url_check(struct str url) MUSTCHECK;

@@ -40,7 +40,7 @@ static bool is_field_value(struct str text)
     return true;
 }
 
-static bool is_reserved(struct str name)
+bool fetch_sets_header(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(reserved_headers); i++)
         if (str_ieq(name, str_from(reserved_headers[i])))
@@ -75,7 +75,7 @@ int fetch_message_check(const struct fetch_request *request)
         const struct fetch_header *header = &request->headers[i];
         bytes += header->name.len + header->value.len;
         if (!message_is_token(header->name) || !is_field_value(header->value) ||
-            is_reserved(header->name))
+            fetch_sets_header(header->name))
             return FETCH_BAD_HEADER;
     }
     return bytes <= FETCH_MAX_HEADER_BYTES ? 0 : FETCH_BAD_HEADER;

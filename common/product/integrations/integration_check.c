@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "base/ascii.h"
+#include "fetch/fetch.h"
 #include "integrations/fill.h"
 #include "workflow/template.h"
 
@@ -55,23 +56,8 @@ static bool is_header_name(struct str name)
 /* What the connection sets by itself, and what credentials alone may be in. */
 static bool is_reserved_header(const struct inspection *in, struct str name)
 {
-    static const char *const names[] = {"host",
-                                        "content-length",
-                                        "transfer-encoding",
-                                        "connection",
-                                        "upgrade",
-                                        "te",
-                                        "trailer",
-                                        "expect",
-                                        "keep-alive",
-                                        "proxy-connection",
-                                        "proxy-authorization",
-                                        "http2-settings",
-                                        "authorization"};
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (str_ieq(name, str_from(names[i])))
-            return true;
+    if (fetch_sets_header(name) || str_ieq(name, STR("authorization")))
+        return true;
     return in->auth != NULL && integration_scheme_of(in->auth) == SCHEME_HEADER &&
            str_ieq(name, in->auth->name.value);
 }

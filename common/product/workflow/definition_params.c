@@ -1,6 +1,7 @@
 /* Parameters of the steps: what each action takes. */
 #include "base/ascii.h"
 #include "catalog/operator.h"
+#include "fetch/fetch.h"
 #include "workflow/definition_private.h"
 
 #define FILTER_DEPTH  5
@@ -276,26 +277,6 @@ static bool params_is_token(struct str text)
     return text.len >= 1 && text.len <= 100 && ascii_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
-/* What the connection itself sets. */
-static bool is_framing(struct str name)
-{
-    static const char *const names[] = {"host",
-                                        "content-length",
-                                        "transfer-encoding",
-                                        "connection",
-                                        "upgrade",
-                                        "te",
-                                        "trailer",
-                                        "expect",
-                                        "keep-alive",
-                                        "proxy-connection"};
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (str_ieq(name, str_from(names[i])))
-            return true;
-    return false;
-}
-
 void check_param_headers(const struct check *in, const struct place *at, const json_t *value)
 {
     static const struct text_rule rule = {.max = 4096, .templates = true};
@@ -313,7 +294,7 @@ void check_param_headers(const struct check *in, const struct place *at, const j
         struct str ignored;
         if (!params_is_token(member.name))
             check_fail(in, &member, PROBLEM_PATTERN, "is not a header name");
-        else if (is_framing(member.name))
+        else if (fetch_sets_header(member.name))
             check_fail(in, &member, PROBLEM_VALIDATION_FAILED, "is set by the connection itself");
         else
             (void)check_text(in, &member, item, &rule, &ignored);

@@ -114,15 +114,25 @@ def test_t8_unknown_and_known_accounts(timed):
 @pytest.mark.parametrize("path", ["/auth/v1/recover", "/auth/v1/magic-link"])
 def test_t8_links_by_mail(timed, db, path):
     """Each address once: a few mails a minute may be asked for to one, and about a hundred of a project."""
-    pairs = 48
-    project = Project(timed.gateway, timed.operator, None)
-    project.admin.put("/", {"settings": {**RATES, "auth_page_url": "https://app.example.com/"}}, expect=200)
-    with db.cursor() as cursor:
-        cursor.execute(f"insert into {project.schema(db)}.users (email, email_confirmed_at)"
-                       " select 'known' || n || '@example.org', now() from generate_series(1, 100) n")
-    timer, numbers = Timer(project), {"known": iter(range(1, 100)), "nobod": iter(range(1, 100))}
-    ask = lambda name: lambda: timer("POST", path, 202, {"email": f"{name}{next(numbers[name])}@example.org"})  # noqa: E731
-    visible, typical = compare(pairs, ask("known"), ask("nobod"))
+    projects, each = 3, 52
+    timers = []
+    for _ in range(projects):
+        project = Project(timed.gateway, timed.operator, None)
+        project.admin.put("/", {"settings": {**RATES, "auth_page_url": "https://app.example.com/"}}, expect=200)
+        with db.cursor() as cursor:
+            cursor.execute(f"insert into {project.schema(db)}.users (email, email_confirmed_at)"
+                           " select 'known' || n || '@example.org', now() from generate_series(1, 100) n")
+        timers.append(Timer(project))
+
+    def ask(name):
+        turns = ((timer, f"{name}{number}@example.org") for timer in timers for number in range(1, each + 1))
+
+        def once():
+            timer, email = next(turns)
+            return timer("POST", path, 202, {"email": email})
+        return once
+
+    visible, typical = compare(projects * each - 5, ask("known"), ask("nobod"))
     assert visible < typical, "too few samples to see anything"
 
 

@@ -22,7 +22,9 @@ LONG_RUN_US = 50_000
 LONG_RUN_SANITIZED_US = 200_000
 
 SANITIZERS = {
-    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0:allocator_may_return_null=1",
+    # A run has dozens of daemons at once: 64 MB of freed memory each are looked at, and 16 calls of who took it are kept.
+    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0:allocator_may_return_null=1:"
+                    "quarantine_size_mb=64:malloc_context_size=16",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
 

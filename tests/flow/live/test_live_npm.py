@@ -66,7 +66,7 @@ def test_it_comes_back_to_a_gateway_that_was_killed(home, program, start_gateway
 
 def test_it_stops_when_its_session_does(home, program):
     user = home.user(entities=["orders"])
-    ticket = user.post("/realtime/ticket", expect=201).json()["ticket"]
+    ticket = user.post("/realtime/ticket", expect=200).json()["ticket"]
     query = urllib.parse.urlencode({"entities": "orders", "ticket": ticket})
     process = program(f"{user.base_url}/realtime?{query}")
     line(process, "hello")

@@ -254,24 +254,33 @@ def test_a_lost_lease_writes_nothing(project, index, start_indexer):
     kill(other)
 
 
+@pytest.fixture(scope="module")
+def indexer(start_indexer):
+    """The file's own: whichever of several has a project's turn, a slow transaction comes to its end."""
+    return start_indexer(STATEMENT_TIMEOUT_MS=60000)
+
+
 @pytest.fixture
-def slow(project, index, start_indexer):
-    """Two indexers; one of them writes, in a transaction that takes five seconds: (entity, its records, token, what they say)."""
+def slow(project, index, start_indexer, indexer):
+    """Indexers of which one writes, in a transaction that takes five seconds: (entity, its records, token, what they say)."""
     both = [start_indexer(LEASE_MS=2000, STATEMENT_TIMEOUT_MS=60000) for _ in range(2)]
+    every = [*both, indexer]
     books = index.entity()
     index.ready(books)
     index.execute("create function {p}.slow() returns trigger language plpgsql as 'begin perform pg_sleep(5); return new; end'")
     index.execute("create trigger slow before update on {p}.search_indexes for each row execute function {p}.slow()")
     made = add(project, 5)
     index.wait(lambda: index.rows("select count(*) from pg_stat_activity where wait_event = 'PgSleep'")[0][0])
-    yield books, set(made), index.rows("select token from {p}.search_lease")[0][0], lambda: "".join(one.log_path.read_text() for one in both)
+    yield books, set(made), index.rows("select token from {p}.search_lease")[0][0], lambda: "".join(one.log_path.read_text() for one in every)
     for one in both:
         kill(one)
 
 
 def slow_ends(index, books, made, says, looks):
     """It ends as it began; looks() meanwhile."""
+    end = time.monotonic() + 60
     while index.find(books, "walnut") != made:
+        assert time.monotonic() < end, index.told()
         looks()
         time.sleep(0.02)
     index.execute("drop function {p}.slow() cascade")

@@ -34,11 +34,14 @@ def test_statements_of_a_search(books, db, gateway, path, q, most):
     for client in (books.admin, caller):
         ask = lambda: client.get(path, params={"q": q, "e": "books"}, expect=200).json()["items"]
         assert all([ask() for _ in range(8)])
-        before = statements(gateway)
+        begun, before = time.monotonic(), statements(gateway)
         for _ in range(ROUNDS):
             ask()
-        spent = statements(gateway) - before
-        assert ROUNDS * most <= spent <= (most + 0.6) * ROUNDS, spent  # others run some meanwhile
+        after = statements(gateway)
+        time.sleep(max(0, time.monotonic() - begun - 3))
+        others = statements(gateway) - after  # in as long a time: daemons look after themselves
+        spent = after - before
+        assert ROUNDS * most <= spent <= (most + 0.4) * ROUNDS + 1.5 * others, (spent, others)
 
 
 def test_an_index_that_is_new(books, db):

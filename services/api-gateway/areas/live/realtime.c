@@ -183,7 +183,7 @@ AWAITS static int realtime_ticket(struct req *r)
     jw_lit(&w, "expires_at");
     jw_time(&w, expires_ms);
     jw_obj_end(&w);
-    return reply_json(r, 201);
+    return reply_json(r, 200);
 }
 
 static const struct route realtime_routes[] = {
@@ -218,7 +218,7 @@ static const struct route realtime_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_REALTIME_READ,
         .headers = HEADER_GROUP_ID,
-        .ok = {201, &ticket_schema},
+        .ok = {200, &ticket_schema},
         .run = realtime_ticket,
         .summary = "Make a ticket for one stream",
         .doc = "For EventSource, which cannot send a header: GET /realtime?ticket=, once, within "
