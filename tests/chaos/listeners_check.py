@@ -20,9 +20,10 @@ PASSING = {429, 502, 503, 504}  # a gateway whose servers are away
 
 
 class Position:
-    """since or since~upto~behind: what has been heard."""
+    """What has been heard, as since or since~upto~behind; before it and a point what the listener is shown, as a number."""
 
     def __init__(self, text):
+        text = text.partition(".")[2]
         since, _, rest = text.partition("~")
         upto, _, behind = rest.partition("~")
         self.since, self.upto, self.behind = self.snapshot(since), self.snapshot(upto) if upto else None, int(behind or 0)

@@ -11,15 +11,31 @@
 
 /* --- pieces --- */
 
-struct http_piece *http_piece_new(struct str text)
+static struct http_piece *piece_of(struct str head, struct str text)
 {
-    struct http_piece *piece = malloc(sizeof(*piece) + text.len);
+    struct http_piece *piece = malloc(sizeof(*piece) + head.len + text.len);
 
     if (!piece)
         PANIC("out of memory");
     piece->refs = 1;
-    piece->len = text.len;
-    memcpy(piece->data, text.ptr, text.len);
+    piece->headed = false;
+    piece->len = head.len + text.len;
+    if (head.len > 0)
+        memcpy(piece->data, head.ptr, head.len);
+    memcpy(piece->data + head.len, text.ptr, text.len);
+    return piece;
+}
+
+struct http_piece *http_piece_new(struct str text)
+{
+    return piece_of(STR_NONE, text);
+}
+
+struct http_piece *http_piece_headed(struct str text)
+{
+    struct http_piece *piece = piece_of(STR_NONE, text);
+
+    piece->headed = true;
     return piece;
 }
 
@@ -116,7 +132,7 @@ static void feed_on_written(uv_write_t *write, int status)
 }
 
 /* False when it may not wait: there is too much already. */
-static bool feed_wait(struct http_feed *feed, struct http_piece *piece, size_t sent)
+static bool feed_wait_for(struct http_feed *feed, struct http_piece *piece, size_t sent)
 {
     struct http_conn *conn = feed->conn;
     struct shares *unsent = conn->server->config.unsent;
@@ -140,24 +156,42 @@ static bool feed_wait(struct http_feed *feed, struct http_piece *piece, size_t s
     return false;
 }
 
+/* What is left of it is shared again once the head is gone. */
+static bool
+feed_wait(struct http_feed *feed, struct str head, struct http_piece *piece, size_t sent)
+{
+    if (sent >= head.len)
+        return feed_wait_for(feed, piece, sent - head.len);
+    struct http_piece *whole = piece_of(head, (struct str){piece->data, piece->len});
+    bool waits = feed_wait_for(feed, whole, sent);
+    http_piece_unref(whole);
+    return waits;
+}
+
 void http_feed_send(struct http_feed *feed, struct http_piece *piece)
 {
     struct http_conn *conn = feed->conn;
+    struct str head = piece->headed ? feed->head : STR_NONE;
+    size_t len = head.len + piece->len;
     size_t sent = 0;
 
     if (!conn || piece->len == 0)
         return;
-    conn->server->stats.bytes_out += piece->len;
-    conn->out_total += piece->len;
+    conn->server->stats.bytes_out += len;
+    conn->out_total += len;
     if (conn_queued(conn) == 0) {
-        uv_buf_t buf = uv_buf_init(piece->data, (unsigned)piece->len);
-        int rc = uv_try_write((uv_stream_t *)&conn->tcp, &buf, 1);
+        uv_buf_t bufs[] = {
+            uv_buf_init((char *)head.ptr, (unsigned)head.len),
+            uv_buf_init(piece->data, (unsigned)piece->len),
+        };
+        unsigned first = head.len > 0 ? 0 : 1;
+        int rc = uv_try_write((uv_stream_t *)&conn->tcp, bufs + first, 2 - first);
         if (rc < 0 && rc != UV_EAGAIN) {
             conn_lost(conn);
             return;
         }
         sent = rc > 0 ? (size_t)rc : 0;
     }
-    if (sent < piece->len && !feed_wait(feed, piece, sent))
+    if (sent < len && !feed_wait(feed, head, piece, sent))
         conn_reset(conn);
 }

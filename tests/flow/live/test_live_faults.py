@@ -65,8 +65,8 @@ def test_a_position_claims_nothing_that_a_crash_takes_back(home, db):
         number = cursor.fetchone()[0]
         cursor.execute("rollback")
     with Stream(home.admin, entities="orders") as stream:
-        low, high, _ = stream.position.split(":")
+        low, high, _ = stream.position.split(".")[1].split(":")
         assert int(low) <= int(high) <= number
         made = home.item("orders", name="afterwards")
         assert stream.next("created").data["id"] == made["id"]
-        assert int(stream.position.split("~")[0].split(":")[1]) > number
+        assert int(stream.position.split(".")[1].split("~")[0].split(":")[1]) > number

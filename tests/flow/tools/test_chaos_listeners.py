@@ -33,6 +33,7 @@ def hearer(name, **more):
 
 def heard(name, kind, position=None, record=None, n=None, fields=COLUMNS, **more):
     """A line of a listener; of a record when one is named."""
+    position = position and f"{name}.{position}"
     entry = {"what": "heard", "mark": name, "state": kind, "at": 50, "turn": 1, "position": position, **more}
     if record:
         shown = {"id": record, "mark": f"m{record}", "lane": "north", "n": n, "note": "x"}
@@ -136,7 +137,7 @@ BREAKS = {
     "E2 a grant that was not heard": lambda run: run["heard"].pop(of(run, "guest", "created")),
     "E2 a filter that was not heard": lambda run: run["heard"].pop(of(run, "filtered", "deleted")),
     "E3 doubled": lambda run: insert(run, "everything", heard("everything", "updated", "106:107:", 1, 20)),
-    "E3 one position twice": lambda run: run["heard"][of(run, "guest", "updated")].update(position="103:103:"),
+    "E3 one position twice": lambda run: run["heard"][of(run, "guest", "updated")].update(position="guest.103:103:"),
     "E4 before it was shown": lambda run: insert(run, "guest", heard("guest", "created", "106:107:", 1, 10)),
     "E4 of nobody": lambda run: insert(run, "everything", heard("everything", "created", "106:107:", 99, 1)),
     "E4 another's": lambda run: insert(run, "taken", heard("taken", "updated", "106:107:", 1, 20)),

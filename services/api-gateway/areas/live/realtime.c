@@ -133,6 +133,7 @@ AWAITS static int realtime_listen(struct req *r)
 {
     struct wishes wishes = {.count = 0};
     const struct query *query;
+    int64_t members;
     unsigned work;
 
     TRY(req_query(r, &query));
@@ -144,6 +145,7 @@ AWAITS static int realtime_listen(struct req *r)
         r->content_type = STR("text/event-stream");
         return reply_empty(r, 200);
     }
+    TRY(hub_members(r, &members));
     struct share *place = hub_place(r);
     if (!place) {
         resp_header(r, "Retry-After", STR(RETRY_AFTER));
@@ -158,6 +160,7 @@ AWAITS static int realtime_listen(struct req *r)
                           .filter = &filter,
                           .work = work,
                           .position = wanted_position(r, query),
+                          .members = members,
                       },
                       place);
 }
@@ -206,7 +209,9 @@ static const struct route realtime_routes[] = {
             "that everything before has been sent. reset {\"entity\", \"reason\"} says that the "
             "records (of that entity, or all) have to be read again. closed and end say that an "
             "entity, or everything, may not be listened to any more. With Last-Event-ID the stream "
-            "goes on behind that event, for an hour. Relations to many records of which some may "
+            "goes on behind that event, for an hour; where the caller has come to see other "
+            "records or fields meanwhile it begins with a reset. Relations to many records of "
+            "which some may "
             "be hidden from the caller are left out of records. job, task, send and index tell of "
             "long "
             "work from hello on: each twice a second at most, as it is then.",

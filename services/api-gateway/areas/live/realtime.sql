@@ -22,11 +22,13 @@ from {p}.users u cross join (
 where u.id = any(:ids::bigint[])
 order by u.id;
 
--- name: realtime_reachable :opt
-select g.id:bigint from {p}.groups g
-where g.id = :id::bigint
-  and (exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = :user_id::bigint)
-    or exists (select 1 from {p}.group_roles r where r.group_id = g.id and r.role_id = any(:role_ids::bigint[])));
+-- A group: may the user ask for what is its members', and a number that changes with them.
+-- name: realtime_group :opt
+select exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = :user_id::bigint)
+    or exists (select 1 from {p}.group_roles r where r.group_id = g.id and r.role_id = any(:role_ids::bigint[])) as reachable:boolean!,
+  hashtextextended(coalesce((select string_agg(m.user_id::text, ',' order by m.user_id) from {p}.group_members m
+    where m.group_id = g.id), ''), 0) as members:bigint!
+from {p}.groups g where g.id = :id::bigint;
 
 -- name: realtime_ticket_add :exec
 insert into {p}.live_tickets (hash, user_id, session_id, key_id, group_scope, ends_at, expires_at)
