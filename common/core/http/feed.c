@@ -168,30 +168,60 @@ feed_wait(struct http_feed *feed, struct str head, struct http_piece *piece, siz
     return waits;
 }
 
-void http_feed_send(struct http_feed *feed, struct http_piece *piece)
+/* How much of them the socket takes at once; negative: the connection is gone. */
+static ssize_t
+feed_try(struct http_feed *feed, struct http_piece *const *pieces, size_t count, size_t *ret_len)
+{
+    uv_buf_t bufs[2 * FEED_PIECES];
+    unsigned used = 0;
+
+    *ret_len = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct http_piece *piece = pieces[i];
+        if (piece->headed && feed->head.len > 0)
+            bufs[used++] = uv_buf_init((char *)feed->head.ptr, (unsigned)feed->head.len);
+        if (piece->len > 0)
+            bufs[used++] = uv_buf_init(piece->data, (unsigned)piece->len);
+        *ret_len += piece->len + (piece->headed ? feed->head.len : 0);
+    }
+    if (used == 0 || conn_queued(feed->conn) > 0)
+        return 0;
+    int rc = uv_try_write((uv_stream_t *)&feed->conn->tcp, bufs, used);
+    return rc == UV_EAGAIN ? 0 : rc;
+}
+
+void http_feed_send_all(struct http_feed *feed, struct http_piece *const *pieces, size_t count)
 {
     struct http_conn *conn = feed->conn;
-    struct str head = piece->headed ? feed->head : STR_NONE;
-    size_t len = head.len + piece->len;
-    size_t sent = 0;
+    size_t len;
 
-    if (!conn || piece->len == 0)
+    if (!conn)
         return;
+    MUST(count <= FEED_PIECES);
+    ssize_t taken = feed_try(feed, pieces, count, &len);
+    if (taken < 0) {
+        conn_lost(conn);
+        return;
+    }
     conn->server->stats.bytes_out += len;
     conn->out_total += len;
-    if (conn_queued(conn) == 0) {
-        uv_buf_t bufs[] = {
-            uv_buf_init((char *)head.ptr, (unsigned)head.len),
-            uv_buf_init(piece->data, (unsigned)piece->len),
-        };
-        unsigned first = head.len > 0 ? 0 : 1;
-        int rc = uv_try_write((uv_stream_t *)&conn->tcp, bufs + first, 2 - first);
-        if (rc < 0 && rc != UV_EAGAIN) {
-            conn_lost(conn);
+    size_t sent = (size_t)taken;
+    for (size_t i = 0; i < count; i++) {
+        const struct str head = pieces[i]->headed ? feed->head : STR_NONE;
+        size_t whole = head.len + pieces[i]->len;
+        if (sent >= whole) {
+            sent -= whole;
+            continue;
+        }
+        if (!feed_wait(feed, head, pieces[i], sent)) {
+            conn_reset(conn);
             return;
         }
-        sent = rc > 0 ? (size_t)rc : 0;
+        sent = 0;
     }
-    if (sent < len && !feed_wait(feed, head, piece, sent))
-        conn_reset(conn);
+}
+
+void http_feed_send(struct http_feed *feed, struct http_piece *piece)
+{
+    http_feed_send_all(feed, &piece, 1);
 }

@@ -47,5 +47,9 @@ struct http_feed {
 bool http_feed_begin(struct req *req, struct str content_type, struct http_feed *feed);
 /* any: sends a piece, or ends the feed. */
 void http_feed_send(struct http_feed *feed, struct http_piece *piece);
+/* any: the same of several, in one call of the kernel's while it takes them; FEED_PIECES at most.
+ */
+#define FEED_PIECES 16
+void http_feed_send_all(struct http_feed *feed, struct http_piece *const *pieces, size_t count);
 /* any: ends it behind what was sent; closed() is not called. Idempotent. */
 void http_feed_close(struct http_feed *feed);

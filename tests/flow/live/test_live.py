@@ -581,6 +581,24 @@ def test_imports_and_indexes(home, listen):
     home.only("svc_realtime:read").get("/realtime", params={"jobs": "true"}, expect=403)
 
 
+def test_the_audit_log(home, listen):
+    """Each entry as the list has it, to those who may read that; who may no more is told nothing more."""
+    auditor = home.user(permissions=["svc_audit_log:read", "svc_realtime:read"])
+    refused = home.user(entities=["orders"]).get("/realtime", params={"audit": "true"}, expect=403).json()
+    assert refused["detail"] == "This needs the permission svc_audit_log:read."
+    stream, both = listen(auditor, entities=None, audit="true"), listen(home.admin, audit="true")
+    made = [str(home.admin.post("/groups", {"name": f"noted {n}"}, expect=201).json()["id"]) for n in range(3)]
+    for each in (stream, both):
+        events = [event for event in each.until(lambda event: event.data["target_id"] == made[-1]) if event.data["target"] == "group"]
+        assert [(event.kind, event.data["target_id"]) for event in events] == [("audit", each) for each in made]
+    ids = [event.data["id"] for event in events]
+    listed = auditor.get("/audit-log", params={"limit": 10}, expect=200).json()["items"]
+    assert [event.data for event in events] == [entry for entry in reversed(listed) if entry["id"] in ids]
+    home.admin.put(f"/users/{auditor.user['id']}", {"role_ids": [home.role_named("Standard User")["id"]]}, expect=200)
+    assert stream.until(lambda event: event.kind == "closed")[-1].data == {"entity": "audit", "code": "forbidden"}
+    ended(stream, "forbidden")
+
+
 def test_jobs(home, listen, runner):
     stream = listen(home.admin, entities="orders", jobs="true")
     made = workflow(home.admin, steps=[condition()])

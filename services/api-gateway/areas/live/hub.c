@@ -18,7 +18,8 @@
 #define POLL_MS        1000 /* when no doorbell rings */
 #define POLL_AWAY_MS   150  /* Redis is away */
 #define TICK_MS        100  /* a look at the epoch */
-#define AGAIN_MS       5    /* what comes at once is read at once */
+#define AGAIN_MS       5    /* what is there is read at once */
+#define REST_MS        20   /* what comes while much comes is read together */
 #define ROUND_LIMIT_MS 20000
 #define QUEUED_MAX     ((size_t)512 * 1024) /* of one that reads slowly */
 
@@ -106,9 +107,11 @@ static void round_end(struct hub *hub)
     }
     const struct redis *redis = directory_redis(live.directory);
     bool up = redis && redis_up(redis);
-    hub->due_ms = clock_mono_ms() + (up ? POLL_MS : POLL_AWAY_MS);
+    int64_t now_ms = clock_mono_ms();
+    hub->due_ms = now_ms + (up ? POLL_MS : POLL_AWAY_MS);
+    hub->rest_ms = hub->busy ? now_ms + REST_MS : 0;
     if (!live.stopped)
-        loop_timer_start(&hub->timer, hub->again ? AGAIN_MS : TICK_MS);
+        loop_timer_start(&hub->timer, !hub->again ? TICK_MS : hub->busy ? REST_MS : AGAIN_MS);
     hub_free_if_empty(hub);
 }
 
@@ -123,6 +126,7 @@ AWAITS static void hub_run(struct task *task, void *arg)
     struct hub *hub = arg;
 
     hub->again = false;
+    hub->busy = false;
     task->tenant = hub->number;
     int rc = hub_round(task, hub);
     if (rc == PROJECT_NOT_FOUND) {
@@ -155,9 +159,11 @@ static void hub_on_timer(void *arg)
 
 static void hub_wake(struct hub *hub)
 {
+    int64_t rest_ms = hub->rest_ms - clock_mono_ms();
+
     hub->again = true;
     if (!hub->running && !live.stopped)
-        loop_timer_start(&hub->timer, 0);
+        loop_timer_start(&hub->timer, rest_ms > 0 ? rest_ms : 0);
 }
 
 static struct hub *hub_find(int64_t number)

@@ -55,11 +55,13 @@ struct hub_listener {
     struct hub_watch watches[];
 };
 
-/* Long work that can be listened to. */
-enum hub_work { HUB_JOBS, HUB_TASKS, HUB_SENDS, HUB_INDEXES, HUB_WORKS };
+/* What can be listened to beside records: long work, and the audit log. */
+enum hub_work { HUB_JOBS, HUB_TASKS, HUB_SENDS, HUB_INDEXES, HUB_AUDIT, HUB_WORKS };
 extern const char *const hub_work_names[HUB_WORKS + 1]; /* "jobs", ...; NULL ends them */
 /* any: may the caller listen to it at all? */
 bool hub_work_may(const struct caller *caller, enum hub_work work);
+/* any: a sentence for whoever may not. */
+const char *hub_work_needs(enum hub_work work);
 
 /* What a listener asks for; texts are borrowed. */
 struct hub_wish {
@@ -118,6 +120,8 @@ struct hub {
     uint64_t rounds;
     unsigned misread; /* times in a row that the model did not fit the tables */
     bool running, again;
+    bool busy;       /* this round has told of something: the next one waits for more */
+    int64_t rest_ms; /* until then */
     struct loop_timer timer;
     int64_t epoch, model_version; /* of the last look at rights; -1 = none */
     int64_t looked_ms, listened_ms, told_ms, due_ms;

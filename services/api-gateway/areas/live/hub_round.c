@@ -74,6 +74,7 @@ AWAITS static int read_now(const struct hub_round *round)
 
     TRY(hub_read_group(round, &hub->now, STR_NONE, &more));
     hub->again = hub->again || more;
+    hub->busy = hub->busy && !more && list_empty(&hub->groups);
     return 0;
 }
 

@@ -54,10 +54,7 @@ static int read_work(struct req *r, const struct query *query, unsigned *ret_wor
         if (!str_is(query_get(query, hub_work_names[work]), "true"))
             continue;
         if (!hub_work_may(r->scope->caller, (enum hub_work)work))
-            return fail(r,
-                        PROBLEM_FORBIDDEN,
-                        work == HUB_JOBS ? "This needs the permission svc_workflows:read."
-                                         : "This is for administrators.");
+            return fail(r, PROBLEM_FORBIDDEN, "%s", hub_work_needs((enum hub_work)work));
         *ret_work |= 1U << work;
     }
     return 0;
@@ -115,6 +112,10 @@ static const struct query_param realtime_query[] = {
      .type = FIELD_BOOL,
      .fallback = "false",
      .doc = "Search indexes, too (administrators)"},
+    {.name = "audit",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Entries of the audit log, too (svc_audit_log:read)"},
     {.name = "last_event_id",
      .type = FIELD_STR,
      .doc = "The same as the header Last-Event-ID: the id of the last event that was received"},
@@ -214,7 +215,8 @@ static const struct route realtime_routes[] = {
             "which some may "
             "be hidden from the caller are left out of records. job, task, send and index tell of "
             "long "
-            "work from hello on: each twice a second at most, as it is then.",
+            "work from hello on: each twice a second at most, as it is then; audit of each new "
+            "entry of the audit log, as GET /audit-log has it.",
     },
     {
         .method = HTTP_POST_M,

@@ -81,3 +81,12 @@ left join {p}.search_indexes b on b.entity_id = e.id and b.state = 'building'
 where (l.id is not null or b.id is not null)
   and (e.id > (select coalesce(max(n.id), 0) from {p}.entities n) - :recent::bigint or e.id = any(:ids::bigint[]))
 order by e.id;
+
+-- name: realtime_audit :many args(realtime_work) row(realtime_work)
+select a.id:bigint!, 0::bigint as owner_id:bigint!, false as hidden:boolean!, true as ended:boolean!,
+  json_build_object('id', a.id, 'at', to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'actor_kind', a.actor_kind,
+    'actor_id', a.actor_id, 'action', a.action, 'target', a.target, 'target_id', a.target_id, 'detail', a.detail,
+    'request_id', a.request_id)::text as doc:text!
+from {p}.audit_log a
+where a.id > (select coalesce(max(n.id), 0) from {p}.audit_log n) - :recent::bigint or a.id = any(:ids::bigint[])
+order by a.id;
