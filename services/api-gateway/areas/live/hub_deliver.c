@@ -281,10 +281,10 @@ static struct live_position position_behind(const struct hub_page *page, size_t 
 }
 
 /* The next rows of the page, as many as are sent together; how many they are. */
-static size_t prepare(const struct hub_round *round,
-                      const struct hub_page *page,
-                      size_t first,
-                      struct sending *sending)
+static size_t page_prepare(const struct hub_round *round,
+                           const struct hub_page *page,
+                           size_t first,
+                           struct sending *sending)
 {
     struct arena *arena = round->task->arena;
     size_t bytes = 0;
@@ -314,7 +314,7 @@ send_page(const struct hub_round *round, struct hub_group *group, const struct h
         if (sent > 0 &&
             directory_epoch(gateway_directory(), round->hub->number) != round->hub->epoch)
             break;
-        size_t count = prepare(round, page, sent, sending);
+        size_t count = page_prepare(round, page, sent, sending);
         send_changes(round, group, sending, count);
         sent += count;
     }
