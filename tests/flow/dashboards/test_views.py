@@ -1,8 +1,10 @@
 """Materialised views: what they hold, when they are made anew, who reads them, and that no reader meets a gap."""
+import concurrent.futures
 import threading
 import time
 
 import pytest
+from groundwork.runs import Held, until as wait_until
 
 VIEW = "/materialized-views"
 
@@ -73,6 +75,22 @@ def test_made_read_changed_deleted(mill):
     mill.admin.delete(f"{VIEW}/by_grain", expect=204)
     for call in (mill.admin.get(f"{VIEW}/by_grain/rows"), mill.admin.post(f"{VIEW}/by_grain/refresh"), mill.admin.delete(f"{VIEW}/by_grain")):
         assert call.status_code == 404
+
+
+def test_deleted_while_a_refresh_drops_its_tables(mill, db, servers):
+    """Both have seen the table; who comes second finds it gone."""
+    make(mill, "felled")
+    with db.cursor() as cursor:
+        cursor.execute("select c.oid::regclass::text from pg_class c join {0}.materialized_views v on c.relname ~ ('^v_' || v.id || '_')"
+                       " where v.name = 'felled' and c.relnamespace = '{0}'::regnamespace and c.relkind = 'r'".format(mill.schema(db)))
+        (table,), = cursor.fetchall()
+    with Held(servers, table) as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(mill.admin.delete, f"{VIEW}/felled")
+        wait_until(lambda: held.awaited(db), "the view is being deleted")
+        with held.connection.cursor() as cursor:
+            cursor.execute(f"drop table {table}")
+        held.connection.commit()
+        assert answer.result().status_code == 204
 
 
 @pytest.mark.parametrize("field, changes", [

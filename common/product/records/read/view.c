@@ -293,8 +293,9 @@ int view_drop(struct records_ctx *ctx, int64_t id, int64_t keep)
         if (str_eq(name,
                    arena_printf(ctx->task->arena, "v_%lld_%lld", (long long)id, (long long)keep)))
             continue;
+        /* A refresh and whoever deletes the view may both be at it. */
         sql_start(ctx->task->arena, &text, &params);
-        strbuf_printf(&text, "drop table {p}.%.*s", STR_ARG(name));
+        strbuf_printf(&text, "drop table if exists {p}.%.*s", STR_ARG(name));
         TRY(records_db(ctx, NULL, view_run(ctx, &text, &params, true)));
     }
     return 0;
