@@ -11,7 +11,7 @@ from memory import resident_kb
 from world import PASSWORD  # it makes the flow tests' library importable
 from groundwork.client import Client
 
-LISTENERS, CHANGES, RULED, ADDRESSES = 10_000, 30, 1_000, 8
+LISTENERS, CHANGES, RULED, ADDRESSES, AT_ONCE = 10_000, 30, 1_000, 8, 500
 PEERS, BATCH = 1_000, 50  # beside another server: listeners, and changes that eight write
 ENTITY = "orders"
 
@@ -55,14 +55,17 @@ class Streams(Crowd):
         super().__init__(world.gateway.port, count)
 
     def join(self):
-        for number, connection in enumerate(self.sockets):
-            connection.sendall(f"GET /org/{self.slug}/realtime?entities={ENTITY} HTTP/1.1\r\nHost: x\r\n"
-                               f"Authorization: Bearer {self.tokens[number % len(self.tokens)]}\r\n\r\n".encode())
-        for connection in self.sockets:
-            connection.settimeout(30)
-            heard = b""
-            while b"event: hello" not in heard:
-                heard += connection.recv(65536)
+        for first in range(0, len(self.sockets), AT_ONCE):
+            coming = self.sockets[first:first + AT_ONCE]
+            for number, connection in enumerate(coming, first):
+                connection.sendall(f"GET /org/{self.slug}/realtime?entities={ENTITY} HTTP/1.1\r\nHost: x\r\n"
+                                   f"Authorization: Bearer {self.tokens[number % len(self.tokens)]}\r\n\r\n".encode())
+            for connection in coming:
+                connection.settimeout(30)
+                heard = b""
+                while b"event: hello" not in heard:
+                    heard += connection.recv(65536)
+                    assert heard.startswith(b"HTTP/1.1 200"), heard
 
 
 class Queries(Crowd):
