@@ -4,9 +4,8 @@
  */
 #include "areas/live/hub.h"
 
-#include "base/panic.h"
-
-#define DIGITS 8 /* of each number */
+#define DIGITS ((size_t)8) /* of each number */
+#define HEX    "0123456789abcdef"
 
 /* --- what they are made of --- */
 
@@ -99,20 +98,21 @@ static struct hub_print print_of(const struct hub_listener *listener, const stru
 static void print_put_number(char *out, uint32_t number)
 {
     for (size_t i = 0; i < DIGITS; i++)
-        out[i] = "0123456789abcdef"[number >> 4 * (DIGITS - 1 - i) & 15];
+        out[i] = HEX[number >> 4 * (DIGITS - 1 - i) & 15];
 }
 
 static bool print_take_number(struct str *text, uint32_t *ret_number)
 {
+    const struct str hex = STR(HEX);
     uint32_t number = 0;
 
     if (text->len < DIGITS)
         return false;
     for (size_t i = 0; i < DIGITS; i++) {
-        const char *digit = memchr("0123456789abcdef", text->ptr[i], 16);
+        const char *digit = memchr(hex.ptr, text->ptr[i], hex.len);
         if (!digit)
             return false;
-        number = number << 4 | (uint32_t)(digit - "0123456789abcdef");
+        number = number << 4 | (uint32_t)(digit - hex.ptr);
     }
     *text = (struct str){text->ptr + DIGITS, text->len - DIGITS};
     *ret_number = number;
@@ -121,14 +121,17 @@ static bool print_take_number(struct str *text, uint32_t *ret_number)
 
 void hub_print_renew(struct hub_listener *listener, const struct model *model)
 {
+    const struct str name = STR("id: ");
     char *at = listener->head;
 
     listener->print = print_of(listener, model);
-    memcpy(at, "id: ", 4);
-    print_put_number(at + 4, listener->print.sight);
-    print_put_number(at + 4 + DIGITS, listener->print.shape);
-    at[4 + 2 * DIGITS] = '.';
-    listener->feed.head = (struct str){at, 4 + 2 * DIGITS + 1};
+    memcpy(at, name.ptr, name.len);
+    at += name.len;
+    print_put_number(at, listener->print.sight);
+    print_put_number(at + DIGITS, listener->print.shape);
+    at += 2 * DIGITS;
+    *at++ = '.';
+    listener->feed.head = (struct str){listener->head, (size_t)(at - listener->head)};
 }
 
 bool hub_print_take(struct str *text, struct hub_print *ret_print)
