@@ -1,43 +1,43 @@
-"""Live changes: one change to ten thousand listeners, what listeners cost writers, and what one costs while it is idle."""
+"""Live changes: one change to ten thousand listeners, what listeners cost writers, what one costs while it is idle, and Parse Server beside."""
+import concurrent.futures
 import resource
 import selectors
 import socket
 import threading
 import time
 
+import parse
 from memory import resident_kb
 from world import PASSWORD  # it makes the flow tests' library importable
 from groundwork.client import Client
 
-LISTENERS, CHANGES, RULED, ADDRESSES = 10_000, 30, 1_000, 8
+LISTENERS, CHANGES, RULED, ADDRESSES, AT_ONCE = 10_000, 30, 1_000, 8, 500
+PEERS, BATCH = 1_000, 50  # beside another server: listeners, and changes that eight write
 ENTITY = "orders"
 
 
 class Crowd:
-    """Streams of one caller each, read together."""
+    """Connections that listen, read together."""
 
-    def __init__(self, world, slug, tokens, count):
-        self.selector, self.sockets = selectors.EpollSelector(), []
-        for number in range(count):
-            connection = socket.create_connection(("127.0.0.1", world.gateway.port), source_address=(f"127.0.0.{2 + number % ADDRESSES}", 0))
-            connection.sendall(f"GET /org/{slug}/realtime?entities={ENTITY} HTTP/1.1\r\nHost: x\r\n"
-                               f"Authorization: Bearer {tokens[number % len(tokens)]}\r\n\r\n".encode())
-            self.sockets.append(connection)
+    def __init__(self, port, count):
+        self.selector = selectors.EpollSelector()
+        self.sockets = [socket.create_connection(("127.0.0.1", port), source_address=(f"127.0.0.{2 + number % ADDRESSES}", 0))
+                        for number in range(count)]
+        self.join()
         for connection in self.sockets:
-            connection.settimeout(30)
-            heard = b""
-            while b"event: hello" not in heard:
-                heard += connection.recv(65536)
             connection.setblocking(False)
             self.selector.register(connection, selectors.EVENT_READ)
 
     def hear(self, count, mark=b"event: created", limit=30):
         """Until that many events were heard; the time of the last."""
         last = end = time.monotonic() + limit
+        rest = dict.fromkeys(self.sockets, b"")  # an event may come in two pieces
         while count > 0:
             assert time.monotonic() < end, f"{count} were not heard"
             for key, _ in self.selector.select(1):
-                count -= key.fileobj.recv(1 << 20).count(mark)
+                heard = rest[key.fileobj] + key.fileobj.recv(1 << 20)
+                count -= heard.count(mark)
+                rest[key.fileobj] = heard[1 - len(mark):]
                 last = time.monotonic()
         return last
 
@@ -45,6 +45,35 @@ class Crowd:
         for connection in self.sockets:
             connection.close()
         self.selector.close()
+
+
+class Streams(Crowd):
+    """Of one caller each."""
+
+    def __init__(self, world, slug, tokens, count):
+        self.slug, self.tokens = slug, tokens
+        super().__init__(world.gateway.port, count)
+
+    def join(self):
+        for first in range(0, len(self.sockets), AT_ONCE):
+            coming = self.sockets[first:first + AT_ONCE]
+            for number, connection in enumerate(coming, first):
+                connection.sendall(f"GET /org/{self.slug}/realtime?entities={ENTITY} HTTP/1.1\r\nHost: x\r\n"
+                                   f"Authorization: Bearer {self.tokens[number % len(self.tokens)]}\r\n\r\n".encode())
+            for connection in coming:
+                connection.settimeout(30)
+                heard = b""
+                while b"event: hello" not in heard:
+                    heard += connection.recv(65536)
+                    assert heard.startswith(b"HTTP/1.1 200"), heard
+
+
+class Queries(Crowd):
+    """Parse Server's."""
+
+    def join(self):
+        for connection in self.sockets:
+            parse.subscribe(connection)
 
 
 def listeners(admin, count=20):
@@ -78,7 +107,7 @@ def creates(admin, seconds):
 
 def one_change(world, admin, out):
     before = resident_kb(world)
-    crowd = Crowd(world, "live", [admin.token], LISTENERS)
+    crowd = Streams(world, "live", [admin.token], LISTENERS)
     try:
         each = (resident_kb(world) - before) / LISTENERS
         took = []
@@ -107,7 +136,7 @@ def cost_of_writes(world, admin, args, out):
         world.sql("update platform.projects set epoch = epoch + 1 where slug = 'live'")
         time.sleep(2.5)
         alone = creates(admin, args.seconds)
-        crowd = Crowd(world, "live", tokens, RULED)
+        crowd = Streams(world, "live", tokens, RULED)
         try:
             ratios.append(creates(admin, args.seconds) / alone)
         finally:
@@ -116,6 +145,45 @@ def cost_of_writes(world, admin, args, out):
     middle = ratios[len(ratios) // 2]
     out.add(f"creates with {RULED:,} listeners under row rules / none", f"{middle:.2f} x [{ratios[0]:.2f} .. {ratios[-1]:.2f}]", ">= 0.75",
             middle >= 0.75)
+
+
+def rate_of(crowd, write, mark):
+    """Deliveries a second of one batch, from its first byte to whoever hears last."""
+    begun = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(8) as writers:
+        list(writers.map(write, range(BATCH)))
+    return BATCH * PEERS / (crowd.hear(BATCH * PEERS, mark, 120) - begun)
+
+
+def beside_parse(world, folder, admin, args, out, say):
+    """The same batches to as many listeners of Parse Server's LiveQuery, in turn."""
+    reason = parse.install()
+    if not reason:
+        try:
+            other = parse.ParseServer(world, folder)
+        except RuntimeError as error:
+            reason = str(error)
+    if reason:
+        say(f"  Parse Server: {reason}")
+        return
+    path, ratios, rates = f"/entities/{ENTITY}/items", [], []
+    ours = Streams(world, "live", [admin.token], PEERS)
+    try:
+        other.write(1)  # makes the class
+        theirs = Queries(other.port, PEERS)
+        for _ in range(args.rounds):
+            mine = rate_of(ours, lambda n: admin.post(path, {"name": "many", "total": n}, expect=201), b"event: created")
+            rates.append((mine, rate_of(theirs, other.write, b'"op":"create"')))
+            ratios.append(rates[-1][0] / rates[-1][1])
+        theirs.close()
+    finally:
+        ours.close()
+        other.stop()
+    ratios.sort()
+    middle = ratios[len(ratios) // 2]
+    mine, others = (sorted(each)[len(rates) // 2] for each in zip(*rates))
+    out.add(f"changes to {PEERS:,} listeners / Parse Server LiveQuery", f"{middle:.1f} x [{ratios[0]:.1f} .. {ratios[-1]:.1f}]", ">= 10",
+            middle >= 10, f"{mine:,.0f}/s against {others:,.0f}/s, {BATCH} written by eight")
 
 
 def live(world, folder, args, out, say):
@@ -128,5 +196,7 @@ def live(world, folder, args, out, say):
         one_change(world, admin, out)
         say(f"  creates with and without {RULED:,} listeners")
         cost_of_writes(world, admin, args, out)
+        say("  Parse Server beside")
+        beside_parse(world, folder, admin, args, out, say)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

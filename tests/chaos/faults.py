@@ -2,6 +2,7 @@
 
 Each do_... is a fault of the attack catalogue (its number in brackets); what it leaves behind is healed after it.
 """
+import contextlib
 import os
 import random
 import signal
@@ -16,8 +17,8 @@ from groundwork.chaos import FAKETIME, faked
 POINTS = ("sendto", "write", "recvfrom", "connect", "epoll_wait", "writev", "sendmsg", "read")
 STORE_CALLS = ("fsync", "rename", "unlink", "openat", "write")
 # What a daemon says to a server when it is killed: before the server hears it (hold), or before the answer (deaf).
-WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"), ("redis", "xadd"), ("redis", "xack"),
-         ("redis", "xreadgroup"))
+WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"),
+         ("pg", "live_log"), ("redis", "xadd"), ("redis", "xack"), ("redis", "xreadgroup"))
 
 
 def kill_group(daemon):
@@ -39,6 +40,7 @@ class Faults:
         self.kinds = [name for name in every if not only or name in only]
         self.done = {}
         self.broken = []  # what a fault saw at once
+        self.crashes = []  # of PostgreSQL: (from, until)
 
     def runner(self):
         return self.random.choice(self.world.runners)
@@ -130,7 +132,13 @@ class Faults:
         time.sleep(self.random.uniform(1, 4))
 
     def do_kill_gateway(self):
-        kill_group(self.world.gateway)
+        kill_group(self.random.choice(self.world.gateways))
+
+    def do_kill_gateways(self):
+        """Whoever listens has nowhere to go for a while."""
+        for daemon in self.world.gateways:
+            kill_group(daemon)
+        time.sleep(self.random.uniform(0, 2))
 
     def do_kill_while_uploading(self):
         """[K17] The gateway, at a system call of an upload or a removal."""
@@ -154,10 +162,18 @@ class Faults:
         servers = self.world.servers
         for daemon in self.world.daemons():
             kill_group(daemon)
-        servers.postgres("kill")
-        servers.redis("kill")
-        servers.redis("start")
-        servers.postgres("start")
+        with self.crash():
+            servers.postgres("kill")
+            servers.redis("kill")
+            servers.redis("start")
+            servers.postgres("start")
+
+    @contextlib.contextmanager
+    def crash(self):
+        """What happens in it happens to a PostgreSQL that forgets what was not on its disk."""
+        began = time.time()
+        yield
+        self.crashes.append((began, time.time()))
 
     def do_kill_at_word(self):
         """[K1-K5, K9] One daemon is killed when it says a certain thing to PostgreSQL or Redis."""
@@ -261,8 +277,9 @@ class Faults:
 
     def do_crash_postgres(self):
         """[D5]"""
-        self.world.servers.postgres("kill")
-        self.world.servers.postgres("start")
+        with self.crash():
+            self.world.servers.postgres("kill")
+            self.world.servers.postgres("start")
 
     def do_kill_backend(self):
         """[D5]"""
@@ -307,7 +324,7 @@ class Faults:
         with self.held.cursor() as cursor:
             cursor.execute("set statement_timeout = 5000")
             name = self.random.choice(("jobs", "job_steps", "outbox", "workflow_versions", "workflows", "payments", "webhook_events",
-                                       "idempotency_keys"))
+                                       "idempotency_keys", "live_log", "materialized_views"))
             mode = self.random.choice(("share", "access exclusive"))
             self.say(f"  {name}, {mode}")
             cursor.execute(f"lock table {schema}.{name} in {mode} mode")

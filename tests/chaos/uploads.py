@@ -8,6 +8,7 @@ import threading
 import uuid
 
 import requests
+import urllib3
 
 SIZES = (0, 1, 700, 65536, 150_000, 400_000)
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -75,7 +76,7 @@ class Uploader(threading.Thread):
         try:
             self.session.put(f"{self.world.project.base_url}/files/upload/{mark}", data=half(), timeout=10,
                              headers={"Authorization": f"Bearer {self.world.project.admin.token}"})
-        except (requests.RequestException, ConnectionError):
+        except (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError):  # requests lets some of the second through
             pass
 
     def go_on(self, mark, content):

@@ -1,4 +1,4 @@
-"""What a chaos run consists of: servers behind proxies, one gateway, runners, payments services, dispatchers, indexers, a sink,
+"""What a chaos run consists of: servers behind proxies, two gateways, runners, payments services, dispatchers, indexers, a sink,
 a test processor, stand-ins for providers of push, and a project with workflows."""
 import os
 import pathlib
@@ -55,7 +55,8 @@ class World:
         self.redis_proxy = Proxy(self.servers.redis_url.removeprefix("unix:"))
         self.processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None)
         self.webhook_port = free_port()
-        self.gateway = None
+        self.gateway = None  # the first one, which callers ask
+        self.gateways = []  # any of them may be listened to
         self.runners = []
         self.webhooks = []
         self.dispatchers = []
@@ -83,20 +84,22 @@ class World:
                 "FETCH_ALLOW": f"127.0.0.1:{self.processor.port}"}
 
     def daemons(self):
-        return [self.gateway, *self.runners, *self.webhooks, *self.dispatchers, *self.indexers]
+        return [*self.gateways, *self.runners, *self.webhooks, *self.dispatchers, *self.indexers]
 
     def next_log(self, name):
         self.log_number += 1
         return self.folder / f"{self.log_number:03}-{name}.log"
 
     def start_gateway(self):
-        self.gateway = Daemon(str(self.binaries / "api-gateway"), self.next_log("gateway"), **self.settings(),
-                              **self.paying(), **uploads.settings(self.folder), PAYMENTS_URL=f"http://127.0.0.1:{self.webhook_port}",
-                              OPERATOR_TOKEN=OPERATOR_TOKEN, WORKERS=1)
-        if self.log_number == 1:
-            done = self.gateway.run("--migrate")
+        daemon = Daemon(str(self.binaries / "api-gateway"), self.next_log("gateway"), **self.settings(),
+                        **self.paying(), **uploads.settings(self.folder), PAYMENTS_URL=f"http://127.0.0.1:{self.webhook_port}",
+                        OPERATOR_TOKEN=OPERATOR_TOKEN, WORKERS=1)
+        if not self.gateways:
+            done = daemon.run("--migrate")
             assert done.returncode == 0, done.stdout + done.stderr
-        self.gateway.start()
+        self.gateways.append(daemon)
+        self.gateway = self.gateways[0]
+        daemon.start()
 
     def start_runner(self, prefix=()):
         daemon = Daemon(str(self.runner_binary), self.next_log("runner"), **self.settings(), WORKERS=1, LEASE_MS=LEASE_MS,
@@ -168,7 +171,7 @@ class World:
 
     def close(self):
         for daemon in self.daemons():
-            if daemon is not None and daemon.running():
+            if daemon.running():
                 os.killpg(daemon.process.pid, signal.SIGCONT)
                 os.killpg(daemon.process.pid, signal.SIGKILL)
                 daemon.process.wait()

@@ -13,6 +13,7 @@
 
 static struct {
     struct http_feed feed;
+    char head[2];
     bool open;
 } feeds[FEEDS];
 
@@ -26,23 +27,30 @@ static int serve_feed(struct req *req)
     for (size_t i = 0; i < FEEDS; i++) {
         if (feeds[i].open)
             continue;
+        feeds[i].head[0] = (char)('a' + i);
+        feeds[i].head[1] = '=';
         feeds[i].feed = (struct http_feed){
-            .closed = on_feed_gone, .arg = &feeds[i].open, .queued_max = QUEUED_MAX};
+            .closed = on_feed_gone,
+            .arg = &feeds[i].open,
+            .head = {feeds[i].head, sizeof(feeds[i].head)},
+            .queued_max = QUEUED_MAX,
+        };
         feeds[i].open = http_feed_begin(req, STR("text/plain"), &feeds[i].feed);
         return feeds[i].open ? 200 : -ECANCELED;
     }
     return answer_text(req, 503, "full");
 }
 
-/* "/say?5": so many bytes to each. */
-static int serve_say(struct req *req)
+/* "/say?5": so many bytes to each; "/call?5": behind its head. */
+static int serve_say(struct req *req, bool headed)
 {
     static char text[65536];
     int64_t bytes = 0;
 
     memset(text, 'z', sizeof(text));
     (void)num_parse_i64(req->query, &bytes);
-    struct http_piece *piece = http_piece_new((struct str){text, (size_t)bytes});
+    struct str said = {text, (size_t)bytes};
+    struct http_piece *piece = headed ? http_piece_headed(said) : http_piece_new(said);
     for (size_t i = 0; i < FEEDS; i++)
         if (feeds[i].open)
             http_feed_send(&feeds[i].feed, piece);
@@ -57,7 +65,9 @@ static int serve_feeds(struct req *req)
     if (str_is(req->path, "/feed"))
         return serve_feed(req);
     if (str_is(req->path, "/say"))
-        return serve_say(req);
+        return serve_say(req, false);
+    if (str_is(req->path, "/call"))
+        return serve_say(req, true);
     if (str_is(req->path, "/close")) {
         for (size_t i = 0; i < FEEDS; i++) {
             http_feed_close(&feeds[i].feed);
@@ -131,6 +141,25 @@ static void test_what_is_said_arrives(void **state)
     expect_open(0);
 }
 
+static void test_each_is_called_by_its_own_head(void **state)
+{
+    int fds[2] = {listen_to("1.1"), listen_to("1.1")};
+    (void)state;
+
+    expect_open(2);
+    tell(GET("/call?3"));
+    tell(GET("/say?1"));
+    tell(GET("/call?0"));
+    tell(GET("/call?1"));
+    tell(GET("/close"));
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        assert_int_equal(client_read_all(fds[i], buf, sizeof(buf)), 9);
+        assert_memory_equal(buf, i == 0 ? "a=zzzza=z" : "b=zzzzb=z", 9);
+        (void)close(fds[i]);
+    }
+    expect_open(0);
+}
+
 static void test_who_goes_and_who_talks(void **state)
 {
     int one = listen_to("1.1");
@@ -186,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_said_arrives),
+        cmocka_unit_test(test_each_is_called_by_its_own_head),
         cmocka_unit_test(test_who_goes_and_who_talks),
         cmocka_unit_test(test_who_does_not_read_is_cut),
         cmocka_unit_test(test_ends_with_the_server),

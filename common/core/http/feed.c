@@ -11,15 +11,31 @@
 
 /* --- pieces --- */
 
-struct http_piece *http_piece_new(struct str text)
+static struct http_piece *piece_of(struct str head, struct str text)
 {
-    struct http_piece *piece = malloc(sizeof(*piece) + text.len);
+    struct http_piece *piece = malloc(sizeof(*piece) + head.len + text.len);
 
     if (!piece)
         PANIC("out of memory");
     piece->refs = 1;
-    piece->len = text.len;
-    memcpy(piece->data, text.ptr, text.len);
+    piece->headed = false;
+    piece->len = head.len + text.len;
+    if (head.len > 0)
+        memcpy(piece->data, head.ptr, head.len);
+    memcpy(piece->data + head.len, text.ptr, text.len);
+    return piece;
+}
+
+struct http_piece *http_piece_new(struct str text)
+{
+    return piece_of(STR_NONE, text);
+}
+
+struct http_piece *http_piece_headed(struct str text)
+{
+    struct http_piece *piece = piece_of(STR_NONE, text);
+
+    piece->headed = true;
     return piece;
 }
 
@@ -121,7 +137,7 @@ static void feed_on_written(uv_write_t *write, int status)
 }
 
 /* False when it may not wait: there is too much already. */
-static bool feed_wait(struct http_feed *feed, struct http_piece *piece, size_t sent)
+static bool feed_wait_for(struct http_feed *feed, struct http_piece *piece, size_t sent)
 {
     struct http_conn *conn = feed->conn;
     struct shares *unsent = conn->server->config.unsent;
@@ -145,24 +161,72 @@ static bool feed_wait(struct http_feed *feed, struct http_piece *piece, size_t s
     return false;
 }
 
-void http_feed_send(struct http_feed *feed, struct http_piece *piece)
+/* What is left of it is shared again once the head is gone. */
+static bool
+feed_wait(struct http_feed *feed, struct str head, struct http_piece *piece, size_t sent)
+{
+    if (sent >= head.len)
+        return feed_wait_for(feed, piece, sent - head.len);
+    struct http_piece *whole = piece_of(head, (struct str){piece->data, piece->len});
+    bool waits = feed_wait_for(feed, whole, sent);
+    http_piece_unref(whole);
+    return waits;
+}
+
+/* How much of them the socket takes at once; negative: the connection is gone. */
+static ssize_t
+feed_try(struct http_feed *feed, struct http_piece *const *pieces, size_t count, size_t *ret_len)
+{
+    uv_buf_t bufs[2 * FEED_PIECES];
+    unsigned used = 0;
+
+    *ret_len = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct http_piece *piece = pieces[i];
+        if (piece->headed && feed->head.len > 0)
+            bufs[used++] = uv_buf_init((char *)feed->head.ptr, (unsigned)feed->head.len);
+        if (piece->len > 0)
+            bufs[used++] = uv_buf_init(piece->data, (unsigned)piece->len);
+        *ret_len += piece->len + (piece->headed ? feed->head.len : 0);
+    }
+    if (used == 0 || conn_queued(feed->conn) > 0)
+        return 0;
+    int rc = uv_try_write((uv_stream_t *)&feed->conn->tcp, bufs, used);
+    return rc == UV_EAGAIN ? 0 : rc;
+}
+
+void http_feed_send_all(struct http_feed *feed, struct http_piece *const *pieces, size_t count)
 {
     struct http_conn *conn = feed->conn;
-    size_t sent = 0;
+    size_t len;
 
-    if (!conn || piece->len == 0)
+    if (!conn)
         return;
-    conn->server->stats.bytes_out += piece->len;
-    conn->out_total += piece->len;
-    if (conn_queued(conn) == 0) {
-        uv_buf_t buf = uv_buf_init(piece->data, (unsigned)piece->len);
-        int rc = uv_try_write((uv_stream_t *)&conn->tcp, &buf, 1);
-        if (rc < 0 && rc != UV_EAGAIN) {
-            conn_lost(conn);
+    MUST(count <= FEED_PIECES);
+    ssize_t taken = feed_try(feed, pieces, count, &len);
+    if (taken < 0) {
+        conn_lost(conn);
+        return;
+    }
+    conn->server->stats.bytes_out += len;
+    conn->out_total += len;
+    size_t sent = (size_t)taken;
+    for (size_t i = 0; i < count; i++) {
+        const struct str head = pieces[i]->headed ? feed->head : STR_NONE;
+        size_t whole = head.len + pieces[i]->len;
+        if (sent >= whole) {
+            sent -= whole;
+            continue;
+        }
+        if (!feed_wait(feed, head, pieces[i], sent)) {
+            conn_reset(conn);
             return;
         }
-        sent = rc > 0 ? (size_t)rc : 0;
+        sent = 0;
     }
-    if (sent < piece->len && !feed_wait(feed, piece, sent))
-        conn_reset(conn);
+}
+
+void http_feed_send(struct http_feed *feed, struct http_piece *piece)
+{
+    http_feed_send_all(feed, &piece, 1);
 }

@@ -19,11 +19,14 @@
 /* Bytes for any number of feeds, reference counted. */
 struct http_piece {
     unsigned refs;
+    bool headed; /* each feed's own head goes before it */
     size_t len;
     char data[];
 };
 /* any: a copy with one reference. */
 struct http_piece *http_piece_new(struct str text);
+/* any: the same, for behind the head of each feed. */
+struct http_piece *http_piece_headed(struct str text);
 struct http_piece *http_piece_ref(struct http_piece *piece);
 /* any: accepts NULL. */
 void http_piece_unref(struct http_piece *piece);
@@ -33,6 +36,7 @@ struct http_feed {
     struct http_conn *conn; /* NULL = it has ended */
     void (*closed)(void *arg);
     void *arg;
+    struct str head;          /* what only this one is sent, before headed pieces; its owner's */
     struct share_owner owner; /* of the bytes that wait for its client */
     size_t queued_max;        /* of them; beyond it the feed ends */
 };
@@ -46,5 +50,9 @@ bool http_feed_begin(struct req *req, struct str content_type, struct http_feed 
 bool http_client_left(const struct req *req);
 /* any: sends a piece, or ends the feed. */
 void http_feed_send(struct http_feed *feed, struct http_piece *piece);
+/* any: the same of several, in one call of the kernel's while it takes them; FEED_PIECES at most.
+ */
+#define FEED_PIECES 16
+void http_feed_send_all(struct http_feed *feed, struct http_piece *const *pieces, size_t count);
 /* any: ends it behind what was sent; closed() is not called. Idempotent. */
 void http_feed_close(struct http_feed *feed);

@@ -39,20 +39,37 @@ select pg_snapshot_xmin(pg_current_snapshot()) >= (:next::text)::xid8 as drained
 -- name: live_ready :exec
 update {p}.live_state s set since = pg_snapshot_xmin(pg_current_snapshot()) where s.id = 1 and s.since is null;
 
+-- A position claims to have seen no more than is on the disk: up to the last transaction that is in the log. One that was rolled back
+-- later than that would have its number given again after a crash, and who comes back would miss what it did then.
+
+-- part: reached
+coalesce(greatest(((select max(k.xid) from {p}.live_log k)::text::numeric + 1)::text::xid8, (select s.since from {p}.live_state s),
+  case when pg_snapshot_xmax(a.since) <= pg_snapshot_xmax(a.now) then pg_snapshot_xmax(a.since) end), pg_snapshot_xmin(a.now))
+
+-- part: position
+concat(coalesce((select min(x.xid) from pg_snapshot_xip(b.now) as x (xid) where x.xid < b.top), b.top), ':', b.top, ':',
+  (select string_agg(x.xid::text, ',' order by x.xid) from pg_snapshot_xip(b.now) as x (xid) where x.xid < b.top))
+
+-- name: live_now :one
+select {position} as now:text!
+from (select a.now, {reached} as top from (select pg_current_snapshot() as now, null::pg_snapshot as since) a) b;
+
 -- The next changes behind a position, by entities: all that `upto` has (now when it is null) and `since` has not, from `behind` on.
 -- name: live_window :one
-with bounds as materialized (
-  select coalesce(:upto::text?, pg_current_snapshot()::text)::pg_snapshot as upto, (:since::text)::pg_snapshot as since),
+with asked as materialized (
+  select pg_current_snapshot() as now, (:since::text)::pg_snapshot as since, (:upto::text?)::pg_snapshot as upto),
+bounds as materialized (
+  select a.now, a.since, a.upto, {reached} as top from asked a),
 found as materialized (
   select l.seq, l.entity_id
   from bounds b
   join {p}.live_log l on l.xid >= pg_snapshot_xmin(b.since) and not pg_visible_in_snapshot(l.xid, b.since)
-    and pg_visible_in_snapshot(l.xid, b.upto)
+    and pg_visible_in_snapshot(l.xid, coalesce(b.upto, b.now))
   where l.seq > :behind::bigint
   order by l.seq limit :most::bigint)
-select b.upto::text as upto:text!,
+select coalesce(b.upto::text, {position}) as upto:text!,
   exists (select 1 from {p}.live_state s where s.since <= pg_snapshot_xmin(b.since))
-    and pg_snapshot_xmax(b.since) <= pg_snapshot_xmax(pg_current_snapshot()) as whole:boolean!,
+    and pg_snapshot_xmax(b.since) <= pg_snapshot_xmax(b.now) as whole:boolean!,
   (select count(*) from found f) as changes:bigint!,
   coalesce((select max(f.seq) from found f), 0) as last:bigint!,
   array(select distinct f.entity_id from found f) as entity_ids:bigint[]!

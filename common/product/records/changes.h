@@ -52,6 +52,8 @@ AWAITS int changes_read(struct records_ctx *ctx,
 const struct entity *changes_entity(const struct changes *changes);
 int64_t changes_seq(const struct changes *changes, size_t row);
 int64_t changes_id(const struct changes *changes, size_t row);
+/* any: of the record's values, about. */
+size_t changes_bytes(const struct changes *changes, size_t row);
 /* any: arena-owned. */
 struct record_change changes_get(struct arena *arena, const struct changes *changes, size_t row);
 /* any: does the caller's row rule let it see a record that is granted so? */

@@ -9,7 +9,7 @@
 #define CORS_REQUEST_HEADERS                                                                       \
     "authorization, content-type, x-api-key, if-match, if-none-match, x-group-id, x-lock-token, "  \
     "x-request-id, idempotency-key, traceparent, range, if-range, tus-resumable, upload-length, "  \
-    "upload-metadata, upload-offset, x-http-method-override"
+    "upload-metadata, upload-offset, x-http-method-override, last-event-id"
 #define CORS_RESPONSE_HEADERS                                                                      \
     "etag, location, x-request-id, ratelimit-limit, ratelimit-remaining, ratelimit-reset, "        \
     "retry-after, accept-ranges, content-range, content-disposition, content-location, "           \

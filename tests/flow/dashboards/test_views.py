@@ -4,6 +4,10 @@ import threading
 import time
 
 import pytest
+import requests
+from groundwork.chaos import kill
+from groundwork.client import Client
+from groundwork.records import execute, rows as found
 from groundwork.runs import Held, until as wait_until
 
 VIEW = "/materialized-views"
@@ -11,8 +15,8 @@ VIEW = "/materialized-views"
 
 @pytest.fixture(scope="module")
 def mill(shared_project, start_runner):
-    start_runner(SWEEP_MS=200)
     project = shared_project
+    project.runner = start_runner(SWEEP_MS=200)
     project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in ("read", "write", "heavy")}}, expect=200)
     project.entity("fields", [{"name": "farm", "type": "varchar"}], row_level_security=False)
     project.entity("loads", [
@@ -137,6 +141,54 @@ def test_a_refresh_that_fails_leaves_what_was_there(mill):
     mill.admin.put(f"{VIEW}/brief_kinds", {"aggregates": [{"function": "count"}]}, expect=200)
     assert until(mill, "brief_kinds", "ready")["error"] is None
     mill.admin.delete(f"{VIEW}/brief_kinds", expect=204)
+
+
+def held_by(mill, db, name):
+    """The table that a view is made from, and the view's row."""
+    schema = mill.schema(db)
+    with db.cursor() as cursor:
+        cursor.execute(f"select v.entity_id, v.id from {schema}.materialized_views v where v.name = %s", (name,))
+        source, number = cursor.fetchone()
+    return f"{schema}.e_{source}", f"{schema}.materialized_views", number
+
+
+def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
+    """What was there is read; when the lease is over another one makes the view anew, and nothing is left of the first."""
+    made = make(mill, "cut_down", group_by=[{"field": "grain"}], aggregates=[{"function": "count"}])
+    before = rows(mill.admin, "cut_down")["items"]
+    source, views, number = held_by(mill, db, "cut_down")
+    load = mill.item("loads", grain="rye", tons=1)
+    with Held(servers, source) as held:
+        mill.admin.post(f"{VIEW}/cut_down/refresh", expect=202)
+        wait_until(lambda: held.awaited(db), "the view is being made")
+        kill(mill.runner)
+        assert rows(mill.admin, "cut_down")["items"] == before
+        assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "refreshing"
+    wait_until(lambda: not found(db, "select 1 from pg_class where relnamespace = %s::regnamespace and relname ~ ('^v_' || %s || '_')"
+                                 " and relname !~ '_1$' and relkind = 'r'", mill.schema(db), str(number)), "its table is gone")
+    shown = rows(mill.admin, "cut_down")["items"]
+    assert shown == before and mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["refreshed_at"] == made["refreshed_at"]
+    execute(db, f"update {views} set lease_until = now() where id = %s", number)  # three minutes later
+    mill.runner = start_runner(SWEEP_MS=200)
+    wait_until(lambda: {row["grain"]: row["count"] for row in rows(mill.admin, "cut_down")["items"]} == {"rye": 7, "oats": 6}, "it is made anew")
+    mill.admin.delete(f"{VIEW}/cut_down", expect=204)
+    mill.admin.delete(f"/entities/loads/items/{load['id']}", expect=204)
+
+
+def test_a_gateway_that_is_killed_while_it_asks_for_a_refresh(mill, db, servers, start_gateway):
+    made = make(mill, "unasked")
+    one = start_gateway("views-killed", WORKERS=1)
+    client = Client(f"{one.url}/org/{mill.admin.project.id}", token=mill.admin.token)
+    _, views, _ = held_by(mill, db, "unasked")
+    with Held(servers, views, mode="share") as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(client.post, f"{VIEW}/unasked/refresh")
+        wait_until(lambda: held.awaited(db), "the refresh is being asked for")
+        kill(one)
+        assert isinstance(answer.exception(), requests.RequestException)
+        assert len(rows(mill.admin, "unasked")["items"]) == made["row_count"]
+    mill.admin.post(f"{VIEW}/unasked/refresh", expect=202)
+    wait_until(lambda: mill.admin.get(f"{VIEW}/unasked", expect=200).json()["refreshed_at"] > made["refreshed_at"], "it is made anew")
+    mill.admin.delete(f"{VIEW}/unasked", expect=204)
 
 
 def test_who_reads_it(mill):

@@ -53,3 +53,20 @@ def test_postgres_that_crashes(home, listen, servers):
     assert len(set(seen(events))) == len(events)
     with Stream(home.admin, entities="orders", position=left) as again:
         assert seen(again.before) == seen(events)
+
+
+def test_a_position_claims_nothing_that_a_crash_takes_back(home, db):
+    """The number of a transaction that was rolled back is given again when the server crashes soon enough: what it does then must be heard."""
+    with Stream(home.admin, entities="orders"):
+        pass
+    with db.cursor() as cursor:
+        cursor.execute("begin")
+        cursor.execute("select pg_current_xact_id()::text::bigint")
+        number = cursor.fetchone()[0]
+        cursor.execute("rollback")
+    with Stream(home.admin, entities="orders") as stream:
+        low, high, _ = stream.position.split(".")[1].split(":")
+        assert int(low) <= int(high) <= number
+        made = home.item("orders", name="afterwards")
+        assert stream.next("created").data["id"] == made["id"]
+        assert int(stream.position.split(".")[1].split("~")[0].split(":")[1]) > number

@@ -212,6 +212,15 @@ int64_t changes_id(const struct changes *changes, size_t row)
     return rows_i64(&changes->rows, row, changes->extra + EXTRA_RECORD);
 }
 
+size_t changes_bytes(const struct changes *changes, size_t row)
+{
+    size_t bytes = 0;
+
+    for (size_t column = 0; column < changes->extra; column++)
+        bytes += rows_str(&changes->rows, row, column).len;
+    return bytes;
+}
+
 struct record_change changes_get(struct arena *arena, const struct changes *changes, size_t row)
 {
     const struct rows *rows = &changes->rows;

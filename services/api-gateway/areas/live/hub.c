@@ -12,12 +12,14 @@
 #include "http/server.h"
 #include "loop/background.h"
 #include "metrics/metrics.h"
+#include "realtime_sql.h"
 #include "redis/redis.h"
 
 #define POLL_MS        1000 /* when no doorbell rings */
 #define POLL_AWAY_MS   150  /* Redis is away */
 #define TICK_MS        100  /* a look at the epoch */
-#define AGAIN_MS       5    /* what comes at once is read at once */
+#define AGAIN_MS       5    /* what is there is read at once */
+#define REST_MS        20   /* what comes while much comes is read together */
 #define ROUND_LIMIT_MS 20000
 #define QUEUED_MAX     ((size_t)512 * 1024) /* of one that reads slowly */
 
@@ -105,9 +107,11 @@ static void round_end(struct hub *hub)
     }
     const struct redis *redis = directory_redis(live.directory);
     bool up = redis && redis_up(redis);
-    hub->due_ms = clock_mono_ms() + (up ? POLL_MS : POLL_AWAY_MS);
+    int64_t now_ms = clock_mono_ms();
+    hub->due_ms = now_ms + (up ? POLL_MS : POLL_AWAY_MS);
+    hub->rest_ms = hub->busy ? now_ms + REST_MS : 0;
     if (!live.stopped)
-        loop_timer_start(&hub->timer, hub->again ? AGAIN_MS : TICK_MS);
+        loop_timer_start(&hub->timer, !hub->again ? TICK_MS : hub->busy ? REST_MS : AGAIN_MS);
     hub_free_if_empty(hub);
 }
 
@@ -122,6 +126,7 @@ AWAITS static void hub_run(struct task *task, void *arg)
     struct hub *hub = arg;
 
     hub->again = false;
+    hub->busy = false;
     task->tenant = hub->number;
     int rc = hub_round(task, hub);
     if (rc == PROJECT_NOT_FOUND) {
@@ -154,9 +159,11 @@ static void hub_on_timer(void *arg)
 
 static void hub_wake(struct hub *hub)
 {
+    int64_t rest_ms = hub->rest_ms - clock_mono_ms();
+
     hub->again = true;
     if (!hub->running && !live.stopped)
-        loop_timer_start(&hub->timer, 0);
+        loop_timer_start(&hub->timer, rest_ms > 0 ? rest_ms : 0);
 }
 
 static struct hub *hub_find(int64_t number)
@@ -237,12 +244,17 @@ struct share *hub_place(struct req *r)
     return shares_try(&live.places, share_owner_of(&r->task), 1, &share) == 0 ? share : NULL;
 }
 
-/* Where it begins: behind its own position, or with all others. */
-static void hub_place_listener(struct hub *hub, struct hub_listener *listener, struct str text)
+/* Where it begins: behind its own position, or with all others. *ret_print: what it was shown. */
+static void hub_place_listener(struct hub *hub,
+                               struct hub_listener *listener,
+                               struct str text,
+                               struct hub_print *ret_print)
 {
     struct live_position position;
 
-    if (!text.ptr || !live_position_parse(text, &position)) {
+    *ret_print = listener->print;
+    if (!text.ptr || !hub_print_take(&text, ret_print) || !live_position_parse(text, &position)) {
+        *ret_print = listener->print;
         listener->lost = text.ptr != NULL;
         list_append(&hub->arriving, &listener->link);
         return;
@@ -262,11 +274,47 @@ static void hub_place_listener(struct hub *hub, struct hub_listener *listener, s
     list_append(&group->listeners, &listener->link);
 }
 
+/* Since it left it has come to see other records, or other fields. What changed meanwhile it hears
+ * as who it is now. */
+static void hub_tell_seen(struct req *r,
+                          struct hub_listener *listener,
+                          struct str position,
+                          struct hub_print was)
+{
+    struct hub_print print;
+
+    if (was.sight == listener->print.sight && was.shape == listener->print.shape)
+        return;
+    const char *reason = was.sight != listener->print.sight ? "rights" : "model";
+    (void)hub_print_take(&position, &print);
+    hub_tell(listener, hub_event_reset(r->task.arena, position, NULL, reason));
+}
+
+int hub_members(struct req *r, int64_t *ret_members)
+{
+    const struct caller *caller = r->scope->caller;
+    struct rows rows;
+
+    *ret_members = 0;
+    if (caller->group_scope == 0)
+        return 0;
+    TRY(sql_all(r,
+                &rows,
+                SQL_REALTIME_GROUP(.id = caller->group_scope,
+                                   .user_id = caller->user_id,
+                                   .role_ids = sql_i64s(caller->rights->role_ids,
+                                                        caller->rights->role_count))));
+    if (rows.count > 0)
+        *ret_members = sql_realtime_group_row(&rows, 0).members;
+    return 0;
+}
+
 int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
 {
     size_t bytes = sizeof(struct hub_listener) + wish->count * sizeof(struct hub_watch);
     struct hub_listener *listener = calloc(1, bytes);
     struct hub *hub = hub_find(r->scope->project->number);
+    struct hub_print was;
 
     MUST(listener != NULL);
     if (!hub)
@@ -288,6 +336,8 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
         };
     listener->feed =
         (struct http_feed){.closed = on_feed_closed, .arg = listener, .queued_max = QUEUED_MAX};
+    listener->members = wish->members;
+    hub_print_renew(listener, r->scope->model);
     resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
     if (!http_feed_begin(r, STR("text/event-stream"), &listener->feed)) {
         listener_free(listener);
@@ -296,7 +346,8 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
     }
     if (listener->caller.group_scope != 0) /* was read before something was awaited */
         hub->epoch = -1;
-    hub_place_listener(hub, listener, wish->position);
+    hub_place_listener(hub, listener, wish->position, &was);
     hub_wake(hub);
+    hub_tell_seen(r, listener, wish->position, was); /* as the last thing: it may be its end */
     return 200;
 }

@@ -22,8 +22,15 @@ struct hub_test {
     int64_t entity_id;
     struct caller caller; /* under whose rules it is made; owns a reference of the rights */
     struct records_filter filter;
-    size_t place; /* among the tests of the statement that is being read; SIZE_MAX = not there */
+    bool personal; /* it leads through relations: where depends on all rights of the caller */
+    size_t place;  /* among the tests of the statement that is being read; SIZE_MAX = not there */
 };
+
+/* What a listener is shown: which records and fields, and of which form. */
+struct hub_print {
+    uint32_t sight, shape;
+};
+#define HUB_HEAD 24 /* "id: ", a print as text, "." */
 
 /* An entity that somebody listens to. */
 struct hub_watch {
@@ -37,19 +44,24 @@ struct hub_listener {
     struct hub *hub;
     struct caller caller; /* owns a reference of the rights */
     struct share *share;
-    int64_t print; /* of its rights, when they were looked at; 0 = not known */
-    unsigned work; /* bits of enum hub_work that it listens to */
+    int64_t members; /* a number of those of the group that it asks for; 0 = it asks for none */
+    int64_t made_of; /* a number of what its rights were read from; 0 = not known */
+    struct hub_print print;
+    char head[HUB_HEAD]; /* of its feed: what its positions begin with */
+    unsigned work;       /* bits of enum hub_work that it listens to */
     bool gone;
     bool lost; /* where it was is not known: it begins with a reset */
     size_t watch_count;
     struct hub_watch watches[];
 };
 
-/* Long work that can be listened to. */
-enum hub_work { HUB_JOBS, HUB_TASKS, HUB_SENDS, HUB_INDEXES, HUB_WORKS };
+/* What can be listened to beside records: long work, and the audit log. */
+enum hub_work { HUB_JOBS, HUB_TASKS, HUB_SENDS, HUB_INDEXES, HUB_AUDIT, HUB_WORKS };
 extern const char *const hub_work_names[HUB_WORKS + 1]; /* "jobs", ...; NULL ends them */
 /* any: may the caller listen to it at all? */
 bool hub_work_may(const struct caller *caller, enum hub_work work);
+/* any: a sentence for whoever may not. */
+const char *hub_work_needs(enum hub_work work);
 
 /* What a listener asks for; texts are borrowed. */
 struct hub_wish {
@@ -58,6 +70,7 @@ struct hub_wish {
     const struct records_filter *filter; /* of each of them */
     unsigned work;                       /* bits of enum hub_work */
     struct str position;                 /* to go on behind; STR_NONE = now */
+    int64_t members;                     /* of the caller's group scope */
 };
 
 /* any: once in each worker. `listeners`: at most, of all projects. */
@@ -65,6 +78,8 @@ void hub_start(struct directory *directory, int64_t listeners);
 /* any: nothing is sent any more; the feeds end with their server. */
 void hub_stop(void);
 
+/* co: a number of the members of the group that the caller asks for; 0 when it asks for none. */
+AWAITS int hub_members(struct req *r, int64_t *ret_members) MUSTCHECK;
 /* any: a place for one more listener of the request's project; NULL = there is none. */
 struct share *hub_place(struct req *r);
 /* any: as the last thing that a handler does: the response becomes a feed of the project's
@@ -105,6 +120,8 @@ struct hub {
     uint64_t rounds;
     unsigned misread; /* times in a row that the model did not fit the tables */
     bool running, again;
+    bool busy;       /* this round has told of something: the next one waits for more */
+    int64_t rest_ms; /* until then */
     struct loop_timer timer;
     int64_t epoch, model_version; /* of the last look at rights; -1 = none */
     int64_t looked_ms, listened_ms, told_ms, due_ms;
@@ -142,6 +159,15 @@ void hub_work_forget(struct hub *hub);
 
 /* hub_rights.c: co: after an epoch moved, and now and then: who may still listen to what. */
 AWAITS int hub_look(const struct hub_round *round) MUSTCHECK;
+
+/* hub_print.c: any: what the listener is shown has changed, or is known for the first time. */
+void hub_print_renew(struct hub_listener *listener, const struct model *model);
+/* any: takes the print off a position's text; false when there is none. */
+bool hub_print_take(struct str *text, struct hub_print *ret_print);
+/* any: equal while the entity's records have the same form. */
+uint64_t hub_shape_of(const struct entity *entity);
+/* any: equal while the listener may see the same of the entity. */
+uint64_t hub_sight_of(const struct hub_listener *listener, const struct entity *entity);
 
 /* hub_group.c: any: the group's position is this one. */
 void hub_group_move(struct hub_group *group, const struct live_position *position);

@@ -12,6 +12,7 @@
 #include "live_sql.h"
 
 #define PAGE        200
+#define BATCH_BYTES ((size_t)64 * 1024) /* of records whose changes are sent together */
 #define VIEWS_KEPT  16
 #define MISREAD_MAX 10
 
@@ -40,11 +41,17 @@ struct hub_page {
     size_t row_count;
 };
 
-/* What a change is sent as, by view and event, while it is sent. */
-struct sent {
-    uint64_t view;
-    const char *event;
-    struct http_piece *piece;
+/* A change that is being sent, and what it is sent as, by view and event. */
+struct sending {
+    const struct page_row *at;
+    struct record_change change;
+    struct str position;
+    struct sent {
+        uint64_t view;
+        const char *event;
+        struct http_piece *piece;
+    } sent[VIEWS_KEPT];
+    size_t count;
 };
 
 /* --- reading --- */
@@ -195,59 +202,73 @@ static const char *event_for(const struct hub_listener *listener,
 }
 
 static struct http_piece *make_piece(const struct hub_round *round,
-                                     struct str position,
+                                     const struct sending *sending,
                                      const char *event,
-                                     const struct page_row *at,
                                      const struct caller *caller)
 {
     struct arena *arena = round->task->arena;
+    const struct part *part = sending->at->part;
 
     if (str_is(str_from(event), "reset"))
-        return hub_event_reset(arena, position, at->part->entity, "changes");
-    return hub_event_change(arena, position, event, &at->part->changes, at->row, caller);
+        return hub_event_reset(arena, sending->position, part->entity, "changes");
+    return hub_event_change(
+        arena, sending->position, event, &part->changes, sending->at->row, caller);
 }
 
-/* The piece is the caller's to give back when it was not kept. */
+/* The piece is the caller's to give back; NULL: the listener is not concerned. */
 static struct http_piece *find_piece(const struct hub_round *round,
-                                     struct str position,
-                                     const char *event,
-                                     const struct page_row *at,
-                                     const struct caller *caller,
-                                     struct sent *sent,
-                                     size_t *count)
+                                     struct sending *sending,
+                                     const struct hub_listener *listener)
 {
-    uint64_t view = changes_view(caller, at->part->entity);
+    const struct caller *caller = &listener->caller;
+    const struct part *part = sending->at->part;
+    const char *event = event_for(listener, part, &sending->change);
 
-    for (size_t i = 0; i < *count; i++)
-        if (sent[i].view == view && sent[i].event == event)
-            return http_piece_ref(sent[i].piece);
-    struct http_piece *piece = make_piece(round, position, event, at, caller);
-    if (*count < VIEWS_KEPT)
-        sent[(*count)++] = (struct sent){view, event, http_piece_ref(piece)};
+    if (!event)
+        return NULL;
+    uint64_t view = changes_view(caller, part->entity);
+    for (size_t i = 0; i < sending->count; i++)
+        if (sending->sent[i].view == view && sending->sent[i].event == event)
+            return http_piece_ref(sending->sent[i].piece);
+    struct http_piece *piece = make_piece(round, sending, event, caller);
+    if (sending->count < VIEWS_KEPT)
+        sending->sent[sending->count++] = (struct sent){view, event, http_piece_ref(piece)};
     return piece;
 }
 
-/* co: to its end, whatever becomes of the round: nobody is told of a part twice. */
-AWAITS static void send_change(const struct hub_round *round,
-                               struct hub_group *group,
-                               const struct page_row *at,
-                               struct str position)
+static void send_to(const struct hub_round *round,
+                    struct hub_listener *listener,
+                    struct sending *sending,
+                    size_t count)
 {
-    struct sent sent[VIEWS_KEPT];
-    size_t count = 0;
-    const struct record_change change =
-        changes_get(round->task->arena, &at->part->changes, at->row);
+    struct http_piece *pieces[FEED_PIECES];
+    size_t found = 0;
 
+    for (size_t i = 0; i < count; i++)
+        if ((pieces[found] = find_piece(round, &sending[i], listener)) != NULL)
+            found++;
+    if (found > 0)
+        http_feed_send_all(&listener->feed, pieces, found);
+    for (size_t i = 0; i < found; i++)
+        http_piece_unref(pieces[i]);
+}
+
+/* co: to its end, whatever becomes of the round: nobody is told of a part twice. Each listener is
+ * told of all of them in one go. */
+AWAITS static void send_changes(const struct hub_round *round,
+                                struct hub_group *group,
+                                struct sending *sending,
+                                size_t count)
+{
     LIST_FOR (link, &group->listeners) {
         struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
-        const char *event = listener->gone ? NULL : event_for(listener, at->part, &change);
-        if (!event)
-            continue;
         task_pause_if_due(round->task); /* nobody leaves the list while a round runs */
-        hub_tell(listener, find_piece(round, position, event, at, &listener->caller, sent, &count));
+        if (!listener->gone)
+            send_to(round, listener, sending, count);
     }
     for (size_t i = 0; i < count; i++)
-        http_piece_unref(sent[i].piece);
+        for (size_t k = 0; k < sending[i].count; k++)
+            http_piece_unref(sending[i].sent[k].piece);
 }
 
 /* Behind row `i` of the page; the last one leads behind the whole page. */
@@ -259,21 +280,46 @@ static struct live_position position_behind(const struct hub_page *page, size_t 
         .since = page->from.since, .upto = page->upto, .behind = page->rows[i].seq};
 }
 
+/* The next rows of the page, as many as are sent together; how many they are. */
+static size_t page_prepare(const struct hub_round *round,
+                           const struct hub_page *page,
+                           size_t first,
+                           struct sending *sending)
+{
+    struct arena *arena = round->task->arena;
+    size_t bytes = 0;
+    size_t count = 0;
+
+    while (count < FEED_PIECES && first + count < page->row_count && bytes < BATCH_BYTES) {
+        const struct page_row *at = &page->rows[first + count];
+        const struct live_position position = position_behind(page, first + count);
+        bytes += changes_bytes(&at->part->changes, at->row);
+        sending[count].at = at;
+        sending[count].change = changes_get(arena, &at->part->changes, at->row);
+        sending[count].position = live_position_print(arena, &position);
+        sending[count++].count = 0;
+    }
+    return count;
+}
+
 /* co: how many of its rows were sent: all, or those until the project's rights have changed, and
  * one at least. */
 AWAITS static size_t
 send_page(const struct hub_round *round, struct hub_group *group, const struct hub_page *page)
 {
-    struct arena *arena = round->task->arena;
-    size_t i = 0;
+    struct sending *sending = ARENA_ARRAY(round->task->arena, sending, FEED_PIECES);
+    size_t sent = 0;
 
-    for (; i < page->row_count; i++) {
-        if (i > 0 && directory_epoch(gateway_directory(), round->hub->number) != round->hub->epoch)
+    while (sent < page->row_count) {
+        if (sent > 0 &&
+            directory_epoch(gateway_directory(), round->hub->number) != round->hub->epoch)
             break;
-        const struct live_position position = position_behind(page, i);
-        send_change(round, group, &page->rows[i], live_position_print(arena, &position));
+        size_t count = page_prepare(round, page, sent, sending);
+        send_changes(round, group, sending, count);
+        sent += count;
     }
-    return i;
+    round->hub->busy = round->hub->busy || sent > 0;
+    return sent;
 }
 
 /* --- pages --- */

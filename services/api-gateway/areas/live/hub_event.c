@@ -8,8 +8,8 @@ static void
 event_begin(struct arena *arena, struct strbuf *out, struct str position, const char *event)
 {
     strbuf_init(out, arena, EVENT_BYTES);
-    if (position.len > 0)
-        strbuf_printf(out, "id: %.*s\n", STR_ARG(position));
+    if (position.len > 0) /* behind the listener's own head: "id: ", and its print */
+        strbuf_printf(out, "%.*s\n", STR_ARG(position));
     strbuf_printf(out, "event: %s\ndata: ", event);
 }
 
@@ -19,17 +19,23 @@ static struct http_piece *event_end(struct strbuf *out)
     return http_piece_new(strbuf_view(out));
 }
 
+static struct http_piece *event_end_headed(struct strbuf *out)
+{
+    strbuf_str(out, STR("\n\n"));
+    return http_piece_headed(strbuf_view(out));
+}
+
 struct http_piece *hub_event_hello(struct arena *arena, struct str position)
 {
-    return http_piece_new(arena_printf(
-        arena, "retry: %d\nid: %.*s\nevent: hello\ndata: {}\n\n", RETRY_MS, STR_ARG(position)));
+    return http_piece_headed(arena_printf(
+        arena, "%.*s\nretry: %d\nevent: hello\ndata: {}\n\n", STR_ARG(position), RETRY_MS));
 }
 
 /* A comment, and the position: who hears of nothing for an hour comes back with one that is known.
  */
 struct http_piece *hub_event_beat(struct arena *arena, struct str position)
 {
-    return http_piece_new(arena_printf(arena, ":\nid: %.*s\n\n", STR_ARG(position)));
+    return http_piece_headed(arena_printf(arena, "%.*s\n:\n\n", STR_ARG(position)));
 }
 
 struct http_piece *hub_event_reset(struct arena *arena,
@@ -46,7 +52,7 @@ struct http_piece *hub_event_reset(struct arena *arena,
     JW_STR_OR_NULL(&w, "entity", entity ? entity->name : STR(""));
     JW_CSTR(&w, "reason", reason);
     jw_obj_end(&w);
-    return event_end(&out);
+    return event_end_headed(&out);
 }
 
 struct http_piece *hub_event_closed(struct arena *arena, struct str entity, const char *code)
@@ -99,7 +105,7 @@ struct http_piece *hub_event_change(struct arena *arena,
     jw_obj_end(&w);
     if (out.overflow)
         return hub_event_reset(arena, position, entity, "too_large");
-    return event_end(&out);
+    return event_end_headed(&out);
 }
 
 void hub_tell(struct hub_listener *listener, struct http_piece *piece)

@@ -16,9 +16,12 @@
 /* What is found out of each listener. */
 struct look {
     struct hub_listener *listener;
+    const struct live_position *position; /* how far it has heard */
     struct project *project;
     const struct rights *rights; /* the task's, or the listener's own when they are as they were */
-    int64_t print;               /* of now; 0 = not known */
+    int64_t made_of;             /* of now; 0 = not known */
+    int64_t members;             /* of the group that it asks for */
+    struct http_piece *reset;    /* the last that it is to be told */
     int rc;
 };
 
@@ -30,12 +33,14 @@ struct looks {
 
 /* --- reading --- */
 
-static void add_looks(struct looks *looks, struct list *listeners)
+static void
+add_looks(struct looks *looks, struct list *listeners, const struct live_position *position)
 {
     LIST_FOR (link, listeners) {
         struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
         if (!listener->gone)
-            looks->items[looks->count++].listener = listener;
+            looks->items[looks->count++] =
+                (struct look){.listener = listener, .position = position};
     }
 }
 
@@ -73,8 +78,8 @@ AWAITS static int find_unchanged(const struct hub_round *round, struct looks *lo
         if (at == prints.count || caller->key_id != 0 ||
             sql_realtime_prints_row(&prints, at).id != caller->user_id)
             continue;
-        look->print = sql_realtime_prints_row(&prints, at).print;
-        if (look->print != 0 && look->print == look->listener->print)
+        look->made_of = sql_realtime_prints_row(&prints, at).print;
+        if (look->made_of != 0 && look->made_of == look->listener->made_of)
             look->rights = caller->rights;
     }
     return 0;
@@ -127,7 +132,7 @@ static int64_t *alive_sessions(struct arena *arena, const struct looks *looks, s
     return ids;
 }
 
-AWAITS static int is_reachable(const struct hub_round *round, const struct look *look, bool *ret)
+AWAITS static int is_reachable(const struct hub_round *round, struct look *look, bool *ret)
 {
     const struct caller *caller = &look->listener->caller;
     const struct rights *rights = look->rights;
@@ -138,54 +143,25 @@ AWAITS static int is_reachable(const struct hub_round *round, const struct look 
         return 0;
     TRY(db_query(round->task,
                  &round->project->db,
-                 SQL_REALTIME_REACHABLE(.id = caller->group_scope,
-                                        .user_id = caller->user_id,
-                                        .role_ids = sql_i64s(rights->role_ids, rights->role_count)),
+                 SQL_REALTIME_GROUP(.id = caller->group_scope,
+                                    .user_id = caller->user_id,
+                                    .role_ids = sql_i64s(rights->role_ids, rights->role_count)),
                  &rows));
+    if (rows.count > 0)
+        look->members = sql_realtime_group_row(&rows, 0).members;
+    bool member = rows.count > 0 && sql_realtime_group_row(&rows, 0).reachable;
     const struct caller now = {.kind = caller->kind, .rights = rights};
-    *ret = caller_can(&now, PERM_SVC_GROUP_DATA_READ) && (rows.count > 0 || rights->all_rows);
+    *ret = caller_can(&now, PERM_SVC_GROUP_DATA_READ) && (member || rights->all_rows);
     return 0;
 }
 
 /* --- what follows --- */
 
-static bool same_ids(const int64_t *one, size_t one_count, const int64_t *other, size_t other_count)
-{
-    return one_count == other_count &&
-           (one_count == 0 || memcmp(one, other, one_count * sizeof(*one)) == 0);
-}
-
-/* The same rows and fields of the entity as before. */
-static bool
-sees_the_same(const struct caller *was, const struct caller *is, const struct entity *entity)
-{
-    const struct rights *a = was->rights;
-    const struct rights *b = is->rights;
-
-    if (changes_view(was, entity) != changes_view(is, entity))
-        return false;
-    return !entity->row_level_security || b->all_rows ||
-           (same_ids(a->role_ids, a->role_count, b->role_ids, b->role_count) &&
-            same_ids(a->group_ids, a->group_count, b->group_ids, b->group_count));
-}
-
-static uint64_t shape_of(const struct entity *entity)
-{
-    uint64_t hash = str_hash(entity->name) ^ (uint64_t)entity->row_level_security;
-
-    for (size_t i = 0; i < entity->field_count; i++) {
-        const struct model_field *field = &entity->fields[i];
-        hash = hash * 31 + str_hash(field->name);
-        hash = hash * 31 + (uint64_t)field->id * 64 + (uint64_t)field->type * 2 + field->many;
-    }
-    return hash;
-}
-
 static bool has_shape(const struct hub *hub, const struct entity *entity)
 {
     for (size_t i = 0; i < hub->shape_count; i++)
         if (hub->shape[i].entity_id == entity->id)
-            return hub->shape[i].shape == shape_of(entity);
+            return hub->shape[i].shape == hub_shape_of(entity);
     return true; /* nobody has listened to it yet */
 }
 
@@ -199,7 +175,7 @@ static void keep_shapes(const struct hub_round *round)
     for (size_t i = 0; i < hub->shape_count; i++)
         hub->shape[i] = (struct hub_shape){
             round->model->entities[i].id,
-            shape_of(&round->model->entities[i]),
+            hub_shape_of(&round->model->entities[i]),
         };
     arena_free(hub->shapes);
     hub->shapes = arena;
@@ -231,24 +207,39 @@ static bool renew_test(const struct hub_round *round,
     return true;
 }
 
+/* A reset has the listener's own position: it may have changes of other entities still to hear. The
+ * one before it goes out: only the last one says that all were told. */
+static void tell_reset(const struct hub_round *round,
+                       struct look *look,
+                       const struct entity *entity,
+                       const char *reason)
+{
+    struct arena *arena = round->task->arena;
+
+    if (look->reset)
+        hub_tell(look->listener, look->reset);
+    look->reset =
+        hub_event_reset(arena, live_position_print(arena, look->position), entity, reason);
+}
+
 /* One entity; false when it is closed. */
 static bool renew_watch(const struct hub_round *round,
-                        struct hub_listener *listener,
-                        const struct caller *was,
+                        struct look *look,
+                        uint64_t sight,
                         struct hub_watch *watch)
 {
     struct arena *arena = round->task->arena;
+    struct hub_listener *listener = look->listener;
     const struct entity *entity = model_entity_by_id(round->model, watch->entity_id);
-    struct str position = live_position_print(arena, &round->hub->now.position);
     const struct hub_test *test = watch->test;
 
     if (entity && caller_api_access(&listener->caller) &&
         caller_can_entity(&listener->caller, entity->id, ACT_READ) &&
         renew_test(round, listener, entity, watch)) {
         if (!has_shape(round->hub, entity))
-            hub_tell(listener, hub_event_reset(arena, position, entity, "model"));
-        else if (watch->test != test || !sees_the_same(was, &listener->caller, entity))
-            hub_tell(listener, hub_event_reset(arena, position, entity, "rights"));
+            tell_reset(round, look, entity, "model");
+        else if (watch->test != test || sight != hub_sight_of(listener, entity))
+            tell_reset(round, look, entity, "rights");
         return true;
     }
     if (entity)
@@ -257,18 +248,31 @@ static bool renew_watch(const struct hub_round *round,
     return false;
 }
 
+static uint64_t sight_of_watch(const struct hub_round *round,
+                               const struct hub_listener *listener,
+                               const struct hub_watch *watch)
+{
+    const struct entity *entity = model_entity_by_id(round->model, watch->entity_id);
+
+    return entity ? hub_sight_of(listener, entity) : 0;
+}
+
 static void renew(const struct hub_round *round, struct hub_listener *listener, struct look *look)
 {
-    struct caller was = listener->caller;
+    struct rights *was = (struct rights *)listener->caller.rights;
+    uint64_t *sights = ARENA_ARRAY(round->task->arena, sights, listener->watch_count + 1);
     bool gone = listener->work == 0; /* none of what it listened to is there any more */
     size_t kept = 0;
 
+    for (size_t i = 0; i < listener->watch_count; i++)
+        sights[i] = sight_of_watch(round, listener, &listener->watches[i]);
     listener->caller.rights = rights_ref((struct rights *)look->rights);
-    listener->print = look->print;
+    listener->made_of = look->made_of;
+    listener->members = look->members;
     for (size_t i = 0; i < listener->watch_count; i++) {
         struct hub_watch watch = listener->watches[i];
         gone = gone && !model_entity_by_id(round->model, watch.entity_id);
-        if (renew_watch(round, listener, &was, &watch))
+        if (renew_watch(round, look, sights[i], &watch))
             listener->watches[kept++] = watch;
     }
     for (int work = 0; work < HUB_WORKS; work++) {
@@ -280,7 +284,10 @@ static void renew(const struct hub_round *round, struct hub_listener *listener, 
     }
     bool lost_all = kept == 0 && listener->work == 0;
     listener->watch_count = kept;
-    rights_unref((struct rights *)was.rights);
+    rights_unref(was);
+    hub_print_renew(listener, round->model);
+    if (look->reset)
+        hub_tell(listener, look->reset);
     if (lost_all)
         hub_dismiss(listener, round->task->arena, gone ? "not_found" : "forbidden");
 }
@@ -312,7 +319,7 @@ AWAITS static int settle_look(const struct hub_round *round,
         hub_dismiss(listener, round->task->arena, "forbidden");
         return 0;
     }
-    if (look->rights != caller->rights || !same_model)
+    if (look->rights != caller->rights || look->members != listener->members || !same_model)
         renew(round, listener, look);
     return 0;
 }
@@ -326,10 +333,12 @@ int hub_look(const struct hub_round *round)
     struct looks looks = {.items = ARENA_ARRAY(arena, looks.items, hub->listeners)};
     size_t session_count;
 
-    add_looks(&looks, &hub->now.listeners);
-    add_looks(&looks, &hub->arriving);
-    LIST_FOR (link, &hub->groups)
-        add_looks(&looks, &LIST_ITEM(link, struct hub_group, link)->listeners);
+    add_looks(&looks, &hub->now.listeners, &hub->now.position);
+    add_looks(&looks, &hub->arriving, &hub->now.position);
+    LIST_FOR (link, &hub->groups) {
+        struct hub_group *group = LIST_ITEM(link, struct hub_group, link);
+        add_looks(&looks, &group->listeners, &group->position);
+    }
     TRY(read_sessions(round, &looks));
     TRY(find_unchanged(round, &looks));
     TRY(read_all_rights(round, &looks));

@@ -19,8 +19,8 @@ AWAITS static int find_now(const struct hub_round *round)
 {
     struct rows rows;
 
-    TRY(db_query(round->task, &round->project->db, SQL_REALTIME_NOW(), &rows));
-    const struct live_position position = {.since = sql_realtime_now_row(&rows, 0).now};
+    TRY(db_query(round->task, &round->project->db, SQL_LIVE_NOW(), &rows));
+    const struct live_position position = {.since = sql_live_now_row(&rows, 0).now};
     hub_group_move(&round->hub->now, &position);
     return 0;
 }
@@ -74,6 +74,7 @@ AWAITS static int read_now(const struct hub_round *round)
 
     TRY(hub_read_group(round, &hub->now, STR_NONE, &more));
     hub->again = hub->again || more;
+    hub->busy = hub->busy && !more && list_empty(&hub->groups);
     return 0;
 }
 

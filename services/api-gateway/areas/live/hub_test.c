@@ -6,7 +6,7 @@
 #define KEY_BYTES ((size_t)64 * 1024)
 
 /* Relations on the way lead where the caller may go: such a filter is its own. */
-static bool is_personal(const struct records_filter *filter)
+static bool filter_is_personal(const struct records_filter *filter)
 {
     for (size_t i = 0; i < filter->count; i++)
         if (memchr(filter->items[i].field.ptr, '.', filter->items[i].field.len))
@@ -24,7 +24,7 @@ static struct str test_key(struct arena *arena,
     strbuf_init(&key, arena, KEY_BYTES);
     strbuf_printf(
         &key, "%lld %llx", (long long)entity->id, (unsigned long long)changes_view(caller, entity));
-    if (is_personal(filter))
+    if (filter_is_personal(filter))
         strbuf_printf(&key, " %p", (const void *)caller->rights);
     for (size_t i = 0; i < filter->count; i++) {
         const struct records_condition *condition = &filter->items[i];
@@ -79,6 +79,7 @@ struct hub_test *hub_test_get(struct hub *hub,
         .entity_id = entity->id,
         .caller = *caller,
         .filter = copy_filter(arena, filter),
+        .personal = filter_is_personal(filter),
         .place = SIZE_MAX,
     };
     test->caller.rights = rights_ref((struct rights *)caller->rights);

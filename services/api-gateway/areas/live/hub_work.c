@@ -1,7 +1,7 @@
 /*
- * Long work: jobs, imports, sends, search indexes. Their rows have no log; while somebody listens
- * to a kind its newest rows and those that have not ended are looked at twice a second, and what is
- * not as it was is told.
+ * Long work: jobs, imports, sends, search indexes; and entries of the audit log. Their rows have no
+ * log; while somebody listens to a kind its newest rows and those that have not ended are looked at
+ * twice a second, and what is not as it was is told.
  */
 #include "areas/live/hub.h"
 
@@ -10,6 +10,7 @@
 
 #define WORK_MS    500
 #define RECENT     100  /* ids are drawn before they are committed: the newest may come late */
+#define ENTRIES    500  /* the same: one call may write many */
 #define WATCHED    1000 /* of a kind: those that have not ended */
 #define FIRST_LOOK 500
 
@@ -23,15 +24,33 @@ static bool may_workflows(const struct caller *caller)
     return caller_can(caller, PERM_SVC_WORKFLOWS_READ);
 }
 
+static bool may_audit(const struct caller *caller)
+{
+    return caller_can(caller, PERM_SVC_AUDIT_LOG_READ);
+}
+
+#define OF_ADMINISTRATORS "This is for administrators."
+
 static const struct long_work {
     const char *event;
     const struct sql *sql;
+    int64_t recent;
     bool (*may)(const struct caller *caller);
+    const char *needs;
 } kinds[HUB_WORKS] = {
-    [HUB_JOBS] = {"job", &SQL_REALTIME_JOBS, may_workflows},
-    [HUB_TASKS] = {"task", &SQL_REALTIME_TASKS, may_all},
-    [HUB_SENDS] = {"send", &SQL_REALTIME_SENDS, caller_is_admin},
-    [HUB_INDEXES] = {"index", &SQL_REALTIME_INDEXES, caller_is_admin},
+    [HUB_JOBS] = {"job",
+                  &SQL_REALTIME_JOBS,
+                  RECENT,
+                  may_workflows,
+                  "This needs the permission svc_workflows:read."},
+    [HUB_TASKS] = {"task", &SQL_REALTIME_TASKS, RECENT, may_all, ""},
+    [HUB_SENDS] = {"send", &SQL_REALTIME_SENDS, RECENT, caller_is_admin, OF_ADMINISTRATORS},
+    [HUB_INDEXES] = {"index", &SQL_REALTIME_INDEXES, RECENT, caller_is_admin, OF_ADMINISTRATORS},
+    [HUB_AUDIT] = {"audit",
+                   &SQL_REALTIME_AUDIT,
+                   ENTRIES,
+                   may_audit,
+                   "This needs the permission svc_audit_log:read."},
 };
 
 const char *const hub_work_names[HUB_WORKS + 1] = {
@@ -39,12 +58,18 @@ const char *const hub_work_names[HUB_WORKS + 1] = {
     [HUB_TASKS] = "tasks",
     [HUB_SENDS] = "sends",
     [HUB_INDEXES] = "indexes",
+    [HUB_AUDIT] = "audit",
     [HUB_WORKS] = NULL,
 };
 
 bool hub_work_may(const struct caller *caller, enum hub_work work)
 {
     return kinds[work].may(caller);
+}
+
+const char *hub_work_needs(enum hub_work work)
+{
+    return kinds[work].needs;
 }
 
 /* --- who listens --- */
@@ -129,7 +154,7 @@ AWAITS static int hub_work_look(const struct hub_round *round, enum hub_work wor
     TRY(db_query(round->task,
                  &round->project->db,
                  kinds[work].sql,
-                 SQL_REALTIME_WORK_ARGS(.recent = states->begun ? RECENT : FIRST_LOOK,
+                 SQL_REALTIME_WORK_ARGS(.recent = states->begun ? kinds[work].recent : FIRST_LOOK,
                                         .ids = sql_i64s(ids, count)),
                  &rows));
     compare(round, work, &rows);

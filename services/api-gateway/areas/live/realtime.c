@@ -54,10 +54,7 @@ static int read_work(struct req *r, const struct query *query, unsigned *ret_wor
         if (!str_is(query_get(query, hub_work_names[work]), "true"))
             continue;
         if (!hub_work_may(r->scope->caller, (enum hub_work)work))
-            return fail(r,
-                        PROBLEM_FORBIDDEN,
-                        work == HUB_JOBS ? "This needs the permission svc_workflows:read."
-                                         : "This is for administrators.");
+            return fail(r, PROBLEM_FORBIDDEN, "%s", hub_work_needs((enum hub_work)work));
         *ret_work |= 1U << work;
     }
     return 0;
@@ -115,6 +112,10 @@ static const struct query_param realtime_query[] = {
      .type = FIELD_BOOL,
      .fallback = "false",
      .doc = "Search indexes, too (administrators)"},
+    {.name = "audit",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "Entries of the audit log, too (svc_audit_log:read)"},
     {.name = "last_event_id",
      .type = FIELD_STR,
      .doc = "The same as the header Last-Event-ID: the id of the last event that was received"},
@@ -133,6 +134,7 @@ AWAITS static int realtime_listen(struct req *r)
 {
     struct wishes wishes = {.count = 0};
     const struct query *query;
+    int64_t members;
     unsigned work;
 
     TRY(req_query(r, &query));
@@ -144,6 +146,7 @@ AWAITS static int realtime_listen(struct req *r)
         r->content_type = STR("text/event-stream");
         return reply_empty(r, 200);
     }
+    TRY(hub_members(r, &members));
     struct share *place = hub_place(r);
     if (!place) {
         resp_header(r, "Retry-After", STR(RETRY_AFTER));
@@ -158,6 +161,7 @@ AWAITS static int realtime_listen(struct req *r)
                           .filter = &filter,
                           .work = work,
                           .position = wanted_position(r, query),
+                          .members = members,
                       },
                       place);
 }
@@ -206,10 +210,13 @@ static const struct route realtime_routes[] = {
             "that everything before has been sent. reset {\"entity\", \"reason\"} says that the "
             "records (of that entity, or all) have to be read again. closed and end say that an "
             "entity, or everything, may not be listened to any more. With Last-Event-ID the stream "
-            "goes on behind that event, for an hour. Relations to many records of which some may "
+            "goes on behind that event, for an hour; where the caller has come to see other "
+            "records or fields meanwhile it begins with a reset. Relations to many records of "
+            "which some may "
             "be hidden from the caller are left out of records. job, task, send and index tell of "
             "long "
-            "work from hello on: each twice a second at most, as it is then.",
+            "work from hello on: each twice a second at most, as it is then; audit of each new "
+            "entry of the audit log, as GET /audit-log has it.",
     },
     {
         .method = HTTP_POST_M,

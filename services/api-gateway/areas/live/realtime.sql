@@ -1,8 +1,5 @@
 -- What streams of changes ask for beside the log.
 
--- name: realtime_now :one
-select pg_current_snapshot()::text as now:text!;
-
 -- Of these sessions those that are alive, and whose.
 -- name: realtime_sessions :many
 select s.id:bigint, s.user_id:bigint from {p}.sessions s
@@ -25,11 +22,13 @@ from {p}.users u cross join (
 where u.id = any(:ids::bigint[])
 order by u.id;
 
--- name: realtime_reachable :opt
-select g.id:bigint from {p}.groups g
-where g.id = :id::bigint
-  and (exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = :user_id::bigint)
-    or exists (select 1 from {p}.group_roles r where r.group_id = g.id and r.role_id = any(:role_ids::bigint[])));
+-- A group: may the user ask for what is its members', and a number that changes with them.
+-- name: realtime_group :opt
+select exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = :user_id::bigint)
+    or exists (select 1 from {p}.group_roles r where r.group_id = g.id and r.role_id = any(:role_ids::bigint[])) as reachable:boolean!,
+  hashtextextended(coalesce((select string_agg(m.user_id::text, ',' order by m.user_id) from {p}.group_members m
+    where m.group_id = g.id), ''), 0) as members:bigint!
+from {p}.groups g where g.id = :id::bigint;
 
 -- name: realtime_ticket_add :exec
 insert into {p}.live_tickets (hash, user_id, session_id, key_id, group_scope, ends_at, expires_at)
@@ -82,3 +81,12 @@ left join {p}.search_indexes b on b.entity_id = e.id and b.state = 'building'
 where (l.id is not null or b.id is not null)
   and (e.id > (select coalesce(max(n.id), 0) from {p}.entities n) - :recent::bigint or e.id = any(:ids::bigint[]))
 order by e.id;
+
+-- name: realtime_audit :many args(realtime_work) row(realtime_work)
+select a.id:bigint!, 0::bigint as owner_id:bigint!, false as hidden:boolean!, true as ended:boolean!,
+  json_build_object('id', a.id, 'at', to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'actor_kind', a.actor_kind,
+    'actor_id', a.actor_id, 'action', a.action, 'target', a.target, 'target_id', a.target_id, 'detail', a.detail,
+    'request_id', a.request_id)::text as doc:text!
+from {p}.audit_log a
+where a.id > (select coalesce(max(n.id), 0) from {p}.audit_log n) - :recent::bigint or a.id = any(:ids::bigint[])
+order by a.id;

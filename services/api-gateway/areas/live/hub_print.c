@@ -1,0 +1,148 @@
+/*
+ * What a listener is shown, as two numbers: they stand before each of its positions. Whoever comes
+ * back with others may see other records than it has heard of, whenever that came to be so.
+ */
+#include "areas/live/hub.h"
+
+#define DIGITS ((size_t)8) /* of each number */
+#define HEX    "0123456789abcdef"
+
+/* --- what they are made of --- */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
+{
+    return str_hash_more(hash, (struct str){bytes, len});
+}
+
+static uint64_t mix_ids(uint64_t hash, const int64_t *ids, size_t count)
+{
+    hash = mix(hash, &count, sizeof(count));
+    return count > 0 ? mix(hash, ids, count * sizeof(*ids)) : hash;
+}
+
+uint64_t hub_shape_of(const struct entity *entity)
+{
+    uint64_t hash = str_hash(entity->name);
+
+    hash = mix(hash, &entity->row_level_security, sizeof(entity->row_level_security));
+    for (size_t i = 0; i < entity->field_count; i++) {
+        const struct model_field *field = &entity->fields[i];
+        const int64_t facts[] = {field->id, (int64_t)field->type, field->many};
+        hash = str_hash_more(hash, field->name);
+        hash = mix(hash, facts, sizeof(facts));
+    }
+    return hash;
+}
+
+static uint64_t mix_rights(uint64_t hash, const struct rights *rights)
+{
+    for (size_t i = 0; i < rights->entity_count; i++) {
+        const struct entity_right *right = &rights->entities[i];
+        const uint64_t facts[] = {(uint64_t)right->entity_id, right->actions, right->field_key};
+        hash = mix(hash, facts, sizeof(facts));
+    }
+    return hash;
+}
+
+static bool is_personal(const struct hub_listener *listener, const struct entity *entity)
+{
+    for (size_t i = 0; i < listener->watch_count; i++)
+        if (listener->watches[i].entity_id == entity->id)
+            return listener->watches[i].test && listener->watches[i].test->personal;
+    return false;
+}
+
+uint64_t hub_sight_of(const struct hub_listener *listener, const struct entity *entity)
+{
+    const struct caller *caller = &listener->caller;
+    const struct rights *rights = caller->rights;
+    bool personal = is_personal(listener, entity);
+    uint64_t view = changes_view(caller, entity);
+    uint64_t hash = mix(STR_HASH_NONE, &view, sizeof(view));
+
+    if (caller_all_rows(caller) || !rights || !(entity->row_level_security || personal))
+        return hash;
+    const int64_t who[] = {caller->user_id, caller->group_scope, listener->members};
+    hash = mix(hash, who, sizeof(who));
+    if (personal)
+        hash = mix_rights(hash, rights);
+    hash = mix_ids(hash, rights->role_ids, rights->role_count);
+    return mix_ids(hash, rights->group_ids, rights->group_count);
+}
+
+static uint32_t fold(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* Sums: in whatever order the entities were named. */
+static struct hub_print print_of(const struct hub_listener *listener, const struct model *model)
+{
+    uint64_t sight = STR_HASH_NONE;
+    uint64_t shape = STR_HASH_NONE;
+
+    for (size_t i = 0; i < listener->watch_count; i++) {
+        const struct hub_watch *watch = &listener->watches[i];
+        const struct entity *entity = model_entity_by_id(model, watch->entity_id);
+        if (!entity)
+            continue;
+        const uint64_t parts[] = {(uint64_t)entity->id, hub_sight_of(listener, entity)};
+        sight += mix(STR_HASH_NONE, parts, sizeof(parts));
+        shape += mix(hub_shape_of(entity), &entity->id, sizeof(entity->id));
+    }
+    return (struct hub_print){fold(sight), fold(shape)};
+}
+
+/* --- as text --- */
+
+static void print_put_number(char *out, uint32_t number)
+{
+    for (size_t i = 0; i < DIGITS; i++)
+        out[i] = HEX[number >> 4 * (DIGITS - 1 - i) & 15];
+}
+
+static bool print_take_number(struct str *text, uint32_t *ret_number)
+{
+    const struct str hex = STR(HEX);
+    uint32_t number = 0;
+
+    if (text->len < DIGITS)
+        return false;
+    for (size_t i = 0; i < DIGITS; i++) {
+        const char *digit = memchr(hex.ptr, text->ptr[i], hex.len);
+        if (!digit)
+            return false;
+        number = number << 4 | (uint32_t)(digit - hex.ptr);
+    }
+    *text = (struct str){text->ptr + DIGITS, text->len - DIGITS};
+    *ret_number = number;
+    return true;
+}
+
+void hub_print_renew(struct hub_listener *listener, const struct model *model)
+{
+    const struct str name = STR("id: ");
+    char *at = listener->head;
+
+    listener->print = print_of(listener, model);
+    memcpy(at, name.ptr, name.len);
+    at += name.len;
+    print_put_number(at, listener->print.sight);
+    print_put_number(at + DIGITS, listener->print.shape);
+    at += 2 * DIGITS;
+    *at++ = '.';
+    listener->feed.head = (struct str){listener->head, (size_t)(at - listener->head)};
+}
+
+bool hub_print_take(struct str *text, struct hub_print *ret_print)
+{
+    struct str rest = *text;
+    struct hub_print print;
+
+    if (!print_take_number(&rest, &print.sight) || !print_take_number(&rest, &print.shape) ||
+        rest.len == 0 || rest.ptr[0] != '.')
+        return false;
+    *text = (struct str){rest.ptr + 1, rest.len - 1};
+    *ret_print = print;
+    return true;
+}

@@ -1,0 +1,319 @@
+"""Live changes in a chaos run: writers of parcels, their grants and their model; listeners of several rights who come back with the id of the
+last event at any gateway, and a materialised view of the same records."""
+import collections
+import http.client
+import json
+import random
+import threading
+import time
+import urllib.parse
+import uuid
+
+import requests
+
+LANES = ("north", "south", "east", "west")
+ITEMS = "/entities/parcels/items"
+VIEW = "/materialized-views/lanes"
+LEAST = 5000  # of n, for the listener with a filter
+MOST = 10_000
+SILENCE = 5  # seconds, then it is asked anew; a stream that lives says something every fifteen
+STAY = 12  # seconds at one gateway, in the middle
+PERMISSIONS = ["parcels:read", "svc_realtime:read"]
+PASSWORD = "correct horse battery"
+
+
+def grantee(kind, number):
+    """As the log writes them: a user (1), a group (2), a role (3)."""
+    return number * 4 + kind
+
+
+def person(world, name, role, **more):
+    """Who listens: signed in, and what the check has to know of it."""
+    client = world.project.user(role_ids=[role["id"]], email=f"{name}@example.org")
+    number = client.user["id"]
+    return {"name": name, "client": client, "user": number, "all": False, "grantees": [grantee(1, number), grantee(3, role["id"])],
+            "least": None, "fields": ["mark", "lane", "n", "note"], "revoked": False, "ticket": False, **more}
+
+
+def set_up(world):
+    project = world.project
+    project.entity("parcels", [{"name": "mark", "type": "varchar"}, {"name": "lane", "type": "varchar"},
+                               {"name": "n", "type": "integer"}, {"name": "note", "type": "varchar"}])
+    project.admin.post("/materialized-views", {
+        "name": "lanes", "entity": "parcels", "group_by": [{"field": "lane"}], "on_change": True,
+        "aggregates": [{"function": "sum", "field": "n"}, {"function": "count"}]}, expect=201)
+    role = project.role(permissions=PERMISSIONS)
+    world.taken = project.role(permissions=PERMISSIONS)
+    blind = project.role(permissions=PERMISSIONS, field_access=[{"entity": "parcels", "action": "read", "fields": ["mark", "n"]}])
+    maker = project.role(permissions=[*PERMISSIONS, "parcels:create", "parcels:update", "parcels:delete"])
+    everybody = person(world, "everything", project.role_named("Admin User"), all=True)
+    world.hearers = [
+        everybody, {**everybody, "name": "filtered", "least": LEAST}, person(world, "maker", maker), person(world, "guest", role),
+        person(world, "member", role, ticket=True), person(world, "blind", blind, fields=["mark", "n"]),
+        person(world, "taken", world.taken, revoked=True)]
+    by_name = {each["name"]: each for each in world.hearers}
+    world.crew = project.admin.post("/groups", {"name": "crew"}, expect=201).json()["id"]
+    members = [by_name[name] for name in ("member", "blind")]
+    project.admin.post(f"/groups/{world.crew}/members", {"user_ids": [each["user"] for each in members]}, expect=200)
+    for each in members:
+        each["grantees"].append(grantee(2, world.crew))
+    world.maker = by_name["maker"]["client"]
+    world.guests = [by_name[name]["user"] for name in ("guest", "taken")]
+    world.parcels = []  # ids that may be there
+
+
+class Mover(threading.Thread):
+    """Parcels come, change, are shown to others and go; now and then the model changes, or a role loses what it may."""
+
+    def __init__(self, world, log, stop, seed, rate):
+        super().__init__(daemon=True)
+        self.world, self.log, self.stop, self.rate = world, log, stop, rate
+        self.random = random.Random(seed)
+        self.session = requests.Session()
+        self.session.trust_env = False
+
+    def call(self, what, mark, method, path, body=None, token=None):
+        """The answer's document; None: nobody knows, or it was refused."""
+        self.log.write(what, mark, "asked")
+        try:
+            answer = self.session.request(method, self.world.project.base_url + path, json=body, timeout=10,
+                                          headers={"Authorization": f"Bearer {token or self.world.project.admin.token}"})
+        except requests.RequestException:
+            self.log.write(what, mark, "unknown")
+            return None
+        if answer.status_code in (200, 201, 202, 204):
+            made = answer.json() if answer.content else {}
+            self.log.write(what, mark, "acked", id=made.get("id"))
+            return made
+        state = "unknown" if answer.status_code in (404, 409, 503, 504) else "wrong"
+        self.log.write(what, mark, state, status=answer.status_code, text=answer.text[:300])
+        return None
+
+    def values(self, mark):
+        return {"mark": mark, "lane": self.random.choice(LANES), "n": self.random.randrange(MOST), "note": f"of {mark}"}
+
+    def create(self, mark):
+        token = self.world.maker.token if self.random.random() < 0.4 else None
+        made = self.call("parcel", mark, "POST", ITEMS, self.values(mark), token)
+        if made:
+            self.world.parcels.append(made["id"])
+
+    def create_many(self, mark):
+        items = [self.values(f"{mark}.{n}") for n in range(self.random.randrange(2, 30))]
+        made = self.call("parcels", mark, "POST", f"{ITEMS}/bulk", {"items": items})
+        for result in (made or {}).get("results", []):
+            if "id" in result:
+                self.world.parcels.append(result["id"])
+
+    def grant(self, mark, record):
+        if self.random.random() < 0.5:
+            guests = self.random.sample(self.world.guests, self.random.randrange(len(self.world.guests) + 1))
+            kind, items = "users", [{"user_id": each} for each in guests]
+        else:
+            kind, items = "groups", [{"group_id": self.world.crew}] if self.random.random() < 0.6 else []
+        self.call("show", mark, "PUT", f"{ITEMS}/{record}/rls-{kind}", {"items": items})
+
+    def change_model(self, mark):
+        if self.random.random() < 0.5:
+            self.call("model", mark, "POST", "/entities/parcels/fields", {"name": "extra", "type": "integer"})
+        else:
+            self.call("model", mark, "DELETE", "/entities/parcels/fields/extra")
+
+    def change_rights(self, mark, permissions=None):
+        permissions = permissions or self.random.choice((PERMISSIONS, PERMISSIONS[1:], PERMISSIONS[:1]))
+        return self.call("rights", mark, "PUT", f"/roles/{self.world.taken['id']}", {"permissions": permissions})
+
+    def step(self):
+        dice, mark = self.random.random(), uuid.uuid4().hex
+        if dice < 0.3 or len(self.world.parcels) < 5:
+            self.create(mark)
+        elif dice < 0.33:
+            self.create_many(mark)
+        elif dice < 0.63:
+            record = self.random.choice(self.world.parcels[-40:])
+            self.call("move", mark, "PUT", f"{ITEMS}/{record}", {"n": self.random.randrange(MOST), "lane": self.random.choice(LANES)})
+        elif dice < 0.85:
+            self.grant(mark, self.random.choice(self.world.parcels[-40:]))
+        elif dice < 0.97:
+            gone = self.world.parcels.pop(self.random.randrange(len(self.world.parcels) - 3))  # others take some, too
+            self.call("unload", str(gone), "DELETE", f"{ITEMS}/{gone}")
+        elif dice < 0.98:
+            self.change_model(mark)
+        else:
+            self.change_rights(mark)
+
+    def run(self):
+        while not self.stop.is_set():
+            self.step()
+            self.stop.wait(self.random.expovariate(self.rate))
+
+
+class Listener(threading.Thread):
+    """Notes each event once it is whole, leaves now and then, and comes back elsewhere behind the last one."""
+
+    def __init__(self, world, hearer, log, stop, seed):
+        super().__init__(daemon=True)
+        self.world, self.hearer, self.log, self.stop = world, hearer, log, stop
+        self.random = random.Random(seed)
+        self.client = hearer["client"]
+        self.position, self.got_at, self.turn = None, time.time(), 0
+        self.began, self.over = threading.Event(), threading.Event()
+
+    def note(self, kind, **more):
+        self.log.write("heard", self.hearer["name"], kind, turn=self.turn, **more)
+
+    def path(self, gateway):
+        params = {"entities": "parcels"}
+        if self.hearer["least"] is not None:
+            params["filter[n][gte]"] = self.hearer["least"]
+        if self.hearer["ticket"]:
+            answer = requests.post(f"{gateway.url}/org/{self.world.project.id}/realtime/ticket", timeout=5,
+                                   headers={"Authorization": f"Bearer {self.client.token}"})
+            if not answer.ok:
+                raise ConnectionError("no ticket")
+            params["ticket"] = answer.json()["ticket"]
+        return f"/org/{self.world.project.id}/realtime?{urllib.parse.urlencode(params)}"
+
+    def headers(self):
+        mine = {} if self.hearer["ticket"] else {"Authorization": f"Bearer {self.client.token}"}
+        return {**mine, **({"Last-Event-ID": self.position} if self.position else {})}
+
+    def listen(self, stays):
+        """One connection, until stays() is false behind a whole event, or it breaks."""
+        gateway = self.random.choice(self.world.gateways)
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=SILENCE)
+        self.turn += 1
+        try:
+            connection.request("GET", self.path(gateway), headers=self.headers())
+            answer = connection.getresponse()
+            if answer.status != 200:
+                self.note("refused", status=answer.status, text=answer.read(300).decode(errors="replace"))
+                return
+            self.note("connected", position=self.position, got_at=self.got_at)
+            self.read(answer, stays)
+        except (OSError, http.client.HTTPException, requests.RequestException):
+            pass  # it comes back
+        finally:
+            connection.close()
+
+    def read(self, answer, stays):
+        kind, data, position = None, None, None
+        for line in iter(answer.readline, b""):
+            name, _, value = line.decode().rstrip("\n").partition(":")
+            value = value.removeprefix(" ")
+            if name == "id":
+                position = value
+            elif name == "event":
+                kind = value
+            elif name == "data":
+                data = value
+            elif line == b"\n":
+                self.take(kind, data, position)
+                if kind == "end" or not stays(kind):
+                    return
+                kind, data, position = None, None, None
+
+    def take(self, kind, data, position):
+        """A whole event: only now its id counts."""
+        if position:
+            self.position, self.got_at = position, time.time()
+        if data is not None:
+            self.note(kind, position=position, data=json.loads(data))
+        if kind == "hello":
+            self.began.set()
+
+    def run(self):
+        while not self.stop.is_set():
+            leaves = time.monotonic() + self.random.expovariate(1 / STAY)
+            self.listen(lambda _: time.monotonic() < leaves and not self.stop.is_set())
+            self.stop.wait(self.random.uniform(0, 1))
+
+    def finish(self, patience):
+        """All that there is: up to the next hello."""
+        end = time.monotonic() + patience
+        while not self.over.is_set() and time.monotonic() < end:
+            self.listen(self.goes_on)
+            time.sleep(0.2)
+        self.note("over" if self.over.is_set() else "unheard", position=self.position)
+
+    def goes_on(self, kind):
+        if kind == "hello":
+            self.over.set()
+        return kind != "hello"
+
+
+def begin(world, log, stop, plan):
+    """Listeners who have begun: whatever is written from now on is theirs to hear."""
+    made = [Listener(world, each, log, stop, plan.random()) for each in world.hearers]
+    for each in made:
+        each.start()
+    for each in made:
+        assert each.began.wait(30), f"{each.hearer['name']} hears nothing"
+    return made
+
+
+def shown(world):
+    """The view's rows as {lane: [sum, count]}; None when it cannot be read now."""
+    try:
+        answer = world.project.admin.get(f"{VIEW}/rows", params={"limit": 100}, timeout=10)
+    except requests.RequestException:
+        return None
+    if answer.status_code != 200:
+        return None
+    return {row["lane"]: [row["sum_n"], row["count"]] for row in answer.json()["items"]}
+
+
+def sums(records):
+    found = collections.defaultdict(lambda: [0, 0])
+    for record in records:
+        found[record["lane"]][0] += record["n"]
+        found[record["lane"]][1] += 1
+    return dict(found)
+
+
+def names_of(query, cursor, schema):
+    """The entity's id and its columns by their names."""
+    found = query(cursor, f"select e.id as entity, f.id as field, f.name from {schema}.entities e "
+                          f"join {schema}.fields f on f.entity_id = e.id where e.name = 'parcels'")
+    return found[0]["entity"], {row["name"]: f"f_{row['field']}" for row in found}
+
+
+def settle(world, movers, hearers, say, patience):
+    """Rights are given back, everybody hears the rest, and the view has had its time."""
+    end = time.monotonic() + patience
+    while movers[0].change_rights("settled", PERMISSIONS) is None and time.monotonic() < end:
+        time.sleep(0.5)
+    for each in hearers:
+        each.finish(max(5, end - time.monotonic()))
+    connection = world.servers.connect()
+    with connection.cursor() as cursor:
+        cursor.execute(f"select id from {world.schema}.entities where name = 'parcels'")
+        entity = cursor.fetchone()[0]
+        cursor.execute(f"select name, id from {world.schema}.fields where entity_id = {entity} and name in ('lane', 'n')")
+        columns = {name: f"f_{number}" for name, number in cursor.fetchall()}
+        cursor.execute(f"select {columns['lane']} as lane, {columns['n']} as n from {world.schema}.e_{entity}")
+        wanted = sums({"lane": lane, "n": n} for lane, n in cursor.fetchall())
+    connection.close()
+    while (have := shown(world)) != wanted and time.monotonic() < end:
+        time.sleep(0.5)
+    world.view = have
+    say(f"listeners: {sum(each.turn for each in hearers)} connections of {len(hearers)}")
+
+
+def dump(world, query, cursor, folder, crashes):
+    schema = world.schema
+    entity, names = names_of(query, cursor, schema)
+    fields = ", ".join(f"t.{names[name]} as {name}" for name in ("mark", "lane", "n", "note"))
+    data = {
+        "hearers": [{key: value for key, value in each.items() if key != "client"} for each in world.hearers],
+        "columns": names,
+        "log": query(cursor, f"select seq, xid::text::bigint as xid, extract(epoch from at)::float as at, record_id, kind, before, grants "
+                             f"from {schema}.live_log where entity_id = {entity} order by seq"),
+        "records": query(cursor, f"select t.id, t.version, t.created_by, {fields} from {schema}.e_{entity} t"),
+        "grants": query(cursor, f"select record_id, array_agg(grantee_id * 4 + kind) as grants from {schema}.record_grants "
+                                f"where entity_id = {entity} group by record_id"),
+        "crashes": crashes,
+        "view": world.view,
+    }
+    (folder / "listeners.json").write_text(json.dumps(data))
+    return data

@@ -1,0 +1,96 @@
+"""Rights that are taken, and rights that change, while others write as fast as they can."""
+import threading
+import time
+
+import pytest
+from stream import Stream
+
+BALES = "/entities/bales/items"
+LISTENING = ["bales:read", "orders:read", "svc_realtime:read"]
+
+
+@pytest.fixture(scope="module")
+def bales(home):
+    home.entity("bales", [{"name": "n", "type": "integer"}, {"name": "weight", "type": "integer"}], row_level_security=False)
+    return home
+
+
+class Flood(threading.Thread):
+    """Bulks of bales, and when each was begun."""
+
+    def __init__(self, client, first):
+        super().__init__(daemon=True)
+        self.client, self.number, self.stop, self.begun = client, first, threading.Event(), {}
+        self.start()
+
+    def run(self):
+        while not self.stop.is_set():
+            self.begun[self.number] = time.monotonic()
+            made = self.client.post(f"{BALES}/bulk", {"items": [{"n": self.number}] * 40})
+            assert made.status_code == 201, made.text
+            self.number += 1
+
+    def end(self):
+        self.stop.set()
+        self.join()
+
+
+def take_permission(home, user, role):
+    home.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_realtime:read"]}, expect=200)
+
+
+def sign_out(home, user, role):
+    user.post("/auth/v1/logout", expect=204)
+
+
+def suspend(home, user, role):
+    home.admin.put(f"/users/{user.user['id']}", {"status": "suspended"}, expect=200)
+
+
+def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
+    """Within a second, whatever waits to be told; others go on."""
+    home, ways = bales, {take_permission: "forbidden", sign_out: "unauthorized", suspend: "unauthorized"}
+    control, listeners = listen(home.admin, entities="bales"), {}
+    for way in ways:
+        role = home.role(permissions=LISTENING)
+        user = home.user(role_ids=[role["id"]])
+        listeners[way] = user, role, listen(user, entities="bales")
+    floods = [Flood(home.client(token=home.admin.token), first) for first in (0, 1_000_000)]
+    try:
+        for way, (user, role, stream) in listeners.items():
+            stream.until(lambda event: event.data["record"]["n"] in (5, 1_000_005), within=30)  # it is in the middle of it
+            way(home, user, role)
+            taken = time.monotonic()
+            events = stream.until(lambda event: event.kind == "end")
+            assert events[-1].data == {"code": ways[way]} and stream.ended.wait(5)
+            late = [event for event in events if event.kind == "created" and event.at > taken + 1.5]
+            begun = [floods[event.data["record"]["n"] >= 1_000_000].begun[event.data["record"]["n"]] for event in events if event.kind == "created"]
+            assert not late and max(begun, default=0) < taken + 1
+    finally:
+        for flood in floods:
+            flood.end()
+    last = home.item("bales", n=-1)
+    assert control.until(lambda event: event.data["id"] == last["id"], within=30)
+    assert not control.ended.is_set()
+
+
+def test_who_catches_up_while_its_rights_change_misses_nothing(bales):
+    """Told to read one entity again, it goes on where it was in the other, also when it is cut off then."""
+    home = bales
+    role = home.role(permissions=LISTENING)
+    user = home.user(role_ids=[role["id"]])
+    with Stream(user, entities="bales,orders") as stream:
+        left = stream.position
+    ids = []
+    for n in range(5):
+        made = home.admin.post(f"{BALES}/bulk", {"items": [{"n": n}] * 1000}, expect=201).json()
+        ids += [result["id"] for result in made["results"]]
+    narrow = [{"entity": "orders", "action": "read", "fields": ["name"]}]
+    with Stream(user, entities="bales,orders", position=left, hello=False) as stream:
+        home.admin.put(f"/roles/{role['id']}", {"field_access": narrow}, expect=200)
+        events = stream.until(lambda event: event.kind == "reset", within=30)
+    assert events[-1].data == {"entity": "orders", "reason": "rights"}
+    heard = [event.data["id"] for event in events if event.kind == "created"]
+    with Stream(user, entities="bales,orders", position=events[-1].position) as stream:
+        heard += [event.data["id"] for event in stream.before if event.kind == "created"]
+    assert heard == ids
