@@ -4,7 +4,7 @@
 #include "search/bits_private.h"
 #include "search/varint_private.h"
 
-enum { FORMAT_DELTAS = 1, FORMAT_BITS = 2 };
+enum { FORMAT_UP = 1, FORMAT_BITS = 2, FORMAT_DOWN = 3 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ next_id(const unsigned char **at, const unsigned char *end, bool first, uint64_t
     return (delta > 0 || first) && *id <= LEAF_ID_MAX;
 }
 
-static int decode_deltas(const struct leaf *leaf, int64_t *ids)
+static int decode_up(const struct leaf *leaf, int64_t *ids)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -35,6 +35,43 @@ static int decode_deltas(const struct leaf *leaf, int64_t *ids)
         ids[n++] = (int64_t)id;
     }
     return n == leaf->n ? 0 : LEAF_BAD;
+}
+
+/* The highest first: *id is the base before it. All others are below the one before, and none below
+ * the base. */
+static inline bool lower_id(
+    const unsigned char **at, const unsigned char *end, bool first, uint64_t base, uint64_t *id)
+{
+    uint64_t delta = **at;
+
+    if (delta < 0x80)
+        (*at)++;
+    else if (!(*at = varint_get(*at, end, &delta)))
+        return false;
+    if (first) {
+        *id += delta;
+        return *id <= LEAF_ID_MAX;
+    }
+    if (delta == 0 || delta > *id - base)
+        return false;
+    *id -= delta;
+    return true;
+}
+
+static int decode_down(const struct leaf *leaf, int64_t *ids)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    const uint64_t base = (uint64_t)leaf->base;
+    uint64_t id = base;
+    int32_t left = leaf->n;
+
+    while (at < end) {
+        if (!lower_id(&at, end, left == leaf->n, base, &id) || left == 0)
+            return LEAF_BAD;
+        ids[--left] = (int64_t)id;
+    }
+    return left == 0 ? 0 : LEAF_BAD;
 }
 
 /* Where the bits of a leaf are, and the id of the first. */
@@ -84,7 +121,7 @@ static bool is_plausible(const struct leaf *leaf)
 {
     return leaf->base >= 0 && leaf->n > 0 && leaf->n <= LEAF_IDS && leaf->docs.len >= 2 &&
            leaf->docs.len <= LEAF_BYTES &&
-           (leaf->docs.ptr[0] == FORMAT_DELTAS || leaf->docs.ptr[0] == FORMAT_BITS);
+           leaf->docs.ptr[0] >= FORMAT_UP && leaf->docs.ptr[0] <= FORMAT_DOWN;
 }
 
 int leaf_decode(const struct leaf *leaf, int64_t *ids, size_t *ret_count)
@@ -95,12 +132,21 @@ int leaf_decode(const struct leaf *leaf, int64_t *ids, size_t *ret_count)
     }
     if (!is_plausible(leaf))
         return LEAF_BAD;
-    TRY(leaf->docs.ptr[0] == FORMAT_BITS ? decode_bits(leaf, ids) : decode_deltas(leaf, ids));
+    switch (leaf->docs.ptr[0]) {
+    case FORMAT_BITS:
+        TRY(decode_bits(leaf, ids));
+        break;
+    case FORMAT_UP:
+        TRY(decode_up(leaf, ids));
+        break;
+    default:
+        TRY(decode_down(leaf, ids));
+    }
     *ret_count = (size_t)leaf->n;
     return 0;
 }
 
-static int mark_deltas(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
+static int mark_up(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -109,6 +155,25 @@ static int mark_deltas(const struct leaf *leaf, uint64_t *words, int64_t lo, siz
 
     while (at < end) {
         if (!next_id(&at, end, n == 0, &id))
+            return LEAF_BAD;
+        n++;
+        uint64_t place = id - (uint64_t)lo; /* below lo: larger than any span */
+        if (place < span)
+            words[place / 64] |= UINT64_C(1) << place % 64;
+    }
+    return n == leaf->n ? 0 : LEAF_BAD;
+}
+
+static int mark_down(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    const uint64_t base = (uint64_t)leaf->base;
+    uint64_t id = base;
+    int32_t n = 0;
+
+    while (at < end) {
+        if (!lower_id(&at, end, n == 0, base, &id))
             return LEAF_BAD;
         n++;
         uint64_t place = id - (uint64_t)lo; /* below lo: larger than any span */
@@ -158,11 +223,13 @@ int leaf_mark(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
         return 0;
     if (!is_plausible(leaf))
         return LEAF_BAD;
-    return leaf->docs.ptr[0] == FORMAT_BITS ? mark_bits(leaf, words, lo, span)
-                                            : mark_deltas(leaf, words, lo, span);
+    if (leaf->docs.ptr[0] == FORMAT_BITS)
+        return mark_bits(leaf, words, lo, span);
+    return leaf->docs.ptr[0] == FORMAT_UP ? mark_up(leaf, words, lo, span)
+                                          : mark_down(leaf, words, lo, span);
 }
 
-static int deltas_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+static int up_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -179,6 +246,24 @@ static int deltas_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
         found = (int64_t)id;
     }
     *ret_id = found;
+    return 0;
+}
+
+static int down_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    const uint64_t base = (uint64_t)leaf->base;
+    uint64_t id = base;
+
+    for (bool first = true; at < end; first = false) {
+        if (!lower_id(&at, end, first, base, &id))
+            return LEAF_BAD;
+        if ((int64_t)id < below) {
+            *ret_id = (int64_t)id;
+            break;
+        }
+    }
     return 0;
 }
 
@@ -208,8 +293,10 @@ int leaf_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
         return 0;
     if (!is_plausible(leaf))
         return LEAF_BAD;
-    return leaf->docs.ptr[0] == FORMAT_BITS ? bits_below(leaf, below, ret_id)
-                                            : deltas_below(leaf, below, ret_id);
+    if (leaf->docs.ptr[0] == FORMAT_BITS)
+        return bits_below(leaf, below, ret_id);
+    return leaf->docs.ptr[0] == FORMAT_UP ? up_below(leaf, below, ret_id)
+                                          : down_below(leaf, below, ret_id);
 }
 
 bool leaf_valid(const struct leaf *leaf)
@@ -221,6 +308,7 @@ bool leaf_valid(const struct leaf *leaf)
 
 /* A leaf as it grows id by id: how long it would be in either format. */
 struct sizes {
+    size_t steps; /* from each id to the next one */
     size_t deltas;
     size_t bits;
 };
@@ -230,9 +318,8 @@ sizes_with(struct sizes sizes, int64_t base, const int64_t *ids, size_t from, si
 {
     uint64_t first = (uint64_t)ids[from] / 8;
 
-    if (i == from)
-        return (struct sizes){1 + varint_bytes((uint64_t)(ids[i] - base)), 2 + varint_bytes(first)};
-    sizes.deltas += varint_bytes((uint64_t)(ids[i] - ids[i - 1]));
+    sizes.steps = i == from ? 0 : sizes.steps + varint_bytes((uint64_t)(ids[i] - ids[i - 1]));
+    sizes.deltas = 1 + varint_bytes((uint64_t)(ids[i] - base)) + sizes.steps;
     sizes.bits = 2 + varint_bytes(first) + (size_t)((uint64_t)ids[i] / 8 - first);
     return sizes;
 }
@@ -243,9 +330,10 @@ encode_deltas(struct arena *arena, int64_t base, const int64_t *ids, size_t coun
     unsigned char *text = arena_alloc(arena, bytes);
     unsigned char *at = text;
 
-    *at++ = FORMAT_DELTAS;
-    for (size_t i = 0; i < count; i++)
-        at = varint_put(at, (uint64_t)(ids[i] - (i ? ids[i - 1] : base)));
+    *at++ = FORMAT_DOWN;
+    at = varint_put(at, (uint64_t)(ids[count - 1] - base));
+    for (size_t i = count - 1; i > 0; i--)
+        at = varint_put(at, (uint64_t)(ids[i] - ids[i - 1]));
     return (struct str){(char *)text, (size_t)(at - text)};
 }
 

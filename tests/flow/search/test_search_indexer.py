@@ -332,7 +332,7 @@ def test_a_damaged_leaf_is_built_again(project, index, indexer):
     made = add(project, 50)
     index.settle()
     first = index.live(books)
-    index.execute("update {p}.search_postings set docs = '\\x0303' where term_id = (select id from {p}.search_terms where term = 'walnut')")
+    index.execute("update {p}.search_postings set docs = '\\x0703' where term_id = (select id from {p}.search_terms where term = 'walnut')")
     made += add(project, 1)
     index.wait(lambda: index.live(books) not in (None, first), 30)
     index.settle()
