@@ -62,8 +62,7 @@ cross join lateral (
   union all
   (select l.ctid::text, l.base, l.n, l.docs from {p}.search_postings l
    where k.lo < k.hi and l.idx = :idx::integer and l.term_id = k.t::integer and l.field = k.f::smallint
-     and l.base > k.lo and l.base <= k.hi offset 0)) p
-order by 1, 3;
+     and l.base > k.lo and l.base <= k.hi offset 0)) p;
 
 -- Leaves that this transaction has read: found by where they stand, each once.
 -- name: leaves_set :exec

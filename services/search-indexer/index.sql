@@ -9,7 +9,7 @@ from {p}.meta m cross join {p}.search_lease l left join {p}.search_indexes x on 
 update {p}.search_lease l set owner = null, lease_until = null, attempt = 0
 where l.id = 1 and l.token = :token::bigint and l.lease_until is not null;
 
--- Rows that changed: as many of the newest and of the oldest.
+-- Rows that changed: some of the newest, and of the oldest.
 -- name: live_rows :many
 select o.id:bigint, o.event:text, o.entity_id:bigint, o.record_id:bigint from {p}.outbox o where o.id in (
   (select n.id from {p}.outbox n where n.pending & 2 <> 0 order by n.id desc limit :newest::bigint)

@@ -227,6 +227,38 @@ static void leaves_of_older_versions_are_read(void **state)
     }
 }
 
+/* Ids that come behind all others, some at a time, of any density. */
+static void lists_that_grow_are_as_others(void **state)
+{
+    static const uint64_t sparse[] = {1, 3, 6, 8, 10, 60, 5000};
+    (void)state;
+
+    for (size_t s = 0; s < ARRAY_LEN(sparse); s++) {
+        size_t count = 4000;
+        int64_t base = (int64_t)number(3) * 500;
+        int64_t *ids = some_ids(base + (int64_t)number(2000), count, sparse[s]);
+        struct leaves leaves = {0};
+        ARENA_PUSH(arena, leaves.items, leaves.count, leaves.cap, (struct leaf){.base = base});
+        for (size_t at = 0; at < count;) {
+            struct leaves made;
+            size_t some = 1 + number(60);
+            some = some < count - at ? some : count - at;
+            assert_int_equal(
+                leaf_change(arena, &leaves.items[leaves.count - 1], ids + at, some, NULL, 0, &made),
+                0);
+            leaves.count--;
+            for (size_t m = 0; m < made.count; m++)
+                ARENA_PUSH(arena, leaves.items, leaves.count, leaves.cap, made.items[m]);
+            at += some;
+            assert_ids(&leaves, ids, at);
+        }
+        struct leaves whole;
+        leaves_build(arena, base, ids, count, &whole);
+        assert_in_range(leaves.count, whole.count, whole.count + whole.count / 8 + 1);
+        arena_reset(arena);
+    }
+}
+
 /* What changes at a list's end changes bytes in front: those behind are not logged again. */
 static void a_list_that_grows_keeps_its_bytes_behind(void **state)
 {
@@ -435,6 +467,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_list_that_grows_at_its_end_keeps_full_leaves, setup, teardown),
         cmocka_unit_test_setup_teardown(leaves_of_older_versions_are_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(lists_that_grow_are_as_others, setup, teardown),
         cmocka_unit_test_setup_teardown(a_list_that_grows_keeps_its_bytes_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(all_that_was_there_may_go, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_leaves_are_refused, setup, teardown),

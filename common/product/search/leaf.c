@@ -120,8 +120,8 @@ static int decode_bits(const struct leaf *leaf, int64_t *ids)
 static bool is_plausible(const struct leaf *leaf)
 {
     return leaf->base >= 0 && leaf->n > 0 && leaf->n <= LEAF_IDS && leaf->docs.len >= 2 &&
-           leaf->docs.len <= LEAF_BYTES &&
-           leaf->docs.ptr[0] >= FORMAT_UP && leaf->docs.ptr[0] <= FORMAT_DOWN;
+           leaf->docs.len <= LEAF_BYTES && leaf->docs.ptr[0] >= FORMAT_UP &&
+           leaf->docs.ptr[0] <= FORMAT_DOWN;
 }
 
 int leaf_decode(const struct leaf *leaf, int64_t *ids, size_t *ret_count)
@@ -398,6 +398,103 @@ void leaves_build(
     fill_leaves(arena, base, ids, count, LEAF_BYTES, ret_leaves);
 }
 
+/* How many varints end in these bytes. */
+COUNTS_BITS static int64_t ends_of(const unsigned char *at, const unsigned char *end)
+{
+    int64_t count = 0;
+
+    for (; end - at >= 8; at += 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof(word));
+        count += __builtin_popcountll(~word & UINT64_C(0x8080808080808080));
+    }
+    for (; at < end; at++)
+        count += *at < 0x80;
+    return count;
+}
+
+/* Deltas with further ones in front. False as append_ids(). */
+static bool append_deltas(struct arena *arena,
+                          const struct leaf *leaf,
+                          const int64_t *add,
+                          size_t count,
+                          struct str *ret_docs)
+{
+    const unsigned char *rest = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = rest + leaf->docs.len - 1;
+    const uint64_t base = (uint64_t)leaf->base;
+    uint64_t last = base;
+
+    if (ends_of(rest, end) != leaf->n || !lower_id(&rest, end, true, base, &last) ||
+        (uint64_t)add[0] <= last)
+        return false;
+    size_t kept = (size_t)(end - rest);
+    unsigned char *text = arena_alloc(arena, 1 + (count + 1) * VARINT_BYTES + kept);
+    unsigned char *at = text;
+    *at++ = FORMAT_DOWN;
+    at = varint_put(at, (uint64_t)(add[count - 1] - leaf->base));
+    for (size_t i = count - 1; i > 0; i--)
+        at = varint_put(at, (uint64_t)(add[i] - add[i - 1]));
+    at = varint_put(at, (uint64_t)add[0] - last);
+    memcpy(at, rest, kept);
+    *ret_docs = (struct str){(char *)text, (size_t)(at - text) + kept};
+    return ret_docs->len <= (uint64_t)(add[count - 1] - leaf->base) / 8;
+}
+
+COUNTS_BITS static int64_t bits_count(struct str bits)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < bits.len; i += 8)
+        count += __builtin_popcountll(bits_word(bits, i));
+    return count;
+}
+
+/* Bits with further ones behind. */
+static bool append_bits(struct arena *arena,
+                        const struct leaf *leaf,
+                        const int64_t *add,
+                        size_t count,
+                        struct str *ret_docs)
+{
+    struct str bits;
+    int64_t first;
+
+    if (bits_of(leaf, &bits, &first) != 0 || bits_count(bits) != leaf->n)
+        return false;
+    int64_t last = first + (int64_t)bits.len * 8 - 1 -
+                   __builtin_clz((unsigned)(unsigned char)bits.ptr[bits.len - 1] << 24);
+    size_t kept = leaf->docs.len;
+    size_t len = kept - bits.len + (size_t)(add[count - 1] - first) / 8 + 1;
+    if (add[0] <= last || len > 1 + (size_t)leaf->n + count || len > LEAF_BYTES)
+        return false;
+    unsigned char *text = arena_zalloc(arena, len);
+    memcpy(text, leaf->docs.ptr, kept);
+    for (size_t i = 0; i < count; i++)
+        text[kept - bits.len + (size_t)(add[i] - first) / 8] |= (unsigned char)(1 << add[i] % 8);
+    *ret_docs = (struct str){(char *)text, len};
+    return true;
+}
+
+/* The leaf with ids behind all that are there, which are not looked at one by one: most of what is
+ * written. False: they are to be, for the leaf would be too long, or might be shorter in the other
+ * format, or it is not as it should be. */
+static bool append_ids(struct arena *arena,
+                       const struct leaf *leaf,
+                       const int64_t *add,
+                       size_t count,
+                       struct leaf *ret_leaf)
+{
+    if (!is_plausible(leaf) || leaf->docs.ptr[0] == FORMAT_UP || count > LEAF_BYTES)
+        return false;
+    *ret_leaf = *leaf;
+    ret_leaf->n += (int32_t)count;
+    bool fits = leaf->docs.ptr[0] == FORMAT_BITS
+                    ? append_bits(arena, leaf, add, count, &ret_leaf->docs)
+                    : append_deltas(arena, leaf, add, count, &ret_leaf->docs);
+    return fits && ret_leaf->docs.len <= LEAF_BYTES && ret_leaf->n <= LEAF_IDS;
+}
+
 /* old with `add` in and `take` out; all ascending. How many they are. */
 static size_t merge_ids(const int64_t *old,
                         size_t old_count,
@@ -442,6 +539,12 @@ int leaf_change(struct arena *arena,
     MUST(add_count == 0 || add[0] >= leaf->base);
     if (leaf->n < 0 || leaf->n > LEAF_IDS)
         return LEAF_BAD;
+    struct leaf longer;
+    if (take_count == 0 && add_count > 0 && append_ids(arena, leaf, add, add_count, &longer)) {
+        *ret_leaves = (struct leaves){0};
+        ARENA_PUSH(arena, ret_leaves->items, ret_leaves->count, ret_leaves->cap, longer);
+        return 0;
+    }
     int64_t *old = arena_alloc(arena, ((size_t)leaf->n + 1) * sizeof(*old));
     TRY(leaf_decode(leaf, old, &old_count));
     int64_t *ids = arena_alloc(arena, (old_count + add_count + 1) * sizeof(*ids));
