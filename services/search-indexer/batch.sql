@@ -13,13 +13,13 @@ update {p}.search_lease l set attempt = 1 where l.id = 1;
 update {p}.search_indexes x set last_indexed_at = now(), error = null, documents = greatest(x.documents + :delta::bigint, 0)
 where x.id = :idx::integer and x.state in ('live', 'building') returning x.id:integer;
 
--- name: words_find :many row(word)
+-- name: words_find :many binary row(word)
 select t.id:integer, t.term:text, t.df:integer, t.part:integer from {p}.search_terms t where t.term = any(:terms::text[]);
 
--- name: words_by_id :many row(word)
+-- name: words_by_id :many binary row(word)
 select t.id:integer, t.term:text, t.df:integer, t.part:integer from {p}.search_terms t where t.id = any(:ids::bigint[]);
 
--- name: words_reserve :many
+-- name: words_reserve :many binary
 select nextval('{p}.search_terms_id_seq'::regclass) as id:bigint! from generate_series(1, :count::bigint);
 
 -- name: words_add :exec
@@ -32,7 +32,7 @@ from (select u.df, l.place from unnest(:ids::bigint[], :dfs::bigint[]) as u (id,
   cross join lateral (select o.ctid as place from {p}.search_terms o where o.id = u.id offset 0) l) k
 where t.ctid = k.place;
 
--- name: forwards_read :many
+-- name: forwards_read :many binary
 select d.record_id:bigint, d.terms:bytea from {p}.search_docs d
 where d.idx = :idx::integer and d.record_id = any(:ids::bigint[]) order by d.record_id;
 
@@ -52,7 +52,7 @@ from unnest(:ids::bigint[], :ats::bigint[], :lens::bigint[]) as k (id, at, len);
 delete from {p}.search_docs d where d.idx = :idx::integer and d.record_id = any(:ids::bigint[]);
 
 -- Of each list the leaves that hold what lies between lo and hi, and where they stand until this transaction writes them.
--- name: leaves_read :many
+-- name: leaves_read :many binary
 select k.i as i:bigint!, p.place as place:text!, p.base as base:bigint!, p.n as n:integer!, p.docs as docs:bytea!
 from unnest(:terms::bigint[], :fields::bigint[], :los::bigint[], :his::bigint[]) with ordinality as k (t, f, lo, hi, i)
 cross join lateral (
@@ -62,8 +62,7 @@ cross join lateral (
   union all
   (select l.ctid::text, l.base, l.n, l.docs from {p}.search_postings l
    where k.lo < k.hi and l.idx = :idx::integer and l.term_id = k.t::integer and l.field = k.f::smallint
-     and l.base > k.lo and l.base <= k.hi offset 0)) p
-order by 1, 3;
+     and l.base > k.lo and l.base <= k.hi offset 0)) p;
 
 -- Leaves that this transaction has read: found by where they stand, each once.
 -- name: leaves_set :exec

@@ -342,45 +342,28 @@ AWAITS static int build_read_page(struct task *task, void *arg)
 
 /* --- lists from memory --- */
 
-struct pour {
+/* Leaves of one transaction, in memory of their own. */
+struct load {
+    struct arena *arena; /* NULL: none yet, or written */
     struct leaf_writes writes;
     struct db_call calls[2 * LEAVES_TX];
     size_t count;
-    struct arena *arena;
+};
+
+/* While one load is written the next one is made. */
+struct pour {
+    struct index *index;
+    const struct generations *all;
+    int64_t idx;
+    struct load loads[2];
+    struct load *made, *written;
     bool more;
-    struct leaves rest; /* of the list at hand */
+    struct leaves rest; /* of the list at hand, in the memory of the load that it began in */
     size_t at;
     struct leaf_key key;
 };
 
-/* On a thread: as many leaves as one transaction takes. */
-static void pour_some(void *arg)
-{
-    struct pour *pour = arg;
-    struct posting_list list;
-
-    while (pour->count + 1 < LEAVES_TX) {
-        if (pour->at == pour->rest.count) {
-            pour->more = postings_next(build.postings, &list);
-            if (!pour->more)
-                break;
-            pour->key = (struct leaf_key){list.term, list.field};
-            pour->at = 0;
-            leaves_build(pour->arena, list.ids[0], list.ids, (size_t)list.n, &pour->rest);
-        }
-        leaf_writes_put(&pour->writes, pour->key, &pour->rest.items[pour->at++]);
-        if (leaf_writes_full(&pour->writes))
-            pour->count += leaf_writes_calls(&pour->writes, &pour->calls[pour->count]);
-    }
-    pour->count += leaf_writes_calls(&pour->writes, &pour->calls[pour->count]);
-}
-
-static void sort_lists(void *arg UNUSED)
-{
-    postings_sort(build.postings);
-}
-
-/* A list's leaves that did not fit outlive the arena they were made in. */
+/* A list's leaves that did not fit go on in the next load. */
 static void keep_rest(struct pour *pour, struct arena *to)
 {
     struct leaves kept = {0};
@@ -394,49 +377,92 @@ static void keep_rest(struct pour *pour, struct arena *to)
     pour->at = 0;
 }
 
-/* co: changed records do not wait until a rebuild has written what it holds. */
-AWAITS static int live_beside(struct task *task, struct index *index, const struct generations *all)
+/* On a thread: as many leaves as one transaction takes. */
+static void pour_some(void *arg)
 {
+    struct pour *pour = arg;
+    struct load *load = pour->made;
+    struct posting_list list;
+
+    load->arena = arena_new(0);
+    load->count = 0;
+    leaf_writes_init(&load->writes, load->arena, pour->idx);
+    load->writes.fresh = true;
+    keep_rest(pour, load->arena);
+    while (load->count + 1 < LEAVES_TX) {
+        if (pour->at == pour->rest.count) {
+            pour->more = postings_next(build.postings, &list);
+            if (!pour->more)
+                break;
+            pour->key = (struct leaf_key){list.term, list.field};
+            pour->at = 0;
+            leaves_build(load->arena, list.ids[0], list.ids, (size_t)list.n, &pour->rest);
+        }
+        leaf_writes_put(&load->writes, pour->key, &pour->rest.items[pour->at++]);
+        if (leaf_writes_full(&load->writes))
+            load->count += leaf_writes_calls(&load->writes, &load->calls[load->count]);
+    }
+    load->count += leaf_writes_calls(&load->writes, &load->calls[load->count]);
+}
+
+static void sort_lists(void *arg UNUSED)
+{
+    postings_sort(build.postings);
+}
+
+AWAITS static int make_load(struct task *task, void *arg)
+{
+    work_beside(task, pour_some, arg);
+    return 0;
+}
+
+/* co: changed records do not wait until a rebuild has written what it holds. */
+AWAITS static int write_load(struct task *task, void *arg)
+{
+    struct pour *pour = arg;
+    struct load *load = pour->written;
     struct arena *own = task->arena;
     bool more;
 
+    task->arena = load->arena;
+    int rc = load->count > 0 ? batch_exec(task, pour->index, load->calls, load->count) : 0;
+    rc = page_failed(task, rc);
     task->arena = arena_new(0);
-    int rc = live_run(task, index, all, &more);
+    if (rc == 0)
+        rc = page_failed(task, live_run(task, pour->index, pour->all, &more));
     arena_free(task->arena);
     task->arena = own;
     return rc;
 }
 
+static void load_free(struct load *load)
+{
+    if (load->arena != NULL)
+        arena_free(load->arena);
+    load->arena = NULL;
+}
+
 AWAITS static int
 pour_all(struct task *task, struct index *index, const struct generations *all, int64_t idx)
 {
-    struct arena *own = task->arena;
-    struct pour pour = {.more = true};
-    struct arena *arena = arena_new(0);
+    struct pour *pour = ARENA_NEW(task->arena, pour);
     int rc = 0;
 
+    *pour = (struct pour){.index = index, .all = all, .idx = idx, .more = true};
     work_beside(task, sort_lists, NULL);
-    while (rc == 0 && (pour.more || pour.at < pour.rest.count)) {
-        if (index_over(index)) {
-            rc = INDEX_LOST;
-            break;
-        }
-        pour.arena = task->arena = arena;
-        pour.count = 0;
-        leaf_writes_init(&pour.writes, arena, idx);
-        pour.writes.fresh = true;
-        work_beside(task, pour_some, &pour);
-        if (pour.count > 0)
-            rc = batch_exec(task, index, pour.calls, pour.count);
-        if (rc == 0)
-            rc = live_beside(task, index, all);
-        struct arena *next = arena_new(0);
-        keep_rest(&pour, next);
-        arena_free(arena);
-        arena = next;
+    pour->made = &pour->loads[0];
+    work_beside(task, pour_some, pour);
+    for (size_t turn = 1; rc == 0 && pour->made->arena != NULL; turn++) {
+        struct task_call calls[] = {{.fn = write_load, .arg = pour},
+                                    {.fn = make_load, .arg = pour}};
+        bool more = pour->more || pour->at < pour->rest.count;
+        pour->written = pour->made;
+        pour->made = &pour->loads[turn % 2];
+        rc = index_over(index) ? INDEX_LOST : task_all(task, calls, more ? 2 : 1);
+        load_free(pour->written);
     }
-    task->arena = own;
-    arena_free(arena);
+    load_free(&pour->loads[0]);
+    load_free(&pour->loads[1]);
     return rc;
 }
 

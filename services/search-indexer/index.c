@@ -20,7 +20,7 @@
 
 #define TURN_MS     2000 /* without a rebuild: then it is another project's turn */
 #define PAUSE_MS    200  /* nothing could be done for what waits */
-#define FIRST_BATCH 200
+#define FIRST_BATCH 400
 
 bool index_over(const struct index *index)
 {

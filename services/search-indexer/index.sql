@@ -9,7 +9,7 @@ from {p}.meta m cross join {p}.search_lease l left join {p}.search_indexes x on 
 update {p}.search_lease l set owner = null, lease_until = null, attempt = 0
 where l.id = 1 and l.token = :token::bigint and l.lease_until is not null;
 
--- Rows that changed: as many of the newest and of the oldest.
+-- Rows that changed: some of the newest, and of the oldest.
 -- name: live_rows :many
 select o.id:bigint, o.event:text, o.entity_id:bigint, o.record_id:bigint from {p}.outbox o where o.id in (
   (select n.id from {p}.outbox n where n.pending & 2 <> 0 order by n.id desc limit :newest::bigint)
@@ -49,7 +49,7 @@ update {p}.search_work w set cursor_id = :cursor_id::bigint where w.id = :id::bi
 delete from {p}.search_work w where w.id = :id::bigint;
 
 -- Ids in the lists of a principal, leaf by leaf: of each generation those from the cursor on.
--- name: work_principal :many
+-- name: work_principal :many binary
 select x.id:integer, x.entity_id:bigint, p.base:bigint, p.n:integer, p.docs:bytea
 from {p}.search_terms t join {p}.search_indexes x on x.state in ('live', 'building')
 cross join lateral (select l.base, l.n, l.docs from {p}.search_postings l
@@ -94,7 +94,7 @@ update {p}.search_indexes x set state = 'dropped', cursor_id = 0 where x.id = an
 delete from {p}.search_indexes x where x.id = :idx::integer and x.state = 'dropped';
 
 -- Where a generation's leaves stand, some of them at a time: nothing but keys is read.
--- name: build_leaves :many
+-- name: build_leaves :many binary
 select p.term_id:integer, p.field:smallint, p.base:bigint from {p}.search_postings p
 where p.idx = :idx::integer and (p.term_id, p.field, p.base) > (:term::integer, :field::smallint, :base::bigint)
 order by p.term_id, p.field, p.base limit :most::bigint;
@@ -121,7 +121,7 @@ insert into {p}.outbox (pending, event, entity_id, record_id, payload)
 select 2, 'EntityUpdated', :entity_id::bigint, k.id, '{}' from unnest(:ids::bigint[]) as k (id);
 
 -- Words with how many postings live generations have of them.
--- name: tidy_terms :many
+-- name: tidy_terms :many binary
 with page as (
   select t.id, t.term, t.df, t.part from {p}.search_terms t where t.id > :after::bigint order by t.id limit :most::bigint),
 counted as (

@@ -1,6 +1,7 @@
 /*
  * Leaves read, changed and written. Changes are sorted by list and id. Those of a list that lie
- * near each other are read as one stretch of leaves; one that stands alone reads one leaf.
+ * near each other are read as one stretch of leaves; one that stands alone reads one leaf. What
+ * some of them write and what the next ones read is one round trip.
  */
 #include "leaves_change.h"
 
@@ -10,8 +11,9 @@
 #include "leaves_write.h"
 #include "loop/work.h"
 
-#define STRETCHES 500  /* read together */
-#define NEAR      8192 /* ids: of one stretch */
+#define STRETCHES     2000                      /* read together */
+#define STRETCH_BYTES ((size_t)4 * 1024 * 1024) /* of their leaves, about */
+#define NEAR          8192                      /* ids: of one stretch */
 
 void leaf_changes_init(struct leaf_changes *changes,
                        struct arena *arena,
@@ -60,6 +62,7 @@ struct stretch {
 struct leaf_read {
     struct leaf leaf;
     struct str place;
+    int64_t stretch;
 };
 
 struct some {
@@ -68,8 +71,8 @@ struct some {
     int64_t idx;
     struct stretch *stretches;
     size_t count;
+    struct db_call read;
     struct leaf_read *leaves; /* of all stretches */
-    int64_t *stretch_of;
     size_t leaf_count;
     struct leaf_writes writes;
     struct db_call *calls;
@@ -77,26 +80,36 @@ struct some {
     int rc;
 };
 
-/* The next stretches of one part from `at` on; returns where the rest begins. */
+/* What leaves of a stretch may take: as bits they are never longer. */
+static size_t stretch_bytes(const struct some *some, const struct stretch *stretch)
+{
+    const struct leaf_change_of *items = some->changes->items;
+
+    return LEAF_BYTES + (size_t)(items[stretch->to - 1].id - items[stretch->from].id) / 8;
+}
+
+/* The next stretches of one part from `at` on, one at least; returns where the rest begins. */
 static size_t take_some(struct some *some, size_t at)
 {
     const struct leaf_changes *changes = some->changes;
     size_t first = at;
+    size_t bytes = 0;
 
     some->count = 0;
     while (at < changes->count && changes->items[at].part == changes->items[first].part &&
-           some->count < STRETCHES) {
+           some->count < STRETCHES && bytes < STRETCH_BYTES) {
         struct stretch *stretch = &some->stretches[some->count++];
         stretch->from = at++;
         while (at < changes->count && same_list(&changes->items[at], &changes->items[at - 1]) &&
                changes->items[at].id - changes->items[at - 1].id <= NEAR)
             at++;
         stretch->to = at;
+        bytes += stretch_bytes(some, stretch);
     }
     return at;
 }
 
-AWAITS static int read_leaves(struct task *task, struct some *some, struct db *tx)
+static void read_call(struct some *some)
 {
     const struct leaf_change_of *items = some->changes->items;
     struct arena *arena = some->arena;
@@ -104,7 +117,6 @@ AWAITS static int read_leaves(struct task *task, struct some *some, struct db *t
     int64_t *fields = ARENA_ARRAY(arena, fields, some->count);
     int64_t *los = ARENA_ARRAY(arena, los, some->count);
     int64_t *his = ARENA_ARRAY(arena, his, some->count);
-    struct rows rows;
 
     for (size_t i = 0; i < some->count; i++) {
         const struct leaf_change_of *first = &items[some->stretches[i].from];
@@ -113,23 +125,40 @@ AWAITS static int read_leaves(struct task *task, struct some *some, struct db *t
         los[i] = first->id;
         his[i] = items[some->stretches[i].to - 1].id;
     }
-    TRY(db_query(task,
-                 tx,
-                 SQL_LEAVES_READ(.idx = some->idx,
-                                 .terms = sql_i64s(terms, some->count),
-                                 .fields = sql_i64s(fields, some->count),
-                                 .los = sql_i64s(los, some->count),
-                                 .his = sql_i64s(his, some->count)),
-                 &rows));
-    some->leaf_count = rows.count;
-    some->leaves = ARENA_ARRAY(arena, some->leaves, rows.count);
-    some->stretch_of = ARENA_ARRAY(arena, some->stretch_of, rows.count);
-    for (size_t i = 0; i < rows.count; i++) {
-        const struct sql_leaves_read_row row = sql_leaves_read_row(arena, &rows, i);
-        some->leaves[i] = (struct leaf_read){{row.base, (int32_t)row.n, row.docs}, row.place};
-        some->stretch_of[i] = row.i - 1;
+    some->read = db_call_new(arena,
+                             SQL_LEAVES_READ(.idx = some->idx,
+                                             .terms = sql_i64s(terms, some->count),
+                                             .fields = sql_i64s(fields, some->count),
+                                             .los = sql_i64s(los, some->count),
+                                             .his = sql_i64s(his, some->count)));
+}
+
+static int order_leaves(const void *left, const void *right)
+{
+    const struct leaf_read *a = left;
+    const struct leaf_read *b = right;
+
+    if (a->stretch != b->stretch)
+        return a->stretch < b->stretch ? -1 : 1;
+    return (a->leaf.base > b->leaf.base) - (a->leaf.base < b->leaf.base);
+}
+
+/* Rows come in this order, though nobody promises it. */
+static void take_leaves(struct some *some)
+{
+    const struct rows *rows = &some->read.rows;
+    bool ordered = true;
+
+    some->leaf_count = rows->count;
+    some->leaves = ARENA_ARRAY(some->arena, some->leaves, rows->count);
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct sql_leaves_read_row row = sql_leaves_read_row(some->arena, rows, i);
+        some->leaves[i] =
+            (struct leaf_read){{row.base, (int32_t)row.n, row.docs}, row.place, row.i - 1};
+        ordered = ordered && (i == 0 || order_leaves(&some->leaves[i - 1], &some->leaves[i]) < 0);
     }
-    return 0;
+    if (!ordered)
+        qsort(some->leaves, some->leaf_count, sizeof(*some->leaves), order_leaves);
 }
 
 static void leaves_room(struct some *some)
@@ -181,7 +210,7 @@ list_leaves(const struct some *some, size_t *at, size_t last, const struct leaf_
 {
     size_t count = 0;
 
-    for (; *at < some->leaf_count && some->stretch_of[*at] <= (int64_t)last; (*at)++)
+    for (; *at < some->leaf_count && some->leaves[*at].stretch <= (int64_t)last; (*at)++)
         if (count == 0 || list[count - 1]->leaf.base < some->leaves[*at].leaf.base)
             list[count++] = &some->leaves[*at];
     return count;
@@ -216,10 +245,11 @@ static void change_some(void *arg)
 {
     struct some *some = arg;
     const struct leaf_change_of *items = some->changes->items;
-    const struct leaf_read **list =
-        arena_alloc(some->arena, (some->leaf_count + 1) * sizeof(void *));
     size_t leaf = 0;
 
+    take_leaves(some);
+    const struct leaf_read **list =
+        arena_alloc(some->arena, (some->leaf_count + 1) * sizeof(void *));
     some->rc = 0;
     for (size_t i = 0; i < some->count && some->rc == 0;) {
         size_t last = i;
@@ -236,23 +266,67 @@ static void change_some(void *arg)
         ARENA_PUSH(some->arena, some->calls, some->call_count, some->call_cap, calls[i]);
 }
 
-AWAITS static int
-run_some(struct task *task, struct some *some, struct db *tx, size_t from, size_t *ret_rest)
+/* The stretches from `at` on, with memory of their own; NULL: there are none. */
+static struct some *some_new(const struct leaf_changes *changes, size_t at, size_t *ret_rest)
 {
-    some->stretches = ARENA_ARRAY(some->arena, some->stretches, STRETCHES);
-    some->idx = some->changes->batch->parts[some->changes->items[from].part].idx;
-    *ret_rest = take_some(some, from);
-    TRY(read_leaves(task, some, tx));
-    leaf_writes_init(&some->writes, some->arena, some->idx);
+    if (at == changes->count)
+        return NULL;
+    struct arena *arena = arena_new(0);
+    struct some *some = ARENA_NEW(arena, some);
+    *some = (struct some){.changes = changes, .arena = arena};
+    some->stretches = ARENA_ARRAY(arena, some->stretches, STRETCHES);
+    some->idx = changes->batch->parts[changes->items[at].part].idx;
+    *ret_rest = take_some(some, at);
+    read_call(some);
+    leaf_writes_init(&some->writes, arena, some->idx);
+    return some;
+}
+
+static void some_free(struct some *some)
+{
+    if (some != NULL)
+        arena_free(some->arena);
+}
+
+/* co: writes what these want, and reads for the next ones, into their memory. */
+AWAITS static int run_some(struct task *task, struct some *some, struct some *next, struct db *tx)
+{
+    size_t written = 0;
+
     work_beside(task, change_some, some);
     TRY(some->rc);
+    size_t writes = some->call_count;
+    if (next != NULL)
+        ARENA_PUSH(some->arena, some->calls, some->call_count, some->call_cap, next->read);
     if (some->call_count == 0)
         return 0;
+    task->arena = next != NULL ? next->arena : some->arena;
     TRY(db_batch(task, tx, some->calls, some->call_count, NULL));
-    size_t written = 0;
-    for (size_t i = 0; i < some->call_count; i++)
+    for (size_t i = 0; i < writes; i++)
         written += (size_t)some->calls[i].rows.affected;
+    if (next != NULL)
+        next->read.rows = some->calls[writes].rows;
     return written == some->writes.rows ? 0 : INDEX_STALE; /* somebody else has moved one */
+}
+
+AWAITS static int run_all(struct task *task,
+                          struct leaf_changes *changes,
+                          struct some *some,
+                          size_t at,
+                          struct db *tx,
+                          size_t *ret_broken)
+{
+    task->arena = some->arena;
+    int rc = db_batch(task, tx, &some->read, 1, NULL);
+    while (rc == 0 && some != NULL) {
+        struct some *next = some_new(changes, at, &at);
+        *ret_broken = changes->items[some->stretches[0].from].part;
+        rc = run_some(task, some, next, tx);
+        some_free(some);
+        some = next;
+    }
+    some_free(some);
+    return rc;
 }
 
 int leaf_changes_run(struct task *task,
@@ -261,15 +335,10 @@ int leaf_changes_run(struct task *task,
                      size_t *ret_broken)
 {
     struct arena *own = task->arena;
-    int rc = 0;
+    size_t at = 0;
+    struct some *first = some_new(changes, 0, &at);
 
-    for (size_t at = 0; at < changes->count && rc == 0;) {
-        struct some some = {.changes = changes, .arena = arena_new(0)};
-        *ret_broken = changes->items[at].part;
-        task->arena = some.arena;
-        rc = run_some(task, &some, tx, at, &at);
-        task->arena = own;
-        arena_free(some.arena);
-    }
+    int rc = first != NULL ? run_all(task, changes, first, at, tx, ret_broken) : 0;
+    task->arena = own;
     return rc;
 }

@@ -1,14 +1,14 @@
 -- Rows of the lexicon. The last part of a key takes what is new.
--- name: lexicon_last :many row(lexicon)
+-- name: lexicon_last :many binary row(lexicon)
 select distinct on (l.key) l.key:text, l.part:integer, l.data:bytea from {p}.search_lexicon l
 where l.key = any(:keys::text[]) order by l.key, l.part desc;
 
--- name: lexicon_parts :many row(lexicon)
+-- name: lexicon_parts :many binary row(lexicon)
 select l.key:text, l.part:integer, l.data:bytea
 from (select distinct u.key, u.part from unnest(:keys::text[], :parts::bigint[]) as u (key, part)) k
 join {p}.search_lexicon l on l.key = k.key and l.part = k.part;
 
--- name: lexicon_all :many row(lexicon)
+-- name: lexicon_all :many binary row(lexicon)
 select l.key:text, l.part:integer, l.data:bytea from {p}.search_lexicon l
 where l.key = any(:keys::text[]) order by l.key, l.part;
 

@@ -1,5 +1,6 @@
 /* Records that changed. The newest of them and the oldest go together, so that a record that was
- * just written does not stand behind a million that were imported. */
+ * just written does not stand behind a million that were imported. Most are the oldest: their ids
+ * stand behind all that lists have, which is the cheap place. */
 #include "live.h"
 
 #include "base/clock.h"
@@ -8,6 +9,8 @@
 #include "index_sql.h"
 #include "indexer_measure.h"
 #include "pace.h"
+
+#define NEWEST_PART 4 /* of a batch: what is written in the time of one, mostly */
 
 /* Rows of one entity: [from, to) of what was read. */
 struct of_entity {
@@ -104,13 +107,14 @@ int live_run(struct task *task, struct index *index, const struct generations *a
 {
     struct rows rows;
     struct index_batch batch;
+    const size_t newest = (index->batch + NEWEST_PART - 1) / NEWEST_PART;
     int64_t began_ms = clock_mono_ms();
 
-    TRY(db_query(task,
-                 index->db,
-                 SQL_LIVE_ROWS(.newest = (int64_t)(index->batch + 1) / 2,
-                               .oldest = (int64_t)(index->batch + 1) / 2),
-                 &rows));
+    TRY(db_query(
+        task,
+        index->db,
+        SQL_LIVE_ROWS(.newest = (int64_t)newest, .oldest = (int64_t)(index->batch - newest)),
+        &rows));
     *ret_more = rows.count >= index->batch;
     if (rows.count == 0)
         return 0;

@@ -1,9 +1,9 @@
 /* At most twice as many as before, at least half. */
 #include "pace.h"
 
-#define LEAST_WORDS   15000 /* fewer cost hardly less, of records that are not large */
+#define LEAST_WORDS   30000 /* fewer cost hardly less, of records that are not large */
 #define LEAST_RECORDS 10
-#define FEW_RECORDS   200 /* that are small are never too many */
+#define FEW_RECORDS   400 /* that are small are never too many */
 
 static size_t pace_least(const struct pace_took *took)
 {

@@ -30,23 +30,50 @@ static uint64_t terms_hash(const struct index_terms *terms, struct str term)
     return hash;
 }
 
-static bool is_slot_of(const struct index_terms *terms,
-                       const struct term_slot *slot,
-                       uint64_t hash,
-                       struct str term)
+/* 0: it is compared as text, for it is too long, empty, or ends as others are filled up. */
+static uint64_t terms_letters(struct str term)
 {
-    return slot->hash == (uint32_t)(hash >> 32) &&
-           str_eq(terms->items[slot->number - 1].term, term);
+    uint64_t letters = 0;
+
+    if (term.len == 0 || term.len > sizeof(letters) || term.ptr[term.len - 1] == 0)
+        return 0;
+    memcpy(&letters, term.ptr, term.len);
+    return letters;
 }
 
-/* Of a word that is there, or of none. */
-static struct term_slot *terms_slot(const struct index_terms *terms, uint64_t hash, struct str term)
+static struct term_slot terms_key(const struct index_terms *terms, struct str term, size_t *ret_at)
 {
-    size_t at = hash & (terms->slot_count - 1);
+    uint64_t hash = terms_hash(terms, term);
 
-    while (terms->slots[at].number != 0 && !is_slot_of(terms, &terms->slots[at], hash, term))
+    *ret_at = hash & (terms->slot_count - 1);
+    return (struct term_slot){.hash = (uint32_t)(hash >> 32), .letters = terms_letters(term)};
+}
+
+static bool is_slot_of(const struct index_terms *terms,
+                       const struct term_slot *slot,
+                       const struct term_slot *key,
+                       struct str term)
+{
+    return slot->hash == key->hash && slot->letters == key->letters &&
+           (key->letters != 0 || str_eq(terms->items[slot->number - 1].term, term));
+}
+
+/* Of a word that is there, or of none: then with its key. */
+static struct term_slot *
+terms_slot(const struct index_terms *terms, struct str term, struct term_slot *ret_key)
+{
+    size_t at;
+
+    *ret_key = terms_key(terms, term, &at);
+    while (terms->slots[at].number != 0 && !is_slot_of(terms, &terms->slots[at], ret_key, term))
         at = (at + 1) & (terms->slot_count - 1);
     return &terms->slots[at];
+}
+
+static void slot_fill(struct term_slot *slot, struct term_slot key, size_t item)
+{
+    key.number = (uint32_t)item + 1;
+    *slot = key;
 }
 
 static void terms_widen(struct index_terms *terms)
@@ -54,35 +81,36 @@ static void terms_widen(struct index_terms *terms)
     terms->slot_count *= 2;
     terms->slots = ARENA_ARRAY(terms->arena, terms->slots, terms->slot_count);
     for (size_t i = 0; i < terms->count; i++) {
-        uint64_t hash = terms_hash(terms, terms->items[i].term);
-        *terms_slot(terms, hash, terms->items[i].term) =
-            (struct term_slot){(uint32_t)i + 1, (uint32_t)(hash >> 32)};
+        struct term_slot key;
+        struct term_slot *slot = terms_slot(terms, terms->items[i].term, &key);
+        slot_fill(slot, key, i);
     }
 }
 
 uint32_t terms_put(struct index_terms *terms, struct str term)
 {
-    uint64_t hash = terms_hash(terms, term);
-    struct term_slot *slot = terms_slot(terms, hash, term);
+    struct term_slot key;
+    struct term_slot *slot = terms_slot(terms, term, &key);
 
     if (slot->number != 0)
         return slot->number - 1;
     if (terms->count * 2 >= terms->slot_count) {
         terms_widen(terms);
-        slot = terms_slot(terms, hash, term);
+        slot = terms_slot(terms, term, &key);
     }
     ARENA_PUSH(terms->arena,
                terms->items,
                terms->count,
                terms->cap,
                (struct word){.term = arena_dup(terms->arena, term)});
-    *slot = (struct term_slot){(uint32_t)terms->count, (uint32_t)(hash >> 32)};
+    slot_fill(slot, key, terms->count - 1);
     return (uint32_t)terms->count - 1;
 }
 
 struct word *terms_find(const struct index_terms *terms, struct str term)
 {
-    uint32_t number = terms_slot(terms, terms_hash(terms, term), term)->number;
+    struct term_slot key;
+    uint32_t number = terms_slot(terms, term, &key)->number;
 
     return number != 0 ? &terms->items[number - 1] : NULL;
 }

@@ -24,10 +24,12 @@ struct word_ref {
     uint32_t number;
 };
 
-/* Most words that are looked at and are others are known by their hash. */
+/* Most words that are looked at and are others are known by their hash, and short ones by their
+ * letters, which are the word: nothing else is fetched from memory. */
 struct term_slot {
     uint32_t number; /* of a word + 1; 0 = none */
     uint32_t hash;
+    uint64_t letters; /* of a word of up to eight bytes, zeros behind; 0: it is longer */
 };
 
 struct index_terms {

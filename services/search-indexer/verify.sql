@@ -14,11 +14,11 @@ from free f where l.id = f.id returning l.token:bigint;
 update {p}.search_lease l set lease_until = now() + interval '2 minutes'
 where l.id = 1 and l.token = :token::bigint and l.lease_until is not null returning l.token:bigint;
 
--- name: verify_docs :many
+-- name: verify_docs :many binary
 select d.record_id:bigint, d.terms:bytea from {p}.search_docs d
 where d.idx = :idx::integer and d.record_id > :after::bigint order by d.record_id limit :most::bigint;
 
--- name: verify_leaves :many
+-- name: verify_leaves :many binary
 select p.term_id:integer, p.field:smallint, p.base:bigint, p.n:integer, p.docs:bytea from {p}.search_postings p
 where p.idx = :idx::integer and (p.term_id, p.field, p.base) > (:term::integer, :field::smallint, :base::bigint)
 order by p.term_id, p.field, p.base limit :most::bigint;

@@ -10,10 +10,10 @@
 #include "loop/work.h"
 
 #define AT_ONCE     5000
-#define EXACT_BELOW 8 /* df: of most words, and each is a row that is written */
+#define EXACT_BELOW 4 /* df: of most words, and each is a row that is written */
 #define FEW_BELOW   64
-#define FEW_STEPS   4
-#define STEPS       16 /* of larger ones */
+#define FEW_STEPS   2
+#define STEPS       8 /* of larger ones */
 
 static void words_keep_row(struct index_terms *terms, const struct sql_word_row *row)
 {

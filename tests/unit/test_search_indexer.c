@@ -43,17 +43,17 @@ static void test_pace(void **state)
     assert_int_equal(paced(200, 70, 0, 500), 800);
     assert_int_equal(paced(200, 70, 0, 10), 1000);
     /* what is fixed does not make it few, nor a machine that is busy */
-    assert_int_equal(paced(1000, 70, 390000, 500), 200);
-    assert_int_equal(paced(10, 70, 800000, 5000), 200);
+    assert_int_equal(paced(1000, 70, 390000, 500), 400);
+    assert_int_equal(paced(10, 70, 800000, 5000), 400);
     /* large records do */
     assert_int_equal(paced(1000, 30000, 0, 400000), 10);
     assert_int_equal(paced(10, 1000, 0, 10000), 40);
     /* one step, and a batch that was not full */
     assert_int_equal(pace_next(&pace, &(struct pace_took){400, 28000, 1}), 800);
-    assert_int_equal(pace_next(&pace, &(struct pace_took){400, 28000, 60000}), 200);
+    assert_int_equal(pace_next(&pace, &(struct pace_took){400, 28000, 60000}), 400);
     assert_int_equal(pace_next(&pace, &(struct pace_took){1, 70, 1}), 400);
     assert_int_equal(pace_next(&pace, &(struct pace_took){1, 0, 0}), 400);
-    assert_int_equal(pace_next(&pace, &(struct pace_took){1, 70, 500}), 200);
+    assert_int_equal(pace_next(&pace, &(struct pace_took){1, 70, 500}), 400);
 }
 
 /* --- words --- */

@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "search/docset_private.h"
 #include "search/leaf.h"
+#include "search/varint_private.h"
 
 /* Ascending ids from `first` on, about one in `sparse`. */
 static int64_t *some_ids(int64_t first, size_t count, uint64_t sparse)
@@ -182,6 +183,100 @@ static void all_that_was_there_may_go(void **state)
     assert_int_equal(left.items[0].base, 2);
 }
 
+/* The same ids as older versions packed them: from the lowest up. */
+static struct leaf older(int64_t base, const int64_t *ids, size_t count)
+{
+    unsigned char *text = arena_alloc(arena, 1 + count * VARINT_BYTES);
+    unsigned char *at = text;
+
+    *at++ = 1;
+    for (size_t i = 0; i < count; i++)
+        at = varint_put(at, (uint64_t)(ids[i] - (i ? ids[i - 1] : base)));
+    return (struct leaf){base, (int32_t)count, {(char *)text, (size_t)(at - text)}};
+}
+
+static void leaves_of_older_versions_are_read(void **state)
+{
+    const struct docset_window window = {1024, 8192};
+    (void)state;
+
+    for (int round = 0; round < 300; round++) {
+        size_t count = 1 + number(800);
+        int64_t *ids = some_ids((int64_t)number(3000), count, 1 + number(40));
+        struct leaf leaf = older(ids[0], ids, count < 180 ? count : 180);
+        struct leaves now;
+        int64_t found;
+        int64_t expected;
+        count = (size_t)leaf.n;
+        assert_ids(&(struct leaves){.items = &leaf, .count = 1}, ids, count);
+        leaves_build(arena, ids[0], ids, count, &now);
+        uint64_t *set = docset_new(arena, &window);
+        uint64_t *same = docset_new(arena, &window);
+        assert_int_equal(docset_leaf(set, &window, &leaf), 0);
+        assert_int_equal(docset_leaf(same, &window, &now.items[0]), 0);
+        assert_memory_equal(set, same, window.span / 8);
+        int64_t below = (int64_t)number(8000);
+        assert_int_equal(leaf_below(&leaf, below, &found), 0);
+        assert_int_equal(leaf_below(&now.items[0], below, &expected), 0);
+        assert_int_equal(found, expected);
+        struct leaves left;
+        assert_int_equal(leaf_change(arena, &leaf, NULL, 0, ids, 1, &left), 0);
+        if (count > 1)
+            assert_ids(&left, ids + 1, count - 1);
+        arena_reset(arena);
+    }
+}
+
+/* Ids that come behind all others, some at a time, of any density. */
+static void lists_that_grow_are_as_others(void **state)
+{
+    static const uint64_t sparse[] = {1, 3, 6, 8, 10, 60, 5000};
+    (void)state;
+
+    for (size_t s = 0; s < ARRAY_LEN(sparse); s++) {
+        size_t count = 4000;
+        int64_t base = (int64_t)number(3) * 500;
+        int64_t *ids = some_ids(base + (int64_t)number(2000), count, sparse[s]);
+        struct leaves leaves = {0};
+        ARENA_PUSH(arena, leaves.items, leaves.count, leaves.cap, (struct leaf){.base = base});
+        for (size_t at = 0; at < count;) {
+            struct leaves made;
+            size_t some = 1 + number(60);
+            some = some < count - at ? some : count - at;
+            assert_int_equal(
+                leaf_change(arena, &leaves.items[leaves.count - 1], ids + at, some, NULL, 0, &made),
+                0);
+            leaves.count--;
+            for (size_t m = 0; m < made.count; m++)
+                ARENA_PUSH(arena, leaves.items, leaves.count, leaves.cap, made.items[m]);
+            at += some;
+            assert_ids(&leaves, ids, at);
+        }
+        struct leaves whole;
+        leaves_build(arena, base, ids, count, &whole);
+        assert_in_range(leaves.count, whole.count, whole.count + whole.count / 8 + 1);
+        arena_reset(arena);
+    }
+}
+
+/* What changes at a list's end changes bytes in front: those behind are not logged again. */
+static void a_list_that_grows_keeps_its_bytes_behind(void **state)
+{
+    int64_t ids[101];
+    struct leaves before;
+    struct leaves after;
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+        ids[i] = 1000 + (int64_t)i * 200;
+    leaves_build(arena, 0, ids, 100, &before);
+    assert_int_equal(leaf_change(arena, &before.items[0], &ids[100], 1, NULL, 0, &after), 0);
+    const struct str old = before.items[0].docs;
+    const struct str new = after.items[0].docs;
+    size_t kept = old.len - 4; /* the format, and the highest */
+    assert_memory_equal(new.ptr + new.len - kept, old.ptr + old.len - kept, kept);
+}
+
 /* --- damage ----------------------------------------------------------------------------------- */
 
 /* Whatever a leaf's bytes are: it is read whole, or it is refused, and what reads it twice says the
@@ -272,7 +367,7 @@ static void noise_is_refused(void **state)
             .base = (int64_t)number(3000), .n = (int32_t)number(300), .docs = {bytes, number(60)}};
         for (size_t i = 0; i < leaf.docs.len; i++)
             bytes[i] = (char)(number(3) ? number(128) : number(256));
-        bytes[0] = (char)number(3);
+        bytes[0] = (char)number(4);
         read_damaged(&leaf);
         arena_reset(arena);
     }
@@ -371,6 +466,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_change_as_sets_do, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_list_that_grows_at_its_end_keeps_full_leaves, setup, teardown),
+        cmocka_unit_test_setup_teardown(leaves_of_older_versions_are_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(lists_that_grow_are_as_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_list_that_grows_keeps_its_bytes_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(all_that_was_there_may_go, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_leaves_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(noise_is_refused, setup, teardown),

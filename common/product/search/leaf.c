@@ -4,7 +4,7 @@
 #include "search/bits_private.h"
 #include "search/varint_private.h"
 
-enum { FORMAT_DELTAS = 1, FORMAT_BITS = 2 };
+enum { FORMAT_UP = 1, FORMAT_BITS = 2, FORMAT_DOWN = 3 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ next_id(const unsigned char **at, const unsigned char *end, bool first, uint64_t
     return (delta > 0 || first) && *id <= LEAF_ID_MAX;
 }
 
-static int decode_deltas(const struct leaf *leaf, int64_t *ids)
+static int decode_up(const struct leaf *leaf, int64_t *ids)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -35,6 +35,43 @@ static int decode_deltas(const struct leaf *leaf, int64_t *ids)
         ids[n++] = (int64_t)id;
     }
     return n == leaf->n ? 0 : LEAF_BAD;
+}
+
+/* The highest first: *id is the base before it. All others are below the one before, and none below
+ * the base. */
+static inline bool lower_id(
+    const unsigned char **at, const unsigned char *end, bool first, uint64_t base, uint64_t *id)
+{
+    uint64_t delta = **at;
+
+    if (delta < 0x80)
+        (*at)++;
+    else if (!(*at = varint_get(*at, end, &delta)))
+        return false;
+    if (first) {
+        *id += delta;
+        return *id <= LEAF_ID_MAX;
+    }
+    if (delta == 0 || delta > *id - base)
+        return false;
+    *id -= delta;
+    return true;
+}
+
+static int decode_down(const struct leaf *leaf, int64_t *ids)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    const uint64_t base = (uint64_t)leaf->base;
+    uint64_t id = base;
+    int32_t left = leaf->n;
+
+    while (at < end) {
+        if (!lower_id(&at, end, left == leaf->n, base, &id) || left == 0)
+            return LEAF_BAD;
+        ids[--left] = (int64_t)id;
+    }
+    return left == 0 ? 0 : LEAF_BAD;
 }
 
 /* Where the bits of a leaf are, and the id of the first. */
@@ -83,8 +120,8 @@ static int decode_bits(const struct leaf *leaf, int64_t *ids)
 static bool is_plausible(const struct leaf *leaf)
 {
     return leaf->base >= 0 && leaf->n > 0 && leaf->n <= LEAF_IDS && leaf->docs.len >= 2 &&
-           leaf->docs.len <= LEAF_BYTES &&
-           (leaf->docs.ptr[0] == FORMAT_DELTAS || leaf->docs.ptr[0] == FORMAT_BITS);
+           leaf->docs.len <= LEAF_BYTES && leaf->docs.ptr[0] >= FORMAT_UP &&
+           leaf->docs.ptr[0] <= FORMAT_DOWN;
 }
 
 int leaf_decode(const struct leaf *leaf, int64_t *ids, size_t *ret_count)
@@ -95,12 +132,21 @@ int leaf_decode(const struct leaf *leaf, int64_t *ids, size_t *ret_count)
     }
     if (!is_plausible(leaf))
         return LEAF_BAD;
-    TRY(leaf->docs.ptr[0] == FORMAT_BITS ? decode_bits(leaf, ids) : decode_deltas(leaf, ids));
+    switch (leaf->docs.ptr[0]) {
+    case FORMAT_BITS:
+        TRY(decode_bits(leaf, ids));
+        break;
+    case FORMAT_UP:
+        TRY(decode_up(leaf, ids));
+        break;
+    default:
+        TRY(decode_down(leaf, ids));
+    }
     *ret_count = (size_t)leaf->n;
     return 0;
 }
 
-static int mark_deltas(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
+static int mark_up(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -109,6 +155,25 @@ static int mark_deltas(const struct leaf *leaf, uint64_t *words, int64_t lo, siz
 
     while (at < end) {
         if (!next_id(&at, end, n == 0, &id))
+            return LEAF_BAD;
+        n++;
+        uint64_t place = id - (uint64_t)lo; /* below lo: larger than any span */
+        if (place < span)
+            words[place / 64] |= UINT64_C(1) << place % 64;
+    }
+    return n == leaf->n ? 0 : LEAF_BAD;
+}
+
+static int mark_down(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    const uint64_t base = (uint64_t)leaf->base;
+    uint64_t id = base;
+    int32_t n = 0;
+
+    while (at < end) {
+        if (!lower_id(&at, end, n == 0, base, &id))
             return LEAF_BAD;
         n++;
         uint64_t place = id - (uint64_t)lo; /* below lo: larger than any span */
@@ -158,11 +223,13 @@ int leaf_mark(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
         return 0;
     if (!is_plausible(leaf))
         return LEAF_BAD;
-    return leaf->docs.ptr[0] == FORMAT_BITS ? mark_bits(leaf, words, lo, span)
-                                            : mark_deltas(leaf, words, lo, span);
+    if (leaf->docs.ptr[0] == FORMAT_BITS)
+        return mark_bits(leaf, words, lo, span);
+    return leaf->docs.ptr[0] == FORMAT_UP ? mark_up(leaf, words, lo, span)
+                                          : mark_down(leaf, words, lo, span);
 }
 
-static int deltas_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+static int up_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -179,6 +246,24 @@ static int deltas_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
         found = (int64_t)id;
     }
     *ret_id = found;
+    return 0;
+}
+
+static int down_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+{
+    const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = at + leaf->docs.len - 1;
+    const uint64_t base = (uint64_t)leaf->base;
+    uint64_t id = base;
+
+    for (bool first = true; at < end; first = false) {
+        if (!lower_id(&at, end, first, base, &id))
+            return LEAF_BAD;
+        if ((int64_t)id < below) {
+            *ret_id = (int64_t)id;
+            break;
+        }
+    }
     return 0;
 }
 
@@ -208,8 +293,10 @@ int leaf_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
         return 0;
     if (!is_plausible(leaf))
         return LEAF_BAD;
-    return leaf->docs.ptr[0] == FORMAT_BITS ? bits_below(leaf, below, ret_id)
-                                            : deltas_below(leaf, below, ret_id);
+    if (leaf->docs.ptr[0] == FORMAT_BITS)
+        return bits_below(leaf, below, ret_id);
+    return leaf->docs.ptr[0] == FORMAT_UP ? up_below(leaf, below, ret_id)
+                                          : down_below(leaf, below, ret_id);
 }
 
 bool leaf_valid(const struct leaf *leaf)
@@ -221,6 +308,7 @@ bool leaf_valid(const struct leaf *leaf)
 
 /* A leaf as it grows id by id: how long it would be in either format. */
 struct sizes {
+    size_t steps; /* from each id to the next one */
     size_t deltas;
     size_t bits;
 };
@@ -230,9 +318,8 @@ sizes_with(struct sizes sizes, int64_t base, const int64_t *ids, size_t from, si
 {
     uint64_t first = (uint64_t)ids[from] / 8;
 
-    if (i == from)
-        return (struct sizes){1 + varint_bytes((uint64_t)(ids[i] - base)), 2 + varint_bytes(first)};
-    sizes.deltas += varint_bytes((uint64_t)(ids[i] - ids[i - 1]));
+    sizes.steps = i == from ? 0 : sizes.steps + varint_bytes((uint64_t)(ids[i] - ids[i - 1]));
+    sizes.deltas = 1 + varint_bytes((uint64_t)(ids[i] - base)) + sizes.steps;
     sizes.bits = 2 + varint_bytes(first) + (size_t)((uint64_t)ids[i] / 8 - first);
     return sizes;
 }
@@ -243,9 +330,10 @@ encode_deltas(struct arena *arena, int64_t base, const int64_t *ids, size_t coun
     unsigned char *text = arena_alloc(arena, bytes);
     unsigned char *at = text;
 
-    *at++ = FORMAT_DELTAS;
-    for (size_t i = 0; i < count; i++)
-        at = varint_put(at, (uint64_t)(ids[i] - (i ? ids[i - 1] : base)));
+    *at++ = FORMAT_DOWN;
+    at = varint_put(at, (uint64_t)(ids[count - 1] - base));
+    for (size_t i = count - 1; i > 0; i--)
+        at = varint_put(at, (uint64_t)(ids[i] - ids[i - 1]));
     return (struct str){(char *)text, (size_t)(at - text)};
 }
 
@@ -310,6 +398,103 @@ void leaves_build(
     fill_leaves(arena, base, ids, count, LEAF_BYTES, ret_leaves);
 }
 
+/* How many varints end in these bytes. */
+COUNTS_BITS static int64_t ends_of(const unsigned char *at, const unsigned char *end)
+{
+    int64_t count = 0;
+
+    for (; end - at >= 8; at += 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof(word));
+        count += __builtin_popcountll(~word & UINT64_C(0x8080808080808080));
+    }
+    for (; at < end; at++)
+        count += *at < 0x80;
+    return count;
+}
+
+/* Deltas with further ones in front. False as append_ids(). */
+static bool append_deltas(struct arena *arena,
+                          const struct leaf *leaf,
+                          const int64_t *add,
+                          size_t count,
+                          struct str *ret_docs)
+{
+    const unsigned char *rest = (const unsigned char *)leaf->docs.ptr + 1;
+    const unsigned char *end = rest + leaf->docs.len - 1;
+    const uint64_t base = (uint64_t)leaf->base;
+    uint64_t last = base;
+
+    if (ends_of(rest, end) != leaf->n || !lower_id(&rest, end, true, base, &last) ||
+        (uint64_t)add[0] <= last)
+        return false;
+    size_t kept = (size_t)(end - rest);
+    unsigned char *text = arena_alloc(arena, 1 + (count + 1) * VARINT_BYTES + kept);
+    unsigned char *at = text;
+    *at++ = FORMAT_DOWN;
+    at = varint_put(at, (uint64_t)(add[count - 1] - leaf->base));
+    for (size_t i = count - 1; i > 0; i--)
+        at = varint_put(at, (uint64_t)(add[i] - add[i - 1]));
+    at = varint_put(at, (uint64_t)add[0] - last);
+    memcpy(at, rest, kept);
+    *ret_docs = (struct str){(char *)text, (size_t)(at - text) + kept};
+    return ret_docs->len <= (uint64_t)(add[count - 1] - leaf->base) / 8;
+}
+
+COUNTS_BITS static int64_t bits_count(struct str bits)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < bits.len; i += 8)
+        count += __builtin_popcountll(bits_word(bits, i));
+    return count;
+}
+
+/* Bits with further ones behind. */
+static bool append_bits(struct arena *arena,
+                        const struct leaf *leaf,
+                        const int64_t *add,
+                        size_t count,
+                        struct str *ret_docs)
+{
+    struct str bits;
+    int64_t first;
+
+    if (bits_of(leaf, &bits, &first) != 0 || bits_count(bits) != leaf->n)
+        return false;
+    int64_t last = first + (int64_t)bits.len * 8 - 1 -
+                   __builtin_clz((unsigned)(unsigned char)bits.ptr[bits.len - 1] << 24);
+    size_t kept = leaf->docs.len;
+    size_t len = kept - bits.len + (size_t)(add[count - 1] - first) / 8 + 1;
+    if (add[0] <= last || len > 1 + (size_t)leaf->n + count || len > LEAF_BYTES)
+        return false;
+    unsigned char *text = arena_zalloc(arena, len);
+    memcpy(text, leaf->docs.ptr, kept);
+    for (size_t i = 0; i < count; i++)
+        text[kept - bits.len + (size_t)(add[i] - first) / 8] |= (unsigned char)(1 << add[i] % 8);
+    *ret_docs = (struct str){(char *)text, len};
+    return true;
+}
+
+/* The leaf with ids behind all that are there, which are not looked at one by one: most of what is
+ * written. False: they are to be, for the leaf would be too long, or might be shorter in the other
+ * format, or it is not as it should be. */
+static bool append_ids(struct arena *arena,
+                       const struct leaf *leaf,
+                       const int64_t *add,
+                       size_t count,
+                       struct leaf *ret_leaf)
+{
+    if (!is_plausible(leaf) || leaf->docs.ptr[0] == FORMAT_UP || count > LEAF_BYTES)
+        return false;
+    *ret_leaf = *leaf;
+    ret_leaf->n += (int32_t)count;
+    bool fits = leaf->docs.ptr[0] == FORMAT_BITS
+                    ? append_bits(arena, leaf, add, count, &ret_leaf->docs)
+                    : append_deltas(arena, leaf, add, count, &ret_leaf->docs);
+    return fits && ret_leaf->docs.len <= LEAF_BYTES && ret_leaf->n <= LEAF_IDS;
+}
+
 /* old with `add` in and `take` out; all ascending. How many they are. */
 static size_t merge_ids(const int64_t *old,
                         size_t old_count,
@@ -354,6 +539,12 @@ int leaf_change(struct arena *arena,
     MUST(add_count == 0 || add[0] >= leaf->base);
     if (leaf->n < 0 || leaf->n > LEAF_IDS)
         return LEAF_BAD;
+    struct leaf longer;
+    if (take_count == 0 && add_count > 0 && append_ids(arena, leaf, add, add_count, &longer)) {
+        *ret_leaves = (struct leaves){0};
+        ARENA_PUSH(arena, ret_leaves->items, ret_leaves->count, ret_leaves->cap, longer);
+        return 0;
+    }
     int64_t *old = arena_alloc(arena, ((size_t)leaf->n + 1) * sizeof(*old));
     TRY(leaf_decode(leaf, old, &old_count));
     int64_t *ids = arena_alloc(arena, (old_count + add_count + 1) * sizeof(*ids));

@@ -6,9 +6,12 @@
  * is shorter (from one id in eight), as bits: the writer chooses by size. A leaf that cannot be is
  * LEAF_BAD, whatever its bytes are. Pure; any thread.
  *
- * Bytes: 1 and varints (LEB128) of id - base for the first and id - previous for the others; or 2,
- * the varint of first - base with the first rounded down to eight, and the bits from there, lowest
- * first, the last byte not 0.
+ * Bytes: 3 and varints (LEB128), the highest id first: of highest - base, then of each id's
+ * distance from the one above it. Lists mostly grow at their end, which is in front here: all bytes
+ * behind stay as they were, and PostgreSQL logs of a changed row what stands between that which did
+ * not change in front of it and behind. Or 2, the varint of the first id divided by eight, and the
+ * bits from there, lowest first, the last byte not 0. Leaves of older versions are read, too: 1 and
+ * varints of id - base for the first and id - previous for the others.
  */
 #include <stdbool.h>
 #include <stddef.h>

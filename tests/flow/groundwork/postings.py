@@ -21,6 +21,12 @@ def leaf_ids(base, docs):
             last += delta
             found.append(last)
         return found
+    if docs[0] == 3:
+        highest, *steps = varints(docs[1:])
+        found = [base + highest]
+        for step in steps:
+            found.append(found[-1] - step)
+        return found[::-1]
     assert docs[0] == 2
     numbers = varints(docs[1:])
     first = 8 * next(numbers)
