@@ -17,6 +17,7 @@
 #define MAILS_AHEAD      32      /* of a project, claimed ahead of its slots */
 #define MAIL_COPIES      6       /* of what it says, in memory at once */
 #define MAIL_PART        4       /* of the room for such bytes, for one mail at most */
+#define MAILS_A_SLOT     4       /* begun: while one is handed over, others are made or end */
 
 static struct queue *mails;
 
@@ -117,6 +118,20 @@ static void note_trouble(const struct claimed_mail *mail, struct str trouble)
     log_warn("mail.server", L_I64("mail", mail->item.id), L_STR("error", trouble));
 }
 
+/* co: over a connection of its own, while one of the project's is free. */
+AWAITS static int mails_over(struct task *task,
+                             const struct mail_route *route,
+                             const struct mail *message,
+                             struct mail_outcome *ret_outcome)
+{
+    struct share *share;
+
+    TRY(shares_acquire(task, &quotas_mails, share_owner_of(task), 1, 0, &share));
+    int rc = mail_send(task, route, message, ret_outcome);
+    shares_release(&quotas_mails, share, 1);
+    return rc;
+}
+
 AWAITS static int
 hand_over(struct task *task, const struct claimed_mail *mail, const struct mail *message)
 {
@@ -127,9 +142,9 @@ hand_over(struct task *task, const struct claimed_mail *mail, const struct mail 
         .before_text = mark_handed,
         .arg = &handing,
     };
-    struct mail_outcome outcome;
+    struct mail_outcome outcome = {0};
 
-    int rc = mail_send(task, &route, message, &outcome);
+    int rc = mails_over(task, &route, message, &outcome);
     note_trouble(mail, outcome.trouble);
     switch (rc) {
     case 0:
@@ -267,19 +282,20 @@ void mails_start(void)
         kind.claim = &SQL_MAILS_CLAIM_LATE;
         kind.look = &SQL_MAILS_LOOK_LATE;
     }
-    mails = queue_start(&kind,
-                        &(struct queue_config){
-                            .directory = runner_directory(),
-                            .bus = runner_bus(),
-                            .holder = runner_id(),
-                            .slots = (unsigned)conf->mail_slots,
-                            .slots_per_project = (unsigned)conf->mail_slots_per_project,
-                            .lease_ms = conf->lease_ms,
-                            .sweep_ms = conf->sweep_ms,
-                            .attempts = conf->job_attempts,
-                            .retain_days = conf->mail_retention_days,
-                            .retain_every_ms = RETAIN_EVERY_MS,
-                        });
+    mails =
+        queue_start(&kind,
+                    &(struct queue_config){
+                        .directory = runner_directory(),
+                        .bus = runner_bus(),
+                        .holder = runner_id(),
+                        .slots = MAILS_A_SLOT * (unsigned)conf->mail_slots,
+                        .slots_per_project = MAILS_A_SLOT * (unsigned)conf->mail_slots_per_project,
+                        .lease_ms = conf->lease_ms,
+                        .sweep_ms = conf->sweep_ms,
+                        .attempts = conf->job_attempts,
+                        .retain_days = conf->mail_retention_days,
+                        .retain_every_ms = RETAIN_EVERY_MS,
+                    });
 }
 
 void mails_stop_looking(void)

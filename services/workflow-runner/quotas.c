@@ -10,7 +10,8 @@
 #define LARGE_PART  2
 #define MOMENTS     ((uint64_t)32 << 20)
 
-struct shares quotas_writes, quotas_calls, quotas_scripts, quotas_large, quotas_moments;
+struct shares quotas_writes, quotas_calls, quotas_mails, quotas_scripts, quotas_large,
+    quotas_moments;
 
 static void
 init(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner, bool leave_room)
@@ -31,6 +32,11 @@ void quotas_init(void)
 
     init(&quotas_writes, "step_writes", SHARES_ANY, writes > 0 ? writes : 1, false);
     init(&quotas_calls, "step_calls", CALLS, CALLS / CALLS_PART, true);
+    init(&quotas_mails,
+         "mails",
+         (uint64_t)runner_conf()->mail_slots,
+         (uint64_t)runner_conf()->mail_slots_per_project,
+         false);
     init(&quotas_large, "large_jobs", LARGE, LARGE / LARGE_PART, true);
     init(&quotas_moments, "step_bytes", MOMENTS, SHARES_ANY, true);
     init(&quotas_scripts, "scripts", (uint64_t)runner_conf()->script_processes, SHARES_ANY, false);

@@ -12,6 +12,8 @@
 extern struct shares quotas_writes;
 /* Requests and mails under way, a share for each project. */
 extern struct shares quotas_calls;
+/* Mails being handed to the server, a share for each project. */
+extern struct shares quotas_mails;
 /* Scripts under way, a share for each project. */
 extern struct shares quotas_scripts;
 

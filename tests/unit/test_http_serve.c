@@ -349,6 +349,28 @@ static void test_file(void **state)
     (void)close(fd);
 }
 
+/* In memory and not, by a reader that lets the socket fill first: each byte once and in its place.
+ */
+static void test_file_bytes(void **state)
+{
+    (void)state;
+    static char all[PATTERN_BYTES + 4096];
+    const char *const asked[] = {GET("/pattern"), GET("/pattern?1")};
+
+    for (size_t i = 0; i < 2; i++) {
+        int fd = client_open(&up);
+        assert_true(client_send(fd, asked[i], strlen(asked[i])));
+        (void)usleep(50000);
+        assert_int_equal(client_response(fd, all, sizeof(all), false), 200);
+        const char *body = strstr(all, "\r\n\r\n") + 4;
+        for (size_t at = 1; at < PATTERN_BYTES; at++)
+            if (body[at - 1] != pattern_at(at))
+                fail_msg("byte %zu is wrong", at);
+        assert_int_equal(say(fd, GET("/ok")), 200);
+        (void)close(fd);
+    }
+}
+
 static void test_big_response(void **state)
 {
     (void)state;
@@ -488,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_stream_in),
         cmocka_unit_test(test_stream_out),
         cmocka_unit_test(test_file),
+        cmocka_unit_test(test_file_bytes),
         cmocka_unit_test(test_big_response),
         cmocka_unit_test(test_half_close),
         cmocka_unit_test(test_client_gone),

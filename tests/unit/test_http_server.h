@@ -121,6 +121,33 @@ static int serve_file(struct req *req)
     return rc < 0 ? rc : 200;
 }
 
+enum { PATTERN_BYTES = 6 << 20, PATTERN_HOLE = 1 << 16 };
+
+static char pattern_at(size_t offset)
+{
+    return (char)(offset * 31 + offset / 4096);
+}
+
+/* "/pattern?1": every second 64 KB of the file have left the kernel's memory, where that is a
+ * disk's. */
+static int serve_pattern(struct req *req)
+{
+    static char bytes[PATTERN_BYTES];
+    char path[] = "/var/tmp/pattern.XXXXXX";
+    int fd = mkstemp(path);
+
+    MUST_TRUE(fd >= 0 && unlink(path) == 0);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = pattern_at(i);
+    MUST_TRUE(write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes));
+    MUST_TRUE(fdatasync(fd) == 0);
+    for (off_t at = 0; req->query.len > 0 && at < PATTERN_BYTES; at += 2 * (off_t)PATTERN_HOLE)
+        MUST_TRUE(posix_fadvise(fd, at, PATTERN_HOLE, POSIX_FADV_DONTNEED) == 0);
+    int rc = resp_send_file(req, 200, fd, 1, PATTERN_BYTES - 1);
+    (void)close(fd);
+    return rc < 0 ? rc : 200;
+}
+
 static int serve_big(struct req *req)
 {
     MUST_TRUE(strbuf_reserve(&req->body, 8U << 20));
@@ -157,6 +184,8 @@ static int serve(struct req *req)
     }
     if (str_is(req->path, "/file"))
         return serve_file(req);
+    if (str_is(req->path, "/pattern"))
+        return serve_pattern(req);
     if (str_is(req->path, "/big"))
         return serve_big(req);
     if (str_is(req->path, "/stats"))

@@ -32,7 +32,7 @@ static struct http_conn *conn_of(void *handle)
     return conn;
 }
 
-static int conn_fd(const struct http_conn *conn)
+int conn_fd(const struct http_conn *conn)
 {
     uv_os_fd_t fd;
     MUST(uv_fileno((const uv_handle_t *)&conn->tcp, &fd) == 0);
@@ -337,7 +337,7 @@ static void on_queued_written(uv_write_t *write, int status)
     }
     if (ex->phase == EXCHANGE_WRITING && ex->req.streaming && conn_queued(conn) == 0) {
         exchange_written(ex);
-    } else if (ex->waiting == WAIT_WRITE && conn_queued(conn) <= STREAM_QUEUE_MAX) {
+    } else if (ex->waiting == WAIT_WRITE && conn_queued(conn) <= ex->queue_wanted) {
         ex->waiting = WAIT_NONE;
         await_done(&ex->await, 0);
     }
@@ -385,6 +385,21 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
         free(queued);
         conn_lost(conn);
     }
+}
+
+void conn_write_head(struct http_conn *conn, struct str head)
+{
+    ssize_t sent = 0;
+
+    if (conn_queued(conn) == 0)
+        sent = send(conn_fd(conn), head.ptr, head.len, MSG_MORE | MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0) /* a plain write finds out why */
+        sent = 0;
+    conn->server->stats.bytes_out += (uint64_t)sent;
+    conn->out_total += (uint64_t)sent;
+    const struct str rest = {head.ptr + sent, head.len - (size_t)sent};
+    if (rest.len > 0)
+        conn_write(conn, &rest, 1);
 }
 
 /* --- timeouts --- */

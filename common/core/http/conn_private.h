@@ -100,6 +100,7 @@ struct exchange {
     /* The one thing the coroutine waits for: body bytes, or room in the socket. */
     struct await await;
     enum exchange_wait waiting;
+    size_t queue_wanted; /* WAIT_WRITE ends with no more queued than this */
     int64_t wait_since_ms;
     int64_t body_waited_ms;
     uint64_t body_window_bytes;
@@ -169,6 +170,13 @@ void conn_resume_input(struct http_conn *conn);
 void conn_next(struct http_conn *conn, bool keep_alive);
 /* Sends now or queues a copy. */
 void conn_write(struct http_conn *conn, const struct str *pieces, size_t count);
+/* The same for what more follows at once: the kernel waits for it with a packet that is not full.
+ */
+void conn_write_head(struct http_conn *conn, struct str head);
 size_t conn_queued(const struct http_conn *conn);
+int conn_fd(const struct http_conn *conn);
+/* conn_file.c: sends bytes of a file that are in the kernel's memory, as many as the socket takes
+ * now, or queues a few when it is full. 0: something is queued already, or they have to be read. */
+size_t conn_send_file(struct http_conn *conn, int fd, int64_t offset, int64_t bytes);
 /* Timeouts of all connections; called a few times a second. */
 void conn_sweep(struct http_server *server, int64_t now_ms);

@@ -24,7 +24,14 @@ AWAITS int
 resp_stream_begin_sized(struct req *req, int status, struct str content_type, int64_t length)
     MUSTCHECK;
 AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;
+/* co: bytes of a file for the same, where its length is known, without a copy and without a thread:
+ * as many as are in memory and the socket takes. *ret_sent 0: a piece has to be read and written.
+ */
+AWAITS int
+resp_stream_file(struct req *req, int fd, int64_t offset, int64_t bytes, int64_t *ret_sent)
+    MUSTCHECK;
 AWAITS int resp_stream_end(struct req *req) MUSTCHECK;
-/* co: sends a file's bytes [offset, offset+length) with Content-Length; reads off the loop. */
+/* co: sends a file's bytes [offset, offset+length) with Content-Length; reads off the loop
+ * what is not in memory. */
 AWAITS int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t length)
     MUSTCHECK;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/panic.h"
 #include "http/bounds_private.h"
 #include "http/exchange_private.h"
 #include "http/resp.h"
@@ -16,6 +17,24 @@ static void stream_on_abandon(struct await *await)
     CONTAINER_OF(await, struct exchange, await)->waiting = WAIT_NONE;
 }
 
+/* Waits while more than that is queued. */
+AWAITS static int wait_queued(struct exchange *ex, size_t bytes)
+{
+    struct req *req = &ex->req;
+
+    while (req->conn && conn_queued(req->conn) > bytes) {
+        int rc;
+        await_init(&ex->await);
+        ex->await.abandon = stream_on_abandon;
+        ex->waiting = WAIT_WRITE;
+        ex->queue_wanted = bytes;
+        rc = await_wait(&req->task, &ex->await, 0);
+        if (rc != 0)
+            return rc;
+    }
+    return req->conn ? 0 : -ECANCELED;
+}
+
 /* Sends pieces, then waits while too much is queued. */
 AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, size_t count)
 {
@@ -26,16 +45,7 @@ AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, siz
     for (size_t i = 0; i < count; i++)
         req->bytes_out += pieces[i].len;
     conn_write(req->conn, pieces, count);
-    while (req->conn && conn_queued(req->conn) > STREAM_QUEUE_MAX) {
-        int rc;
-        await_init(&ex->await);
-        ex->await.abandon = stream_on_abandon;
-        ex->waiting = WAIT_WRITE;
-        rc = await_wait(&req->task, &ex->await, 0);
-        if (rc != 0)
-            return rc;
-    }
-    return req->conn ? 0 : -ECANCELED;
+    return wait_queued(ex, STREAM_QUEUE_MAX);
 }
 
 /* length < 0: not known before the end. */
@@ -56,7 +66,11 @@ AWAITS static int stream_begin(struct exchange *ex, int status, int64_t length)
         ex->keep_alive = ex->keep_alive && ex->chunked; /* HTTP/1.0: the end is the close */
     }
     head = resp_head(ex, length);
-    return send_pieces(ex, &head, 1);
+    if (length <= 0 || resp_has_no_body(ex))
+        return send_pieces(ex, &head, 1);
+    ex->req.bytes_out += head.len;
+    conn_write_head(ex->req.conn, head);
+    return wait_queued(ex, STREAM_QUEUE_MAX);
 }
 
 int resp_stream_begin(struct req *req, int status, struct str content_type)
@@ -90,6 +104,20 @@ int resp_stream_write(struct req *req, struct str piece)
     return send_pieces(ex, pieces, 3);
 }
 
+int resp_stream_file(struct req *req, int fd, int64_t offset, int64_t bytes, int64_t *ret_sent)
+{
+    struct exchange *ex = EXCHANGE(req);
+
+    MUST(!ex->chunked);
+    TRY(wait_queued(ex, 0));
+    TRY(task_yield_if_due(&req->task)); /* whoever reads as fast as we send is not alone */
+    if (!req->conn)
+        return -ECANCELED;
+    *ret_sent = (int64_t)conn_send_file(req->conn, fd, offset, bytes);
+    req->bytes_out += (uint64_t)*ret_sent;
+    return 0;
+}
+
 int resp_stream_end(struct req *req)
 {
     struct exchange *ex = EXCHANGE(req);
@@ -121,23 +149,29 @@ static void file_read(void *arg)
         read->got = -errno;
 }
 
+AWAITS static int file_send_piece(struct exchange *ex, struct file_read *read, int64_t length)
+{
+    if (!read->buffer)
+        read->buffer = arena_alloc(ex->req.task.arena, FILE_PIECE_BYTES);
+    read->bytes = length < (int64_t)FILE_PIECE_BYTES ? (size_t)length : FILE_PIECE_BYTES;
+    TRY(work_run(&ex->req.task, WORK_FILE, file_read, read));
+    if (read->got <= 0)
+        return ERROR(read->got < 0 ? (int)read->got : -EIO); /* shorter than promised */
+    read->offset += read->got;
+    const struct str piece = {read->buffer, (size_t)read->got};
+    return send_pieces(ex, &piece, 1);
+}
+
 AWAITS static int file_send(struct exchange *ex, struct file_read *read, int64_t length)
 {
-    while (length > 0) {
-        struct str piece;
-        int rc;
-        read->bytes = length < (int64_t)FILE_PIECE_BYTES ? (size_t)length : FILE_PIECE_BYTES;
-        rc = work_run(&ex->req.task, WORK_FILE, file_read, read);
-        if (rc == 0 && read->got <= 0)
-            rc = ERROR(read->got < 0 ? (int)read->got : -EIO); /* shorter than promised */
-        if (rc != 0)
-            return rc;
-        read->offset += read->got;
-        length -= read->got;
-        piece = (struct str){read->buffer, (size_t)read->got};
-        rc = send_pieces(ex, &piece, 1);
-        if (rc != 0)
-            return rc;
+    int64_t end = read->offset + length;
+
+    while (read->offset < end) {
+        int64_t sent;
+        TRY(resp_stream_file(&ex->req, read->fd, read->offset, end - read->offset, &sent));
+        read->offset += sent;
+        if (sent == 0)
+            TRY(file_send_piece(ex, read, end - read->offset));
     }
     return 0;
 }
@@ -151,10 +185,8 @@ int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t 
     read->fd = fd;
     read->offset = offset;
     rc = stream_begin(ex, status, length);
-    if (rc == 0 && !resp_has_no_body(ex)) {
-        read->buffer = arena_alloc(req->task.arena, FILE_PIECE_BYTES);
+    if (rc == 0 && !resp_has_no_body(ex))
         rc = file_send(ex, read, length);
-    }
     if (rc == 0)
         ex->stream_ended = true;
     return rc;

@@ -22,6 +22,8 @@ void slice_ask(uint64_t ns)
     struct attr attr = {
         .size = sizeof(attr), .policy = SCHED_OTHER, .flags = RESET_ON_FORK, .runtime = ns};
 
+    if (sched_getscheduler(0) != SCHED_OTHER) /* whoever started us chose another way */
+        return;
     errno = 0;
     attr.nice = getpriority(PRIO_PROCESS, 0);
     if (errno == 0) /* what the kernel refuses stays as it was */

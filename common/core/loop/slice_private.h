@@ -12,5 +12,6 @@
 #define SLICE_WORK_NS  20000000
 #define SLICE_USUAL_NS 0
 
-/* any: from now on, for this thread; its threads and processes have the usual ones. */
+/* any: from now on, for this thread; its threads and processes have the usual ones. Nothing where
+ * the operator has chosen a policy (chrt, CPUSchedulingPolicy=): it knows no such turns. */
 void slice_ask(uint64_t ns);

@@ -147,6 +147,11 @@ int store_read(struct store_reader *reader, int64_t offset, int64_t bytes, struc
     return store->read(reader, offset, bytes, ret);
 }
 
+int store_fd(const struct store_reader *reader)
+{
+    return reader->fd;
+}
+
 /* --- removing --- */
 
 int store_remove(struct task *task, const struct file_key *key)

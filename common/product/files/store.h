@@ -86,6 +86,9 @@ void store_close(struct store_reader *reader);
 AWAITS int store_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str *ret)
     MUSTCHECK;
 
+/* any: of a directory, the descriptor that bytes are read from, the reader's; else -1. */
+int store_fd(const struct store_reader *reader);
+
 /* co: 0 also when there is nothing; half-written ones too. */
 AWAITS int store_remove(struct task *task, const struct file_key *key) MUSTCHECK;
 /* co: all of a project. */

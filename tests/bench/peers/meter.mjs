@@ -20,13 +20,12 @@ export async function measure(seconds, enqueue, completed) {
   console.log(JSON.stringify({ jobs: made, seconds: whole, rate: made / whole, enqueue_rate: (made * 1000) / (enqueued - begin) }));
 }
 
-// Messages to devices `begin` up to `end`; the first thousand make connections and code warm.
-export async function sent(count, send) {
-  const WARM = 1000;
-  await send(0, WARM);
+// Messages to devices `begin` up to `end`; the first ones make connections and code warm.
+export async function sent(count, send, warm = 1000) {
+  await send(0, warm);
   const begin = performance.now();
   const cpu = process.cpuUsage();
-  await send(WARM, WARM + count);
+  await send(warm, warm + count);
   const seconds = (performance.now() - begin) / 1000;
   const { user, system } = process.cpuUsage(cpu);
   console.log(JSON.stringify({ messages: count, seconds, rate: count / seconds, cpu_us: (user + system) / count }));

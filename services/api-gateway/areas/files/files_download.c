@@ -19,18 +19,34 @@
 
 /* --- bytes --- */
 
+/* Those that the kernel has in memory, without a copy. */
+AWAITS static int
+send_known(struct req *r, const struct store_reader *reader, const struct range *rest, int64_t *ret)
+{
+    int fd = store_fd(reader);
+
+    *ret = 0;
+    return fd < 0 ? 0 : resp_stream_file(r, fd, rest->first, rest->length, ret);
+}
+
 AWAITS static int send_bytes(struct req *r, struct store_reader *reader, const struct range *range)
 {
-    int64_t sent = 0;
+    struct range rest = *range;
 
-    while (sent < range->length) {
-        struct str piece;
-        int rc = store_read(reader, range->first + sent, range->length - sent, &piece);
-        if (rc > 0) /* too late for another status: the connection ends */
-            return ERROR(-EIO);
-        TRY(rc);
-        sent += (int64_t)piece.len;
-        TRY(resp_stream_write(r, piece));
+    while (rest.length > 0) {
+        struct str piece = STR_NONE;
+        int64_t sent;
+        TRY(send_known(r, reader, &rest, &sent));
+        if (sent == 0) {
+            int rc = store_read(reader, rest.first, rest.length, &piece);
+            if (rc > 0) /* too late for another status: the connection ends */
+                return ERROR(-EIO);
+            TRY(rc);
+            TRY(resp_stream_write(r, piece));
+            sent = (int64_t)piece.len;
+        }
+        rest.first += sent;
+        rest.length -= sent;
     }
     return 0;
 }
