@@ -14,11 +14,11 @@ struct changes_test {
 };
 #define CHANGES_TESTS 64 /* of one statement */
 
-/* The changes behind `from` up to the snapshot `upto` and the row `last`. */
+/* The changes behind `from` up to the snapshot `upto`, of the rows from `first` to `last`. */
 struct changes_span {
     const struct live_position *from;
     struct str upto;
-    int64_t last;
+    int64_t first, last;
 };
 
 /* Rows of the log with the record as it was after each; borrowed from the task's arena. */

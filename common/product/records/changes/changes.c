@@ -31,21 +31,23 @@ enum {
 
 /* --- the statement --- */
 
+/* "+ 0": rows are found by their place, not by all that the log has of the entity. */
 static void changes_put_window(const struct entity *entity,
                                const struct changes_span *span,
                                struct strbuf *sql,
                                struct sql_params *params)
 {
-    strbuf_printf(sql,
-                  "with w as materialized (select l.seq, l.kind, l.record_id, l.before, l.grants,"
-                  " (select n.before from {p}.live_log n where n.entity_id = l.entity_id"
-                  " and n.record_id = l.record_id and n.seq > l.seq and n.before is not null"
-                  " order by n.seq limit 1) as later,"
-                  " (select n.grants from {p}.live_log n where n.entity_id = l.entity_id"
-                  " and n.record_id = l.record_id and n.seq > l.seq and n.grants is not null"
-                  " order by n.seq limit 1) as later_grants"
-                  " from {p}.live_log l where l.entity_id = %lld and l.xid >= pg_snapshot_xmin(",
-                  (long long)entity->id);
+    strbuf_printf(
+        sql,
+        "with w as materialized (select l.seq, l.kind, l.record_id, l.before, l.grants,"
+        " (select n.before from {p}.live_log n where n.entity_id = l.entity_id"
+        " and n.record_id = l.record_id and n.seq > l.seq and n.before is not null"
+        " order by n.seq limit 1) as later,"
+        " (select n.grants from {p}.live_log n where n.entity_id = l.entity_id"
+        " and n.record_id = l.record_id and n.seq > l.seq and n.grants is not null"
+        " order by n.seq limit 1) as later_grants"
+        " from {p}.live_log l where l.entity_id + 0 = %lld and l.xid >= pg_snapshot_xmin(",
+        (long long)entity->id);
     unsigned since = sql_params_add(params, P_STR(span->from->since));
     strbuf_printf(sql,
                   "$%u::pg_snapshot) and not pg_visible_in_snapshot(l.xid, $%u::pg_snapshot)"
@@ -53,8 +55,8 @@ static void changes_put_window(const struct entity *entity,
                   since,
                   since);
     sql_bind(sql, params, P_STR(span->upto), "pg_snapshot");
-    strbuf_str(sql, STR(") and l.seq > "));
-    sql_bind(sql, params, P_I64(span->from->behind), "bigint");
+    strbuf_str(sql, STR(") and l.seq >= "));
+    sql_bind(sql, params, P_I64(span->first), "bigint");
     strbuf_str(sql, STR(" and l.seq <= "));
     sql_bind(sql, params, P_I64(span->last), "bigint");
     strbuf_str(sql, STR(") select "));

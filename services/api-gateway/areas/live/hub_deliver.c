@@ -33,7 +33,7 @@ struct page_row {
 struct hub_page {
     struct live_position from; /* copied: the group's own moves */
     struct str upto;
-    int64_t last;
+    int64_t first, last;
     bool more;
     struct part *parts;
     size_t part_count;
@@ -105,7 +105,7 @@ hub_read_part(const struct hub_round *round, const struct hub_page *page, struct
     static const struct caller system = {.kind = CALLER_SYSTEM};
     struct arena *arena = round->task->arena;
     struct changes_test *tests = ARENA_ARRAY(arena, tests, part->test_count + 1);
-    const struct changes_span span = {&page->from, page->upto, page->last};
+    const struct changes_span span = {&page->from, page->upto, page->first, page->last};
     struct records_ctx *ctx = ARENA_NEW(arena, ctx);
 
     *ctx = (struct records_ctx){
@@ -367,6 +367,7 @@ AWAITS static int hub_read_page(const struct hub_round *round,
                  &rows));
     const struct sql_live_window_row window = sql_live_window_row(arena, &rows, 0);
     page->upto = window.upto;
+    page->first = window.first;
     page->last = window.last;
     page->more = window.changes == PAGE;
     entity_ids = window.entity_ids;
