@@ -296,12 +296,15 @@ $(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h
 	@$(CC) $(CPPFLAGS) $(if $(filter services/%,$<),-Iservices/$(word 2,$(subst /, ,$<)) $(PROGRAM_CPPFLAGS)) $(CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) -include $< -x c /dev/null
 	@touch $@
 
-# clang-tidy runs again only on what was compiled again.
+# clang-tidy runs again only on what was compiled again. The analyzer leaves a function after so many states; what
+# it is given by default takes two and a half times as long: `make tidy TIDY_STATES=225000`.
+TIDY_STATES ?= 75000
+TIDY_FLAGS  := $(foreach f,-Xclang -analyzer-config -Xclang max-nodes=$(TIDY_STATES),--extra-arg=$(f))
 tidy: $(patsubst %.c,$(BUILD)/tidy/%.ok,$(TIDY_SRC)) ## clang-tidy, on what changed since its last run
 $(BUILD)/tidy/%.ok: $(BUILD)/%.o .clang-tidy | $(BUILD)/compile_commands.json
 	@mkdir -p $(@D)
 	@echo "  TIDY $*.c"
-	@clang-tidy --quiet -p $(BUILD) $*.c 2> $@.log || { cat $@.log; false; }
+	@clang-tidy --quiet -p $(BUILD) $(TIDY_FLAGS) $*.c 2> $@.log || { cat $@.log; false; }
 	@touch $@
 $(BUILD)/compile_commands.json: $(FLAGS_STAMP) scripts/compile-commands $(C_SRC)
 	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(PROGRAM_CPPFLAGS) $(CFLAGS)' $(C_SRC) > $@

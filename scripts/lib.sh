@@ -49,15 +49,16 @@ is_daemon() { # PID NAME
     return 1
 }
 
-# What stands in for others beside the daemons: the processor, the store and the providers of push of the tests, and a catcher of
-# mail. The first two keep their state in .run.
-stand_ins() { echo processor store push mail; }
+# What stands in for others beside the daemons: the processor, the store and the providers of push of the tests, a catcher of
+# mail, and the demo's page. The first two keep their state in .run.
+stand_ins() { echo processor store push mail shop; }
 stand_in_command() { # NAME: a word a line
     case "$1" in
     processor) printf '%s\n' tests/processor --state "$RUN/processor.json" ;;
     store) printf '%s\n' tests/flow/store --folder "$RUN/store" ;;
     push) printf '%s\n' tests/push --ca "$RUN/push-ca.pem" ;;
     mail) printf '%s\n' tests/mail ;;
+    shop) printf '%s\n' tests/shop ;;
     esac
 }
 
