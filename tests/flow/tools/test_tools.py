@@ -150,7 +150,7 @@ def test_ci_ends_with_its_line(make, verdict, tmp_path):
 
 # --- what the tools need ---------------------------------------------------------------------------
 
-PACKAGES = {"requests": "python3-requests", "psycopg2": "python3-psycopg2", "redis": "python3-redis", "jwt": "python3-jwt",
+PACKAGES = {"requests": "python3-requests", "urllib3": "python3-urllib3", "psycopg2": "python3-psycopg2", "redis": "python3-redis", "jwt": "python3-jwt",
             "cryptography": "python3-cryptography", "pytest": "python3-pytest", "aiosmtpd": "python3-aiosmtpd", "PIL": "python3-pil",
             "dateutil": "python3-dateutil", "h2": "python3-h2", "hyperframe": "python3-hyperframe", "jsonschema": "python3-jsonschema"}
 PROGRAMS = {"wrk": "wrk", "nginx": "nginx-light", "strace": "strace", "sqlmap": "sqlmap", "varnishtest": "varnish",
