@@ -35,7 +35,7 @@ struct http_piece *http_piece_headed(struct str text)
 {
     struct http_piece *piece = piece_of(STR_NONE, text);
 
-    piece->headed = true;
+    piece->headed = text.len > 0; /* nothing needs no head */
     return piece;
 }
 

@@ -25,7 +25,7 @@ struct http_piece {
 };
 /* any: a copy with one reference. */
 struct http_piece *http_piece_new(struct str text);
-/* any: the same, for behind the head of each feed. */
+/* any: the same, for behind the head of each feed; nothing has none. */
 struct http_piece *http_piece_headed(struct str text);
 struct http_piece *http_piece_ref(struct http_piece *piece);
 /* any: accepts NULL. */

@@ -22,7 +22,8 @@ void slice_ask(uint64_t ns)
     struct attr attr = {
         .size = sizeof(attr), .policy = SCHED_OTHER, .flags = RESET_ON_FORK, .runtime = ns};
 
-    if (sched_getscheduler(0) != SCHED_OTHER) /* whoever started us chose another way */
+    /* Whoever started us may have chosen another way. */
+    if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER)
         return;
     errno = 0;
     attr.nice = getpriority(PRIO_PROCESS, 0);
