@@ -208,6 +208,7 @@ AWAITS static int tus_patch(struct req *r)
     if (r->content_length > resume.length - offset)
         return fail(r, PROBLEM_PAYLOAD_TOO_LARGE, "These are more bytes than Upload-Length says.");
     r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
+    r->scope->begun = NULL; /* who comes second is refused by its offset, where bytes are noted */
     if (!resume.file_id.set)
         TRY(tus_take(r, resume_writer_new(&config, &resume), &resume, offset));
     tus_headers(r, &resume);
