@@ -63,14 +63,12 @@ int resume_find(const struct upload_config *config, struct str id, struct resume
     return 0;
 }
 
-int resume_remove(const struct upload_config *config, struct str id)
+int resume_remove(const struct upload_config *config, struct db *db, struct str id)
 {
     struct rows rows;
 
-    TRY(db_query(config->task,
-                 &config->project->db,
-                 SQL_RESUME_REMOVE(.id = id, .created_by = config->created_by),
-                 &rows));
+    TRY(db_query(
+        config->task, db, SQL_RESUME_REMOVE(.id = id, .created_by = config->created_by), &rows));
     return rows.count > 0 ? 0 : FILES_GONE;
 }
 

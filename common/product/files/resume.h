@@ -28,8 +28,10 @@ AWAITS int resume_create(const struct upload_config *config, struct resume *resu
 /* co: arena-owned; FILES_GONE when the caller has none of that id. */
 AWAITS int resume_find(const struct upload_config *config, struct str id, struct resume *ret)
     MUSTCHECK;
-/* co: with all its parts; what is being written of it comes to nothing. FILES_GONE. */
-AWAITS int resume_remove(const struct upload_config *config, struct str id) MUSTCHECK;
+/* co: with all its parts, in `db` (a transaction of the caller's, or the project's); what is being
+ * written of it comes to nothing. FILES_GONE. */
+AWAITS int resume_remove(const struct upload_config *config, struct db *db, struct str id)
+    MUSTCHECK;
 
 /* Bytes of one request, in parts. */
 struct resume_writer;

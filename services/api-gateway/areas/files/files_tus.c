@@ -220,7 +220,9 @@ AWAITS static int tus_delete(struct req *r)
     struct upload_config config = tus_config(r);
 
     TRY(tus_begin(r));
-    TRY(files_check(r, resume_remove(&config, req_param(r, "id"))));
+    TRY(sql_begin(r));
+    TRY(files_check(r, resume_remove(&config, r->scope->db, req_param(r, "id"))));
+    TRY(sql_commit(r));
     return reply_empty(r, 204);
 }
 
