@@ -249,3 +249,8 @@ def test_a_gateway_that_dies(admin, project, start_gateway):
     assert kept == PART + 100
     is_file(admin, send(admin, path, kept, LARGE[kept:]), LARGE)
     daemon.stop()
+
+
+def test_no_writer_passed_by_its_conditions(session_gateway):
+    """Last: what PATCH and DELETE of this file have changed began with its lock, or was held by its offset."""
+    assert "conditional.unlocked" not in session_gateway.log()

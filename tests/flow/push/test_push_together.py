@@ -1,7 +1,7 @@
 """Dispatchers side by side, and what they remove when it is old."""
 import collections
-import time
 import re
+import time
 
 import pytest
 from groundwork.runs import until

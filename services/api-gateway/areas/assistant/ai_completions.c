@@ -3,11 +3,8 @@
 #include "areas/assistant/ai.h"
 #include "areas/assistant/ai_hearer.h"
 
-#include <stdlib.h>
-
 #include "assistant/completion.h"
 #include "base/clock.h"
-#include "base/panic.h"
 #include "http/feed.h"
 #include "json/jr.h"
 #include "loop/background.h"
@@ -141,7 +138,7 @@ static void passing_settle(void *arg)
 
 /* --- the client --- */
 
-/* A look beside the request, which may end meanwhile. */
+/* A look beside the request, which may end meanwhile; it lives in its own task's arena. */
 struct passing_look {
     struct passing *passing; /* NULL = it has ended */
     struct ai_hearer hearer;
@@ -169,7 +166,6 @@ AWAITS static void passing_look_run(struct task *task, void *arg)
         if (code)
             task_cancel(&look->passing->r->task);
     }
-    free(look);
 }
 
 static void passing_look(struct passing *passing)
@@ -178,10 +174,10 @@ static void passing_look(struct passing *passing)
 
     if (passing->look || ai_limits_stopped() || (!renews && !ai_hearer_due(&passing->hearer)))
         return;
-    passing->look = calloc(1, sizeof(*passing->look));
-    MUST(passing->look != NULL);
+    struct background *background = background_new(LOOK_LIMIT_MS);
+    passing->look = ARENA_NEW(background_arena(background), passing->look);
     *passing->look = (struct passing_look){passing, passing->hearer, passing->bill.running, renews};
-    background_run(LOOK_LIMIT_MS, passing_look_run, passing->look);
+    background_start(background, passing_look_run, passing->look);
 }
 
 static void completions_watch_on_time(void *arg)
