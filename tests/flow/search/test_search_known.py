@@ -25,6 +25,17 @@ def statements(gateway):
     return sum(int(float(number)) for number in re.findall(r"^groundwork_db_statements_total(?:\{[^}]*\})? (\S+)$", gateway.metrics(), re.M))
 
 
+def statements_of(gateway, ask, most):
+    """Of so many; the least of three times, because what daemons do by themselves comes in bursts."""
+    spent = []
+    while len(spent) < 3 and min(spent, default=most + 1) > most:
+        before = statements(gateway)
+        for _ in range(ROUNDS):
+            ask()
+        spent.append(statements(gateway) - before)
+    return min(spent)
+
+
 @pytest.mark.parametrize("path, q, most", [("/search", '"chair"', 2), ("/search/suggest", "blue chai", 1)])
 def test_statements_of_a_search(books, db, gateway, path, q, most):
     """One finds terms and reads lists, one fetches the page; for who is under row rules, too."""
@@ -34,14 +45,8 @@ def test_statements_of_a_search(books, db, gateway, path, q, most):
     for client in (books.admin, caller):
         ask = lambda: client.get(path, params={"q": q, "e": "books"}, expect=200).json()["items"]
         assert all([ask() for _ in range(8)])
-        begun, before = time.monotonic(), statements(gateway)
-        for _ in range(ROUNDS):
-            ask()
-        after = statements(gateway)
-        time.sleep(max(0, time.monotonic() - begun - 3))
-        others = statements(gateway) - after  # in as long a time: daemons look after themselves
-        spent = after - before
-        assert ROUNDS * most <= spent <= (most + 0.4) * ROUNDS + 1.5 * others, (spent, others)
+        spent = statements_of(gateway, ask, (most + 0.5) * ROUNDS)
+        assert ROUNDS * most <= spent <= (most + 0.5) * ROUNDS, spent
 
 
 def test_an_index_that_is_new(books, db):
