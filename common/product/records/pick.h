@@ -23,8 +23,7 @@ struct records_text {
 };
 
 struct records_pick {
-    const int64_t *ids; /* in this order, unless query->sort says another one; NULL: all records,
-                           newest first */
+    const int64_t *ids; /* NULL: all records, newest first */
     size_t count;
     const int64_t *without; /* these not; with ids NULL only */
     size_t without_count;
@@ -33,9 +32,10 @@ struct records_pick {
     const struct records_query *query; /* filter, fields, expand, sort, order */
     const struct records_text *texts;
     size_t text_count;
-    int64_t whole, most, ascii; /* with most above 0: behind the first `whole` ids those alone that
-                                   have one of `texts`, none of a related record, of one word and
-                                   in at most `most` bytes, `ascii` where it is all ASCII */
+    size_t whole; /* with most above 0: behind the first so many ids those alone that have one of
+                     `texts`, none of a related record, of one word and in at most `most` bytes,
+                     `ascii` where it is all ASCII */
+    int64_t most, ascii;
     int64_t offset, limit;
 };
 
@@ -47,7 +47,8 @@ struct records_picked {
     bool more;           /* there is another one behind them */
 };
 
-/* co: the records themselves. */
+/* co: the records themselves. By ids they come in any order unless query->sort says one, and
+ * `limit` is no less than their count: an order of places would cost a third of the statement. */
 AWAITS int records_pick(struct records_ctx *ctx,
                         const struct entity *entity,
                         const struct records_pick *pick,

@@ -99,8 +99,9 @@ static void pick_seen(const struct records_ctx *ctx,
 static void
 pick_short(const struct records_pick *pick, struct strbuf *sql, struct sql_params *params)
 {
-    strbuf_str(sql, STR(" and (c.n <= "));
-    sql_bind(sql, params, P_I64(pick->whole), "bigint");
+    strbuf_str(sql, STR(" and (t.id = any("));
+    sql_bind(sql, params, P_I64S(pick->ids, pick->whole), "bigint[]");
+    strbuf_char(sql, ')');
     for (size_t i = 0; i < pick->text_count; i++) {
         struct str column = pick->texts[i].field->column;
         strbuf_printf(sql, " or (octet_length(t.%.*s::text) <= ", STR_ARG(column));
@@ -155,7 +156,7 @@ static int pick_from(struct records_ctx *ctx,
     }
     if (pick->seen != NULL)
         pick_seen(ctx, pick->seen, sql, params);
-    if (pick->most > 0 && pick->ids != NULL && ordered)
+    if (pick->most > 0 && pick->ids != NULL)
         pick_short(pick, sql, params);
     (void)rls_where(ctx, entity, ACT_READ, "t", sql, params);
     filter_where(ctx, filter, "t", sql, params);
@@ -186,7 +187,7 @@ int records_pick(struct records_ctx *ctx,
                  struct records_picked *ret_picked)
 {
     struct columns *plan = ARENA_NEW(ctx->task->arena, plan);
-    bool by_place = pick->ids != NULL && !is_sorted(pick->query);
+    bool any_order = pick->ids != NULL && !is_sorted(pick->query);
     struct sql_params params;
     struct strbuf text;
     struct sort sort;
@@ -202,10 +203,8 @@ int records_pick(struct records_ctx *ctx,
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, plan, "t", &text, &params);
     const size_t *texts = pick_texts(ctx, plan, pick, &text, &params);
-    TRY(pick_from(ctx, entity, pick, by_place, &text, &params));
-    if (by_place)
-        strbuf_str(&text, STR(" order by c.n"));
-    else
+    TRY(pick_from(ctx, entity, pick, false, &text, &params));
+    if (!any_order)
         sort_order(ctx, &sort, "t", &text, &params);
     put_bounds(pick, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.pick", &text, params.count, SQL_MANY);

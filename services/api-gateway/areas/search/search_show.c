@@ -3,336 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "areas/search/search.h"
 #include "areas/search/search_facets.h"
+#include "areas/search/search_page.h"
 
-enum {
-    SLACK = 2,  /* fetched beside the page, for what has gone since it was indexed */
-    SIGNS = 16, /* around a word */
-    FOLDED = 3, /* bytes of a text that one of a term was made of, at most */
-    SNIPPET_BYTES = 16384
-};
-
-/* A hit on its way to the answer. */
-struct found {
-    struct search_target *target;
-    struct rank_hit hit;
-    const struct records_picked *picked; /* NULL = not fetched, or not there for the caller */
-    size_t row;
-    int closeness; /* 2: a field equals the query; 1: its words stand together */
-};
-
-struct showing {
-    struct search_plan *plan;
-    const struct search_ask *ask;
-    struct highlighter *marks;
-    struct found *found; /* all hits, best first */
-    size_t count;
-    size_t first, end; /* the page in them */
-    size_t whole; /* with most above 0: behind so many only those are fetched that have a text */
-    size_t most;  /* which may equal a query of so many bytes */
-    int64_t total;
-    bool exact, has_next;
-};
-
-/* --- order --- */
-
-/* What the index says of their order; 0: their texts decide. */
-static int level_compare(const struct rank_hit *one, const struct rank_hit *other)
-{
-    if (one->matched != other->matched)
-        return other->matched - one->matched;
-    if (one->cost != other->cost)
-        return one->cost - other->cost;
-    return one->field - other->field;
-}
-
-static int found_compare(const void *a, const void *b)
-{
-    const struct found *one = a;
-    const struct found *other = b;
-    int order = level_compare(&one->hit, &other->hit);
-
-    if (order != 0)
-        return order;
-    if (one->closeness != other->closeness)
-        return other->closeness - one->closeness;
-    if (one->hit.id != other->hit.id)
-        return one->hit.id > other->hit.id ? -1 : 1;
-    return one->target < other->target ? -1 : one->target > other->target;
-}
-
-/* The first hits. Those of one entity come in order, and seldom do their texts change it. */
-static void sort_found(struct showing *showing, size_t count)
-{
-    struct found *found = showing->found;
-    size_t at = 1;
-
-    while (at < count && found_compare(&found[at - 1], &found[at]) < 0)
-        at++;
-    if (at < count)
-        qsort(found, count, sizeof(*found), found_compare);
-}
-
-static void merge_found(struct showing *showing)
-{
-    struct search_plan *plan = showing->plan;
-    size_t count = 0;
-
-    for (size_t i = 0; i < plan->target_count; i++)
-        count += plan->targets[i].found.count;
-    showing->found = ARENA_ARRAY(plan->r->task.arena, showing->found, count + 1);
-    for (size_t i = 0; i < plan->target_count; i++)
-        for (size_t k = 0; k < plan->targets[i].found.count; k++)
-            showing->found[showing->count++] =
-                (struct found){.target = &plan->targets[i], .hit = plan->targets[i].found.hits[k]};
-    sort_found(showing, showing->count);
-}
-
-/* --- marks --- */
-
-static void add_marks(struct highlighter *marks, const struct search_expansion *word, size_t at)
-{
-    for (size_t i = 0; i < word->whole.count; i++)
-        highlight_add(marks, at, word->whole.items[i].text);
-}
-
-static void make_marks(struct showing *showing)
-{
-    struct search_plan *plan = showing->plan;
-    struct arena *arena = plan->r->task.arena;
-
-    showing->marks = highlight_new(arena, &plan->query);
-    for (size_t i = 0; i < plan->word_count; i++)
-        add_marks(showing->marks, &plan->words[i], plan->words[i].at);
-}
-
-/* Each phrase of the query stands in one of the fields that it is meant for. */
-static bool has_phrases(const struct showing *showing, const struct found *found)
-{
-    const struct search_plan *plan = showing->plan;
-    uint32_t wanted = 0;
-
-    for (size_t i = 0; i < plan->needed; i++)
-        wanted |= 1U << plan->words[i].at;
-    for (size_t i = 0; i < found->target->field_count; i++) {
-        struct str text = records_picked_text(found->picked, found->row, i);
-        if (text.len > 0)
-            wanted &= ~highlight_field(
-                           showing->marks, found->target->fields[i].text.field->name, text, NULL)
-                           .words;
-    }
-    return wanted == 0;
-}
-
-static int closeness(const struct showing *showing, const struct found *found)
-{
-    int best = 0;
-
-    for (size_t i = 0; i < found->target->field_count && best < 2; i++) {
-        struct str text = records_picked_text(found->picked, found->row, i);
-        if (text.len == 0)
-            continue;
-        struct highlight_match match =
-            highlight_order(showing->marks, found->target->fields[i].text.field->name, text);
-        if (match.equals)
-            best = 2;
-        else if (match.adjacent && best == 0)
-            best = 1;
-    }
-    return best;
-}
-
-/* --- fetching --- */
-
-static const struct records_text *field_texts(const struct search_plan *plan,
-                                              const struct search_target *target)
-{
-    struct records_text *texts = ARENA_ARRAY(plan->r->task.arena, texts, target->field_count + 1);
-
-    for (size_t i = 0; i < target->field_count; i++)
-        texts[i] = target->fields[i].text;
-    return texts;
-}
-
-/* The hits of one target among found[from, to). A result of records.h. */
-AWAITS static int fetch_target(const struct showing *showing,
-                               struct search_target *target,
-                               const struct records_query *query,
-                               size_t from,
-                               size_t to)
-{
-    struct search_plan *plan = showing->plan;
-    struct arena *arena = plan->r->task.arena;
-    struct records_picked *picked = ARENA_NEW(arena, picked);
-    int64_t *ids = ARENA_ARRAY(arena, ids, to - from + 1);
-    size_t count = 0;
-    size_t whole = 0;
-
-    for (size_t i = from; i < to; i++) {
-        if (showing->found[i].target == target)
-            ids[count++] = showing->found[i].hit.id;
-        whole = i < showing->whole ? count : whole;
-    }
-    if (count == 0 && query->fields.ptr == NULL && query->expand.ptr == NULL)
-        return 0; /* else what they name is looked at */
-    const struct records_pick pick = {
-        .ids = ids,
-        .count = count,
-        .query = query,
-        .texts = field_texts(plan, target),
-        .text_count = target->field_count,
-        .whole = (int64_t)whole,
-        .most = showing->most > 0 ? (int64_t)showing->most * FOLDED + SIGNS : 0,
-        .ascii = (int64_t)showing->most + SIGNS,
-        .limit = (int64_t)count,
-    };
-    TRY(records_pick(plan->ctx, target->entity, &pick, picked));
-    for (size_t i = from, row = 0; i < to && row < picked->count; i++) {
-        if (showing->found[i].target != target ||
-            showing->found[i].hit.id != records_picked_id(picked, row))
-            continue;
-        showing->found[i].picked = picked;
-        showing->found[i].row = row++;
-    }
-    return 0;
-}
-
-AWAITS static int fetch_found(const struct showing *showing,
-                              const struct records_query *query,
-                              size_t from,
-                              size_t to)
-{
-    for (size_t i = 0; i < showing->plan->target_count; i++)
-        TRY(fetch_target(showing, &showing->plan->targets[i], query, from, to));
-    return 0;
-}
-
-/* Takes out of found[from, to) what is not there for the caller: since the index saw it. */
-static void drop_missing(struct showing *showing, size_t from, size_t to)
-{
-    size_t kept = from;
-
-    for (size_t i = from; i < to; i++)
-        if (showing->found[i].picked != NULL)
-            showing->found[kept++] = showing->found[i];
-    for (size_t i = to; i < showing->count; i++)
-        showing->found[kept + i - to] = showing->found[i];
-    showing->count -= to - kept;
-}
-
-static size_t least_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Of found[last, to) only those may come to stand before found[last] whose level is that of the one
- * before it: where they end. */
-static size_t level_end(const struct showing *showing, size_t last, size_t to)
-{
-    while (last > 0 && to > last &&
-           level_compare(&showing->found[last - 1].hit, &showing->found[to - 1].hit) != 0)
-        to--;
-    return to;
-}
-
-/* The first hits in the order that their texts give them. What was not fetched is no nearer. */
-AWAITS static int order_window(struct showing *showing, size_t window)
-{
-    for (size_t i = 0; i < window; i++) {
-        if (showing->found[i].picked != NULL)
-            showing->found[i].closeness = closeness(showing, &showing->found[i]);
-        TRY(task_yield_if_due(&showing->plan->r->task));
-    }
-    sort_found(showing, window);
-    return 0;
-}
-
-/* Bytes of the term that a text may equal, when the query is one: only such texts say more of the
- * order than the index does. 0: all texts are of interest. */
-static size_t equal_bytes(const struct search_plan *plan)
-{
-    const struct search_word *word = &plan->query.words[0];
-
-    if (plan->query.count != 1 || word->part_count > 1)
-        return 0;
-    for (size_t i = 0; i < plan->target_count; i++)
-        for (size_t k = 0; k < plan->targets[i].field_count; k++)
-            if (plan->targets[i].fields[k].text.shown != NULL)
-                return 0;
-    return word->text.len > word->term.len ? word->text.len : word->term.len;
-}
-
-static bool all_picked(const struct showing *showing, size_t from, size_t to)
-{
-    for (size_t i = from; i < to; i++)
-        if (showing->found[i].picked == NULL)
-            return false;
-    return true;
-}
-
-enum { FILLS = 8 };
-
-/* What of the page was not fetched, because it stood behind it: others have moved away, or are not
- * there any more. */
-AWAITS static int fill_page(struct showing *showing, const struct records_query *query, size_t end)
-{
-    struct search_plan *plan = showing->plan;
-
-    for (unsigned i = 0;; i++) {
-        showing->end = least_of(end, showing->count);
-        if (all_picked(showing, showing->first, showing->end))
-            return 0;
-        if (i == FILLS)
-            break;
-        TRY(items_check(
-            plan->r, plan->ctx, fetch_found(showing, query, showing->first, showing->end)));
-        drop_missing(showing, showing->first, showing->end);
-    }
-    showing->end = showing->first; /* records go faster than they are read */
-    return 0;
-}
-
-/* Fetches what the page needs, the first hits in the order that their texts give them. */
-AWAITS static int fetch_page(struct showing *showing)
-{
-    const struct search_ask *ask = showing->ask;
-    struct search_plan *plan = showing->plan;
-    size_t first = (size_t)((ask->page - 1) * ask->page_size);
-    size_t end = first + (size_t)ask->page_size;
-    bool in_window = first < SEARCH_WINDOW && plan->word_count > 0;
-    size_t from = in_window ? 0 : least_of(first, showing->count);
-    size_t to = in_window && end + SLACK < SEARCH_WINDOW ? SEARCH_WINDOW : end + SLACK;
-    const struct records_query whole = {.fields = ask->records.fields,
-                                        .expand = ask->records.expand};
-
-    to = level_end(showing, least_of(end + SLACK, showing->count), least_of(to, showing->count));
-    showing->whole = least_of(end + SLACK, to);
-    showing->most = in_window ? equal_bytes(plan) : 0;
-    int rc = fetch_found(showing, &whole, from, to);
-    if (rc == RECORDS_FAILED && in_window && plan->ctx->error.code == PROBLEM_TOO_LARGE_ANSWER) {
-        plan->ctx->error = (struct records_error){0}; /* the page alone, as the index orders it */
-        for (size_t i = from; i < to; i++)
-            showing->found[i].picked = NULL;
-        in_window = false;
-        showing->most = 0;
-        from = least_of(first, showing->count);
-        to = least_of(end, showing->count);
-        rc = fetch_found(showing, &whole, from, to);
-    }
-    TRY(items_check(plan->r, plan->ctx, rc));
-    size_t before = showing->count;
-    drop_missing(showing, from, showing->most > 0 ? showing->whole : to);
-    showing->most = 0;
-    to -= before - showing->count;
-    if (in_window)
-        TRY(order_window(showing, least_of(SEARCH_WINDOW, to)));
-    showing->first = least_of(first, showing->count);
-    TRY(fill_page(showing, &whole, end));
-    showing->first = least_of(first, showing->count);
-    showing->has_next = showing->count > end;
-    return 0;
-}
+enum { SNIPPET_BYTES = 16384 };
 
 /* --- what asks more than the index knows: filters, phrases --- */
 
@@ -392,16 +66,16 @@ AWAITS static int check_phrases(struct showing *showing)
     struct search_plan *plan = showing->plan;
     struct records_query ids_only = {.fields = STR("id")};
     bool *kept = ARENA_ARRAY(plan->r->task.arena, kept, showing->count + 1);
-    size_t looks = least_of(showing->count, PHRASE_LOOKS);
+    size_t looks = showing->count < PHRASE_LOOKS ? showing->count : PHRASE_LOOKS;
 
     if (plan->needed == 0)
         return 0;
     for (size_t from = 0; from < looks; from += PHRASE_BATCH) {
-        size_t to = least_of(from + PHRASE_BATCH, looks);
-        TRY(items_check(plan->r, plan->ctx, fetch_found(showing, &ids_only, from, to)));
+        size_t to = looks - from < PHRASE_BATCH ? looks : from + PHRASE_BATCH;
+        TRY(items_check(plan->r, plan->ctx, showing_fetch(showing, &ids_only, from, to)));
         for (size_t i = from; i < to; i++) {
             struct found *found = &showing->found[i];
-            kept[i] = found->picked != NULL && has_phrases(showing, found);
+            kept[i] = found->picked != NULL && showing_has_phrases(showing, found);
             found->picked = NULL;
             TRY(task_yield_if_due(&plan->r->task));
         }
@@ -466,7 +140,7 @@ AWAITS static int pick_page(struct showing *showing, struct records_pick *pick)
     size_t hit_count = showing->count;
 
     pick->query = &ask->records;
-    pick->texts = field_texts(plan, target);
+    pick->texts = showing_texts(plan, target);
     pick->text_count = target->field_count;
     pick->offset = (ask->page - 1) * ask->page_size;
     pick->limit = ask->page_size;
@@ -558,8 +232,8 @@ AWAITS static int show_all(struct showing *showing)
     }
     for (size_t i = 0; i < plan->target_count; i++)
         TRY(find_newest(showing, &plan->targets[i]));
-    merge_found(showing);
-    return fetch_page(showing);
+    showing_merge(showing);
+    return showing_page(showing);
 }
 
 /* --- writing --- */
@@ -666,7 +340,7 @@ int search_show(struct search_plan *plan, const struct search_ask *ask)
 
     showing->plan = plan;
     showing->ask = ask;
-    make_marks(showing);
+    showing_mark(showing);
     showing->exact = plan->complete;
     if (plan->target_count == 0) {
         TRY(count_facets(showing, &facets));
@@ -680,12 +354,12 @@ int search_show(struct search_plan *plan, const struct search_ask *ask)
         TRY(show_all(showing));
         return write_answer(showing, facets);
     }
-    merge_found(showing);
+    showing_merge(showing);
     TRY(settle(showing));
     TRY(count_facets(showing, &facets));
     if (ask->records.sort.len > 0)
         TRY(show_sorted(showing));
     else
-        TRY(fetch_page(showing));
+        TRY(showing_page(showing));
     return write_answer(showing, facets);
 }

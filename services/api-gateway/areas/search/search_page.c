@@ -1,0 +1,338 @@
+/* The page of what was found: its order, as far as texts decide it, and its records. */
+#include <stdlib.h>
+
+#include "areas/search/search_page.h"
+
+enum {
+    SLACK = 2,  /* fetched beside the page, for what has gone since it was indexed */
+    SIGNS = 16, /* around a word */
+    FOLDED = 3  /* bytes of a text that one of a term was made of, at most */
+};
+
+/* --- order --- */
+
+/* What the index says of their order; 0: their texts decide. */
+static int level_compare(const struct rank_hit *one, const struct rank_hit *other)
+{
+    if (one->matched != other->matched)
+        return other->matched - one->matched;
+    if (one->cost != other->cost)
+        return one->cost - other->cost;
+    return one->field - other->field;
+}
+
+static int found_compare(const void *a, const void *b)
+{
+    const struct found *one = a;
+    const struct found *other = b;
+    int order = level_compare(&one->hit, &other->hit);
+
+    if (order != 0)
+        return order;
+    if (one->closeness != other->closeness)
+        return other->closeness - one->closeness;
+    if (one->hit.id != other->hit.id)
+        return one->hit.id > other->hit.id ? -1 : 1;
+    return one->target < other->target ? -1 : one->target > other->target;
+}
+
+/* The first hits. Those of one entity come in order, and seldom do their texts change it. */
+static void sort_found(struct showing *showing, size_t count)
+{
+    struct found *found = showing->found;
+    size_t at = 1;
+
+    while (at < count && found_compare(&found[at - 1], &found[at]) < 0)
+        at++;
+    if (at < count)
+        qsort(found, count, sizeof(*found), found_compare);
+}
+
+void showing_merge(struct showing *showing)
+{
+    struct search_plan *plan = showing->plan;
+    size_t count = 0;
+
+    for (size_t i = 0; i < plan->target_count; i++)
+        count += plan->targets[i].found.count;
+    showing->found = ARENA_ARRAY(plan->r->task.arena, showing->found, count + 1);
+    for (size_t i = 0; i < plan->target_count; i++)
+        for (size_t k = 0; k < plan->targets[i].found.count; k++)
+            showing->found[showing->count++] =
+                (struct found){.target = &plan->targets[i], .hit = plan->targets[i].found.hits[k]};
+    sort_found(showing, showing->count);
+}
+
+/* --- marks --- */
+
+static void add_marks(struct highlighter *marks, const struct search_expansion *word, size_t at)
+{
+    for (size_t i = 0; i < word->whole.count; i++)
+        highlight_add(marks, at, word->whole.items[i].text);
+}
+
+void showing_mark(struct showing *showing)
+{
+    struct search_plan *plan = showing->plan;
+    struct arena *arena = plan->r->task.arena;
+
+    showing->marks = highlight_new(arena, &plan->query);
+    for (size_t i = 0; i < plan->word_count; i++)
+        add_marks(showing->marks, &plan->words[i], plan->words[i].at);
+}
+
+bool showing_has_phrases(const struct showing *showing, const struct found *found)
+{
+    const struct search_plan *plan = showing->plan;
+    uint32_t wanted = 0;
+
+    for (size_t i = 0; i < plan->needed; i++)
+        wanted |= 1U << plan->words[i].at;
+    for (size_t i = 0; i < found->target->field_count; i++) {
+        struct str text = records_picked_text(found->picked, found->row, i);
+        if (text.len > 0)
+            wanted &= ~highlight_field(
+                           showing->marks, found->target->fields[i].text.field->name, text, NULL)
+                           .words;
+    }
+    return wanted == 0;
+}
+
+static int closeness(const struct showing *showing, const struct found *found)
+{
+    int best = 0;
+
+    for (size_t i = 0; i < found->target->field_count && best < 2; i++) {
+        struct str text = records_picked_text(found->picked, found->row, i);
+        if (text.len == 0)
+            continue;
+        struct highlight_match match =
+            highlight_order(showing->marks, found->target->fields[i].text.field->name, text);
+        if (match.equals)
+            best = 2;
+        else if (match.adjacent && best == 0)
+            best = 1;
+    }
+    return best;
+}
+
+/* --- fetching --- */
+
+const struct records_text *showing_texts(const struct search_plan *plan,
+                                         const struct search_target *target)
+{
+    struct records_text *texts = ARENA_ARRAY(plan->r->task.arena, texts, target->field_count + 1);
+
+    for (size_t i = 0; i < target->field_count; i++)
+        texts[i] = target->fields[i].text;
+    return texts;
+}
+
+struct picked_row {
+    int64_t id;
+    size_t row;
+};
+
+static int picked_row_compare(const void *a, const void *b)
+{
+    int64_t one = ((const struct picked_row *)a)->id;
+    int64_t other = ((const struct picked_row *)b)->id;
+
+    return one < other ? -1 : one > other;
+}
+
+static const struct picked_row *rows_by_id(struct arena *arena, const struct records_picked *picked)
+{
+    struct picked_row *rows = ARENA_ARRAY(arena, rows, picked->count + 1);
+
+    for (size_t row = 0; row < picked->count; row++)
+        rows[row] = (struct picked_row){.id = records_picked_id(picked, row), .row = row};
+    if (picked->count > 0)
+        qsort(rows, picked->count, sizeof(*rows), picked_row_compare);
+    return rows;
+}
+
+/* The hits of one target among found[from, to). A result of records.h. */
+AWAITS static int fetch_target(const struct showing *showing,
+                               struct search_target *target,
+                               const struct records_query *query,
+                               size_t from,
+                               size_t to)
+{
+    struct search_plan *plan = showing->plan;
+    struct arena *arena = plan->r->task.arena;
+    struct records_picked *picked = ARENA_NEW(arena, picked);
+    int64_t *ids = ARENA_ARRAY(arena, ids, to - from + 1);
+    size_t count = 0;
+    size_t whole = 0;
+
+    for (size_t i = from; i < to; i++) {
+        if (showing->found[i].target == target)
+            ids[count++] = showing->found[i].hit.id;
+        whole = i < showing->whole ? count : whole;
+    }
+    if (count == 0 && query->fields.ptr == NULL && query->expand.ptr == NULL)
+        return 0; /* else what they name is looked at */
+    const struct records_pick pick = {
+        .ids = ids,
+        .count = count,
+        .query = query,
+        .texts = showing_texts(plan, target),
+        .text_count = target->field_count,
+        .whole = whole,
+        .most = showing->most > 0 ? (int64_t)showing->most * FOLDED + SIGNS : 0,
+        .ascii = (int64_t)showing->most + SIGNS,
+        .limit = (int64_t)count,
+    };
+    TRY(records_pick(plan->ctx, target->entity, &pick, picked));
+    const struct picked_row *rows = rows_by_id(arena, picked);
+    for (size_t i = from; i < to && picked->count > 0; i++) {
+        struct found *found = &showing->found[i];
+        const struct picked_row wanted = {.id = found->hit.id};
+        const struct picked_row *row =
+            found->target == target
+                ? bsearch(&wanted, rows, picked->count, sizeof(*rows), picked_row_compare)
+                : NULL;
+        if (row == NULL)
+            continue;
+        found->picked = picked;
+        found->row = row->row;
+    }
+    return 0;
+}
+
+int showing_fetch(const struct showing *showing,
+                  const struct records_query *query,
+                  size_t from,
+                  size_t to)
+{
+    for (size_t i = 0; i < showing->plan->target_count; i++)
+        TRY(fetch_target(showing, &showing->plan->targets[i], query, from, to));
+    return 0;
+}
+
+/* Takes out of found[from, to) what is not there for the caller: since the index saw it. */
+static void drop_missing(struct showing *showing, size_t from, size_t to)
+{
+    size_t kept = from;
+
+    for (size_t i = from; i < to; i++)
+        if (showing->found[i].picked != NULL)
+            showing->found[kept++] = showing->found[i];
+    for (size_t i = to; i < showing->count; i++)
+        showing->found[kept + i - to] = showing->found[i];
+    showing->count -= to - kept;
+}
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of found[last, to) only those may come to stand before found[last] whose level is that of the one
+ * before it: where they end. */
+static size_t level_end(const struct showing *showing, size_t last, size_t to)
+{
+    while (last > 0 && to > last &&
+           level_compare(&showing->found[last - 1].hit, &showing->found[to - 1].hit) != 0)
+        to--;
+    return to;
+}
+
+/* The first hits in the order that their texts give them. What was not fetched is no nearer. */
+AWAITS static int order_window(struct showing *showing, size_t window)
+{
+    for (size_t i = 0; i < window; i++) {
+        if (showing->found[i].picked != NULL)
+            showing->found[i].closeness = closeness(showing, &showing->found[i]);
+        TRY(task_yield_if_due(&showing->plan->r->task));
+    }
+    sort_found(showing, window);
+    return 0;
+}
+
+/* Bytes of the term that a text may equal, when the query is one: only such texts say more of the
+ * order than the index does. 0: all texts are of interest. */
+static size_t equal_bytes(const struct search_plan *plan)
+{
+    const struct search_word *word = &plan->query.words[0];
+
+    if (plan->query.count != 1 || word->part_count > 1)
+        return 0;
+    for (size_t i = 0; i < plan->target_count; i++)
+        for (size_t k = 0; k < plan->targets[i].field_count; k++)
+            if (plan->targets[i].fields[k].text.shown != NULL)
+                return 0;
+    return word->text.len > word->term.len ? word->text.len : word->term.len;
+}
+
+static bool all_picked(const struct showing *showing, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (showing->found[i].picked == NULL)
+            return false;
+    return true;
+}
+
+enum { FILLS = 8 };
+
+/* What of the page was not fetched, because it stood behind it: others have moved away, or are not
+ * there any more. */
+AWAITS static int fill_page(struct showing *showing, const struct records_query *query, size_t end)
+{
+    struct search_plan *plan = showing->plan;
+
+    for (unsigned i = 0;; i++) {
+        showing->end = least_of(end, showing->count);
+        if (all_picked(showing, showing->first, showing->end))
+            return 0;
+        if (i == FILLS)
+            break;
+        TRY(items_check(
+            plan->r, plan->ctx, showing_fetch(showing, query, showing->first, showing->end)));
+        drop_missing(showing, showing->first, showing->end);
+    }
+    showing->end = showing->first; /* records go faster than they are read */
+    return 0;
+}
+
+/* Fetches what the page needs, the first hits in the order that their texts give them. */
+int showing_page(struct showing *showing)
+{
+    const struct search_ask *ask = showing->ask;
+    struct search_plan *plan = showing->plan;
+    size_t first = (size_t)((ask->page - 1) * ask->page_size);
+    size_t end = first + (size_t)ask->page_size;
+    bool in_window = first < SEARCH_WINDOW && plan->word_count > 0;
+    size_t from = in_window ? 0 : least_of(first, showing->count);
+    size_t to = in_window && end + SLACK < SEARCH_WINDOW ? SEARCH_WINDOW : end + SLACK;
+    const struct records_query whole = {.fields = ask->records.fields,
+                                        .expand = ask->records.expand};
+
+    to = level_end(showing, least_of(end + SLACK, showing->count), least_of(to, showing->count));
+    showing->whole = least_of(end + SLACK, to);
+    showing->most = in_window ? equal_bytes(plan) : 0;
+    int rc = showing_fetch(showing, &whole, from, to);
+    if (rc == RECORDS_FAILED && in_window && plan->ctx->error.code == PROBLEM_TOO_LARGE_ANSWER) {
+        plan->ctx->error = (struct records_error){0}; /* the page alone, as the index orders it */
+        for (size_t i = from; i < to; i++)
+            showing->found[i].picked = NULL;
+        in_window = false;
+        showing->most = 0;
+        from = least_of(first, showing->count);
+        to = least_of(end, showing->count);
+        rc = showing_fetch(showing, &whole, from, to);
+    }
+    TRY(items_check(plan->r, plan->ctx, rc));
+    size_t before = showing->count;
+    drop_missing(showing, from, showing->most > 0 ? showing->whole : to);
+    showing->most = 0;
+    to -= before - showing->count;
+    if (in_window)
+        TRY(order_window(showing, least_of(SEARCH_WINDOW, to)));
+    showing->first = least_of(first, showing->count);
+    TRY(fill_page(showing, &whole, end));
+    showing->first = least_of(first, showing->count);
+    showing->has_next = showing->count > end;
+    return 0;
+}
