@@ -24,9 +24,19 @@ class World:
         self.servers = Servers()
         self.servers.start()
         self.files = self.servers.folder / "files"
-        self.gateway = Daemon(
+        self.gateway = self.gateway_of(workers)
+        migrated = self.gateway.run("--migrate")
+        if migrated.returncode:
+            raise RuntimeError(migrated.stdout + migrated.stderr)
+        self.gateway.start()
+        self.operator = Client(self.gateway.url, token=OPERATOR_TOKEN)
+        self.runner = self.webhook = None
+
+    def gateway_of(self, workers):
+        """A gateway of so many processes; not started."""
+        return Daemon(
             ROOT / os.environ.get("GW_BIN", "build/release/bin/api-gateway"),
-            self.servers.folder / "gateway.log",
+            self.servers.folder / f"gateway-{workers}.log",
             DATABASE_URL=self.servers.database_url,
             REDIS_URL=self.servers.redis_url,
             OPERATOR_TOKEN=OPERATOR_TOKEN,
@@ -36,12 +46,6 @@ class World:
             FILES_DIR=str(self.files),
             UPLOAD_BYTES=2 << 30,
         )
-        migrated = self.gateway.run("--migrate")
-        if migrated.returncode:
-            raise RuntimeError(migrated.stdout + migrated.stderr)
-        self.gateway.start()
-        self.operator = Client(self.gateway.url, token=OPERATOR_TOKEN)
-        self.runner = self.webhook = None
 
     def start(self, daemon, **settings):
         """One more daemon, of one process."""
