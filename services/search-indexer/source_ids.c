@@ -48,14 +48,16 @@ static int order_by_entity(const void *left, const void *right)
 /* The cursor is one for all entities: it goes by id. */
 void source_ids_cut(struct source_ids *ids, size_t most)
 {
+    ids->last = ids->upto;
     if (ids->count == 0)
         return;
     qsort(ids->items, ids->count, sizeof(*ids->items), order_by_record);
     size_t keep = ids->count < most ? ids->count : most;
     while (keep < ids->count && ids->items[keep].id == ids->items[keep - 1].id)
         keep++;
+    if (keep < ids->count || ids->upto == 0)
+        ids->last = ids->items[keep - 1].id;
     ids->count = keep;
-    ids->last = ids->items[keep - 1].id;
     qsort(ids->items, ids->count, sizeof(*ids->items), order_by_entity);
 }
 
@@ -106,6 +108,101 @@ int source_ids_refer(struct task *task,
                     ids);
 }
 
+/* --- checks --- */
+
+/* A step of a check looks at so many batches of records or documents: most of those that were not
+ * changed since are none of its ids, and a table may be any size. */
+enum { LOOKS = 16 };
+
+/* Rows of an id, and one more with 1: the highest id that was looked at, and how many were. */
+AWAITS static int read_looked(struct task *task,
+                              struct db *db,
+                              const struct entity *entity,
+                              struct strbuf *text,
+                              const struct db_param *params,
+                              size_t count,
+                              int64_t looks,
+                              struct source_ids *ids)
+{
+    struct sql sql = {
+        .name = "search.check", .kind = SQL_MANY, .arity = (unsigned)count, .heavy = true};
+    struct rows rows;
+
+    MUST(!text->overflow);
+    sql.hash = source_hash(strbuf_view(text));
+    sql.text = strbuf_cstring(text);
+    TRY(db_query(task, db, &sql, params, count, &rows));
+    for (size_t i = 0; i < rows.count; i++) {
+        int64_t id = rows_i64(&rows, i, 0);
+        if (rows_i64(&rows, i, 1) == 0)
+            source_ids_add(ids, entity->id, id);
+        else if (rows_i64(&rows, i, 2) == looks && (ids->upto == 0 || id < ids->upto))
+            ids->upto = id;
+    }
+    return 0;
+}
+
+AWAITS static int check_records(struct task *task,
+                                struct db *db,
+                                const struct entity *entity,
+                                int64_t since_ms,
+                                int64_t after,
+                                int64_t looks,
+                                struct source_ids *ids)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, task->arena, SQL_BYTES);
+    strbuf_printf(&text,
+                  "with l as materialized (select t.id, t.updated_at from {p}.%.*s t"
+                  " where t.id > $1::bigint order by t.id limit $2::bigint)"
+                  " select l.id, 0::bigint, 0::bigint from l"
+                  " where $3::timestamptz is null or l.updated_at >= $3::timestamptz"
+                  " union all select coalesce(max(l.id), 0), 1, count(*) from l",
+                  STR_ARG(entity->table));
+    return read_looked(task,
+                       db,
+                       entity,
+                       &text,
+                       PARAMS(P_I64(after), P_I64(looks), P_OPT_TIME(since_ms)),
+                       looks,
+                       ids);
+}
+
+/* Of each generation the next documents, as far as records were looked at; each is looked up: a
+ * join of all of them with all records would be made anew for every step. */
+AWAITS static int check_documents(struct task *task,
+                                  struct db *db,
+                                  const struct entity *entity,
+                                  int64_t after,
+                                  int64_t looks,
+                                  struct source_ids *ids)
+{
+    struct strbuf text;
+    int64_t to = ids->upto > 0 ? ids->upto : INT64_MAX;
+
+    strbuf_init(&text, task->arena, SQL_BYTES);
+    strbuf_printf(&text,
+                  "with l as materialized (select u.record_id from {p}.search_indexes x"
+                  " cross join lateral (select d.record_id from {p}.search_docs d"
+                  " where d.idx = x.id and d.record_id > $1::bigint and d.record_id <= $2::bigint"
+                  " order by d.record_id limit $3::bigint) u"
+                  " where x.entity_id = $4::bigint and x.state in ('live', 'building')"
+                  " order by u.record_id limit $3::bigint)"
+                  " select l.record_id, 0::bigint, 0::bigint from l left join lateral"
+                  " (select true as there from {p}.%.*s t where t.id = l.record_id offset 0) t on"
+                  " true where t.there is null"
+                  " union all select coalesce(max(l.record_id), 0), 1, count(*) from l",
+                  STR_ARG(entity->table));
+    return read_looked(task,
+                       db,
+                       entity,
+                       &text,
+                       PARAMS(P_I64(after), P_I64(to), P_I64(looks), P_I64(entity->id)),
+                       looks,
+                       ids);
+}
+
 int source_ids_check(struct task *task,
                      struct db *db,
                      const struct entity *entity,
@@ -114,24 +211,11 @@ int source_ids_check(struct task *task,
                      int64_t most,
                      struct source_ids *ids)
 {
-    struct strbuf text;
+    int64_t looks = since_ms != 0 ? most * LOOKS : most;
 
-    strbuf_init(&text, task->arena, SQL_BYTES);
-    strbuf_printf(&text,
-                  "select t.id from {p}.%.*s t where t.id > $1::bigint"
-                  " and ($3::timestamptz is null or t.updated_at >= $3::timestamptz)"
-                  " order by t.id limit $2::bigint",
-                  STR_ARG(entity->table));
-    TRY(read_ids(
-        task, db, entity->id, &text, PARAMS(P_I64(after), P_I64(most), P_OPT_TIME(since_ms)), ids));
-    strbuf_init(&text, task->arena, SQL_BYTES);
-    strbuf_printf(&text,
-                  "select d.record_id from {p}.search_docs d where d.idx in (select x.id from"
-                  " {p}.search_indexes x where x.entity_id = $3::bigint and x.state in ('live',"
-                  " 'building')) and d.record_id > $1::bigint"
-                  " and not exists (select 1 from {p}.%.*s t where t.id = d.record_id)"
-                  " order by d.record_id limit $2::bigint",
-                  STR_ARG(entity->table));
-    return read_ids(
-        task, db, entity->id, &text, PARAMS(P_I64(after), P_I64(most), P_I64(entity->id)), ids);
+    TRY(check_records(task, db, entity, since_ms, after, looks, ids));
+    TRY(check_documents(task, db, entity, after, looks, ids));
+    if (ids->upto > 0)
+        source_ids_limit(ids, ids->upto);
+    return 0;
 }

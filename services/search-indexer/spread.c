@@ -102,7 +102,7 @@ int spread_work(struct task *task,
     batch_init(&batch, task->arena, index);
     spread_add(&batch, all, &ids);
     batch_call(&batch,
-               ids.count > 0
+               ids.last > 0
                    ? db_call_new(task->arena, SQL_WORK_MOVE(.cursor_id = ids.last, .id = work.id))
                    : db_call_new(task->arena, SQL_WORK_DONE(.id = work.id)));
     int rc = batch_run(task, &batch);

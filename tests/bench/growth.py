@@ -12,7 +12,7 @@ def multiply(world, shelf, times):
     first, last = world.sql(f"select min(id), max(id) from {shelf.table}")[0]
     for n in range(1, times):
         texts = ", ".join(f"t{i}.{column}" for i, column in enumerate(others))
-        joins = " ".join(f"join {shelf.table} t{i} on t{i}.id = {first} + (t.id + {n * 7919 * (i + 1)}) % {last - first + 1}" for i in range(len(others)))
+        joins = " ".join(f"join {shelf.table} t{i} on t{i}.id = {first} + (t.id + {n * 7919 * (i + 1)}) %% {last - first + 1}" for i in range(len(others)))
         world.sql(f"insert into {shelf.table} (created_by, {title}, {', '.join(others)}) select t.created_by, t.{title}, {texts}"
                   f" from {shelf.table} t {joins} where t.id between {first} and {last} order by t.id")
     world.vacuum(shelf.table)

@@ -173,7 +173,8 @@ union all (select w.id, w.term, w.df, true from (select b.id, b.term, b.df from 
 and b.term < '{q}' || chr(1114111) order by b.term limit 4096) w order by w.df desc, w.term limit 64)),
 counted as (select f.id, f.term, f.df, f.goes_on, sum(f.df) over () <= 700000 and count(*) over () <= 65 as whole from found f)
 select n.live, n.version, c.id, c.term, c.df, c.goes_on, c.whole, l.idx, l.field, l.base, l.n, l.docs
-from (select (select string_agg(x.id::text, ',' order by x.id) from {p}.search_indexes x where x.state = 'live' and x.entity_id = {entity}) as live,
+from (select (select count(*) = 1 and coalesce(bool_and(x.id = any('{{{idx}}}')), true) from {p}.search_indexes x
+where x.state = 'live' and x.entity_id = {entity}) as live,
 (select s.xmin::text || ' ' || s.updated_at::text from {p}.settings s where s.kind = 'search' and s.key = 'settings') as version) n
 left join counted c on true left join lateral (select f.idx, f.field, p.base, p.n, p.docs
 from unnest('{{{idx}, {idx}, {idx}, {idx}}}'::bigint[], '{{1, 2, 3, 4}}'::bigint[]) as f (idx, field)

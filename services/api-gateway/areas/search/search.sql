@@ -12,8 +12,8 @@ union all
 select null, null, i.id, i.entity_id, i.field_ids from {p}.search_indexes i where i.state = 'live'
 
 -- Terms, and those that begin with :prefix, each with its leaves in these lists: unless there are more terms than :most, or more
--- entries than :postings, which `whole` says. One row at least: with the indexes that answer for the entities, and which settings are
--- in force, at the instant that the lists are of.
+-- entries than :postings, which `whole` says. One row at least: whether :live_ids are the indexes that answer for the entities, and
+-- which settings are in force, at the instant that the lists are of.
 -- name: search_plain :many binary
 with found as (
   (select t.id, t.term, t.df, false as goes_on from {p}.search_terms t where t.term = any(:terms::text[]) limit :most::bigint)
@@ -29,10 +29,10 @@ with found as (
     sum(f.df) over () <= :postings::bigint and count(*) over () <= :most::bigint as whole
   from found f
 )
-select n.live:text?, n.version:text?, c.id:integer?, c.term:text?, c.df:integer?, c.goes_on:boolean?, c.whole:boolean?,
+select n.live:boolean, n.version:text?, c.id:integer?, c.term:text?, c.df:integer?, c.goes_on:boolean?, c.whole:boolean?,
   l.idx:bigint?, l.field:bigint?, l.base:bigint?, l.n:integer?, l.docs:bytea?
 from (select
-  (select string_agg(x.id::text, ',' order by x.id) from {p}.search_indexes x
+  (select count(*) = :targets::bigint and coalesce(bool_and(x.id = any(:live_ids::bigint[])), true) from {p}.search_indexes x
    where x.state = 'live' and x.entity_id = any(:entity_ids::bigint[])) as live,
   (select s.xmin::text || ' ' || s.updated_at::text from {p}.settings s where s.kind = 'search' and s.key = 'settings') as version) n
 left join counted c on true

@@ -10,8 +10,6 @@
 #include "search/principal.h"
 #include "search_sql.h"
 
-enum { INDEX_DIGITS = 24 };
-
 /* --- whether --- */
 
 /* Terms of a word that go on; the last of them. */
@@ -89,38 +87,20 @@ static struct wanted_lists wanted_lists(const struct search_plan *plan)
     return wanted;
 }
 
-static int index_compare(const void *a, const void *b)
+static struct sql_i64s live_ids(const struct search_plan *plan)
 {
-    int64_t one = *(const int64_t *)a;
-    int64_t other = *(const int64_t *)b;
-
-    return one < other ? -1 : one > other;
-}
-
-/* The targets' indexes as the statement gives those that answer: ascending, with commas between. */
-static struct str printed_indexes(const struct search_plan *plan)
-{
-    struct arena *arena = plan->r->task.arena;
-    int64_t *ids = ARENA_ARRAY(arena, ids, plan->target_count);
-    struct strbuf text;
+    int64_t *ids = ARENA_ARRAY(plan->r->task.arena, ids, plan->target_count + 1);
 
     for (size_t i = 0; i < plan->target_count; i++)
         ids[i] = plan->targets[i].idx;
-    qsort(ids, plan->target_count, sizeof(*ids), index_compare);
-    strbuf_init(&text, arena, plan->target_count * INDEX_DIGITS);
-    for (size_t i = 0; i < plan->target_count; i++) {
-        if (i > 0)
-            strbuf_char(&text, ',');
-        strbuf_i64(&text, ids[i]);
-    }
-    return strbuf_view(&text);
+    return sql_i64s(ids, plan->target_count);
 }
 
 /* The indexes that answer are the targets' own, no more and no less, and the settings those that it
  * goes by. */
 static bool is_as_it_was(const struct search_plan *plan, const struct sql_search_plain_row *row)
 {
-    return str_eq(row->live, printed_indexes(plan)) && str_eq(row->version, plan->version);
+    return row->live && str_eq(row->version, plan->version);
 }
 
 /* Terms that were looked up first, then those that go on, the commonest first; of each its leaves
@@ -233,6 +213,8 @@ int search_plain(struct search_plan *plan,
                                  .limit = search_beginnings(plan),
                                  .postings = search_whole(plan),
                                  .most = (int64_t)lookups->count + LEXICON_PREFIXES,
+                                 .targets = (int64_t)plan->target_count,
+                                 .live_ids = live_ids(plan),
                                  .entity_ids = sql_i64s(plan->entity_ids, plan->entity_count),
                                  .indexes = sql_i64s(wanted.indexes, wanted.count),
                                  .fields = sql_i64s(wanted.fields, wanted.count))));
