@@ -20,7 +20,7 @@ from .runs import condition
 from .sealed import MASTER
 from .servers import ROOT, UNSYNCED, Servers
 from .sink import MailSink, Sink
-from .soon import settle
+from .soon import settle, watch
 from .stripe_client import stripe_client  # noqa: F401
 from .workflows import event, workflow
 
@@ -44,6 +44,7 @@ def servers():
     own.bucket = None
     try:
         own.start()
+        watch(own)
         yield own
     finally:
         if own.bucket:
