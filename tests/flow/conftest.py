@@ -8,8 +8,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from groundwork.fixtures import *  # noqa: E402,F403
 
 
-# The files that take longest, longest first: several processes share the files in this order and end together.
-LONGEST = """tenants search_hostile provider webhooks_settle push_dispatcher search chaos_workflows auth payment_plan_sync runner_crash
+# The files that take longest, longest first: several processes share the files in this order and end together. `scripts/test flow`
+# ends with what they took.
+LONGEST = """bucket tenants search_hostile provider webhooks_settle push_dispatcher search chaos_workflows auth payment_plan_sync runner_crash
     workflow_rights webhooks_faults search_indexer subscriptions_killed payments_idempotency payments_faults subscriptions payments_killed
     push_killed faults chaos_clocks payments tools fields workflows push_hostile load workflow_triggers search_spread""".split()
 

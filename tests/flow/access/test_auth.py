@@ -286,15 +286,17 @@ def test_nothing_secret_is_stored(project, db, gateway):
 # --- access tokens --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def forge(project, db):
-    """Signs anything with a key that the project knows: forge(claims, header) -> token."""
+@pytest.fixture(scope="module")
+def forge(shared_project, servers):
+    """Signs anything with a key that the file's project knows: forge(claims, header) -> token."""
     key = ec.generate_private_key(ec.SECP256R1())
     numbers = key.public_key().public_numbers()
     doc = {"alg": "ES256", "active": False, "x": b64(numbers.x.to_bytes(32, "big")),
            "y": b64(numbers.y.to_bytes(32, "big"))}
-    sql(db, project, "insert into {p}.settings (kind, key, doc) values ('signing_key', 'forged', %s)", json.dumps(doc))
-    right = claims_of(project.admin.token)
+    with servers.connect() as db:
+        sql(db, shared_project, "insert into {p}.settings (kind, key, doc) values ('signing_key', 'forged', %s)", json.dumps(doc))
+    db.close()
+    right = claims_of(shared_project.admin.token)
 
     def make(claims=None, header=None, raw=None):
         body = {**right, **(claims or {})}
@@ -312,22 +314,22 @@ def forge(project, db):
     return make
 
 
-def test_forge_can_forge(project, forge):
+def test_forge_can_forge(shared_project, forge):
     """The tests below prove something: this very fixture's tokens are good when they are right."""
-    project.client(token=forge()).post(LOGOUT, params={"scope": "others"}, expect=204)
+    shared_project.client(token=forge()).post(LOGOUT, params={"scope": "others"}, expect=204)
 
 
 @pytest.mark.parametrize("alg", ["none", "None", "nOnE", "", "HS256", "RS256", "ES384", "es256", 7, None, ...])
-def test_t1_algorithms(project, forge, alg):
-    refused(project.client(token=forge(header={"alg": alg})))
+def test_t1_algorithms(shared_project, forge, alg):
+    refused(shared_project.client(token=forge(header={"alg": alg})))
 
 
-def test_t1_public_key_as_secret(project, forge):
+def test_t1_public_key_as_secret(shared_project, forge):
     text = f"{part({'alg': 'HS256', 'kid': 'forged', 'typ': 'at+jwt'})}.{part(forge.right)}"
     for secret in (forge.public, forge.public.strip(), b""):
         signature = b64(hmac.new(secret, text.encode(), hashlib.sha256).digest())
-        refused(project.client(token=f"{text}.{signature}"))
-    refused(project.client(token=f"{part({'alg': 'none', 'typ': 'at+jwt'})}.{part(forge.right)}."))
+        refused(shared_project.client(token=f"{text}.{signature}"))
+    refused(shared_project.client(token=f"{part({'alg': 'none', 'typ': 'at+jwt'})}.{part(forge.right)}."))
 
 
 @pytest.mark.parametrize(
@@ -335,21 +337,21 @@ def test_t1_public_key_as_secret(project, forge):
     ["../../../etc/passwd", "' or 1=1 --", "http://127.0.0.1:1/jwks", "", "forged ", "FORGED", "x" * 65, "x" * 5000,
      7, None, ["forged"], ...],
 )
-def test_t2_key_ids(project, forge, kid):
-    refused(project.client(token=forge(header={"kid": kid})))
+def test_t2_key_ids(shared_project, forge, kid):
+    refused(shared_project.client(token=forge(header={"kid": kid})))
 
 
-def test_t2_keys_in_the_header(project, forge):
+def test_t2_keys_in_the_header(shared_project, forge):
     key = ec.generate_private_key(ec.SECP256R1())
     numbers = key.public_key().public_numbers()
     jwk = {"kty": "EC", "crv": "P-256", "x": b64(numbers.x.to_bytes(32, "big")), "y": b64(numbers.y.to_bytes(32, "big"))}
     for extra in ({"jwk": jwk}, {"jku": "http://127.0.0.1:1/"}, {"x5u": "http://127.0.0.1:1/"}, {"x5c": ["AAAA"]}):
         text = f"{part({'alg': 'ES256', 'typ': 'at+jwt', 'kid': 'own', **extra})}.{part(forge.right)}"
         r, s = decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
-        refused(project.client(token=f"{text}.{b64(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"))
+        refused(shared_project.client(token=f"{text}.{b64(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"))
 
 
-def test_t3_forms(project, forge):
+def test_t3_forms(shared_project, forge):
     good = forge()
     head, body, signature = good.split(".")
     last = signature[-1]
@@ -376,7 +378,7 @@ def test_t3_forms(project, forge):
         forge(raw=b64(b'["no object"]')),
         forge(raw=b64(b"\xff\xfe")),
     ):
-        refused(project.client(token=token))
+        refused(shared_project.client(token=token))
 
 
 @pytest.mark.parametrize(
@@ -408,9 +410,9 @@ def test_t3_forms(project, forge):
         ({"sid": 999999}, "token_invalid"),
     ],
 )
-def test_t4_claims(project, forge, claims, code):
+def test_t4_claims(shared_project, forge, claims, code):
     now = int(time.time())
-    client = project.client(token=forge({k: v(now) if callable(v) else v for k, v in claims.items()}))
+    client = shared_project.client(token=forge({k: v(now) if callable(v) else v for k, v in claims.items()}))
     if code:
         refused(client, code=code)
     else:
@@ -418,8 +420,8 @@ def test_t4_claims(project, forge, claims, code):
 
 
 @pytest.mark.parametrize("typ", ["JWT", "id+jwt", "tap+jwt", "", ...])
-def test_t4_other_kinds_of_token(project, forge, typ):
-    refused(project.client(token=forge(header={"typ": typ})))
+def test_t4_other_kinds_of_token(shared_project, forge, typ):
+    refused(shared_project.client(token=forge(header={"typ": typ})))
 
 
 def test_tokens_of_another_project(gateway, project, operator, recorder):
@@ -650,6 +652,6 @@ def test_discovery_names_the_project(project, anonymous):
 
 @pytest.mark.parametrize("iss, status", [("https://api.example.org/org/{}", 204), ("groundwork", 204), ("https://x/org/{}x", 401),
                                          ("ftp://x/org/{}", 401), ("https://x/org/other", 401), ("/org/{}", 401)])
-def test_the_issuer_is_this_project(project, forge, iss, status):
-    token = forge(claims={"iss": iss.format(project.id)})
-    project.client(token=token).post(LOGOUT, params={"scope": "others"}, expect=status)
+def test_the_issuer_is_this_project(shared_project, forge, iss, status):
+    token = forge(claims={"iss": iss.format(shared_project.id)})
+    shared_project.client(token=token).post(LOGOUT, params={"scope": "others"}, expect=status)

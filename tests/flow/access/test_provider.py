@@ -65,6 +65,19 @@ def project(provider_gateway, servers, recorder, issuer):
     return made
 
 
+@pytest.fixture(scope="module")
+def unmoved_project(provider_gateway, servers, recorder):
+    operator = Client(f"{provider_gateway.url}/org", token=servers.operator_token, recorder=recorder)
+    return Project(provider_gateway, operator, recorder)
+
+
+@pytest.fixture
+def unmoved(unmoved_project, issuer):
+    """One project for all attempts that nobody gets in by."""
+    configure(unmoved_project, **OPEN, **issuer.settings)
+    return unmoved_project
+
+
 def configure(project, **settings):
     project.admin.put("/", {"settings": settings}, expect=200)
 
@@ -132,9 +145,9 @@ def test_endpoint_with_a_query(project, issuer):
      "https://app.example.org@evil.example/signed-in", "https://app.example.org.evil.example/signed-in",
      "https://app.example.org\\@evil.example", "javascript:alert(1)", "/signed-in", PAGE + "\r\nX: y", None],
 )
-def test_t6_open_redirect(project, redirect_to):
+def test_t6_open_redirect(unmoved, redirect_to):
     params = {} if redirect_to is None else {"redirect_to": redirect_to}
-    answer = project.client().get(AUTHORIZE, params=params, expect=400).json()
+    answer = unmoved.client().get(AUTHORIZE, params=params, expect=400).json()
     assert answer["code"] == "redirect_not_allowed"
 
 
@@ -143,8 +156,8 @@ def test_t6_open_redirect(project, redirect_to):
     [{"code_challenge": "short"}, {"code_challenge": "=" * 43}, {"code_challenge": "A" * 44}, {"code_challenge": ""},
      {"code_challenge": "A" * 43, "code_challenge_method": "plain"}, {"surprise": "1"}, {"state": "mine"}],
 )
-def test_bad_start(project, params):
-    project.client().get(AUTHORIZE, params={"redirect_to": PAGE, **params}, expect=400)
+def test_bad_start(unmoved, params):
+    unmoved.client().get(AUTHORIZE, params={"redirect_to": PAGE, **params}, expect=400)
 
 
 def test_flows_are_stored_hashed_and_sealed(project, db):
@@ -193,8 +206,8 @@ def test_sign_up_can_be_off(project, issuer, db):
 @pytest.mark.parametrize("body, field", [({}, "code"), ({"code": "x"}, "state"), ({"state": "x"}, "code"),
                                          ({"code": "", "state": "x"}, "code"), ({"code": 1, "state": "x"}, "code"),
                                          ({"code": "x", "state": "y", "nonce": "z"}, "nonce")])
-def test_bad_callbacks(project, body, field):
-    assert finish(project, body, 400)["errors"][0]["field"] == field
+def test_bad_callbacks(unmoved, body, field):
+    assert finish(unmoved, body, 400)["errors"][0]["field"] == field
 
 
 def test_t6_states(project, issuer, db, provider_gateway, servers, recorder):
@@ -275,10 +288,10 @@ NOW = int(time.time())
         {"sub": ""}, {"sub": ...}, {"sub": 7}, {"sub": "x" * 256},
     ],
 )
-def test_t6_claims_of_the_id_token(project, issuer, db, claims):
+def test_t6_claims_of_the_id_token(unmoved, issuer, db, claims):
     issuer.claims = claims
-    assert sign_in(project, issuer, expect=401)["code"] == "invalid_credentials"
-    untouched(db, project)
+    assert sign_in(unmoved, issuer, expect=401)["code"] == "invalid_credentials"
+    untouched(db, unmoved)
 
 
 @pytest.mark.parametrize("claims", [{"at_hash": ...}, {"azp": ...}, {"aud": ["the-client"]},
@@ -313,11 +326,11 @@ def public_pem():
          sign_rs256(rsa_key(name="stranger"))),
     ],
 )
-def test_t1_algorithms_and_keys(project, issuer, db, header, sign):
+def test_t1_algorithms_and_keys(unmoved, issuer, db, header, sign):
     issuer.header = {**issuer.header, **header}
     issuer.sign = sign
-    assert sign_in(project, issuer, expect=401)["code"] == "invalid_credentials"
-    untouched(db, project)
+    assert sign_in(unmoved, issuer, expect=401)["code"] == "invalid_credentials"
+    untouched(db, unmoved)
 
 
 def test_a_token_without_kid_is_of_the_only_key(project, issuer, db):
@@ -337,11 +350,11 @@ def test_a_token_without_kid(project, issuer):
 
 @pytest.mark.parametrize("change", [{"use": "enc"}, {"alg": "RS512"}, {"kty": "oct"}, {"n": "AQAB"}, {"e": "AQ"},
                                     {"n": "not base64!"}, {"n": ...}])
-def test_bad_keys(project, issuer, db, change):
+def test_bad_keys(unmoved, issuer, db, change):
     jwk = rsa_jwk(issuer.key, "k1", **change)
     issuer.jwks = [{k: v for k, v in jwk.items() if v is not ...}, "no key", {}]
-    assert sign_in(project, issuer, expect=401)["code"] == "invalid_credentials"
-    untouched(db, project)
+    assert sign_in(unmoved, issuer, expect=401)["code"] == "invalid_credentials"
+    untouched(db, unmoved)
 
 
 def test_short_rsa_keys(project, issuer):
@@ -360,10 +373,10 @@ def test_es256(project, issuer):
 @pytest.mark.parametrize("tamper", [lambda t: t[:-1], lambda t: t + "A", lambda t: t + ".", lambda t: t.replace(".", ".."),
                                     lambda t: "", lambda t: 7, lambda t: None, lambda t: "x" * 9000,
                                     lambda t: t.split(".")[0] + "." + part({"sub": "s1"}) + "." + t.split(".")[2]])
-def test_t3_forms_of_the_id_token(project, issuer, db, tamper):
+def test_t3_forms_of_the_id_token(unmoved, issuer, db, tamper):
     issuer.tamper = tamper
-    assert sign_in(project, issuer, expect=401 if isinstance(tamper("a.b.c"), str) and tamper("a.b.c") else 502)
-    untouched(db, project)
+    assert sign_in(unmoved, issuer, expect=401 if isinstance(tamper("a.b.c"), str) and tamper("a.b.c") else 502)
+    untouched(db, unmoved)
 
 
 def test_unknown_keys_do_not_hammer_the_issuer(project, issuer):
@@ -382,11 +395,11 @@ def test_unknown_keys_do_not_hammer_the_issuer(project, issuer):
     [(500, {}), (503, b"<html>"), (200, b"no json"), (200, {}), (200, b"[]"), (400, {"error": "invalid_request"}),
      (401, {"error": "invalid_client"}), (302, {}), (200, b"{" + b" " * 2000000 + b"}")],
 )
-def test_token_endpoint_in_trouble(project, issuer, db, answer):
+def test_token_endpoint_in_trouble(unmoved, issuer, db, answer):
     issuer.answer = answer
-    assert sign_in(project, issuer, expect=502)["code"] == "provider_error"
+    assert sign_in(unmoved, issuer, expect=502)["code"] == "provider_error"
     assert issuer.hits["token"] == 1, "a code is sent once"
-    untouched(db, project)
+    untouched(db, unmoved)
 
 
 @pytest.mark.parametrize(
@@ -395,9 +408,9 @@ def test_token_endpoint_in_trouble(project, issuer, db, answer):
      {"authorization_endpoint": "javascript:alert(1)"}, {"authorization_endpoint": "https://a.example/\r\nX: y"},
      {"authorization_endpoint": 7}, {"authorization_endpoint": "https://a.example/?x=" + "a" * 20000}],
 )
-def test_discovery_that_lies(project, issuer, change):
+def test_discovery_that_lies(unmoved, issuer, change):
     issuer.discovery = change
-    answer = project.client().get(AUTHORIZE, params={"redirect_to": PAGE}, expect=502).json()
+    answer = unmoved.client().get(AUTHORIZE, params={"redirect_to": PAGE}, expect=502).json()
     assert answer["code"] == "provider_error"
 
 
@@ -425,9 +438,9 @@ def test_s7_issuers_out_of_reach_look_alike(project, issuers, closed_port):
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {"email_verified": ...}, {"email_verified": "false"},
                                     {"email_verified": 1}, {"email": ...}, {"email": "no address"}, {"email": 7},
                                     {"email_verified": None}, {"email": ADMIN_EMAIL, "email_verified": False, "hd": "x"}])
-def test_t7_unverified_addresses(project, issuer, db, claims):
-    assert sign_in(project, issuer, expect=403, **claims)["code"] == "email_not_verified"
-    untouched(db, project)
+def test_t7_unverified_addresses(unmoved, issuer, db, claims):
+    assert sign_in(unmoved, issuer, expect=403, **claims)["code"] == "email_not_verified"
+    untouched(db, unmoved)
 
 
 def test_t7_verified_is_not_enough_to_link(project, issuer, db):

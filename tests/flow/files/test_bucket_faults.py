@@ -18,11 +18,19 @@ def bucket(servers, session_gateway):
     servers.bucket.control.clear()
 
 
+@pytest.fixture(scope="module")
+def project(shared_project):
+    """One for all: each test counts from what the ones before have left."""
+    return shared_project
+
+
 @pytest.fixture
 def clean(bucket, project, stored, ledger):
-    """clean(files): so many files, and nothing else in bucket and ledger."""
+    """clean(files): so many files more, and nothing else in bucket and ledger."""
+    before = len(stored(project))
+
     def look(count):
-        until(lambda: len(stored(project)) == count and not ledger(project)[1] and not bucket.uploads(), "removed")
+        until(lambda: len(stored(project)) == before + count and not ledger(project)[1] and not bucket.uploads(), "removed")
         assert ledger(project)[0] == set(stored(project))
     return look
 

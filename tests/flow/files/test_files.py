@@ -37,8 +37,8 @@ def test_one_file_by_a_form(admin, project, post, stored, ledger):
 
 
 @pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 1_000_000, 5_000_000])
-def test_sizes(admin, put, size):
-    content = os.urandom(size)
+def test_sizes(shared_project, put, size):
+    admin, content = shared_project.admin, os.urandom(size)
     made = put(admin, "x.bin", content)
     assert made["size"] == size and made["sha256"] == hashlib.sha256(content).hexdigest()
     assert admin.get(f"/files/{made['id']}/get", expect=200).content == content
@@ -89,8 +89,9 @@ def test_names(admin, put, post):
     ("x.bin", b"GIF89a\x01\x00\x01\x00\x00\x00\x00;", "image/gif", True),
     ("x.js", b"#!/usr/bin/env node\nalert(1)\n", None, False),
     ("x.bin", b"\0\1\2", "application/octet-stream", False)])
-def test_types_are_what_the_bytes_are(admin, put, name, content, kind, inline):
+def test_types_are_what_the_bytes_are(shared_project, put, name, content, kind, inline):
     """F2: nothing but raster images is shown in a page of ours, whatever it is called."""
+    admin = shared_project.admin
     made = put(admin, name, content)
     assert kind is None or made["mime_type"] == kind
     answer = admin.get(f"/files/{made['id']}/get", expect=200)

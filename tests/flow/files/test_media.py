@@ -11,6 +11,12 @@ from groundwork.pictures import drawn, encoded
 from groundwork.runs import until
 
 
+@pytest.fixture(scope="module")
+def project(shared_project):
+    """One for all: each test looks at pictures of its own."""
+    return shared_project
+
+
 def facts(made):
     return made["width"], made["height"], made["duration"]
 

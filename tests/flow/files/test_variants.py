@@ -6,7 +6,15 @@ import time
 import pytest
 from groundwork import pictures
 from groundwork.pictures import GET, distance, drawn, encoded, flat_png, noise, seen, variant
+from groundwork.project import Project
 from PIL import Image
+
+
+@pytest.fixture(scope="module")
+def project(shared_project):
+    """One for all: each test looks at pictures of its own."""
+    return shared_project
+
 
 # --- what is seen ---
 
@@ -221,10 +229,10 @@ def test_broken_anywhere(admin, put):
             assert answer.status_code in (200, 422), answer.text
 
 
-def test_one_projects_bombs_and_anothers_pictures(start_gateway, admin, put, shared_project):
+def test_one_projects_bombs_and_anothers_pictures(start_gateway, admin, put, gateway, operator, recorder):
     """Half of the programs are free for whoever comes next."""
     daemon = start_gateway(WORKERS=1)
-    other = shared_project
+    other = Project(gateway, operator, recorder)
     quiet = other.client(token=other.admin.token)
     quiet.base_url = f"{daemon.url}/org/{other.id}"
     heavy = put(admin, "x.png", flat_png(9900, 9900))

@@ -110,6 +110,14 @@ def shop(make_shop, project):
     return make_shop(project)
 
 
+@pytest.fixture(scope="module")
+def shared_shop(session_processor, shared_project):
+    """The file's project, which can take money: for what is refused and leaves nothing. Takes `processor` beside it."""
+    made = Shop(session_processor, shared_project)
+    yield made
+    session_processor.remove_endpoint(made.endpoint)
+
+
 class Shop:
     """A project with credentials of a platform of its own at the test processor.
 

@@ -2,14 +2,55 @@
 worker, so a change made through one client may reach the worker of another a moment later."""
 import time
 
+import redis
+
 PROMISE = 1.0  # seconds within which every gateway follows a change
-SLACK = 0.5    # for a test machine that does other things too
-SETTLED = 2.0  # seconds after which every worker has followed, on such a machine too
+SLACK = 2.0    # for a test machine that does other things too; who follows no change looks again after five seconds
+SETTLED = 2.0  # seconds after which every worker has followed where nothing can be asked
+
+# Each process of a daemon has one connection for this statement alone.
+_READERS = """select count(*) filter (where query_start > %s and state = 'idle') = count(*) and count(*) > 0
+    from pg_stat_activity where query like 'select p.number%%p.epoch%%from platform.projects p where p.number = any(%%'"""
+_servers = None
+
+
+def watch(servers):
+    """Whose daemons settle() waits for."""
+    global _servers
+    _servers = servers
+
+
+def _hint(cursor):
+    """What tells every process that knows one of the newest projects to read now; the others do within a second."""
+    cursor.execute("select number from platform.projects order by number desc limit 50")
+    try:
+        with _servers.redis_client() as client, client.pipeline(transaction=False) as all_of_them:
+            for (number,) in cursor.fetchall():
+                all_of_them.publish("groundwork:epoch", f"{number}:0")
+            all_of_them.execute()
+    except redis.RedisError:
+        pass
 
 
 def settle():
-    """Until every gateway and runner follows what was just changed, where nothing tells that it does."""
-    time.sleep(SETTLED)
+    """Until every gateway and runner follows what was just changed, where nothing else tells that it does: each has read the
+    epochs since, and has had the time to read what they outdate."""
+    connection = _servers.connect()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("select clock_timestamp(), pg_postmaster_start_time() > now() - interval '10 seconds'")
+            since, young = cursor.fetchone()
+            if young:  # some may not be back yet
+                time.sleep(SETTLED)
+            _hint(cursor)
+            end, read = time.monotonic() + SETTLED, False
+            while not read and time.monotonic() < end:
+                time.sleep(0.02)
+                cursor.execute(_READERS, (since,))
+                read = cursor.fetchone()[0]
+    finally:
+        connection.close()
+    time.sleep(0.4)
 
 
 def soon(call, status, within=PROMISE + SLACK):
@@ -25,3 +66,13 @@ def soon(call, status, within=PROMISE + SLACK):
             f"expected {status}: {response.text[:1000]}"
         )
         time.sleep(0.02)
+
+
+def served(client, path, in_a_row=20, within=30):
+    """Until every worker answers again after an outage: each finds its servers by itself, and connections are shared
+    among them."""
+    end, good = time.monotonic() + within, 0
+    while good < in_a_row:
+        answer = client.get(path, headers={"Connection": "close"})
+        good = good + 1 if answer.status_code == 200 else 0
+        assert good or time.monotonic() < end, f"not served after {within} s: {answer.status_code}: {answer.text[:1000]}"

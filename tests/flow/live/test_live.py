@@ -8,7 +8,7 @@ import pytest
 from groundwork.chaos import kill
 from groundwork.client import Client
 from groundwork.runs import condition
-from groundwork.soon import soon
+from groundwork.soon import PROMISE, SLACK, soon
 from groundwork.workflows import create, start, workflow
 from stream import Stream, seen
 
@@ -342,7 +342,7 @@ def test_several_gateways_and_one_that_is_killed(home, start_gateway, listen):
 
 # --- rights that change ---
 
-def ended(stream, code, within=1.5):
+def ended(stream, code, within=PROMISE + SLACK):
     began = time.monotonic()
     events = stream.until(lambda event: event.kind == "end")
     assert events[-1].data == {"code": code}

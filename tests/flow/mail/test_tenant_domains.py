@@ -112,8 +112,8 @@ def test_two_projects_and_one_domain(home, asking, operator, recorder, names):
 @pytest.mark.parametrize("domain", ["", "com", "-a.example", "a..example", "a_b.example", "mail.example.com.", "http://a.example",
                                     "127.0.0.1", "a b.example", "bücher.example", "a.example\r\nx", f"{'a' * 64}.example",
                                     ".".join(["abcdefghi"] * 21), 3, None])
-def test_what_is_no_domain(home, domain):
-    home.admin.post("/tenant-domains", {"domain": domain}, expect=400)
+def test_what_is_no_domain(shared_project, domain):
+    shared_project.admin.post("/tenant-domains", {"domain": domain}, expect=400)
 
 
 def test_administrators_alone(home):

@@ -10,6 +10,11 @@ FIELDS = "/entities/things/fields"
 
 
 @pytest.fixture
+def project(emptied):
+    return emptied
+
+
+@pytest.fixture
 def things(project):
     """An entity with one optional varchar field."""
     return project.entity("things", [{"name": "text", "type": "varchar"}])

@@ -3,6 +3,7 @@ import itertools
 
 import pytest
 
+from groundwork.floods import unlimited
 from groundwork.records import execute, rows
 
 BASE = "/integrations/svcpay/subscriptions"
@@ -10,6 +11,13 @@ MINE = f"{BASE}/me/entitlement"
 NONE = {"has_access": False, "provider": None, "status": "none", "expires_at": None, "trial_length_days": 0,
         "subscription_id": None, "plan_id": None, "app_account_token": None}
 numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def project(shared_project):
+    """One for all: each test has a reader of its own, who signs in."""
+    unlimited(shared_project)
+    return shared_project
 
 
 @pytest.fixture

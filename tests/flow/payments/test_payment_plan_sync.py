@@ -117,25 +117,26 @@ def test_a_plan_stays_while_it_cannot_be_retired(shop):
 @pytest.mark.parametrize("path", ["/v1/products", "/v1/prices"])
 @pytest.mark.parametrize("kind", [("status", 500), ("status", 503), ("status", 401), ("status", 429), ("timeout", 0),
                                   ("reset", 0), ("garbage", 0)])
-def test_it_is_saved_without_the_processor_and_synced_later(shop, path, kind):
-    shop.fault(kind[0], 9, method="POST", path=path, status=kind[1] or 500)
-    plan = make(shop)
+def test_it_is_saved_without_the_processor_and_synced_later(shared_shop, processor, path, kind):
+    shared_shop.fault(kind[0], 9, method="POST", path=path, status=kind[1] or 500)
+    plan = make(shared_shop, plan_name=f"{path}-{kind[0]}-{kind[1]}".replace("/", ""))
     assert plan["synced"] is False and plan["sync_error"]
-    shop.processor.clear_faults()
-    agrees(shop, save(shop, plan, description="Everything"))
+    processor.clear_faults()
+    agrees(shared_shop, save(shared_shop, plan, description="Everything"))
 
 
 @pytest.mark.parametrize("step", range(4))
 @pytest.mark.parametrize("kind", ["reset", "status"])
-def test_a_change_of_price_at_any_step(shop, step, kind):
+def test_a_change_of_price_at_any_step(shared_shop, processor, step, kind):
     """Product, price, and the old price made inactive: whichever answer is lost, the next save goes on."""
-    plan = make(shop)
-    shop.fault(kind, 9, method="POST", path="/v1/p*", skip=step, status=503, act=kind == "reset")
-    changed = save(shop, plan, name="Other", amount=99)
+    before = len(shared_shop.objects("price"))
+    plan = make(shared_shop, plan_name=f"change-{step}-{kind}")
+    shared_shop.fault(kind, 9, method="POST", path="/v1/p*", skip=step, status=503, act=kind == "reset")
+    changed = save(shared_shop, plan, name="Other", amount=99)
     assert changed["amount"] == 99
-    shop.processor.clear_faults()
-    agrees(shop, save(shop, plan, name="Other"))
-    assert len(shop.objects("price")) == 2
+    processor.clear_faults()
+    agrees(shared_shop, save(shared_shop, plan, name="Other"))
+    assert len(shared_shop.objects("price")) == before + 2
 
 
 def test_the_processors_refusal_is_shown(shop):

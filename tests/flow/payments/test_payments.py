@@ -247,8 +247,8 @@ def test_charge_reserved(shop):
 
 
 @pytest.mark.parametrize("method", [424242, "pm_nothing", 0, "", None, [1], 2.5])
-def test_charge_of_no_method(shop, method):
-    answer = charge(shop, method, expect=None)
+def test_charge_of_no_method(shared_shop, processor, method):
+    answer = charge(shared_shop, method, expect=None)
     assert answer.status_code in ((404,) if method in (424242, "pm_nothing") else (400,)), answer.text
 
 
@@ -299,10 +299,10 @@ def test_events(shop, payments, db):
     ({"metadata": {"a": "x" * 501}}, "metadata.a"), ({"metadata": {f"k{i}": "v" for i in range(41)}}, "metadata"),
     ({"save_payment_method": True, "customer_email": None}, "customer_email"), ({"success_url": "app"}, "success_url"),
 ])
-def test_bad_values(shop, changes, field):
-    refused = pay(shop, expect=400, **changes).json()
+def test_bad_values(shared_shop, processor, changes, field):
+    refused = pay(shared_shop, expect=400, **changes).json()
     assert refused["code"] == "validation_failed" and refused["errors"][0]["field"] == field, refused
-    assert shop.requests("POST", "/v1/checkout/sessions") == []
+    assert shared_shop.requests("POST", "/v1/checkout/sessions") == []
 
 
 def test_zero_decimals(shop):

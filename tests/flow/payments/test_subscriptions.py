@@ -95,8 +95,8 @@ def test_from_templates(shop):
     ("success_url", INLINE | {"success_url": "no address"}), ("metadata", INLINE | {"metadata": []}),
     ("metadata.project_id", INLINE | {"metadata": {"project_id": "x"}}), ("type", INLINE | {"type": "one_off"}),
     ("status", INLINE | {"status": "active"}), ("interval_count", INLINE | {"interval_count": 157})])
-def test_bad_bodies_name_the_field(shop, field, body):
-    errors = shop.admin.post(SUBSCRIPTIONS, body, expect=400).json()["errors"]
+def test_bad_bodies_name_the_field(shared_shop, processor, field, body):
+    errors = shared_shop.admin.post(SUBSCRIPTIONS, body, expect=400).json()["errors"]
     assert field in [error["field"] for error in errors], errors
 
 

@@ -63,10 +63,10 @@ def test_with_and_without_slash(project):
         ({"settings": {"surprise": 1}}, "settings.surprise"),
     ],
 )
-def test_bad_settings(project, body, field):
-    answer = project.admin.put("/", body, expect=400).json()
+def test_bad_settings(shared_project, body, field):
+    answer = shared_project.admin.put("/", body, expect=400).json()
     assert answer["errors"][0]["field"] == field
-    assert project.admin.get("/", expect=200).json()["name"] == f"Test {project.id}"
+    assert shared_project.admin.get("/", expect=200).json()["name"] == f"Test {shared_project.id}"
 
 
 def test_administrators_only(project, anonymous):

@@ -17,7 +17,7 @@ from groundwork.neighbour import Neighbours, neighbour
 from groundwork.project import Project
 from groundwork.records import rows
 from groundwork.runs import condition
-from groundwork.soon import settle
+from groundwork.soon import SETTLED
 from groundwork.workflows import workflow
 from oidc.fake_issuer import Issuer, Server
 
@@ -84,14 +84,14 @@ def hostile(make, house):
 
 def look(known, calls, flood, beside=BESIDE):
     """The normal project alone, beside the flood, alone again."""
-    settle()
+    time.sleep(SETTLED)
     with Neighbours([known], calls) as seen:
         seen.phase("warm", 0.5)
         seen.phase("before", ALONE)
         with flood:
             seen.phase("beside", beside)
             seen.phase("flood ends")
-        settle()
+        time.sleep(SETTLED)
         seen.phase("after", ALONE)
         seen.phase("end")
         report = seen.report()

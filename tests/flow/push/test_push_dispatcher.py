@@ -1,14 +1,29 @@
 """The push-dispatcher end to end, its providers' faults (D15): rows of sends in, requests at the providers and rows of results out."""
 import json
 import socket
-import time
 
 import pytest
-from groundwork.runs import finish, step
+from groundwork.runs import finish, step, until
 from groundwork.workflows import start, workflow
 from psycopg2.extras import Json
 
 pytestmark = pytest.mark.usefixtures("dispatcher")
+
+
+@pytest.fixture(scope="module")
+def project(shared_project):
+    """One for all: see `pushing`."""
+    return shared_project
+
+
+@pytest.fixture
+def pushing(pushing, fcm, push_service):
+    """Without what the test before has left: devices, sends, and what has come to the providers."""
+    for table in ("push_deliveries", "push_sends", "push_devices"):
+        pushing.execute(f"delete from {{p}}.{table}")
+    fcm.forget()
+    push_service.forget()
+    return pushing
 
 
 def test_one_phone(pushing, fcm):
@@ -113,8 +128,7 @@ def test_seen_again_while_it_died(pushing, fcm):
     fcm.kill("back-phone")
     fcm.fault("delay", token="back-phone", seconds=0.5)
     send = pushing.send()
-    while not fcm.sends("back-phone"):
-        time.sleep(0.01)
+    until(lambda: fcm.sends("back-phone"), "it is being sent")
     pushing.execute("update {p}.push_devices set last_seen_at = now() where id = %s", device)
     assert pushing.ended(send)["fcm_unregistered"] == 1
     assert pushing.live(device)
@@ -264,8 +278,7 @@ def test_cancel(pushing, fcm):
     fcm.fault("delay", times=None, seconds=0.3)
     try:
         send = pushing.send()
-        while len(fcm.sends()) < 200:
-            time.sleep(0.01)
+        until(lambda: len(fcm.sends()) >= 200, "it is under way")
         pushing.execute("update {p}.push_sends set cancelled_at = now() where id = %s and due_at is not null", send)
         log = pushing.ended(send)
     finally:
@@ -291,8 +304,7 @@ def test_credentials_removed_while_it_runs(pushing, fcm):
     fcm.fault("delay", times=None, seconds=0.2)
     try:
         send = pushing.send()
-        while len(fcm.sends()) < 100:
-            time.sleep(0.01)
+        until(lambda: len(fcm.sends()) >= 100, "it is under way")
         pushing.remove("fcm")
         log = pushing.ended(send, 40)
     finally:

@@ -12,8 +12,7 @@ FIELDS = [
 ]
 
 
-@pytest.fixture
-def staff(project, db, indexer):
+def hire(project, servers):
     """Records of the administrator; the caller reads titles of its own rows alone."""
     project.entity("staff", FIELDS, public_read=True)
     project.entity("plans", FIELDS)
@@ -24,8 +23,21 @@ def staff(project, db, indexer):
     project.item("plans", title="zebra")
     project.own = project.item("staff", client=project.caller, title="lantern")["id"]
     project.admin.put(f"/entities/staff/items/{project.own}", {"salary": "platinum", "code": "red"}, expect=200)
+    db = servers.connect()
     followed(project, db, "staff", "plans")
+    db.close()
     return project
+
+
+@pytest.fixture(scope="module")
+def staff(shared_project, servers, indexer):
+    """For all who only ask."""
+    return hire(shared_project, servers)
+
+
+@pytest.fixture
+def own_staff(project, servers, indexer):
+    return hire(project, servers)
 
 
 @pytest.mark.parametrize("query", [
@@ -157,36 +169,36 @@ class Beside(threading.Thread):
             raise self.error
 
 
-def test_searches_while_an_index_is_swapped(staff, db):
+def test_searches_while_an_index_is_swapped(own_staff, db):
     """Rebuilt three times beneath: each answer is the same."""
     def look():
-        assert found(staff.admin, "zebra", e="staff") == [staff.hidden]
-        assert found(staff.caller, "lantern") == [staff.own]
+        assert found(own_staff.admin, "zebra", e="staff") == [own_staff.hidden]
+        assert found(own_staff.caller, "lantern") == [own_staff.own]
 
     with Beside(look) as beside:
         for _ in range(3):
-            staff.admin.post("/search/rehydrate/staff", expect=202)
-            followed(staff, db, "staff")
+            own_staff.admin.post("/search/rehydrate/staff", expect=202)
+            followed(own_staff, db, "staff")
     assert beside.turns > 0
 
 
-def test_searches_while_an_entity_goes(staff, db):
+def test_searches_while_an_entity_goes(own_staff, db):
     """Found, or no longer there; of one that is named a 400 then."""
-    staff.entity("doomed", FIELDS)
-    staff.item("doomed", title="lantern")
-    followed(staff, db, "doomed")
+    own_staff.entity("doomed", FIELDS)
+    own_staff.item("doomed", title="lantern")
+    followed(own_staff, db, "doomed")
     gone = threading.Event()
 
     def look():
         before = gone.is_set()
-        answer = staff.admin.get("/search", params={"q": "lantern"}, expect=200).json()
+        answer = own_staff.admin.get("/search", params={"q": "lantern"}, expect=200).json()
         assert not before or [item["entity"] for item in answer["items"]] == ["staff"]
-        named = staff.admin.get("/search", params={"q": "lantern", "e": "doomed", "facets": "title"})
+        named = own_staff.admin.get("/search", params={"q": "lantern", "e": "doomed", "facets": "title"})
         assert named.status_code in (200, 400), named.text
 
     with Beside(look):
         time.sleep(0.3)
-        staff.admin.delete("/entities/doomed", expect=204)
+        own_staff.admin.delete("/entities/doomed", expect=204)
         gone.set()
         time.sleep(0.5)
 
@@ -209,15 +221,15 @@ def test_many_at_once(staff):
     assert found(staff.caller, "lantern") == [staff.own]
 
 
-def test_an_index_that_is_exchanged_beneath(staff, servers, db):
+def test_an_index_that_is_exchanged_beneath(own_staff, servers, db):
     """A search that had chosen the index before that was exchanged and emptied chooses again: nothing is missing."""
-    schema = staff.schema(db)
+    schema = own_staff.schema(db)
     answers = []
     other = servers.connect()
     other.autocommit = False
     with other.cursor() as cursor:
         cursor.execute(f"lock table {schema}.search_postings in access exclusive mode")
-        searching = [threading.Thread(target=lambda q=q: answers.append((q, found(staff.admin, q, e="staff")))) for q in ("zebra", "zeb -oak")]
+        searching = [threading.Thread(target=lambda q=q: answers.append((q, found(own_staff.admin, q, e="staff")))) for q in ("zebra", "zeb -oak")]
         [thread.start() for thread in searching]
         time.sleep(0.5)
         cursor.execute(f"update {schema}.search_indexes set id = id + 1000")
@@ -226,4 +238,4 @@ def test_an_index_that_is_exchanged_beneath(staff, servers, db):
     other.commit()
     other.close()
     [thread.join() for thread in searching]
-    assert sorted(answers) == [("zeb -oak", [staff.hidden]), ("zebra", [staff.hidden])]
+    assert sorted(answers) == [("zeb -oak", [own_staff.hidden]), ("zebra", [own_staff.hidden])]

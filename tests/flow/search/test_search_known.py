@@ -26,9 +26,9 @@ def statements(gateway):
 
 
 def statements_of(gateway, ask, most):
-    """Of so many; the least of three times, because what daemons do by themselves comes in bursts."""
+    """Of so many; the least of some times, because what daemons do by themselves comes in bursts."""
     spent = []
-    while len(spent) < 3 and min(spent, default=most + 1) > most:
+    while len(spent) < 8 and min(spent, default=most + 1) > most:
         before = statements(gateway)
         for _ in range(ROUNDS):
             ask()

@@ -349,9 +349,9 @@ def test_drain_answers_what_runs(own, operator, servers):
     assert ready.status_code == 503 and ready.json()["draining"] is True
     assert daemon.running() and not future.done()
     lock.rollback()
-    answer = future.result(5)
+    answer = future.result(20)
     assert answer.status_code == 200 and answer.headers["Connection"] == "close"
-    assert daemon.process.wait(5) == 0
+    assert daemon.process.wait(20) == 0
     lock.close()
 
 
@@ -360,9 +360,9 @@ def test_drain_gives_up_in_time(own, operator, servers):
     future, lock = waiting_request(daemon, operator, servers)
     since = time.monotonic()
     daemon.signal(signal.SIGTERM)
-    daemon.process.wait(10)
-    assert time.monotonic() - since < 5
-    assert future.exception(5) is not None
+    daemon.process.wait(30)
+    assert time.monotonic() - since < 20, "as long as the statement"
+    assert future.exception(20) is not None
     lock.rollback()
     lock.close()
 
@@ -402,7 +402,7 @@ def test_end_before_the_database_answers(own, gateway_with):
     with pytest.raises(RuntimeError):
         daemon.start(wait=1)
     daemon.signal(signal.SIGTERM)
-    daemon.process.wait(5)
+    daemon.process.wait(20)
     assert not daemon.alarms()
 
 
@@ -419,11 +419,13 @@ def test_metrics(project, gateway):
     for _ in range(5):
         project.admin.get("/users", expect=200)
     project.admin.get("/users/999999", expect=404)
-    after = gateway.metrics()
 
     def grown(name):
         return sample(after, name) - sample(before, name)
 
+    end, after = time.monotonic() + 10, gateway.metrics()  # counted once the answer is on its way
+    while not grown('groundwork_requests_total{route="users_get",status="4xx"}') and time.monotonic() < end:
+        after = gateway.metrics()
     assert grown('groundwork_requests_total{route="users_list",status="2xx"}') == 5
     assert grown('groundwork_requests_total{route="users_get",status="4xx"}') == 1
     assert grown('groundwork_request_seconds_count{route="users_list"}') == 5
@@ -458,7 +460,7 @@ def test_access_line(project, gateway):
     own_id = f"trace-{project.id}"
     answer = project.admin.get("/users?limit=1", headers={"X-Request-Id": own_id}, expect=200)
     assert answer.headers["X-Request-Id"] == own_id
-    until(lambda: own_id in gateway.log(), 3)
+    until(lambda: own_id in gateway.log())
     (line,) = [each for each in events(gateway, "access") if each.get("request_id") == own_id]
     assert line["project"] == project.id and line["route"] == "users_list" and line["method"] == "GET"
     assert line["status"] == 200 and line["caller"] == "user" and line["peer"] == "127.0.0.1"

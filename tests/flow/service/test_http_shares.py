@@ -268,7 +268,7 @@ def test_counters_of_limits_are_shared_between_projects(start_small, make_projec
             data += sock.recv(1 << 20)
         return [int(number) for number in re.findall(rb"(?i)ratelimit-remaining: (\d+)", data)]
 
-    while time.time() % 60 > 15:
+    while time.time() % 60 > 30:
         time.sleep(0.2)
     remaining = []
     for block in range(19):

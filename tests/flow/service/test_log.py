@@ -23,8 +23,8 @@ def failed(gateway, answer):
     """The line of the request behind a 500."""
     body = answer.json()
     assert body["code"] == "internal" and "at" not in body, body
-    (line,) = until(lambda: lines_of(gateway, "request.failed", body["request_id"]), gateway.log_tail, within=5)
-    until(lambda: lines_of(gateway, "access", body["request_id"]), gateway.log_tail, within=5)
+    (line,) = until(lambda: lines_of(gateway, "request.failed", body["request_id"]), gateway.log_tail)
+    until(lambda: lines_of(gateway, "access", body["request_id"]), gateway.log_tail)
     assert gateway.alarms(), "an answer of this kind is an alarm, and this one was meant"
     return line
 

@@ -168,7 +168,7 @@ def test_a_transaction_that_stays_open(project, db, servers, start_one, orders, 
     execute(old, f"update {project.schema(db)}.meta set model_version = model_version where false")
     for number in range(5):
         project.item("orders", name=f"n{number}")
-    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"] * 5, "five jobs", 5)
+    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"] * 5, "five jobs")
     assert rows(db, "select 1 from pg_stat_activity where state = 'idle in transaction' and backend_xid is not null")
     old.close()
 
@@ -346,7 +346,7 @@ def test_names_are_not_found(project, db, tmp_path, silent_resolver, start_one, 
     while time.monotonic() - since < 4:
         asked = time.monotonic()
         assert finish(project, start(project.admin, quick))["status"] == "succeeded"
-        assert time.monotonic() - asked < 4
+        assert time.monotonic() - asked < 8, "as long as names are looked for"
     for job in waiting:
         found = finish(project, job)
         assert (found["status"], found["error"]["code"]) == ("failed", "unreachable")

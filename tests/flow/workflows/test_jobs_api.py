@@ -20,6 +20,13 @@ def two(project):
     return project
 
 
+@pytest.fixture(scope="module")
+def of_all(shared_project):
+    """The same in the file's project, for tests that look at jobs of their own alone."""
+    shared_project.made = workflow(shared_project.admin, steps=[call("a", next="b"), call("b")])
+    return shared_project
+
+
 def ids(client, path, **params):
     return [job["id"] for job in client.get(path, params=params, expect=200).json()["items"]]
 
@@ -144,24 +151,24 @@ def test_a1_jobs_of_another_project(two, gateway, operator, recorder, db):
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "waiting"])
-def test_cancel_what_has_not_ended(two, db, redis_client, state):
-    job = start(two.admin, two.made)
-    set_job(two, db, job, status=state, token=5, runner="r", lease_until="2099-01-01T00:00:00Z")
-    add_step(two, db, job, 1, "a", "succeeded")
-    add_step(two, db, job, 2, "b", "sent")
+def test_cancel_what_has_not_ended(of_all, db, redis_client, state):
+    job = start(of_all.admin, of_all.made)
+    set_job(of_all, db, job, status=state, token=5, runner="r", lease_until="2099-01-01T00:00:00Z")
+    add_step(of_all, db, job, 1, "a", "succeeded")
+    add_step(of_all, db, job, 2, "b", "sent")
     subscription = redis_client.pubsub(ignore_subscribe_messages=True)
     subscription.subscribe("groundwork:jobs:cancel")
     subscription.get_message(timeout=1)
-    body = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=200).json()
+    body = of_all.admin.post(f"/workflows/jobs/{job}/cancel", expect=200).json()
     assert (body["status"], [step["status"] for step in body["steps"]]) == ("cancelled", ["succeeded", "interrupted"])
     assert body["finished_at"] and body["steps"][1]["finished_at"] and body["steps"][1]["error"]["code"] == "interrupted"
-    assert job_row(two, db, job, "token", "runner", "lease_until") == (6, None, None)
-    (number,), = rows(db, "select number from platform.projects where slug = %s", two.id)
-    message = subscription.get_message(timeout=2)
+    assert job_row(of_all, db, job, "token", "runner", "lease_until") == (6, None, None)
+    (number,), = rows(db, "select number from platform.projects where slug = %s", of_all.id)
+    message = until(lambda: subscription.get_message(timeout=1), "it is told")
     subscription.close()
-    assert message and message["data"].decode() == f"{number}:{job}"
-    again = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=409)
-    assert again.json()["code"] == "conflict" and job_row(two, db, job, "token") == 6
+    assert message["data"].decode() == f"{number}:{job}"
+    again = of_all.admin.post(f"/workflows/jobs/{job}/cancel", expect=409)
+    assert again.json()["code"] == "conflict" and job_row(of_all, db, job, "token") == 6
 
 
 def test_cancel_outlasts_a_step_that_waits(two, db, servers):
@@ -179,13 +186,13 @@ def test_cancel_outlasts_a_step_that_waits(two, db, servers):
 
 
 @pytest.mark.parametrize("state", ["succeeded", "failed", "cancelled", "skipped"])
-def test_what_has_ended_stays(two, db, state):
-    job = start(two.admin, two.made)
-    set_job(two, db, job, status=state, token=5)
-    refused = two.admin.post(f"/workflows/jobs/{job}/cancel", expect=409).json()
+def test_what_has_ended_stays(of_all, db, state):
+    job = start(of_all.admin, of_all.made)
+    set_job(of_all, db, job, status=state, token=5)
+    refused = of_all.admin.post(f"/workflows/jobs/{job}/cancel", expect=409).json()
     assert refused["code"] == "conflict" and state in refused["detail"]
-    assert job_row(two, db, job, "status", "token") == (state, 5)
-    two.admin.post("/workflows/jobs/424242/cancel", expect=404)
+    assert job_row(of_all, db, job, "status", "token") == (state, 5)
+    of_all.admin.post("/workflows/jobs/424242/cancel", expect=404)
 
 
 # --- retry ---
@@ -194,24 +201,24 @@ def test_what_has_ended_stays(two, db, state):
 @pytest.mark.parametrize("state, reason, status", [
     ("failed", None, 202), ("cancelled", None, 202), ("skipped", "too_late", 202), ("skipped", None, 202), ("skipped", "loop_guard", 409),
     ("queued", None, 409), ("running", None, 409), ("waiting", None, 409), ("succeeded", None, 409)])
-def test_which_jobs_run_again(two, db, redis_client, state, reason, status):
-    job = start(two.admin, two.made, {"keep": 1})
-    set_job(two, db, job, status=state, reason=reason, token=5, attempt=3, error='{"step_key": "b", "code": "x", "message": "y"}',
+def test_which_jobs_run_again(of_all, db, redis_client, state, reason, status):
+    job = start(of_all.admin, of_all.made, {"keep": 1})
+    set_job(of_all, db, job, status=state, reason=reason, token=5, attempt=3, error='{"step_key": "b", "code": "x", "message": "y"}',
             finished_at="2026-01-01T00:00:00Z", started_at="2026-01-01T00:00:00Z", queued_at="2026-01-01T00:00:00Z")
-    notified = notifications(two, db, redis_client)
+    notified = notifications(of_all, db, redis_client)
     before = notified()
-    answer = two.admin.post(f"/workflows/jobs/{job}/retry", expect=status)
+    answer = of_all.admin.post(f"/workflows/jobs/{job}/retry", expect=status)
     if status == 409:
-        assert answer.json()["code"] == "conflict" and job_row(two, db, job, "status", "run", "token") == (state, 1, 5)
+        assert answer.json()["code"] == "conflict" and job_row(of_all, db, job, "status", "run", "token") == (state, 1, 5)
         return
     body = answer.json()
     assert (body["status"], body["run"], body["attempt"], body["error"], body["reason"], body["started_at"], body["finished_at"]) == (
         "queued", 2, 0, None, None, None, None)
-    assert job_row(two, db, job, "token", "resume_step", "trigger_data", "version", "runner") == (6, "b", {"keep": 1}, 1, None)
-    assert job_row(two, db, job, "queued_at > '2026-01-02'") is True
+    assert job_row(of_all, db, job, "token", "resume_step", "trigger_data", "version", "runner") == (6, "b", {"keep": 1}, 1, None)
+    assert job_row(of_all, db, job, "queued_at > '2026-01-02'") is True
     until(lambda: notified() > before, "a notification")
-    two.admin.post(f"/workflows/jobs/{job}/retry", expect=409)
-    two.admin.post("/workflows/jobs/424242/retry", expect=404)
+    of_all.admin.post(f"/workflows/jobs/{job}/retry", expect=409)
+    of_all.admin.post("/workflows/jobs/424242/retry", expect=404)
 
 
 def retry(project, db, job, body=None, expect=202, **columns):
