@@ -390,7 +390,7 @@ static struct str ai_answer_code(const struct ai_answer *answer)
     }
 }
 
-/* co: the message and what it used, both or none. */
+/* co: the message and what it used, both or none; once, however often it is tried. */
 AWAITS static int
 ai_answer_store(struct task *task, struct ai_answer *answer, struct project *project)
 {
@@ -419,8 +419,7 @@ AWAITS static void ai_answer_finish(struct task *task, struct ai_answer *answer)
         rc = project_find_number(task, gateway_directory(), answer->project, &project);
         if (rc == 0)
             rc = ai_answer_store(task, answer, project);
-    } while (rc != 0 && rc != PROJECT_NOT_FOUND && rc != DB_UNKNOWN &&
-             task_sleep(task, END_AGAIN_MS) == 0);
+    } while (rc != 0 && rc != PROJECT_NOT_FOUND && task_sleep(task, END_AGAIN_MS) == 0);
     if (rc == 0)
         rc = ai_event_done(
             task, project, answer->user_id, answer->conversation_id, answer->message_id, &event);
