@@ -154,9 +154,22 @@ class Chatter(Asker):
         return last["content"] == mark and last["status"] == "complete"
 
 
-def settle(chatters, patience):
+def running(cursor, room):
+    cursor.execute(f"select count(*) from {room['schema']}.ai_running where until >= now()")
+    return cursor.fetchone()[0]
+
+
+def settle(world, chatters, patience):
+    """Every conversation goes on; what died is counted as being made for half a minute."""
     for each in chatters:
         each.settle(patience)
+    connection = world.servers.connect()
+    connection.autocommit = True
+    end = time.monotonic() + patience
+    with connection.cursor() as cursor:
+        while any(running(cursor, room) for room in world.rooms) and time.monotonic() < end:
+            time.sleep(0.5)
+    connection.close()
 
 
 def dump(world, query, cursor, folder):
@@ -177,7 +190,7 @@ def dump(world, query, cursor, folder):
             "usage": query(cursor, f"select user_id as user, model, sum(requests)::int as requests, sum(reserved)::int as reserved, "
                                    f"sum(prompt_tokens)::int as prompt, sum(completion_tokens)::int as completion "
                                    f"from {schema}.ai_usage group by user_id, model"),
-            "running": query(cursor, f"select count(*) filter (where until >= now()) as n from {schema}.ai_running")[0]["n"],
+            "running": running(cursor, room),
         }
     (folder / "chats.json").write_text(json.dumps(data))
     return data

@@ -63,7 +63,9 @@ class ChatCheck:
                 self.say("A3", f"{name}: message {end['message']} was made for another question, or is gone")
                 continue
             done = end["done"]
-            if (message["status"], message["content"]) != (done["status"], done["content"]) and message["status"] != "streaming":
+            # A maker that was cut off from the database for ten seconds counts as dead, and may end its answer after all.
+            if ((message["status"], message["content"]) != (done["status"], done["content"]) and message["status"] != "streaming"
+                    and done["code"] != "process_died"):
                 self.say("A3", f"{name}: message {end['message']} was {done['status']} and is {message['status']}, or says something else")
             if done["status"] not in ENDED or (done["status"] == "complete" and end["text"] != done["content"]):
                 self.say("A3", f"{name}: of message {end['message']} {end['text'][:80]!r} was heard in place of {done['content'][:80]!r}")

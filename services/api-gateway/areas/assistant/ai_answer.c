@@ -18,10 +18,10 @@
 
 #define QUEUED_MAX    ((size_t)2 << 20) /* of a listener that reads slowly; a whole answer fits */
 #define TICK_MS       200
-#define WRITE_MS      400  /* what is new is written down */
-#define LOOK_MS       1000 /* is it to go on, when there is nothing new to write down */
-#define UNHEARD_MS    3000 /* so long whoever has gone may come back */
-#define END_MS        15000
+#define WRITE_MS      400   /* what is new is written down */
+#define LOOK_MS       1000  /* is it to go on, when there is nothing new to write down */
+#define UNHEARD_MS    3000  /* so long whoever has gone may come back */
+#define END_MS        60000 /* so long a database may be away */
 #define END_AGAIN_MS  300
 #define ROUNDS_MAX    5
 #define TOLD_BYTES    ((size_t)256 * 1024) /* by tools, in one answer */
