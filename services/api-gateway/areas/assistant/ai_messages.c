@@ -222,7 +222,8 @@ static const struct route ai_messages_routes[] = {
             "is made at a time. tool {\"tool\"}: the model has one called; what it was told is a "
             "message "
             "of its own. confirm {\"message_id\"}: a workflow that it wants started waits for "
-            "the user. end {\"code\"}: the listener may not hear the rest.",
+            "the user. end {\"code\"}: the listener may not hear the rest. The model is told the "
+            "conversation, and what tools told in it as far as the caller may still be told it.",
     },
     {
         .method = HTTP_GET_M,

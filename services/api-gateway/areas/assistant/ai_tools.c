@@ -111,7 +111,11 @@ static int tool_entities(struct tool_call *call)
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
-    return tool_answered(call, 0);
+    if (call->out.overflow)
+        return ai_tool_refuse(call,
+                              PROBLEM_TOO_LARGE_ANSWER,
+                              STR("There are too many: read_documentation finds them by words."));
+    return 0;
 }
 
 /* Each record has its id: the next call needs it, and whether it may be told again hangs on it. */
