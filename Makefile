@@ -229,7 +229,7 @@ check-sql: ## Migrate an empty database and prepare every statement
 check-docs: export FUZZ_REQUESTS ?= 20000
 check-unit check-http check-flow check-docs check-load check-search check-sql:
 	@scripts/setup build && scripts/test $(@:check-%=%)
-chaos: ## Workflows, payments, push, search and live changes under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked
+chaos: ## Workflows, payments, push, search, live changes and the assistant under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked
 	@scripts/setup build server chaos
 	@$(MAKE) --no-print-directory VARIANT=release all
 	@tests/chaos/run --seconds $(CHAOS_SECONDS) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))

@@ -20,6 +20,56 @@ class Log:
             self.file.write(json.dumps({"what": what, "mark": mark, "state": state, "at": time.time(), **more}) + "\n")
 
 
+class Asker(threading.Thread):
+    """Takes a step() about `rate` times a second, and writes down each call of it."""
+
+    def __init__(self, world, log, stop, seed, rate):
+        super().__init__(daemon=True)
+        self.world, self.log, self.stop, self.rate = world, log, stop, rate
+        self.random = random.Random(seed)
+        self.session = requests.Session()
+        self.session.trust_env = False
+
+    def call(self, what, mark, method, path, body=None, token=None):
+        """The answer's document; None: nobody knows, or it was refused."""
+        self.log.write(what, mark, "asked")
+        try:
+            answer = self.session.request(method, self.world.project.base_url + path, json=body, timeout=10,
+                                          headers={"Authorization": f"Bearer {token or self.world.project.admin.token}"})
+        except requests.RequestException:
+            self.log.write(what, mark, "unknown")
+            return None
+        if answer.status_code in (200, 201, 202, 204):
+            made = answer.json() if answer.content else {}
+            self.log.write(what, mark, "acked", id=made.get("id"))
+            return made
+        state = "unknown" if answer.status_code in (404, 409, 503, 504) else "wrong"
+        self.log.write(what, mark, state, status=answer.status_code, text=answer.text[:300])
+        return None
+
+    def run(self):
+        while not self.stop.is_set():
+            self.step()
+            self.stop.wait(self.random.expovariate(self.rate))
+
+
+def events(answer):
+    """(kind, data, id) of a stream of events, each once it is whole."""
+    kind, data, position = None, None, None
+    for line in iter(answer.readline, b""):
+        name, _, value = line.decode().rstrip("\n").partition(":")
+        value = value.removeprefix(" ")
+        if name == "id":
+            position = value
+        elif name == "event":
+            kind = value
+        elif name == "data":
+            data = value
+        elif line == b"\n":
+            yield kind, data, position
+            kind, data, position = None, None, None
+
+
 class Caller(threading.Thread):
     """One client: an order, now and then a bulk job, a branch, an echo; about `rate` calls a second."""
 

@@ -11,6 +11,8 @@ import uuid
 
 import requests
 
+from clients import Asker, events
+
 LANES = ("north", "south", "east", "west")
 ITEMS = "/entities/parcels/items"
 VIEW = "/materialized-views/lanes"
@@ -62,32 +64,8 @@ def set_up(world):
     world.parcels = []  # ids that may be there
 
 
-class Mover(threading.Thread):
+class Mover(Asker):
     """Parcels come, change, are shown to others and go; now and then the model changes, or a role loses what it may."""
-
-    def __init__(self, world, log, stop, seed, rate):
-        super().__init__(daemon=True)
-        self.world, self.log, self.stop, self.rate = world, log, stop, rate
-        self.random = random.Random(seed)
-        self.session = requests.Session()
-        self.session.trust_env = False
-
-    def call(self, what, mark, method, path, body=None, token=None):
-        """The answer's document; None: nobody knows, or it was refused."""
-        self.log.write(what, mark, "asked")
-        try:
-            answer = self.session.request(method, self.world.project.base_url + path, json=body, timeout=10,
-                                          headers={"Authorization": f"Bearer {token or self.world.project.admin.token}"})
-        except requests.RequestException:
-            self.log.write(what, mark, "unknown")
-            return None
-        if answer.status_code in (200, 201, 202, 204):
-            made = answer.json() if answer.content else {}
-            self.log.write(what, mark, "acked", id=made.get("id"))
-            return made
-        state = "unknown" if answer.status_code in (404, 409, 503, 504) else "wrong"
-        self.log.write(what, mark, state, status=answer.status_code, text=answer.text[:300])
-        return None
 
     def values(self, mark):
         return {"mark": mark, "lane": self.random.choice(LANES), "n": self.random.randrange(MOST), "note": f"of {mark}"}
@@ -142,11 +120,6 @@ class Mover(threading.Thread):
         else:
             self.change_rights(mark)
 
-    def run(self):
-        while not self.stop.is_set():
-            self.step()
-            self.stop.wait(self.random.expovariate(self.rate))
-
 
 class Listener(threading.Thread):
     """Notes each event once it is whole, leaves now and then, and comes back elsewhere behind the last one."""
@@ -197,21 +170,10 @@ class Listener(threading.Thread):
             connection.close()
 
     def read(self, answer, stays):
-        kind, data, position = None, None, None
-        for line in iter(answer.readline, b""):
-            name, _, value = line.decode().rstrip("\n").partition(":")
-            value = value.removeprefix(" ")
-            if name == "id":
-                position = value
-            elif name == "event":
-                kind = value
-            elif name == "data":
-                data = value
-            elif line == b"\n":
-                self.take(kind, data, position)
-                if kind == "end" or not stays(kind):
-                    return
-                kind, data, position = None, None, None
+        for kind, data, position in events(answer):
+            self.take(kind, data, position)
+            if kind == "end" or not stays(kind):
+                return
 
     def take(self, kind, data, position):
         """A whole event: only now its id counts."""

@@ -1,10 +1,8 @@
 """The search index in a chaos run: callers who write, change and remove notes, grant them and rebuild their index; two indexers."""
 import json
-import random
-import threading
 import uuid
 
-import requests
+from clients import Asker
 
 WORDS = "astrolabe walnut linen cotton harbour lantern meadow cinder quartz thimble".split()
 NOTES = "/entities/notes/items"
@@ -22,33 +20,12 @@ def set_up(world):
     world.readers = project.admin.post("/groups", {"name": "readers"}, expect=201).json()["id"]
 
 
-class Writer(threading.Thread):
+class Writer(Asker):
     """Notes come, change, are granted and go; now and then a shelf gets another name, or all is built anew."""
 
     def __init__(self, world, log, stop, seed, rate):
-        super().__init__(daemon=True)
-        self.world, self.log, self.stop, self.rate = world, log, stop, rate
-        self.random = random.Random(seed)
-        self.session = requests.Session()
-        self.session.trust_env = False
+        super().__init__(world, log, stop, seed, rate)
         self.mine = []
-
-    def call(self, what, mark, method, path, body=None):
-        """Ids are the answer's; None: nobody knows."""
-        self.log.write(what, mark, "asked")
-        try:
-            answer = self.session.request(method, self.world.project.base_url + path, json=body, timeout=10,
-                                          headers={"Authorization": f"Bearer {self.world.project.admin.token}"})
-        except requests.RequestException:
-            self.log.write(what, mark, "unknown")
-            return None
-        if answer.status_code in (200, 201, 202, 204):
-            made = answer.json().get("id") if answer.status_code == 201 else None
-            self.log.write(what, mark, "acked", id=made)
-            return made
-        state = "unknown" if answer.status_code in (404, 409, 503, 504) else "wrong"
-        self.log.write(what, mark, state, status=answer.status_code, text=answer.text[:300])
-        return None
 
     def text(self, count):
         return " ".join(self.random.choice(WORDS) for _ in range(count))
@@ -59,7 +36,7 @@ class Writer(threading.Thread):
             made = self.call("note", mark, "POST", NOTES, {"mark": mark, "title": self.text(3), "body": self.text(8),
                                                             "shelf": self.random.choice(self.world.shelves)})
             if made:
-                self.mine.append(made)
+                self.mine.append(made["id"])
         elif dice < 0.75:
             self.call("change", mark, "PUT", f"{NOTES}/{self.random.choice(self.mine)}", {"title": self.text(3)})
         elif dice < 0.85:
@@ -71,11 +48,6 @@ class Writer(threading.Thread):
         else:
             self.call("shelf", mark, "PUT", f"/entities/shelves/items/{self.random.choice(self.world.shelves)}",
                       {"label": f"shelf {self.random.choice(WORDS)}"})
-
-    def run(self):
-        while not self.stop.is_set():
-            self.step()
-            self.stop.wait(self.random.expovariate(self.rate))
 
 
 def rebuild(world):

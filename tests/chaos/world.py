@@ -1,5 +1,5 @@
 """What a chaos run consists of: servers behind proxies, two gateways, runners, payments services, dispatchers, indexers, a sink,
-a test processor, stand-ins for providers of push, and a project with workflows."""
+a test processor, stand-ins for providers of push and a model server, and a project with workflows."""
 import os
 import pathlib
 import random
@@ -19,6 +19,7 @@ from groundwork.servers import Servers  # noqa: E402
 from groundwork.sink import Sink  # noqa: E402
 from push import Fcm, PushService  # noqa: E402
 
+import chats  # noqa: E402
 import uploads  # noqa: E402
 
 LEASE_MS = 3000
@@ -54,6 +55,7 @@ class World:
         self.pg_proxy = Proxy(self.pg_socket())
         self.redis_proxy = Proxy(self.servers.redis_url.removeprefix("unix:"))
         self.processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None)
+        self.model = chats.Model()
         self.webhook_port = free_port()
         self.gateway = None  # the first one, which callers ask
         self.gateways = []  # any of them may be listened to
@@ -81,7 +83,7 @@ class World:
     def paying(self):
         """What a daemon that calls the processor has to know besides."""
         return {"PROCESSOR_URL": self.processor.url, "PROCESSOR_TIMEOUT_MS": 1000,
-                "FETCH_ALLOW": f"127.0.0.1:{self.processor.port}"}
+                "FETCH_ALLOW": f"127.0.0.1:{self.processor.port},127.0.0.1:{self.model.port}"}
 
     def daemons(self):
         return [*self.gateways, *self.runners, *self.webhooks, *self.dispatchers, *self.indexers]
@@ -179,6 +181,7 @@ class World:
         self.redis_proxy.close()
         self.sink.close()
         self.processor.close()
+        self.model.close()
         self.fcm.close()
         self.push_service.close()
         self.servers.wipe()

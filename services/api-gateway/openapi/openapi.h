@@ -14,6 +14,7 @@ struct openapi {
     struct arena *arena; /* while it is written */
     const struct model *model;
     const struct caller *caller; /* documents name only fields that it may read or write */
+    bool reads_only; /* nothing of entities and fields that it may not read, writable or not */
     /* co: called between the pieces of a body. It may take away what was written so far, lets
      * others run, and ends the writing with anything but 0. NULL = nobody looks. */
     int (*slice)(void *arg);
@@ -35,3 +36,13 @@ bool openapi_has(const struct route_table *table, const struct route *route);
  */
 AWAITS int
 openapi_operation(struct jw *w, struct arena *arena, const struct route *route, const char *tag);
+
+struct entity_doc;
+/* any: the operation that the data model document has for this route and entity, arena-owned;
+ * STR_NONE when the route is described once for all entities, by the platform document. */
+struct str
+openapi_model_name(struct arena *arena, const struct route *route, const struct entity_doc *doc);
+/* co: that operation as it stands there, with the schema and the parameters that it names, as an
+ * object of its own. 0. */
+AWAITS int
+openapi_model_operation(struct jw *w, const struct route *route, const struct entity_doc *doc);

@@ -96,9 +96,11 @@ static struct access field_access(const struct entity_doc *doc, const struct mod
 {
     struct access access = {true, true, true};
 
-    if (!doc->reads && !doc->creates && !doc->updates)
+    if (!doc->about->reads_only && !doc->reads && !doc->creates && !doc->updates)
         return access;
     access.reads = doc->reads && caller_field(doc->about->caller, field, ACT_READ);
+    if (doc->about->reads_only && !access.reads)
+        return (struct access){0};
     access.creates =
         doc->creates ? caller_field(doc->about->caller, field, ACT_CREATE) : access.reads;
     access.updates =
@@ -249,12 +251,19 @@ static void put_type(struct jw *w, const struct model_field *field, bool nullabl
     }
 }
 
-static void put_description(struct jw *w, const struct model_field *field)
+static bool names_target(const struct openapi *about, const struct model_field *field)
+{
+    return field->target != NULL &&
+           (!about->reads_only || caller_can_entity(about->caller, field->target->id, ACT_READ));
+}
+
+static void
+put_description(struct jw *w, const struct openapi *about, const struct model_field *field)
 {
     struct arena *arena = w->out->arena;
     struct str text = STR_NONE;
 
-    if (field->type == TYPE_RELATION && field->target != NULL)
+    if (field->type == TYPE_RELATION && names_target(about, field))
         text = arena_printf(arena,
                             field->many ? "Ids of records of %.*s; with expand= the records"
                                         : "Id of a record of %.*s; with expand= the record",
@@ -271,8 +280,10 @@ static void put_description(struct jw *w, const struct model_field *field)
         JW_STR(w, "description", text);
 }
 
-static void
-spec_entity_put_field(struct jw *w, const struct model_field *field, struct access access)
+static void spec_entity_put_field(struct jw *w,
+                                  const struct openapi *about,
+                                  const struct model_field *field,
+                                  struct access access)
 {
     bool nullable = !field->required && !field->many;
 
@@ -284,7 +295,7 @@ spec_entity_put_field(struct jw *w, const struct model_field *field, struct acce
         JW_BOOL(w, "readOnly", true);
     else if (!access.reads)
         JW_BOOL(w, "writeOnly", true);
-    put_description(w, field);
+    put_description(w, about, field);
     if (field->fallback != NULL) {
         jw_lit(w, "default");
         jw_json(w, field->fallback);
@@ -297,7 +308,8 @@ spec_entity_put_field(struct jw *w, const struct model_field *field, struct acce
 }
 
 /* As it is read. */
-static void put_field_read(struct jw *w, const struct model_field *field)
+static void
+put_field_read(struct jw *w, const struct openapi *about, const struct model_field *field)
 {
     bool nullable = !field->required && !field->many;
 
@@ -309,7 +321,7 @@ static void put_field_read(struct jw *w, const struct model_field *field)
         put_type(w, field, nullable);
     if (nullable && field->type != TYPE_JSON && !expandable)
         JW_BOOL(w, "nullable", true);
-    put_description(w, field);
+    put_description(w, about, field);
     jw_obj_end(w);
 }
 
@@ -325,7 +337,7 @@ AWAITS static int put_properties(struct jw *w, const struct entity_doc *doc)
         if (field->system || !spec_entity_is_shown(access))
             continue;
         jw_key(w, field->name);
-        spec_entity_put_field(w, field, access);
+        spec_entity_put_field(w, doc->about, field, access);
         TRY(openapi_slice(doc->about));
     }
     jw_obj_end(w);
@@ -375,6 +387,28 @@ int entity_schema_update(struct jw *w, const struct entity_doc *doc)
     return 0;
 }
 
+static bool is_filtered(const struct entity_doc *doc, const struct model_field *field)
+{
+    return field->type != TYPE_SECRET && field->type != TYPE_JSON && field_access(doc, field).reads;
+}
+
+void entity_schema_member(struct jw *w,
+                          const struct entity_doc *doc,
+                          const struct model_field *field)
+{
+    struct access access = field_access(doc, field);
+
+    if (!spec_entity_is_shown(access))
+        return;
+    jw_obj(w);
+    JW_STR(w, "name", field->name);
+    jw_lit(w, "schema");
+    spec_entity_put_field(w, doc->about, field, access);
+    JW_BOOL(w, "required", field->required && access.creates);
+    JW_BOOL(w, "filter", is_filtered(doc, field));
+    jw_obj_end(w);
+}
+
 int entity_schema_filter(struct jw *w, const struct entity_doc *doc)
 {
     jw_obj(w);
@@ -383,8 +417,7 @@ int entity_schema_filter(struct jw *w, const struct entity_doc *doc)
     jw_obj(w);
     for (size_t i = 0; i < doc->entity->field_count; i++) {
         const struct model_field *field = &doc->entity->fields[i];
-        bool possible = field->type != TYPE_SECRET && field->type != TYPE_JSON;
-        if (!possible || !field_access(doc, field).reads)
+        if (!is_filtered(doc, field))
             continue;
         jw_key(w, field->name);
         jw_obj(w);
@@ -439,7 +472,7 @@ int entity_schema_read(struct jw *w, const struct entity_doc *doc)
         if (field->system || !field_access(doc, field).reads)
             continue;
         jw_key(w, field->name);
-        put_field_read(w, field);
+        put_field_read(w, doc->about, field);
         TRY(openapi_slice(doc->about));
     }
     jw_obj_end(w);

@@ -17,6 +17,11 @@ struct entity_doc *entity_docs(const struct openapi *about);
 
 /* co: the entity's schema: all fields but those that the service sets, required ones marked. */
 AWAITS int entity_schema(struct jw *w, const struct entity_doc *doc);
+/* any: one of its fields, alone: name, schema, whether it is required and filtered by; nothing of
+ * one that the caller may not know. */
+void entity_schema_member(struct jw *w,
+                          const struct entity_doc *doc,
+                          const struct model_field *field);
 /* The same without required members, for updates. */
 AWAITS int entity_schema_update(struct jw *w, const struct entity_doc *doc);
 /* The schema of filter=: a member for each field that can be filtered by. */

@@ -93,7 +93,7 @@ static void put_shared_parameters(const struct model_doc *m)
     unsigned headers = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(operations); i++)
-        headers |= m->routes[i]->headers;
+        headers |= m->routes[i] != NULL ? m->routes[i]->headers : 0;
     jw_lit(w, "parameters");
     jw_obj(w);
     for (const struct query_param *param = items_list_query; param->name != NULL; param++) {
@@ -107,6 +107,12 @@ static void put_shared_parameters(const struct model_doc *m)
 }
 
 /* --- operations --- */
+
+static struct str
+operation_id(struct arena *arena, const struct operation *operation, const struct entity_doc *doc)
+{
+    return arena_printf(arena, "%s_%.*s", operation->verb, STR_ARG(doc->component));
+}
 
 static void content_begin(struct jw *w)
 {
@@ -189,9 +195,7 @@ spec_model_put_operation(struct model_doc *m, size_t index, const struct entity_
     jw_arr(w);
     jw_str(w, doc->entity->name);
     jw_arr_end(w);
-    JW_STR(w,
-           "operationId",
-           arena_printf(w->out->arena, "%s_%.*s", operation->verb, STR_ARG(doc->component)));
+    JW_STR(w, "operationId", operation_id(w->out->arena, operation, doc));
     JW_STR(w,
            "summary",
            arena_printf(w->out->arena, "%s %.*s", operation->summary, STR_ARG(doc->entity->name)));
@@ -208,6 +212,15 @@ spec_model_put_operation(struct model_doc *m, size_t index, const struct entity_
     return openapi_slice(m->about);
 }
 
+static struct str
+operation_path(struct arena *arena, const struct operation *operation, const struct entity_doc *doc)
+{
+    return arena_printf(arena,
+                        "/entities/%.*s/items%s",
+                        STR_ARG(doc->entity->name),
+                        operation->has_id ? "/{id}" : "");
+}
+
 AWAITS static int
 spec_model_put_paths(struct model_doc *m, const struct entity_doc *docs, size_t count)
 {
@@ -218,11 +231,7 @@ spec_model_put_paths(struct model_doc *m, const struct entity_doc *docs, size_t 
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < ARRAY_LEN(operations); k++) {
             if (operations[k].opens_path) {
-                jw_key(w,
-                       arena_printf(w->out->arena,
-                                    "/entities/%.*s/items%s",
-                                    STR_ARG(docs[i].entity->name),
-                                    operations[k].has_id ? "/{id}" : ""));
+                jw_key(w, operation_path(w->out->arena, &operations[k], &docs[i]));
                 jw_obj(w);
             }
             TRY(spec_model_put_operation(m, k, &docs[i]));
@@ -230,6 +239,44 @@ spec_model_put_paths(struct model_doc *m, const struct entity_doc *docs, size_t 
                 jw_obj_end(w);
         }
     }
+    jw_obj_end(w);
+    return 0;
+}
+
+/* --- one of them --- */
+
+static const struct operation *operation_of(const struct route *route)
+{
+    for (size_t i = 0; i < ARRAY_LEN(operations); i++)
+        if (str_is(str_from(route->id), operations[i].route_id))
+            return &operations[i];
+    return NULL;
+}
+
+struct str
+openapi_model_name(struct arena *arena, const struct route *route, const struct entity_doc *doc)
+{
+    const struct operation *operation = operation_of(route);
+
+    return operation ? operation_id(arena, operation, doc) : STR_NONE;
+}
+
+int openapi_model_operation(struct jw *w, const struct route *route, const struct entity_doc *doc)
+{
+    const struct operation *operation = operation_of(route);
+    size_t index = (size_t)(operation - operations);
+    struct model_doc m = {.w = w, .about = doc->about};
+
+    m.routes[index] = route;
+    jw_obj(w);
+    JW_STR(w, "path", operation_path(w->out->arena, operation, doc));
+    TRY(spec_model_put_operation(&m, index, doc));
+    jw_lit(w, "schemas");
+    jw_obj(w);
+    jw_key(w, doc->component);
+    TRY(entity_schema(w, doc));
+    jw_obj_end(w);
+    put_shared_parameters(&m);
     jw_obj_end(w);
     return 0;
 }

@@ -13,8 +13,9 @@ MODELS = ["small", "large", "secret"]
 class Model:
     """Its last message's first word: say (echoes the rest, a word a chunk), slow (the same, 50 ms a word), stall (says "Half" and
     nothing more until release()), break (the same, and hangs up), silent and liar (no usage, wrong usage), garbage, failed (an
-    error in place of a chunk), endless, crlf, told (what it was told, as JSON), status 429, call (JSON: [[tool, arguments], ...], and
-    then says what they said), again (calls for ever). `requests` are bodies with headers,
+    error in place of a chunk), endless, comments (and nothing else, for ever), huge (a call's arguments), many (calls), long (a call's name), latin
+    (no UTF-8), surrogate (half a character), whole (as if no stream were asked for), renamed (another model says it), redirect, crlf, told (what it was told, as JSON), status 429, call (JSON: [[tool, arguments], ...], and
+    then says what they said), use (the same, but keeps it to itself), again (calls for ever). `requests` are bodies with headers,
     `left` how many clients hung up before the end."""
 
     def __init__(self, port=0):
@@ -49,7 +50,12 @@ class Model:
                 word, _, rest = last.partition(" ")
                 if word == "status":
                     return self.answer(int(rest), {"error": {"message": f"refused as asked {KEY if rest == '422' else ''}"}})
-                if not body.get("stream"):
+                if word == "redirect":
+                    self.send_response(307)
+                    self.send_header("Location", f"{model.url}/chat/completions?redirected")
+                    self.send_header("Content-Length", "0")
+                    return self.end_headers()
+                if not body.get("stream") or word == "whole":
                     return self.whole(body, rest)
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
@@ -80,6 +86,17 @@ class Model:
                 self.chunk(end, role="assistant", content="")
                 if word == "garbage":
                     return self.event("{not json")
+                if word == "comments":
+                    while True:
+                        self.wfile.write(b": nothing yet\n" * 1000)
+                if word in ("huge", "many", "long"):
+                    name = "list_records" if word != "long" else "list_" * 20
+                    return self.call([[name, '{"entity":"' + "x" * (200_000 if word == "huge" else 1) + '"}']] * (17 if word == "many" else 1))
+                if word in ("latin", "surrogate"):
+                    piece = b"caf\xe9" if word == "latin" else b"\\ud83d"
+                    return self.wfile.write(b'data: {"choices": [{"index": 0, "delta": {"content": "' + piece + b'"}}]}\n\n')
+                if word == "renamed":
+                    self.event({"id": "c2", "model": "free-of-charge", "choices": [{"index": 0, "delta": {"content": "re"}}]})
                 if word == "failed":
                     return self.event({"error": {"message": f"overloaded {KEY}"}})
                 if word in ("stall", "break"):
@@ -87,11 +104,12 @@ class Model:
                     return self.wait() if word == "stall" else None
                 if word == "told":
                     rest = json.dumps(body["messages"])
-                results = [each["content"] for each in body["messages"] if each["role"] == "tool"]
-                if word in ("call", "again") and (word == "again" or not results):
+                asked = max(n for n, each in enumerate(body["messages"]) if each["role"] == "user")
+                results = [each["content"] for each in body["messages"][asked:] if each["role"] == "tool"]
+                if word in ("call", "use", "again") and (word == "again" or not results):
                     return self.call(json.loads(rest))
-                if word == "call":
-                    rest = "\n".join(results)
+                if word in ("call", "use"):
+                    rest = "\n".join(results) if word == "call" else "used"
                 pieces = [piece + " " for piece in rest.split(" ")]
                 pieces[-1] = pieces[-1][:-1]
                 for piece in ["x" * 1000] * 1000 if word == "endless" else pieces:

@@ -102,6 +102,8 @@ def test_an_answer_is_streamed_and_kept_whole(ann, model):
     assert headers["authorization"] == f"Bearer {KEY}" and body["model"] == "small" and body["max_tokens"] == 4096
     assert ann.get(f"/ai/conversations/{conversation}", expect=200).json()["title"] == "say Café au lait, naïvely 😀"
     assert answered(ann, "crlf a b", conversation)[0] == "a b"
+    text, message = answered(ann, "renamed name", conversation)
+    assert (text, message["model"]) == ("rename", "small"), "whatever model says that it said it"
 
 
 def test_the_model_is_told_the_conversation_behind_the_systems_word(home, ann):
@@ -116,13 +118,16 @@ def test_the_model_is_told_the_conversation_behind_the_systems_word(home, ann):
 
 @pytest.mark.parametrize("content, code, text", [
     ("break", "unreachable", "Half"), ("garbage", "provider_error", ""), ("failed", "provider_error", ""),
-    ("endless", "provider_error", None), ("status 500", "provider_error", ""), ("status 429", "rate_limited", "")])
-def test_servers_that_break_off(ann, content, code, text):
+    ("endless", "provider_error", None), ("status 500", "provider_error", ""), ("status 429", "rate_limited", ""),
+    ("comments", "provider_error", ""), ("huge", "provider_error", ""), ("many", "provider_error", ""), ("long", "provider_error", ""),
+    ("latin", "provider_error", ""), ("surrogate", "provider_error", ""), ("whole", "unreachable", ""), ("redirect", "provider_error", "")])
+def test_servers_that_break_off(ann, model, content, code, text):
+    before = len(model.requests)
     told, message = answered(ann, content)
     assert (message["status"], message["code"]) == ("interrupted", code) and KEY not in json.dumps(message)
     if text is not None:
         assert told == text == message["content"]
-    assert len(message["content"]) <= 256 * 1024
+    assert len(message["content"]) <= 256 * 1024 and len(model.requests) == before + 1, "nobody is asked again, or elsewhere"
 
 
 def test_a_server_that_stalls_is_left(home, ann, model):

@@ -3,7 +3,7 @@ import json
 import threading
 
 import pytest
-from assistant import answered, ask, call, events, soon
+from assistant import answered, ask, begin, call, events, soon
 from groundwork.search import *  # noqa: F401,F403
 from groundwork.workflows import workflow
 
@@ -12,7 +12,7 @@ def shop(home):
     """Prices are not for everybody, and rows are their makers'."""
     home.entity("chairs", [{"name": "name", "type": "varchar", "searchable": True}, {"name": "price", "type": "integer"}])
     home.entity("hidden", [{"name": "name", "type": "varchar"}])
-    home.admin.put("/ai/config", {"tools": True}, expect=200)
+    home.admin.put("/ai/config", {"tools": True, "user_daily_tokens": 10**7, "project_daily_tokens": 10**7}, expect=200)
     return home
 
 
@@ -38,6 +38,25 @@ def test_tools_see_what_the_caller_sees(shop, model):
     logged = shop.admin.get("/audit-log", params={"limit": 100}, expect=200).json()["items"]
     logged = [each for each in logged if each["action"] == "ai.tool"]
     assert len(logged) == 9 and logged[0]["detail"]["message_id"] == message["id"]
+
+
+def test_tools_reach_nothing_through_relations(shop):
+    """What hangs on a record that may be read: its maker's name, by each way that leads there."""
+    shop.entity("owners", [{"name": "name", "type": "varchar"}])
+    shop.entity("boats", [{"name": "name", "type": "varchar"}, {"name": "owner", "type": "relation", "options": {"entity": "owners", "on_delete": "set_null"}}])
+    user = shop.only("boats:read", "boats:create", "svc_ai_chat:create", "svc_ai_chat:read")
+    owner = shop.item("owners", name="Nemo")["id"]
+    boat = shop.item("boats", client=user, name="Nautilus")["id"]
+    shop.admin.put(f"/entities/boats/items/{boat}", {"owner": owner}, expect=200)
+    asked = [("list_records", {"entity": "boats", "query": query}) for query in (
+        "expand=owner", "filter[owner.name]=Nemo", "filter[owner.name][icontains]=N", "sort=owner.name", "fields=owner.name")]
+    asked += [("aggregate_records", {"entity": "boats", "query": query}) for query in ("group_by=owner.name&count=*", "min=owner.name")]
+    found, _ = call(user, *asked, ("get_record", {"entity": "owners", "id": owner}), ("list_records", {"entity": "svc_users"}),
+                    ("get_record", {"entity": "boats", "id": str(boat)}), ("get_record", {"entity": ["boats"], "id": -1}),
+                    ("list_records", {"entity": "boats", "query": "%zz"}), ("list_records", {"entity": "boats", "query": 7}), ("search", {"words": 7}))
+    assert "Nemo" not in json.dumps(found)
+    assert all("error" in each for each in found[1:-2]), found
+    assert [each["id"] for each in found[-2]["items"]] == [boat], "what is no query asks for everything"
 
 
 def test_what_records_say_gains_nothing(shop):
@@ -77,6 +96,143 @@ def test_documentation_is_of_what_the_caller_may_call(shop):
     document = user.get("/docs", expect=200).json()["module_documentation"]["platform"]
     assert whole["post"] == document["paths"][whole["path"]]["post"]
     assert foreign["error"]["code"] == "not_found" and nothing == [] and 10 < len(all_of_it) <= 60
+
+
+def turn(client, conversation, *calls):
+    """What the tools said, as the conversation keeps it."""
+    _, message = answered(client, "use " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]), conversation)
+    items = client.get(f"/ai/conversations/{conversation}/messages", params={"limit": 100}, expect=200).json()["items"]
+    return [json.loads(each["content"]) for each in items if each["role"] == "tool" and each["id"] > message["id"]]
+
+
+def read(client, *asked):
+    return turn(client, begin(client), *[("read_documentation", each) for each in asked])
+
+
+def test_documentation_is_of_the_projects_own_entities(shop):
+    """As GET /docs has them for the same caller; without a permission, nothing of them."""
+    shop.entity("makers", [{"name": "name", "type": "varchar"}])
+    shop.entity("lamps", [{"name": "watts", "type": "integer", "required": True}, {"name": "cost", "type": "decimal"},
+                          {"name": "maker", "type": "relation", "options": {"entity": "makers", "on_delete": "set_null"}}], label="Things that shine")
+    may = ["svc_ai_chat:create", "svc_ai_chat:read", "svc_documentation:read", "lamps:read", "lamps:create", "makers:create"]
+    user = shop.user(role_ids=[shop.role(permissions=may, field_access=[
+        {"entity": "lamps", "action": "read", "fields": ["watts", "maker"]}])["id"]])
+    by_word, by_field, by_hidden, entity, some, one, hidden, writable, foreign, aggregate, no_delete = read(
+        user, {"words": "shine LAMPS"}, {"words": "watts"}, {"words": "cost"}, {"entity": "lamps"}, {"entity": "lamps", "words": "watt"},
+        {"operation": "list_lamps"}, {"entity": "hidden"}, {"entity": "makers"}, {"operation": "list_makers"}, {"operation": "items_aggregate"},
+        {"operation": "delete_lamps"})
+    assert [each["entity"] for each in by_word if "entity" in each] == ["lamps"] == [each["entity"] for each in by_field if "entity" in each]
+    assert by_word[0]["summary"] == "Things that shine" and set(by_word[0]["operations"]) == {"list_lamps", "get_lamps", "create_lamps"}
+    assert not [each for each in by_hidden if "entity" in each]
+    fields = {each["name"]: each for each in entity["fields"]}
+    assert {"id", "watts", "maker", "created_at"} <= fields.keys() and "cost" not in json.dumps(entity)
+    assert "makers" not in json.dumps(entity) + json.dumps(one), "it may not be read"
+    assert fields["watts"]["filter"] and fields["watts"]["schema"]["type"] == "integer" and [each["name"] for each in some["fields"]] == ["watts"]
+    operations = {each["operation"]: each for each in entity["operations"]}
+    assert {"list_lamps", "create_lamps", "items_aggregate"} <= operations.keys() and not {"update_lamps", "items_lock"} & operations.keys()
+    assert (operations["create_lamps"]["path"], operations["create_lamps"]["needs"]) == ("/entities/lamps/items", "lamps:create")
+    assert operations["items_aggregate"]["path"] == "/entities/lamps/items/aggregate" and aggregate["path"].endswith("/aggregate")
+    assert [each["error"]["code"] for each in (hidden, writable, foreign, no_delete)] == ["not_found"] * 4
+    document = shop.admin.get("/docs", expect=200).json()["data_model_documentation"]
+    for name, method, path in (("list_lamps", "get", "/entities/lamps/items"), ("update_lamps", "put", "/entities/lamps/items/{id}")):
+        whole, = read(shop.admin, {"operation": name})
+        assert whole["path"] == path and whole[method] == document["paths"][path][method]
+        assert whole["schemas"]["lamps"] == document["components"]["schemas"]["lamps"]
+
+
+def test_documentation_of_large_entities_is_chosen_by_words(shop):
+    shop.entity("wide", [{"name": f"{kind}_{n}_{'x' * 38}", "type": "secret"} for kind in ("left", "right") for n in range(100)])
+    whole, few, much, listed = read(shop.admin, {"entity": "wide"}, {"entity": "wide", "words": "right_9 secret"}, {"operation": "create_wide"},
+                                    {"words": "right_14 LEFT_3"})
+    assert len(whole["fields"]) > 100 and len(whole["fields"]) + whole["fields_left_out"] == 204
+    assert {each["name"][:8].rstrip("_x") for each in few["fields"]} == {f"right_9{n}" for n in ("", *range(10))} and "fields_left_out" not in few
+    assert much["error"]["code"] == "too_large_answer" and "words" in much["error"]["detail"]
+    assert listed[0]["entity"] == "wide"
+    for n in range(2):
+        shop.entity(f"wider_{n}", [{"name": f"{kind}_{n}_{'x' * 38}", "type": "secret"} for kind in ("left", "right") for n in range(100)])
+    refused, = turn(shop.admin, begin(shop.admin), ("list_entities", {}))
+    assert refused["error"]["code"] == "too_large_answer" and "read_documentation" in refused["error"]["detail"]
+
+
+# --- later turns ---
+
+def told(client, conversation, model):
+    """What the model is told of the conversation when it is asked again."""
+    answered(client, "say so", conversation)
+    return model.requests[-1][0]["messages"]
+
+
+def test_later_turns_know_what_tools_told(shop, model):
+    admin = shop.admin
+    made = shop.item("chairs", name="Rocking", price=3)
+    conversation = begin(admin)
+    turn(admin, conversation, ("get_record", {"entity": "chairs", "id": made["id"]}), ("no such tool", {}), ("list_records", {"entity": "nothing"}))
+    turn(admin, conversation, ("list_records", {"entity": "chairs", "query": "fields=name&limit=1&sort=-id"}))
+    messages = told(admin, conversation, model)
+    assert [each["role"] for each in messages] == [
+        "user", "assistant", "tool", "tool", "assistant", "user", "assistant", "tool", "assistant", "user"]
+    calls, first, second, text = messages[1:5]
+    assert calls["content"] == "" and [each["function"]["name"] for each in calls["tool_calls"]] == ["get_record", "list_records"]
+    assert [each["id"] for each in calls["tool_calls"]] == [first["tool_call_id"], second["tool_call_id"]]
+    assert json.loads(calls["tool_calls"][0]["function"]["arguments"]) == {"entity": "chairs", "id": made["id"]}
+    assert json.loads(first["content"])["name"] == "Rocking" and json.loads(second["content"])["error"]["code"] == "not_found"
+    assert text["content"] == "used"
+    assert json.loads(messages[7]["content"])["items"] == [{"id": made["id"], "name": "Rocking"}]
+    shop.admin.put("/ai/config", {"tools": None}, expect=200)
+    assert {each["role"] for each in told(admin, conversation, model)} == {"user", "assistant"}, "models have no tools any more"
+    assert not any("tool_calls" in each for each in told(admin, conversation, model))
+    shop.admin.put("/ai/config", {"tools": True}, expect=200)
+
+
+def test_results_are_bounded_the_oldest_go_first(shop, model):
+    shop.entity("books", [{"name": "text", "type": "text"}])
+    made = [shop.item("books", text="%d " % n + "x" * size)["id"] for n, size in enumerate([20000] + [7000] * 8)]
+    conversation = begin(shop.admin)
+    for number in made:
+        turn(shop.admin, conversation, ("get_record", {"entity": "books", "id": number}))
+    found = [each["content"] for each in told(shop.admin, conversation, model) if each["role"] == "tool"]
+    whole = [each for each in found if "left_out" not in each]
+    assert 4 <= len(whole) <= 6 and found[-len(whole):] == whole and sum(len(each) for each in found) < 50_000
+    assert all(json.loads(each)["left_out"].startswith("It was too long ago") for each in found[:-len(whole)])
+    conversation = begin(shop.admin)
+    turn(shop.admin, conversation, ("get_record", {"entity": "books", "id": made[0]}))
+    found, = [each["content"] for each in told(shop.admin, conversation, model) if each["role"] == "tool"]
+    assert 8000 < len(found) < 8300 and found.endswith("(cut; call it again, for less)")
+
+
+def left_out(client, conversation, model):
+    return ["left_out" in each["content"] for each in told(client, conversation, model) if each["role"] == "tool"]
+
+
+def test_what_rights_no_longer_reach_is_not_told_again(shop, model):
+    """X10: a row, a field, an entity and a permission that were lost; what is still allowed stays."""
+    shop.entity("deals", [{"name": "name", "type": "varchar"}, {"name": "price", "type": "integer"}])
+    reads = ["deals:read", "svc_ai_chat:create", "svc_ai_chat:read", "svc_workflows:trigger"]
+    every = {"entity": "deals", "action": "read", "fields": ["name", "price"]}
+    role = shop.role(permissions=reads, field_access=[every])
+    user, mine = shop.user(role_ids=[role["id"]]), shop.item("deals", name="kept", price=1)["id"]
+    theirs = shop.item("deals", name="lost", price=2)["id"]
+    def grant(number, *users):
+        shop.admin.put(f"/entities/deals/items/{number}/rls-users", {"items": [{"user_id": each} for each in users]}, expect=200)
+    for number in (mine, theirs):
+        grant(number, user.user["id"])
+    conversation = begin(user)
+    def becomes(wanted):  # another process knows of a role's change within a second
+        soon(lambda: left_out(user, conversation, model) == wanted)
+    turn(user, conversation, ("get_record", {"entity": "deals", "id": mine}), ("get_record", {"entity": "deals", "id": theirs}),
+         ("list_records", {"entity": "deals", "query": "fields=name&sort=price&filter[name]=kept"}), ("list_records", {"entity": "deals"}),
+         ("list_records", {"entity": "deals", "query": "fields=name&filter[name]=kept&filter[price][gt]=0"}),
+         ("list_records", {"entity": "deals", "query": "fields=name&filter[name]=kept"}), ("list_workflows", {}),
+         ("aggregate_records", {"entity": "deals", "query": "sum=price"}), ("list_entities", {}))
+    becomes([False] * 7 + [True] * 2)
+    grant(theirs)
+    becomes([False, True, False, True, False, False, False, True, True])
+    shop.admin.put(f"/roles/{role['id']}", {"field_access": [{**every, "fields": ["name"]}]}, expect=200)
+    becomes([True, True, True, True, True, False, False, True, True])
+    shop.admin.put(f"/roles/{role['id']}", {"permissions": reads[1:-1], "field_access": []}, expect=200)
+    becomes([True] * 9)
+    shop.admin.put(f"/roles/{role['id']}", {"permissions": reads, "field_access": [every]}, expect=200)
+    becomes([False, True, False, True, False, False, False, True, True])
 
 
 def jobs(project, made):

@@ -18,10 +18,10 @@
 
 #define QUEUED_MAX    ((size_t)2 << 20) /* of a listener that reads slowly; a whole answer fits */
 #define TICK_MS       200
-#define WRITE_MS      400  /* what is new is written down */
-#define LOOK_MS       1000 /* is it to go on, when there is nothing new to write down */
-#define UNHEARD_MS    3000 /* so long whoever has gone may come back */
-#define END_MS        15000
+#define WRITE_MS      400   /* what is new is written down */
+#define LOOK_MS       1000  /* is it to go on, when there is nothing new to write down */
+#define UNHEARD_MS    3000  /* so long whoever has gone may come back */
+#define END_MS        60000 /* so long a database may be away */
 #define END_AGAIN_MS  300
 #define ROUNDS_MAX    5
 #define TOLD_BYTES    ((size_t)256 * 1024) /* by tools, in one answer */
@@ -390,7 +390,7 @@ static struct str ai_answer_code(const struct ai_answer *answer)
     }
 }
 
-/* co: the message and what it used, both or none. */
+/* co: the message and what it used, both or none; once, however often it is tried. */
 AWAITS static int
 ai_answer_store(struct task *task, struct ai_answer *answer, struct project *project)
 {
@@ -419,8 +419,7 @@ AWAITS static void ai_answer_finish(struct task *task, struct ai_answer *answer)
         rc = project_find_number(task, gateway_directory(), answer->project, &project);
         if (rc == 0)
             rc = ai_answer_store(task, answer, project);
-    } while (rc != 0 && rc != PROJECT_NOT_FOUND && rc != DB_UNKNOWN &&
-             task_sleep(task, END_AGAIN_MS) == 0);
+    } while (rc != 0 && rc != PROJECT_NOT_FOUND && task_sleep(task, END_AGAIN_MS) == 0);
     if (rc == 0)
         rc = ai_event_done(
             task, project, answer->user_id, answer->conversation_id, answer->message_id, &event);

@@ -75,15 +75,6 @@ update {p}.ai_conversations c
 set updated_at = greatest(now(), c.updated_at), title = coalesce(c.title, left(:content::text, 80))
 where c.id = :id::bigint
 
--- The newest of them, as many as fit, newest first.
--- name: ai_messages_told :many
-select t.role:text, t.content:text
-from (select m.id, m.role, m.content, sum(octet_length(m.content)) over (order by m.id desc) as bytes
-      from (select x.id, x.role, x.content from {p}.ai_messages x
-            where x.conversation_id = :conversation_id::bigint and x.content <> '' and x.role <> 'tool' order by x.id desc limit 200) m) t
-where t.bytes <= :bytes::bigint
-order by t.id desc
-
 -- Whoever makes it writes down how far it is, and reads whether it is to go on.
 -- name: ai_message_progress :opt
 update {p}.ai_messages m set content = :content::text, alive_until = now() + interval '10 seconds'

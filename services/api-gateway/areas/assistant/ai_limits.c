@@ -7,10 +7,11 @@
 #include "http/query.h"
 #include "loop/background.h"
 
-#define AT_ONCE       32 /* answers of a process, of which a project leaves room for others */
-#define BYTES_A_TOKEN 4
-#define DAY_MS        86400000
-#define SETTLE_MS     10000
+#define AT_ONCE         32 /* answers of a process, of which a project leaves room for others */
+#define BYTES_A_TOKEN   4
+#define DAY_MS          86400000
+#define SETTLE_MS       10000
+#define SETTLE_AGAIN_MS 300
 
 /* --- in this process --- */
 
@@ -167,14 +168,17 @@ AWAITS static void settle_run(struct task *task, void *arg)
     const struct settling *settling = arg;
     const struct ai_bill *bill = &settling->bill;
     struct project *project;
+    int rc;
 
     task->tenant = bill->project;
-    int rc = project_find_number(task, gateway_directory(), bill->project, &project);
-    if (rc == 0) {
-        struct db_call call =
-            ai_usage_settle_call(task->arena, bill, settling->prompt, settling->answer);
-        rc = db_batch(task, &project->db, &call, 1, NULL);
-    }
+    do {
+        rc = project_find_number(task, gateway_directory(), bill->project, &project);
+        if (rc == 0) {
+            struct db_call call =
+                ai_usage_settle_call(task->arena, bill, settling->prompt, settling->answer);
+            rc = db_batch(task, &project->db, &call, 1, NULL);
+        }
+    } while (rc != 0 && rc != PROJECT_NOT_FOUND && task_sleep(task, SETTLE_AGAIN_MS) == 0);
     if (rc != 0)
         log_debug("ai.unsettled", L_I64("project", bill->project), L_RESULT("rc", rc));
 }

@@ -4,8 +4,9 @@
 -- name: ai_running_lock :exec
 select from {p}.settings s where s.kind = 'ai' and s.key = 'config' for no key update
 
+-- A row that nobody renews counts no more at once, and goes when no maker can be left: a maker settles by it.
 -- name: ai_running_add :one
-with gone as (delete from {p}.ai_running o where o.until < now()),
+with gone as (delete from {p}.ai_running o where o.until < now() - interval '10 minutes'),
   added as (insert into {p}.ai_running (user_id, until) values (:user_id::bigint, now() + interval '30 seconds') returning id)
 select a.id as id:bigint!,
   (select count(*) from {p}.ai_running r where r.until >= now() and r.user_id = :user_id::bigint) as of_user:bigint!,
@@ -32,13 +33,13 @@ select coalesce(sum(t.tokens) filter (where t.user_id = :user_id::bigint), 0)::b
 from (select u.user_id, u.reserved + u.prompt_tokens + u.completion_tokens as tokens from {p}.ai_usage u
       where u.day = :day::date) t
 
--- What it came to, and that it is over.
+-- What it came to, and that it is over; once, however often it is said.
 -- name: ai_usage_settle :exec
-with over as (delete from {p}.ai_running r where r.id = :running::bigint)
+with over as (delete from {p}.ai_running r where r.id = :running::bigint returning r.id)
 update {p}.ai_usage u
 set reserved = greatest(0, u.reserved - :reserved::bigint), prompt_tokens = u.prompt_tokens + :prompt_tokens::bigint,
   completion_tokens = u.completion_tokens + :completion_tokens::bigint
-where u.day = :day::date and u.user_id = :user_id::bigint and u.model = :model::text
+where u.day = :day::date and u.user_id = :user_id::bigint and u.model = :model::text and exists (select from over)
 
 -- name: ai_usage_list :page sort(day,user_id,model,requests,prompt_tokens,completion_tokens)
 select u.day, u.user_id, u.model, u.requests, u.reserved as reserved_tokens, u.prompt_tokens, u.completion_tokens

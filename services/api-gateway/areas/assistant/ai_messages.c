@@ -2,6 +2,7 @@
 #include "areas/assistant/ai_answer.h"
 #include "areas/assistant/ai_conversations.h"
 #include "areas/assistant/ai_follow.h"
+#include "areas/assistant/ai_recall.h"
 #include "areas/assistant/ai_tools.h"
 
 #include "ai_conversations_sql.h"
@@ -9,11 +10,10 @@
 #include "http/query.h"
 #include "json/jr.h"
 
-#define MESSAGES_MAX  2000 /* of a conversation */
-#define CONTENT_MAX   32000
-#define HISTORY_BYTES 131072 /* of what was said before, its newest part */
-#define BODY_BYTES    ((size_t)2 << 20)
-#define LETTERS_MAX   1000000
+#define MESSAGES_MAX 2000 /* of a conversation */
+#define CONTENT_MAX  32000
+#define BODY_BYTES   ((size_t)2 << 20)
+#define LETTERS_MAX  1000000
 
 struct message_in {
     struct in_str content, model;
@@ -44,36 +44,11 @@ static int64_t messages_user(const struct req *r)
 
 /* --- the request to the model server --- */
 
-static void put_message(struct jw *w, struct str role, struct str content)
-{
-    jw_obj(w);
-    JW_STR(w, "role", role);
-    JW_STR(w, "content", content);
-    jw_obj_end(w);
-}
-
-/* co: the system's word, and the conversation as far as it fits. */
-AWAITS static int
-put_messages(struct req *r, struct jw *w, const struct ai_config *config, int64_t id)
-{
-    struct rows rows;
-
-    TRY(sql_all(r, &rows, SQL_AI_MESSAGES_TOLD(.conversation_id = id, .bytes = HISTORY_BYTES)));
-    jw_arr(w);
-    if (config->system_prompt.len > 0)
-        put_message(w, STR("system"), config->system_prompt);
-    for (size_t i = rows.count; i-- > 0;) {
-        const struct sql_ai_messages_told_row row = sql_ai_messages_told_row(&rows, i);
-        put_message(w, row.role, row.content);
-    }
-    jw_arr_end(w);
-    return 0;
-}
-
 AWAITS static int message_body(struct req *r,
                                const struct ai_config *config,
                                struct str model,
                                int64_t conversation_id,
+                               const struct ai_recall *recall,
                                struct str *ret_body)
 {
     struct strbuf *body = ARENA_NEW(r->task.arena, body);
@@ -84,7 +59,11 @@ AWAITS static int message_body(struct req *r,
     jw_obj(&w);
     JW_STR(&w, "model", model);
     jw_lit(&w, "messages");
-    TRY(put_messages(r, &w, config, conversation_id));
+    jw_arr(&w);
+    if (config->system_prompt.len > 0)
+        ai_recall_put_text(&w, STR("system"), config->system_prompt);
+    TRY(ai_recall_put(r, &w, conversation_id, recall));
+    jw_arr_end(&w);
     JW_BOOL(&w, "stream", true);
     jw_lit(&w, "stream_options");
     jw_raw(&w, STR("{\"include_usage\":true}"));
@@ -121,7 +100,8 @@ AWAITS static int conversation_take(struct req *r, int64_t id, struct str *ret_m
 AWAITS static int messages_write(struct req *r,
                                  struct ai_question *question,
                                  const struct message_in *in,
-                                 struct str model)
+                                 struct str model,
+                                 const struct ai_recall *recall)
 {
     struct rows rows;
 
@@ -130,7 +110,8 @@ AWAITS static int messages_write(struct req *r,
                 SQL_AI_MESSAGE_ASK(.conversation_id = question->conversation_id,
                                    .content = in->content.value)));
     question->question_id = sql_ai_message_ask_row(&rows, 0).id;
-    TRY(message_body(r, question->config, model, question->conversation_id, &question->body));
+    TRY(message_body(
+        r, question->config, model, question->conversation_id, recall, &question->body));
     TRY(sql_one(
         r,
         &rows,
@@ -147,6 +128,7 @@ AWAITS static int ai_messages_create(struct req *r)
     struct ai_config config;
     struct ai_bill bill;
     struct ai_question question = {.config = &config, .bill = &bill};
+    struct ai_recall recall = {0};
     struct message_in in;
     struct str otherwise;
     struct str model;
@@ -155,10 +137,12 @@ AWAITS static int ai_messages_create(struct req *r)
     TRY(req_json(r, &message_schema, &in));
     TRY(ai_config_load(r, &config));
     TRY(ai_place_take(r, &question.hold));
+    if (config.tools)
+        TRY(ai_recall_load(r, question.conversation_id, &recall));
     TRY(sql_begin(r));
     TRY(conversation_take(r, question.conversation_id, &otherwise));
     TRY(ai_model_choose(r, &config, &in.model, otherwise, &model));
-    TRY(messages_write(r, &question, &in, model));
+    TRY(messages_write(r, &question, &in, model, config.tools ? &recall : NULL));
     TRY(ai_usage_reserve(r, &config, model, question.body.len, &bill));
     TRY(sql_commit(r));
     return ai_answer_begin(r, &question);
@@ -238,7 +222,8 @@ static const struct route ai_messages_routes[] = {
             "is made at a time. tool {\"tool\"}: the model has one called; what it was told is a "
             "message "
             "of its own. confirm {\"message_id\"}: a workflow that it wants started waits for "
-            "the user. end {\"code\"}: the listener may not hear the rest.",
+            "the user. end {\"code\"}: the listener may not hear the rest. The model is told the "
+            "conversation, and what tools told in it as far as the caller may still be told it.",
     },
     {
         .method = HTTP_GET_M,

@@ -28,9 +28,10 @@ const char ai_tools_json[] =
     "," TOOL("search", "Records by the words in them, best first.",
              TEXT("words", "Such as blue chair") "," TEXT("entity", "Only in this one"),
              "\"words\"")
-    "," TOOL("read_documentation", "Operations of the API that the user may call: those that these "
-                                   "words are about, or one of them whole.",
-             TEXT("words", "Such as upload file") "," TEXT("operation", "Its name in the list"), "")
+    "," TOOL("read_documentation", "The API that the user may call: entities and operations that these "
+                                   "words are about, an entity with its fields, an operation whole.",
+             TEXT("words", "Such as upload file; of an entity, those of its fields")
+             "," TEXT("entity", "Its name in the list") "," TEXT("operation", "Its name in the list"), "")
     "," TOOL("list_workflows", "Workflows that the user may start.", "", "")
     "," TOOL("run_workflow", "Asks the user to start a workflow; it is not started before the user "
                              "confirms it.",
@@ -110,7 +111,22 @@ static int tool_entities(struct tool_call *call)
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
-    return tool_answered(call, 0);
+    if (call->out.overflow)
+        return ai_tool_refuse(call,
+                              PROBLEM_TOO_LARGE_ANSWER,
+                              STR("There are too many: read_documentation finds them by words."));
+    return 0;
+}
+
+/* Each record has its id: the next call needs it, and whether it may be told again hangs on it. */
+static struct str with_id(struct arena *arena, struct str fields)
+{
+    struct str rest = fields;
+
+    while (rest.ptr)
+        if (str_is(str_trim(str_split(&rest, ',')), "id"))
+            return fields;
+    return fields.len > 0 ? arena_printf(arena, "id,%.*s", STR_ARG(fields)) : fields;
 }
 
 AWAITS static int tool_list(struct tool_call *call)
@@ -121,6 +137,7 @@ AWAITS static int tool_list(struct tool_call *call)
     if (rc != 0)
         return tool_answered(call, rc);
     query.limit = query.limit < LIMIT_MAX ? query.limit : LIMIT_MAX;
+    query.fields = with_id(call->task->arena, query.fields);
     return tool_answered(call, records_list(&call->ctx, call->entity, &query, &call->out));
 }
 
@@ -145,16 +162,17 @@ AWAITS static int tool_aggregate(struct tool_call *call)
 static const struct tool {
     const char *name;
     bool of_entity;
+    enum ai_tool_rule rule;
     int (*run)(struct tool_call *call); /* AWAITS */
 } tools[] = {
-    {"list_entities", false, tool_entities},
-    {"list_records", true, tool_list},
-    {"get_record", true, tool_get},
-    {"aggregate_records", true, tool_aggregate},
-    {"search", false, ai_tool_search},
-    {"read_documentation", false, ai_tool_documentation},
-    {"list_workflows", false, ai_tool_workflows},
-    {"run_workflow", false, ai_tool_workflow},
+    {"list_entities", false, AI_TOOL_OTHER, tool_entities},
+    {"list_records", true, AI_TOOL_RECORDS, tool_list},
+    {"get_record", true, AI_TOOL_RECORDS, tool_get},
+    {"aggregate_records", true, AI_TOOL_GROUPS, tool_aggregate},
+    {"search", false, AI_TOOL_OTHER, ai_tool_search},
+    {"read_documentation", false, AI_TOOL_OTHER, ai_tool_documentation},
+    {"list_workflows", false, AI_TOOL_WORKFLOWS, ai_tool_workflows},
+    {"run_workflow", false, AI_TOOL_WORKFLOWS, ai_tool_workflow},
 };
 
 static const struct tool *tool_find(struct str name)
@@ -163,6 +181,20 @@ static const struct tool *tool_find(struct str name)
         if (str_is(name, tools[i].name))
             return &tools[i];
     return NULL;
+}
+
+bool ai_tool_known(struct str name)
+{
+    return tool_find(name) != NULL;
+}
+
+bool ai_tool_rule(struct str name, enum ai_tool_rule *ret_rule)
+{
+    const struct tool *tool = tool_find(name);
+
+    if (tool)
+        *ret_rule = tool->rule;
+    return tool != NULL;
 }
 
 /* --- one call --- */

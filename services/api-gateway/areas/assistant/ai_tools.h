@@ -30,3 +30,15 @@ AWAITS int ai_tool_run(struct task *task,
                        struct str name,
                        struct str arguments,
                        struct ai_told *ret_told) MUSTCHECK;
+
+/* any: is there one of this name? */
+bool ai_tool_known(struct str name);
+
+/* What a tool told in an earlier turn. */
+struct ai_tool_past {
+    struct str tool, arguments, text;
+    int64_t told_ms;
+};
+/* co: whether a model that this caller asks may be told it again. 0, or the status that was put. */
+AWAITS int ai_tool_may_tell(struct req *r, const struct ai_tool_past *told, bool *ret_may)
+    MUSTCHECK;

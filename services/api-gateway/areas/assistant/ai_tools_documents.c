@@ -1,132 +1,382 @@
-/* Tools that search and that read the documents. */
-#include "areas/assistant/ai_inner.h"
+/*
+ * The tool that reads the documents: the platform's operations, and the project's own entities with
+ * theirs. It tells what GET /docs tells the same caller, and less: nothing of an operation that it
+ * may not call, nor of an entity or a field that it may not read. Never more than fits a result:
+ * words choose.
+ */
 #include "areas/assistant/ai_tools_private.h"
 
 #include <string.h>
 
-#include "base/codec.h"
-#include "catalog/problem.h"
 #include "json/jr.h"
 #include "openapi/openapi.h"
+#include "openapi/spec_entity.h"
 #include "stages/checks.h"
 
-#define HITS           "10"
+#define ENTITIES_MAX   30
+#define ENTITIES_BYTES (AI_TOOL_BYTES / 2)
 #define OPERATIONS_MAX 60
+#define FIELDS_BYTES   (AI_TOOL_BYTES - 1024)
+#define TEXT_BYTES     ((size_t)256 * 1024) /* of an entity that words are looked for in */
 #define WORDS_MAX      10
 
-/* --- search --- */
+/* One reading of them. */
+struct shelf {
+    struct tool_call *call;
+    struct str words; /* in lower case; empty = all */
+    struct openapi about;
+    const struct entity_doc *docs; /* of all entities of the model */
+    struct arena *scratch;         /* of one thing that is looked at */
+    struct jw w;
+};
 
-/* The problem of an answer. */
-static int search_refused(struct tool_call *call, struct str body)
-{
-    struct jr_error error;
-    json_t *problem;
+typedef int (*shelf_fn)(struct shelf *shelf); /* AWAITS; 0, or a negative */
 
-    if (jr_parse(call->task->arena, body, &problem, &error) != 0)
-        return ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
-    struct str code = jr_str(problem, "code");
-    return ai_tool_refuse(
-        call, problem_find(arena_cstr(call->task->arena, code)), jr_str(problem, "detail"));
-}
+/* --- what may be told --- */
 
-int ai_tool_search(struct tool_call *call)
-{
-    struct arena *arena = call->task->arena;
-    struct str words = codec_percent(arena, jr_str(call->arguments, "words"));
-    struct str entity = codec_percent(arena, jr_str(call->arguments, "entity"));
-    struct ai_inner inner = {
-        .project = call->ctx.project,
-        .caller = call->caller,
-        .path = "/search",
-        .query = arena_printf(arena, "q=%.*s&pageSize=" HITS, STR_ARG(words)),
-    };
-    struct str body;
-    int status;
-
-    if (words.len == 0)
-        return ai_tool_refuse(call, PROBLEM_REQUIRED, STR("words is required."));
-    if (entity.len > 0)
-        inner.query = arena_printf(arena, "%.*s&e=%.*s", STR_ARG(inner.query), STR_ARG(entity));
-    TRY(ai_inner_get(call->task, &inner, AI_TOOL_BYTES, &status, &body));
-    if (status != 200)
-        return search_refused(call, body);
-    strbuf_str(&call->out, body);
-    return 0;
-}
-
-/* --- documentation --- */
-
-static bool may_call(const struct caller *caller, const struct route *route)
+/* `entity` NULL: of no record. */
+static bool
+may_call(const struct caller *caller, const struct route *route, const struct entity *entity)
 {
     for (enum access_check check = 0; check < CHECK_COUNT; check++)
         if (check_asked(check, route) &&
-            (check_needs_entity(check) || !check_passed(check, route, caller, NULL)))
+            ((check_needs_entity(check) && !entity) || !check_passed(check, route, caller, entity)))
             return false;
     return true;
 }
 
-/* Each of the words, in any case. */
-static bool
-is_about(struct arena *arena, const struct route *route, const char *tag, struct str words)
+static bool may_read(const struct shelf *shelf, const struct entity *entity)
 {
-    struct str text = arena_lower(arena,
-                                  arena_printf(arena,
-                                               "%s %s %s %s %s",
-                                               route->id,
-                                               route->path,
-                                               tag,
-                                               route->summary,
-                                               route->doc ? route->doc : ""));
+    return caller_can_entity(shelf->call->caller, entity->id, ACT_READ);
+}
+
+static bool documents_of_records(const struct route *route)
+{
+    return check_asked(CHECK_ENTITY_PERMISSION, route);
+}
+
+/* Of some entity at least. */
+static bool may_call_some(const struct shelf *shelf, const struct route *route)
+{
+    const struct model *model = shelf->about.model;
+
+    if (!documents_of_records(route))
+        return may_call(shelf->call->caller, route, NULL);
+    for (size_t i = 0; i < model->entity_count; i++)
+        if (may_read(shelf, &model->entities[i]) &&
+            may_call(shelf->call->caller, route, &model->entities[i]))
+            return true;
+    return false;
+}
+
+/* --- words --- */
+
+/* Each of them, in any case. */
+static bool has_words(const struct shelf *shelf, struct str text)
+{
+    struct str lower = arena_lower(shelf->scratch, text);
+    struct str words = shelf->words;
 
     for (int count = 0; words.ptr && count < WORDS_MAX; count++) {
         struct str word = str_split(&words, ' ');
-        if (word.len > 0 && !memmem(text.ptr, text.len, word.ptr, word.len))
+        if (word.len > 0 && !memmem(lower.ptr, lower.len, word.ptr, word.len))
             return false;
     }
     return true;
 }
 
-static void put_route(struct jw *w, const struct route *route)
+static bool route_is_about(const struct shelf *shelf, const struct route *route, const char *tag)
 {
+    return has_words(shelf,
+                     arena_printf(shelf->scratch,
+                                  "%s %s %s %s %s",
+                                  route->id,
+                                  route->path,
+                                  tag,
+                                  route->summary,
+                                  route->doc ? route->doc : ""));
+}
+
+static bool field_is_about(const struct shelf *shelf, const struct model_field *field)
+{
+    return has_words(
+        shelf,
+        arena_printf(
+            shelf->scratch, "%.*s %s", STR_ARG(field->name), model_type_name(field->type)));
+}
+
+/* --- routes --- */
+
+typedef void (*route_fn)(struct shelf *shelf,
+                         const struct route_table *table,
+                         const struct route *route,
+                         void *arg);
+
+static void shelf_routes(struct shelf *shelf, route_fn fn, void *arg)
+{
+    for (size_t i = 0; i < route_table_count; i++) {
+        const struct route_table *table = route_tables[i];
+        for (size_t k = 0; k < table->count; k++) {
+            fn(shelf, table, &table->routes[k], arg);
+            arena_reset(shelf->scratch);
+        }
+    }
+}
+
+static const char *documents_tag_of(const struct route_table *table, const struct route *route)
+{
+    return route->tag ? route->tag : table->tag;
+}
+
+/* --- an entity --- */
+
+/* "/entities/{entity}/items": of this one. */
+static struct str
+path_of(struct arena *arena, const struct route *route, const struct entity *entity)
+{
+    static const char word[] = "{entity}";
+    const char *at = strstr(route->path, word);
+
+    if (!at)
+        return str_from(route->path);
+    return arena_printf(arena,
+                        "%.*s%.*s%s",
+                        (int)(at - route->path),
+                        route->path,
+                        STR_ARG(entity->name),
+                        at + sizeof(word) - 1);
+}
+
+static struct str
+documents_name_of(struct arena *arena, const struct route *route, const struct entity_doc *doc)
+{
+    struct str name = openapi_model_name(arena, route, doc);
+
+    return name.len > 0 ? name : str_from(route->id);
+}
+
+static void put_operation(struct shelf *shelf,
+                          const struct route_table *table UNUSED,
+                          const struct route *route,
+                          void *arg)
+{
+    const struct entity_doc *doc = arg;
+    struct arena *arena = shelf->scratch;
+    struct jw *w = &shelf->w;
+
+    if (route->hidden || !documents_of_records(route) ||
+        !may_call(shelf->call->caller, route, doc->entity))
+        return;
+    jw_obj(w);
+    JW_STR(w, "operation", documents_name_of(arena, route, doc));
+    JW_CSTR(w, "method", http_method_name(route->method));
+    JW_STR(w, "path", path_of(arena, route, doc->entity));
+    JW_CSTR(w, "summary", route->summary);
+    JW_STR(w, "needs", check_permission(arena, CHECK_ENTITY_PERMISSION, route, doc->entity));
+    jw_obj_end(w);
+}
+
+/* Those that the words are about, as many as fit. */
+static void documents_put_fields(struct shelf *shelf, const struct entity_doc *doc)
+{
+    int64_t left = 0;
+
+    jw_lit(&shelf->w, "fields");
+    jw_arr(&shelf->w);
+    for (size_t i = 0; i < doc->entity->field_count; i++) {
+        const struct model_field *field = &doc->entity->fields[i];
+        struct strbuf one;
+        struct jw w;
+        arena_reset(shelf->scratch);
+        if (!field_is_about(shelf, field))
+            continue;
+        strbuf_init(&one, shelf->scratch, AI_TOOL_BYTES);
+        jw_init(&w, &one);
+        entity_schema_member(&w, doc, field);
+        if (one.overflow || shelf->call->out.len + one.len > FIELDS_BYTES)
+            left++;
+        else if (one.len > 0)
+            jw_raw(&shelf->w, strbuf_view(&one));
+    }
+    jw_arr_end(&shelf->w);
+    if (left > 0)
+        JW_I64(&shelf->w, "fields_left_out", left);
+}
+
+static struct str label_of(struct arena *arena, const struct entity *entity)
+{
+    return entity->label.len > 0 ? entity->label
+                                 : arena_printf(arena, "Records of %.*s", STR_ARG(entity->name));
+}
+
+static const struct entity_doc *documents_doc_of(const struct shelf *shelf, struct str name)
+{
+    for (size_t i = 0; i < shelf->about.model->entity_count; i++)
+        if (str_eq(shelf->docs[i].entity->name, name))
+            return may_read(shelf, shelf->docs[i].entity) ? &shelf->docs[i] : NULL;
+    return NULL;
+}
+
+AWAITS static int shelf_entity(struct shelf *shelf)
+{
+    const struct entity_doc *doc =
+        documents_doc_of(shelf, jr_str(shelf->call->arguments, "entity"));
+
+    if (!doc)
+        return ai_tool_refuse(
+            shelf->call, PROBLEM_NOT_FOUND, STR("The user may read no entity of this name."));
+    jw_obj(&shelf->w);
+    JW_STR(&shelf->w, "entity", doc->entity->name);
+    JW_STR(&shelf->w, "summary", label_of(shelf->scratch, doc->entity));
+    jw_lit(&shelf->w, "operations");
+    jw_arr(&shelf->w);
+    shelf_routes(shelf, put_operation, (void *)doc);
+    jw_arr_end(&shelf->w);
+    documents_put_fields(shelf, doc);
+    jw_obj_end(&shelf->w);
+    return 0;
+}
+
+/* --- an operation --- */
+
+/* One by its name: of the platform, or of an entity (doc). */
+struct sought {
+    struct str name;
+    const struct route *route;
+    const char *tag;
+    const struct entity_doc *doc;
+};
+
+static void
+seek(struct shelf *shelf, const struct route_table *table, const struct route *route, void *arg)
+{
+    struct sought *sought = arg;
+
+    if (!openapi_has(table, route)) { /* described for each entity, if at all */
+        for (size_t i = 0; documents_of_records(route) && i < shelf->about.model->entity_count;
+             i++) {
+            const struct entity_doc *doc = &shelf->docs[i];
+            if (!str_eq(openapi_model_name(shelf->scratch, route, doc), sought->name) ||
+                !may_read(shelf, doc->entity) || !may_call(shelf->call->caller, route, doc->entity))
+                continue;
+            sought->route = route;
+            sought->doc = doc;
+        }
+    } else if (str_is(sought->name, route->id) && may_call_some(shelf, route)) {
+        sought->route = route;
+        sought->tag = documents_tag_of(table, route);
+    }
+}
+
+AWAITS static int shelf_operation(struct shelf *shelf)
+{
+    struct tool_call *call = shelf->call;
+    struct sought sought = {.name = jr_str(call->arguments, "operation")};
+
+    shelf_routes(shelf, seek, &sought);
+    if (!sought.route)
+        return ai_tool_refuse(
+            call, PROBLEM_NOT_FOUND, STR("The user may call no operation of this name."));
+    if (sought.doc)
+        TRY(openapi_model_operation(&shelf->w, sought.route, sought.doc));
+    else
+        TRY(openapi_operation(&shelf->w, call->task->arena, sought.route, sought.tag));
+    if (call->out.overflow)
+        return ai_tool_refuse(call,
+                              PROBLEM_TOO_LARGE_ANSWER,
+                              STR("Ask for the entity, with words of the fields that are meant."));
+    return 0;
+}
+
+/* --- the list --- */
+
+static void name_operation(struct shelf *shelf,
+                           const struct route_table *table UNUSED,
+                           const struct route *route,
+                           void *arg)
+{
+    const struct entity_doc *doc = arg;
+    struct str name = openapi_model_name(shelf->scratch, route, doc);
+
+    if (name.len > 0 && may_call(shelf->call->caller, route, doc->entity))
+        jw_str(&shelf->w, name);
+}
+
+/* What words are looked for in: its names, and those of its fields that the caller may read. */
+static bool entity_is_about(const struct shelf *shelf, const struct entity *entity)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, shelf->scratch, TEXT_BYTES);
+    strbuf_printf(&text, "%.*s %.*s records fields", STR_ARG(entity->name), STR_ARG(entity->label));
+    for (size_t i = 0; i < entity->field_count; i++) {
+        if (!caller_field(shelf->call->caller, &entity->fields[i], ACT_READ))
+            continue;
+        strbuf_char(&text, ' ');
+        strbuf_str(&text, entity->fields[i].name);
+    }
+    return has_words(shelf, strbuf_view(&text));
+}
+
+AWAITS static int list_entities(struct shelf *shelf)
+{
+    const struct model *model = shelf->about.model;
+    size_t listed = 0;
+
+    for (size_t i = 0; i < model->entity_count && listed < ENTITIES_MAX; i++) {
+        const struct entity *entity = &model->entities[i];
+        arena_reset(shelf->scratch);
+        TRY(task_yield_if_due(shelf->call->task));
+        if (!may_read(shelf, entity) || !entity_is_about(shelf, entity))
+            continue;
+        if (shelf->call->out.len > ENTITIES_BYTES)
+            break;
+        jw_obj(&shelf->w);
+        JW_STR(&shelf->w, "entity", entity->name);
+        JW_STR(&shelf->w, "summary", label_of(shelf->scratch, entity));
+        jw_lit(&shelf->w, "operations");
+        jw_arr(&shelf->w);
+        shelf_routes(shelf, name_operation, (void *)&shelf->docs[i]);
+        jw_arr_end(&shelf->w);
+        jw_obj_end(&shelf->w);
+        listed++;
+    }
+    return 0;
+}
+
+static void list_operation(struct shelf *shelf,
+                           const struct route_table *table,
+                           const struct route *route,
+                           void *arg)
+{
+    struct jw *w = &shelf->w;
+    size_t *listed = arg;
+
+    if (*listed == OPERATIONS_MAX || !openapi_has(table, route) ||
+        !route_is_about(shelf, route, documents_tag_of(table, route)) ||
+        !may_call_some(shelf, route))
+        return;
     jw_obj(w);
     JW_CSTR(w, "operation", route->id);
     JW_CSTR(w, "method", http_method_name(route->method));
     JW_CSTR(w, "path", route->path);
     JW_CSTR(w, "summary", route->summary);
     jw_obj_end(w);
+    (*listed)++;
 }
 
-/* What the caller may call, of what the documents describe. */
-struct shelf {
-    struct tool_call *call;
-    struct str words, operation;
-    struct arena *scratch;
-    struct jw w;
-    size_t listed;
-    const struct route *found;
-    const char *found_tag;
-};
-
-static void shelf_look(struct shelf *shelf, const struct route_table *table)
+AWAITS static int shelf_list(struct shelf *shelf)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        const struct route *route = &table->routes[i];
-        const char *tag = route->tag ? route->tag : table->tag;
-        if (!openapi_has(table, route) || !may_call(shelf->call->caller, route))
-            continue;
-        if (shelf->operation.len > 0) {
-            if (!str_is(shelf->operation, route->id))
-                continue;
-            shelf->found = route;
-            shelf->found_tag = tag;
-        } else if (shelf->listed < OPERATIONS_MAX &&
-                   is_about(shelf->scratch, route, tag, shelf->words)) {
-            put_route(&shelf->w, route);
-            shelf->listed++;
-        }
-        arena_reset(shelf->scratch);
-    }
+    size_t listed = 0;
+
+    jw_arr(&shelf->w);
+    TRY(list_entities(shelf));
+    shelf_routes(shelf, list_operation, &listed);
+    jw_arr_end(&shelf->w);
+    return 0;
 }
+
+/* --- the tool --- */
 
 int ai_tool_documentation(struct tool_call *call)
 {
@@ -134,25 +384,24 @@ int ai_tool_documentation(struct tool_call *call)
     struct shelf shelf = {
         .call = call,
         .words = arena_lower(arena, jr_str(call->arguments, "words")),
-        .operation = jr_str(call->arguments, "operation"),
+        .about = {.arena = arena,
+                  .model = call->ctx.model,
+                  .caller = call->caller,
+                  .reads_only = true},
     };
+    shelf_fn look = shelf_list;
 
     if (!caller_can(call->caller, PERM_SVC_DOCUMENTATION_READ))
         return ai_tool_refuse(
             call, PROBLEM_FORBIDDEN, STR("The user may not read the documentation."));
+    if (jr_str(call->arguments, "operation").len > 0)
+        look = shelf_operation;
+    else if (jr_str(call->arguments, "entity").len > 0)
+        look = shelf_entity;
+    shelf.docs = entity_docs(&shelf.about);
     shelf.scratch = arena_new(0);
     jw_init(&shelf.w, &call->out);
-    if (shelf.operation.len == 0)
-        jw_arr(&shelf.w);
-    for (size_t i = 0; i < route_table_count; i++)
-        shelf_look(&shelf, route_tables[i]);
+    int rc = look(&shelf);
     arena_free(shelf.scratch);
-    if (shelf.operation.len == 0)
-        jw_arr_end(&shelf.w);
-    else if (!shelf.found)
-        return ai_tool_refuse(
-            call, PROBLEM_NOT_FOUND, STR("The user may call no operation of this name."));
-    else
-        TRY(openapi_operation(&shelf.w, arena, shelf.found, shelf.found_tag));
-    return ai_tool_told(call);
+    return rc != 0 ? rc : ai_tool_told(call);
 }

@@ -15,6 +15,16 @@ struct tool_call {
     bool waits; /* nothing was done: the user decides */
 };
 
+/* When what a tool told may be told again (ai_tools_past.c). */
+enum ai_tool_rule {
+    AI_TOOL_RECORDS,   /* records, each with its id */
+    AI_TOOL_GROUPS,    /* what was made of an entity's records */
+    AI_TOOL_WORKFLOWS, /* names of workflows, and proposals */
+    AI_TOOL_OTHER,
+};
+/* any: false when there is no tool of this name. */
+bool ai_tool_rule(struct str name, enum ai_tool_rule *ret_rule);
+
 /* any: said in place of a result. 0. */
 int ai_tool_refuse(struct tool_call *call, enum problem problem, struct str detail);
 /* any: refuses what has become too long. 0. */

@@ -1,0 +1,194 @@
+/*
+ * What tools told, in later turns. A model is told it as it was, and only when the caller of now,
+ * who may hold less than the one of then, could be told it: the entity and each field that the call
+ * names or shows may be read, nothing of them has changed since, and each record is there for the
+ * caller. What cannot be decided so (related records, groups under a row rule, hits, descriptions)
+ * is for administrators alone; others have it called again, which costs no more than deciding
+ * would.
+ */
+#include "areas/assistant/ai_tools_private.h"
+#include "areas/items/items.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "json/jr.h"
+#include "records/pick.h"
+
+/* One of them. */
+struct past_result {
+    const struct ai_tool_past *told;
+    struct records_ctx *ctx;
+    const struct entity *entity;
+    const json_t *arguments;
+    const json_t *result;
+};
+
+/* --- names --- */
+
+static bool may_read_field(const struct past_result *past, struct str name)
+{
+    const struct model_field *field = entity_field(past->entity, name);
+
+    return field && records_reads_field(past->ctx, field) &&
+           (field->system || field->updated_ms <= past->told->told_ms);
+}
+
+/* "-price,created_at:month": fields of the entity, all of them readable. */
+static bool may_read_names(const struct past_result *past, struct str names)
+{
+    while (names.ptr) {
+        struct str name = str_trim(str_split(&names, ','));
+        if (name.len > 0 && name.ptr[0] == '-')
+            name = (struct str){name.ptr + 1, name.len - 1};
+        const char *end = name.len > 0 ? memchr(name.ptr, ':', name.len) : NULL;
+        if (end)
+            name.len = (size_t)(end - name.ptr);
+        if (name.len > 0 && !may_read_field(past, name))
+            return false;
+    }
+    return true;
+}
+
+static bool may_read_filter(const struct past_result *past, const struct query *query)
+{
+    struct records_filter filter = items_filter_read(past->ctx->task->arena, query);
+
+    for (size_t i = 0; i < filter.count; i++)
+        if (!may_read_field(past, filter.items[i].field))
+            return false;
+    return true;
+}
+
+/* What the call itself names; parameters that are not known here have it left out. */
+static bool may_ask(const struct past_result *past)
+{
+    static const char *const plain[] = {"limit", "page", "pageSize", "page_size", "order", "count"};
+    static const char *const named[] = {"fields", "sort", "group_by", "sum", "avg", "min", "max"};
+    struct str text = jr_str(past->arguments, "query");
+    struct query query;
+    const char *reason;
+
+    if (query_parse(past->ctx->task->arena, text, &query, &reason) != 0)
+        return false;
+    for (size_t i = 0; i < query.count; i++) {
+        const struct query_item *item = &query.items[i];
+        bool known = str_is(item->name, "filter");
+        for (size_t k = 0; k < ARRAY_LEN(plain) && !known; k++)
+            known = str_is(item->name, plain[k]);
+        for (size_t k = 0; k < ARRAY_LEN(named) && !known; k++)
+            known = str_is(item->name, named[k]) && may_read_names(past, item->value);
+        if (!known)
+            return false;
+    }
+    return may_read_filter(past, &query);
+}
+
+/* --- records --- */
+
+/* Its members are fields that may be read, and none has a record in it. */
+static bool may_read_members(const struct past_result *past, const json_t *record)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)record,
+                        key,
+                        value) if (!may_read_field(past, str_from(key)) ||
+                                   (entity_field(past->entity, str_from(key))->type != TYPE_JSON &&
+                                    (json_is_object(value) ||
+                                     json_is_object(json_array_get(value, 0))))) return false;
+    return json_is_object(record);
+}
+
+/* How many more there were, who could see more then tells, too. */
+static bool had_more(const struct past_result *past, size_t count)
+{
+    return jr_i64(past->result, "total_items", -1) > (int64_t)count;
+}
+
+/* co: each record is there for the caller. */
+AWAITS static int may_see(struct past_result *past, int64_t *ids, size_t count, bool *ret_may)
+{
+    const struct records_query query = {0};
+    struct records_pick pick = {.ids = ids, .count = num_sort_once(ids, count), .query = &query};
+    int64_t there;
+
+    if (count == 0 || !records_ruled(past->ctx, past->entity)) {
+        *ret_may = true;
+        return 0;
+    }
+    if (had_more(past, count))
+        return 0;
+    TRY(records_pick_count(past->ctx, past->entity, &pick, &there));
+    *ret_may = (size_t)there == pick.count;
+    return 0;
+}
+
+/* co: a list, or one record. */
+AWAITS static int may_tell_records(struct past_result *past, bool *ret_may)
+{
+    const json_t *items = json_object_get(past->result, "items");
+    size_t count = json_is_array(items) ? json_array_size(items) : 1;
+    int64_t *ids = ARENA_ARRAY(past->ctx->task->arena, ids, count + 1);
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *record = json_is_array(items) ? json_array_get(items, i) : past->result;
+        ids[i] = jr_i64(record, "id", 0);
+        if (ids[i] == 0 || !may_read_members(past, record))
+            return 0;
+    }
+    return may_see(past, ids, count, ret_may);
+}
+
+/* co: groups have members of other names; what they were made of is in the call. */
+AWAITS static int
+may_tell_of_entity(struct past_result *past, enum ai_tool_rule rule, bool *ret_may)
+{
+    struct str name = jr_str(past->arguments, "entity");
+
+    past->entity = model_entity(past->ctx->model, name);
+    if (!past->entity || past->entity->created_ms > past->told->told_ms ||
+        !caller_api_access(past->ctx->caller) || !records_reads(past->ctx, past->entity) ||
+        !may_ask(past))
+        return 0;
+    if (rule == AI_TOOL_RECORDS)
+        return may_tell_records(past, ret_may);
+    *ret_may = !records_ruled(past->ctx, past->entity);
+    return 0;
+}
+
+/* --- the decision --- */
+
+/* {"error": {...}}, which shows nothing; a record has an id beside a field of that name. */
+static bool is_refusal(const json_t *result)
+{
+    return json_object_size(result) == 1 && json_is_object(json_object_get(result, "error"));
+}
+
+int ai_tool_may_tell(struct req *r, const struct ai_tool_past *told, bool *ret_may)
+{
+    struct past_result past = {.told = told, .ctx = items_ctx(r)};
+    const struct caller *caller = r->scope->caller;
+    enum ai_tool_rule rule;
+    struct jr_error error;
+    json_t *arguments;
+    json_t *result;
+
+    *ret_may = false;
+    if (!ai_tool_rule(told->tool, &rule) ||
+        jr_parse_stored(r->task.arena, told->text, &result, &error) != 0 ||
+        jr_parse(r->task.arena, told->arguments, &arguments, &error) != 0)
+        return 0;
+    past.arguments = arguments;
+    past.result = result;
+    if (is_refusal(result) || caller_is_admin(caller))
+        *ret_may = true;
+    else if (rule == AI_TOOL_WORKFLOWS)
+        *ret_may = caller_api_access(caller) && caller_can(caller, PERM_SVC_WORKFLOWS_TRIGGER);
+    else if (rule != AI_TOOL_OTHER) {
+        int rc = may_tell_of_entity(&past, rule, ret_may);
+        return rc == RECORDS_FAILED ? 0 : items_check(r, past.ctx, rc);
+    }
+    return 0;
+}
