@@ -23,6 +23,11 @@ returning v.id as id:bigint, v.token as token:bigint, v.entity_id as entity_id:b
   v.timezone as timezone:text, v.cron as cron:text?, v.mark_since as mark_since:bigint, v.mark_changes as mark_changes:bigint,
   (v.requested_at is not null or coalesce(v.next_refresh_at <= now(), false)) as wanted:boolean, now() as now:timestamptz
 
+-- A refresh that is over has no lease.
+-- name: view_renew :exec
+update {p}.materialized_views v set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
+where v.id = :id::bigint and v.token = :token::bigint and v.lease_until is not null
+
 -- name: view_unchanged :exec
 update {p}.materialized_views v set lease_until = null where v.id = :id::bigint and v.token = :token::bigint
 

@@ -1,6 +1,8 @@
 /* Materialised views, made anew. */
 #include "views.h"
 
+#include <errno.h>
+
 #include "app.h"
 #include "base/clock.h"
 #include "json/jw.h"
@@ -12,8 +14,9 @@
 #include "workflow/cron.h"
 #include "workflow/timezone.h"
 
-#define AT_ONCE       2 /* projects, in a process */
-#define LEASE_MS      180000
+#define AT_ONCE       2    /* projects, in a process */
+#define LEASE_MS      6000 /* renewed while the view is made: who dies is noticed soon */
+#define RENEW_MS      1000
 #define PASS_LIMIT_MS 150000
 #define FILL_MS       120000 /* of one statement */
 #define COLUMNS_BYTES 65536
@@ -32,6 +35,8 @@ struct view_job {
     struct series_plan *plan;
     struct series_mark mark;
     int64_t begun_mono_ms;
+    struct await *renewing; /* of view_keep(); NULL = it does not wait */
+    bool over;
 };
 
 /* Its next tick, 0 = it has none. */
@@ -176,6 +181,56 @@ AWAITS static int view_refresh(struct view_job *job)
     return 0;
 }
 
+/* --- its lease --- */
+
+static void view_keep_abandon(struct await *await UNUSED)
+{
+}
+
+/* co: renews the lease until the refresh is over. What cannot be renewed in time is another
+ * claim's: this one then changes nothing any more, by its token. */
+AWAITS static int view_keep(struct task *task, void *arg)
+{
+    struct view_job *job = arg;
+
+    while (!job->over) {
+        struct await end;
+
+        await_init(&end);
+        end.abandon = view_keep_abandon;
+        job->renewing = &end;
+        int rc = await_wait(task, &end, RENEW_MS);
+        job->renewing = NULL;
+        if (rc != -ETIMEDOUT || job->over)
+            break;
+        rc = db_query(
+            task,
+            &job->project->db,
+            SQL_VIEW_RENEW(.id = job->row.id, .token = job->row.token, .lease_ms = LEASE_MS),
+            NULL);
+        if (rc < 0) /* the pass has lasted too long, or the runner ends */
+            break;
+        if (rc > 0)
+            log_debug("view.not_renewed", L_I64("view", job->row.id), L_RESULT("rc", rc));
+    }
+    return 0;
+}
+
+AWAITS static int view_work(struct task *task, void *arg)
+{
+    struct view_job *job = arg;
+
+    job->task = task;
+    job->ctx.task = task;
+    int rc = view_refresh(job);
+    job->over = true;
+    if (job->renewing)
+        await_done(job->renewing, 0);
+    return rc;
+}
+
+/* --- passes --- */
+
 AWAITS static int
 take_views(struct task *task, struct queue *queue UNUSED, struct project *project, bool *ret_more)
 {
@@ -187,20 +242,19 @@ take_views(struct task *task, struct queue *queue UNUSED, struct project *projec
     *ret_more = rows.count > 0;
     if (rows.count == 0)
         return 0;
-    job->task = task;
     job->project = project;
     job->row = sql_view_claim_row(&rows, 0);
     job->query = ARENA_NEW(task->arena, job->query);
     job->begun_mono_ms = clock_mono_ms();
     job->ctx = (struct records_ctx){
-        .task = task,
         .directory = runner_directory(),
         .project = project,
         .db = &project->db,
         .model = project->model,
         .caller = &everybody,
     };
-    return view_refresh(job);
+    struct task_call calls[] = {{view_work, job, 0}, {view_keep, job, 0}};
+    return task_all(task, calls, ARRAY_LEN(calls));
 }
 
 static const struct queue_kind kind = {

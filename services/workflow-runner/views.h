@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Materialised views (records/view.h): made anew when somebody asks, when their cron is due, or
- * when their sources have changed. Each is claimed under a lease and made in one transaction, which
- * ends by asking whether the claim still holds: a runner that dies, or that is late, leaves
- * nothing.
+ * when their sources have changed. Each is claimed under a lease of seconds, renewed meanwhile, and
+ * made in one transaction, which ends by asking whether the claim still holds: a runner that dies,
+ * or that is late, leaves nothing, and is not said to be at work for longer than that lease.
  */
 #include "loop/loop.h"
 

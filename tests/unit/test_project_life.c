@@ -125,6 +125,36 @@ static void test_resume(void **state)
     run(resumed);
 }
 
+/* All of it is made when the control schema cannot be asked for a moment: it is made all the same.
+ */
+static void unheard(struct task *task, struct directory *one, struct directory *two)
+{
+    const char *const commands[] = {
+        "create sequence platform.tries",
+        "create function platform.unheard() returns trigger language plpgsql as $$ begin"
+        " if nextval('platform.tries') < 3 then raise exception using errcode = '08006'; end if;"
+        " return new; end $$",
+        "create trigger unheard before update on platform.projects for each row"
+        " when (new.slug = 'unheard' and new.state = 'active') execute function platform.unheard()",
+    };
+    struct project *project;
+
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        exec(task, directory_control(one), commands[i]);
+    project = create(task, one, "unheard");
+    assert_int_equal(project_find(task, two, STR("unheard"), &project), 0);
+    assert_int_equal(number(task, directory_control(one), "select last_value from platform.tries"),
+                     3);
+    exec(task, directory_control(one), "drop function platform.unheard() cascade");
+    exec(task, directory_control(one), "drop sequence platform.tries");
+}
+
+static void test_unheard(void **state)
+{
+    (void)state;
+    run(unheard);
+}
+
 /* --- epochs --- */
 
 /* Another process's change holds here within a second, though what it changes is cached and
@@ -661,6 +691,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_create),
+        cmocka_unit_test(test_unheard),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_epochs),
         cmocka_unit_test(test_learned),

@@ -33,6 +33,18 @@ void resp_header(struct req *req, const char *name, struct str value)
     strbuf_str(&req->extra_headers, STR("\r\n"));
 }
 
+bool resp_has_header(const struct req *req, struct str name)
+{
+    struct str rest = strbuf_view(&req->extra_headers);
+
+    while (rest.len > 0) {
+        struct str line = str_split(&rest, '\n');
+        if (str_ieq(str_split(&line, ':'), name))
+            return true;
+    }
+    return false;
+}
+
 void resp_header_printf(struct req *req, const char *name, const char *format, ...)
 {
     struct str value;

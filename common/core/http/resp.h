@@ -8,6 +8,8 @@
 void resp_header(struct req *req, const char *name, struct str value);
 void resp_header_printf(struct req *req, const char *name, const char *format, ...)
     PRINTF_LIKE(3, 4);
+/* any: was such a header added? */
+bool resp_has_header(const struct req *req, struct str name);
 /* any: adds the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2).
  */
 bool resp_etag(struct req *req, struct str etag);

@@ -4,13 +4,15 @@
 #include <errno.h>
 
 #include "app/reply.h"
+#include "base/clock.h"
+#include "http/resp.h"
 #include "http/server.h"
 #include "json/jr.h"
 
 #define UPLOADS_MAX     64
-#define UPLOADS_OF_ONE  8
 #define UPLOADS_WAITING 256
-#define UPLOAD_WAIT_MS  15000
+#define UPLOAD_WAIT_MS  50000 /* proxies give up after a minute without a byte */
+#define UPLOAD_RETRY_S  "15"
 #define LOOKUPS_MAX     64
 #define LOOKUPS_OF_ONE  16
 #define LOOKUPS_WAITING 32
@@ -47,7 +49,7 @@ void admission_start(unsigned requests_max, size_t json_body_bytes)
     shares_init(&seats[ADMIT_UPLOAD],
                 &(struct shares_config){.name = "uploads",
                                         .limit = UPLOADS_MAX,
-                                        .per_owner = UPLOADS_OF_ONE,
+                                        .per_owner = SHARES_ANY,
                                         .waiting = UPLOADS_WAITING,
                                         .leave_room = true});
     shares_init(&lookups,
@@ -107,19 +109,35 @@ int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat)
     return 0;
 }
 
-int admission_upload(struct req *r, struct seat **ret_seat)
+/* co: its turn; the time until then is none that the request takes. */
+AWAITS static int wait_for_upload(struct req *r, struct share **ret_share)
 {
     struct shares *shares = &seats[ADMIT_UPLOAD];
-    struct seat *seat = new_seat(r);
-    int rc =
-        shares_acquire(&r->task, shares, share_owner_of(&r->task), 1, UPLOAD_WAIT_MS, &seat->share);
+    int64_t deadline_ms = r->task.deadline_ms;
+    int64_t since_ms = clock_mono_ms();
 
-    if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled))
+    if (deadline_ms > 0)
+        r->task.deadline_ms += UPLOAD_WAIT_MS;
+    int rc =
+        shares_acquire(&r->task, shares, share_owner_of(&r->task), 1, UPLOAD_WAIT_MS, ret_share);
+    if (deadline_ms > 0)
+        r->task.deadline_ms = deadline_ms + clock_mono_ms() - since_ms;
+    return rc;
+}
+
+int admission_upload(struct req *r, struct seat **ret_seat)
+{
+    struct seat *seat = new_seat(r);
+    int rc = wait_for_upload(r, &seat->share);
+
+    if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled)) {
+        resp_header(r, "Retry-After", STR(UPLOAD_RETRY_S));
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many uploads on their way; try again.");
+    }
     TRY(rc);
-    seat->shares = shares;
+    seat->shares = &seats[ADMIT_UPLOAD];
     *ret_seat = seat;
     return 0;
 }

@@ -92,7 +92,7 @@ static void put_status_headers(struct req *r, int status, enum problem problem)
         resp_header(
             r, "WWW-Authenticate", token ? STR("Bearer error=\"invalid_token\"") : STR("Bearer"));
     }
-    if (status == 503)
+    if (status == 503 && !resp_has_header(r, STR("Retry-After")))
         resp_header(r, "Retry-After", STR("1"));
 }
 

@@ -67,7 +67,7 @@ bool live_position_parse(struct str text, struct live_position *ret_position)
     if (rest.ptr) {
         position.upto = str_split(&rest, '~');
         if (!is_snapshot(position.upto) || !num_parse_i64(rest, &position.behind) ||
-            position.behind < 1)
+            position.behind == 0 || position.behind == INT64_MIN)
             return false;
     }
     *ret_position = position;

@@ -40,7 +40,8 @@ struct db_call live_reset_call(struct arena *arena, const int64_t *entity_ids, s
 /* --- positions --- */
 
 /* What was read: everything that the snapshot `since` has; and, when `upto` is not empty, of what
- * that one has more the rows up to `behind`. */
+ * that one has more the rows up to `behind`; below 0: the entries of the audit log up to -behind,
+ * which come before the rows. */
 struct live_position {
     struct str since, upto;
     int64_t behind;

@@ -39,11 +39,12 @@ select pg_snapshot_xmin(pg_current_snapshot()) >= (:next::text)::xid8 as drained
 -- name: live_ready :exec
 update {p}.live_state s set since = pg_snapshot_xmin(pg_current_snapshot()) where s.id = 1 and s.since is null;
 
--- A position claims to have seen no more than is on the disk: up to the last transaction that is in the log. One that was rolled back
+-- A position claims to have seen no more than is on the disk: up to the last transaction that is in one of the logs. One that was rolled back
 -- later than that would have its number given again after a crash, and who comes back would miss what it did then.
 
 -- part: reached
-coalesce(greatest(((select max(k.xid) from {p}.live_log k)::text::numeric + 1)::text::xid8, (select s.since from {p}.live_state s),
+coalesce(greatest(((select max(k.xid) from {p}.live_log k)::text::numeric + 1)::text::xid8,
+  ((select max(u.xid) from {p}.audit_log u)::text::numeric + 1)::text::xid8, (select s.since from {p}.live_state s),
   case when pg_snapshot_xmax(a.since) <= pg_snapshot_xmax(a.now) then pg_snapshot_xmax(a.since) end), pg_snapshot_xmin(a.now))
 
 -- part: position

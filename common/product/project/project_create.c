@@ -24,6 +24,7 @@
 #define FIRST_KEY     1
 #define KEY_DOC_BYTES 1024
 #define DDL_MS        60000
+#define PAUSE_MS      250
 
 /* Results of work inside the two singleflights: the caller's deadline is not theirs. */
 static int outcome(int rc)
@@ -169,6 +170,27 @@ static int build(struct task *task, struct create *create, int *ret_last)
     return rc;
 }
 
+static bool create_may_pass(int rc)
+{
+    return rc == DB_UNAVAILABLE || rc == DB_UNKNOWN || rc == DB_TIMEOUT || rc == DB_BUSY;
+}
+
+/* All is made but the word that it is there: that is said again for as long as the attempt lasts.
+ * When one try may have been heard, none that failed later says otherwise. */
+static int create_done(struct task *task, struct create *create, int last)
+{
+    struct db *control = &create->directory->control;
+    bool unknown = false;
+    int rc;
+
+    do {
+        rc = db_query(
+            task, control, SQL_CREATE_DONE(.number = create->db.schema, .migration = last), NULL);
+        unknown = unknown || rc == DB_UNKNOWN;
+    } while (create_may_pass(rc) && task_sleep(task, PAUSE_MS) == 0);
+    return rc != 0 && unknown ? DB_UNKNOWN : rc;
+}
+
 static int project_create_run(struct task *task, void *arg)
 {
     struct create *create = arg;
@@ -179,7 +201,7 @@ static int project_create_run(struct task *task, void *arg)
     TRY(project_claim(task, create));
     int rc = build(task, create, &last);
     if (rc == 0)
-        rc = db_query(task, control, SQL_CREATE_DONE(.number = *number, .migration = last), NULL);
+        rc = create_done(task, create, last);
     if (rc == 0) {
         directory_missing_clear(create->directory, create->in.slug);
         epoch_publish(create->directory, *number, EPOCH_FIRST);
@@ -213,7 +235,9 @@ int project_create(struct task *task,
     singleflight_run(singleflight, project_create_run, NULL, create);
     int rc = singleflight_join(task, singleflight);
     if (rc == 0)
-        rc = project_find(task, directory, in->slug, ret_project);
+        do
+            rc = project_find(task, directory, in->slug, ret_project);
+        while (rc == PROJECT_UNAVAILABLE && task_sleep(task, PAUSE_MS) == 0);
     return rc == PROJECT_UNAVAILABLE || rc == PROJECT_NOT_FOUND ? DB_UNAVAILABLE : rc;
 }
 

@@ -19,7 +19,7 @@ void decode_avif(struct media_source *source, struct scale *scale);
 void encode_jpeg(const struct bitmap *bitmap);
 void encode_png(const struct bitmap *bitmap);
 void encode_webp(const struct bitmap *bitmap);
-void encode_avif(const struct bitmap *bitmap);
+void encode_avif(struct bitmap *bitmap); /* its pixels are gone then */
 
 /* A frame that may be smaller than its canvas: rows of the canvas go to `scale`. `row` gives a row
  * of the frame into `rgba`. */

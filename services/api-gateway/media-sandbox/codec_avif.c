@@ -1,10 +1,16 @@
 /* AVIF by libavif (dav1d reads, libaom writes), one thread. */
 #include <avif/avif.h>
+#include <stdlib.h>
 
 #include "media-sandbox/codec.h"
 
-#define SPEED     8
-#define QUANTIZER 24 /* of 0 (all) to 63 (least) */
+#define SPEED       8
+#define QUANTIZER   24              /* of 0 (all) to 63 (least) */
+#define CELL_PIXELS (2048U * 2048U) /* what libaom holds of one is twenty times as much */
+#define CELLS_MAX   4               /* a side */
+#define CELL_SIDE   64              /* at least, as the format has it */
+#define BAND_ROWS   64
+#define BAND_MARGIN 2 /* colours of neighbours: those at a band's edge are those of the whole */
 
 static void avif_insist(avifResult result)
 {
@@ -12,18 +18,42 @@ static void avif_insist(avifResult result)
         peer_fail(result == AVIF_RESULT_OUT_OF_MEMORY ? MEDIA_TOO_LARGE : MEDIA_BROKEN);
 }
 
-static void avif_pixels_of(avifImage *image, avifRGBImage *rgb)
+static void avif_pixels_of(const avifImage *image, avifRGBImage *rgb)
 {
     avifRGBImageSetDefaults(rgb, image);
     rgb->format = AVIF_RGB_FORMAT_RGBA;
     rgb->depth = 8;
 }
 
+/* As it was decoded it takes a byte and a half a pixel; as RGBA it is never there as a whole. */
+static void avif_give_rows(const avifImage *image, struct scale *scale)
+{
+    avifImage *band = avifImageCreateEmpty();
+    avifRGBImage rgb;
+
+    if (!band)
+        peer_fail(MEDIA_TOO_LARGE);
+    avif_pixels_of(image, &rgb);
+    rgb.rowBytes = image->width * 4;
+    rgb.pixels = peer_alloc(rgb.rowBytes, BAND_ROWS + 2 * BAND_MARGIN);
+    for (uint32_t y = 0; y < image->height; y += BAND_ROWS) {
+        uint32_t end = image->height - y < BAND_ROWS ? image->height : y + BAND_ROWS;
+        uint32_t from = y > 0 ? y - BAND_MARGIN : 0;
+        uint32_t upto = image->height - end < BAND_MARGIN ? image->height : end + BAND_MARGIN;
+        const avifCropRect rect = {0, from, image->width, upto - from};
+
+        avif_insist(avifImageSetViewRect(band, image, &rect));
+        rgb.height = rect.height;
+        avif_insist(avifImageYUVToRGB(band, &rgb));
+        for (uint32_t row = y; row < end; row++)
+            scale_row(scale, rgb.pixels + (size_t)(row - from) * rgb.rowBytes);
+    }
+}
+
 void decode_avif(struct media_source *source, struct scale *scale)
 {
     avifDecoder *decoder = avifDecoderCreate();
     uint8_t *all = peer_read_all(source);
-    avifRGBImage rgb;
 
     if (!decoder)
         peer_fail(MEDIA_TOO_LARGE);
@@ -36,16 +66,64 @@ void decode_avif(struct media_source *source, struct scale *scale)
     avif_insist(avifDecoderParse(decoder));
     avif_insist(avifDecoderNextImage(decoder));
     scale_check(scale, decoder->image->width, decoder->image->height);
-    avif_pixels_of(decoder->image, &rgb);
-    rgb.rowBytes = rgb.width * 4;
-    rgb.pixels = peer_alloc((size_t)rgb.width * rgb.height, 4);
-    avif_insist(avifImageYUVToRGB(decoder->image, &rgb));
-    scale_begin(scale, rgb.width, rgb.height);
-    for (uint32_t y = 0; y < rgb.height; y++)
-        scale_row(scale, rgb.pixels + (size_t)y * rgb.rowBytes);
+    free(all);
+    scale_begin(scale, decoder->image->width, decoder->image->height);
+    avif_give_rows(decoder->image, scale);
+    avifDecoderDestroy(decoder); /* what is made of it may need as much */
 }
 
-void encode_avif(const struct bitmap *bitmap)
+/* Cells of one size, with whole pixels of colour. */
+static bool is_grid(uint32_t length, uint32_t cells)
+{
+    return cells == 1 || (length % (2 * cells) == 0 && length / cells >= CELL_SIDE);
+}
+
+/* Into how few cells a large picture is cut so that each is small enough; one when none fit. */
+static void avif_plan_cells(const avifImage *image, uint32_t *ret_across, uint32_t *ret_down)
+{
+    uint32_t least = CELLS_MAX * CELLS_MAX + 1;
+
+    *ret_across = *ret_down = 1;
+    if (image->width % 2 != 0 || image->height % 2 != 0)
+        return;
+    for (uint32_t across = 1; across <= CELLS_MAX; across++)
+        for (uint32_t down = 1; down <= CELLS_MAX; down++) {
+            bool fits = is_grid(image->width, across) && is_grid(image->height, down) &&
+                        image->width / across * (image->height / down) <= CELL_PIXELS;
+            if (!fits || across * down >= least)
+                continue;
+            least = across * down;
+            *ret_across = across;
+            *ret_down = down;
+        }
+}
+
+/* Cells are encoded one after the other. */
+static avifResult avif_write_cells(avifEncoder *encoder, const avifImage *image, avifRWData *out)
+{
+    const avifImage *cells[CELLS_MAX * CELLS_MAX];
+    uint32_t across;
+    uint32_t down;
+
+    avif_plan_cells(image, &across, &down);
+    if (across * down == 1)
+        return avifEncoderWrite(encoder, image, out);
+    for (uint32_t i = 0; i < across * down; i++) {
+        uint32_t width = image->width / across;
+        uint32_t height = image->height / down;
+        const avifCropRect rect = {i % across * width, i / across * height, width, height};
+        avifImage *cell = avifImageCreateEmpty();
+
+        if (!cell || avifImageSetViewRect(cell, image, &rect) != AVIF_RESULT_OK)
+            return AVIF_RESULT_OUT_OF_MEMORY;
+        cells[i] = cell;
+    }
+    avifResult result =
+        avifEncoderAddImageGrid(encoder, across, down, cells, AVIF_ADD_IMAGE_FLAG_SINGLE);
+    return result == AVIF_RESULT_OK ? avifEncoderFinish(encoder, out) : result;
+}
+
+void encode_avif(struct bitmap *bitmap)
 {
     avifImage *image = avifImageCreate(bitmap->width, bitmap->height, 8, AVIF_PIXEL_FORMAT_YUV420);
     avifEncoder *encoder = avifEncoderCreate();
@@ -63,6 +141,8 @@ void encode_avif(const struct bitmap *bitmap)
     rgb.rowBytes = bitmap->width * 4;
     if (avifImageRGBToYUV(image, &rgb) != AVIF_RESULT_OK)
         peer_fail(MEDIA_TOO_LARGE);
+    free(bitmap->pixels); /* what comes needs room */
+    bitmap->pixels = NULL;
     encoder->maxThreads = 1;
     encoder->speed = SPEED;
     encoder->minQuantizer = QUANTIZER;
@@ -70,7 +150,7 @@ void encode_avif(const struct bitmap *bitmap)
     encoder->minQuantizerAlpha = AVIF_QUANTIZER_LOSSLESS;
     encoder->maxQuantizerAlpha = AVIF_QUANTIZER_LOSSLESS;
     /* What can go wrong with any pixels: no memory. */
-    if (avifEncoderWrite(encoder, image, &out) != AVIF_RESULT_OK)
+    if (avif_write_cells(encoder, image, &out) != AVIF_RESULT_OK)
         peer_fail(MEDIA_TOO_LARGE);
     peer_piece(out.data, out.size);
 }

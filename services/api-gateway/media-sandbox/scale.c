@@ -199,3 +199,11 @@ void scale_end(struct scale *scale)
     if (scale->state->made < scale->to_height)
         peer_fail(MEDIA_BROKEN);
 }
+
+void scale_free(struct scale *scale)
+{
+    free(scale->pixels);
+    free(scale->state->ring);
+    free(scale->state->wide);
+    scale->pixels = NULL;
+}

@@ -26,3 +26,5 @@ void scale_begin(struct scale *scale, uint32_t width, uint32_t height);
 void scale_row(struct scale *scale, const uint8_t *rgba);
 /* All rows were given; or fails: there were too few. */
 void scale_end(struct scale *scale);
+/* What it held, the pixels too. */
+void scale_free(struct scale *scale);

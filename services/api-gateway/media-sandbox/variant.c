@@ -190,6 +190,7 @@ void variant_make(const struct media_request *request,
     decoders[facts->kind](source, &scale);
     scale_end(&scale);
     struct bitmap bitmap = show(&plan, &scale, facts->orientation);
+    scale_free(&scale);
     if (request->format == MEDIA_JPEG)
         flatten(&bitmap);
     if (request->format == MEDIA_JPEG)

@@ -102,7 +102,8 @@ AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
 
     if (r->route->body_type) {
         admission_leave(*seat);
-        return admission_upload(r, seat);
+        TRY(admission_upload(r, seat));
+        return check_caller(r); /* its turn may have come late */
     }
     if (!r->route->body || !r->has_body || !req_body_has_type(r))
         return 0;

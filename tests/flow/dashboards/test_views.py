@@ -158,17 +158,32 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
     before = rows(mill.admin, "cut_down")["items"]
     source, views, number = held_by(mill, db, "cut_down")
     load = mill.item("loads", grain="rye", tons=1)
-    with Held(servers, source) as held:
+
+    def lease():
+        """Seconds that it lasts still, and until when."""
+        return found(db, f"select extract(epoch from v.lease_until - clock_timestamp())::float, v.lease_until from {views} v where v.id = %s", number)[0]
+
+    def renewed(held):
+        """It is being made, and its lease has become longer; False when it was given up: for a lock it waits two seconds."""
         mill.admin.post(f"{VIEW}/cut_down/refresh", expect=202)
         wait_until(lambda: held.awaited(db), "the view is being made")
+        first = lease()[1]
+        while first and (until := lease()[1]):
+            if until > first:
+                return True
+        return False
+
+    with Held(servers, source) as held:
+        assert any(renewed(held) for _ in range(5))
         kill(mill.runner)
         assert rows(mill.admin, "cut_down")["items"] == before
-        assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "refreshing"
+        assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "refreshing" and lease()[0] <= 6
     wait_until(lambda: not found(db, "select 1 from pg_class where relnamespace = %s::regnamespace and relname ~ ('^v_' || %s || '_')"
                                  " and relname !~ '_1$' and relkind = 'r'", mill.schema(db), str(number)), "its table is gone")
     shown = rows(mill.admin, "cut_down")["items"]
     assert shown == before and mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["refreshed_at"] == made["refreshed_at"]
-    execute(db, f"update {views} set lease_until = now() where id = %s", number)  # three minutes later
+    execute(db, f"update {views} set lease_until = now() where id = %s", number)  # seconds later
+    assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "pending"
     mill.runner = start_runner(SWEEP_MS=200)
     wait_until(lambda: {row["grain"]: row["count"] for row in rows(mill.admin, "cut_down")["items"]} == {"rye": 7, "oats": 6}, "it is made anew")
     mill.admin.delete(f"{VIEW}/cut_down", expect=204)

@@ -193,6 +193,15 @@ def test_large_and_no_bomb(admin, put):
     assert seen(variant(admin, made, width=50).content).size == (50, 50)
 
 
+def test_large_avif(admin, put):
+    """As large as a variant may be: made, and made from, in the memory that a picture has."""
+    made = put(admin, "x.png", encoded(drawn(4096, 4096), "PNG", compress_level=1))
+    content = variant(admin, made, format="avif", width=4096).content
+    again = put(admin, "x.avif", content)
+    assert (again["width"], again["height"]) == (4096, 4096)
+    assert distance(seen(variant(admin, again, width=300, format="png").content), drawn(4096, 4096).resize((300, 300), Image.Resampling.LANCZOS)) < 4
+
+
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_cut(admin, put, kind):
     whole = encoded(drawn(), kind)

@@ -1,4 +1,5 @@
 """Live changes: what happens to records, as each listener may see it, in order and without a gap."""
+import itertools
 import socket
 import threading
 import time
@@ -597,6 +598,50 @@ def test_the_audit_log(home, listen):
     home.admin.put(f"/users/{auditor.user['id']}", {"role_ids": [home.role_named("Standard User")["id"]]}, expect=200)
     assert stream.until(lambda event: event.kind == "closed")[-1].data == {"entity": "audit", "code": "forbidden"}
     ended(stream, "forbidden")
+
+
+def test_the_audit_log_goes_on_behind_an_event(home, listen):
+    """And what is chosen from it, as in its list: nothing is missed, nothing is told twice, from wherever one comes back."""
+    numbers = itertools.count()
+
+    def group():
+        return str(home.admin.post("/groups", {"name": f"audited {next(numbers)}"}, expect=201).json()["id"])
+
+    admin, chosen = str(home.admin.user["id"]), {"entities": None, "audit": "true", "audit_action": "groups.create"}
+    stream = listen(home.admin, **chosen, audit_actor=admin, audit_kind="user", audit_target="group")
+    both = listen(home.admin, audit="true", audit_target="group")
+    made = [group()]
+    left = stream.next("audit").position
+    assert both.next("audit").data["target_id"] == made[0]
+    stream.close()
+    for _ in range(3):
+        home.role()
+        made.append(group())
+        record = home.item("orders", name="between")
+    again = listen(home.admin, **chosen, position=left)
+    assert [event.data["target_id"] for event in again.before] == made[1:]
+    for place, event in enumerate(again.before):
+        assert [each.data["target_id"] for each in listen(home.admin, **chosen, position=event.position).before] == made[place + 2:]
+    told = both.until(lambda event: event.data.get("id") == record["id"] and event.kind == "created")
+    assert [event.data["target_id"] for event in told if event.kind == "audit"] == made[1:]
+    middle = next(event for event in told if event.kind == "audit")
+    rest = listen(home.admin, audit="true", audit_target="group", position=middle.position).before
+    for kind in ("audit", "created"):  # entries come before the changes of what is read together
+        behind = [event.data["id"] for event in told[told.index(middle) + 1:] if event.kind == kind]
+        assert [event.data["id"] for event in rest if event.kind == kind] == behind
+    one = listen(home.admin, entities=None, audit="true", audit_target=f"group/{made[2]}", position=left)
+    assert [event.data["target_id"] for event in one.before] == [made[2]]
+    for none in ({"audit_kind": "api_key"}, {"audit_actor": "424242"}, {"audit_target": "group/0"}):
+        assert not listen(home.admin, entities=None, audit="true", position=left, **none).before
+    plain = home.user(entities=["orders"])
+    assert not [event for event in listen(plain, position=left).before if event.kind == "audit"], "a position gives no rights"
+
+
+@pytest.mark.parametrize("params", [
+    {"entities": "orders", "audit_actor": "1"}, {"audit": "true", "audit_kind": "anybody"}, {"audit": "true", "audit_actor": "x"},
+    {"audit": "true", "audit_actor": "0"}, {"entities": "orders", "audit": "false", "audit_target": "group"}])
+def test_what_is_chosen_from_the_audit_log(home, params):
+    home.admin.get("/realtime", params=params, expect=400)
 
 
 def test_jobs(home, listen, runner):

@@ -205,6 +205,23 @@ def test_strangers_have_few_seats_of_their_own(start_small, make_project, lock_r
     assert statuses.count(200) == 4 and statuses.count(503) == 12
 
 
+def test_uploads_wait_for_their_turn(start_small, make_project, sockets):
+    """A project has half of the places for uploads; its others wait, unread, and are served, and another project finds one at once."""
+    gateway = start_small(REQUESTS_MAX=256, BODIES_PER_ADDRESS=1000)
+    one, other = make_project(gateway), make_project(gateway)
+
+    def begin(project, body):
+        head = f"PUT /org/{project.id}/files/upload/x HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {project.admin.token}\r\nContent-Length: 10\r\n\r\n"
+        return sockets(gateway, head.encode() + body)
+
+    slow = [begin(one, b"12345") for _ in range(34)]
+    until(lambda: gauge(gateway, "groundwork_shares_held", "uploads") == 32 and gauge(gateway, "groundwork_shares_waiting", "uploads") == 2)
+    assert answer(begin(other, b"1234567890"))[0] == 201
+    for sock in slow:
+        sock.sendall(b"67890")
+    assert [answer(sock)[0] for sock in slow] == [201] * 34
+
+
 # --- names of nothing -----------------------------------------------------------------------------
 
 

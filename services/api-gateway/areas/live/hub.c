@@ -56,6 +56,7 @@ static void listener_free(struct hub_listener *listener)
     for (size_t i = 0; i < listener->watch_count; i++)
         hub_test_unref(listener->watches[i].test);
     rights_unref((struct rights *)listener->caller.rights);
+    arena_free(listener->arena);
     shares_release(&live.places, listener->share, 1);
     free(listener);
     hub->listeners--;
@@ -309,6 +310,20 @@ int hub_members(struct req *r, int64_t *ret_members)
     return 0;
 }
 
+static void keep_audit(struct hub_listener *listener, const struct hub_audit *audit)
+{
+    size_t bytes = audit->kind.len + audit->action.len + audit->target.len + audit->target_id.len;
+
+    listener->audit = (struct hub_audit){.actor = audit->actor};
+    if (bytes == 0)
+        return;
+    listener->arena = arena_new(256);
+    listener->audit.kind = arena_dup(listener->arena, audit->kind);
+    listener->audit.action = arena_dup(listener->arena, audit->action);
+    listener->audit.target = arena_dup(listener->arena, audit->target);
+    listener->audit.target_id = arena_dup(listener->arena, audit->target_id);
+}
+
 int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
 {
     size_t bytes = sizeof(struct hub_listener) + wish->count * sizeof(struct hub_watch);
@@ -326,6 +341,7 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
     listener->caller = *r->scope->caller;
     listener->caller.rights = rights_ref((struct rights *)r->scope->caller->rights);
     listener->work = wish->work;
+    keep_audit(listener, &wish->audit);
     if (wish->work)
         hub->work_due_ms = 0;
     listener->watch_count = wish->count;

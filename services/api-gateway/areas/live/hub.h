@@ -38,6 +38,12 @@ struct hub_watch {
     struct hub_test *test; /* NULL = every record */
 };
 
+/* Which entries of the audit log; 0 and empty texts: all. */
+struct hub_audit {
+    int64_t actor;
+    struct str kind, action, target, target_id;
+};
+
 struct hub_listener {
     struct http_feed feed;
     struct list link; /* of a group, or of those that wait to begin */
@@ -49,6 +55,8 @@ struct hub_listener {
     struct hub_print print;
     char head[HUB_HEAD]; /* of its feed: what its positions begin with */
     unsigned work;       /* bits of enum hub_work that it listens to */
+    struct hub_audit audit;
+    struct arena *arena; /* of its texts; NULL = there are none */
     bool gone;
     bool lost; /* where it was is not known: it begins with a reset */
     size_t watch_count;
@@ -69,8 +77,9 @@ struct hub_wish {
     size_t count;
     const struct records_filter *filter; /* of each of them */
     unsigned work;                       /* bits of enum hub_work */
-    struct str position;                 /* to go on behind; STR_NONE = now */
-    int64_t members;                     /* of the caller's group scope */
+    struct hub_audit audit;
+    struct str position; /* to go on behind; STR_NONE = now */
+    int64_t members;     /* of the caller's group scope */
 };
 
 /* any: once in each worker. `listeners`: at most, of all projects. */
@@ -153,6 +162,13 @@ AWAITS int
 hub_deliver(const struct hub_round *round, struct hub_group *group, struct str upto, bool *ret_more)
     MUSTCHECK;
 
+/* hub_audit.c: co: sends the entries of the audit log that a page has, from the group's position to
+ * `upto`, to those who want them, and moves the group behind them. *ret_more: there are more. */
+AWAITS int hub_audit_deliver(const struct hub_round *round,
+                             struct hub_group *group,
+                             struct str upto,
+                             bool *ret_more) MUSTCHECK;
+
 /* hub_work.c: co: tells of long work, when it is time to look. */
 AWAITS int hub_work(const struct hub_round *round) MUSTCHECK;
 void hub_work_forget(struct hub *hub);
@@ -204,6 +220,7 @@ struct http_piece *hub_event_change(struct arena *arena,
                                     const struct changes *changes,
                                     size_t row,
                                     const struct caller *caller);
+struct http_piece *hub_event_audit(struct arena *arena, struct str position, struct str entry);
 /* any: sends to one, taking the reference over. */
 void hub_tell(struct hub_listener *listener, struct http_piece *piece);
 /* any: the listener's feed ends with that. */

@@ -362,7 +362,7 @@ AWAITS static int hub_read_page(const struct hub_round *round,
                  &round->project->db,
                  SQL_LIVE_WINDOW(.upto = page->from.upto.len > 0 ? page->from.upto : upto,
                                  .since = page->from.since,
-                                 .behind = page->from.behind,
+                                 .behind = page->from.behind > 0 ? page->from.behind : 0,
                                  .most = PAGE),
                  &rows));
     const struct sql_live_window_row window = sql_live_window_row(arena, &rows, 0);
@@ -401,11 +401,14 @@ int hub_deliver(const struct hub_round *round,
 {
     struct hub_page *page = ARENA_NEW(round->task->arena, page);
     bool whole = true;
+    bool audited = false; /* there is more of the audit log: the page comes behind it */
     size_t sent = 0;
 
     *ret_more = false;
     int rc = hub_read_page(round, group, upto, page, &whole);
     if (rc == 0 && whole)
+        rc = hub_audit_deliver(round, group, page->upto, &audited);
+    if (rc == 0 && whole && !audited)
         sent = send_page(round, group, page);
     forget_tests(page);
     if (rc == RECORDS_SCHEMA && round->hub->misread++ < MISREAD_MAX)
@@ -416,6 +419,10 @@ int hub_deliver(const struct hub_round *round,
         return reset_group(round, group, page->upto);
     TRY(rc);
     round->hub->misread = 0;
+    if (audited) {
+        *ret_more = true;
+        return 0;
+    }
     if (sent < page->row_count) { /* first who may still listen, then the others */
         const struct live_position position = position_behind(page, sent - 1);
         hub_group_move(group, &position);

@@ -108,6 +108,12 @@ struct http_piece *hub_event_change(struct arena *arena,
     return event_end_headed(&out);
 }
 
+struct http_piece *hub_event_audit(struct arena *arena, struct str position, struct str entry)
+{
+    return http_piece_headed(arena_printf(
+        arena, "%.*s\nevent: audit\ndata: %.*s\n\n", STR_ARG(position), STR_ARG(entry)));
+}
+
 void hub_tell(struct hub_listener *listener, struct http_piece *piece)
 {
     http_feed_send(&listener->feed, piece);

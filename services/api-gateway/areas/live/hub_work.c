@@ -1,7 +1,7 @@
 /*
- * Long work: jobs, imports, sends, search indexes; and entries of the audit log. Their rows have no
- * log; while somebody listens to a kind its newest rows and those that have not ended are looked at
- * twice a second, and what is not as it was is told.
+ * Long work: jobs, imports, sends, search indexes. Their rows have no log; while somebody listens
+ * to a kind its newest rows and those that have not ended are looked at twice a second, and what is
+ * not as it was is told.
  */
 #include "areas/live/hub.h"
 
@@ -10,7 +10,6 @@
 
 #define WORK_MS    500
 #define RECENT     100  /* ids are drawn before they are committed: the newest may come late */
-#define ENTRIES    500  /* the same: one call may write many */
 #define WATCHED    1000 /* of a kind: those that have not ended */
 #define FIRST_LOOK 500
 
@@ -33,7 +32,7 @@ static bool may_audit(const struct caller *caller)
 
 static const struct long_work {
     const char *event;
-    const struct sql *sql;
+    const struct sql *sql; /* NULL: it has places in the log of changes (hub_audit.c) */
     int64_t recent;
     bool (*may)(const struct caller *caller);
     const char *needs;
@@ -46,11 +45,7 @@ static const struct long_work {
     [HUB_TASKS] = {"task", &SQL_REALTIME_TASKS, RECENT, may_all, ""},
     [HUB_SENDS] = {"send", &SQL_REALTIME_SENDS, RECENT, caller_is_admin, OF_ADMINISTRATORS},
     [HUB_INDEXES] = {"index", &SQL_REALTIME_INDEXES, RECENT, caller_is_admin, OF_ADMINISTRATORS},
-    [HUB_AUDIT] = {"audit",
-                   &SQL_REALTIME_AUDIT,
-                   ENTRIES,
-                   may_audit,
-                   "This needs the permission svc_audit_log:read."},
+    [HUB_AUDIT] = {"audit", NULL, 0, may_audit, "This needs the permission svc_audit_log:read."},
 };
 
 const char *const hub_work_names[HUB_WORKS + 1] = {
@@ -185,7 +180,8 @@ int hub_work(const struct hub_round *round)
             continue;
         }
         hub->work_due_ms = now_ms + WORK_MS;
-        TRY(hub_work_look(round, (enum hub_work)work));
+        if (kinds[work].sql)
+            TRY(hub_work_look(round, (enum hub_work)work));
     }
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "areas/items/items.h"
 #include "areas/live/hub.h"
 
+#include "base/num.h"
 #include "http/query.h"
 
 #define ENTITIES_MAX 20
@@ -60,6 +61,31 @@ static int read_work(struct req *r, const struct query *query, unsigned *ret_wor
     return 0;
 }
 
+/* As of GET /audit-log. */
+static int
+read_audit(struct req *r, const struct query *query, unsigned work, struct hub_audit *ret_audit)
+{
+    struct str actor = query_get(query, "audit_actor");
+    struct str target = query_get(query, "audit_target");
+    struct hub_audit audit = {
+        .kind = query_get(query, "audit_kind"),
+        .action = query_get(query, "audit_action"),
+        .target_id = target,
+    };
+
+    if (target.ptr)
+        audit.target = str_split(&audit.target_id, '/');
+    if (actor.ptr && !num_parse_i64(actor, &audit.actor))
+        return fail(r, PROBLEM_INVALID_QUERY, NULL);
+    bool any = actor.len > 0 || target.len > 0 || audit.kind.len > 0 || audit.action.len > 0;
+    if (any && !(work & 1U << HUB_AUDIT))
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "Query parameters 'audit_...' choose among the entries of audit=true.");
+    *ret_audit = audit;
+    return 0;
+}
+
 static int
 read_entities(struct req *r, const struct query *query, unsigned work, struct wishes *wishes)
 {
@@ -90,6 +116,8 @@ static int realtime_check_filter(struct req *r,
     return 0;
 }
 
+static const char *const realtime_actors[] = {"user", "api_key", "operator", "system", NULL};
+
 static const struct query_param realtime_query[] = {
     {.name = "entities",
      .type = FIELD_STR,
@@ -116,6 +144,19 @@ static const struct query_param realtime_query[] = {
      .type = FIELD_BOOL,
      .fallback = "false",
      .doc = "Entries of the audit log, too (svc_audit_log:read)"},
+    {.name = "audit_actor",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Of these what the user or key with this id has done"},
+    {.name = "audit_kind",
+     .type = FIELD_STR,
+     .values = realtime_actors,
+     .doc = "Of these what such an actor has done"},
+    {.name = "audit_action", .type = FIELD_STR, .doc = "Of these this action, as in users.update"},
+    {.name = "audit_target",
+     .type = FIELD_STR,
+     .doc = "Of these what was done to such a thing, as in user, or to one of them, as in user/5"},
     {.name = "last_event_id",
      .type = FIELD_STR,
      .doc = "The same as the header Last-Event-ID: the id of the last event that was received"},
@@ -133,12 +174,14 @@ static struct str wanted_position(struct req *r, const struct query *query)
 AWAITS static int realtime_listen(struct req *r)
 {
     struct wishes wishes = {.count = 0};
+    struct hub_audit audit;
     const struct query *query;
     int64_t members;
     unsigned work;
 
     TRY(req_query(r, &query));
     TRY(read_work(r, query, &work));
+    TRY(read_audit(r, query, work, &audit));
     TRY(read_entities(r, query, work, &wishes));
     const struct records_filter filter = items_filter_read(r->task.arena, query);
     TRY(realtime_check_filter(r, &filter, &wishes));
@@ -160,6 +203,7 @@ AWAITS static int realtime_listen(struct req *r)
                           .count = wishes.count,
                           .filter = &filter,
                           .work = work,
+                          .audit = audit,
                           .position = wanted_position(r, query),
                           .members = members,
                       },
@@ -216,7 +260,8 @@ static const struct route realtime_routes[] = {
             "be hidden from the caller are left out of records. job, task, send and index tell of "
             "long "
             "work from hello on: each twice a second at most, as it is then; audit of each new "
-            "entry of the audit log, as GET /audit-log has it.",
+            "entry of the audit log, as GET /audit-log has it, before the changes that came with "
+            "it, and behind Last-Event-ID as they.",
     },
     {
         .method = HTTP_POST_M,

@@ -82,11 +82,14 @@ where (l.id is not null or b.id is not null)
   and (e.id > (select coalesce(max(n.id), 0) from {p}.entities n) - :recent::bigint or e.id = any(:ids::bigint[]))
 order by e.id;
 
--- name: realtime_audit :many args(realtime_work) row(realtime_work)
-select a.id:bigint!, 0::bigint as owner_id:bigint!, false as hidden:boolean!, true as ended:boolean!,
+-- Entries of the audit log that a page of changes has between its two snapshots, behind one of them (0: from the first on).
+-- name: realtime_audit :many
+select a.id:bigint, a.actor_kind:text, a.actor_id:bigint?, a.action:text, a.target:text, a.target_id:text?,
   json_build_object('id', a.id, 'at', to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'actor_kind', a.actor_kind,
     'actor_id', a.actor_id, 'action', a.action, 'target', a.target, 'target_id', a.target_id, 'detail', a.detail,
     'request_id', a.request_id)::text as doc:text!
-from {p}.audit_log a
-where a.id > (select coalesce(max(n.id), 0) from {p}.audit_log n) - :recent::bigint or a.id = any(:ids::bigint[])
-order by a.id;
+from (select (:since::text)::pg_snapshot as since, (:upto::text)::pg_snapshot as upto) b
+join {p}.audit_log a on a.xid >= pg_snapshot_xmin(b.since) and a.xid < pg_snapshot_xmax(b.upto)
+  and not pg_visible_in_snapshot(a.xid, b.since) and pg_visible_in_snapshot(a.xid, b.upto)
+where a.id > :behind::bigint
+order by a.id limit :most::bigint;

@@ -4,6 +4,8 @@
 #include "areas/auth/auth_password.h"
 #include "operator_sql.h"
 
+#define PAUSE_MS 250
+
 struct administrator_in {
     struct in_str email;
     struct in_str password;
@@ -108,6 +110,22 @@ AWAITS static int read_project(struct req *r, struct str slug, struct rows *ret_
     return sql_one(r, ret_project, SQL_OPERATOR_GET(.slug = slug, .url = gateway_url(r)));
 }
 
+/* What was made is said to be there, also by a gateway whose connections are all in use. */
+AWAITS static int read_made(struct req *r, struct str slug, struct rows *ret_project)
+{
+    int rc;
+
+    do
+        rc = db_query(&r->task,
+                      r->scope->db,
+                      SQL_OPERATOR_GET(.slug = slug, .url = gateway_url(r)),
+                      ret_project);
+    while (rc == DB_UNAVAILABLE && task_sleep(&r->task, PAUSE_MS) == 0);
+    if (rc == 0 && ret_project->count == 0)
+        return fail(r, PROBLEM_CONFLICT, "The project has been deleted meanwhile.");
+    return rc > 0 ? fail_db(r, rc) : rc;
+}
+
 AWAITS static int operator_create(struct req *r)
 {
     struct project_create_in in;
@@ -132,7 +150,7 @@ AWAITS static int operator_create(struct req *r)
         return fail_db(r, rc);
     if (rc < 0)
         return rc;
-    TRY(read_project(r, create.slug, &row));
+    TRY(read_made(r, create.slug, &row));
     resp_header_printf(r, "Location", "/org/%.*s", STR_ARG(create.slug));
     return reply_row(r, 201, &row);
 }
