@@ -5,7 +5,7 @@ import time
 import redis
 
 PROMISE = 1.0  # seconds within which every gateway follows a change
-SLACK = 2.0    # for a test machine that does other things too; who follows no change looks again after five seconds
+SLACK = 1.0    # for a test machine that does other things too; who follows no change looks again after five seconds
 SETTLED = 2.0  # seconds after which every worker has followed where nothing can be asked
 
 # Each process of a daemon has one connection for this statement alone.
