@@ -8,12 +8,10 @@ import sys
 import time
 import uuid
 
-FLOW = pathlib.Path(__file__).resolve().parents[1] / "flow"
-sys.path[:0] = [str(FLOW), str(FLOW / "ai")]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "flow"))
 
 from clients import Asker, events  # noqa: E402
 from groundwork.project import Project  # noqa: E402
-from model_stand_in import Model  # noqa: E402,F401: the world starts it
 
 TURNS = 8  # of a conversation, then another one is begun
 PATIENCE = 12  # seconds until an answer that is followed has to have ended: nobody says for ten that it lives

@@ -12,6 +12,7 @@ sys.path[:0] = [str(ROOT / "tests/flow"), str(ROOT / "tests")]
 
 from groundwork.client import Client  # noqa: E402
 from groundwork.daemon import Daemon, free_port  # noqa: E402
+from groundwork.model_server import Model  # noqa: E402
 from groundwork.processor import SCHEMAS, Processor  # noqa: E402
 from groundwork.project import Project  # noqa: E402
 from groundwork.proxy import Proxy  # noqa: E402
@@ -19,7 +20,6 @@ from groundwork.servers import Servers  # noqa: E402
 from groundwork.sink import Sink  # noqa: E402
 from push import Fcm, PushService  # noqa: E402
 
-import chats  # noqa: E402
 import uploads  # noqa: E402
 
 LEASE_MS = 3000
@@ -55,7 +55,7 @@ class World:
         self.pg_proxy = Proxy(self.pg_socket())
         self.redis_proxy = Proxy(self.servers.redis_url.removeprefix("unix:"))
         self.processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None)
-        self.model = chats.Model()
+        self.model = Model()
         self.webhook_port = free_port()
         self.gateway = None  # the first one, which callers ask
         self.gateways = []  # any of them may be listened to

@@ -3,7 +3,7 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.project import Project
-from model_stand_in import KEY, Model
+from groundwork.model_server import KEY, Model
 
 
 @pytest.fixture(scope="module")

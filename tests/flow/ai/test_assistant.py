@@ -9,9 +9,9 @@ import time
 import pytest
 from assistant import answered, ask, begin, complete, elsewhere, events, kept, leave, lines, soon
 from groundwork.chaos import kill
+from groundwork.model_server import KEY, MODELS
 from groundwork.records import execute, rows
 from groundwork.soon import PROMISE, SLACK
-from model_stand_in import KEY, MODELS
 
 # --- settings ---
 

@@ -21,7 +21,7 @@ struct past_result {
     struct records_ctx *ctx;
     const struct entity *entity;
     const json_t *arguments;
-    const json_t *result;
+    json_t *result;
 };
 
 /* --- names --- */
@@ -86,18 +86,21 @@ static bool may_ask(const struct past_result *past)
 
 /* --- records --- */
 
-/* Its members are fields that may be read, and none has a record in it. */
-static bool may_read_members(const struct past_result *past, const json_t *record)
+static bool may_read_member(const struct past_result *past, const char *key, const json_t *value)
 {
-    const char *key;
-    json_t *value;
+    struct str name = str_from(key);
+    bool has_record = json_is_object(value) || json_is_object(json_array_get(value, 0));
 
-    json_object_foreach((json_t *)record,
-                        key,
-                        value) if (!may_read_field(past, str_from(key)) ||
-                                   (entity_field(past->entity, str_from(key))->type != TYPE_JSON &&
-                                    (json_is_object(value) ||
-                                     json_is_object(json_array_get(value, 0))))) return false;
+    return may_read_field(past, name) &&
+           (!has_record || entity_field(past->entity, name)->type == TYPE_JSON);
+}
+
+/* Its members are fields that may be read, and none has a record in it. */
+static bool may_read_members(const struct past_result *past, json_t *record)
+{
+    for (void *at = json_object_iter(record); at; at = json_object_iter_next(record, at))
+        if (!may_read_member(past, json_object_iter_key(at), json_object_iter_value(at)))
+            return false;
     return json_is_object(record);
 }
 
@@ -133,7 +136,7 @@ AWAITS static int may_tell_records(struct past_result *past, bool *ret_may)
     int64_t *ids = ARENA_ARRAY(past->ctx->task->arena, ids, count + 1);
 
     for (size_t i = 0; i < count; i++) {
-        const json_t *record = json_is_array(items) ? json_array_get(items, i) : past->result;
+        json_t *record = json_is_array(items) ? json_array_get(items, i) : past->result;
         ids[i] = jr_i64(record, "id", 0);
         if (ids[i] == 0 || !may_read_members(past, record))
             return 0;

@@ -156,6 +156,6 @@ class Model:
         self.server.server_close()
 
 
-if __name__ == "__main__":  # model_stand_in.py PORT, for README's tour
+if __name__ == "__main__":  # model_server.py PORT, for README's tour
     Model(int(sys.argv[1]))
     threading.Event().wait()
