@@ -114,14 +114,20 @@ int source_ids_refer(struct task *task,
  * changed since are none of its ids, and a table may be any size. */
 enum { LOOKS = 16 };
 
+/* What a step of a check looks at. */
+struct source_check {
+    struct task *task;
+    struct db *db;
+    const struct entity *entity;
+    int64_t since_ms, after;
+    int64_t looks; /* records, or documents, at most */
+};
+
 /* Rows of an id, and one more with 1: the highest id that was looked at, and how many were. */
-AWAITS static int read_looked(struct task *task,
-                              struct db *db,
-                              const struct entity *entity,
+AWAITS static int read_looked(const struct source_check *check,
                               struct strbuf *text,
                               const struct db_param *params,
                               size_t count,
-                              int64_t looks,
                               struct source_ids *ids)
 {
     struct sql sql = {
@@ -131,57 +137,44 @@ AWAITS static int read_looked(struct task *task,
     MUST(!text->overflow);
     sql.hash = source_hash(strbuf_view(text));
     sql.text = strbuf_cstring(text);
-    TRY(db_query(task, db, &sql, params, count, &rows));
+    TRY(db_query(check->task, check->db, &sql, params, count, &rows));
     for (size_t i = 0; i < rows.count; i++) {
         int64_t id = rows_i64(&rows, i, 0);
         if (rows_i64(&rows, i, 1) == 0)
-            source_ids_add(ids, entity->id, id);
-        else if (rows_i64(&rows, i, 2) == looks && (ids->upto == 0 || id < ids->upto))
+            source_ids_add(ids, check->entity->id, id);
+        else if (rows_i64(&rows, i, 2) == check->looks && (ids->upto == 0 || id < ids->upto))
             ids->upto = id;
     }
     return 0;
 }
 
-AWAITS static int check_records(struct task *task,
-                                struct db *db,
-                                const struct entity *entity,
-                                int64_t since_ms,
-                                int64_t after,
-                                int64_t looks,
-                                struct source_ids *ids)
+AWAITS static int check_records(const struct source_check *check, struct source_ids *ids)
 {
     struct strbuf text;
 
-    strbuf_init(&text, task->arena, SQL_BYTES);
+    strbuf_init(&text, check->task->arena, SQL_BYTES);
     strbuf_printf(&text,
                   "with l as materialized (select t.id, t.updated_at from {p}.%.*s t"
                   " where t.id > $1::bigint order by t.id limit $2::bigint)"
                   " select l.id, 0::bigint, 0::bigint from l"
                   " where $3::timestamptz is null or l.updated_at >= $3::timestamptz"
                   " union all select coalesce(max(l.id), 0), 1, count(*) from l",
-                  STR_ARG(entity->table));
-    return read_looked(task,
-                       db,
-                       entity,
-                       &text,
-                       PARAMS(P_I64(after), P_I64(looks), P_OPT_TIME(since_ms)),
-                       looks,
-                       ids);
+                  STR_ARG(check->entity->table));
+    return read_looked(
+        check,
+        &text,
+        PARAMS(P_I64(check->after), P_I64(check->looks), P_OPT_TIME(check->since_ms)),
+        ids);
 }
 
 /* Of each generation the next documents, as far as records were looked at; each is looked up: a
  * join of all of them with all records would be made anew for every step. */
-AWAITS static int check_documents(struct task *task,
-                                  struct db *db,
-                                  const struct entity *entity,
-                                  int64_t after,
-                                  int64_t looks,
-                                  struct source_ids *ids)
+AWAITS static int check_documents(const struct source_check *check, struct source_ids *ids)
 {
     struct strbuf text;
     int64_t to = ids->upto > 0 ? ids->upto : INT64_MAX;
 
-    strbuf_init(&text, task->arena, SQL_BYTES);
+    strbuf_init(&text, check->task->arena, SQL_BYTES);
     strbuf_printf(&text,
                   "with l as materialized (select u.record_id from {p}.search_indexes x"
                   " cross join lateral (select d.record_id from {p}.search_docs d"
@@ -193,14 +186,12 @@ AWAITS static int check_documents(struct task *task,
                   " (select true as there from {p}.%.*s t where t.id = l.record_id offset 0) t on"
                   " true where t.there is null"
                   " union all select coalesce(max(l.record_id), 0), 1, count(*) from l",
-                  STR_ARG(entity->table));
-    return read_looked(task,
-                       db,
-                       entity,
-                       &text,
-                       PARAMS(P_I64(after), P_I64(to), P_I64(looks), P_I64(entity->id)),
-                       looks,
-                       ids);
+                  STR_ARG(check->entity->table));
+    return read_looked(
+        check,
+        &text,
+        PARAMS(P_I64(check->after), P_I64(to), P_I64(check->looks), P_I64(check->entity->id)),
+        ids);
 }
 
 int source_ids_check(struct task *task,
@@ -211,10 +202,17 @@ int source_ids_check(struct task *task,
                      int64_t most,
                      struct source_ids *ids)
 {
-    int64_t looks = since_ms != 0 ? most * LOOKS : most;
+    const struct source_check check = {
+        .task = task,
+        .db = db,
+        .entity = entity,
+        .since_ms = since_ms,
+        .after = after,
+        .looks = since_ms != 0 ? most * LOOKS : most,
+    };
 
-    TRY(check_records(task, db, entity, since_ms, after, looks, ids));
-    TRY(check_documents(task, db, entity, after, looks, ids));
+    TRY(check_records(&check, ids));
+    TRY(check_documents(&check, ids));
     if (ids->upto > 0)
         source_ids_limit(ids, ids->upto);
     return 0;

@@ -13,6 +13,7 @@ def home(shared_project):
     shared_project.entity("orders", [
         {"name": "name", "type": "varchar"}, {"name": "total", "type": "integer"}, {"name": "note", "type": "text"},
     ])
+    shared_project.admin.put("/", {"settings": {"rate_sign_in_address": 1000}}, expect=200)
     with Stream(shared_project.admin, entities="orders"):
         pass
     return shared_project

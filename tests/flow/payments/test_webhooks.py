@@ -230,9 +230,18 @@ def test_the_same_burst_at_two_daemons(project, start_webhook, db):
     there = Hooks(project, start_webhook(), db, secret=here.secret)
     told = [event("payment_intent.succeeded", intent(f"pi_{n}")) for n in range(100)]
     sends = itertools.chain(*zip(((here, one) for one in told), ((there, one) for one in reversed(told))))
+
+    def deliver(sent):
+        answers = [sent[0].send(sent[1])]
+        while answers[-1].status_code == 503 and len(answers) < 5:  # no connection free: it is sent again
+            time.sleep(0.2)
+            answers.append(sent[0].send(sent[1]))
+        return answers
+
     with ThreadPoolExecutor(60) as pool:
-        answers = list(pool.map(lambda sent: sent[0].send(sent[1]), sends))
-    assert {answer.status_code for answer in answers} == {200}
+        tries = list(pool.map(deliver, sends))
+    answers = [some[-1] for some in tries]
+    assert {answer.status_code for answer in answers} == {200} and sum(map(len, tries)) < 220
     assert sum("duplicate" not in answer.json() for answer in answers) == 100
     assert here.stored() == 100
 

@@ -8,6 +8,7 @@ TERMS = "array['w100', 'w200', 'w300', 'w400']"
 LISTS = {"term_ids": array(100, 4), "terms": 4, "fields": array(1, 4), "lists": 4}
 READS = {
     "search_plain": {"terms": TERMS, "prefix": "'w100'", "candidates": 4096, "limit": 64, "postings": 700000, "most": 68,
+                     "targets": 1, "live_ids": "array[1]::bigint[]",
                      "entity_ids": "array[1]::bigint[]", "indexes": "array[1, 1, 1, 1]::bigint[]", "fields": array(1, 4), "lists": 4},
     "search_terms_find": {"terms": TERMS, "count": 4},
     "search_terms_prefix": {"prefix": "'w100'", "candidates": 4096, "limit": 64},

@@ -447,7 +447,9 @@ AWAITS static int methods_delete(struct req *r)
     if (str_is(method.status, "detached"))
         return reply_empty(r, 204);
     if (!method.provider_id.len) {
+        TRY(sql_begin(r));
         TRY(sql_exec(r, NULL, SQL_METHOD_FORGET(.id = method.id)));
+        TRY(sql_commit(r));
         return reply_empty(r, 204);
     }
     return detach(r, &method);
