@@ -61,26 +61,21 @@ void source_ids_cut(struct source_ids *ids, size_t most)
     qsort(ids->items, ids->count, sizeof(*ids->items), order_by_entity);
 }
 
-/* Statements whose tables are an entity's: their first column is an id. */
-AWAITS static int read_ids(struct task *task,
-                           struct db *db,
-                           int64_t entity_id,
-                           struct strbuf *text,
-                           const struct db_param *params,
-                           size_t count,
-                           struct source_ids *ids)
+/* Statements whose tables are an entity's. */
+AWAITS static int read_found(struct task *task,
+                             struct db *db,
+                             struct strbuf *text,
+                             const struct db_param *params,
+                             size_t count,
+                             struct rows *ret_rows)
 {
     struct sql sql = {
         .name = "search.ids", .kind = SQL_MANY, .arity = (unsigned)count, .heavy = true};
-    struct rows rows;
 
     MUST(!text->overflow);
     sql.hash = source_hash(strbuf_view(text));
     sql.text = strbuf_cstring(text);
-    TRY(db_query(task, db, &sql, params, count, &rows));
-    for (size_t i = 0; i < rows.count; i++)
-        source_ids_add(ids, entity_id, rows_i64(&rows, i, 0));
-    return 0;
+    return db_query(task, db, &sql, params, count, ret_rows);
 }
 
 int source_ids_refer(struct task *task,
@@ -92,6 +87,7 @@ int source_ids_refer(struct task *task,
                      struct source_ids *ids)
 {
     struct strbuf text;
+    struct rows rows;
 
     strbuf_init(&text, task->arena, SQL_BYTES);
     strbuf_printf(
@@ -100,12 +96,14 @@ int source_ids_refer(struct task *task,
         " order by t.id limit $3::bigint",
         STR_ARG(field->entity->table),
         STR_ARG(field->column));
-    return read_ids(task,
-                    db,
-                    field->entity->id,
-                    &text,
-                    PARAMS(P_I64S(targets.items, targets.count), P_I64(after), P_I64(most)),
-                    ids);
+    TRY(read_found(task,
+                   db,
+                   &text,
+                   PARAMS(P_I64S(targets.items, targets.count), P_I64(after), P_I64(most)),
+                   &rows));
+    for (size_t i = 0; i < rows.count; i++)
+        source_ids_add(ids, field->entity->id, rows_i64(&rows, i, 0));
+    return 0;
 }
 
 /* --- checks --- */
@@ -130,14 +128,9 @@ AWAITS static int read_looked(const struct source_check *check,
                               size_t count,
                               struct source_ids *ids)
 {
-    struct sql sql = {
-        .name = "search.check", .kind = SQL_MANY, .arity = (unsigned)count, .heavy = true};
     struct rows rows;
 
-    MUST(!text->overflow);
-    sql.hash = source_hash(strbuf_view(text));
-    sql.text = strbuf_cstring(text);
-    TRY(db_query(check->task, check->db, &sql, params, count, &rows));
+    TRY(read_found(check->task, check->db, text, params, count, &rows));
     for (size_t i = 0; i < rows.count; i++) {
         int64_t id = rows_i64(&rows, i, 0);
         if (rows_i64(&rows, i, 1) == 0)

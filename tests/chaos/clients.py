@@ -70,15 +70,8 @@ def events(answer):
             kind, data, position = None, None, None
 
 
-class Caller(threading.Thread):
+class Caller(Asker):
     """One client: an order, now and then a bulk job, a branch, an echo; about `rate` calls a second."""
-
-    def __init__(self, world, log, stop, seed, rate):
-        super().__init__(daemon=True)
-        self.world, self.log, self.stop, self.rate = world, log, stop, rate
-        self.random = random.Random(seed)
-        self.session = requests.Session()
-        self.session.trust_env = False
 
     def call(self, what, path, body):
         mark = uuid.uuid4().hex

@@ -1,13 +1,12 @@
 """Payments in a chaos run: payers who charge a saved card or subscribe, and insist with the same key until they know."""
 import json
-import random
-import threading
 import time
 import uuid
 
 import requests
 
 from world import step, workflow  # first: it makes the flow tests' library known
+from clients import Asker
 from groundwork.processor import PAY
 from processor.errors import ApiError
 
@@ -38,15 +37,11 @@ def set_up(world):
         world.flows[name] = admin.post("/workflows", flow, expect=201).json()["id"]
 
 
-class Payer(threading.Thread):
+class Payer(Asker):
     """Charges and subscriptions, about `rate` a second. What it could not learn in a few tries it asks for at the end."""
 
     def __init__(self, world, log, stop, seed, rate):
-        super().__init__(daemon=True)
-        self.world, self.log, self.stop, self.rate = world, log, stop, rate
-        self.random = random.Random(seed)
-        self.session = requests.Session()
-        self.session.trust_env = False
+        super().__init__(world, log, stop, seed, rate)
         self.open = []
 
     def post(self, path, key, body):

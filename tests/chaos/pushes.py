@@ -1,12 +1,11 @@
 """Notifications in a chaos run: callers who send to everybody and tap what arrived, stand-ins for both providers, two dispatchers."""
 import json
-import random
-import threading
 import uuid
 
 import requests
 
 from world import step, workflow
+from clients import Asker
 
 PHONES, BROWSERS = 40, 5
 RSVP = {"id": "rsvp", "actions": [{"id": "yes", "label": "Coming"}, {"id": "no", "label": "Not this time"}]}
@@ -29,15 +28,8 @@ def set_up(world):
     world.flows["tapped"] = admin.post("/workflows", flow, expect=201).json()["id"]
 
 
-class Sender(threading.Thread):
+class Sender(Asker):
     """A notification to all devices, now and then a tap of one that has arrived, often the same again."""
-
-    def __init__(self, world, log, stop, seed, rate):
-        super().__init__(daemon=True)
-        self.world, self.log, self.stop, self.rate = world, log, stop, rate
-        self.random = random.Random(seed)
-        self.session = requests.Session()
-        self.session.trust_env = False
 
     def post(self, what, mark, path, body, token=None):
         self.log.write(what, mark, "asked")

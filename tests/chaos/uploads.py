@@ -3,12 +3,12 @@ import base64
 import hashlib
 import json
 import pathlib
-import random
-import threading
 import uuid
 
 import requests
 import urllib3
+
+from clients import Asker
 
 SIZES = (0, 1, 700, 65536, 150_000, 400_000)
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -23,15 +23,11 @@ def set_up(world):
     world.project.entity("albums", [{"name": "mark", "type": "varchar"}, {"name": "cover", "type": "file"}])
 
 
-class Uploader(threading.Thread):
+class Uploader(Asker):
     """Knows the bytes of each file that it was told of, and reads some of them again."""
 
     def __init__(self, world, log, stop, seed, rate):
-        super().__init__(daemon=True)
-        self.world, self.log, self.stop, self.rate = world, log, stop, rate
-        self.random = random.Random(seed)
-        self.session = requests.Session()
-        self.session.trust_env = False
+        super().__init__(world, log, stop, seed, rate)
         self.mine = {}  # id -> SHA-256
         self.albums = []
 
