@@ -212,6 +212,35 @@ def soon(condition):
         time.sleep(0.01)
 
 
+def read_of(index, entity):
+    """Rows that statements have taken from the entity's records and from the documents, once sessions have said so."""
+    return int(index.rows("select sum(coalesce(t.seq_tup_read, 0)) + (select sum(i.idx_tup_read) from pg_stat_user_indexes i where i.schemaname = '{p}'"
+                          f" and i.relname in ('e_{entity['id']}', 'search_docs')) from pg_stat_user_tables t where t.schemaname = '{{p}}'"
+                          f" and t.relname in ('e_{entity['id']}', 'search_docs')")[0][0])
+
+
+def test_a_check_reads_each_record_some_times(project, index, start_indexer):
+    """Not once for each of its steps, of which there are three hundred here."""
+    count = 3000
+    running = start_indexer()
+    books = index.entity()
+    index.ready(books, 60)
+    insert(index, books, count)
+    index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
+    index.wait(lambda: len(index.find(books, "walnut")) == count, 60)
+    index.execute("update {p}.search_work set due_at = now()")  # what follows a first build
+    index.wait(lambda: not index.rows("select 1 from {p}.search_work") and not index.busy(), 60)
+    running.stop()  # a session that ends says what it has read
+    before = read_of(index, books)
+    running = start_indexer(INDEX_BATCH=10)
+    index.execute("insert into {p}.search_work (kind, entity_id) values ('check', %s)", books["id"])
+    project.admin.post("/entities/books/items", {"title": "bell"}, expect=201)
+    index.wait(lambda: not index.rows("select 1 from {p}.search_work"), 60)
+    running.stop()
+    taken = read_of(index, books) - before
+    assert 2 * count <= taken <= 10 * count, taken
+
+
 def test_a_removal_while_records_are_looked_through(project, index, servers, start_indexer):
     """What had been read when it was made is looked at again; several that wait are one."""
     running = start_indexer(STATEMENT_TIMEOUT_MS=60000)
