@@ -1,14 +1,17 @@
 /*
  * Leaves read, changed and written. Changes are sorted by list and id. Those of a list that lie
  * near each other are read as one stretch of leaves; one that stands alone reads one leaf. What
- * some of them write and what the next ones read is one round trip.
+ * some of them write and what others read is one round trip, and while it is under way those
+ * between them are changed on a thread: neither we nor the database wait for the other.
  */
 #include "leaves_change.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "batch_sql.h"
 #include "leaves_write.h"
+#include "log/log.h"
 #include "loop/work.h"
 
 #define STRETCHES     2000                      /* read together */
@@ -288,45 +291,83 @@ static void some_free(struct some *some)
         arena_free(some->arena);
 }
 
-/* co: writes what these want, and reads for the next ones, into their memory. */
-AWAITS static int run_some(struct task *task, struct some *some, struct some *next, struct db *tx)
-{
-    size_t written = 0;
+/* --- all of them --- */
 
-    work_beside(task, change_some, some);
-    TRY(some->rc);
-    size_t writes = some->call_count;
-    if (next != NULL)
-        ARENA_PUSH(some->arena, some->calls, some->call_count, some->call_cap, next->read);
-    if (some->call_count == 0)
-        return 0;
-    task->arena = next != NULL ? next->arena : some->arena;
-    TRY(db_batch(task, tx, some->calls, some->call_count, NULL));
-    for (size_t i = 0; i < writes; i++)
-        written += (size_t)some->calls[i].rows.affected;
-    if (next != NULL)
-        next->read.rows = some->calls[writes].rows;
-    return written == some->writes.rows ? 0 : INDEX_STALE; /* somebody else has moved one */
+/* What runs together, in the order in which the same changes come by. */
+struct turn {
+    struct db *tx;
+    struct some *read, *change, *write; /* NULL: none */
+};
+
+/* The last list of the one is the first of the other, which reads what the one writes. */
+static bool share_list(const struct some *one, const struct some *other)
+{
+    const struct leaf_change_of *items = one->changes->items;
+
+    return same_list(&items[one->stretches[one->count - 1].from], &items[other->stretches[0].from]);
 }
 
-AWAITS static int run_all(struct task *task,
-                          struct leaf_changes *changes,
-                          struct some *some,
-                          size_t at,
-                          struct db *tx,
-                          size_t *ret_broken)
+AWAITS static int turn_change(struct task *task, void *arg)
 {
-    task->arena = some->arena;
-    int rc = db_batch(task, tx, &some->read, 1, NULL);
-    while (rc == 0 && some != NULL) {
-        struct some *next = some_new(changes, at, &at);
-        *ret_broken = changes->items[some->stretches[0].from].part;
-        rc = run_some(task, some, next, tx);
-        some_free(some);
-        some = next;
-    }
-    some_free(some);
+    const struct turn *turn = arg;
+
+    work_beside(task, change_some, turn->change);
+    return turn->change->rc;
+}
+
+/* co: one round trip; what is read goes into the memory of those that it is for. */
+AWAITS static int send_calls(struct task *task, const struct turn *turn)
+{
+    struct some *write = turn->write;
+    struct some *read = turn->read;
+    struct db_call *calls = write != NULL ? write->calls : NULL;
+    size_t writes = write != NULL ? write->call_count : 0;
+    size_t count = writes;
+    size_t written = 0;
+
+    task->arena = read != NULL ? read->arena : write->arena;
+    struct db_call *all = ARENA_ARRAY(task->arena, all, writes + 1);
+    if (writes > 0)
+        memcpy(all, calls, writes * sizeof(*all));
+    if (read != NULL)
+        all[count++] = read->read;
+    if (count == 0)
+        return 0;
+    TRY(db_batch(task, turn->tx, all, count, NULL));
+    for (size_t i = 0; i < writes; i++)
+        written += (size_t)all[i].rows.affected;
+    if (read != NULL)
+        read->read.rows = all[writes].rows;
+    return write == NULL || written == write->writes.rows ? 0 : INDEX_STALE; /* one has moved */
+}
+
+/* A coroutine of its own: nobody else knows what the database said. */
+AWAITS static int turn_send(struct task *task, void *arg)
+{
+    int rc = send_calls(task, arg);
+
+    if (rc == DB_FAILED)
+        log_error("index.refused", L_STR("message", db_error(task)->message));
     return rc;
+}
+
+AWAITS static int turn_run(struct task *task, struct turn *turn)
+{
+    struct task_call calls[2];
+    size_t count = 0;
+
+    if (turn->read != NULL || turn->write != NULL)
+        calls[count++] = (struct task_call){.fn = turn_send, .arg = turn};
+    if (turn->change != NULL)
+        calls[count++] = (struct task_call){.fn = turn_change, .arg = turn};
+    return task_all(task, calls, count);
+}
+
+static void turn_free(struct turn *turn)
+{
+    some_free(turn->read);
+    some_free(turn->change);
+    some_free(turn->write);
 }
 
 int leaf_changes_run(struct task *task,
@@ -334,11 +375,24 @@ int leaf_changes_run(struct task *task,
                      struct db *tx,
                      size_t *ret_broken)
 {
-    struct arena *own = task->arena;
     size_t at = 0;
-    struct some *first = some_new(changes, 0, &at);
+    struct some *next = some_new(changes, 0, &at);
+    struct turn turn = {.tx = tx, .read = next};
+    int rc = 0;
 
-    int rc = first != NULL ? run_all(task, changes, first, at, tx, ret_broken) : 0;
-    task->arena = own;
+    next = next != NULL ? some_new(changes, at, &at) : NULL;
+    while (rc == 0 && (turn.read != NULL || turn.change != NULL || turn.write != NULL)) {
+        if (turn.change != NULL)
+            *ret_broken = changes->items[turn.change->stretches[0].from].part;
+        rc = turn_run(task, &turn);
+        some_free(turn.write);
+        turn = (struct turn){.tx = tx, .change = turn.read, .write = turn.change};
+        if (next == NULL || (turn.change != NULL && share_list(turn.change, next)))
+            continue;
+        turn.read = next;
+        next = some_new(changes, at, &at);
+    }
+    some_free(next);
+    turn_free(&turn);
     return rc;
 }
