@@ -67,8 +67,11 @@ void gateway_hold_model(struct req *r);
  * is not known. */
 AWAITS bool gateway_recheck(struct req *r);
 /* co: for requests that take their time: from now on the caller has the rights of now.
- * RIGHTS_GONE, DB_*. */
+ * Results of project_rights(). */
 AWAITS int gateway_rights_now(struct req *r) MUSTCHECK;
+/* any: a result of project_rights(): 0 of none of them, nor of RIGHTS_GONE; else what is answered
+ * when rights cannot be read. */
+int gateway_rights_check(struct req *r, int rc) MUSTCHECK;
 /* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything
  * begins again if the model is old. On routes of records it is r->scope->entity already. */
 int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;

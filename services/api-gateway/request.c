@@ -44,6 +44,13 @@ int gateway_rights_now(struct req *r)
         &r->task, r->scope->project, caller->user_id, caller->key_id, &caller->rights);
 }
 
+int gateway_rights_check(struct req *r, int rc)
+{
+    if (rc <= 0 || rc == RIGHTS_GONE)
+        return rc < 0 ? rc : 0;
+    return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "Rights cannot be read right now; try again.");
+}
+
 int gateway_entity(struct req *r, const struct entity **ret_entity)
 {
     const struct entity *entity = model_entity(r->scope->model, req_param(r, "entity"));

@@ -2,6 +2,7 @@
 import concurrent.futures
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -118,6 +119,26 @@ def test_d5_crash_under_load(busy, servers):
         servers.postgres("start")
 
     outage(busy, servers, crash)
+
+
+def test_d5_an_upload_whose_end_comes_in_an_outage(busy, servers, gateway):
+    """Rights are looked at again when all of it is there: that they cannot be read is no error of ours."""
+    half = b"x" * 65536  # enough of it that nobody calls the rest late
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as s:
+        s.sendall(f"PUT /org/{busy.id}/files/upload/late.bin HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {2 * len(half)}\r\n"
+                  f"Authorization: Bearer {busy.admin.token}\r\n\r\n".encode() + half)
+        time.sleep(0.5)
+        servers.postgres("stop")
+        try:
+            time.sleep(6)  # what is known of rights is good for five seconds
+            s.sendall(half)
+            answer = s.recv(65536)
+        finally:
+            servers.postgres("start")
+            until_ready(servers)
+    assert answer.startswith(b"HTTP/1.1 503 "), answer
+    assert b"Rights cannot be read" in answer, answer
+    served(busy.admin, "/entities/orders/items?limit=1")
 
 
 def test_d5_a_backend_dies(busy, servers, db):

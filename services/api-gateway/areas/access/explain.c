@@ -136,8 +136,7 @@ AWAITS static int load_subject(struct req *r, struct question *question)
             : project_rights(
                   &r->task, r->scope->project, caller->user_id, caller->key_id, &caller->rights);
 
-    if (rc != RIGHTS_GONE)
-        TRY(sql_check(r, rc));
+    TRY(gateway_rights_check(r, rc));
     question->ctx = items_ctx(r);
     question->ctx->caller = caller;
     question->tells_all = caller_is_admin(r->scope->caller);

@@ -150,8 +150,7 @@ int files_check_caller(struct req *r)
     const struct caller *caller = r->scope->caller;
     int rc = gateway_rights_now(r);
 
-    if (rc != RIGHTS_GONE)
-        TRY(files_check(r, rc));
+    TRY(gateway_rights_check(r, rc));
     if (rc == 0 && caller->rights->active && caller_can(caller, PERM_SVC_FILES_CREATE))
         return 0;
     return fail(r, PROBLEM_FORBIDDEN, "The caller may not upload any more.");
