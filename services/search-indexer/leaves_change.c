@@ -1,8 +1,9 @@
 /*
  * Leaves read, changed and written. Changes are sorted by list and id. Those of a list that lie
- * near each other are read as one stretch of leaves; one that stands alone reads one leaf. What
- * some of them write and what others read is one round trip, and while it is under way those
- * between them are changed on a thread: neither we nor the database wait for the other.
+ * near each other are read as one stretch of leaves; one that stands alone reads one leaf. While
+ * some of them are written, the next ones are changed on a thread and those behind them are read by
+ * another connection: what it sees are the leaves as they were, which is what stands in lists that
+ * this transaction has not come to.
  */
 #include "leaves_change.h"
 
@@ -13,6 +14,7 @@
 #include "leaves_write.h"
 #include "log/log.h"
 #include "loop/work.h"
+#include "queue_sql.h"
 
 #define STRETCHES     2000                      /* read together */
 #define STRETCH_BYTES ((size_t)4 * 1024 * 1024) /* of their leaves, about */
@@ -295,8 +297,9 @@ static void some_free(struct some *some)
 
 /* What runs together, in the order in which the same changes come by. */
 struct turn {
-    struct db *tx;
+    struct db *db, *tx;
     struct some *read, *change, *write; /* NULL: none */
+    bool follows;                       /* some of what is read is in a list that is written */
 };
 
 /* The last list of the one is the first of the other, which reads what the one writes. */
@@ -307,60 +310,81 @@ static bool share_list(const struct some *one, const struct some *other)
     return same_list(&items[one->stretches[one->count - 1].from], &items[other->stretches[0].from]);
 }
 
-AWAITS static int turn_change(struct task *task, void *arg)
+/* The lease is ours until the transaction's end: nobody changes leaves but we. */
+AWAITS static int read_beside(struct task *task, const struct turn *turn)
 {
-    const struct turn *turn = arg;
+    struct some *some = turn->read;
+    struct db_call calls[] = {db_call(SQL_PLAN_BY_INDEX()), some->read};
 
-    work_beside(task, change_some, turn->change);
-    return turn->change->rc;
+    task->arena = some->arena;
+    TRY(db_batch(task, turn->db, calls, ARRAY_LEN(calls), NULL));
+    some->read.rows = calls[1].rows;
+    return 0;
 }
 
-/* co: one round trip; what is read goes into the memory of those that it is for. */
-AWAITS static int send_calls(struct task *task, const struct turn *turn)
+AWAITS static int leaves_follow(struct task *task, const struct turn *turn)
 {
-    struct some *write = turn->write;
-    struct some *read = turn->read;
-    struct db_call *calls = write != NULL ? write->calls : NULL;
-    size_t writes = write != NULL ? write->call_count : 0;
-    size_t count = writes;
+    task->arena = turn->read->arena;
+    return db_batch(task, turn->tx, &turn->read->read, 1, NULL);
+}
+
+AWAITS static int write_some(struct task *task, const struct turn *turn)
+{
+    struct some *some = turn->write;
     size_t written = 0;
 
-    task->arena = read != NULL ? read->arena : write->arena;
-    struct db_call *all = ARENA_ARRAY(task->arena, all, writes + 1);
-    if (writes > 0)
-        memcpy(all, calls, writes * sizeof(*all));
-    if (read != NULL)
-        all[count++] = read->read;
-    if (count == 0)
-        return 0;
-    TRY(db_batch(task, turn->tx, all, count, NULL));
-    for (size_t i = 0; i < writes; i++)
-        written += (size_t)all[i].rows.affected;
-    if (read != NULL)
-        read->read.rows = all[writes].rows;
-    return write == NULL || written == write->writes.rows ? 0 : INDEX_STALE; /* one has moved */
+    task->arena = some->arena;
+    if (some->call_count > 0)
+        TRY(db_batch(task, turn->tx, some->calls, some->call_count, NULL));
+    for (size_t i = 0; i < some->call_count; i++)
+        written += (size_t)some->calls[i].rows.affected;
+    return written == some->writes.rows ? 0 : INDEX_STALE; /* one has moved */
 }
 
 /* A coroutine of its own: nobody else knows what the database said. */
-AWAITS static int turn_send(struct task *task, void *arg)
+static int turn_end(const struct task *task, int rc)
 {
-    int rc = send_calls(task, arg);
-
     if (rc == DB_FAILED)
         log_error("index.refused", L_STR("message", db_error(task)->message));
     return rc;
 }
 
+AWAITS static int turn_write(struct task *task, void *arg)
+{
+    const struct turn *turn = arg;
+    int rc = turn->write != NULL ? write_some(task, turn) : 0;
+
+    if (rc == 0 && turn->follows)
+        rc = leaves_follow(task, turn);
+    return turn_end(task, rc);
+}
+
+AWAITS static int turn_read(struct task *task, void *arg)
+{
+    const struct turn *turn = arg;
+
+    return turn_end(task, turn->read != NULL && !turn->follows ? read_beside(task, turn) : 0);
+}
+
+AWAITS static int turn_change(struct task *task, void *arg)
+{
+    const struct turn *turn = arg;
+
+    if (turn->change == NULL)
+        return 0;
+    work_beside(task, change_some, turn->change);
+    return turn->change->rc;
+}
+
 AWAITS static int turn_run(struct task *task, struct turn *turn)
 {
-    struct task_call calls[2];
-    size_t count = 0;
+    struct task_call calls[] = {
+        {.fn = turn_write, .arg = turn},
+        {.fn = turn_read, .arg = turn},
+        {.fn = turn_change, .arg = turn},
+    };
 
-    if (turn->read != NULL || turn->write != NULL)
-        calls[count++] = (struct task_call){.fn = turn_send, .arg = turn};
-    if (turn->change != NULL)
-        calls[count++] = (struct task_call){.fn = turn_change, .arg = turn};
-    return task_all(task, calls, count);
+    return task_all(task, calls, ARRAY_LEN(calls));
 }
 
 static void turn_free(struct turn *turn)
@@ -377,7 +401,7 @@ int leaf_changes_run(struct task *task,
 {
     size_t at = 0;
     struct some *next = some_new(changes, 0, &at);
-    struct turn turn = {.tx = tx, .read = next};
+    struct turn turn = {.db = changes->batch->index->db, .tx = tx, .read = next};
     int rc = 0;
 
     next = next != NULL ? some_new(changes, at, &at) : NULL;
@@ -386,9 +410,13 @@ int leaf_changes_run(struct task *task,
             *ret_broken = changes->items[turn.change->stretches[0].from].part;
         rc = turn_run(task, &turn);
         some_free(turn.write);
-        turn = (struct turn){.tx = tx, .change = turn.read, .write = turn.change};
+        turn.write = turn.change;
+        turn.change = turn.read;
+        turn.read = NULL;
+        turn.follows = false;
         if (next == NULL || (turn.change != NULL && share_list(turn.change, next)))
             continue;
+        turn.follows = turn.write != NULL && share_list(turn.write, next);
         turn.read = next;
         next = some_new(changes, at, &at);
     }
