@@ -18,14 +18,14 @@ def multiply(world, shelf, times):
     world.vacuum(shelf.table)
 
 
-def built(world, shelf, out, say, name):
-    """Another index of all there is, by an indexer that does nothing else."""
+def built(world, shelf, out, say, name, least=0):
+    """Another index of all there is, by an indexer that does nothing else; what rate is asked of it, if any."""
     indexer = world.start("search-indexer")
     (pid,) = indexer.workers()
     say(f"  index of {name} records")
     shelf.build(HOURS)
     rate = shelf.rate()
-    out.add(f"rebuild of {name} records", f"{rate:,.0f}/s", ">= 20000", rate >= 20000)
+    out.add(f"rebuild of {name} records", f"{rate:,.0f}/s", f">= {least}" if least else "-", rate >= least)
     out.add("memory of an indexer that does it", f"{peak_mb(pid):.0f} MB", "<= 128 MB", peak_mb(pid) <= 128)
     indexer.stop()
 
@@ -40,7 +40,7 @@ def growth(world, folder, args, out, say):
     small.build()
     large.build(HOURS)  # what is measured comes after a first build's own look for late writers
     indexer.stop()
-    built(world, large, out, say, "1,000,000")
+    built(world, large, out, say, "1,000,000", least=20000)
     few, many = turns(args, lambda: http(world, folder, small, "cotton", args.seconds), lambda: http(world, folder, large, "cotton", args.seconds))
     ratio = median(many) / median(few)
     out.add("search of 1,000,000 records / of 100,000", f"{ratio:.1f} x", "<= 2", ratio <= 2, f"p50 {median(many):.2f} ms")
