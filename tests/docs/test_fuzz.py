@@ -10,8 +10,9 @@ from fuzzer import Fuzzer
 from groundwork.client import Client
 from groundwork.contract import Recorder
 from groundwork.daemon import free_port
+from groundwork.deadline import until
 from groundwork.project import PASSWORD, Project
-from groundwork.runs import condition, until
+from groundwork.runs import condition
 from groundwork.servers import ROOT
 from groundwork.workflows import document
 

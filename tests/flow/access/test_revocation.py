@@ -5,8 +5,8 @@ import time
 import pytest
 
 from groundwork.client import Client
+from groundwork.deadline import until
 from groundwork.project import PASSWORD
-from groundwork.runs import until
 from groundwork.soon import PROMISE, SLACK
 
 CONNECTIONS = 8  # spread over two workers by the kernel

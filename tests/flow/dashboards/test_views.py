@@ -7,8 +7,9 @@ import pytest
 import requests
 from groundwork.chaos import kill
 from groundwork.client import Client
+from groundwork.deadline import until as wait_until
 from groundwork.records import execute, rows as found
-from groundwork.runs import Held, until as wait_until
+from groundwork.runs import Held
 
 VIEW = "/materialized-views"
 

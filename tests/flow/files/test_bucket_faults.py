@@ -5,7 +5,7 @@ import time
 
 import pytest
 import requests
-from groundwork.runs import until
+from groundwork.deadline import until
 
 SMALL = os.urandom(300_000)
 LARGE = os.urandom((40 << 20) + 12345)  # three parts

@@ -1,6 +1,6 @@
 """Fields of type file: a file belongs to one record, is read by whoever reads that, and goes with it."""
 import pytest
-from groundwork.runs import until
+from groundwork.deadline import until
 from groundwork.soon import settle
 
 PETS = "/entities/pets/items"

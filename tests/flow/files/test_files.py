@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from groundwork.runs import until
+from groundwork.deadline import until
 from groundwork.soon import settle
 
 PDF = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\n%%EOF\n"

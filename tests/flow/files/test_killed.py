@@ -11,8 +11,8 @@ import time
 import pytest
 import requests
 from groundwork import bucket
+from groundwork.deadline import until
 from groundwork.pictures import drawn, encoded, seen
-from groundwork.runs import until
 
 CONTENT = os.urandom(150_000)
 MARK = "groundwork-files"

@@ -7,8 +7,8 @@ import time
 
 import pytest
 from groundwork import pictures
+from groundwork.deadline import until
 from groundwork.pictures import drawn, encoded
-from groundwork.runs import until
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from groundwork import bucket
-from groundwork.runs import until
+from groundwork.deadline import until
 from groundwork.soon import settle
 
 TUS = {"Tus-Resumable": "1.0.0"}

@@ -6,8 +6,8 @@ import time
 
 import pytest
 from groundwork import bucket
+from groundwork.deadline import until
 from groundwork.pictures import GET, drawn, encoded, flat_png, seen, variant
-from groundwork.runs import until
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@ import asyncio
 import email
 import email.policy
 import re
-import time
 
 from .daemon import free_port
+from .deadline import until
 
 
 class Mailbox:
@@ -57,12 +57,10 @@ class Mailbox:
     def of(self, address):
         return [read(envelope) for envelope in self.mails if address in envelope.rcpt_tos]
 
-    def wait(self, address, count=1, seconds=15):
+    def wait(self, address, count=1, within=6):
         """The messages to an address, once there are so many."""
-        end = time.monotonic() + seconds
-        while len(self.of(address)) < count:
-            assert time.monotonic() < end, f"{len(self.of(address))} of {count} mails to {address} have come"
-            time.sleep(0.02)
+        until(lambda: len(self.of(address)) >= count,
+              lambda: f"{len(self.of(address))} of {count} mails to {address} have come", within, pause=0.02)
         return self.of(address)
 
     def token(self, address, count=1):

@@ -3,7 +3,6 @@ import hashlib
 import json
 import pathlib
 import sys
-import time
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -135,15 +134,12 @@ class Pushing:
                  "web_unregistered", "first_error", "result", "attempt", "due_at", "finished_at", "leased")
         return dict(zip(names, self.rows(f"select {', '.join(names)} from {{p}}.push_sends where id = %s", send)[0]))
 
-    def ended(self, send, within=20):
-        end = time.monotonic() + within
-        while True:
-            log = self.log(send)
-            if log["finished_at"]:
-                assert log["due_at"] is None and not log["leased"]
-                return log
-            assert time.monotonic() < end, log
-            time.sleep(0.02)
+    def ended(self, send, within=6):
+        """The send's row, once it has ended."""
+        until(lambda: self.log(send)["finished_at"], lambda: self.log(send), within, pause=0.02)
+        log = self.log(send)
+        assert log["due_at"] is None and not log["leased"]
+        return log
 
     def deliveries(self, send):
         """{target: (status, code)}"""

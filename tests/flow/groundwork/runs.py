@@ -1,6 +1,5 @@
 """Jobs that a runner works on: steps without effect, waiting, history."""
-import time
-
+from .deadline import until
 from .records import rows
 
 TRUE = {"field": "$svc.trigger.kind", "op": "not_empty"}
@@ -16,34 +15,24 @@ def step(key, action, params, **members):
     return {"key": key, "action": action, "params": params, **members}
 
 
-def until(call, what, within=20):
-    """Asks until the answer is true; returns it."""
-    end = time.monotonic() + within
-    while True:
-        found = call()
-        if found:
-            return found
-        assert time.monotonic() < end, f"not within {within} s: {what() if callable(what) else what}"
-        time.sleep(0.05)
-
-
 ENDED = ("succeeded", "failed", "cancelled", "skipped")
 
 
-def finish(project, job, within=20):
+def finish(project, job, within=6):
     """The job as the API shows it, once it has ended."""
-    end = time.monotonic() + within
-    while True:
-        found = project.admin.get(f"/workflows/jobs/{job}", expect=200).json()
-        if found["status"] in ENDED:
-            return found
-        assert time.monotonic() < end, f"not ended within {within} s: {found}"
-        time.sleep(0.05)
+    found = {}
+
+    def is_ended():
+        found.update(project.admin.get(f"/workflows/jobs/{job}", expect=200).json())
+        return found["status"] in ENDED
+
+    until(is_ended, lambda: f"the job has not ended: {found}", within)
+    return found
 
 
-def wait_status(project, db, job, status, within=20):
+def wait_status(project, db, job, status):
     schema = project.schema(db)
-    until(lambda: rows(db, f"select 1 from {schema}.jobs_now where id = %s and status = %s", job, status), status, within)
+    until(lambda: rows(db, f"select 1 from {schema}.jobs_now where id = %s and status = %s", job, status), status)
 
 
 def history(project, db, job):

@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from .deadline import until
 from .fixtures import starter
 from .postings import forward_pairs, leaf_ids, words
 from .records import execute, rows
@@ -62,12 +63,10 @@ class Index:
             found.update(leaf_ids(base, docs))
         return found
 
-    def wait(self, condition, limit=20.0):
+    def wait(self, condition, within=6):
         """Seconds until it holds."""
         start = time.monotonic()
-        while not condition():
-            assert time.monotonic() - start < limit, self.told()
-            time.sleep(0.01)
+        until(condition, self.told, within, pause=0.01)
         return time.monotonic() - start
 
     def told(self):
@@ -76,8 +75,8 @@ class Index:
         logs = [line for log in self.folder.glob("search-indexer*.log") for line in log.read_text().splitlines()[-6:]]
         return "\n".join([*map(str, found), *logs])
 
-    def ready(self, entity, limit=20.0):
-        return self.wait(lambda: self.live(entity) and not self.busy(), limit)
+    def ready(self, entity, within=6):
+        return self.wait(lambda: self.live(entity) and not self.busy(), within)
 
     def busy(self):
         """Something is left to do."""
@@ -85,8 +84,8 @@ class Index:
                          " where due_at <= now()) or exists (select 1 from {p}.search_indexes where state in ('building', 'dropped'))"
                          " or (select model_version from {p}.search_lease) <> (select model_version from {p}.meta)")[0][0]
 
-    def settle(self, limit=30.0):
-        return self.wait(lambda: not self.busy(), limit)
+    def settle(self, within=6):
+        return self.wait(lambda: not self.busy(), within)
 
     def postings(self, idx):
         """{record: {(term id, field)}} by the posting lists; leaves are checked on the way."""

@@ -1,9 +1,6 @@
 """Searches, and when the index has followed what was written."""
-import time
-
+from .deadline import until
 from .records import rows
-
-FOLLOWED = 20.0  # seconds on a busy machine; what is promised is one
 
 
 def is_followed(project, db, entities):
@@ -17,12 +14,10 @@ def is_followed(project, db, entities):
     return not waiting and live >= len(entities)
 
 
-def followed(project, db, *entities, within=FOLLOWED):
+def followed(project, db, *entities, within=6):
     """Until the index of these entities has all that was written to the project before the call."""
-    end = time.monotonic() + within
-    while not is_followed(project, db, entities):
-        assert time.monotonic() < end, rows(db, f"select * from {project.schema(db)}.search_indexes")
-        time.sleep(0.02)
+    until(lambda: is_followed(project, db, entities),
+          lambda: rows(db, f"select * from {project.schema(db)}.search_indexes"), within, pause=0.02)
 
 
 def search(client, q, expect=200, **parameters):

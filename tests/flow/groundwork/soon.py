@@ -4,12 +4,14 @@ import time
 
 import redis
 
+from .deadline import allowed
+
 PROMISE = 1.0  # seconds within which every gateway follows a change
 SLACK = 1.0    # for a test machine that does other things too; who follows no change looks again after five seconds
 SETTLED = 2.0  # seconds after which every worker has followed where nothing can be asked
 
 # Each process of a daemon has one connection for this statement alone.
-_READERS = """select count(*) filter (where query_start > %s and state = 'idle') = count(*) and count(*) > 0
+_READERS = """select count(*) filter (where query_start > %s and state = 'idle'), count(*)
     from pg_stat_activity where query like 'select p.number%%p.epoch%%from platform.projects p where p.number = any(%%'"""
 _servers = None
 
@@ -34,7 +36,7 @@ def _hint(cursor):
 
 def settle():
     """Until every gateway and runner follows what was just changed, where nothing else tells that it does: each has read the
-    epochs since, and has had the time to read what they outdate."""
+    epochs since, and has had the time to read what they outdate. Where none runs, SETTLED seconds go by."""
     connection = _servers.connect()
     try:
         with connection.cursor() as cursor:
@@ -43,11 +45,11 @@ def settle():
             if young:  # some may not be back yet
                 time.sleep(SETTLED)
             _hint(cursor)
-            end, read = time.monotonic() + SETTLED, False
-            while not read and time.monotonic() < end:
+            begun, read, readers = time.monotonic(), 0, 0
+            while time.monotonic() < begun + (allowed(SETTLED) if readers else SETTLED) and not 0 < readers == read:
                 time.sleep(0.02)
                 cursor.execute(_READERS, (since,))
-                read = cursor.fetchone()[0]
+                read, readers = cursor.fetchone()
     finally:
         connection.close()
     time.sleep(0.4)
@@ -56,23 +58,24 @@ def settle():
 def soon(call, status, within=PROMISE + SLACK):
     """Repeats `call` until its answer has the status (or one of several); returns the answer."""
     wanted = status if isinstance(status, (tuple, set, list)) else (status,)
-    end = time.monotonic() + within
+    end = time.monotonic() + allowed(within)
     while True:
         response = call()
         if response.status_code in wanted:
             return response
         assert time.monotonic() < end, (
-            f"{response.request.method} {response.url}: still {response.status_code} after {within} s, "
+            f"{response.request.method} {response.url}: still {response.status_code} after {allowed(within)} s, "
             f"expected {status}: {response.text[:1000]}"
         )
         time.sleep(0.02)
 
 
-def served(client, path, in_a_row=20, within=30):
+def served(client, path, in_a_row=20, within=6):
     """Until every worker answers again after an outage: each finds its servers by itself, and connections are shared
     among them."""
-    end, good = time.monotonic() + within, 0
+    end, good = time.monotonic() + allowed(within), 0
     while good < in_a_row:
         answer = client.get(path, headers={"Connection": "close"})
         good = good + 1 if answer.status_code == 200 else 0
-        assert good or time.monotonic() < end, f"not served after {within} s: {answer.status_code}: {answer.text[:1000]}"
+        assert good or time.monotonic() < end, (
+            f"not served after {allowed(within)} s: {answer.status_code}: {answer.text[:1000]}")

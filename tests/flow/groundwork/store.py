@@ -9,9 +9,9 @@ from store.server import Store
 
 from .client import Client
 from .daemon import free_port
+from .deadline import until
 from .project import Project
 from .records import rows
-from .runs import until
 
 __all__ = ["store", "store_gateway", "store_webhook", "store_settings", "make_outlet", "module_outlet",
            "outlet", "module_spare", "spare"]
@@ -125,7 +125,7 @@ class Outlet:
         ident = f"{app.environment}:{payload['notificationUUID']}"
         return self.wait(ident) if wait else ident
 
-    def wait(self, ident, within=30):
+    def wait(self, ident, within=6):
         def ended():
             found = self.event(ident, "state", "object", "effect")
             return found if found and found[0] in ("applied", "ignored", "unsupported", "dead") else None

@@ -7,8 +7,8 @@ import time
 
 import requests
 
+from .deadline import until
 from .records import execute, rows
-from .runs import until
 
 CREDENTIALS = "/integrations/svcpay/processor-connect/credentials"
 
@@ -76,7 +76,7 @@ class Hooks:
         found = rows(self.db, f"select {', '.join(columns)} from {self.schema}.webhook_events where event_id = %s", told["id"])
         return (found[0][0] if len(columns) == 1 else found[0]) if found else None
 
-    def wait(self, told, *states, within=20):
+    def wait(self, told, *states, within=6):
         """Until it is in one of these states; (state, object, effect)."""
         until(lambda: self.row(told, "state") in (states or ("applied", "ignored")),
               f"{told['type']} {states}: {self.row(told, 'state', 'attempts', 'error')}", within)

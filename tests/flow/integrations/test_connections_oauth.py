@@ -6,8 +6,8 @@ import urllib.parse
 
 import pytest
 from groundwork.client import Client
+from groundwork.deadline import until
 from groundwork.records import execute
-from groundwork.runs import until
 from test_integrations import connect, make, operation, run
 
 PAGE = "https://app.example.org/connected"

@@ -1,7 +1,8 @@
 """RunIntegration: the same under the rules of CallAnApi."""
 import pytest
 from groundwork.chaos import kill
-from groundwork.runs import finish, step, until
+from groundwork.deadline import until
+from groundwork.runs import finish, step
 from groundwork.workflows import document, start, workflow
 from test_integrations import connect, make, operation, param
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from groundwork.client import Client
-from groundwork.runs import until
+from groundwork.deadline import until
 
 PAY = "/integrations/svcpay"
 PLANS = f"{PAY}/subscription-plans"

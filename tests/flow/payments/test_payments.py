@@ -4,9 +4,9 @@ import time
 import pytest
 
 from groundwork.client import Client
+from groundwork.deadline import until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
-from groundwork.runs import until
 from groundwork.soon import soon
 from groundwork.workflows import workflow
 

@@ -13,10 +13,10 @@ import requests
 
 from groundwork.client import Client
 from groundwork.daemon import free_port
+from groundwork.deadline import until
 from groundwork.processor import PAY, Shop
 from groundwork.project import Project
 from groundwork.records import execute, rows
-from groundwork.runs import until
 
 CHARGE = f"{PAY}/payments/charge-payment-method"
 

@@ -7,9 +7,9 @@ import urllib.parse
 import pytest
 import requests
 
+from groundwork.deadline import until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
-from groundwork.runs import until
 from groundwork.soon import soon
 
 PAYMENTS = f"{PAY}/payments"

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from groundwork.deadline import until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
-from groundwork.runs import until
 from groundwork.webhooks import Hooks, event, intent
 
 GENERATIONS = ("acacia", "basil", "dahlia", "endive")

@@ -12,8 +12,8 @@ import time
 import pytest
 import requests
 
+from groundwork.deadline import until
 from groundwork.processor import SCHEMAS, Processor
-from groundwork.runs import until
 from groundwork.servers import ROOT
 from groundwork.stripe_client import StripeError
 

@@ -3,8 +3,8 @@ import uuid
 
 import pytest
 
+from groundwork.deadline import until
 from groundwork.records import codes, rows
-from groundwork.runs import until
 from groundwork.store import *  # noqa: F403
 from groundwork.store import CREDENTIALS, PAY
 from store.app import APP_ID, BUNDLE, account_token

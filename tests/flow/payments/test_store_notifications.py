@@ -13,8 +13,8 @@ import pytest
 import requests
 from cryptography.hazmat.primitives import serialization
 
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import until
 from groundwork.store import *  # noqa: F403
 from groundwork.store import PAY, renamed
 from store.app import DAY, account_token, now_ms

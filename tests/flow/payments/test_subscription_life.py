@@ -1,8 +1,8 @@
 """Subscriptions from their checkout to their end: what the processor and the app store tell, and who has access."""
 import pytest
 
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import until
 from groundwork.store import *  # noqa: F403
 from store.app import account_token
 

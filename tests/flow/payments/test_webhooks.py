@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import execute, rows
-from groundwork.runs import condition, until
+from groundwork.runs import condition
 from groundwork.webhooks import CREDENTIALS, Hooks, event, failed_intent, intent, sign
 from groundwork.workflows import workflow
 

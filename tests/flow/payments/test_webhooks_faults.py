@@ -15,8 +15,9 @@ import requests
 
 from groundwork.chaos import kill, postgres_proxy, redis_proxy, through_postgres, through_redis
 from groundwork.daemon import free_port
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import Held, condition, until
+from groundwork.runs import Held, condition
 from groundwork.servers import ROOT
 from groundwork.webhooks import Hooks, event, intent
 from groundwork.workflows import workflow

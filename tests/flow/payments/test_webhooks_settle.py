@@ -5,8 +5,9 @@ import time
 import pytest
 import requests
 
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import condition, until
+from groundwork.runs import condition
 from groundwork.workflows import workflow
 
 HOUR = 3600

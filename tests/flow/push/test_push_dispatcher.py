@@ -3,7 +3,8 @@ import json
 import socket
 
 import pytest
-from groundwork.runs import finish, step, until
+from groundwork.deadline import until
+from groundwork.runs import finish, step
 from groundwork.workflows import start, workflow
 from psycopg2.extras import Json
 

@@ -2,8 +2,8 @@
 import json
 
 import pytest
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import until
 
 pytestmark = pytest.mark.usefixtures("dispatcher")
 LOGS = "/push/send-logs"

@@ -6,10 +6,11 @@ import time
 
 import pytest
 import requests
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.push_keys import HOUR, notification_id, started
 from groundwork.records import execute, outbox, outbox_end, rows
-from groundwork.runs import condition, finish, until
+from groundwork.runs import condition, finish
 from groundwork.soon import settle
 from groundwork.workflows import jobs_of, workflow
 

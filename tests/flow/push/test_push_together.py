@@ -3,8 +3,8 @@ import collections
 import re
 
 import pytest
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import until
 from groundwork.servers import ROOT
 
 SETTINGS = {"LEASE_MS": 2000, "SWEEP_MS": 200}

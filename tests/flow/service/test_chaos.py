@@ -15,10 +15,10 @@ import uuid
 import pytest
 import requests
 
+from groundwork.deadline import until
 from groundwork.fixtures import *  # noqa: F401,F403
 from groundwork.project import Project
 from groundwork.records import rows
-from groundwork.runs import until
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "8"))
 HONEST = 6

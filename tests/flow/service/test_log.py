@@ -3,9 +3,9 @@ import json
 import re
 
 import pytest
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import execute
-from groundwork.runs import until
 
 
 @pytest.fixture

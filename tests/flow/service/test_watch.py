@@ -7,9 +7,10 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.daemon import Daemon
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import execute, rows, table
-from groundwork.runs import finish, step, until
+from groundwork.runs import finish, step
 from groundwork.workflows import create, event, start, workflow
 
 

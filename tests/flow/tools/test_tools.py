@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from groundwork.deadline import until
 from groundwork.fixtures import binary
-from groundwork.runs import until
 from groundwork.servers import ROOT
 
 TOOL = """

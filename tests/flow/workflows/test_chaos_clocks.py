@@ -15,10 +15,11 @@ import pytest
 from groundwork.chaos import FAKETIME, faked, kill
 from groundwork.client import Client
 from groundwork.daemon import Daemon
+from groundwork.deadline import until
 from groundwork.fixtures import binary
 from groundwork.project import Project
 from groundwork.records import execute, rows, table
-from groundwork.runs import condition, finish, history, until
+from groundwork.runs import condition, finish, history
 from groundwork.servers import UNSYNCED, Servers
 from groundwork.workflows import add_jobs, call, create, event, job_row, jobs_of, start, timed, workflow
 

@@ -6,9 +6,10 @@ import time
 
 import pytest
 from groundwork.chaos import Deaf, at, in_background, kill, postgres_proxy, redis_proxy, through_postgres, through_redis
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import column, execute, rows, table
-from groundwork.runs import Held, condition, finish, history, until
+from groundwork.runs import Held, condition, finish, history
 from groundwork.workflows import add_jobs, call, create, job_row, jobs_of, start, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")

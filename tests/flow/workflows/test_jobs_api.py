@@ -4,9 +4,9 @@ import json
 import threading
 
 import pytest
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import codes, execute, notifications, rows
-from groundwork.runs import until
 from groundwork.workflows import add_step, api, call, job_row, set_job, start, workflow
 
 LISTED = {"id", "workflow_id", "workflow_version", "status", "run", "attempt", "depth", "error", "reason", "queued_at", "started_at",

@@ -4,8 +4,9 @@ import threading
 import time
 
 import pytest
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import finish, step, until
+from groundwork.runs import finish, step
 from groundwork.workflows import start, workflow
 
 ROWS = step("find", "RunScript", {"script": "return $svc.trigger.data.rows"}, next="push")

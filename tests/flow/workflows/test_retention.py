@@ -1,6 +1,7 @@
 """Old history goes by itself, soon after a runner has started: jobs with their steps, events that were taken."""
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import condition, until
+from groundwork.runs import condition
 from groundwork.workflows import workflow
 
 RUNNER = {"JOB_RETENTION_DAYS": 30}

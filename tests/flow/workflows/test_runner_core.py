@@ -3,8 +3,9 @@ import json
 import time
 
 import pytest
+from groundwork.deadline import until
 from groundwork.records import execute, rows, table
-from groundwork.runs import FALSE, TRUE, Held, condition, finish, history, step, until
+from groundwork.runs import FALSE, TRUE, Held, condition, finish, history, step
 from groundwork.soon import settle
 from groundwork.workflows import add_jobs, create, job_row, start, workflow
 

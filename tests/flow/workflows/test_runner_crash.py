@@ -5,9 +5,10 @@ import time
 
 import pytest
 from groundwork.chaos import kill
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import column, rows, table
-from groundwork.runs import Held, condition, finish, history, step, until
+from groundwork.runs import Held, condition, finish, history, step
 from groundwork.workflows import add_jobs, call, create, job_row, start, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")

@@ -2,9 +2,10 @@
 import time
 
 import pytest
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import execute, rows
-from groundwork.runs import condition, finish, step, until
+from groundwork.runs import condition, finish, step
 from groundwork.workflows import add_jobs, api, call, cancel_jobs, event, jobs_of, set_job, start, timed, workflow
 
 BULK = step("more", "BulkCreateData", {"entity": "orders", "items": [{"name": "x"} for _ in range(20)]})

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from groundwork.daemon import free_port
-from groundwork.runs import finish, step, until
+from groundwork.deadline import until
+from groundwork.runs import finish, step
 from groundwork.workflows import call, event, start, workflow
 
 MB = 1 << 20

@@ -4,9 +4,10 @@ import signal
 
 import pytest
 from groundwork.chaos import Deaf
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import rows
-from groundwork.runs import finish, step, until
+from groundwork.runs import finish, step
 from groundwork.workflows import add_jobs, call, cancel_jobs, start, workflow
 
 

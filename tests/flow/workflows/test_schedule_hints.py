@@ -2,8 +2,9 @@
 import time
 
 import pytest
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import condition, until
+from groundwork.runs import condition
 from groundwork.workflows import jobs_of, workflow
 
 YEARLY = {"kind": "timed", "cron": "0 0 1 1 *"}

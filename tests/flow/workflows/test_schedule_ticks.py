@@ -5,8 +5,9 @@ import time
 
 import pytest
 from groundwork.chaos import kill
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import Held, condition, until
+from groundwork.runs import Held, condition
 from groundwork.workflows import timed, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")

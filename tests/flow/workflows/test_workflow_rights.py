@@ -2,8 +2,9 @@
 import json
 
 import pytest
+from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import condition, finish, step, until
+from groundwork.runs import condition, finish, step
 from groundwork.soon import settle
 from groundwork.workflows import add_step, call, event, jobs_of, set_job, start, workflow
 

@@ -5,9 +5,9 @@ import json
 import urllib.parse
 
 import pytest
+from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import listen, notifications, rows
-from groundwork.runs import until
 from groundwork.workflows import api, call, job_row, jobs_of, start, workflow
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
