@@ -19,7 +19,7 @@ die() { # MESSAGE [LOG FILE]: one clear message, and the log's last lines
 pg_tool() {
     local found
     found=$(command -v "$1" || true)
-    [ -n "$found" ] || found=$(ls -1 /usr/lib/postgresql/*/bin/"$1" 2>/dev/null | sort -V | tail -n 1)
+    [ -n "$found" ] || found=$(ls -1 /usr/lib/postgresql/*/bin/"$1" 2>/dev/null | sort -V | tail -n 1) || true
     [ -n "$found" ] || die "$1 is not installed; run scripts/setup"
     printf '%s' "$found"
 }
@@ -64,11 +64,11 @@ stand_in_command() { # NAME: a word a line
 
 # Is PID alive and the stand-in of this .run, with these arguments?
 is_stand_in() { # NAME PID [ARGUMENTS]
-    local name=$1 pid=${2:-}
+    local name=$1 pid=${2:-} command
     shift
     [ $# -eq 0 ] || shift
-    [ -n "$pid" ] && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" \
-        | grep -qF -- "$(stand_in_command "$name" | tr '\n' ' ')${*+$* }"
+    [ -n "$pid" ] && command=$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") \
+        && [[ $command == *"$(stand_in_command "$name" | tr '\n' ' ')${*+$* }"* ]]
 }
 
 stop_stand_in() { # NAME PID
@@ -95,6 +95,26 @@ daemons() {
         [ -f "$main" ] && basename "$(dirname "$main")"
     done
     return 0
+}
+
+# Does a daemon have this setting? (The help is never piped to a program that stops reading at the first match: the daemon
+# would die of the closed pipe, and pipefail would turn the match into a failure.)
+knows() { # WHAT --help-config SAYS, VARIABLE
+    [[ $'\n'$1 == *$'\n'"$2"[=\ ]* ]]
+}
+
+# Unsets the variables that the caller set for other daemons: a daemon refuses to start with a variable that it does not
+# know. A variable that no daemon knows stays, so that the daemon names it. Run in a subshell.
+forget_others() { # WHAT --help-config SAYS
+    local each variable all=
+    for each in $(daemons); do
+        all+=$'\n'$("$ROOT/build/release/bin/$each" --help-config)
+    done
+    for variable in $(compgen -e GROUNDWORK_); do
+        if knows "$all" "${variable%_FILE}" && ! knows "$1" "${variable%_FILE}"; then
+            unset "$variable"
+        fi
+    done
 }
 
 stop_daemon() { # PID NAME: asks, waits as long as a daemon may drain, then insists
