@@ -1,15 +1,9 @@
 #pragma once
 /* Tests of bus/: a task on a loop of its own, with a Redis of the test's and a bus on it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "deadline.h"
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "bus/bus.h"
 #include "pg.h"
 #include "redis/redis.h"
@@ -27,24 +21,13 @@ UNUSED static void pause_ms(struct task *task, int64_t ms)
     assert_int_equal(task_sleep(task, ms), 0);
 }
 
-/* What is to come; how soon is asked for where it matters. */
-#define PATIENCE_MS 20000
-#define WAIT_FOR(task, condition)                                                                  \
-    do {                                                                                           \
-        for (int64_t end_ = clock_mono_ms() + PATIENCE_MS;                                         \
-             !(condition) && clock_mono_ms() < end_;)                                              \
-            pause_ms(task, 2);                                                                     \
-        assert_true(condition);                                                                    \
-    } while (0)
-
 static void run_bus_world(struct task *task, void *arg)
 {
     struct bus_world *world = arg;
 
     world->redis = redis_new(&(const struct str){bus_url, strlen(bus_url)}, 1);
     assert_non_null(world->redis);
-    for (int i = 0; i < 200 && !redis_up(world->redis); i++)
-        pause_ms(task, 5);
+    WAIT_FOR(task, redis_up(world->redis));
     world->fn(task, world->redis);
     redis_free(world->redis);
     loop_stop();
@@ -128,6 +111,7 @@ struct subscriber {
     int rc;                   /* of the handler */
     unsigned fail_first;      /* so many calls fail */
     int64_t delay_ms;         /* each call */
+    bool hold;                /* calls do not end */
     int64_t last_us;          /* when the last call began */
     unsigned most_deliveries;
     unsigned running, most_running;
@@ -160,6 +144,8 @@ on_entries(struct task *task, const struct bus_entry *entries, size_t count, voi
     if (++subscriber->running > subscriber->most_running)
         subscriber->most_running = subscriber->running;
     int rc = subscriber->delay_ms > 0 ? task_sleep(task, subscriber->delay_ms) : 0;
+    while (rc == 0 && subscriber->hold)
+        rc = task_sleep(task, 1);
     subscriber->running--;
     if (rc == 0 && subscriber->fail_first > 0) {
         subscriber->fail_first--;
@@ -197,11 +183,7 @@ start_bus(struct redis *redis, struct subscriber *subscriber, int64_t retry_ms)
 UNUSED static void
 wait_received(struct task *task, const struct subscriber *subscriber, unsigned least)
 {
-    for (int64_t end = clock_mono_ms() + PATIENCE_MS;
-         subscriber->received < least && clock_mono_ms() < end;)
-        pause_ms(task, 2);
-    if (subscriber->received < least)
-        fail_msg("received %u of %u", subscriber->received, least);
+    WAIT_FOR(task, subscriber->received >= least);
 }
 
 UNUSED static void wait_up(struct task *task, const struct bus *bus, bool up)
@@ -220,9 +202,7 @@ UNUSED static void end_bus(struct task *task, struct bus *bus)
     bool stopped = false;
 
     bus_stop(bus, on_bus_stopped, &stopped);
-    for (int i = 0; i < 2000 && !stopped; i++)
-        pause_ms(task, 5);
-    assert_true(stopped);
+    WAIT_FOR(task, stopped);
     bus_free(bus);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 /* A Redis Cluster of the test's own: masters and replicas on free loopback ports. Blocks: not for
  * coroutines, but for short commands. Include after pg.h. */
+#include "deadline.h"
+
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
@@ -69,7 +71,7 @@ static void cluster_spawn(int node)
                "--cluster-enabled",
                "yes",
                "--cluster-node-timeout",
-               "1000",
+               "15000",
                "--cluster-replica-validity-factor",
                "0",
                "--cluster-require-full-coverage",
@@ -83,8 +85,7 @@ static void cluster_spawn(int node)
                (char *)NULL);
         _exit(127);
     }
-    for (int i = 0; i < 500 && strcmp(cluster_ask(node, "ping"), "PONG") != 0; i++)
-        usleep(10000);
+    UNTIL(strcmp(cluster_ask(node, "ping"), "PONG") == 0, (void)usleep(10000));
 }
 
 static void cluster_kill(int node)
@@ -104,13 +105,7 @@ UNUSED static void cluster_stop(void)
 
 static void cluster_wait(int node, const char *question, const char *answer)
 {
-    for (int i = 0; i < 300; i++) {
-        if (strstr(cluster_ask(node, "%s", question), answer))
-            return;
-        usleep(50000);
-    }
-    fprintf(stderr, "node %d: %s is not %s\n", node, question, answer);
-    abort();
+    UNTIL_WITHIN(15000, strstr(cluster_ask(node, "%s", question), answer), (void)usleep(50000));
 }
 
 static long long cluster_offset(int node, const char *member)
@@ -123,13 +118,15 @@ UNUSED static void cluster_follow(int master, int replica)
 {
     long long offset = cluster_offset(master, "master_repl_offset");
 
-    for (int i = 0; i < 600; i++) {
-        if (cluster_offset(replica, "slave_repl_offset") >= offset)
-            return;
-        usleep(50000);
-    }
-    fprintf(stderr, "node %d does not follow node %d\n", replica, master);
-    abort();
+    UNTIL_WITHIN(
+        30000, cluster_offset(replica, "slave_repl_offset") >= offset, (void)usleep(50000));
+}
+
+/* A node is given up after this, and not before: busy nodes are silent for a while, too. */
+UNUSED static void cluster_hasten(void)
+{
+    for (int i = 0; i < CLUSTER_NODES; i++)
+        assert_string_equal(cluster_ask(i, "config set cluster-node-timeout 1000"), "OK");
 }
 
 /* Starts it; node 3 replicates node 0. Returns when all agree. */

@@ -6,7 +6,7 @@
 static void passes(struct task *task, struct redis *redis)
 {
     static struct subscriber subscriber;
-    struct bus *bus = start_bus(redis, &subscriber, 400);
+    struct bus *bus = start_bus(redis, &subscriber, 5000);
 
     assert_false(bus_up(bus));
     wait_up(task, bus, true);
@@ -41,7 +41,7 @@ static void passes(struct task *task, struct redis *redis)
     print_message("notify to handler: mean %lld us, worst %lld us\n",
                   (long long)sum_us / 50,
                   (long long)worst_us);
-    assert_in_range(best_us, 1, 9000); /* a busy machine spoils some */
+    assert_in_range(best_us, 1, allowed(9000)); /* a busy machine spoils some */
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     WAIT_FOR(task, bus_stats(bus)->trimmed == 51);
     assert_int_equal(bus_stats(bus)->acked, 51);
@@ -172,8 +172,7 @@ slow_or_quick(struct task *task, const struct bus_entry *entries, size_t count, 
 
 static void wait_calls(struct task *task, const unsigned *calls, unsigned wanted)
 {
-    for (int i = 0; i < 5000 && *calls < wanted; i++)
-        pause_ms(task, 1);
+    UNTIL(*calls >= wanted, pause_ms(task, 1));
     assert_int_equal(*calls, wanted);
 }
 
@@ -211,9 +210,9 @@ static void waits(struct task *task, struct redis *redis)
     print_message("beside a slow handler after %lld us, behind it after %lld us\n",
                   (long long)quick_best_us,
                   (long long)freed_best_us);
-    assert_in_range(quick_best_us, 0, 9000);
+    assert_in_range(quick_best_us, 0, allowed(9000));
     /* Woken when it was free again, not when the read's time was over. */
-    assert_in_range(freed_best_us, 0, 40000);
+    assert_in_range(freed_best_us, 0, allowed(40000));
     end_bus(task, bus);
 }
 
@@ -229,16 +228,20 @@ static void stops(struct task *task, struct redis *redis)
 {
     static struct subscriber subscriber;
     struct bus *bus = start_bus(redis, &subscriber, 5000);
+    bool stopped = false;
 
     wait_up(task, bus, true);
-    subscriber.delay_ms = 200;
+    subscriber.hold = true;
     for (int i = 0; i < 32; i++)
         notify(bus, i);
-    pause_ms(task, 50);
+    WAIT_FOR(task, subscriber.running == BUS_PARTITIONS);
+    bus_stop(bus, on_bus_stopped, &stopped);
+    pause_ms(task, 100);
+    assert_false(stopped);
     assert_int_equal(subscriber.received, 0);
-    int64_t start_ms = clock_mono_ms();
-    end_bus(task, bus); /* what was begun is finished */
-    assert_in_range(clock_mono_ms() - start_ms, 100, 3000);
+    subscriber.hold = false;
+    WAIT_FOR(task, stopped); /* what was begun is finished */
+    bus_free(bus);
     assert_in_range(subscriber.received, 16, 32); /* of each partition what had been read */
     for (int i = 0; i < BUS_PARTITIONS; i++) {
         struct str words = arena_printf(task->arena, "XPENDING evt:{p%d} tests - + 10", i);
@@ -281,12 +284,14 @@ static void idles(struct task *task, struct redis *redis)
     struct bus *bus = start_bus(redis, &subscriber, 0);
 
     wait_up(task, bus, true);
-    pause_ms(task, 100);
+    pause_ms(task, 500);
     int64_t before = commands_processed(task, redis);
+    int64_t start_ms = clock_mono_ms();
     pause_ms(task, 3000);
     int64_t commands = commands_processed(task, redis) - before;
-    print_message("idle: %lld commands in 3 s\n", (long long)commands);
-    assert_in_range(commands, 1, 16);
+    int64_t passed_ms = clock_mono_ms() - start_ms;
+    print_message("idle: %lld commands in %lld ms\n", (long long)commands, (long long)passed_ms);
+    assert_in_range(commands, 1, 16 * passed_ms / 3000);
     end_bus(task, bus);
 }
 

@@ -60,28 +60,32 @@ static void claims_slowly(struct task *task, struct redis *redis)
 {
     static struct subscriber subscriber;
     struct bus *producer = bus_new(redis);
-    int64_t best_ms = INT64_MAX;
+    int64_t best_us = INT64_MAX;
 
     make_groups(task, redis, "evt", "tests");
-    for (int round = 0; round < 5 && best_ms > 260; round++) {
+    for (int round = 0; round < 5; round++) {
         notify(producer, 3);
         WAIT_FOR(task, ask(task, redis, "XLEN evt:{p3}") == 1);
         read_as_ghost(task, redis, 3);
         struct bus *bus = start_bus(redis, &subscriber, 200);
         wait_up(task, bus, true);
-        subscriber.delay_ms = 100;
+        subscriber.hold = true;
         WAIT_FOR(task, subscriber.calls == 1);
-        int64_t start_ms = clock_mono_ms();
         notify(bus, 19); /* the same partition */
+        pause_ms(task, 100);
+        assert_int_equal(subscriber.calls, 1);
+        subscriber.hold = false;
+        int64_t freed_us = clock_mono_us();
         wait_received(task, &subscriber, 2);
-        int64_t took_ms = clock_mono_ms() - start_ms;
-        best_ms = took_ms < best_ms ? took_ms : best_ms;
+        int64_t took_us = subscriber.last_us - freed_us;
+        best_us = took_us < best_us ? took_us : best_us;
         assert_int_equal(subscriber.most_running, 1);
         assert_int_equal(subscriber.last.deliveries, 1);
         WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
         end_bus(task, bus);
     }
-    assert_in_range(best_ms, 150, 260);
+    print_message("behind a claimed entry after %lld us\n", (long long)best_us);
+    assert_in_range(best_us, 0, allowed(60000));
     bus_free(producer);
 }
 
@@ -247,8 +251,12 @@ static void forgets(struct task *task, struct redis *redis)
 
     wait_up(task, bus, true);
     for (int round = 0; round < 6; round++) {
+        unsigned begun = subscriber.received;
+        uint64_t made = bus_stats(bus)->group_made;
         for (int i = 0; i < 100; i++) {
             notify(bus, next++);
+            if (i == 50)
+                wait_received(task, &subscriber, begun + 51);
             if (i == 50 && round < 3)
                 (void)ask(task, redis, "FLUSHALL");
             for (int k = 0; i == 50 && round >= 3 && k < BUS_PARTITIONS; k++)
@@ -258,6 +266,7 @@ static void forgets(struct task *task, struct redis *redis)
             pause_ms(task, 2);
         }
         /* What is published from now on is received. */
+        WAIT_FOR(task, bus_stats(bus)->group_made >= made + BUS_PARTITIONS);
         pause_ms(task, 300);
         wait_up(task, bus, true);
         unsigned before = subscriber.received;
@@ -265,7 +274,7 @@ static void forgets(struct task *task, struct redis *redis)
         for (int i = 0; i < 16; i++)
             notify(bus, next++);
         wait_received(task, &subscriber, before + 16);
-        assert_in_range(clock_mono_ms() - start_ms, 0, 3000); /* less than a read blocks */
+        assert_took(start_ms, 0, 3000); /* less than a read blocks */
     }
     print_message("received %u of %lld, groups made %llu\n",
                   subscriber.received,
@@ -304,23 +313,25 @@ static void fills_up(struct task *task, struct redis *redis)
 
     wait_up(task, bus, true);
     (void)ask(task, redis, "CONFIG SET maxmemory-policy noeviction");
-    subscriber.delay_ms = 100;
+    subscriber.hold = true;
     for (int i = 0; i < 160; i++)
         notify(bus, i);
-    pause_ms(task, 20);
+    WAIT_FOR(task, entries_left(task, redis, "evt", false) == 160);
     (void)ask(task, redis, "CONFIG SET maxmemory 1");
     for (int i = 0; i < 10; i++)
         notify(bus, 500 + i);
+    WAIT_FOR(task, bus_stats(bus)->dropped == 10);
+    subscriber.hold = false;
     /* What was there is read and removed all the same. */
     wait_received(task, &subscriber, 160);
-    WAIT_FOR(task, bus_stats(bus)->dropped == 10);
     assert_true(bus_up(bus));
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     /* Everything lost and no memory for the groups either. */
+    uint64_t made = bus_stats(bus)->group_made;
     (void)ask(task, redis, "FLUSHALL");
     pause_ms(task, 500);
     (void)ask(task, redis, "CONFIG SET maxmemory 0");
-    subscriber.delay_ms = 0;
+    WAIT_FOR(task, bus_stats(bus)->group_made >= made + BUS_PARTITIONS);
     wait_up(task, bus, true);
     notify(bus, 600);
     wait_received(task, &subscriber, 161);
@@ -347,7 +358,7 @@ static void stops_answering(struct task *task, struct redis *redis)
         notify(bus, i);
     wait_up(task, bus, false);
     print_message("timeout noticed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
-    assert_in_range(clock_mono_ms() - start_ms, 500, 4000);
+    assert_took(start_ms, 500, 4000);
     pause_ms(task, 7000); /* the blocked read has noticed, too */
     assert_false(bus_up(bus));
     (void)kill(redis_pid, SIGCONT);
@@ -390,12 +401,14 @@ static void restarts(struct task *task, struct redis *redis)
     /* Connections cut, and reads ended by hand. */
     (void)ask(task, redis, "CLIENT KILL TYPE normal SKIPME yes");
     pause_ms(task, 1500);
+    wait_up(task, bus, true);
     unsigned before = subscriber.received;
     notify(bus, 1);
     wait_received(task, &subscriber, before + 1);
     for (int id = 1; id < 40; id++)
         (void)ask(task, redis, arena_printf(task->arena, "CLIENT UNBLOCK %d ERROR", id).ptr);
     pause_ms(task, 500);
+    wait_up(task, bus, true);
     notify(bus, 2);
     wait_received(task, &subscriber, before + 2);
     end_bus(task, bus);
