@@ -223,7 +223,7 @@ check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check
 check-docs: ## The generated documents: validators, generated clients, FUZZ_REQUESTS (20000) at random, seed FUZZ_SEED (tests/docs)
-check-load: ## Load and timing at full size, and the soak (SOAK_SECONDS, 1800); about eighty minutes on an idle machine
+check-load: ## Load at full size, durations as they are written, and the soak (SOAK_SECONDS, 1800); about a hundred minutes on an idle machine
 check-search: ## SEARCH_CORPORA (1000) random projects, SEARCH_QUERIES (12) each, from SEARCH_SEED (1000) on, against the oracle: an hour
 check-sql: ## Migrate an empty database and prepare every statement
 check-docs: export FUZZ_REQUESTS ?= 20000

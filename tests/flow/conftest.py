@@ -21,15 +21,8 @@ def turn(item):
     return name == "contract", LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
 
-def pytest_collection_modifyitems(config, items):
-    """Tests of full size are left to `make check-load`, unless one is named."""
+def pytest_collection_modifyitems(items):
     items.sort(key=turn)
-    if os.environ.get("ATTACK_FULL") or any("::" in argument for argument in config.args):
-        return
-    left = [item for item in items if item.get_closest_marker("full")]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in left]
 
 
 class Failures:
