@@ -1,4 +1,5 @@
-"""T8, T9: the time of an answer tells nothing: which accounts exist, how much of a key was right.
+"""T8, T9: the time of an answer tells nothing: which accounts exist, how much of a key was right. A machine with other work
+hides that: make check-load asks the clock, and make test counts the work that answers take (test_attack_work.py).
 
 Two kinds of request are timed in pairs, in random order, over one connection to a worker of their own, so that
 whatever else the machine does meets both alike. The differences are ranked (Wilcoxon's signed ranks): outliers
@@ -120,12 +121,14 @@ def sign_in(timer, email, password="wrong password"):
     return lambda: timer("POST", "/auth/v1/token", 401, {"email": email, "password": password})
 
 
+@pytest.mark.full
 def test_t8_unknown_and_known_accounts(timed):
     pairs = 10000 if FULL else 120
     timer = Timer(timed)
     compare(pairs, sign_in(timer, ADMIN_EMAIL), sign_in(timer, "nobod@example.org"), a_hash)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", ["/auth/v1/recover", "/auth/v1/magic-link"])
 def test_t8_links_by_mail(timed, db, path):
     """Each address once: a few mails a minute may be asked for to one, and about a hundred of a project."""
@@ -152,6 +155,7 @@ def test_t8_links_by_mail(timed, db, path):
     compare(pairs, *(ask(name, some) for name, some in zip(("known", "nobod"), itertools.tee(timers()))), lambda typical: typical)
 
 
+@pytest.mark.full
 def test_t8_accounts_without_a_password(timed, db):
     with db.cursor() as cursor:
         cursor.execute(f"insert into {timed.schema(db)}.users (email, email_confirmed_at) values (%s, now())",
@@ -165,6 +169,7 @@ def other_key(key, count):
     return key[:count] + "".join("A" if letter != "A" else "B" for letter in key[count:])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("right", [16, -1], ids=["sixteen", "all_but_one"])
 def test_t9_keys_that_begin_right(timed, right):
     key = timed.key(["svc_users:read"]).key
@@ -174,6 +179,7 @@ def test_t9_keys_that_begin_right(timed, right):
     compare(10000 if FULL else 1200, *calls, some_milliseconds)
 
 
+@pytest.mark.full
 def test_t9_tokens_that_begin_right(timed):
     """The signature of an access token, wrong at its first or at its last byte."""
     head, signature = timed.admin.token.rsplit(".", 1)
@@ -185,6 +191,7 @@ def test_t9_tokens_that_begin_right(timed):
     compare(10000 if FULL else 1200, *calls, some_milliseconds)
 
 
+@pytest.mark.full
 def test_t9_operator_tokens_that_begin_right(timed, servers):
     token = servers.operator_token
     connection = http.client.HTTPConnection("127.0.0.1", timed.gateway.port, timeout=60)
@@ -208,6 +215,7 @@ def other_digit(value, at):
     return "".join(digits)
 
 
+@pytest.mark.full
 def test_t9_webhook_signatures_that_begin_right(timed, start_webhook, db):
     daemon = start_webhook(WORKERS=1)
     hooks = Hooks(timed, daemon, db)
