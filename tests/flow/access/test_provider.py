@@ -271,7 +271,8 @@ def test_t6_settings_change_under_way(project, issuer, issuers, db):
 
 # --- the ID token ---------------------------------------------------------------------------------
 
-NOW = int(time.time())
+NOW = int(time.time())  # or some time ago: all tests are collected before the first one runs
+LATER = NOW + 7 * 86400
 
 
 @pytest.mark.parametrize(
@@ -282,8 +283,8 @@ NOW = int(time.time())
         {"aud": "other-client"}, {"aud": ...}, {"aud": ["other-client"]}, {"aud": []},
         {"aud": ["the-client", "other-client"], "azp": ...}, {"azp": "other-client"}, {"aud": ["the-client", 7]},
         {"exp": NOW - 600}, {"exp": ...}, {"exp": "4102444800"}, {"exp": NOW - 600.5}, {"exp": 1e300},
-        {"exp": -1e300}, {"iat": NOW + 3600.5}, {"nbf": NOW + 3600.5}, {"exp": True},
-        {"iat": NOW - 3600}, {"iat": NOW + 3600}, {"iat": ...}, {"nbf": NOW + 3600},
+        {"exp": -1e300}, {"iat": LATER + 0.5}, {"nbf": LATER + 0.5}, {"exp": True},
+        {"iat": NOW - 3600}, {"iat": LATER}, {"iat": ...}, {"nbf": LATER},
         {"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"}, {"at_hash": ""}, {"at_hash": 7},
         {"sub": ""}, {"sub": ...}, {"sub": 7}, {"sub": "x" * 256},
     ],

@@ -8,6 +8,7 @@ import urllib.parse
 import pytest
 
 from groundwork.client import Client
+from groundwork.deadline import allowed
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
 from groundwork.soon import settle, soon
 
@@ -58,9 +59,10 @@ def still_open(sockets):
     return waiting
 
 
+@pytest.mark.timed
 def test_one_projects_sign_ins_leave_others_their_turn(start_gateway, servers):
     """More than may wait: they are answered 503, and nobody else is."""
-    gateway = start_gateway("turns", WORKERS=1)
+    gateway = start_gateway("turns", WORKERS=1, REQUEST_TIMEOUT_MS=600000)
     operator = Client(f"{gateway.url}/org", token=servers.operator_token)
     loud, quiet = Project(gateway, operator, None), Project(gateway, operator, None)
     configure(loud, **OPEN)
@@ -76,7 +78,7 @@ def test_one_projects_sign_ins_leave_others_their_turn(start_gateway, servers):
         for one in sockets:
             one.close()
     assert waiting > 20, "the flood went on meanwhile"
-    assert sorted(times)[2] < 2, times
+    assert sorted(times)[2] < allowed(2), times
     gateway.stop()
 
 
@@ -159,7 +161,7 @@ def test_a_refresh_guess_is_refused_by_a_read(project, anonymous, db):
     with db.cursor() as cursor:
         cursor.execute(f"begin; lock table {project.schema(db)}.refresh_tokens in exclusive mode")
         try:
-            answer = anonymous.post(REFRESH, {"refresh_token": "a guess"}, timeout=10)
+            answer = anonymous.post(REFRESH, {"refresh_token": "a guess"})
         finally:
             cursor.execute("rollback")
     assert answer.status_code == 401 and answer.json()["code"] == "refresh_token_invalid"

@@ -154,7 +154,7 @@ def test_it_waits_for_nobody_and_holds_nobody_up(goods, db):
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(10)
+                thread.join()
             assert [found(answer)[0][1] for answer in answers] == ["unique_violation"] * 4
         finally:
             cursor.execute("rollback")

@@ -53,7 +53,7 @@ def test_the_holder_may_delete(shop, path):
 
 
 def test_the_holder_extends_it(shop, path):
-    held = lock(shop.one, path, ttl_seconds=5)
+    held = lock(shop.one, path, ttl_seconds=60)
     again = lock(shop.one, path, token=held["lock_token"], ttl_seconds=600)
     assert again["lock_token"] == held["lock_token"] and again["expires_at"] > held["expires_at"]
     lock(shop.two, path, token="guess", expect=423)
@@ -74,8 +74,9 @@ def test_unlocking(shop, path):
 
 
 def test_locks_end_by_themselves(shop, path):
-    lock(shop.one, path, ttl_seconds=1)
+    held = lock(shop.one, path, ttl_seconds=60)
     shop.two.put(path, {"name": "y"}, expect=423)
+    lock(shop.one, path, token=held["lock_token"], ttl_seconds=1)
     soon(lambda: shop.two.put(path, {"name": "y"}), 200)
     lock(shop.two, path)
 
