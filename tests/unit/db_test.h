@@ -1,15 +1,9 @@
 #pragma once
 /* Tests of db/ run in tasks on a loop of their own, against the server of pg.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "deadline.h"
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "db/db.h"
 #include "log/log.h"
 #include "pg.h"
@@ -91,7 +85,7 @@ run_with(struct db_config config, void (*fn)(struct task *, struct db *, void *)
 
 UNUSED static void run(void (*fn)(struct task *, struct db *, void *))
 {
-    run_with((struct db_config){0}, fn, NULL);
+    run_with((struct db_config){PATIENT}, fn, NULL);
 }
 
 /* One statement without caring for its rows. */

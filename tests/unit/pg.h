@@ -17,6 +17,10 @@
 
 #include "base/result.h"
 
+/* For a struct db_config: nobody is given up because the machine is busy. Tests that ask how long
+ * something waits say so themselves. */
+#define PATIENT .statement_timeout_ms = 60000, .lease_timeout_ms = 60000
+
 static char pg_dir[64];
 
 UNUSED PRINTF_LIKE(1, 2) static int pg_shell(const char *format, ...)
@@ -70,7 +74,7 @@ static void pg_guard(void)
 
 UNUSED static int pg_start(void)
 {
-    return pg_shell("%s %s/pg_ctl -D %s/data -w -t 20 -l %s/log start >/dev/null 2>&1",
+    return pg_shell("%s %s/pg_ctl -D %s/data -w -t 60 -l %s/log start >/dev/null 2>&1",
                     pg_as(),
                     pg_bin(),
                     pg_dir,
@@ -177,7 +181,7 @@ UNUSED static const char *redis_start(void)
                (char *)NULL);
         _exit(127);
     }
-    for (int i = 0; i < 500 && access(path, R_OK | W_OK) != 0; i++)
+    for (int i = 0; i < 6000 && access(path, R_OK | W_OK) != 0; i++)
         usleep(10000);
     return url;
 }

@@ -1,15 +1,9 @@
 #pragma once
 /* Tests of projects: a task on a loop of its own, with two directories as two processes have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "deadline.h"
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "bus/bus.h"
 #include "crypto/ec.h"
 #include "keys/place.h"
@@ -43,7 +37,7 @@ static struct directory *new_directory(struct redis *redis, struct bus *bus)
 {
     struct directory_config config = {
         .control_dsn = pg_dsn(),
-        .db = {.dsn = pg_dsn(), .read_connections = 2, .write_connections = 4},
+        .db = {PATIENT, .dsn = pg_dsn(), .read_connections = 2, .write_connections = 4},
         .master_key = {.bytes = {1, 2, 3}, .id = 1},
         .redis = redis,
         .bus = bus,

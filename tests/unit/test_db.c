@@ -107,7 +107,7 @@ static void errors(struct task *task, struct db *db, void *arg)
                      DB_SCHEMA);
     assert_int_equal(fails(task, db, "select missing from e", "42703"), DB_SCHEMA);
     assert_int_equal(fails(task, db, "nonsense", "42601"), DB_FAILED);
-    assert_int_equal(fails(task, db, "select pg_sleep(2)", "57014"), DB_TIMEOUT);
+    assert_int_equal(fails(task, db, "select pg_sleep(60)", "57014"), DB_TIMEOUT);
     assert_int_equal(db_query(task, db, &nul, PARAMS(P_STR(((struct str){"a\0b", 3}))), &rows),
                      DB_CHECK);
     struct sql none = make_sql("select 1 where false", SQL_ONE);
@@ -122,7 +122,8 @@ static void errors(struct task *task, struct db *db, void *arg)
 static void test_errors(void **state)
 {
     (void)state;
-    run_with((struct db_config){.statement_timeout_ms = 300}, errors, NULL);
+    run_with(
+        (struct db_config){.statement_timeout_ms = 1000, .lease_timeout_ms = 60000}, errors, NULL);
 }
 
 /* --- groups --- */
@@ -155,7 +156,7 @@ static void group_with_failures(struct task *task, struct db *db, void *arg)
 
     (void)db;
     (void)arg;
-    assert_int_equal(db_server_wait(task, server, 5000, &reason), 0);
+    assert_int_equal(db_server_wait(task, server, 60000, &reason), 0);
     for (intptr_t i = 0; i < 100; i++)
         spawn(one_of_group, (void *)(i % 10), 0);
     while (good + bad < 100)
@@ -226,6 +227,14 @@ static void test_batch(void **state)
     run(batches);
 }
 
+static unsigned leased(void)
+{
+    struct db_stats stats;
+
+    db_server_stats(server, &stats);
+    return stats.write_leased;
+}
+
 static void rolled_back_by_arena(struct task *task, struct db *db, void *arg)
 {
     struct db *tx;
@@ -238,7 +247,6 @@ static void rolled_back_by_arena(struct task *task, struct db *db, void *arg)
 static void transactions(struct task *task, struct db *db, void *arg)
 {
     struct db *tx;
-    struct db_stats stats;
 
     (void)arg;
     pg_exec("create table x(id bigint primary key)");
@@ -266,9 +274,7 @@ static void transactions(struct task *task, struct db *db, void *arg)
     spawn(rolled_back_by_arena, NULL, 0);
     while (running > 1)
         assert_int_equal(task_sleep(task, 2), 0);
-    assert_int_equal(task_sleep(task, 30), 0);
-    db_server_stats(server, &stats);
-    assert_int_equal(stats.write_leased, 0);
+    WAIT_FOR(task, leased() == 0);
     assert_int_equal(number(task, db, "select count(*) from x"), 1);
 }
 
@@ -283,12 +289,12 @@ static void patience(struct task *task, struct db *db, void *arg)
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         calls[i] = (struct db_call){.sql = &sql};
     assert_int_equal(db_begin(task, db, &tx), 0);
-    assert_int_equal(db_set_timeout(task, tx, 10000), 0);
+    assert_int_equal(db_set_timeout(task, tx, 60000), 0);
     assert_int_equal(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL), 0);
     assert_int_equal(db_commit(task, tx), 0);
 
     /* Only until the connection is given back. */
-    const struct sql slow = make_sql("select pg_sleep(5)", SQL_ONE);
+    const struct sql slow = make_sql("select pg_sleep(60)", SQL_ONE);
     assert_int_equal(db_begin(task, db, &tx), 0);
     assert_int_equal(db_query(task, tx, &slow, NULL, 0, NULL), DB_TIMEOUT);
     (void)db_rollback(task, tx);
@@ -297,22 +303,17 @@ static void patience(struct task *task, struct db *db, void *arg)
 static void test_patience(void **state)
 {
     (void)state;
-    run_with(
-        (struct db_config){.statement_timeout_ms = 300, .write_connections = 1}, patience, NULL);
+    run_with((struct db_config){.statement_timeout_ms = 300,
+                                .lease_timeout_ms = 60000,
+                                .write_connections = 1},
+             patience,
+             NULL);
 }
 
 static void test_tx(void **state)
 {
     (void)state;
     run(transactions);
-}
-
-static unsigned leased(void)
-{
-    struct db_stats stats;
-
-    db_server_stats(server, &stats);
-    return stats.write_leased;
 }
 
 static void retired(struct task *task, struct db *db, void *arg)
@@ -328,8 +329,7 @@ static void retired(struct task *task, struct db *db, void *arg)
         assert_true(own != first);
         first = own;
         assert_int_equal(way == 0 ? db_commit(task, tx) : db_rollback(task, tx), 0);
-        assert_int_equal(task_sleep(task, 30), 0);
-        assert_int_equal(leased(), 0);
+        WAIT_FOR(task, leased() == 0);
     }
     /* Without it a connection is used again. */
     assert_int_equal(db_begin(task, db, &tx), 0);
@@ -343,7 +343,7 @@ static void retired(struct task *task, struct db *db, void *arg)
 static void test_retire(void **state)
 {
     (void)state;
-    run_with((struct db_config){.write_connections = 1}, retired, NULL);
+    run_with((struct db_config){PATIENT, .write_connections = 1}, retired, NULL);
 }
 
 static void committed_with_its_last(struct task *task, struct db *db, void *arg)
@@ -376,15 +376,13 @@ static void committed_with_its_last(struct task *task, struct db *db, void *arg)
         assert_int_equal(failed, 1);
         assert_true(str_is(db_error(task)->constraint, "u_9"));
         assert_int_equal(db_rollback(task, tx), 0);
-        assert_int_equal(task_sleep(task, 30), 0);
-        assert_int_equal(leased(), 0);
+        WAIT_FOR(task, leased() == 0);
         assert_int_equal(number(task, db, "select count(*) from y"), 2 + begun);
         /* COMMIT itself fails. */
         assert_int_equal(db_begin(task, db, &tx), 0);
         assert_int_equal(exec(task, tx, "set constraints all deferred"), 0);
         assert_int_equal(db_batch_commit(task, tx, again, 2, &failed), DB_UNIQUE);
-        assert_int_equal(task_sleep(task, 30), 0);
-        assert_int_equal(leased(), 0);
+        WAIT_FOR(task, leased() == 0);
         assert_int_equal(number(task, db, "select count(*) from y"), 2 + begun);
     }
 }
@@ -486,7 +484,9 @@ static void changed_plan(struct task *task, struct db *db, void *arg)
 static void test_plan(void **state)
 {
     (void)state;
-    run_with((struct db_config){.read_connections = 1, .write_connections = 1}, changed_plan, NULL);
+    run_with((struct db_config){PATIENT, .read_connections = 1, .write_connections = 1},
+             changed_plan,
+             NULL);
 }
 
 static void schemas(struct task *task, struct db *db, void *arg)
@@ -529,7 +529,7 @@ static void many_statements(struct task *task, struct db *db, void *arg)
 static void test_many_statements(void **state)
 {
     (void)state;
-    run_with((struct db_config){.read_connections = 1}, many_statements, NULL);
+    run_with((struct db_config){PATIENT, .read_connections = 1}, many_statements, NULL);
 }
 
 /* --- pieces --- */
@@ -568,9 +568,9 @@ static void pieces(struct task *task, struct db *db, void *arg)
     struct sql sql = make_sql("select n from generate_series(1, $1::bigint) n", SQL_MANY);
     struct sql wide =
         make_sql("select n, repeat('x', 100000) from generate_series(1, 20) n", SQL_MANY);
-    struct sql slow = make_sql("select pg_sleep(3)", SQL_MANY);
+    struct sql slow = make_sql("select pg_sleep(30)", SQL_MANY);
     struct taken taken = {.task = task};
-    struct db_piece piece = {.bytes = 250000, .timeout_ms = 20000, .fn = take_piece, .arg = &taken};
+    struct db_piece piece = {.bytes = 250000, .timeout_ms = 60000, .fn = take_piece, .arg = &taken};
 
     (void)arg;
     assert_int_equal(db_piece(task, db, &sql, PARAMS(P_I64(1000)), &piece), 0);
