@@ -12,6 +12,8 @@ from .daemon import free_port
 from .deadline import until
 from .project import Project
 from .records import rows
+from .soon import soon
+from .webhooks import DECIDED
 
 __all__ = ["store", "store_gateway", "store_webhook", "store_settings", "make_outlet", "module_outlet",
            "outlet", "module_spare", "spare"]
@@ -115,7 +117,8 @@ class Outlet:
     # --- deliveries ---
 
     def post(self, token):
-        return requests.post(self.url, json={"signedPayload": token}, timeout=30)
+        """The answer to a notification that is sent as the store does it: again after each 503."""
+        return soon(lambda: requests.post(self.url, json={"signedPayload": token}, timeout=60), DECIDED, within=6)
 
     def tell(self, app, kind, subtype=None, options=None, wait=True):
         """Delivers what happened; (state, object, effect) of it once it was applied, else its id."""
@@ -130,7 +133,7 @@ class Outlet:
             found = self.event(ident, "state", "object", "effect")
             return found if found and found[0] in ("applied", "ignored", "unsupported", "dead") else None
 
-        return until(ended, f"{ident}: {self.event(ident, 'state', 'error')}", within)
+        return until(ended, lambda: f"{ident}: {self.event(ident, 'state', 'error')}", within)
 
     # --- what became of it ---
 

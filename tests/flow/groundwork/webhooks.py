@@ -9,8 +9,10 @@ import requests
 
 from .deadline import until
 from .records import execute, rows
+from .soon import soon
 
 CREDENTIALS = "/integrations/svcpay/processor-connect/credentials"
+DECIDED = set(range(600)) - {503}  # with 503 a daemon asks its sender to come again: a busy machine may give it cause
 
 
 def sign(body, secret, at=None):
@@ -53,7 +55,7 @@ class Hooks:
     def url(self):
         return f"{self.daemon.url}/webhooks/processor/{self.project.id}"
 
-    def post(self, body, header=None, secret=None, at=None, timeout=20, **headers):
+    def post(self, body, header=None, secret=None, at=None, timeout=60, **headers):
         """Bytes, signed unless there is a header."""
         signature = sign(body, secret or self.secret, at) if header is None else header
         fields = {"Content-Type": "application/json", "Stripe-Signature": signature, **headers}
@@ -62,8 +64,12 @@ class Hooks:
     def send(self, told, **options):
         return self.post(json.dumps(told).encode(), **options)
 
+    def insist(self, told, **options):
+        """The answer to an event that is sent as the processor does it: again after each 503."""
+        return soon(lambda: self.send(told, **options), DECIDED, within=6)
+
     def sent(self, told, **options):
-        answer = self.send(told, **options)
+        answer = self.insist(told, **options)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -79,7 +85,7 @@ class Hooks:
     def wait(self, told, *states, within=6):
         """Until it is in one of these states; (state, object, effect)."""
         until(lambda: self.row(told, "state") in (states or ("applied", "ignored")),
-              f"{told['type']} {states}: {self.row(told, 'state', 'attempts', 'error')}", within)
+              lambda: f"{told['type']} {states}: {self.row(told, 'state', 'attempts', 'error')}", within)
         return self.row(told, "state", "object", "effect")
 
     # --- payments that it is about ---

