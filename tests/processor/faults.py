@@ -9,7 +9,7 @@ class Faults:
     """Each fault meets the next `times` requests that match it.
 
     kind      status   answers `status` (500)            timeout  never answers (holds the line `seconds`, then closes)
-              reset    closes with a TCP reset           delay    waits `seconds`, with the idempotency key in use
+              reset    closes with a TCP reset           delay    waits `seconds` or until clear(), with the idempotency key in use
               garbage  200 with a body that is no JSON
     act       the work is done first, then it goes wrong (timeout, reset, garbage: True unless told otherwise)
     stored    the answer is kept for the idempotency key (status: only 500 unless told otherwise)
@@ -19,6 +19,8 @@ class Faults:
 
     def __init__(self):
         self.lock = threading.Lock()
+        self.cleared = threading.Condition(self.lock)
+        self.clearings = 0
         self.list = []
 
     def add(self, kind, times=1, method="*", path="*", account=None, status=500, seconds=None, act=None, stored=None,
@@ -38,6 +40,13 @@ class Faults:
     def clear(self):
         with self.lock:
             self.list.clear()
+            self.clearings += 1
+            self.cleared.notify_all()
+
+    def wait(self, fault):
+        """The pause of a delay that was taken."""
+        with self.lock:
+            self.cleared.wait_for(lambda: self.clearings > fault["clearings"], fault["seconds"])
 
     def left(self):
         with self.lock:
@@ -56,5 +65,5 @@ class Faults:
                 fault["times"] -= 1
                 if not fault["times"]:
                     self.list.remove(fault)
-                return dict(fault)
+                return {**fault, "clearings": self.clearings}
         return None

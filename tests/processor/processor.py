@@ -122,7 +122,7 @@ class Processor:
         """Sends what was dropped, or one event once more; returns how many deliveries that makes."""
         return self.webhooks.again(event, endpoint)
 
-    def drain(self, timeout=15, endpoint=None):
+    def drain(self, timeout=60, endpoint=None):
         """Waits until every event was taken (2xx)."""
         self.webhooks.drain(timeout, endpoint)
 

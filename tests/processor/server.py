@@ -144,7 +144,7 @@ class Call:
             self.replayed = True
             return self.go_wrong_after(fault, *kept)
         if fault and fault["kind"] == "delay":
-            time.sleep(fault["seconds"])
+            self.processor.faults.wait(fault)
         return self.go_wrong_after(fault, *self.execute(run, context, ids))
 
     # --- the parts ---

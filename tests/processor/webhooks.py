@@ -35,7 +35,7 @@ def sign(payload, secrets, at=None):
 
 
 class Webhooks:
-    def __init__(self, store, backoff=0.2, longest=5.0, timeout=30):
+    def __init__(self, store, backoff=0.2, longest=5.0, timeout=60):
         self.store = store
         self.backoff, self.longest, self.timeout = backoff, longest, timeout
         self.attempts = []       # every delivery that was tried
@@ -204,7 +204,7 @@ class Webhooks:
         with self.changed:
             return [each for each in self.store.deliveries if endpoint in (None, each["endpoint"]) and not each["dropped"]]
 
-    def drain(self, timeout=15, endpoint=None):
+    def drain(self, timeout=60, endpoint=None):
         """Waits until everything queued was taken; says what is still under way when it was not."""
         end = time.monotonic() + timeout
         with self.changed:
@@ -219,7 +219,7 @@ class Webhooks:
                 self.changed.wait(min(0.2, max(0.01, end - time.monotonic())))
 
 
-def post(url, payload, headers, timeout=30):
+def post(url, payload, headers, timeout=60):
     """(status, body); status 0 when there was no answer."""
     parts = urllib.parse.urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

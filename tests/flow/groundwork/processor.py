@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from .daemon import Daemon, free_port
+from .deadline import allowed, until
+from .records import rows
 from .servers import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -170,9 +172,15 @@ class Shop:
         """duplicate=N, shuffle=True, delay=seconds or [least, most], drop=True, paused=True."""
         self.processor.update_endpoint(self.endpoint, **switches)
 
-    def drain(self, timeout=15):
+    def drain(self, within=6):
         """Until every event was taken by the payments service (stored; applying takes a moment more)."""
-        self.processor.drain(timeout, self.endpoint)
+        self.processor.drain(allowed(within), self.endpoint)
+
+    def applied(self, db):
+        """Until every event was taken and applied; one that waits for another is put off for two seconds, four, eight..."""
+        self.drain()
+        waiting = f"select type, state, attempts, error from {self.project.schema(db)}.webhook_events where next_attempt_at is not null"
+        until(lambda: not rows(db, waiting), lambda: f"not applied: {rows(db, waiting)}", 20)
 
     def deliver(self, event, secret=None, at=None, url=None):
         """Posts an event (a dict or text) by hand, signed as this shop's; (status, body)."""

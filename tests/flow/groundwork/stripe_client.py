@@ -69,7 +69,7 @@ class StripeClient:
 
     def close(self):
         self.node.stdin.close()
-        self.node.wait(10)
+        self.node.wait(60)
 
 
 @pytest.fixture(scope="session")

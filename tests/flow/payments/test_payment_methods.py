@@ -1,9 +1,9 @@
 """Saved payment methods: set up, listed, brought in from the processor, removed."""
 import concurrent.futures
-import time
 
 import pytest
 
+from groundwork.deadline import until
 from groundwork.processor import PAY
 from groundwork.workflows import workflow
 
@@ -34,7 +34,7 @@ def test_set_up_is_reported_by_events(shop, payments):
     assert made["client_secret"] and made["status"] == "requires_payment_method"
     shop.processor.setup(made["id"])
     shop.drain()
-    found = wait_for(lambda: methods(shop))
+    found = until(lambda: methods(shop), "nothing came")
     assert len(found) == 1
     method = found[0]
     assert method["type"] == "card" and method["brand"] == "visa" and method["last4"] == "4242"
@@ -44,18 +44,10 @@ def test_set_up_is_reported_by_events(shop, payments):
         assert {**read, "updated_at": None} == {**method, "updated_at": None}
 
 
-def wait_for(call, seconds=30):
-    end = time.monotonic() + seconds
-    while not (found := call()):
-        assert time.monotonic() < end, "nothing came"
-        time.sleep(0.05)
-    return found
-
-
 def test_set_up_failed(shop, payments):
     set_up(shop, "4000000000000002")
     shop.drain()
-    failed = wait_for(lambda: methods(shop, status="setup_failed"))[0]
+    failed = until(lambda: methods(shop, status="setup_failed"), "nothing came")[0]
     assert failed["provider_id"] is None or failed["failure_code"]
     assert failed["failure_code"] == "card_declined"
     if failed["provider_id"] is None:
@@ -128,8 +120,7 @@ def test_removal_is_emitted_once(shop, payments, db):
     shop.drain()
     shop.admin.delete(f"{METHODS}/{method['id']}", expect=204)
     shop.admin.delete(f"{METHODS}/{method['id']}", expect=204)
-    shop.drain()
-    wait_for(lambda: emitted(db, shop, "PaymentMethodRemoved"))
+    shop.applied(db)
     assert emitted(db, shop, "PaymentMethodRemoved") == 1
     assert emitted(db, shop, "PaymentMethodCaptured") == 1
 

@@ -1,10 +1,8 @@
 """Payments: made on the processor's page or on a device, charged, captured, cancelled, refunded, listed."""
-import time
-
 import pytest
 
 from groundwork.client import Client
-from groundwork.deadline import until
+from groundwork.deadline import at_most, until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
 from groundwork.soon import soon
@@ -273,17 +271,12 @@ def test_events(shop, payments, db):
     made = pay(shop).json()
     shop.switch(duplicate=2)
     shop.processor.complete(shop.objects("checkout.session")[-1]["id"])
-    shop.drain()
+    shop.applied(db)
     wanted = sorted([("PaymentCreated", paid["id"]), ("PaymentSucceeded", paid["id"]),
                      ("PaymentCreated", refused["payment_id"]), ("PaymentFailed", refused["payment_id"]),
                      ("PaymentCreated", made["id"]), ("PaymentSucceeded", made["id"])])
-
-    def emitted():
-        found = rows(db, f"select event, (payload ->> 'id')::bigint from {shop.project.schema(db)}.outbox")
-        return sorted((event, number) for event, number in found if event.startswith("Payment"))
-
-    until(lambda: len(emitted()) >= len(wanted), "all of it is emitted")
-    assert emitted() == wanted
+    found = rows(db, f"select event, (payload ->> 'id')::bigint from {shop.project.schema(db)}.outbox")
+    assert sorted((event, number) for event, number in found if event.startswith("Payment")) == wanted
 
 
 # --- what is refused -------------------------------------------------------------------------------
@@ -393,15 +386,16 @@ def test_status_when_the_processor_is_away(shop):
     assert intent(shop, made["id"])["status"] == "requires_payment_method"
 
 
+@pytest.mark.timed
 def test_status_does_not_wait_for_the_processor(shop, start_gateway):
-    """Who asks how a payment stands soon gets what is known, however long a call may take."""
+    """Who asks how a payment stands soon gets what is known, however long a call may take: longer than this client waits."""
     made = pay(shop, mode="intent").json()
-    patient = start_gateway("patient", WORKERS=1, PROCESSOR_TIMEOUT_MS=25000)
+    patient = start_gateway("patient", WORKERS=1, PROCESSOR_TIMEOUT_MS=80000)
     client = Client(f"{patient.url}/org/{shop.project.id}", token=shop.admin.token)
-    shop.fault("timeout", path="/v1/payment_intents/*", times=9, seconds=60)
-    begun = time.monotonic()
-    found = client.get(f"{PAYMENTS}/payment-intent/{made['id']}", expect=200).json()
-    assert found["status"] == "requires_payment_method" and time.monotonic() - begun < 20
+    shop.fault("timeout", path="/v1/payment_intents/*", times=9, seconds=600)
+    with at_most(20, "the answer"):
+        found = client.get(f"{PAYMENTS}/payment-intent/{made['id']}", expect=200).json()
+    assert found["status"] == "requires_payment_method"
 
 
 # --- lists and rights ------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ import time
 import pytest
 import requests
 
+from groundwork.deadline import until
+
 PAY = "/integrations/svcpay"
 CONNECT = f"{PAY}/processor-connect"
 CREDENTIALS = f"{CONNECT}/credentials"
@@ -112,10 +114,10 @@ def test_an_event_and_a_reading(shop, processor, payments):
         return status["charges_enabled"], status["payouts_enabled"]
 
     shop.drain()
-    eventually(lambda: stored() == (True, True))
+    until(lambda: stored() == (True, True))
     processor.onboard(account, payouts=False)
     shop.drain()
-    eventually(lambda: stored() == (True, False))
+    until(lambda: stored() == (True, False))
     shop.switch(paused=True)
     processor.onboard(account, charges=False)
     time.sleep(1)
@@ -125,16 +127,9 @@ def test_an_event_and_a_reading(shop, processor, payments):
     assert stored() == (True, True)
     shop.switch(paused=False)  # both events come late
     shop.drain()
-    eventually(lambda: all(event["state"] in ("applied", "ignored") for event in
-                           admin.get(f"{PAY}/webhook-events", expect=200).json()["items"]))
+    until(lambda: all(event["state"] in ("applied", "ignored") for event in
+                      admin.get(f"{PAY}/webhook-events", expect=200).json()["items"]))
     assert stored() == (True, True)
-
-
-def eventually(told, seconds=30):
-    end = time.monotonic() + seconds
-    while not told():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("body, field", [
@@ -218,17 +213,14 @@ def test_many_requests_make_one_account(with_key, processor, platform):
 
 def test_killed_while_the_account_is_made(with_key, processor, platform, start_gateway):
     """Whoever comes next finds what was asked for, and asks again under the same key."""
-    doomed = start_gateway("doomed-connect", WORKERS=1)
+    doomed = start_gateway("doomed-connect", WORKERS=1, PROCESSOR_TIMEOUT_MS=60000)
     client = with_key.client(token=with_key.admin.token)
     client.base_url = f"{doomed.url}/org/{with_key.id}"
     client.recorder = None
     processor.fault("timeout", 9, path="/v1/accounts", seconds=60)  # made, and not told
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         lost = pool.submit(lambda: client.post(CONNECT, WHO))
-        end = time.monotonic() + 10
-        while not accounts_of(processor, platform):
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        until(lambda: accounts_of(processor, platform), "the account is made", pause=0.01)
         for pid in [*doomed.workers(), doomed.process.pid]:
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(requests.exceptions.RequestException):
@@ -352,7 +344,7 @@ def test_another_gateway_follows(project, start_gateway, processor, platform):
     client.base_url = f"{other.url}/org/{project.id}"
     assert client.get(CREDENTIALS, expect=200).json()["configured"] is False
     project.admin.put(CREDENTIALS, {"secret_key": platform["key"]}, expect=200)
-    eventually(lambda: client.get(CREDENTIALS, expect=200).json()["configured"])
+    until(lambda: client.get(CREDENTIALS, expect=200).json()["configured"])
 
 
 # --- fees --------------------------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 import requests
 
 from groundwork.chaos import postgres_proxy, through_postgres
+from groundwork.deadline import until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
 
@@ -53,7 +53,7 @@ class Killer:
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stderr.close()
 
 
@@ -65,20 +65,17 @@ class Caller:
         self.headers = {"Authorization": f"Bearer {shop.admin.token}"}
 
     def post(self, path, body, key):
-        return requests.post(self.base + path, json=body, headers={**self.headers, "Idempotency-Key": key}, timeout=30)
+        return requests.post(self.base + path, json=body, headers={**self.headers, "Idempotency-Key": key}, timeout=60)
 
-    def ready(self, seconds=20):
+    def ready(self):
         """Until the gateway's worker is there (again) and knows the project."""
-        end = time.monotonic() + seconds
-        while True:
+        def there():
             try:
-                found = requests.get(f"{self.base}{PAYMENTS}", headers=self.headers, timeout=5)
-                if found.status_code == 200:
-                    return
+                return requests.get(f"{self.base}{PAYMENTS}", headers=self.headers, timeout=60).status_code == 200
             except requests.RequestException:
-                pass
-            assert time.monotonic() < end, "the gateway does not come back"
-            time.sleep(0.05)
+                return False
+
+        until(there, "the gateway does not come back")
 
 
 def save(shop, card="4242424242424242"):
@@ -106,10 +103,7 @@ def afterwards(shop, db, who):
     schema = shop.project.schema(db)
     if who == "timer":
         execute(db, f"update {schema}.payments set settle_at = now() where call_key is not null")
-        end = time.monotonic() + 60
-        while rows(db, f"select 1 from {schema}.payments where call_key is not null"):
-            assert time.monotonic() < end, "nobody settles"
-            time.sleep(0.05)
+        until(lambda: not rows(db, f"select 1 from {schema}.payments where call_key is not null"), "nobody settles")
     execute(db, f"update {schema}.idempotency_keys set locked_until = now() where state = 'in_progress'")
 
 

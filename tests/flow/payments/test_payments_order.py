@@ -25,12 +25,12 @@ def listen(schema, db):
         execute(db, f"insert into {schema}.workflows (name, trigger_kind, event, editor_id) values (%s, 'event', %s, 1)", kind, kind)
 
 
-def all_applied(schema, db, count, within=180):
-    """Until as many events are there and none is left to do; one that failed for others on a busy machine is put off for minutes."""
+def all_applied(schema, db, count):
+    """Until as many events are there and none is left to do; one that failed for others is put off for two seconds, four, eight..."""
     seen = f"""select count(*), count(*) filter (where state in ('applied', 'ignored', 'unsupported')),
                  string_agg(distinct type || ' ' || state || ' ' || coalesce(error, ''), '; ')
                    filter (where state not in ('applied', 'ignored', 'unsupported')) from {schema}.webhook_events"""
-    until(lambda: rows(db, seen)[0][:2] == (count, count), lambda: f"{count} events: {rows(db, seen)[0]}", within)
+    until(lambda: rows(db, seen)[0][:2] == (count, count), lambda: f"{count} events: {rows(db, seen)[0]}", 30)
 
 
 # --- every order of a renewal, all at once ---

@@ -148,7 +148,7 @@ def test_sizes(outlet):
     assert outlet.post(app.signed("TEST", padding="x" * 20000)).status_code == 200
     assert outlet.post(app.signed("TEST", padding="x" * 60000)).status_code == 413
     for body in (b"", b"{}", b"[]", b'{"signedPayload":7}', b"\xff", b'{"signedPayload":"' + b"a" * 70000 + b'"}'):
-        answer = requests.post(outlet.url, data=body, headers={"Content-Type": "application/json"}, timeout=10)
+        answer = requests.post(outlet.url, data=body, headers={"Content-Type": "application/json"}, timeout=60)
         assert answer.status_code in (400, 413), body[:30]
 
 

@@ -1,11 +1,11 @@
 """The gateway dies at each point of making a subscription: whatever happens next, there is one, and it is paid once."""
 import shutil
-import time
 
 import pytest
 import test_payments_killed as killed
 from test_payments_killed import every_point, save, victim  # noqa: F401
 
+from groundwork.deadline import until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
 
@@ -27,10 +27,7 @@ def subscriptions_are_settled(monkeypatch):
         schema = shop.project.schema(db)
         if who == "timer":
             execute(db, f"update {schema}.subscriptions set settle_at = now() where call_key is not null")
-            end = time.monotonic() + 60
-            while rows(db, f"select 1 from {schema}.subscriptions where call_key is not null"):
-                assert time.monotonic() < end, "nobody settles"
-                time.sleep(0.05)
+            until(lambda: not rows(db, f"select 1 from {schema}.subscriptions where call_key is not null"), "nobody settles")
         execute(db, f"update {schema}.idempotency_keys set locked_until = now() where state = 'in_progress'")
 
     monkeypatch.setattr(killed, "afterwards", afterwards)

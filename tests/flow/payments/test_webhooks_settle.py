@@ -1,11 +1,10 @@
 """Calls whose answer was lost and payments that nobody reported: the timer asks, and nothing is done twice."""
 import secrets
-import time
 
 import pytest
 import requests
 
-from groundwork.deadline import until
+from groundwork.deadline import at_most, until
 from groundwork.records import execute, rows
 from groundwork.runs import condition
 from groundwork.workflows import workflow
@@ -22,7 +21,7 @@ class Till:
 
     def call(self, path, form):
         """A call of the shop's own to the processor."""
-        answer = requests.post(self.shop.processor.url + path, data=form, timeout=10, headers={
+        answer = requests.post(self.shop.processor.url + path, data=form, timeout=60, headers={
             "Authorization": f"Bearer {self.shop.key}", "Stripe-Account": self.shop.account, "Idempotency-Key": secrets.token_hex(8)})
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -58,7 +57,7 @@ class Till:
         found = rows(self.db, f"select {', '.join(columns)} from {self.schema}.{table} where id = %s", id_)[0]
         return found[0] if len(columns) == 1 else found
 
-    def settled(self, id_, status, table="payments", within=60):
+    def settled(self, id_, status, table="payments", within=15):
         """Until it is. What the processor was too slow for, on a busy machine, is asked again at once: it is not leased."""
         def found():
             if self.get(id_, "status", table=table) == status:
@@ -98,8 +97,8 @@ def test_a_call_that_was_made_and_not_answered(till, processor, kind):
     """The same call with the same key: the processor answers as it would have the first time."""
     till.shop.fault(kind, 4, path="/v1/payment_intents", seconds=4)
     payment = till.charge()
-    until(lambda: till.shop.charges(), "it is charged", 20)
-    until(lambda: not processor.faults_left(), "all of them are met", 60)
+    until(lambda: till.shop.charges(), "it is charged")
+    until(lambda: not processor.faults_left(), "all of them are met", 20)
     till.due(payment)
     till.settled(payment, "succeeded")
     assert len(till.shop.charges()) == 1 and till.emitted("PaymentSucceeded") == [payment]
@@ -153,7 +152,7 @@ def test_a_key_that_the_processor_has_forgotten(till):
 def test_a_processor_that_is_away(till, processor):
     till.shop.fault("status", 6, path="/v1/payment_intents", status=503)
     payment = till.charge()
-    until(lambda: till.get(payment, "settle_at > now() + interval '10 seconds'"), "later", 20)
+    until(lambda: till.get(payment, "settle_at > now() + interval '10 seconds'"), "later")
     assert till.get(payment, "status", "call_key is not null") == ("requires_payment_method", True)
     processor.clear_faults()
     till.due(payment)
@@ -175,7 +174,7 @@ def test_what_is_open_is_read_again(till):
     made = till.call("/v1/payment_intents", {"amount": 2000, "currency": "usd"})
     payment = till.add("payments", age=HOUR, type="one_off", amount_minor=2000, currency="usd", status="requires_payment_method",
                        intent_id=made["id"])
-    until(lambda: till.get(payment, "settle_at > now() + interval '25 minutes'"), "after half its age", 20)
+    until(lambda: till.get(payment, "settle_at > now() + interval '25 minutes'"), "after half its age")
     till.shop.processor.pay(made["id"])
     till.due(payment)
     till.settled(payment, "succeeded")
@@ -183,14 +182,14 @@ def test_what_is_open_is_read_again(till):
 
 def test_an_object_that_is_not_there(till):
     payment = till.add("payments", type="one_off", amount_minor=2000, currency="usd", status="processing", intent_id="pi_gone")
-    until(lambda: till.shop.requests("GET", "/v1/payment_intents/pi_gone"), "asked", 20)
-    until(lambda: till.get(payment, "settle_at > now() + interval '20 seconds'"), "and again later", 10)
+    until(lambda: till.shop.requests("GET", "/v1/payment_intents/pi_gone"), "asked")
+    until(lambda: till.get(payment, "settle_at > now() + interval '20 seconds'"), "and again later")
     assert till.get(payment, "status") == "processing"
 
 
 def test_a_checkout_from_call_to_payment(till, processor):
     payment = till.checkout()
-    until(lambda: till.get(payment, "session_id"), "made", 20)
+    until(lambda: till.get(payment, "session_id"), "made")
     assert till.get(payment, "status", "call_key") == ("requires_payment_method", None)
     session = till.get(payment, "session_id")
     processor.complete(session)
@@ -201,10 +200,10 @@ def test_a_checkout_from_call_to_payment(till, processor):
 
 def test_a_checkout_that_nobody_completes(till, processor):
     payment = till.checkout()
-    until(lambda: till.get(payment, "session_id"), "made", 20)
+    until(lambda: till.get(payment, "session_id"), "made")
     processor.expire(till.get(payment, "session_id"))
     till.due(payment)
-    until(lambda: till.get(payment, "status") in ("canceled", "failed"), "over", 20)
+    until(lambda: till.get(payment, "status") in ("canceled", "failed"), "over")
     assert till.get(payment, "settle_at") is None
 
 
@@ -218,7 +217,7 @@ def subscribed(till, processor):
                               "&success_url=https://example.org/ok&cancel_url=https://example.org/no&customer_email=payer@example.org"
                               f"&metadata[project_id]={slug}&metadata[subscription_id]=#ID#"
                               f"&subscription_data[metadata][project_id]={slug}&subscription_data[metadata][subscription_id]=#ID#")
-    until(lambda: till.get(made, "session_id", table="subscriptions"), "its checkout is made", 20)
+    until(lambda: till.get(made, "session_id", table="subscriptions"), "its checkout is made")
     processor.complete(till.get(made, "session_id", table="subscriptions"))
     till.due(made, "subscriptions")
     till.settled(made, "active", "subscriptions")
@@ -229,7 +228,7 @@ def test_a_subscription_is_read(till, processor):
     made = subscribed(till, processor)
     assert till.get(made, "provider_subscription_id", table="subscriptions") == till.shop.objects("subscription")[0]["id"]
     until(lambda: till.get(made, "call_key", "extract(epoch from settle_at - current_period_end)::int", table="subscriptions") ==
-          (None, HOUR), "it is settled until its period is over", 10)
+          (None, HOUR), "it is settled until its period is over")
     assert len(till.shop.objects("subscription")) == 1
 
 
@@ -240,14 +239,14 @@ def test_a_renewal_that_nobody_reported(till, processor):
     ends = till.get(made, "current_period_end", table="subscriptions")
     processor.renew(at_processor)
     till.due(made, "subscriptions")
-    until(lambda: till.get(made, "current_period_end", table="subscriptions") > ends, "the next period", 20)
+    until(lambda: till.get(made, "current_period_end", table="subscriptions") > ends, "the next period")
     assert till.get(made, "settle_at > current_period_end", "status", table="subscriptions") == (True, "active")
     till.due(made, "subscriptions")
-    until(lambda: till.get(made, "settle_at > now() + interval '20 hours'", table="subscriptions"), "nothing new", 20)
+    until(lambda: till.get(made, "settle_at > now() + interval '20 hours'", table="subscriptions"), "nothing new")
     processor.cancel(at_processor)
     till.due(made, "subscriptions")
     till.settled(made, "canceled", "subscriptions")
-    until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "nothing is left to be asked", 20)
+    until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "nothing is left to be asked")
     assert len(till.emitted("SubscriptionExpired")) == 1
 
 
@@ -298,7 +297,7 @@ def test_many_at_once_by_several_daemons(till, start_payments, processor):
     start_payments(WORKERS=2)
     made = [till.charge() for _ in range(20)]
     for payment in made:
-        till.settled(payment, "succeeded", within=60)
+        till.settled(payment, "succeeded")
     assert len(till.shop.charges()) == len(made)
     asked = till.shop.requests("POST", "/v1/payment_intents")
     assert len(asked) == len(made) == len({each["key"] for each in asked})
@@ -312,25 +311,24 @@ def test_events_and_the_timer_at_once(shop, payments, db, processor):
     till = Till(shop, db)
     made = [till.charge() for _ in range(10)]
     for payment in made:
-        till.settled(payment, "succeeded", within=60)
-    shop.drain()
-    time.sleep(0.5)
+        till.settled(payment, "succeeded")
+    shop.applied(db)
     assert sorted(till.emitted("PaymentSucceeded")) == sorted(made)
     assert len(shop.charges()) == len(made)
 
 
+@pytest.mark.timed
 def test_a_shutdown_does_not_wait_for_the_processor(till, start_payments, processor):
-    """K20: a call that hangs is left; the row comes back to another one."""
-    daemon = start_payments(PROCESSOR_TIMEOUT_MS=60000)
-    till.shop.fault("timeout", 50, path="/v1/payment_intents", seconds=30)
+    """K20: a call that hangs is left before its time is over; the row comes back to another one."""
+    daemon = start_payments(PROCESSOR_TIMEOUT_MS=80000)
+    till.shop.fault("timeout", 50, path="/v1/payment_intents", seconds=600)
     made = []
     while "groundwork_settled_total 0" in daemon.metrics():  # while one is at it, the next is the other's
         assert len(made) < 10, "it asks about none"
         made.append(till.charge())
-        until(lambda: till.get(made[-1], "settle_at > now() + interval '1 minute'"), "somebody is at it", 20)
-    begun = time.monotonic()
-    assert daemon.stop() == 0
-    assert time.monotonic() - begun < 10
+        until(lambda: till.get(made[-1], "settle_at > now() + interval '1 minute'"), "somebody is at it")
+    with at_most(10, "the shutdown"):
+        assert daemon.stop(60) == 0
     processor.clear_faults()
     for payment in made:
         till.due(payment)

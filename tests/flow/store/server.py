@@ -89,7 +89,7 @@ class Store:
     def post(self, environment, token, url=None):
         """One attempt; the answer's status, 0 = none."""
         try:
-            status = requests.post(url or self.urls[environment], json={"signedPayload": token}, timeout=30).status_code
+            status = requests.post(url or self.urls[environment], json={"signedPayload": token}, timeout=60).status_code
         except requests.RequestException:
             status = 0
         return status
