@@ -1,17 +1,11 @@
 /* Many small requests over HTTP/2: fetch() against the stand-ins' server (tests/push). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "deadline.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "fetch/fetch.h"
 #include "loop/loop.h"
 #include "loop/shares.h"
@@ -51,7 +45,7 @@ static const char server_py[] =
     "        return http2.Answer(201, text.encode() + request.body, {'X-Other': 'o', "
     "'Retry-After': ' 7'})\n"
     "    if path.startswith('/slow'):\n"
-    "        try: await asyncio.sleep(2)\n"
+    "        try: await asyncio.sleep(600)\n"
     "        except asyncio.CancelledError: cancelled += 1; raise\n"
     "    if path.startswith('/nap'): await asyncio.sleep(0.1)\n"
     "    if path.startswith('/size/'): return http2.Answer(200, b'x' * int(path[6:]))\n"
@@ -209,7 +203,7 @@ static struct fetch_request post(struct str url)
                                   .url = url,
                                   .body = STR("{}"),
                                   .max_response_bytes = 65536,
-                                  .timeout_ms = 20000,
+                                  .timeout_ms = 120000,
                                   .purpose = FETCH_PUSH_FCM};
 }
 
@@ -443,7 +437,7 @@ static void test_drop(void **state)
     loop_run();
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
         assert_int_equal(jobs[i]->rc, FETCH_UNREACHABLE);
-        assert_true(jobs[i]->took_ms < 1500);
+        assert_in_range(jobs[i]->took_ms, 0, allowed(1500));
     }
     assert_int_equal(number_at("/seen/slow/drop"), 9);
     assert_int_equal(number_at("/seen/drop-once"), 1);
@@ -459,35 +453,37 @@ static void test_time(void **state)
 {
     (void)state;
     struct loop_timer timer;
-    struct fetch_request brief = post(url_of("/slow"));
+    struct fetch_request brief = post(url_of("/slow/time"));
     long before = number_at("/cancelled");
 
-    brief.timeout_ms = 150;
+    brief.timeout_ms = 600;
     init();
     struct job *late = job_start(brief);
-    struct job *cancelled = job_start(post(url_of("/slow")));
+    struct job *cancelled = job_start(post(url_of("/slow/time")));
     struct job *other = job_start(post(url_of("/nap")));
-    struct job *due = job_start(post(url_of("/slow")));
-    due->task.deadline_ms = clock_mono_ms() + 100;
+    struct job *due = job_start(post(url_of("/slow/time")));
+    due->task.deadline_ms = clock_mono_ms() + 500;
     struct job *after = job_start(post(url_of("/nap")));
     after->times = 5;
     loop_timer_init(&timer, on_cancel, &cancelled->task);
-    loop_timer_start(&timer, 120);
+    loop_timer_start(&timer, 550);
     loop_run();
     assert_int_equal(late->rc, FETCH_TIMEOUT);
-    assert_in_range(late->took_ms, 140, 1500);
+    assert_in_range(late->took_ms, 590, allowed(1500));
     assert_int_equal(cancelled->rc, -ECANCELED);
     assert_int_equal(due->rc, -ETIMEDOUT);
     assert_answered(&other, 1);
     assert_answered(&after, 1);
     assert_int_equal(fetch_in_flight(), 0);
-    assert_int_equal(number_at("/cancelled"), before + 3);
+    /* Those that have come so far. */
+    UNTIL(number_at("/cancelled") == before + number_at("/seen/slow/time"), (void)usleep(20000));
+    assert_in_range(number_at("/seen/slow/time"), strict_times() ? 3 : 0, 3);
 
     /* Before its connection stands. */
     brief.url = at(others[MUTE], "/");
     late = run(brief);
     assert_int_equal(late->rc, FETCH_TIMEOUT);
-    assert_in_range(late->took_ms, 140, 1500);
+    assert_in_range(late->took_ms, 590, allowed(1500));
 }
 
 /* The peer is who the URL names, as the authorities say. */
@@ -563,7 +559,7 @@ static void test_left_open(void **state)
     (void)state;
     struct job *quits = run(post(at(others[QUITS], "/")));
     assert_int_equal(quits->rc, FETCH_UNREACHABLE);
-    assert_true(quits->took_ms < 5000);
+    assert_in_range(quits->took_ms, 0, allowed(5000));
     assert_in_range(number_at("/accepted/quits"), 1, 8);
 
     init();
@@ -571,7 +567,7 @@ static void test_left_open(void **state)
     lingers->times = 25;
     loop_run();
     assert_answered(&lingers, 1);
-    assert_true(lingers->took_ms < 10000);
+    assert_in_range(lingers->took_ms, 0, allowed(10000));
     assert_int_equal(number_at("/accepted/lingers"), 25);
     init();
     lingers = job_start(post(at(others[LINGERS], "/")));
@@ -579,7 +575,7 @@ static void test_left_open(void **state)
     open->times = 5;
     loop_run();
     assert_answered(&lingers, 1);
-    assert_int_equal(number_at("/open/lingers"), 0);
+    UNTIL(number_at("/open/lingers") == 0, (void)usleep(20000));
 }
 
 /* Interim answers and trailers are not the answer; a request whose answer came before all of it was
@@ -609,7 +605,7 @@ static void test_breaches(void **state)
     assert_int_equal(run(post(at(others[PUSHES], "/")))->rc, FETCH_UNREACHABLE);
     struct job *job = run(post(at(others[BABBLES], "/")));
     assert_int_equal(job->rc, FETCH_UNREACHABLE);
-    assert_true(job->took_ms < 5000);
+    assert_in_range(job->took_ms, 0, allowed(5000));
 }
 
 /* A connection that is dead is found by its silence, before the time of the requests on it is over;
@@ -625,9 +621,9 @@ static void test_silence(void **state)
     struct job *shut = job_start(brief);
     loop_run();
     assert_int_equal(silent->rc, FETCH_UNREACHABLE);
-    assert_in_range(silent->took_ms, 14000, 19500);
+    assert_in_range(silent->took_ms, 14000, allowed(19500));
     assert_int_equal(shut->rc, FETCH_TIMEOUT);
-    assert_in_range(shut->took_ms, 950, 3000);
+    assert_in_range(shut->took_ms, 950, allowed(3000));
 }
 
 /* The library that is asked passes on all headers. */
@@ -677,17 +673,17 @@ static void test_chosen_hosts(void **state)
     shares_each(check_given_back, NULL);
 }
 
-static void on_shutdown(void *arg)
-{
-    (void)arg;
-    jobs_left++; /* job_main must not shut down a second time */
-    fetch_done();
-}
-
 static void on_stop(void *arg)
 {
     (void)arg;
     loop_stop();
+}
+
+static void on_shutdown(void *arg)
+{
+    jobs_left++; /* job_main must not shut down a second time */
+    fetch_done();
+    loop_timer_start(arg, 100);
 }
 
 /* fetch_done() with some under way, some that wait for a stream, and one for its connection. */
@@ -702,15 +698,14 @@ static void test_done_while_running(void **state)
     for (size_t i = 0; i + 1 < ARRAY_LEN(jobs); i++)
         jobs[i] = job_start(post(at(others[FEW], "/slow")));
     jobs[ARRAY_LEN(jobs) - 1] = job_start(post(at(others[MUTE], "/")));
-    loop_timer_init(&timer, on_shutdown, NULL);
+    loop_timer_init(&timer, on_shutdown, &stop);
     loop_timer_start(&timer, 200);
     loop_timer_init(&stop, on_stop, NULL);
-    loop_timer_start(&stop, 300);
     loop_run();
     jobs_left = 0;
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
         assert_int_equal(jobs[i]->rc, FETCH_UNREACHABLE);
-        assert_true(jobs[i]->took_ms < 1500);
+        assert_in_range(jobs[i]->took_ms, 0, allowed(1500));
     }
     assert_int_equal(fetch_in_flight(), 0);
 }

@@ -1,18 +1,12 @@
 /* Streams against a small server on loopback: bodies larger than any buffer, either way, and how
  * they end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "deadline.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "fetch/fetch_stream.h"
 #include "loop/loop.h"
 #include "loop/task.h"
@@ -36,17 +30,17 @@ static const char server_py[] =
     "        if cut is not None: self.wfile.flush(); self.connection.shutdown(socket.SHUT_RDWR)\n"
     "    def do_GET(self):\n"
     "        word, _, size = self.path[1:].partition('/')\n"
-    "        if word == 'hang': time.sleep(5); return\n"
+    "        if word == 'hang': time.sleep(600); return\n"
     "        if word == 'stop': self.send_response(200); self.send_header('Content-Length', '9'); "
     "\\\n"
-    "            self.end_headers(); self.wfile.write(b'x'); self.wfile.flush(); time.sleep(5); "
+    "            self.end_headers(); self.wfile.write(b'x'); self.wfile.flush(); time.sleep(600); "
     "return\n"
     "        self.send(int(size), 1000000 if word == 'cut' else None)\n"
     "    def do_PUT(self):\n"
     "        if self.path == '/refuse':\n"
     "            body = b'no' * 100000\n"
     "            self.send_response(503); self.send_header('Content-Length', str(len(body)))\n"
-    "            self.end_headers(); self.wfile.write(body); time.sleep(0.5)\n"
+    "            self.end_headers(); self.wfile.write(body); time.sleep(600)\n"
     "            self.close_connection = True; return\n"
     "        if self.path == '/drop': self.connection.shutdown(socket.SHUT_RDWR); return\n"
     "        size = int(self.headers['Content-Length']); done = 0; right = True\n"
@@ -185,7 +179,7 @@ static struct job *job_of(const char *method, const char *path, int64_t body_byt
         .headers = headers,
         .nheaders = 1,
         .body_bytes = body_bytes,
-        .idle_ms = 1000,
+        .idle_ms = 60000,
     };
     left++;
     task_start(&job->task, job_main, job);
@@ -251,6 +245,7 @@ static void test_ends(void **state)
     struct job *late = job_of("GET", "/hang/1", -1);
 
     (void)state;
+    hang->request.idle_ms = stop->request.idle_ms = 1000;
     leave->give_up_at = 100000;
     wrong->request.url = STR("http://127.0.0.1:1/");
     late->task.deadline_ms = clock_mono_ms() + 200;
