@@ -36,7 +36,7 @@ class Chromium:
 
     def close(self):
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         os.close(self.out)
         os.close(self.into)
         shutil.rmtree(self.folder, ignore_errors=True)

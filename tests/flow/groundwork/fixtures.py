@@ -10,6 +10,7 @@ from .chaos import kill
 from .client import Client
 from .contract import Recorder
 from .daemon import Daemon
+from .deadline import allowed
 from .processor import (  # noqa: F401
     make_shop, payments, processor, module_payments, session_processor, shared_shop, shop, start_payments,
     with_processor,
@@ -80,18 +81,19 @@ def store(servers):
 @pytest.fixture(scope="session")
 def start_gateway(servers, session_processor):
     """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). All of them
-    are stopped at the end, and a sanitizer report in any log is an error."""
+    are stopped at the end, and a sanitizer report in any log is an error. `prefix` is a program that starts it."""
     servers.operator_token = secrets.token_urlsafe(32)
     servers.migrated = False
     started = []
 
-    def start(name=None, **overrides):
+    def start(name=None, prefix=(), **overrides):
         log = servers.folder / f"{name or f'gateway{len(started)}'}.log"
         daemon = Daemon(str(binary()), log, **with_processor(servers, binary(), {**settings(servers), **store(servers), **overrides}))
         if not servers.migrated:
             done = daemon.run("--migrate")
             assert done.returncode == 0, f"--migrate: {done.stdout}{done.stderr}"
             servers.migrated = True
+        daemon.prefix = list(prefix)
         started.append(daemon.start())
         return daemon
 
@@ -236,7 +238,8 @@ def recorder():
 
 @pytest.fixture(scope="session")
 def session_gateway(start_gateway, recorder):
-    daemon = start_gateway("gateway")
+    """As it is delivered, but for limits on time, which count for an idle machine."""
+    daemon = start_gateway("gateway", STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
     listed = daemon.run("--list-routes")
     if listed.returncode == 0:
         recorder.load_routes(listed.stdout)
