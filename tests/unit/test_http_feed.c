@@ -1,10 +1,4 @@
 /* Feeds: responses without an end, shared pieces, clients that go or do not read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "http/feed.h"
 #include "test_http_server.h"
 
@@ -100,13 +94,7 @@ static void expect_open(unsigned count)
     char wanted[32];
 
     (void)snprintf(wanted, sizeof(wanted), "open=%u", count);
-    for (int i = 0; i < 500; i++) {
-        tell(GET("/open"));
-        if (strstr(buf, wanted))
-            return;
-        (void)usleep(10000);
-    }
-    fail_msg("not %s", wanted);
+    UNTIL((tell(GET("/open")), strstr(buf, wanted)), (void)usleep(10000));
 }
 
 static int listen_to(const char *version)

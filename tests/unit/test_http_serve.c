@@ -1,10 +1,4 @@
 /* Serving: responses, keep-alive, pipelining, bodies, half-close, cancellation, limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "test_http_server.h"
 
 static struct test_server up;
@@ -408,31 +402,12 @@ static void test_half_close(void **state)
     assert_int_equal(exchange_all(fd, "", 0), 0);
 }
 
-static unsigned long stat_of(const char *name)
-{
-    int fd = client_open(&up);
-    assert_int_equal(say(fd, GET("/stats")), 200);
-    (void)close(fd);
-    return strtoul(strstr(buf, name) + strlen(name) + 1, NULL, 10);
-}
-
-/* Waits until the server says so. */
-static void expect_stat(const char *name, unsigned long value)
-{
-    for (int i = 0; i < 100; i++) {
-        if (stat_of(name) == value)
-            return;
-        (void)usleep(20000);
-    }
-    fail_msg("%s is %lu, not %lu", name, stat_of(name), value);
-}
-
 /* Clients that reset while their handlers sleep: cancelled, reported once, nothing left. */
 static void test_client_gone(void **state)
 {
     (void)state;
     const struct linger reset = {.l_onoff = 1, .l_linger = 0};
-    unsigned long cancelled = stat_of("cancelled");
+    unsigned long cancelled = stat_of(&up, "cancelled");
     int fds[20];
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         fds[i] = client_open(&up);
@@ -441,20 +416,20 @@ static void test_client_gone(void **state)
         assert_true(client_send(fds[i], request, strlen(request)));
     }
     /* those whose bodies are waited for are not in flight */
-    expect_stat("flight", ARRAY_LEN(fds) / 2 + 1);
+    expect_stat(&up, "flight", ARRAY_LEN(fds) / 2 + 1);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         (void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
         (void)close(fds[i]);
     }
-    expect_stat("flight", 1);
-    expect_stat("cancelled", cancelled + ARRAY_LEN(fds));
+    expect_stat(&up, "flight", 1);
+    expect_stat(&up, "cancelled", cancelled + ARRAY_LEN(fds));
     /* and in the middle of a stream */
     int fd = client_open(&up);
     assert_true(client_send(fd, GET("/stream?10000"), strlen(GET("/stream?10000"))));
     (void)usleep(50000);
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     (void)close(fd);
-    expect_stat("flight", 1);
+    expect_stat(&up, "flight", 1);
 }
 
 static long resident_kb(pid_t pid)
@@ -489,7 +464,7 @@ static void test_idle_memory(void **state)
 #endif
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         (void)close(fds[i]);
-    expect_stat("open", 1);
+    expect_stat(&up, "open", 1);
 }
 
 int main(void)

@@ -3,13 +3,13 @@
  * A server to talk to: the parent keeps blocking sockets, the child runs the loop. The child ends
  * at SIGTERM with its sanitizer's verdict as exit code.
  */
+#include "deadline.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,11 @@ static struct {
     uint64_t finished;
     uint64_t cancelled;
     int failure; /* of the last one */
+    bool draining;
 } served;
+
+/* What a drain may take; a test sets it before its server is up. */
+static int64_t drain_ms = 500;
 
 static int answer_text(struct req *req, int status, const char *text)
 {
@@ -208,6 +212,14 @@ static int serve(struct req *req)
         int rc = task_sleep(&req->task, str_is(req->path, "/slow") ? 200 : 60000);
         return rc != 0 ? rc : answer_text(req, 200, "late");
     }
+    if (str_is(req->path, "/drained")) {
+        int rc = 0;
+        while (rc == 0 && !served.draining)
+            rc = task_sleep(&req->task, 5);
+        if (rc == 0)
+            rc = task_sleep(&req->task, 100);
+        return rc != 0 ? rc : answer_text(req, 200, "last");
+    }
     return answer_text(req, 404, "nothing here");
 }
 
@@ -243,7 +255,8 @@ static void on_term(int signum, void *arg)
 {
     (void)signum;
     (void)arg;
-    http_server_drain(served.server, 500, stop_loop, NULL);
+    served.draining = true;
+    http_server_drain(served.server, drain_ms, stop_loop, NULL);
 }
 
 _Noreturn static void serve_until_term(const struct http_config *config, int port_pipe)
@@ -311,7 +324,7 @@ static int client_open_from(const struct test_server *up, unsigned host)
         .sin_port = htons((uint16_t)up->port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
-    const struct timeval patience = {.tv_sec = 15};
+    const struct timeval patience = {.tv_sec = 120};
     const struct sockaddr_in own = {
         .sin_family = AF_INET,
         .sin_addr.s_addr = htonl(0x7f000000U | host),
@@ -391,4 +404,22 @@ static int client_response(int fd, char *buf, size_t most, bool no_body)
         if (len + 1 >= most)
             return -1;
     }
+}
+
+/* A number of GET /stats, which is itself in flight and open. */
+static unsigned long stat_of(const struct test_server *up, const char *name)
+{
+    static const char request[] = "GET /stats HTTP/1.1\r\nHost: h\r\n\r\n";
+    char text[1024];
+    int fd = client_open(up);
+
+    assert_true(client_send(fd, request, sizeof(request) - 1));
+    assert_int_equal(client_response(fd, text, sizeof(text), false), 200);
+    (void)close(fd);
+    return strtoul(strstr(text, name) + strlen(name) + 1, NULL, 10);
+}
+
+static void expect_stat(const struct test_server *up, const char *name, unsigned long value)
+{
+    UNTIL(stat_of(up, name) == value, (void)usleep(20000));
 }
