@@ -1,16 +1,5 @@
 """What tests of the assistant ask it with."""
 import json
-import time
-
-WITHIN = 15  # seconds
-
-
-def soon(what, within=WITHIN):
-    end = time.monotonic() + within
-    while not (found := what()):
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.03)
-    return found
 
 
 def events(response):

@@ -3,7 +3,8 @@ import json
 import threading
 
 import pytest
-from assistant import answered, ask, begin, call, events, soon
+from assistant import answered, ask, begin, call, events
+from groundwork.deadline import until
 from groundwork.search import *  # noqa: F401,F403
 from groundwork.workflows import workflow
 
@@ -75,7 +76,7 @@ def test_search_finds_what_the_caller_may_read(shop, indexer):
     mine, theirs = shop.item("chairs", client=cara, name="Velvet throne"), shop.item("chairs", name="Velvet sofa & more")
     def found(client):
         return {each["id"] for each in client.get("/search", params={"q": "velvet"}, expect=200).json()["items"]}
-    soon(lambda: found(shop.admin) == {mine["id"], theirs["id"]} and found(cara) == {mine["id"]})
+    until(lambda: found(shop.admin) == {mine["id"], theirs["id"]} and found(cara) == {mine["id"]})
     found, _ = call(cara, ("search", {"words": "velvet"}), ("search", {"words": "sofa & more", "entity": "chairs"}),
                     ("search", {"words": "velvet", "entity": "hidden"}), ("search", {"words": "velvet&e=hidden"}), ("search", {}))
     assert [each["id"] for each in found[0]["items"]] == [mine["id"]] and found[1]["items"] == [] == found[3]["items"]
@@ -218,7 +219,7 @@ def test_what_rights_no_longer_reach_is_not_told_again(shop, model):
         grant(number, user.user["id"])
     conversation = begin(user)
     def becomes(wanted):  # another process knows of a role's change within a second
-        soon(lambda: left_out(user, conversation, model) == wanted)
+        until(lambda: left_out(user, conversation, model) == wanted)
     turn(user, conversation, ("get_record", {"entity": "deals", "id": mine}), ("get_record", {"entity": "deals", "id": theirs}),
          ("list_records", {"entity": "deals", "query": "fields=name&sort=price&filter[name]=kept"}), ("list_records", {"entity": "deals"}),
          ("list_records", {"entity": "deals", "query": "fields=name&filter[name]=kept&filter[price][gt]=0"}),

@@ -1,7 +1,6 @@
 """Materialised views: what they hold, when they are made anew, who reads them, and that no reader meets a gap."""
 import concurrent.futures
 import threading
-import time
 
 import pytest
 import requests
@@ -10,6 +9,7 @@ from groundwork.client import Client
 from groundwork.deadline import until as wait_until
 from groundwork.records import execute, rows as found
 from groundwork.runs import Held
+from groundwork.soon import soon
 
 VIEW = "/materialized-views"
 
@@ -42,13 +42,14 @@ def make(mill, name, **changes):
 
 
 def until(mill, name, status, **wanted):
-    end = time.monotonic() + 20
-    while True:
-        shown = mill.admin.get(f"{VIEW}/{name}", expect=200).json()
-        if shown["status"] == status and all(shown[key] == value for key, value in wanted.items()):
-            return shown
-        assert time.monotonic() < end, shown
-        time.sleep(0.05)
+    shown = {}
+
+    def is_so():
+        shown.update(mill.admin.get(f"{VIEW}/{name}", expect=200).json())
+        return shown["status"] == status and all(shown[key] == value for key, value in wanted.items())
+
+    wait_until(is_so, lambda: shown)
+    return shown
 
 
 def rows(client, name, query="", expect=200):
@@ -118,12 +119,14 @@ def test_asked_for_timed_and_by_change(mill):
     assert timed["next_refresh_at"] > timed["refreshed_at"]
     load = mill.item("loads", grain="barley", tons=1)
     assert mill.admin.post(f"{VIEW}/asked/refresh", expect=202).json()["status"] in ("pending", "refreshing")
-    end = time.monotonic() + 30
+
+    def counted(name):
+        """A connection tells of its changes with its next statement, or after ten seconds."""
+        mill.admin.put(f"/entities/loads/items/{load['id']}", {"tons": 2}, expect=200)
+        return [row["count"] for row in rows(mill.admin, name)["items"]] == [1]
+
     for name in ("asked", "watched"):
-        while [row["count"] for row in rows(mill.admin, name)["items"]] != [1]:
-            assert time.monotonic() < end, name
-            time.sleep(0.3)  # a connection tells of its changes with its next statement, or after ten seconds
-            mill.admin.put(f"/entities/loads/items/{load['id']}", {"tons": 2}, expect=200)
+        wait_until(lambda name=name: counted(name), name, 15, pause=0.3)
     assert [row["count"] for row in rows(mill.admin, "timed")["items"]] == [0]
     mill.admin.delete(f"/entities/loads/items/{load['id']}", expect=204)
     for name in ("asked", "watched", "timed"):
@@ -167,18 +170,27 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
     def renewed(held):
         """It is being made, and its lease has become longer; False when it was given up: for a lock it waits two seconds."""
         mill.admin.post(f"{VIEW}/cut_down/refresh", expect=202)
-        wait_until(lambda: held.awaited(db), "the view is being made")
-        first = lease()[1]
-        while first and (until := lease()[1]):
+        first = wait_until(lambda: held.awaited(db) and lease()[1], "the view is being made")
+        while until := lease()[1]:
             if until > first:
                 return True
         return False
 
+    def killed(held):
+        """In the middle of it; False when it was given up before."""
+        if renewed(held):
+            kill(mill.runner)
+            if lease()[1]:
+                return True
+            mill.runner = start_runner(SWEEP_MS=200)
+        return False
+
     with Held(servers, source) as held:
-        assert any(renewed(held) for _ in range(5))
-        kill(mill.runner)
+        assert any(killed(held) for _ in range(5))
+        assert lease()[0] <= 6
+        execute(db, f"update {views} set lease_until = now() + interval '1 hour' where id = %s", number)  # however long this takes
         assert rows(mill.admin, "cut_down")["items"] == before
-        assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "refreshing" and lease()[0] <= 6
+        assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "refreshing"
     wait_until(lambda: not found(db, "select 1 from pg_class where relnamespace = %s::regnamespace and relname ~ ('^v_' || %s || '_')"
                                  " and relname !~ '_1$' and relkind = 'r'", mill.schema(db), str(number)), "its table is gone")
     shown = rows(mill.admin, "cut_down")["items"]
@@ -219,10 +231,7 @@ def test_who_reads_it(mill):
     half.post(VIEW, definition("theirs"), expect=400)
     stranger.post(VIEW, definition("theirs"), expect=403)
     mill.admin.put("/entities/fields", {"row_level_security": True}, expect=200)
-    end = time.monotonic() + 5
-    while reader.get(f"{VIEW}/shared/rows").status_code != 403:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    soon(lambda: reader.get(f"{VIEW}/shared/rows"), 403)
     reader.put(f"{VIEW}/shared", {"role_ids": reader.user["role_ids"]}, expect=403)
     mill.admin.put(f"{VIEW}/shared", {"role_ids": stranger.user["role_ids"]}, expect=200)
     assert len(rows(stranger, "shared")["items"]) == 6
@@ -266,14 +275,13 @@ def test_no_reader_meets_a_gap(mill, db):
             if answer.status_code != 200 or len(answer.json()["items"]) != 6:
                 wrong.append(answer.text)
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(3)]
     for reader in readers:
         reader.start()
     for _ in range(6):
         before = mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"]
         mill.admin.post(f"{VIEW}/busy/refresh", expect=202)
-        while mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"] == before:
-            time.sleep(0.02)
+        wait_until(lambda before=before: mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"] != before, "it is made anew", pause=0.02)
     ended.set()
     for reader in readers:
         reader.join()

@@ -24,6 +24,8 @@ class Api:
         self.refresh, self.revoked = {}, []
         self.expires_in, self.delay, self.refuse = 3600, 0, None
         self.rotates = True
+        self.going = threading.Event()  # until it is set, tokens are waited for
+        self.going.set()
         numbers = itertools.count(1)
         api = self
 
@@ -111,6 +113,7 @@ class Api:
             self.grants.append(form)
         if self.delay:
             time.sleep(self.delay)
+        self.going.wait(60)
         if self.refuse:
             return self.refuse[0], {"error": self.refuse[1], "error_description": "secret-of-the-server"}, {}
         kind = form.get("grant_type")

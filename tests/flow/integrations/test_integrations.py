@@ -153,7 +153,7 @@ def test_s6_answers_end(crm, api):
     api.raw = b"[" + b"{}," * 330_000 + b"{}]"
     made = make(crm, api.url, operations=[
         operation(path="/large/1100000", name="large"), operation(path="/raw", name="many"),
-        operation(path="/slow/3", name="slow", timeout_seconds=1)])
+        operation(path="/slow/30", name="slow", timeout_seconds=1)])
     for name in ("large", "many", "slow"):
         assert run(crm, made, name=name, expect=502)["code"] == "provider_error"
     calls = crm.admin.get(f"/integrations/{made['id']}/calls", params={"operation": "slow"}, expect=200).json()["items"]

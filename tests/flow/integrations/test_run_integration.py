@@ -77,14 +77,14 @@ def test_what_is_saved_is_there(crm, ours):
 def test_a_runner_that_dies_sends_nothing_again(crm, api, start_runner, runner):
     """The history said `sent` before; what was called stays open, and is shown so."""
     runner.stop()
-    first = start_runner(LEASE_MS=2000, SWEEP_MS=200)
-    made = make(crm, api.url, operations=[operation("POST", "/slow/3", timeout_seconds=10)])
+    first = start_runner(LEASE_MS=6000, SWEEP_MS=200)
+    made = make(crm, api.url, operations=[operation("POST", "/slow/30", timeout_seconds=25)])
     job = start(crm.admin, workflow(crm.admin, steps=[of(made)]))
-    until(lambda: api.seen("/slow/3"), "it is sent")
+    until(lambda: api.seen("/slow/30"), "it is sent")
     kill(first)
-    start_runner(LEASE_MS=2000, SWEEP_MS=200)
+    start_runner(SWEEP_MS=200)
     done = finish(crm, job)
     assert (done["status"], done["error"]["code"]) == ("failed", "interrupted"), done
-    assert len(api.seen("/slow/3")) == 1
+    assert len(api.seen("/slow/30")) == 1
     call, = crm.admin.get(f"/integrations/{made['id']}/calls", expect=200).json()["items"]
     assert call["outcome"] == "running" and call["finished_at"] is None

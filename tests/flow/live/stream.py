@@ -4,7 +4,9 @@ import queue
 import threading
 import time
 
-WITHIN = 10  # seconds for an event that is certain to come; a busy machine takes its time
+from groundwork.deadline import allowed
+
+WITHIN = 6  # seconds for an event that is certain to come
 
 
 class Event:
@@ -22,7 +24,7 @@ class Stream:
         headers = dict(headers or {})
         if position:
             headers["Last-Event-ID"] = position
-        self.response = client.get(path, params=params, headers=headers, stream=True, expect=200, timeout=(10, 120))
+        self.response = client.get(path, params=params, headers=headers, stream=True, expect=200, timeout=(60, 120))
         assert self.response.headers["Content-Type"] == "text/event-stream"
         self.events, self.position, self.ended = queue.Queue(), position, threading.Event()
         self.before = []
@@ -59,7 +61,7 @@ class Stream:
         self.ended.set()
 
     def next(self, kind=None, within=WITHIN):
-        event = self.events.get(timeout=within)
+        event = self.events.get(timeout=allowed(within))
         assert kind in (None, event.kind), f"{event} in place of {kind}"
         return event
 
@@ -71,9 +73,10 @@ class Stream:
 
     def until(self, last, within=WITHIN):
         """All events up to one that `last` is true of, it included."""
-        end, found = time.monotonic() + within, []
+        end, found = time.monotonic() + allowed(within), []
         while not found or not last(found[-1]):
-            found.append(self.next(within=max(0.01, end - time.monotonic())))
+            assert time.monotonic() < end, found[-1:]
+            found.append(self.next(within=within))
         return found
 
     def close(self):

@@ -8,6 +8,8 @@ import urllib.parse
 import pytest
 from groundwork.chaos import kill
 from groundwork.client import Client
+from groundwork.deadline import allowed, at_most, until
+from groundwork.records import rows
 from groundwork.runs import condition
 from groundwork.soon import PROMISE, SLACK, soon
 from groundwork.workflows import create, start, workflow
@@ -42,6 +44,7 @@ def test_created_updated_deleted(home, listen):
     assert len({created.position, updated.position, stream.position}) == 3
 
 
+@pytest.mark.timed
 def test_a_change_is_soon_there(home, listen):
     stream = listen(home.admin)
     took = []
@@ -49,7 +52,7 @@ def test_a_change_is_soon_there(home, listen):
         home.item("orders", name="soon", total=n)
         written = time.monotonic()
         took.append(stream.next("created").at - written)
-    assert sorted(took)[7] < 0.25, took
+    assert sorted(took)[7] < allowed(0.25), took
 
 
 def test_each_change_shows_what_it_made(home, listen, mark):
@@ -158,6 +161,7 @@ def test_rows_of_groups_and_roles(home, listen):
         assert stream.next("deleted").data["id"] == record["id"]
 
 
+@pytest.mark.timed
 def test_rows_of_a_groups_members(home, listen):
     """Who asks for a group's data with X-Group-Id sees what its members make, as in lists."""
     member, outsider = home.user(entities=["orders"]), home.user(entities=["orders"])
@@ -319,16 +323,17 @@ def test_several_gateways_and_one_that_is_killed(home, start_gateway, listen):
             made.append(home.item("orders", client=writer, name="steady", total=len(made))["id"])
             writer.put(f"{ITEMS}/{made[-1]}", {"total": -1}, expect=200)
 
-    thread = threading.Thread(target=write)
+    thread = threading.Thread(target=write, daemon=True)
     thread.start()
     found += [stream.next() for _ in range(20)]
     kill(one)
-    assert stream.ended.wait(10)
+    assert stream.ended.wait(60)
     stream.close()
     while not stream.events.empty():
         found.append(stream.events.get())
     last = stream.position
-    time.sleep(0.3)
+    written = len(made)
+    until(lambda: len(made) > written + 1, "records are written meanwhile")
     stop.set()
     thread.join()
     ends = lambda event: event.kind == "updated" and event.data["id"] == made[-1]
@@ -343,14 +348,14 @@ def test_several_gateways_and_one_that_is_killed(home, start_gateway, listen):
 
 # --- rights that change ---
 
-def ended(stream, code, within=PROMISE + SLACK):
-    began = time.monotonic()
-    events = stream.until(lambda event: event.kind == "end")
-    assert events[-1].data == {"code": code}
-    assert stream.ended.wait(2)
-    assert time.monotonic() - began < within
+def ended(stream, code):
+    with at_most(PROMISE + SLACK, "the end of a stream"):
+        events = stream.until(lambda event: event.kind == "end")
+        assert events[-1].data == {"code": code}
+        assert stream.ended.wait(60)
 
 
+@pytest.mark.timed
 def test_a_session_that_ends(home, listen):
     user = home.user(entities=["orders"])
     stream = listen(user)
@@ -358,6 +363,7 @@ def test_a_session_that_ends(home, listen):
     ended(stream, "unauthorized")
 
 
+@pytest.mark.timed
 def test_a_user_who_is_suspended(home, listen):
     user = home.user(entities=["orders"])
     stream = listen(user)
@@ -365,6 +371,7 @@ def test_a_user_who_is_suspended(home, listen):
     ended(stream, "unauthorized")
 
 
+@pytest.mark.timed
 def test_a_key_that_is_deleted(home, listen):
     key = home.key(["orders:read", "svc_realtime:read"])
     stream = listen(key)
@@ -372,6 +379,7 @@ def test_a_key_that_is_deleted(home, listen):
     ended(stream, "unauthorized")
 
 
+@pytest.mark.timed
 def test_a_permission_that_is_taken(home, listen):
     home.entity("parcels", [{"name": "a", "type": "integer"}], row_level_security=False)
     role = home.role(permissions=["orders:read", "parcels:read", "svc_realtime:read"])
@@ -474,6 +482,7 @@ def test_a_model_that_changes(home, listen):
 
 # --- tickets ---
 
+@pytest.mark.timed
 def test_a_ticket_is_good_once(home, listen):
     user = home.user(entities=["orders"])
     ticket = user.post("/realtime/ticket", expect=200).json()
@@ -507,7 +516,7 @@ def test_who_does_not_read_is_cut(home, listen, mark):
     base = urllib.parse.urlsplit(home.admin.base_url)
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)  # a kernel may keep more than is written here
-        slow.settimeout(10)
+        slow.settimeout(60)
         slow.connect((base.hostname, base.port))
         slow.sendall(f"GET {base.path}/realtime?entities=orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {home.admin.token}\r\n\r\n".encode())
         assert b" 200 " in slow.recv(1024, socket.MSG_PEEK)
@@ -547,16 +556,7 @@ def test_what_the_log_keeps(home, listen, db):
         cursor.execute(f"update {schema}.live_log set at = at - interval '2 hours'")
         cursor.execute("update platform.live_projects set due_at = now()")
     db.commit()
-    end = time.monotonic() + 40
-    while True:
-        with db.cursor() as cursor:
-            cursor.execute(f"select count(*) from {schema}.live_log")
-            rows = cursor.fetchone()[0]
-        db.commit()
-        if rows == 0:
-            break
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    until(lambda: rows(db, f"select count(*) from {schema}.live_log") == [(0,)], "the log is empty", 20, pause=0.2)
     again = listen(home.admin, position=left)
     assert [event.kind for event in again.before] == ["reset"]
     home.item("orders", name="new")
@@ -582,6 +582,7 @@ def test_imports_and_indexes(home, listen):
     home.only("svc_realtime:read").get("/realtime", params={"jobs": "true"}, expect=403)
 
 
+@pytest.mark.timed
 def test_the_audit_log(home, listen):
     """Each entry as the list has it, to those who may read that; who may no more is told nothing more."""
     auditor = home.user(permissions=["svc_audit_log:read", "svc_realtime:read"])

@@ -3,6 +3,7 @@ import threading
 import time
 
 import pytest
+from groundwork.deadline import allowed
 from groundwork.soon import PROMISE
 from stream import Stream
 
@@ -48,6 +49,7 @@ def suspend(home, user, role):
     home.admin.put(f"/users/{user.user['id']}", {"status": "suspended"}, expect=200)
 
 
+@pytest.mark.timed
 def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
     """Within a second, whatever waits to be told; others go on."""
     home, ways = bales, {take_permission: "forbidden", sign_out: "unauthorized", suspend: "unauthorized"}
@@ -59,19 +61,19 @@ def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
     floods = [Flood(home.client(token=home.admin.token), first) for first in (0, 1_000_000)]
     try:
         for way, (user, role, stream) in listeners.items():
-            stream.until(lambda event: event.data["record"]["n"] in (5, 1_000_005), within=30)  # it is in the middle of it
+            stream.until(lambda event: event.data["record"]["n"] in (5, 1_000_005), within=15)  # it is in the middle of it
             way(home, user, role)
             taken = time.monotonic()
             events = stream.until(lambda event: event.kind == "end")
-            assert events[-1].data == {"code": ways[way]} and stream.ended.wait(5)
-            late = [event for event in events if event.kind == "created" and event.at > taken + 1.5]
+            assert events[-1].data == {"code": ways[way]} and stream.ended.wait(60)
+            late = [event for event in events if event.kind == "created" and event.at > taken + allowed(1.5)]
             begun = [floods[event.data["record"]["n"] >= 1_000_000].begun[event.data["record"]["n"]] for event in events if event.kind == "created"]
-            assert not late and max(begun, default=0) < taken + PROMISE
+            assert not late and max(begun, default=0) < taken + allowed(PROMISE)
     finally:
         for flood in floods:
             flood.end()
     last = home.item("bales", n=-1)
-    assert control.until(lambda event: event.data["id"] == last["id"], within=30)
+    assert control.until(lambda event: event.data["id"] == last["id"], within=15)
     assert not control.ended.is_set()
 
 
@@ -89,7 +91,7 @@ def test_who_catches_up_while_its_rights_change_misses_nothing(bales):
     narrow = [{"entity": "orders", "action": "read", "fields": ["name"]}]
     with Stream(user, entities="bales,orders", position=left, hello=False) as stream:
         home.admin.put(f"/roles/{role['id']}", {"field_access": narrow}, expect=200)
-        events = stream.until(lambda event: event.kind == "reset", within=30)
+        events = stream.until(lambda event: event.kind == "reset", within=15)
     assert events[-1].data == {"entity": "orders", "reason": "rights"}
     heard = [event.data["id"] for event in events if event.kind == "created"]
     with Stream(user, entities="bales,orders", position=events[-1].position) as stream:

@@ -34,7 +34,7 @@ def program():
 
 
 def read(process):
-    assert select.select([process.stdout], [], [], 20)[0], "nothing more came"
+    assert select.select([process.stdout], [], [], 60)[0], "nothing more came"
     return json.loads(process.stdout.readline())
 
 
@@ -76,4 +76,4 @@ def test_it_stops_when_its_session_does(home, program):
     while (found := line(process, "error")) is None:  # the end of the stream; then the ticket is good no more
         pass
     assert found == 401
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0

@@ -20,7 +20,7 @@ def test_sends(home, listen, sends, dispatcher):
     sends.phones(3)
     number = home.admin.post("/push/test", {"title": "Dinner", "body": "Are you coming?"}, expect=202).json()["send_log_id"]
     for each in (stream, theirs):
-        events = each.until(lambda event: event.data["status"] not in ("Pending", "Running"), within=20)
+        events = each.until(lambda event: event.data["status"] not in ("Pending", "Running"))
         assert {event.kind for event in events} == {"send"} and {event.data["id"] for event in events} == {number}
         assert set(events[-1].data) == set(SHOWN)
         log = sends.log(number)
@@ -31,7 +31,7 @@ def test_sends(home, listen, sends, dispatcher):
     home.admin.put(f"/users/{other.user['id']}", {"role_ids": [role["id"]]}, expect=200)
     assert theirs.until(lambda event: event.kind == "closed")[-1].data == {"entity": "sends", "code": "forbidden"}
     number = home.admin.post("/push/test", {"title": "Again", "body": "?"}, expect=202).json()["send_log_id"]
-    stream.until(lambda event: event.data["id"] == number and event.data["status"] == sends.ended(number)["status"], within=20)
+    stream.until(lambda event: event.data["id"] == number and event.data["status"] == sends.ended(number)["status"])
     made = home.item("orders", client=home.admin, name="to the rest")
     home.admin.put(f"/entities/orders/items/{made['id']}/rls-users", {"items": [{"user_id": other.user["id"]}]}, expect=200)
     assert "send" not in {event.kind for event in theirs.until(lambda event: event.kind == "created")}
