@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 from groundwork import bucket
+from groundwork.records import execute, rows
 
 # What only a bucket does: test_bucket.py runs it, with all other tests of files, in a run of its own.
 collect_ignore = [] if bucket.wanted() else ["test_bucket_faults.py"]
@@ -51,6 +52,17 @@ def ledger(db):
             cursor.execute(f"select bytes, files from {schema}.file_totals")
             return files, garbage, cursor.fetchone()
     return read
+
+
+@pytest.fixture
+def time_is_over(db):
+    """time_is_over(project, seconds): what uploads have left is the collector's now, as it is after twice the seconds that they may
+    take."""
+    def skip(project, seconds):
+        garbage = f"{project.schema(db)}.file_garbage"
+        assert not rows(db, f"select key from {garbage} where due_at > now() + %s * interval '1 second'", 2 * seconds)
+        execute(db, f"update {garbage} set due_at = now() where due_at > now()")
+    return skip
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def lie(peer):
     elif HOW == "failure":
         say(MESSAGE.pack(FAIL, 4711, 0))
     elif HOW == "silent":
-        time.sleep(20)
+        time.sleep(600)
 
 
 control = socket.socket(fileno=0)

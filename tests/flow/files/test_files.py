@@ -221,7 +221,7 @@ def test_deleted_under_a_download(admin, project, gateway, put, stored):
     """Whoever has begun to read it reads it to its end."""
     content = os.urandom(20_000_000)
     number = put(admin, "x.bin", content)["id"]
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=30) as s:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as s:
         s.sendall(f"GET /org/{project.id}/files/{number}/get HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
                   f"Authorization: Bearer {admin.token}\r\n\r\n".encode())
         answer = s.recv(65536)
@@ -262,7 +262,7 @@ def test_broken_uploads(admin, project, gateway, stored, ledger):
     def raw(body, boundary="b", length=None):
         head = (f"POST /org/{project.id}/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {admin.token}\r\nContent-Length: "
                 f"{length or len(body)}\r\nContent-Type: multipart/form-data; boundary={boundary}\r\nConnection: close\r\n\r\n")
-        with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as s:
+        with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as s:
             s.sendall(head.encode() + body)
             if length:
                 return None

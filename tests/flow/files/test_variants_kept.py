@@ -91,7 +91,7 @@ def test_at_once(start_gateway, admin, project, put, kept, stored, ledger):
 
 def test_killed_while_it_works(start_gateway, admin, project, put, sandboxes):
     """The program, and all it does: the picture comes all the same."""
-    daemon = start_gateway(WORKERS=1)
+    daemon = start_gateway(WORKERS=1, REQUEST_TIMEOUT_MS=600000)
     client = project.client(token=admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
     made = put(client, "x.png", flat_png(9000, 9000))

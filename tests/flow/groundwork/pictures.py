@@ -6,6 +6,8 @@ import zlib
 
 from PIL import Image
 
+from .deadline import until
+
 GET = "/files/{}/get"
 ORIENTATION = 0x0112
 # What an EXIF orientation says is to be done with stored pixels (Pillow's names).
@@ -75,6 +77,16 @@ def film(seconds=12.345, width=640, height=360, quarter=False, padding=1000):
 
 def variant(client, made, expect=200, path=GET, headers=None, **query):
     return client.get(path.format(made["id"]), params=query, headers=headers, expect=expect)
+
+
+def are_looked_at(client):
+    """Until every worker's program that looks at pictures runs: an upload does not wait long for one that starts."""
+    def tells():
+        made = client.put("/files/upload/x.png", data=encoded(drawn(), "PNG"), expect=201,
+                          headers={"Content-Type": "application/octet-stream", "Connection": "close"}).json()
+        return made["width"]
+
+    until(lambda: all(tells() for _ in range(6)), "uploads wait for their facts")
 
 
 def png_chunk(kind, data):
