@@ -70,7 +70,7 @@ def plans_of_now(cursor, schema, tables):
     for table in tables:
         cursor.execute(f"alter table {schema}.{table} set (autovacuum_enabled = false)")
         cursor.execute(f"vacuum analyze {schema}.{table}")
-    cursor.execute("set plan_cache_mode = force_generic_plan; set statement_timeout = 60000")
+    cursor.execute("set plan_cache_mode = force_generic_plan; set statement_timeout = 600000")
     try:
         yield Plans(cursor, schema)
     finally:

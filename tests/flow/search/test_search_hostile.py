@@ -1,8 +1,10 @@
 """Those who would learn by searches what they may not read, or stop others from searching."""
+import concurrent.futures
 import threading
-import time
 
 import pytest
+from groundwork.deadline import allowed, until
+from groundwork.records import rows
 from groundwork.searching import followed, found, search
 
 FIELDS = [
@@ -115,6 +117,7 @@ def test_parameters_that_are_none(staff, raw):
         assert answer.status_code == 200 or answer.json()["code"], answer.text
 
 
+@pytest.mark.timed
 def test_filters_that_are_bombs(staff):
     deep = "".join("[and][0]" for _ in range(200))
     many = {f"filter[or][{n}][title]": "lantern" for n in range(300)}
@@ -122,7 +125,7 @@ def test_filters_that_are_bombs(staff):
                        {"filter[title][like]": "%" * 500 + "a"}):
         answer = staff.caller.get("/search", params={"q": "lantern", **parameters})
         assert answer.status_code in (200, 400, 414, 431), answer.text[:300]
-        assert answer.elapsed.total_seconds() < 5
+        assert answer.elapsed.total_seconds() < allowed(5)
 
 
 def test_pages_end_where_they_end(staff):
@@ -158,6 +161,11 @@ class Beside(threading.Thread):
         except BaseException as error:  # noqa: BLE001
             self.error = error
 
+    def go_on(self, turns=3):
+        """Until it was done so often once more, or has failed."""
+        wanted = self.turns + turns
+        until(lambda: self.error or self.turns >= wanted, "it goes on")
+
     def __enter__(self):
         self.start()
         return self
@@ -179,7 +187,7 @@ def test_searches_while_an_index_is_swapped(own_staff, db):
         for _ in range(3):
             own_staff.admin.post("/search/rehydrate/staff", expect=202)
             followed(own_staff, db, "staff")
-    assert beside.turns > 0
+        beside.go_on()
 
 
 def test_searches_while_an_entity_goes(own_staff, db):
@@ -196,11 +204,11 @@ def test_searches_while_an_entity_goes(own_staff, db):
         named = own_staff.admin.get("/search", params={"q": "lantern", "e": "doomed", "facets": "title"})
         assert named.status_code in (200, 400), named.text
 
-    with Beside(look):
-        time.sleep(0.3)
+    with Beside(look) as beside:
+        beside.go_on()
         own_staff.admin.delete("/entities/doomed", expect=204)
         gone.set()
-        time.sleep(0.5)
+        beside.go_on()
 
 
 def test_many_at_once(staff):
@@ -224,18 +232,17 @@ def test_many_at_once(staff):
 def test_an_index_that_is_exchanged_beneath(own_staff, servers, db):
     """A search that had chosen the index before that was exchanged and emptied chooses again: nothing is missing."""
     schema = own_staff.schema(db)
-    answers = []
     other = servers.connect()
     other.autocommit = False
-    with other.cursor() as cursor:
-        cursor.execute(f"lock table {schema}.search_postings in access exclusive mode")
-        searching = [threading.Thread(target=lambda q=q: answers.append((q, found(own_staff.admin, q, e="staff")))) for q in ("zebra", "zeb -oak")]
-        [thread.start() for thread in searching]
-        time.sleep(0.5)
-        cursor.execute(f"update {schema}.search_indexes set id = id + 1000")
-        cursor.execute(f"update {schema}.search_postings set idx = idx + 1000")
-        cursor.execute(f"update {schema}.search_docs set idx = idx + 1000")
-    other.commit()
+    pid = other.info.backend_pid
+    with other.cursor() as cursor, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for query in ("zebra", "zeb -oak"):
+            cursor.execute(f"lock table {schema}.search_postings in access exclusive mode")
+            answer = pool.submit(found, own_staff.admin, query, e="staff")
+            until(lambda: rows(db, "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", pid), "the search waits", pause=0.01)
+            cursor.execute(f"update {schema}.search_indexes set id = id + 1000")
+            cursor.execute(f"update {schema}.search_postings set idx = idx + 1000")
+            cursor.execute(f"update {schema}.search_docs set idx = idx + 1000")
+            other.commit()
+            assert answer.result() == [own_staff.hidden], query
     other.close()
-    [thread.join() for thread in searching]
-    assert sorted(answers) == [("zeb -oak", [own_staff.hidden]), ("zebra", [own_staff.hidden])]

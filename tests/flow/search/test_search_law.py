@@ -90,6 +90,7 @@ def test_a_revoked_row_is_gone_at_once(project, caller, db):
         assert search(caller, "zeppelin")["items"] == []
 
 
+@pytest.mark.full
 def test_time_does_not_tell(project, caller, db):
     """Medians of a word that is hidden in many rows and of one that is nowhere, in turns."""
     hide_rows(project, 100)
