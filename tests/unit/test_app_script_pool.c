@@ -1,15 +1,9 @@
 /* The runner's pool of script processes, against the real script-sandbox of the same build. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "deadline.h"
 
 #include <errno.h>
 
 #include "../../services/workflow-runner/script_pool.c" /* NOLINT(bugprone-suspicious-include): a service has no library */
-#include "base/clock.h"
 
 static struct arena *arena;
 static char sandbox[PATH_MAX];
@@ -76,7 +70,7 @@ static struct script_result run_ms(struct task *task, const char *text, int64_t 
 
 static struct script_result run_text(struct task *task, const char *text)
 {
-    return run_ms(task, text, 20000);
+    return run_ms(task, text, 300000);
 }
 
 static void assert_str(struct str text, const char *expected)
@@ -109,7 +103,7 @@ static void values(struct task *task)
             &(struct script_request){
                 .text = STR("console.log('t', $svc.trigger); return $svc.trigger.data.total * 2"),
                 .svc = svc,
-                .time_ms = 20000,
+                .time_ms = 300000,
             },
             &result),
         0);
@@ -165,7 +159,7 @@ static int run_together(struct task *task, void *arg)
 
     together->rc =
         script_run(task,
-                   &(struct script_request){.text = str_from(together->text), .time_ms = 20000},
+                   &(struct script_request){.text = str_from(together->text), .time_ms = 300000},
                    &together->result);
     return 0;
 }
@@ -213,9 +207,7 @@ static void expired(struct task *task)
 {
     assert_value(run_text(task, "1"), "1");
     assert_int_equal(stats.alive, 1);
-    for (int i = 0; i < 500 && stats.alive > 0; i++)
-        assert_int_equal(task_sleep(task, 10), 0);
-    assert_int_equal(stats.alive, 0);
+    WAIT_FOR(task, stats.alive == 0);
     assert_value(run_text(task, "2"), "2");
     assert_int_equal(stats.spawned, 2);
 }
@@ -232,10 +224,10 @@ static void deadline(struct task *task)
     struct script_result result = {.line = 77};
 
     assert_value(run_text(task, "1"), "1");
-    task->deadline_ms = clock_mono_ms() + 50;
+    task->deadline_ms = clock_mono_ms() + 300;
     assert_int_equal(
         script_run(
-            task, &(struct script_request){.text = STR("while (1);"), .time_ms = 20000}, &result),
+            task, &(struct script_request){.text = STR("while (1);"), .time_ms = 300000}, &result),
         -ETIMEDOUT);
     assert_int_equal(result.line, 77);
     task->deadline_ms = 0;
@@ -254,7 +246,7 @@ static void wait_cancelled(struct task *task, void *arg)
     struct script_result result;
 
     *(int *)arg = script_run(
-        task, &(struct script_request){.text = STR("while (1);"), .time_ms = 20000}, &result);
+        task, &(struct script_request){.text = STR("while (1);"), .time_ms = 300000}, &result);
 }
 
 static void cancelled(struct task *task)
@@ -266,10 +258,8 @@ static void cancelled(struct task *task)
     assert_int_equal(task_sleep(task, 100), 0);
     assert_int_equal(slots.held, 1);
     task_cancel(other);
-    for (int i = 0; i < 500 && stats.alive > 0; i++)
-        assert_int_equal(task_sleep(task, 10), 0);
+    WAIT_FOR(task, stats.alive == 0);
     assert_int_equal(rc, -ECANCELED);
-    assert_int_equal(stats.alive, 0);
 }
 
 static void test_cancel(void **state)
@@ -305,8 +295,7 @@ static void killed_idle(struct task *task)
 {
     assert_value(run_text(task, "1"), "1");
     kill_process(LIST_ITEM(idle.next, struct process, link));
-    for (int i = 0; i < 500 && stats.alive > 0; i++)
-        assert_int_equal(task_sleep(task, 10), 0);
+    WAIT_FOR(task, stats.alive == 0);
     assert_value(run_text(task, "2"), "2");
     assert_int_equal(stats.spawned, 2);
 }
@@ -365,7 +354,7 @@ static void test_drain(void **state)
     in_task(drained);
 }
 
-/* Not a limit, for the machine may be busy: a figure for who reads the log. */
+/* Of many runs the shortest: a busy machine spoils some. */
 static void speed(struct task *task)
 {
     int64_t best_us = INT64_MAX;
@@ -377,7 +366,7 @@ static void speed(struct task *task)
             best_us = clock_mono_us() - since;
     }
     print_message("shortest run of 200: %lld us\n", (long long)best_us);
-    assert_true(best_us < 50000);
+    assert_in_range(best_us, 0, allowed(50000));
 }
 
 static void test_speed(void **state)

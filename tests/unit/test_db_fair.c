@@ -155,7 +155,7 @@ static void hog(struct task *task, struct db *db, void *arg)
 
 static void wait_until(struct task *task, unsigned least, unsigned most, struct db *other)
 {
-    UNTIL(under_way >= least && under_way <= most, {
+    UNTIL_WITHIN(15000, under_way >= least && under_way <= most, {
         if (other)
             assert_int_equal(exec(task, other, "select 1"), 0);
         assert_int_equal(task_sleep(task, 5), 0);

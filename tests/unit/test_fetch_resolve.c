@@ -1,11 +1,6 @@
 /* Lookups of names: who waits for whose, what is kept, and for how long. The name server is here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "deadline.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -252,6 +247,7 @@ static void test_end_while_they_wait(void **state)
     loop_run();
     assert_int_equal(first->rc, FETCH_UNREACHABLE);
     assert_int_equal(second->rc, FETCH_UNREACHABLE);
+    UNTIL(atomic_load(&asked) == 1, (void)usleep(1000));
     (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* its thread ends */
 }
 

@@ -249,7 +249,7 @@ static void test_slow_body(void **state)
     assert_true(send_text(reader, GET("/big")));
     assert_true(send_text(slow, head));
     assert_true(send_text(fast, head));
-    UNTIL(readable_within(slow, 0), {
+    UNTIL_WITHIN(8000, readable_within(slow, 0), {
         assert_true(client_send(slow, "x", 1));
         /* Four thousand bytes a second, whatever keeps us. */
         int64_t due = 2048 + 4 * (clock_mono_ms() - begin);

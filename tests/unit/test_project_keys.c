@@ -18,7 +18,7 @@ open_directory(const char *dsn, const struct aead_key *master, const struct aead
 {
     struct directory_config config = {
         .control_dsn = dsn,
-        .db = {.dsn = dsn, .read_connections = 2, .write_connections = 4},
+        .db = {PATIENT, .dsn = dsn, .read_connections = 2, .write_connections = 4},
         .master_key = *master,
         .old_master_keys = old,
         .old_master_key_count = old != NULL,

@@ -318,7 +318,7 @@ static void over(struct task *task, struct directory *one, struct directory *two
     assert_int_equal(pg_start(), 0);
     t.hold = false;
     /* It is found, claimed again, and done once. */
-    WAIT_FOR(task, queue_stats(queue)->done == 1);
+    WAIT_WITHIN(15000, task, queue_stats(queue)->done == 1);
     assert_int_equal(count_of(task, project, "status = 'done' and runs = 1 and attempt = 2"), 1);
     end_queue(task, queue, 1000);
     clear(task, project);
@@ -553,7 +553,7 @@ static void retained_in_turn(struct task *task, struct directory *one, struct di
     put_old(task, last);
     config.retain_every_ms = 4000;
     struct queue *queue = queue_start(&toys, &config);
-    WAIT_FOR(task, count_of(task, first, "true") + count_of(task, last, "true") == 0);
+    WAIT_WITHIN(15000, task, count_of(task, first, "true") + count_of(task, last, "true") == 0);
     assert_true(removed_ms(task, last) - removed_ms(task, first) > 300);
     end_queue(task, queue, 1000);
 }
