@@ -22,7 +22,7 @@ class Remote:
 
         return call
 
-    def wait(self, seconds=10):
+    def wait(self, seconds=60):
         """Until it answers."""
         end = time.monotonic() + seconds
         while True:

@@ -1,4 +1,5 @@
 """Faults that a test asks for, by request; of both stand-ins."""
+import concurrent.futures
 import fnmatch
 import threading
 
@@ -10,6 +11,7 @@ class Faults:
                        `retry_after`: that header
               garbage  200 with a page
               delay    does the work after `seconds`
+              hold     does the work when release() or clear() is called: `held` is done then
               hang     never answers
               drop     closes the connection without an answer; `act=True`: the work is done first
               others of the stand-in, see there
@@ -18,12 +20,13 @@ class Faults:
     skip      how many matching requests pass first
     """
 
-    COMMON = ("status", "garbage", "delay", "hang", "drop")
+    COMMON = ("status", "garbage", "delay", "hold", "hang", "drop")
 
     def __init__(self, *more):
         self.kinds = (*self.COMMON, *more)
         self.lock = threading.Lock()
         self.list = []
+        self.held = concurrent.futures.Future()
 
     def add(self, kind, times=1, on="send", token="*", status=500, code=None, html=False, retry_after=None, seconds=1.0,
             act=False, skip=0):
@@ -32,9 +35,16 @@ class Faults:
             self.list.append({"kind": kind, "times": times, "on": on, "token": token, "status": status, "code": code,
                               "html": html, "retry_after": retry_after, "seconds": seconds, "act": act, "skip": skip})
 
+    def release(self):
+        """Those that are held go on; whoever comes later is held."""
+        with self.lock:
+            held, self.held = self.held, concurrent.futures.Future()
+        held.set_result(None)
+
     def clear(self):
         with self.lock:
             self.list.clear()
+        self.release()
 
     def left(self):
         with self.lock:
@@ -52,5 +62,5 @@ class Faults:
                     fault["times"] -= 1
                     if not fault["times"]:
                         self.list.remove(fault)
-                return dict(fault)
+                return {**fault, "held": self.held}
         return None

@@ -43,7 +43,7 @@ class Fcm:
     """A server on a port of its own from the moment it is made. Its certificate is signed by `ca_file`."""
 
     # What POST /_control/<name> may call (control.py).
-    REMOTE = frozenset("""new_account has_account kill revive fault clear_faults faults_left sends messages violations stats
+    REMOTE = frozenset("""new_account has_account kill revive fault release clear_faults faults_left sends messages violations stats
         revoke_tokens expire_account forget grants ping""".split())
 
     def __init__(self, port=0, host="127.0.0.1", streams_max=100, token_seconds=3599, schema=SCHEMA):
@@ -115,6 +115,10 @@ class Fcm:
     def fault(self, kind, **more):
         self.faults.add(kind, **more)
 
+    def release(self):
+        """Requests that a fault holds go on."""
+        self.faults.release()
+
     def clear_faults(self):
         self.faults.clear()
 
@@ -174,6 +178,9 @@ class Fcm:
         kind = fault["kind"]
         if kind == "delay":
             await asyncio.sleep(fault["seconds"])
+            return None
+        if kind == "hold":
+            await asyncio.shield(asyncio.wrap_future(fault["held"]))
             return None
         if kind == "hang":
             await asyncio.sleep(86400)

@@ -76,7 +76,7 @@ def decrypt(body, private, auth):
 class PushService:
     """A server on a port of its own from the moment it is made."""
 
-    REMOTE = frozenset("""subscribe has_subscription unsubscribe fault clear_faults faults_left sends messages violations stats forget
+    REMOTE = frozenset("""subscribe has_subscription unsubscribe fault release clear_faults faults_left sends messages violations stats forget
         ping""".split())
 
     def __init__(self, port=0, host="127.0.0.1"):
@@ -127,6 +127,10 @@ class PushService:
     def fault(self, kind, token="*", **more):
         """`token`: a subscription, or its id with * and ?."""
         self.faults.add(kind, token=identity_of(token), **more)
+
+    def release(self):
+        """Requests that a fault holds go on."""
+        self.faults.release()
 
     def clear_faults(self):
         self.faults.clear()
@@ -257,10 +261,12 @@ def make_server(service, host, port):
             record["fault"] = fault and fault["kind"]
             if fault and fault["act"]:
                 self.work(body, record)
-            if fault and fault["kind"] != "delay":
+            if fault and fault["kind"] not in ("delay", "hold"):
                 self.misbehave(fault, record)
                 return
-            if fault:
+            if fault and fault["kind"] == "hold":
+                fault["held"].result()
+            elif fault:
                 time.sleep(fault["seconds"])
             status = self.work(body, record)
             headers = {"Location": f"{service.url}/message/{secrets.token_urlsafe(9)}"} if status == 201 else {}

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from psycopg2.extras import Json
 
 from .daemon import Daemon  # noqa: F401
+from .deadline import allowed, until
 from .fixtures import starter
 from .records import execute, rows
 from .sealed import seal, setting_place, unwrap
@@ -38,9 +39,11 @@ def push_service():
 @pytest.fixture(scope="module")
 def start_dispatcher(servers, session_gateway, fcm, push_service):
     """Starts a push-dispatcher: start_dispatcher(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report
-    in any log is an error."""
+    in any log is an error. Where statements are slow a project's others do not wait for them: a send that waits for a second is given
+    up, and repeats what was under way."""
     yield from starter(servers, "push-dispatcher", lambda: dict(
-        FCM_URL=fcm.url, FCM_TOKEN_URL=fcm.token_url, FETCH_CA_FILE=fcm.ca_file, PUSH_RETRY_MS=20, PUSH_TIMEOUT_MS=10000,
+        FCM_URL=fcm.url, FCM_TOKEN_URL=fcm.token_url, FETCH_CA_FILE=fcm.ca_file, PUSH_RETRY_MS=20, PUSH_TIMEOUT_MS=60000,
+        STATEMENT_TIMEOUT_MS=allowed(5000), DB_BUSY_SHARE=128,
         FETCH_ALLOW=f"127.0.0.1:{fcm.port},127.0.0.1:{push_service.port}"))
 
 

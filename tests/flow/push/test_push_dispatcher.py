@@ -127,10 +127,11 @@ def test_dead_alone(pushing, fcm):
 def test_seen_again_while_it_died(pushing, fcm):
     device = pushing.device("back-phone")
     fcm.kill("back-phone")
-    fcm.fault("delay", token="back-phone", seconds=0.5)
+    fcm.fault("hold", token="back-phone")
     send = pushing.send()
     until(lambda: fcm.sends("back-phone"), "it is being sent")
     pushing.execute("update {p}.push_devices set last_seen_at = now() where id = %s", device)
+    fcm.clear_faults()
     assert pushing.ended(send)["fcm_unregistered"] == 1
     assert pushing.live(device)
 
@@ -207,15 +208,13 @@ def test_web_push_passing_faults(pushing, push_service, fault):
     assert pushing.ended(pushing.send())["status"] == "Succeeded"
 
 
-@pytest.mark.parametrize("fault, code", [
-    (dict(kind="hang", times=2), "TIMEOUT"), (dict(kind="drip", times=2, seconds=0.1), "TIMEOUT"), (dict(kind="redirect"), "HTTP_307"),
-    (dict(kind="status", status=413), "HTTP_413")])
+@pytest.mark.parametrize("fault, code", [(dict(kind="redirect"), "HTTP_307"), (dict(kind="status", status=413), "HTTP_413")])
 def test_web_push_that_does_not_work(pushing, push_service, fault, code):
     subscription, device = pushing.browser()
     good, _ = pushing.browser()
     push_service.fault(token=json.loads(subscription)["endpoint"].rpartition("/")[2], **fault)
     send = pushing.send()
-    log = pushing.ended(send, 40)
+    log = pushing.ended(send)
     assert (log["status"], log["first_error"], log["web_delivered"], log["web_failed"]) == ("Partial", code, 1, 1)
     assert pushing.live(device) and push_service.messages(good)
 
@@ -267,7 +266,7 @@ def test_many(pushing, fcm):
     """Several pages, five connections."""
     fcm.forget()
     pushing.phones(1700, f"many{pushing.number}")
-    log = pushing.ended(pushing.send(), within=60)
+    log = pushing.ended(pushing.send())
     assert (log["status"], log["targets"], log["fcm_delivered"]) == ("Succeeded", 1700, 1700)
     assert len({each["token"] for each in fcm.messages()}) == len(fcm.sends()) == 1700
     assert fcm.stats()["peak_connections"] <= 6
@@ -276,14 +275,14 @@ def test_many(pushing, fcm):
 def test_cancel(pushing, fcm):
     pushing.phones(3000, f"cancel{pushing.number}")
     fcm.forget()
-    fcm.fault("delay", times=None, seconds=0.3)
+    fcm.fault("hold", times=None, skip=200)
     try:
         send = pushing.send()
-        until(lambda: len(fcm.sends()) >= 200, "it is under way")
+        until(lambda: len(fcm.sends()) > 200, "it is under way")
         pushing.execute("update {p}.push_sends set cancelled_at = now() where id = %s and due_at is not null", send)
-        log = pushing.ended(send)
     finally:
         fcm.clear_faults()
+    log = pushing.ended(send)
     assert log["status"] == "Partial" and log["first_error"] == "CANCELLED"
     assert log["fcm_delivered"] + log["fcm_failed"] == 3000 and log["fcm_failed"] > 0
     assert log["fcm_delivered"] == len(fcm.messages())
@@ -302,14 +301,14 @@ def test_cancelled_before_it_began(pushing, fcm):
 def test_credentials_removed_while_it_runs(pushing, fcm):
     pushing.phones(2500, f"removed{pushing.number}")
     fcm.forget()
-    fcm.fault("delay", times=None, seconds=0.2)
+    fcm.fault("hold", times=None, skip=100)
     try:
         send = pushing.send()
-        until(lambda: len(fcm.sends()) >= 100, "it is under way")
+        until(lambda: len(fcm.sends()) > 100, "it is under way")
         pushing.remove("fcm")
-        log = pushing.ended(send, 40)
     finally:
         fcm.clear_faults()
+    log = pushing.ended(send)
     assert log["status"] == "Partial" and log["first_error"] == "NO_PROVIDER"
     assert log["fcm_delivered"] + log["fcm_failed"] == 2500
     assert log["fcm_delivered"] == len(fcm.messages())
@@ -323,7 +322,7 @@ def test_step_of_a_workflow(pushing, runner, fcm):
     pushing.device(token, user=user)
     steps = [step("push", "SendPushNotification", {"title": "Hi {{ $svc.trigger.data.name }}", "body": "b", "category": "order",
                                                    "audience": {"kind": "user"}})]
-    job = finish(project, start(project.admin, workflow(project.admin, steps=steps), {"user_id": user, "name": "Ada"}), 20)
+    job = finish(project, start(project.admin, workflow(project.admin, steps=steps), {"user_id": user, "name": "Ada"}))
     assert job["status"] == "succeeded", job
     [message] = fcm.messages(token)
     assert message["notification"]["title"] == "Hi Ada"

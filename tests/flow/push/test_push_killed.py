@@ -1,21 +1,15 @@
 """K13, I6: a dispatcher that is killed at each point of a send; another one goes on, no device is missed, and only requests that
 were in flight at the kill are repeated, with the same notification_id."""
 import collections
-import time
+import re
 
 import psycopg2
 import pytest
 from groundwork.chaos import kill
+from groundwork.deadline import until
 from psycopg2.extras import Json
 
-LEASE = {"LEASE_MS": 2000, "SWEEP_MS": 200}
-
-
-def soon(holds, within=30, pause=0.02):
-    end = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(pause)
+SETTINGS = {"LEASE_MS": 30000, "SWEEP_MS": 200, "DRAIN_TIMEOUT_MS": 60000}
 
 
 @pytest.fixture
@@ -24,13 +18,19 @@ def start_one(start_dispatcher):
     started = []
 
     def start(**settings):
-        started.append(start_dispatcher(**settings))
+        started.append(start_dispatcher(**{**SETTINGS, **settings}))
         return started[-1]
 
     yield start
     for daemon in started:
         if daemon.running():
-            daemon.stop()
+            daemon.stop(120)
+
+
+def killed(pushing, daemon):
+    """Its leases have ended, as time passes."""
+    kill(daemon)
+    pushing.execute("update {p}.push_sends set due_at = now() where leased")
 
 
 def repeated(messages):
@@ -43,7 +43,7 @@ def one_notification(messages):
 
 
 def check(pushing, fcm, send, count, in_flight):
-    log = pushing.ended(send, 90)
+    log = pushing.ended(send, 10)
     messages = fcm.messages()
     assert (log["status"], log["targets"], log["fcm_delivered"], log["fcm_failed"]) == ("Succeeded", count, count, 0)
     assert len({each["token"] for each in messages}) == count and one_notification(messages)
@@ -59,12 +59,12 @@ def test_killed_while_it_sends(pushing, start_one, fcm, after):
     pushing.phones(2500, f"kill{pushing.number}")
     fcm.fault("delay", times=None, seconds=0.05)
     try:
-        first = start_one(**LEASE)
+        first = start_one()
         send = pushing.send()
-        soon(lambda: len(fcm.sends()) >= after and pushing.log(send)["leased"], within=30, pause=0.02)
-        kill(first)
+        until(lambda: len(fcm.sends()) >= after and pushing.log(send)["leased"], "it is under way", pause=0.02)
+        killed(pushing, first)
         fcm.clear_faults()
-        start_one(**LEASE)
+        start_one()
         check(pushing, fcm, send, 2500, 500)
     finally:
         fcm.clear_faults()
@@ -79,13 +79,13 @@ def test_killed_again_and_again(pushing, start_one, fcm):
     try:
         send = pushing.send()
         while kills < 3:
-            daemon = start_one(SEND_ATTEMPTS=2, **LEASE)
+            daemon = start_one(SEND_ATTEMPTS=2)
             seen = len(fcm.sends())
-            soon(lambda seen=seen: len(fcm.sends()) > seen + 600, within=30, pause=0.02)
-            kill(daemon)
+            until(lambda seen=seen: len(fcm.sends()) > seen + 600, "it gets somewhere", pause=0.02)
+            killed(pushing, daemon)
             kills += 1
         fcm.clear_faults()
-        start_one(SEND_ATTEMPTS=2, **LEASE)
+        start_one(SEND_ATTEMPTS=2)
         check(pushing, fcm, send, 4000, kills * 500)
     finally:
         fcm.clear_faults()
@@ -96,17 +96,17 @@ def test_rows_are_there_before_the_first_request(pushing, start_one, fcm):
     pushing.phones(1200, f"rows{pushing.number}")
     fcm.fault("hang", times=None)
     try:
-        daemon = start_one(**LEASE)
+        daemon = start_one(LEASE_MS=2000)
         send = pushing.send()
-        soon(lambda: len(fcm.sends()) >= 1, within=30, pause=0.02)
+        until(fcm.sends, "a request")
         assert pushing.one("select count(*) from {p}.push_deliveries where send_id = %s", send) == 1200
         # Devices of later are not of this send.
         pushing.phones(50, f"late{pushing.number}")
         kill(daemon)
     finally:
         fcm.clear_faults()
-    start_one(**LEASE)
-    log = pushing.ended(send, 60)
+    start_one()
+    log = pushing.ended(send)
     assert (log["targets"], log["fcm_delivered"]) == (1200, 1200)
 
 
@@ -132,14 +132,14 @@ def test_killed_while_it_reads_a_source(pushing, start_one, fcm, pages):
     records = [each for each, in pushing.rows(f"select id from {{p}}.e_{entity['id']} order by id")]
     blocker = blocked_row(pushing, send, records[pages * 500 + 100])
     try:
-        first = start_one(**LEASE)
-        soon(lambda: pushing.log(send)["targets"] == pages * 500)
-        time.sleep(0.3)  # it has begun to write the next
-        kill(first)
+        first = start_one()
+        until(lambda: pushing.log(send)["targets"] == pages * 500 and pushing.rows(
+            "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", blocker.info.backend_pid), "it writes the next")
+        killed(pushing, first)
     finally:
         blocker.close()
     assert fcm.sends() == []
-    start_one(**LEASE)
+    start_one()
     assert check(pushing, fcm, send, 2200, 0) == []
     assert set(pushing.deliveries(send)) == set(records)
 
@@ -150,13 +150,13 @@ def test_told_to_end_it_gives_back(pushing, start_one, fcm):
     pushing.phones(3000, f"drain{pushing.number}")
     fcm.fault("delay", times=None, seconds=0.05)
     try:
-        daemon = start_one(LEASE_MS=60000, SWEEP_MS=200)
+        daemon = start_one()
         send = pushing.send()
-        soon(lambda: len(fcm.sends()) > 700, within=30, pause=0.02)
-        daemon.stop()
+        until(lambda: len(fcm.sends()) > 700, "it is under way", pause=0.02)
+        daemon.stop(120)
         assert not pushing.log(send)["leased"]
         fcm.clear_faults()
-        start_one(LEASE_MS=60000, SWEEP_MS=200)
+        start_one()
         assert check(pushing, fcm, send, 3000, 0) == []
     finally:
         fcm.clear_faults()
@@ -164,12 +164,13 @@ def test_told_to_end_it_gives_back(pushing, start_one, fcm):
 
 def test_one_that_was_presumed_dead_writes_nothing(pushing, start_one, fcm):
     device = pushing.device(f"fenced{pushing.number}")
-    fcm.fault("delay", times=1, seconds=3)
-    daemon = start_one(LEASE_MS=60000, SWEEP_MS=200)
+    fcm.fault("hold")
+    daemon = start_one()
     send = pushing.send()
-    soon(lambda: fcm.sends(f"fenced{pushing.number}"), within=20, pause=0.01)
+    until(lambda: fcm.sends(f"fenced{pushing.number}"), "it is sent")
     pushing.execute("update {p}.push_sends set token = token + 1, due_at = now() + interval '1 hour' where id = %s", send)
-    time.sleep(4)
+    fcm.clear_faults()
+    until(lambda: re.search(r'running{queue="push_sends"} 0\n', daemon.metrics()), daemon.metrics)
     assert pushing.deliveries(send) == {device: ("pending", None)}
     assert daemon.running()
 
@@ -186,9 +187,9 @@ def test_quarantine(pushing, start_one):
     pushing.execute(poison.replace("{also}", ", fcm_delivered = 1"), begun)
     pushing.execute(poison.replace("{also}", ""), untouched)
     pushing.execute(poison.replace("{also}", ", first_error = 'QUARANTINED'"), again)
-    start_one(**LEASE)
+    start_one()
     for send, status, failed in ((begun, "Partial", 2), (untouched, "Failed", 3), (again, "Failed", 0)):
-        log = pushing.ended(send, 20)
+        log = pushing.ended(send)
         assert (log["status"], log["first_error"], log["fcm_failed"]) == (status, "QUARANTINED", failed)
     dead = ("failed", "QUARANTINED")
     assert pushing.deliveries(begun) == {devices[0]: ("delivered", None), devices[1]: dead, devices[2]: dead}

@@ -1,4 +1,5 @@
 """What is sent to browsers, as libraries of others read it (npm: http_ece, jose, web-push-testing)."""
+import contextlib
 import json
 import pathlib
 import shutil
@@ -8,6 +9,7 @@ import time
 import pytest
 import requests
 from groundwork.daemon import free_port
+from groundwork.deadline import until
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "push"
 TEXT = "„Dinner“ \U0001f35d & <b>\"coming?\"</b>\n"
@@ -58,30 +60,28 @@ def testing_server(libraries):
     process = subprocess.Popen(["node", "node_modules/web-push-testing/src/bin/server.js", str(port)], cwd=FOLDER,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://localhost:{port}"
-    end = time.monotonic() + 20
-    while True:
-        try:
-            requests.post(f"{url}/status", timeout=2)
-            break
-        except requests.ConnectionError:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+
+    def answers():
+        with contextlib.suppress(requests.ConnectionError):
+            return requests.post(f"{url}/status", timeout=60)
+
+    until(lambda: answers() is not None, "it does not listen")
     yield url
     process.kill()
-    process.wait(5)
+    process.wait()
 
 
 def test_web_push_testing(pushing, start_dispatcher, testing_server):
     daemon = start_dispatcher(FETCH_ALLOW=testing_server.removeprefix("http://"))
-    made = requests.post(f"{testing_server}/subscribe", timeout=5,
+    made = requests.post(f"{testing_server}/subscribe", timeout=60,
                          json={"userVisibleOnly": "true", "applicationServerKey": pushing.public_key}).json()["data"]
     client = made.pop("clientHash")
     pushing.device(json.dumps(made), "web_push")
     log = pushing.ended(pushing.send(title=TEXT, body="x"))
     assert log["web_delivered"] == 1, log
-    (text,) = requests.post(f"{testing_server}/get-notifications", json={"clientHash": client}, timeout=5).json()["data"]["messages"]
+    (text,) = requests.post(f"{testing_server}/get-notifications", json={"clientHash": client}, timeout=60).json()["data"]["messages"]
     assert json.loads(text)["title"] == TEXT
     # Expired there: unregistered here.
-    requests.post(f"{testing_server}/expire-subscription/{client}", timeout=5)
+    requests.post(f"{testing_server}/expire-subscription/{client}", timeout=60)
     assert pushing.ended(pushing.send())["web_unregistered"] == 1
     daemon.stop()

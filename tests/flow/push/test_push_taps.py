@@ -37,6 +37,14 @@ def tap(project, token, expect=202, category="rsvp", action="yes", **members):
     return project.client().post(TAPS, {"notification_id": token, "category": category, "action_id": action, **members}, expect=expect)
 
 
+def reported(project, token, number, session=requests):
+    """The answer to one of many taps, whose action is one of two."""
+    body = {"notification_id": token, "category": "rsvp", "action_id": ("yes", "no")[number % 2]}
+    while (answer := session.post(f"{project.base_url}{TAPS}", json=body, timeout=60)).status_code == 503:  # as the app does it
+        time.sleep(0.05)
+    return answer
+
+
 def listen(project, entity="rsvp", **members):
     trigger = {"kind": "event", "event": "PushActionTaken", **({"entity": entity} if entity else {}), **members}
     return workflow(project.admin, trigger, [condition()])
@@ -154,15 +162,9 @@ def test_the_same_tap_at_once(app, db):
     settle()
     since = outbox_end(app, db)
     token = notification_id(app, db, sent(app, db), "rsvp")
-    url = f"{app.base_url}{TAPS}"
-
-    def report(number):
-        body = {"notification_id": token, "category": "rsvp", "action_id": ("yes", "no")[number % 2]}
-        return requests.post(url, json=body, timeout=60).json()
-
     app.admin.put("/", {"settings": {"rate_write": 1000000}}, expect=200)
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(report, range(200)))
+        answers = list(pool.map(lambda number: reported(app, token, number).json(), range(200)))
     assert answers.count({"received": True}) == 2 and answers.count({"duplicate": True}) == 198
     assert len(outbox(app, db, since)) == 2
     assert made["enabled"]
@@ -180,11 +182,7 @@ def test_ten_thousand_taps_at_once(app, db, runner):
     def report(first):
         session = requests.Session()
         for number in range(first, 10000, 32):
-            body = {"notification_id": token, "category": "rsvp", "action_id": ("yes", "no")[number % 2]}
-            answer = session.post(f"{app.base_url}{TAPS}", json=body, timeout=60)
-            while answer.status_code == 503:  # as the app does it
-                time.sleep(0.05)
-                answer = session.post(f"{app.base_url}{TAPS}", json=body, timeout=60)
+            answer = reported(app, token, number, session)
             yield answer.status_code, *answer.json()
 
     with concurrent.futures.ThreadPoolExecutor(32) as pool:

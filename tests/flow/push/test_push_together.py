@@ -1,13 +1,14 @@
 """Dispatchers side by side, and what they remove when it is old."""
 import collections
 import re
+import signal
 
 import pytest
 from groundwork.deadline import until
 from groundwork.records import execute, rows
 from groundwork.servers import ROOT
 
-SETTINGS = {"LEASE_MS": 2000, "SWEEP_MS": 200}
+SETTINGS = {"LEASE_MS": 60000, "SWEEP_MS": 200, "DRAIN_TIMEOUT_MS": 60000}
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def start_some(start_dispatcher, pushing):
     yield start
     for daemon in started:
         if daemon.running():
-            daemon.stop()
+            daemon.stop(120)
 
 
 def sends_of(daemon):
@@ -41,40 +42,44 @@ def sends_of(daemon):
 def test_two_dispatchers(pushing, start_some, fcm):
     """I6: each send is one's, each device gets each send once."""
     daemons = [start_some(SEND_SLOTS=2) for _ in range(2)]
-    pushing.phones(120, f"two{pushing.number}")
+    pushing.phones(40, f"two{pushing.number}")
     fcm.forget()
-    fcm.fault("delay", times=None, seconds=0.02)
+    fcm.fault("hold", times=None)
     try:
         made = [pushing.send(data={"number": str(number)}) for number in range(20)]
+        until(lambda: len(fcm.sends()) == 4 * 40, "both have as many sends as they have slots")
+        fcm.clear_faults()
         for send in made:
-            log = pushing.ended(send, 60)
-            assert (log["status"], log["fcm_delivered"], log["attempt"]) == ("Succeeded", 120, 1)
+            log = pushing.ended(send)
+            assert (log["status"], log["fcm_delivered"], log["attempt"]) == ("Succeeded", 40, 1)
     finally:
         fcm.clear_faults()
     got = collections.Counter((each["token"], each["data"]["number"]) for each in fcm.messages())
-    assert len(got) == 120 * 20 and set(got.values()) == {1}
+    assert len(got) == 40 * 20 and set(got.values()) == {1}
     assert len({each["data"]["notification_id"] for each in fcm.messages()}) == 20
     parts = lambda: [sends_of(daemon) for daemon in daemons]
     until(lambda: sum(parts()) == 20, parts)
-    assert min(parts()) > 0, parts()
+    assert min(parts()) >= 2, parts()
 
 
 def test_one_goes_and_one_comes(pushing, start_some, fcm):
     """As an update of the program does it: nothing is repeated, nothing waits for a lease."""
-    first = start_some(LEASE_MS=60000)
+    first = start_some()
     pushing.phones(1500, f"update{pushing.number}")
     fcm.forget()
-    fcm.fault("delay", times=None, seconds=0.05)
+    fcm.fault("hold", times=None, skip=300)
     try:
         send = pushing.send()
         until(lambda: len(fcm.sends()) > 300, "it is under way")
-        second = start_some(LEASE_MS=60000)
-        first.stop()
-        log = pushing.ended(send, 30)
+        second = start_some()
+        first.signal(signal.SIGTERM)
+        until(lambda: "worker.draining" in first.log(), "it is told to end")
     finally:
         fcm.clear_faults()
+    first.stop(120)
+    log = pushing.ended(send)
     assert (log["status"], log["fcm_delivered"]) == ("Succeeded", 1500)
-    assert len(fcm.messages()) == 1500 and second.running()
+    assert len(fcm.messages()) == 1500 and sends_of(second) == 1
 
 
 def test_what_is_old_goes(pushing, start_some):
@@ -94,7 +99,7 @@ def test_what_is_old_goes(pushing, start_some):
                 pushing.rows("select count(*), count(distinct send_id) from {p}.push_deliveries")[0])
 
     start_some(SEND_RETENTION_DAYS=30)
-    until(lambda: left() == (3, (60, 3)), left, 40)
+    until(lambda: left() == (3, (60, 3)), left)
 
 
 def test_what_is_old_is_looked_for_at_the_front(pushing):
@@ -106,7 +111,7 @@ def test_what_is_old_is_looked_for_at_the_front(pushing):
     text = text.replace("{p}", pushing.schema).replace(":days::integer", "30").replace("old:boolean", "old")
     cursor.execute(f"explain (analyze, buffers) {text}")
     plan = "\n".join(line for line, in cursor.fetchall())
-    assert int(re.search(r"Buffers: shared hit=(\d+)", plan)[1]) < 20, plan
+    assert sum(map(int, re.findall(r"(?:hit|read)=(\d+)", re.search("Buffers: .*", plan)[0]))) < 20, plan
     cursor.execute(text)
     assert cursor.fetchone() == (False,)
 
@@ -116,7 +121,7 @@ def test_long_tokens(pushing, start_some, fcm):
     start_some()
     pushing.phones(700, "l" * 3900 + str(pushing.number))
     fcm.forget()
-    log = pushing.ended(pushing.send(), 30)
+    log = pushing.ended(pushing.send())
     assert (log["status"], log["fcm_delivered"]) == ("Succeeded", 700)
     assert len({each["token"] for each in fcm.messages()}) == len(fcm.messages()) == 700
 
@@ -127,18 +132,19 @@ def held(daemon):
 
 
 def test_many_broadcasts_of_one_project(pushing, start_some, fcm):
-    """R16: what waits here has not failed, however many broadcasts want the same provider."""
+    """R16: what waits here has not failed, however many broadcasts want the same provider; its connections take 500 at once."""
     daemon = start_some()
-    pushing.phones(600, f"many{pushing.number}")
+    pushing.phones(200, f"many{pushing.number}")
     fcm.forget()
-    fcm.fault("delay", times=None, seconds=0.5)
+    fcm.fault("hold", times=None)
     try:
         made = [pushing.send(data={"number": str(number)}) for number in range(8)]
-        until(lambda: len(fcm.sends()) >= 1000, "they are under way", 60)
-        assert 500 <= held(daemon) <= 1000
+        until(lambda: len(fcm.sends()) == 500 and held(daemon) > 600, lambda: (len(fcm.sends()), held(daemon)))
+        assert held(daemon) <= 1000
+        fcm.clear_faults()
         for send in made:
-            log = pushing.ended(send, 120)
-            assert (log["status"], log["fcm_delivered"], log["first_error"]) == ("Succeeded", 600, None)
+            log = pushing.ended(send)
+            assert (log["status"], log["fcm_delivered"], log["first_error"]) == ("Succeeded", 200, None)
     finally:
         fcm.clear_faults()
-    assert len(fcm.messages()) == 600 * 8
+    assert len(fcm.messages()) == 200 * 8

@@ -98,7 +98,7 @@ def test_a_broadcast_is_watched_and_stopped(app, db, fcm):
     execute(db, f"""insert into {app.schema(db)}.push_devices (provider, token, token_hash)
                     select 'fcm', 'watch' || n, sha256(('watch' || n)::bytea) from generate_series(1, 4000) n""")
     fcm.forget()
-    fcm.fault("delay", times=None, seconds=0.3)
+    fcm.fault("hold", times=None, skip=300)
     try:
         made = app.admin.post("/push/test", {"title": "All", "body": "x"}, expect=202).json()["send_log_id"]
         path = f"/push/send-logs/{made}"
@@ -108,14 +108,15 @@ def test_a_broadcast_is_watched_and_stopped(app, db, fcm):
             counts = {each["provider"]: each["delivered"] for each in log["results"]}
             return log["status"] == "Running" and counts.get("fcm", 0)
 
-        first = until(so_far, lambda: app.admin.get(path).text, 30)
-        second = until(lambda: so_far() > first and so_far(), lambda: app.admin.get(path).text, 30)
+        first = until(so_far, lambda: app.admin.get(path).text)
+        fcm.release()
+        second = until(lambda: so_far() > first and so_far(), lambda: app.admin.get(path).text)
         assert 0 < first < second < 4001
         assert app.admin.get(path).json()["targets"] == 4002
         app.admin.post(f"{path}/cancel", expect=202)
-        until(lambda: app.admin.get(path).json()["finished_at"], lambda: app.admin.get(path).text, 30)
     finally:
         fcm.clear_faults()
+    until(lambda: app.admin.get(path).json()["finished_at"], lambda: app.admin.get(path).text)
     log = app.admin.get(path, expect=200).json()
     assert (log["source"], log["status"], log["first_error"]) == ("Broadcast", "Partial", "CANCELLED") and log["cancelled_at"]
     (phones,) = [each for each in log["results"] if each["provider"] == "fcm"]
