@@ -15,7 +15,7 @@ import pytest
 from groundwork.chaos import FAKETIME, faked, kill
 from groundwork.client import Client
 from groundwork.daemon import Daemon
-from groundwork.deadline import until
+from groundwork.deadline import allowed, at_most, until
 from groundwork.fixtures import binary
 from groundwork.project import Project
 from groundwork.records import execute, rows, table
@@ -49,10 +49,10 @@ def test_a_slow_disk(project, db, servers, start_one, orders):
     try:
         until(lambda: seconds(lambda: project.item("orders", name="slow")) > 0.1, "every server process has read it")
         before = rows(db, f"select count(*) from {table(project, db, orders)}")[0][0]
-        runners = [start_one(LEASE_MS=4000), start_one(LEASE_MS=4000)]
+        runners = [start_one(LEASE_MS=8000), start_one(LEASE_MS=8000)]
         schema = project.schema(db)
         add_jobs(project, db, made, 60)
-        until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "all ended", 60)
+        until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "all ended", 20)
         assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs_now group by 1") == [("succeeded", 1, 60)]
         assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(before + 60,)]
         own = f'"project":{schema.removeprefix("p_")},'  # earlier tests may have left jobs to be rescued
@@ -117,26 +117,29 @@ def test_a_full_disk(small_disk, tmp_path):
     entity = project.entity("orders", [{"name": "name", "type": "text"}])
     copies = project.entity("copies", [{"name": "name", "type": "text"}])
     flow = workflow(project.admin, event("orders"), [create("save", "copies", {"name": "{{ $svc.trigger.data.name }}"})])
-    time.sleep(1.5)
+    project.item("orders", name="first")
+    db = servers.connect()
+    schema = project.schema(db)
+    until(lambda: rows(db, f"select 1 from {schema}.jobs_now where status = 'succeeded'"), "both follow the workflow")
+    db.close()
     filler = fill(folder)
-    statuses, acked = [], 0
+    statuses, acked = [], 1
     noise = os.urandom(30000).hex()
     for number in range(60):
         answer = project.admin.post("/entities/orders/items", {"name": f"{number} {noise}"})
         statuses.append(answer.status_code)
         acked += answer.status_code == 201
-        if statuses.count(201) < len(statuses) and len(statuses) - acked > 5:
+        if len(statuses) - statuses.count(201) > 5:
             break
         fill(folder)
     assert set(statuses) <= {201, 503, 507} and set(statuses) & {503, 507}, statuses
     filler.unlink()
     # A server that could not write its log ends; starting it again is not our part.
-    db = until(lambda: connect_or_start(servers), "the server is back", 30)
-    until(lambda: project.admin.post("/entities/orders/items", {"name": "after"}).status_code == 201, "writes again", 15)
+    db = until(lambda: connect_or_start(servers), "the server is back")
+    until(lambda: project.admin.post("/entities/orders/items", {"name": "after"}).status_code == 201, "writes again")
     assert gateway.running() and runner.running()
-    schema = project.schema(db)
     until(lambda: not rows(db, f"select 1 from {schema}.outbox where pending & 1 <> 0")
-          and not rows(db, f"select 1 from {schema}.jobs_now where status not in ('succeeded', 'failed')"), "all is done", 40)
+          and not rows(db, f"select 1 from {schema}.jobs_now where status not in ('succeeded', 'failed')"), "all is done")
     (made,) = rows(db, f"select count(*) from {table(project, db, entity)}")[0]
     assert made >= acked + 1
     assert rows(db, f"select count(*), count(distinct trigger_id) from {schema}.jobs where workflow_id = %s", flow["id"]) == [(made, made)]
@@ -183,28 +186,29 @@ def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
     """D12: leases and ticks follow the database's clock: nobody's job is taken early, no minute fires twice."""
     slow = workflow(project.admin, steps=[call("call", f"{sink.url}/slow/3", next="end"), condition("end")])
     ticking = workflow(project.admin, timed("* * * * *"), [condition()])
-    wrong = start_one(prefix=faked(offset, binary()), LEASE_MS=8000)
+    wrong = start_one(prefix=faked(offset, binary()))
     said = [json.loads(line)["time"] for line in wrong.log().splitlines() if '"event":"runner.started"' in line]
     assert said, "no worker says that it has started"
     for time_ in said:
         wrong_by = datetime.datetime.fromisoformat(time_.replace("Z", "+00:00")) - datetime.datetime.now(datetime.timezone.utc)
         assert abs(wrong_by) > datetime.timedelta(minutes=110)
-    start_one(LEASE_MS=8000)
+    start_one()
     jobs = [start(project.admin, slow) for _ in range(6)]
     schema = project.schema(db)
+    ((begun,),) = rows(db, "select date_trunc('minute', now())")
     # The tick that is due, over and over for some seconds: each runner may take it.
     for _ in range(12):
         execute(db, f"update {schema}.workflows set next_fire_at = date_trunc('minute', now()) where id = %s", ticking["id"])
         execute(db, "update platform.workflow_projects set next_fire_at = date_trunc('minute', now())")
         time.sleep(0.4)
     for job in jobs:
-        found = finish(project, job, 30)
+        found = finish(project, job)
         assert (found["status"], found["attempt"]) == ("succeeded", 1), found
     until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "ticks ran")
     ticks = rows(db, f"select trigger_at, queued_at, attempt from {schema}.jobs_now where workflow_id = %s order by 1", ticking["id"])
-    assert 1 <= len(ticks) <= 3 and len({trigger_at for trigger_at, _, _ in ticks}) == len(ticks)
+    assert ticks and len({trigger_at for trigger_at, _, _ in ticks}) == len(ticks)
     for trigger_at, queued_at, attempt in ticks:
-        assert datetime.timedelta(0) <= queued_at - trigger_at < datetime.timedelta(minutes=2) and attempt == 1
+        assert trigger_at >= begun and datetime.timedelta(0) <= queued_at - trigger_at < datetime.timedelta(minutes=2) and attempt == 1
     assert len(sink.seen("/slow/3")) % 6 == 0
 
 
@@ -212,7 +216,7 @@ def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
 
 ZONE = "Europe/Berlin"  # clocks change on 2027-03-28 at 01:00 UTC
 BEGIN = datetime.datetime(2027, 3, 27, 23, 30, tzinfo=datetime.timezone.utc)
-JUMP_SECONDS = 285
+JUMP_SECONDS = 225  # what is older than 300 is passed over
 HOURS = 2
 # Expression -> (zone, whether a minute matches: UTC, then local time).
 TICKS = {
@@ -280,7 +284,7 @@ def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
         db = servers.connect()
         schema = project.schema(db)
         jump_to(BEGIN)
-        until(lambda: rows(db, "select now() > '2027-03-27'")[0][0], "the clock jumped", 5)
+        until(lambda: rows(db, "select now() > '2027-03-27'")[0][0], "the clock jumped")
         execute(db, f"update {schema}.workflows set next_fire_at = '2027-03-27 23:31+00'")
         execute(db, "update platform.workflow_projects set next_fire_at = '2027-03-27 23:31+00'")
         for runner in runners:
@@ -295,7 +299,7 @@ def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
                 kill(runners[0])
                 runners.append(runners.pop(0).start())
             until(lambda: not rows(db, f"select 1 from {schema}.workflows where next_fire_at <= now() - interval '1 second'")
-                  and not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), f"the ticks until {now}", 40)
+                  and not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), f"the ticks until {now}")
         last = rows(db, "select now()")[0][0]
         until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "all ran")
         for cron, (zone, matches) in TICKS.items():
@@ -335,24 +339,23 @@ def with_resolver(tmp_path, address):
 
 
 @needs_root
+@pytest.mark.timed
 @pytest.mark.parametrize("address", ["127.0.0.78", "127.0.0.77"], ids=["down", "slow"])
 def test_names_are_not_found(project, db, tmp_path, silent_resolver, start_one, address):
     """D14: the steps fail within ten seconds, as unreachable; other jobs do not wait."""
     outward = workflow(project.admin, steps=[call("call", "http://somewhere.example.org/", timeout_seconds=10)])
     quick = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
     start_one(prefix=with_resolver(tmp_path, address))
-    since = time.monotonic()
-    waiting = [start(project.admin, outward) for _ in range(20)]
-    until(lambda: history(project, db, waiting[0]), "they are sent")
-    while time.monotonic() - since < 4:
-        asked = time.monotonic()
-        assert finish(project, start(project.admin, quick))["status"] == "succeeded"
-        assert time.monotonic() - asked < 8, "as long as names are looked for"
-    for job in waiting:
-        found = finish(project, job)
-        assert (found["status"], found["error"]["code"]) == ("failed", "unreachable")
-    assert time.monotonic() - since < 20
+    with at_most(20, "the steps"):
+        waiting = [start(project.admin, outward) for _ in range(20)]
+        until(lambda: history(project, db, waiting[0]), "they are sent")
+        for _ in range(5):
+            with at_most(8, "a job that needs no name"):
+                assert finish(project, start(project.admin, quick))["status"] == "succeeded"
+        for job in waiting:
+            found = finish(project, job, within=20)
+            assert (found["status"], found["error"]["code"]) == ("failed", "unreachable")
     took = [float(seconds) for (seconds,) in rows(
         db, f"select extract(epoch from finished_at - started_at) from {project.schema(db)}.job_steps where key = 'call'")]
-    assert len(took) == 20 and max(took) <= 12
+    assert len(took) == 20 and max(took) <= allowed(12)
     assert job_row(project, db, waiting[0], "attempt") == 1

@@ -6,14 +6,15 @@ import time
 
 import pytest
 from groundwork.chaos import Deaf, at, in_background, kill, postgres_proxy, redis_proxy, through_postgres, through_redis
-from groundwork.deadline import until
+from groundwork.deadline import allowed, at_most, until
 from groundwork.project import Project
 from groundwork.records import column, execute, rows, table
 from groundwork.runs import Held, condition, finish, history
 from groundwork.workflows import add_jobs, call, create, job_row, jobs_of, start, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")
-RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 500}  # the shortest lease
+RUNNER = {"SWEEP_MS": 500}
+SHORT = {"LEASE_MS": 2000}  # of a runner that is to lose its jobs: the shortest lease
 
 
 def count(project, db, entity):
@@ -43,13 +44,14 @@ def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, s
         sent = in_background(lambda: admin.post("/entities/orders/items", {"name": "lost"}))
         time.sleep(0.5)
         kill(gateway)
-        sent.join(10)
+        sent.join()
     start_one()
     until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job, of the first record")
     assert rows(db, f"select {column(orders, 'name')} from {table(project, db, orders)}") == [("kept",)]
     assert count_events(project, db) == 1
 
 
+@pytest.mark.timed
 def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
     """K2, K3: the record is there, no notification was sent: one job within five seconds."""
     start_one()
@@ -61,10 +63,9 @@ def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, st
         posted = in_background(lambda: admin.post("/entities/orders/items", {"name": "kept"}))
         until(lambda: count(project, db, orders) == 1, "the commit arrived")
         kill(gateway)
-        posted.join(10)
-    since = time.monotonic()
-    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job", 10)
-    assert time.monotonic() - since < 5
+        posted.join()
+    with at_most(5, "the job of an order without a notification"):
+        until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job")
     time.sleep(1)
     assert (count(project, db, orders), count_events(project, db), len(jobs_of(project, db, listening))) == (1, 1, 1)
 
@@ -88,7 +89,7 @@ def grow_old(redis_client, topic):
 
 def test_killed_before_events_are_committed(project, db, servers, start_one, orders, listening):
     """K4: the runner has received the notification and holds the event; its jobs are not yet there when it dies."""
-    first = start_one()
+    first = start_one(**SHORT)
     with Held(servers, f"{project.schema(db)}.jobs", mode="share") as held:
         project.item("orders", name="one")
         until(lambda: held.awaited(db), "the job waits to be inserted")
@@ -98,14 +99,14 @@ def test_killed_before_events_are_committed(project, db, servers, start_one, ord
     assert jobs_of(project, db, listening) == []
     assert rows(db, f"select pending, consumed_at from {project.schema(db)}.outbox") == [(1, None)]
     start_one()
-    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job", 10)
+    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job")
     assert rows(db, f"select pending, consumed_at is not null from {project.schema(db)}.outbox") == [(0, True)]
 
 
 def test_killed_before_the_notification_is_acknowledged(project, db, servers, redis_client, start_one, orders, listening):
     """K5: the jobs are committed, the notification is not acknowledged; received again it makes none."""
     with redis_proxy(servers) as proxy:
-        first = start_one(**through_redis(proxy))
+        first = start_one(**SHORT, **through_redis(proxy))
         project.item("orders", name="warm")
         until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "they are connected")
         until(lambda: pending(redis_client, "evt") == 0, "all is acknowledged")
@@ -116,7 +117,7 @@ def test_killed_before_the_notification_is_acknowledged(project, db, servers, re
         kill(first)
     grow_old(redis_client, "evt")
     start_one()
-    until(lambda: pending(redis_client, "evt") == 0, "somebody takes it over", 60)
+    until(lambda: pending(redis_client, "evt") == 0, "somebody takes it over", within=60)
     time.sleep(0.5)
     assert len(jobs_of(project, db, listening)) == 2
 
@@ -134,7 +135,7 @@ def test_killed_before_it_is_connected(project, db, servers, start_one):
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
     made = outbound(project, deaf.url)
-    first = start_one()
+    first = start_one(**SHORT)
     job = start(project.admin, made)
     until(lambda: history(project, db, job) == [(1, 1, "call", "sent")], "it is sent")
     kill(first)
@@ -149,7 +150,7 @@ def test_killed_before_it_is_connected(project, db, servers, start_one):
 def test_killed_while_the_other_side_holds_its_answer(project, db, sink, start_one):
     """K10: it was sent, once, and never is again."""
     made = outbound(project, f"{sink.url}/hang")
-    first = start_one()
+    first = start_one(**SHORT)
     job = start(project.admin, made)
     until(lambda: sink.seen("/hang"), "the request arrived")
     kill(first)
@@ -165,21 +166,26 @@ def test_killed_while_the_other_side_holds_its_answer(project, db, sink, start_o
 # --- jobs that were taken from their runner ---
 
 SLOW_SCRIPT = "const end = Date.now() + 2500; while (Date.now() < end); return 1"
+PATIENT = {"SCRIPT_TIME_MS": 60000}
 
 
 def slow_script(**members):
-    return {"key": "slow", "action": "RunScript", "params": {"script": SLOW_SCRIPT}, "timeout_seconds": 30, **members}
+    return {"key": "slow", "action": "RunScript", "params": {"script": SLOW_SCRIPT}, "timeout_seconds": 60, **members}
 
 
 def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders):
     """A runner that was not notified of it, and whose lease lasts: neither a step's end nor a step's effect is written."""
-    calling = workflow(project.admin, steps=[call("call", f"{sink.url}/slow/2.5", next="save"), create()])
+    calling = workflow(project.admin, steps=[call("call", f"{sink.url}/hang?taken", timeout_seconds=120, next="save"), create()])
     creating = workflow(project.admin, steps=[slow_script(next="save"), create()])
-    start_one(LEASE_MS=60000, SCRIPT_TIME_MS=9000)
-    jobs = [start(project.admin, made) for made in (calling, creating)]
-    until(lambda: all(job_row(project, db, job, "status") == "running" for job in jobs) and sink.seen("/slow/2.5"), "both run")
+    runner = start_one(LEASE_MS=600000, **PATIENT)
+    jobs = [start(project.admin, calling)]
+    until(lambda: sink.seen("/hang?taken"), "the request arrived")
+    jobs.append(start(project.admin, creating))
+    until(lambda: job_row(project, db, jobs[1], "status") == "running", "both run")
     execute(db, f"update {project.schema(db)}.job_leases set token = token + 1, runner = 'another'")
-    time.sleep(4)
+    sink.release.set()
+    until(lambda: "groundwork_jobs_lost_total 2" in runner.metrics(), "both have come to their end")
+    sink.release.clear()
     assert [job_row(project, db, job, "status", "runner", "finished_at") for job in jobs] == [("running", "another", None)] * 2
     assert history(project, db, jobs[0]) == [(1, 1, "call", "sent")] and history(project, db, jobs[1]) == []
     assert count(project, db, orders) == 0
@@ -189,13 +195,13 @@ def test_an_end_whose_answer_is_lost(project, db, servers, start_one):
     """The job has ended, and its runner does not know: it writes the end once more and finds that it is its own."""
     made = workflow(project.admin, steps=[condition()])
     with postgres_proxy(servers) as proxy:
-        runner = start_one(WORKERS=1, LEASE_MS=60000, **through_postgres(servers, proxy))
+        runner = start_one(WORKERS=1, LEASE_MS=600000, **through_postgres(servers, proxy))
         assert finish(project, start(project.admin, made))["status"] == "succeeded"
         proxy.say('deaf {"succeeded"}')  # as the statuses of the jobs that a write is about
         job = start(project.admin, made)
         until(lambda: job_row(project, db, job, "status") == "succeeded", "it has ended")
         proxy.say("pass")
-        until(lambda: 'groundwork_jobs_ended_total{status="succeeded"} 2' in runner.metrics(), "its runner knows", 50)
+        until(lambda: 'groundwork_jobs_ended_total{status="succeeded"} 2' in runner.metrics(), "its runner knows", 20)
         assert "groundwork_jobs_lost_total 0" in runner.metrics()
     assert len(history(project, db, job)) == 1
 
@@ -203,35 +209,36 @@ def test_an_end_whose_answer_is_lost(project, db, servers, start_one):
 def test_a_lease_that_ended_early(project, db, start_one, orders):
     """The database's clock has jumped: the job is given away while its first run believes in its lease."""
     made = workflow(project.admin, steps=[slow_script(next="save"), create(next="last"), slow_script(key="last")])
-    start_one(LEASE_MS=60000, SCRIPT_TIME_MS=9000)
+    runner = start_one(LEASE_MS=60000, **PATIENT)
     job = start(project.admin, made)
     until(lambda: job_row(project, db, job, "status") == "running", "it runs")
     execute(db, f"update {project.schema(db)}.job_leases set lease_until = now() - interval '1 second'")
-    until(lambda: job_row(project, db, job, "attempt", "status") == (2, "running"), "it is claimed again")
-    found = finish(project, job)
-    time.sleep(1)
+    until(lambda: job_row(project, db, job, "attempt") == 2, "it is claimed again")
+    found = finish(project, job, within=15)
+    until(lambda: "groundwork_jobs_lost_total 1" in runner.metrics(), "the first run has come to its end")
     assert (found["status"], found["attempt"]) == ("succeeded", 2)
     assert history(project, db, job) == [
         (1, 1, "slow", "succeeded"), (2, 1, "save", "succeeded"), (3, 1, "last", "succeeded")]
     assert count(project, db, orders) == 1
 
 
-def test_woken_between_two_steps(project, db, start_one, orders):
-    """K11: its script ended while it stood still; what it has in hand when it wakes is not its own any more."""
-    made = workflow(project.admin, steps=[slow_script(next="save"), create()])
-    first = start_one(SCRIPT_TIME_MS=9000)
+def test_woken_between_two_steps(project, db, sink, start_one, orders):
+    """K11: its answer came while it stood still; what it has in hand when it wakes is not its own any more."""
+    made = workflow(project.admin, steps=[call("call", f"{sink.url}/hang?woken", timeout_seconds=120, next="save", on_failure="save"), create()])
+    first = start_one(**SHORT)
     job = start(project.admin, made)
-    until(lambda: job_row(project, db, job, "status") == "running", "it runs")
-    time.sleep(0.5)
-    worker = first.workers()[0]
+    until(lambda: sink.seen("/hang?woken"), "the request arrived")
+    worker = worker_of(project, db, job)
     os.kill(worker, signal.SIGSTOP)
-    start_one(SCRIPT_TIME_MS=9000)
-    until(lambda: job_row(project, db, job, "attempt", "status") == (2, "running"), "another one has it")
+    sink.release.set()
+    start_one()
+    until(lambda: job_row(project, db, job, "attempt") == 2, "another one has it", within=10)
     os.kill(worker, signal.SIGCONT)
     found = finish(project, job)
+    sink.release.clear()
     assert (found["status"], found["attempt"]) == ("succeeded", 2)
-    time.sleep(0.5)
-    assert history(project, db, job) == [(1, 1, "slow", "succeeded"), (2, 1, "save", "succeeded")]
+    until(lambda: "groundwork_jobs_lost_total 1" in first.metrics(), "the one that woke gives it up")
+    assert history(project, db, job) == [(1, 1, "call", "interrupted"), (2, 1, "save", "succeeded")]
     assert count(project, db, orders) == 1
 
 
@@ -249,7 +256,7 @@ def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
     poison = workflow(project.admin, steps=[create()])
     harmless = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
     start_one(), start_one()
-    others, died = [], set()
+    schema, others, died = project.schema(db), [], set()
     with Held(servers, table(project, db, orders)) as held:
         job = start_row(project, db, poison)
 
@@ -259,9 +266,10 @@ def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
             if worker and worker not in died and held.awaited(db):
                 os.kill(worker, signal.SIGKILL)
                 died.add(worker)
+                execute(db, f"update {schema}.job_leases set lease_until = now() where split_part(runner, ':', 2) = %s", str(worker))
             return job_row(project, db, job, "status") == "failed"
 
-        until(kill_one, "it is left alone", 40)
+        until(kill_one, "it is left alone", 20)
     found = finish(project, job)
     assert (found["error"]["code"], found["attempt"]) == ("quarantined", 5) and len(died) in (5, 6)
     ended = [finish(project, other) for other in others]
@@ -270,24 +278,24 @@ def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
     assert count(project, db, orders) == 0
 
 
+@pytest.mark.timed
 def test_asked_to_go_under_load(project, db, sink, start_one, orders):
     """K20: gone within ten seconds, no lease is left, nothing is sent twice, another one does the rest."""
     made = workflow(project.admin, steps=[create("save", values={"name": "job {{ $svc.job.id }}"}, next="call"),
                                           call("call", f"{sink.url}/slow/0.2", next="end", on_failure="end"), condition("end")])
-    first = start_one(JOB_SLOTS=40, LEASE_MS=15000)
+    first = start_one(JOB_SLOTS=40, DRAIN_TIMEOUT_MS=int(allowed(8) * 1000))
     schema = project.schema(db)
     before = len(sink.seen("/slow/0.2"))
     add_jobs(project, db, made, 400)
-    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'")[0][0] > 20, "they run", 30)
-    since = time.monotonic()
-    first.signal(signal.SIGTERM)
-    assert first.process.wait(15) == 0
-    assert time.monotonic() - since < 10
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'")[0][0] > 20, "they run")
+    with at_most(10, "a runner's end"):
+        first.signal(signal.SIGTERM)
+        assert first.process.wait() == 0
     assert rows(db, f"select count(*) from {schema}.jobs_now where status in ('running', 'waiting') or lease_until is not null") == [(0,)]
     assert rows(db, f"select count(*) from {schema}.jobs_now where status = 'queued' and attempt <> 0") == [(0,)]
     assert rows(db, f"select count(*) from {schema}.jobs_now where status = 'queued'")[0][0] > 0
-    start_one(LEASE_MS=15000)
-    until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "the rest is done", 40)
+    start_one()
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "the rest is done", 12)
     assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs_now group by 1") == [("succeeded", 1, 400)]
     name = column(orders, "name")
     assert rows(db, f"select count(*), count(distinct {name}) from {table(project, db, orders)}") == [(400, 400)]
@@ -295,6 +303,7 @@ def test_asked_to_go_under_load(project, db, sink, start_one, orders):
     assert len(sink.seen("/slow/0.2")) - before == 400
 
 
+@pytest.mark.timed
 def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers, start_one, orders):
     """D8: many jobs wait for one table: those of another project, and the project's others, do not; no lease is lost."""
     other = Project(gateway, operator, recorder)
@@ -303,7 +312,7 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
     stuck = workflow(project.admin, steps=[create()])
     free = workflow(project.admin, steps=[create("note", "notes", next="end"), condition("end")])
     elsewhere = workflow(other.admin, steps=[create()])
-    start_one(LEASE_MS=30000)
+    start_one()
     schema = project.schema(db)
     took = {project: [], other: []}
     with Held(servers, table(project, db, orders)) as held:
@@ -315,9 +324,9 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
                 since = time.monotonic()
                 assert finish(where, start(where.admin, made))["status"] == "succeeded"
                 took[where].append(round(time.monotonic() - since, 2))
-    # The middle one: a busy machine spoils one or two. A wait behind the others took two seconds and more.
-    assert sorted(took[other])[2] < 1, took.values()
-    assert sorted(took[project])[2] < 1, took.values()
+    # The middle one. A wait behind the others took two seconds and more.
+    assert sorted(took[other])[2] < allowed(1), took.values()
+    assert sorted(took[project])[2] < allowed(1), took.values()
     until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status not in ('succeeded', 'failed')"), "all end", 40)
     assert count(project, db, orders) == 60 and count(other, db, others) == 5
     assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs_now group by 1") == [("succeeded", 1, 65)]
@@ -331,7 +340,7 @@ def behind(servers, start_gateway, start_one):
     """A gateway and a runner that reach Redis through a proxy: (proxy, gateway)."""
     with redis_proxy(servers) as proxy:
         gateway = start_gateway(WORKERS=1, **through_redis(proxy))
-        start_one(LEASE_MS=30000, SWEEP_MS=2000, **through_redis(proxy))
+        start_one(SWEEP_MS=2000, **through_redis(proxy))
         yield proxy, gateway
 
 
@@ -354,13 +363,13 @@ class Triggers:
             time.sleep(0.15)
         return took
 
-    def started(self, within=20):
+    def started(self):
         """Once every record has its one job: how long the slowest that is new took from its commit to its start, in seconds."""
         schema = self.project.schema(self.db)
         where = table(self.project, self.db, self.entity)
         until(lambda: count(self.project, self.db, self.entity) == rows(
             self.db, f"select count(*) from {schema}.jobs_now where workflow_id = %s and status = 'succeeded'", self.flow["id"])[0][0],
-            "a job each", within)
+            "a job each")
         assert rows(self.db, f"select count(*), count(distinct trigger_id) from {schema}.jobs where workflow_id = %s",
                     self.flow["id"])[0] == rows(self.db, f"select count(*), count(*) from {where}")[0]
         ((slowest, last),) = rows(
@@ -370,16 +379,14 @@ class Triggers:
         return float(slowest)
 
     def follow(self, number, promise):
-        """All of some orders start their jobs within the promise; a busy machine spoils one round, not three. Seconds that
-        each request took."""
-        for _ in range(3):
-            took = self.create(number)
-            slowest = self.started()
-            if slowest < promise:
-                return took
-        raise AssertionError(f"the slowest job began after {slowest:.1f} s")
+        """All of some orders start their jobs within the promise. Seconds that each request took."""
+        took = self.create(number)
+        slowest = self.started()
+        assert slowest < allowed(promise), f"the slowest job began after {slowest:.1f} s"
+        return took
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("fault", ["cut", "mute"])
 def test_redis_is_gone(project, db, behind, orders, listening, fault):
     """D2, D4: refused, or connected without an answer: requests do not wait for it, jobs start within two seconds."""
@@ -388,11 +395,12 @@ def test_redis_is_gone(project, db, behind, orders, listening, fault):
     quick = max(triggers.create(5))
     proxy.say(fault)
     took = triggers.follow(20, 2.5)  # the promise, and a margin
-    assert sorted(took)[-2] < max(1.0, 5 * quick)
+    assert sorted(took)[-2] < allowed(max(1.0, 5 * quick))
     proxy.say("pass")
     triggers.follow(5, 2.5)
 
 
+@pytest.mark.timed
 def test_redis_is_full(project, db, redis_client, behind, orders, listening):
     """D3: notifications are refused, jobs start all the same; streams are read again afterwards."""
     triggers = Triggers(project, db, behind[1], orders, listening)
@@ -402,9 +410,10 @@ def test_redis_is_full(project, db, redis_client, behind, orders, listening):
     finally:
         redis_client.config_set("maxmemory", 0)
     triggers.follow(5, 2.5)
-    until(lambda: pending(redis_client, "evt") == 0, "the streams drain", 10)
+    until(lambda: pending(redis_client, "evt") == 0, "the streams drain")
 
 
+@pytest.mark.timed
 def test_redis_forgets_everything(project, db, servers, redis_client, behind, orders, listening):
     """D1: FLUSHALL under load, then killed and back with an empty disk: one job each, within five seconds."""
     triggers = Triggers(project, db, behind[1], orders, listening)
@@ -412,10 +421,15 @@ def test_redis_forgets_everything(project, db, servers, redis_client, behind, or
         triggers.create(5)
         forget()
         triggers.create(10)
-        assert triggers.started() < 5
-        before = refused(redis_client)
-        time.sleep(1)
-        assert refused(redis_client) == before <= 100
+        assert triggers.started() < allowed(5)
+        until(lambda: is_quiet(redis_client), "every group is there again")
+        assert refused(redis_client) <= 100
+
+
+def is_quiet(redis_client):
+    before = refused(redis_client)
+    time.sleep(1)
+    return refused(redis_client) == before
 
 
 def refused(redis_client):

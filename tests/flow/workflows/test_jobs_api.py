@@ -156,9 +156,9 @@ def test_cancel_what_has_not_ended(of_all, db, redis_client, state):
     set_job(of_all, db, job, status=state, token=5, runner="r", lease_until="2099-01-01T00:00:00Z")
     add_step(of_all, db, job, 1, "a", "succeeded")
     add_step(of_all, db, job, 2, "b", "sent")
-    subscription = redis_client.pubsub(ignore_subscribe_messages=True)
+    subscription = redis_client.pubsub()
     subscription.subscribe("groundwork:jobs:cancel")
-    subscription.get_message(timeout=1)
+    assert until(lambda: subscription.get_message(timeout=1), "it listens")["type"] == "subscribe"
     body = of_all.admin.post(f"/workflows/jobs/{job}/cancel", expect=200).json()
     assert (body["status"], [step["status"] for step in body["steps"]]) == ("cancelled", ["succeeded", "interrupted"])
     assert body["finished_at"] and body["steps"][1]["finished_at"] and body["steps"][1]["error"]["code"] == "interrupted"

@@ -97,7 +97,7 @@ def test_events_that_make_large_jobs(project, db, runner):
     schema = project.schema(db)
     execute(db, f"insert into {schema}.outbox (event, payload) select 'PaymentSucceeded', jsonb_build_object('text',"
                 " (select string_agg(md5(random()::text || n || i), '') from generate_series(1, 16000) i)) from generate_series(1, 24) n")
-    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'") == [(96,)], "a job each", 60)
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'") == [(96,)], "a job each")
     assert rows(db, f"select workflow_id, count(distinct md5(trigger_data ->> 'text')) from {schema}.jobs group by 1 order by 1") == [(flow, 24) for flow in flows]
     ((times,),) = rows(db, f"select count(distinct consumed_at) from {schema}.outbox where pending = 0")
     assert 3 <= times <= 12, "each is a transaction"
@@ -109,7 +109,7 @@ def test_large_events_that_a_filter_asks_for(project, db, runner):
     schema = project.schema(db)
     execute(db, f"insert into {schema}.outbox (event, payload) select 'PaymentSucceeded', jsonb_build_object('n', n, 'text',"
                 " repeat('x', case when n = 10 then 3000000 else 400000 end)) from generate_series(1, 16) n")
-    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'") == [(12,)], "a job each", 60)
+    until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'") == [(12,)], "a job each")
     until(lambda: rows(db, f"select count(*) from {schema}.outbox where pending <> 0") == [(0,)], "all are taken")
     assert rows(db, f"select distinct workflow_id from {schema}.jobs") == [(made["id"],)]
     ((times,),) = rows(db, f"select count(distinct consumed_at) from {schema}.outbox")
@@ -120,7 +120,7 @@ def test_many_jobs_in_any_order(project, db, runner):
     made = workflow(project.admin, steps=[condition("a", then="b"), condition("b", {"field": "$svc.trigger.data.n", "op": "gt", "value": 5})])
     schema = project.schema(db)
     add_jobs(project, db, made, 1000, trigger_data="jsonb_build_object('n', n %% 10)")
-    until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status <> 'succeeded' limit 1"), "all succeeded", 60)
+    until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status <> 'succeeded' limit 1"), "all succeeded", 10)
     counted = rows(db, f"select count(*), count(distinct job_id), count(*) filter (where output = '{{\"data\": {{\"result\": true}}}}'"
                        f" and key = 'b') from {schema}.job_steps")
     assert counted == [(2000, 1000, 400)]

@@ -2,6 +2,7 @@
 import time
 
 import pytest
+from groundwork.deadline import until
 from groundwork.records import rows, table
 from groundwork.runs import finish, step
 from groundwork.soon import settle
@@ -154,10 +155,8 @@ def test_events_carry_the_depth(project, db, runner, orders):
     settle()
     project.item("orders", name="root")
     schema = project.schema(db)
-    end = time.monotonic() + 30
-    while not rows(db, f"select 1 from {schema}.jobs_now where status = 'skipped' and reason = 'loop_guard'"):
-        assert time.monotonic() < end, rows(db, f"select id, status, depth, error from {schema}.jobs_now")
-        time.sleep(0.1)
+    until(lambda: rows(db, f"select 1 from {schema}.jobs_now where status = 'skipped' and reason = 'loop_guard'"),
+          lambda: rows(db, f"select id, status, depth, error from {schema}.jobs_now"))
     time.sleep(0.5)
     assert rows(db, f"select depth, status from {schema}.jobs_now order by depth") == [(n, "succeeded") for n in range(8)] + [(8, "skipped")]
     assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(9,)]

@@ -1,8 +1,6 @@
 """What one event, one workflow and one project may put into the queue; and how it is emptied again."""
-import time
-
 import pytest
-from groundwork.deadline import until
+from groundwork.deadline import allowed, at_most, until
 from groundwork.project import Project
 from groundwork.records import execute, rows
 from groundwork.runs import condition, finish, step
@@ -35,7 +33,7 @@ def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders,
         project.item("orders", name="first")
     else:
         start(project.admin, made)
-    until(lambda: counts(project, db).get("succeeded", 0) > 50 and quiet(project, db), "the chain ends", 60)
+    until(lambda: counts(project, db).get("succeeded", 0) > 50 and quiet(project, db), "the chain ends")
     found = counts(project, db)
     assert found["succeeded"] == 51 and "loop_guard" not in found, "the root's own job, and what its chain may have"
     assert 0 < found["fan_out_guard"] < 51, "one tells of all that were left out together"
@@ -49,7 +47,7 @@ def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders,
     assert skipped["reason"] == "fan_out_guard"
     # Another event has a budget of its own.
     project.item("orders", name="second")
-    until(lambda: counts(project, db)["succeeded"] > 100 and quiet(project, db), "the next chain ends", 60)
+    until(lambda: counts(project, db)["succeeded"] > 100 and quiet(project, db), "the next chain ends")
     assert counts(project, db)["succeeded"] == (102 if root == "event" else 102)
 
 
@@ -57,13 +55,13 @@ def test_one_event_makes_no_more_records_than_its_budget(project, db, start_one,
     workflow(project.admin, event("orders"), [BULK])
     start_one(FAN_OUT_RECORDS=100, FAN_OUT_JOBS=1000)
     project.item("orders", name="first")
-    until(lambda: counts(project, db).get("failed", 0) > 0 and quiet(project, db), "the chain ends", 90)
+    until(lambda: counts(project, db).get("failed", 0) > 0 and quiet(project, db), "the chain ends", 12)
     schema = project.schema(db)
     # The event's own, its job's twenty, and what their jobs may make.
     assert rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(1 + 20 + 100,)]
     assert rows(db, f"select distinct error ->> 'code' from {schema}.jobs_now where status = 'failed'") == [("fan_out_guard",)]
     project.item("orders", name="second")
-    until(lambda: rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(242,)], "another has a budget of its own", 60)
+    until(lambda: rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(242,)], "another has a budget of its own")
 
 
 
@@ -107,33 +105,34 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
     assert [status for _, status in jobs_of(project, db, tick)] == ["skipped"]
 
 
+@pytest.mark.timed
 def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, start_one):
     made = workflow(project.admin, steps=[condition()])
     add_jobs(project, db, made, 20000)
-    before = time.monotonic()
-    project.admin.delete(f"/workflows/{made['id']}", expect=204)
-    assert time.monotonic() - before < 10
+    with at_most(10, "the deletion"):
+        project.admin.delete(f"/workflows/{made['id']}", expect=204)
     project.admin.get(f"/workflows/{made['id']}", expect=404)
     assert 0 < counts(project, db)["queued"] < 20000
     start_one()
-    until(lambda: "queued" not in counts(project, db) and quiet(project, db), "the rest", 60)
+    until(lambda: "queued" not in counts(project, db) and quiet(project, db), "the rest", 12)
     found = counts(project, db)
     assert found["cancelled"] > 10000 and found.get("succeeded", 0) == 0, found  # a busy runner meets more of them before
     until(lambda: not rows(db, f"select 1 from {project.schema(db)}.workflow_stops"), "the mark is gone")
 
 
+@pytest.mark.timed
 def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one):
     made, other = workflow(project.admin, steps=[condition()]), workflow(project.admin, steps=[condition()])
     add_jobs(project, db, made, 5000)
     begun = rows(db, f"update {project.schema(db)}.job_leases set started_at = now() - interval '1 minute', attempt = 1"
                      f" where job_id = (select max(id) from {project.schema(db)}.jobs) returning job_id")[0][0]
-    before = time.monotonic()
-    project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
-    assert time.monotonic() - before < 10 and counts(project, db)["queued"] > 0
+    with at_most(10, "the change"):
+        project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
+    assert counts(project, db)["queued"] > 0
     rest = start(project.admin, other)
     start_one()
     assert finish(project, rest)["status"] == "succeeded"
-    until(lambda: quiet(project, db), "the rest", 60)
+    until(lambda: quiet(project, db), "the rest", 12)
     assert counts(project, db) == {"workflow_disabled": 4999, "succeeded": 2}, "what had begun goes on"
     assert finish(project, begun)["status"] == "succeeded"
     # Enabled again it starts, and what was skipped can be run again.
@@ -158,6 +157,7 @@ def other(gateway, operator, recorder):
     return Project(gateway, operator, recorder)
 
 
+@pytest.mark.timed
 def test_a_hundred_thousand_jobs_of_one_project(project, other, db, start_one):
     """Another project's first step is not later for them."""
     made, quick = workflow(project.admin, steps=[condition()]), workflow(other.admin, steps=[condition()])
@@ -171,4 +171,4 @@ def test_a_hundred_thousand_jobs_of_one_project(project, other, db, start_one):
         took += rows(db, f"select extract(epoch from s.started_at - j.queued_at) from {other.schema(db)}.jobs_now j join"
                          f" {other.schema(db)}.job_steps s on s.job_id = j.id where j.id = %s", job["id"])[0]
     assert rows(db, f"select 1 from {project.schema(db)}.jobs_now where status = 'queued' limit 1"), "they still wait"
-    assert sorted(took)[5] < 1, took
+    assert sorted(took)[5] < allowed(1), took

@@ -27,13 +27,14 @@ def test_scripts_go_round_by_project(project, other, db, start_one):
     until(lambda: rows(db, ended)[0][0] >= 1, "they run")
     assert finish(other, start(other.admin, quick))["status"] == "succeeded"
     assert rows(db, ended)[0][0] < 25
-    until(lambda: rows(db, ended)[0][0] == 30, "all run", 60)
+    until(lambda: rows(db, ended)[0][0] == 30, "all run", 25)
 
 
 ROOM = 4 << 20  # bytes of a project's jobs with much data, in one process
 
 
 def cancel_sent(project, db):
+    """The runner learns of it when it renews their leases, every ten seconds."""
     cancel_jobs(project, db, f"job_id in (select job_id from {project.schema(db)}.job_steps where status = 'sent')")
 
 
@@ -41,19 +42,19 @@ def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start
     """A megabyte of small numbers is twenty in memory: hundreds of such jobs would end the runner."""
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
-    stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=120)])
+    stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=600)])
     quick = workflow(project.admin, steps=[call("call", f"{sink.url}/quick", timeout_seconds=30)])
-    start_one()
+    start_one(STATEMENT_TIMEOUT_MS=60000)
     schema = project.schema(db)
     add_jobs(project, db, stuck, 40, trigger_data="(select jsonb_agg(1) from generate_series(1, 100000))")
     few = ROOM // rows(db, f"select octet_length(trigger_data::text) from {schema}.jobs limit 1")[0][0]
     sent = f"select count(*) from {schema}.job_steps where status = 'sent'"
-    until(lambda: rows(db, sent)[0][0] >= few, "half of the room for such", 30)
+    until(lambda: rows(db, sent)[0][0] >= few, "half of the room for such")
     for _ in range(3):
         assert finish(project, start(project.admin, quick, {"little": 1}))["status"] == "succeeded"
     assert rows(db, sent)[0][0] == few, "the others have not begun"
     cancel_sent(project, db)
-    until(lambda: rows(db, sent)[0][0] == 2 * few, "the next ones begin", 40)
+    until(lambda: rows(db, sent)[0][0] == 2 * few, "the next ones begin", within=25)
     deaf.close()
 
 
@@ -62,19 +63,19 @@ def test_jobs_whose_steps_bring_much_are_few_at_a_time(project, other, db, serve
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
     bring = step("bring", "RunScript", {"script": "return 'x'.repeat(900000)"}, next="call")
-    stuck = workflow(project.admin, steps=[bring, call("call", deaf.url, timeout_seconds=120)])
+    stuck = workflow(project.admin, steps=[bring, call("call", deaf.url, timeout_seconds=600)])
     quick = workflow(other.admin, steps=[bring, call("call", f"{sink.url}/quick", timeout_seconds=30)])
     start_one()
     schema = project.schema(db)
     add_jobs(project, db, stuck, 10)
     counted = f"select count(*) filter (where key = 'bring' and status = 'succeeded'), count(*) filter (where status = 'sent') from {schema}.job_steps"
-    until(lambda: rows(db, counted)[0][1] >= 4, "as many as there is room for", 30)
-    until(lambda: rows(db, counted)[0][0] == 10, "all have brought it", 30)
+    until(lambda: rows(db, counted)[0][1] >= 4, "as many as there is room for")
+    until(lambda: rows(db, counted)[0][0] == 10, "all have brought it")
     assert finish(other, start(other.admin, quick))["status"] == "succeeded"
     assert rows(db, counted) == [(10, 4)]
     assert rows(db, f"select max(attempt), count(*) filter (where status = 'running') from {schema}.jobs_now") == [(1, 10)]
     cancel_sent(project, db)
-    until(lambda: rows(db, counted)[0][1] == 8, "the next ones go on", 40)
+    until(lambda: rows(db, counted)[0][1] == 8, "the next ones go on", within=25)
     assert rows(db, f"select max(seq) from {schema}.job_steps") == [(2,)]
     deaf.close()
 
@@ -83,12 +84,12 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     """More requests than there may be under way, to somebody who never answers; another project's goes out at once."""
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
-    stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=120)])
-    quick = workflow(other.admin, steps=[call("call", f"{sink.url}/quick", timeout_seconds=5)])
+    stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=600)])
+    quick = workflow(other.admin, steps=[call("call", f"{sink.url}/quick", timeout_seconds=30)])
     runner = start_one(JOB_SLOTS_PER_PROJECT=400)
     add_jobs(project, db, stuck, 400)
     sent = f"select count(*) from {project.schema(db)}.job_steps where status = 'sent'"
-    until(lambda: rows(db, sent)[0][0] >= 128, "half of all are under way", 30)
+    until(lambda: rows(db, sent)[0][0] >= 128, "half of all are under way")
     for _ in range(3):
         assert finish(other, start(other.admin, quick))["status"] == "succeeded"
     assert rows(db, sent)[0][0] == 128, "the others wait, and nothing of them has been sent"
@@ -96,11 +97,11 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
         return f'groundwork_shares_{what}{{pool="step_calls"}} {number}\n' in runner.metrics()
 
     # Each worker says now and then what it holds, and there are two: one is for jobs whose runner crashed.
-    until(lambda: shown("held", 128) and shown("limit", 2 * 256), "what is held is on /metrics", 20)
+    until(lambda: shown("held", 128) and shown("limit", 2 * 256), "what is held is on /metrics")
     waiting = re.search(r'groundwork_shares_waiting\{pool="step_calls"\} (\d+)', runner.metrics())
     assert int(waiting[1]) > 0
     runner.signal(signal.SIGTERM)
-    assert runner.process.wait(15) == 0
+    assert runner.process.wait() == 0
     assert rows(db, sent)[0][0] == 128, "who waited goes back to the queue instead"
     assert rows(db, f"select status, max(attempt), count(*) from {project.schema(db)}.jobs_now group by 1") == [("queued", 0, 400)]
     deaf.close()

@@ -41,7 +41,7 @@ def test_a_save_while_its_project_ticks(project, db, servers, start_runner):
                        f" where number = {number}", (project.id,))
         connection.commit()
     connection.close()
-    until(lambda: jobs_of(project, db, made), "the tick was noticed", 15)
+    until(lambda: jobs_of(project, db, made), "the tick was noticed")
     slow.stop()
 
 

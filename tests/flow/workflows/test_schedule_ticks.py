@@ -11,7 +11,8 @@ from groundwork.runs import Held, condition
 from groundwork.workflows import timed, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")
-RUNNER = {"LEASE_MS": 2000, "SWEEP_MS": 200}  # the shortest lease
+RUNNER = {"SWEEP_MS": 200}
+SHORT = {"LEASE_MS": 2000}  # of a runner that is to lose its jobs: the shortest lease
 YEARLY = "0 0 1 1 *"
 MANY = 20
 
@@ -33,17 +34,17 @@ def ticks(project, db, *columns):
 
 
 def all_ended(project, db, count):
-    until(lambda: [s for (s,) in ticks(project, db, "status")] == ["succeeded"] * count, f"{count} ticks ran", 40)
+    until(lambda: [s for (s,) in ticks(project, db, "status")] == ["succeeded"] * count, f"{count} ticks ran")
 
 
 def test_killed_between_tick_and_first_step(project, db, servers, start_one):
     """The job is claimed as it is made: its lease ends, another runner runs it, nobody makes it again."""
     yearly(project)
-    first = start_one()
+    first = start_one(**SHORT)
     with Held(servers, f"{project.schema(db)}.users") as held:  # its editor's rights cannot be read
         due(project, db)
         until(lambda: held.awaited(db), "the claimed job waits")
-        (made,) = ticks(project, db, "status", "attempt", "token", "runner is not null", "lease_until > now()", "started_at is not null")
+        (made,) = ticks(project, db, "status", "attempt", "token", "runner is not null", "lease_until > started_at", "started_at is not null")
         assert made == ("running", 1, 1, True, True, True)
         kill(first)
     start_one()
@@ -55,7 +56,7 @@ def test_killed_between_tick_and_first_step(project, db, servers, start_one):
 def test_stopped_between_tick_and_first_step(project, db, servers, start_one):
     """K11 of a tick: who slept through its lease writes nothing when it wakes up."""
     yearly(project)
-    first = start_one()
+    first = start_one(**SHORT)
     with Held(servers, f"{project.schema(db)}.users") as held:
         due(project, db)
         until(lambda: held.awaited(db), "the claimed job waits")
@@ -127,4 +128,4 @@ def test_missed_ticks_are_made_up_for(project, db, start_one):
     until(lambda: len(ticks(project, db, "id")) >= 5, "missed ticks are made")
     found = rows(db, f"select trigger_at, extract(epoch from trigger_at - lag(trigger_at) over (order by trigger_at)), queued_at - trigger_at < interval '6 minutes'"
                      f" from {schema}.jobs order by trigger_at")
-    assert 5 <= len(found) <= 7 and all(gap in (None, 60) and young for _, gap, young in found)
+    assert len(found) >= 5 and all(gap in (None, 60) and young for _, gap, young in found)

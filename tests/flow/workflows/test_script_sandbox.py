@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from groundwork.cpu import seconds
+from groundwork.deadline import at_most, until
 from groundwork.fixtures import binary
 
 SANDBOX = binary().parent / "script-sandbox"
@@ -23,16 +25,16 @@ class Sandbox:
     def __init__(self, *prefix, memory=MEMORY):
         self.process = subprocess.Popen([*prefix, str(SANDBOX), str(memory)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, env={"SECRET_OF_RUNNER": "hunter2", "PATH": os.environ["PATH"]})
-        assert self.read(30) == {}
+        assert self.read() == {}
 
-    def read(self, seconds=30):
+    def read(self, seconds=60):
         def exactly(count):
             data = b""
             while len(data) < count:
                 ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
                 assert ready, "no answer in time"
                 part = os.read(self.process.stdout.fileno(), count - len(data))
-                assert part, f"the process ended: {self.process.wait(5)}"
+                assert part, f"the process ended: {self.process.wait()}"
                 data += part
             return data
 
@@ -46,7 +48,7 @@ class Sandbox:
 
     def run(self, script, svc=None, ms=PATIENCE_MS):
         self.send(script, svc, ms)
-        return self.read(ms / 1000 + 20)
+        return self.read(ms / 1000 + 60)
 
     def value(self, script, svc=None):
         answer = self.run(script, svc)
@@ -61,7 +63,8 @@ class Sandbox:
     def child(self):
         """pid of the process that waits for the next script or runs one."""
         pid, before = self.process.pid, None
-        for _ in range(200):  # the one of the last run may just be going
+        end = time.monotonic() + 60
+        while time.monotonic() < end:  # the one of the last run may just be going
             found = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
             if found and found == before and "Seccomp:\t2" in pathlib.Path(f"/proc/{found[0]}/status").read_text():
                 return int(found[0])
@@ -71,7 +74,7 @@ class Sandbox:
 
     def close(self):
         self.process.stdin.close()
-        code = self.process.wait(10)
+        code = self.process.wait(60)
         self.process.stdout.close()
         return code
 
@@ -157,7 +160,7 @@ def test_log_has_limits(sandbox):
 
 def test_log_of_a_script_that_fails_or_hangs(sandbox):
     assert sandbox.run("console.log('on the way'); throw new Error('no')")["log"] == ["on the way"]
-    hung = sandbox.run("console.log('on the way'); while (true);", ms=200)
+    hung = sandbox.run("console.log('on the way'); while (true);", ms=3000)
     assert (hung["code"], hung["log"]) == ("script_timeout", ["on the way"])
 
 
@@ -178,10 +181,11 @@ def test_log_of_a_script_that_fails_or_hangs(sandbox):
     ("throw {get message() { while (1); }, toString: null, toJSON: 1, line: -5}", "{", None),
 ])
 def test_errors(sandbox, script, message, line):
-    answer = sandbox.run(script, ms=2000)
     if "while (1)" in script:
+        answer = sandbox.run(script, ms=2000)
         assert answer["code"] in ("script_error", "script_timeout")
         return
+    answer = sandbox.run(script)
     assert answer["code"] == "script_error" and answer["message"].startswith(message), answer
     if line is not None:
         assert answer["line"] == line, answer
@@ -189,6 +193,7 @@ def test_errors(sandbox, script, message, line):
 
 # --- X3: limits ----------------------------------------------------------------------------------------
 
+@pytest.mark.timed
 @pytest.mark.parametrize("script", [
     "while (true);",
     "for (;;) { try { while (true); } catch {} finally { continue } }",
@@ -204,9 +209,8 @@ def test_errors(sandbox, script, message, line):
     "console.log({toJSON() { while (true); }})",
 ], ids=range(12))
 def test_x3_endless(sandbox, script):
-    began = time.monotonic()
-    assert sandbox.code(script, ms=300) in ("script_timeout", "script_memory")
-    assert time.monotonic() - began < 15
+    with at_most(15, "a script of 300 ms"):
+        assert sandbox.code(script, ms=300) in ("script_timeout", "script_memory")
 
 
 @pytest.mark.parametrize("script", [
@@ -416,7 +420,7 @@ def test_scripts_do_not_disturb_each_other():
     """Two processes: one is driven into its limits again and again, the other answers."""
     bad, good = Sandbox(), Sandbox()
     for i in range(5):
-        bad.send("const a = []; while (true) a.push({})", ms=5000)
+        bad.send("const a = []; while (true) a.push({})")
         assert good.value(f"return {i} * 2") == i * 2
         assert bad.read()["code"] == "script_memory"
     assert bad.close() == good.close() == 0
@@ -424,7 +428,7 @@ def test_scripts_do_not_disturb_each_other():
 
 def test_script_killed_from_outside(sandbox):
     sandbox.send("while (true);")
-    time.sleep(0.2)
+    until(lambda: seconds(sandbox.child()) > 0.1, "it runs")
     os.kill(sandbox.child(), signal.SIGKILL)
     assert sandbox.read()["code"] == "script_crashed"
 
@@ -434,11 +438,7 @@ def test_nobody_is_left_when_the_starter_goes():
     sandbox.send("while (true);", ms=60000)
     child = sandbox.child()
     assert sandbox.close() == 0
-    for _ in range(1000):
-        if not pathlib.Path(f"/proc/{child}").exists():
-            return
-        time.sleep(0.02)
-    raise AssertionError("the script still runs")
+    until(lambda: not pathlib.Path(f"/proc/{child}").exists(), "the script still runs")
 
 
 def has_ended(process):
@@ -453,12 +453,8 @@ def test_killed_process_takes_its_script_along():
     sandbox.send("while (true);", ms=60000)
     child = sandbox.child()
     sandbox.process.kill()
-    sandbox.process.wait(5)
-    for _ in range(1000):
-        if has_ended(child):
-            return
-        time.sleep(0.02)
-    raise AssertionError("the script still runs")
+    sandbox.process.wait()
+    until(lambda: has_ended(child), "the script still runs")
 
 
 def test_broken_requests_are_answered(shared):

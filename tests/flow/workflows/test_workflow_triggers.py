@@ -221,7 +221,7 @@ def test_trace_context_is_checked_and_kept(shop, db, sent, kept):
 
 def test_of_two_trace_contexts_none_is_believed(shop, db):
     address = urllib.parse.urlsplit(shop.base_url)
-    wire = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
+    wire = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
     wire.putrequest("POST", f"{address.path}/workflows/api/sync-orders")
     for name, value in (("Authorization", f"Bearer {shop.admin.token}"), ("traceparent", TRACE), ("Traceparent", TRACE)):
         wire.putheader(name, value)

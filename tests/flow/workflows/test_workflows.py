@@ -1,11 +1,11 @@
 """/workflows: saved whole or not at all, kept in versions, noticed by those who start them."""
 import concurrent.futures
 import datetime
-import time
 
 import pytest
+from groundwork.deadline import until
 from groundwork.records import codes, execute, outbox, outbox_end, rows
-from groundwork.soon import SETTLED, soon
+from groundwork.soon import soon
 from groundwork.workflows import (add_step, api, call, create, document, event, job_row, listeners, set_job, start,
                                   timed, workflow)
 
@@ -358,7 +358,7 @@ def test_events_are_written_while_somebody_listens(shop, db):
         return [row[0] for row in found]
 
     def soon_listened_to(expected):
-        assert soon_is(listened_to, expected)
+        until(lambda: listened_to() == expected, f"{expected} are listened to")
 
     assert listened_to() == []
     made = workflow(shop.admin, event())
@@ -379,15 +379,6 @@ def test_events_are_written_while_somebody_listens(shop, db):
     soon_listened_to(["EntityCreated"])
     shop.admin.delete(path, expect=204)
     soon_listened_to([])
-
-
-def soon_is(call_it, expected):
-    end = time.monotonic() + SETTLED
-    while call_it() != expected:
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def test_other_events_listen_to_no_entity(project, db):
