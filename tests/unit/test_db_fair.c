@@ -180,11 +180,15 @@ static void few(struct task *task, struct db *db, void *arg)
         spawn(hog, NULL, BUSY);
     wait_until(task, HOGS, HOGS, NULL); /* alone it has all */
     wait_until(task, 0, 1, &other);
-    for (int i = 0; i < 20; i++) { /* and it stays so */
+    /* And it stays so, while the other has short statements and is never quiet for a second: a busy
+     * machine may take several goes at that. */
+    unsigned in_a_row = 0;
+    UNTIL(in_a_row == 20, {
         assert_int_equal(exec(task, &other, "select 1"), 0);
         assert_int_equal(task_sleep(task, 5), 0);
-        assert_in_range(under_way, 0, 1);
-    }
+        in_a_row = under_way <= 1 ? in_a_row + 1 : 0;
+        assert_true(in_a_row > 0 || !strict_times());
+    });
     /* A task of its own that holds a lease and wants another has it after a moment. */
     struct db own = {.server = server, .schema = BUSY};
     spawn(read_as_hog, NULL, BUSY);
