@@ -11,7 +11,7 @@ PAGE = """(async (email, password) => {
   const shown = (id) => document.getElementById(id);
   window.shop = {
     until: async (wanted) => {
-      for (const end = Date.now() + 20000; !wanted() && Date.now() < end;) await new Promise((resolve) => setTimeout(resolve, 20));
+      for (const end = Date.now() + 120000; !wanted() && Date.now() < end;) await new Promise((resolve) => setTimeout(resolve, 20));
     },
     changes: () => [...document.querySelectorAll("#changes li")].map((line) => line.textContent),
     first: () => document.querySelector("#board li").textContent,
@@ -38,11 +38,11 @@ def demo(gateway, operator, servers, tmp_path):
     page = shop.stdout.readline().strip()
     made = [ROOT / "scripts/demo", f"{gateway.url}/org", servers.operator_token, tmp_path, "--shop", page]
     for _ in range(2):  # as when `make run` is run again
-        subprocess.run(made, check=True, timeout=60)
+        subprocess.run(made, check=True, timeout=120)
     lines = (tmp_path / "demo.env").read_text().splitlines()
     yield dict(line.replace("'", "").split("=", 1) for line in lines), page
     shop.terminate()
-    assert shop.wait(10) == 0
+    assert shop.wait(60) == 0
     shop.stdout.close()
     operator.delete("/demo?confirm=demo", expect=204)
 
