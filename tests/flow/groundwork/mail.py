@@ -10,7 +10,7 @@ from .deadline import until
 
 class Mailbox:
     """Takes mail without TLS. `answers` maps the beginning of an address to what RCPT or DATA is answered with:
-    {"later@": ("RCPT", "451 later")}; "hang" at RCPT and "close" after DATA are ways not to answer."""
+    {"later@": ("RCPT", "451 later")}; "hang" at RCPT (for good) and "close" after DATA are ways not to answer."""
 
     def __init__(self):
         from aiosmtpd.controller import Controller
@@ -23,7 +23,7 @@ class Mailbox:
                 box.tried.append(address)
                 stage, answer = box.answer(address)
                 if stage == "RCPT" and answer == "hang":
-                    await asyncio.sleep(60)
+                    await asyncio.Event().wait()
                 if stage == "RCPT":
                     return answer
                 envelope.rcpt_tos.append(address)

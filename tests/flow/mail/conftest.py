@@ -13,8 +13,8 @@ def mailbox():
 
 @pytest.fixture(scope="module")
 def mailer(start_runner, mailbox):
-    """A runner that sends to the mailbox."""
-    return start_runner(SMTP_URL=mailbox.url, MAIL_FROM="Service <service@example.org>", MAIL_RETRY_MS=200, LEASE_MS=2000)
+    """A runner that sends to the mailbox, and waits for its answers however busy the machine is."""
+    return start_runner(SMTP_URL=mailbox.url, MAIL_FROM="Service <service@example.org>", MAIL_RETRY_MS=200, MAIL_TIMEOUT_MS=600000)
 
 
 @pytest.fixture

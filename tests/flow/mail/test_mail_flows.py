@@ -1,10 +1,11 @@
 """Links in mails: invitations, confirmation, recovery, magic links, another address."""
 import itertools
-import time
 
 import pytest
 
+from groundwork.deadline import until
 from groundwork.project import PASSWORD
+from groundwork.records import rows
 from groundwork.soon import settle
 
 _numbers = itertools.count(1)
@@ -244,8 +245,10 @@ def test_limits(site, mailbox):
 def test_limits_of_a_project(site, mailbox):
     """Anybody may ask for mails; those who are signed in still can when anybody has asked for too many, and other projects too."""
     anonymous = site.client()
-    statuses = [anonymous.post("/auth/v1/recover", {"email": address("many")}).status_code for _ in range(130)]
-    assert statuses[:100] == [202] * 100 and statuses[-1] == 429 and statuses.count(202) <= 240
+    statuses = [202]
+    while statuses[-1] == 202 and len(statuses) <= 240:  # a minute may end
+        statuses.append(anonymous.post("/auth/v1/recover", {"email": address("many")}).status_code)
+    assert len(statuses) > 100 and statuses[-1] == 429
     assert site.client().post("/auth/v1/magic-link", {"email": address()}, expect=429).headers["Retry-After"]
     email = address("invited")
     site.admin.post("/users", {"email": email, "send_invite": True}, expect=201)
@@ -298,29 +301,18 @@ def test_letters_before_the_at_are_refused_by_name(site, servers):
     email = f"jörg{next(_numbers)}@people.example"
     site.user(email=email)
     site.client().post("/auth/v1/magic-link", {"email": email}, expect=202)
-    end = time.monotonic() + 15
-    while not (rows := site.admin.get("/mail/log", params={"recipient": email, "status": "failed"}, expect=200).json()["items"]):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    assert rows[0]["code"] == "bad_address" and email in rows[0]["detail"]
+    found = until(lambda: site.admin.get("/mail/log", params={"recipient": email, "status": "failed"}, expect=200).json()["items"], "it has failed")
+    assert found[0]["code"] == "bad_address" and email in found[0]["detail"]
 
 
 @pytest.mark.parametrize("typed", ["\u212aate{}@people.example", "kate{}@peop\u0131e.example", "kate{}@people.examp\uff4ce", "kate{}@PEOPLE.EXAMPLE"])
-def test_letters_that_become_others_lead_to_no_other_address(site, mailbox, servers, typed):
+def test_letters_that_become_others_lead_to_no_other_address(site, mailbox, db, typed):
     """Whatever a database takes for the same: the mail goes to the account's own address, or nowhere."""
     number = next(_numbers)
     site.user(email=f"kate{number}@people.example")
     before = len(mailbox.mails)
     site.client().post("/auth/v1/recover", {"email": typed.format(number)}, expect=202)
-    end = time.monotonic() + 15
-    with servers.connect() as db, db.cursor() as cursor:
-        while True:
-            cursor.execute(f"select count(*) from {site.schema(db)}.mails where due_at is not null")
-            if cursor.fetchone()[0] == 0:
-                break
-            db.rollback()
-            assert time.monotonic() < end
-            time.sleep(0.05)
+    until(lambda: not rows(db, f"select 1 from {site.schema(db)}.mails where due_at is not null"), "no mail is due")
     assert {address for envelope in mailbox.mails[before:] for address in envelope.rcpt_tos} <= {f"kate{number}@people.example"}
 
 
@@ -355,11 +347,6 @@ def test_without_a_page_nothing_leaves_and_administrators_see_why(site, mailbox)
     settle()
     for path in ("/auth/v1/recover", "/auth/v1/magic-link"):
         site.client().post(path, {"email": email}, expect=202)
-    end = time.monotonic() + 15
-    while True:
-        rows = site.admin.get("/mail/log", params={"recipient": email}, expect=200).json()["items"]
-        if len(rows) == 2 and {one["status"] for one in rows} == {"dropped"}:
-            break
-        assert time.monotonic() < end, rows
-        time.sleep(0.05)
-    assert {one["code"] for one in rows} == {"no_page"} and not mailbox.of(email)
+    dropped = {"recipient": email, "status": "dropped"}
+    found = until(lambda: len(found := site.admin.get("/mail/log", params=dropped, expect=200).json()["items"]) == 2 and found, "both are dropped")
+    assert {one["code"] for one in found} == {"no_page"} and not mailbox.of(email)
