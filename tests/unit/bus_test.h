@@ -71,7 +71,8 @@ UNUSED static int64_t ask(struct task *task, struct redis *redis, const char *wo
 
     while (rest.ptr)
         argv[argc++] = str_split(&rest, ' ');
-    int rc = redis_cmd(task, redis, &reply, argc, argv);
+    int rc;
+    WAIT_FOR(task, (rc = redis_cmd(task, redis, &reply, argc, argv)) != REDIS_UNAVAILABLE);
     if (rc == REDIS_ERROR)
         fail_msg("%s: %.*s", words, STR_ARG(reply.text));
     assert_int_equal(rc, 0);
