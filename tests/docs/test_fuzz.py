@@ -153,16 +153,16 @@ def proxies(tools, session_gateway, operator, recorder):
                 [tools / "prism", "proxy", f"{number}.json", project.base_url, "--errors", "-h", "127.0.0.1", "-p", str(port)],
                 cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
     for address in addresses:
-        until(lambda address=address: answers(address), f"the proxy at {address}", 60)
+        until(lambda address=address: answers(address), f"the proxy at {address}", within=10)
     yield project, addresses
     for process in started:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def answers(address):
     try:
-        return requests.get(address, timeout=5) is not None
+        return requests.get(address, timeout=60) is not None
     except requests.ConnectionError:
         return False
 

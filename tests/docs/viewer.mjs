@@ -23,7 +23,7 @@ const byId = (id) => document.getElementById(id);
 const all = (selector) => [...document.querySelectorAll(selector)];
 
 async function until(what, found) {
-    for (let i = 0; i < 400; i++) {
+    for (let i = 0; i < 1200; i++) {
         if (found())
             return;
         await new Promise((resolve) => setTimeout(resolve, 50));

@@ -4,11 +4,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import time
 
 import requests
 
 from groundwork.daemon import free_port
+from groundwork.deadline import until
 from groundwork.servers import ROOT
 
 NGINX = """
@@ -50,18 +50,14 @@ class Proxy:
         self.output = open(self.folder / "output", "wb")
         self.process = subprocess.Popen(command(self), stdout=self.output, stderr=subprocess.STDOUT)
         self.at = 0
-        self.wait()
+        until(self.passes, self.said)
 
-    def wait(self):
-        end = time.monotonic() + 20
-        while True:
-            try:
-                if requests.get(f"http://127.0.0.1:{self.port}/healthz", timeout=2).status_code == 200:
-                    return
-            except requests.RequestException:
-                pass
-            assert self.process.poll() is None and time.monotonic() < end, self.said()
-            time.sleep(0.05)
+    def passes(self):
+        assert self.process.poll() is None, self.said()
+        try:
+            return requests.get(f"http://127.0.0.1:{self.port}/healthz", timeout=10).status_code == 200
+        except requests.RequestException:
+            return False
 
     def said(self):
         self.output.flush()
@@ -70,7 +66,7 @@ class Proxy:
     def stop(self):
         self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -4,10 +4,10 @@ import json
 import re
 import secrets
 import shutil
-import time
 
 import pytest
 
+from groundwork.deadline import until
 from groundwork.servers import ROOT
 from proxies import Proxy, haproxy_command
 
@@ -29,7 +29,7 @@ def two_hops(start_gateway, tmp_path_factory):
 def counted(proxy, source, *claims):
     """The address that a request from `source`, which claims these, is counted for."""
     mark = f"hop-{secrets.token_hex(8)}"
-    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20, source_address=(source, 0))
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=60, source_address=(source, 0))
     connection.putrequest("GET", "/healthz")
     connection.putheader("X-Request-Id", mark)
     for claim in claims:
@@ -37,12 +37,8 @@ def counted(proxy, source, *claims):
     connection.endheaders()
     assert connection.getresponse().status == 200
     connection.close()
-    for _ in range(200):
-        for line in proxy.gateway.log().splitlines():
-            if mark in line:
-                return json.loads(line)["peer"]
-        time.sleep(0.05)
-    raise AssertionError("no access line")
+    line = until(lambda: next((line for line in proxy.gateway.log().splitlines() if mark in line), None), "no access line")
+    return json.loads(line)["peer"]
 
 
 def test_who_a_proxy_of_ones_own_names_is_counted(two_hops):

@@ -3,12 +3,13 @@ import collections
 import json
 import re
 import socket
-import time
+
+from groundwork.deadline import until
 
 Answer = collections.namedtuple("Answer", "status id body")
 
 
-def connect(port, timeout=10):
+def connect(port, timeout=60):
     sock = socket.create_connection(("127.0.0.1", port), timeout)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
@@ -28,6 +29,7 @@ class Answers:
 
     def __init__(self, sock):
         self.sock, self.data, self.ended = sock, b"", False
+        self.patience = sock.gettimeout()
 
     def more(self):
         try:
@@ -38,15 +40,18 @@ class Answers:
         self.ended = not piece
         return bool(piece)
 
-    def next(self):
-        """An Answer; None at the end. Interim answers (1xx) are skipped. TimeoutError is the caller's."""
+    def next(self, within=None):
+        """An Answer; None at the end. Interim answers (1xx) are skipped. TimeoutError, when it does not begin within so many
+        seconds (None: as many as its socket has), is the caller's."""
+        self.sock.settimeout(within or self.patience)
         while b"\r\n\r\n" not in self.data:
             if not self.more():
                 return None
         head, self.data = self.data.split(b"\r\n\r\n", 1)
         status = int(head.split(b" ", 2)[1])
         if status < 200:
-            return self.next()
+            return self.next(within)
+        self.sock.settimeout(self.patience)
         fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
         body = self.body(fields) if status not in (204, 304) else b""
         return Answer(status, re.sub(rb"(?i)^.*\r\nx-request-id: ([^\r]*).*$", rb"\1", head, flags=re.S).decode()
@@ -93,11 +98,7 @@ class AccessLog:
             lines = [line for line in log.read().split(b"\n") if b'"event":"access"' in line]
         return collections.Counter(json.loads(line)["request_id"] for line in lines)
 
-    def ids_until(self, *wanted, within=10):
+    def ids_until(self, *wanted):
         """The counts, once all of `wanted` are among them: a request that was answered is logged a moment later."""
-        end = time.monotonic() + within
-        while True:
-            found = self.ids()
-            if found.keys() >= set(wanted) or time.monotonic() > end:
-                return found
-            time.sleep(0.02)
+        until(lambda: self.ids().keys() >= set(wanted), lambda: f"never logged: {sorted(set(wanted) - self.ids().keys())}")
+        return self.ids()

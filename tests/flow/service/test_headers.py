@@ -7,7 +7,7 @@ HIGH = "José".encode()
 
 
 def ask(project, *lines, method=b"GET", path="/users/me", body=b""):
-    with socket.create_connection(("127.0.0.1", project.gateway.port), timeout=20) as sock:
+    with socket.create_connection(("127.0.0.1", project.gateway.port), timeout=60) as sock:
         length = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body) if body else b""
         sock.sendall(b"%s /org/%s%s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n%s%s\r\n%s" % (
             method, project.id.encode(), path.encode(), length, b"".join(line + b"\r\n" for line in lines), body))

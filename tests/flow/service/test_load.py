@@ -7,19 +7,26 @@ import time
 import pytest
 import requests
 
+from groundwork import raw
 from groundwork.client import Client
 from groundwork.cpu import cpu_seconds, memory
+from groundwork.deadline import allowed, at_most, until
+from groundwork.floods import many
 from groundwork.project import PASSWORD, Project
-from groundwork.raw import connect, head
+from groundwork.raw import head
 
 pytestmark = pytest.mark.slow
 
 
-def receive(sock, until=None, limit=1 << 20):
-    """What arrives until the peer closes, or `until` was seen."""
+def connect(gateway, receive_bytes=None):
+    return raw.connect(gateway, receive_bytes, timeout=allowed(30))
+
+
+def receive(sock, end=None, limit=1 << 20):
+    """What arrives until the peer closes, or `end` was seen."""
     data = b""
     try:
-        while len(data) < limit and not (until and until in data):
+        while len(data) < limit and not (end and end in data):
             piece = sock.recv(65536)
             if not piece:
                 break
@@ -34,7 +41,7 @@ def status_of(data):
 
 
 class Others:
-    """Somebody else's calls meanwhile: none fails, none waits long."""
+    """Somebody else's calls meanwhile, 20 at least: none fails, none waits long."""
 
     def __init__(self, client, path="/users/me", slowest=1.0):
         self.client = Client(client.base_url, token=client.token, key=client.key)
@@ -54,13 +61,21 @@ class Others:
         self.thread.start()
         return self
 
+    def served(self):
+        """Until they have been answered, whoever else is still there."""
+        until(lambda: len(self.taken) > 20 or not self.thread.is_alive(), lambda: f"only {len(self.taken)} calls of others were answered")
+
     def __exit__(self, kind, *_):
-        self.stop.set()
-        self.thread.join(30)
+        try:
+            if kind is None:
+                self.served()
+        finally:
+            self.stop.set()
+            self.thread.join()
         if kind is None:
             slow = sorted(self.taken)[int(len(self.taken) * 0.99) - 1]
             assert self.statuses == {200}, self.statuses
-            assert len(self.taken) > 5 and slow < self.slowest, f"p99 of the others is {slow:.2f} s"
+            assert len(self.taken) > 20 and slow < allowed(self.slowest), f"p99 of the others is {slow:.2f} s"
 
 
 @pytest.fixture
@@ -72,90 +87,102 @@ def quick(start_gateway, servers):
     gateway.stop()
 
 
-def test_l1_idle_connections(project, gateway):
+@pytest.fixture
+def patient(start_gateway, servers):
+    """The same, whose clients may be idle for long."""
+    gateway = start_gateway(IDLE_MS=600000, WORKERS=2)
+    yield Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
+    gateway.stop()
+
+
+@pytest.mark.timed
+def test_l1_idle_connections(patient):
     """500 of them cost little and work when they speak at last."""
+    project, gateway = patient, patient.gateway
     before = memory(gateway)
     idle = []
     try:
         for _ in range(500):
             sock = connect(gateway)
-            sock.sendall(head(project))
             idle.append(sock)
-        for sock in idle:
-            assert status_of(receive(sock, until=b"\r\n\r\n")) == 200
+            sock.sendall(head(project))
+            assert status_of(receive(sock, b"\r\n\r\n")) == 200
         with Others(project.admin):
-            time.sleep(1)
+            pass
         grown = memory(gateway) - before
         for sock in idle[::50]:
             sock.sendall(head(project))
-            assert status_of(receive(sock, until=b"\r\n\r\n")) == 200
+            assert status_of(receive(sock, b"\r\n\r\n")) == 200
     finally:
         for sock in idle:
             sock.close()
     assert grown < 500 * 256 * 1024, f"{grown // 500} bytes a connection"
 
 
+@pytest.mark.timed
 def test_l1_idle_connections_end(quick):
     idle, used = connect(quick.gateway), connect(quick.gateway)
     used.sendall(head(quick))
-    assert status_of(receive(used, until=b"}")) == 200
-    begun = time.monotonic()
-    assert receive(used) == b""
-    receive(idle)
-    assert time.monotonic() - begun < 8
+    assert status_of(receive(used, b"}")) == 200
+    with at_most(8, "the end of idle connections"):
+        assert receive(used) == b""
+        receive(idle)
 
 
+@pytest.mark.timed
 def test_l2_slowloris(quick):
     """A head that takes too long ends the connection, however busily it trickles."""
     slow = [connect(quick.gateway) for _ in range(100)]
-    ended = []
-    begun = time.monotonic()
-    with Others(quick.admin):
-        for sock in slow:
-            sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
-            sock.setblocking(False)
-        open_now = list(slow)
-        while open_now and time.monotonic() - begun < 6:
-            for sock in list(open_now):
-                try:
-                    sock.send(b"X")
-                    if sock.recv(4096) == b"":
-                        raise ConnectionResetError
-                except BlockingIOError:
-                    continue
-                except OSError:
-                    ended.append(time.monotonic() - begun)
-                    open_now.remove(sock)
-            time.sleep(0.2)
-    for sock in slow:
-        sock.close()
-    assert len(ended) == 100, f"{100 - len(ended)} are still open"
-    assert max(ended) < 5
+    open_now = list(slow)
 
-
-def test_l3_slow_body(quick):
-    sock = connect(quick.gateway)
-    sock.sendall(head(quick, method="PUT", more="Content-Type: application/json\r\nContent-Length: 10000\r\n"))
-    begun = time.monotonic()
-    answer = b""
-    with Others(quick.admin):
-        sock.settimeout(0.2)
-        while time.monotonic() - begun < 14:
+    def have_ended():
+        for sock in list(open_now):
             try:
-                sock.send(b" ")
-                answer += sock.recv(4096)
-                if answer:
-                    break
-            except TimeoutError:
+                sock.send(b"X")
+                if sock.recv(4096) == b"":
+                    raise ConnectionResetError
+            except BlockingIOError:
                 continue
             except OSError:
-                break
-    taken = time.monotonic() - begun
+                open_now.remove(sock)
+        return not open_now
+
+    with Others(quick.admin):
+        with at_most(5, "the end of slow heads"):
+            for sock in slow:
+                sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+                sock.setblocking(False)
+            until(have_ended, lambda: f"{len(open_now)} are still open", pause=0.2)
+    for sock in slow:
+        sock.close()
+
+
+@pytest.mark.timed
+def test_l3_slow_body(quick):
+    """A body of five bytes a second is not waited for."""
+    sock = connect(quick.gateway)
+    sock.sendall(head(quick, method="PUT", more="Content-Type: application/json\r\nContent-Length: 10000\r\n"))
+    answer = b""
+
+    def has_ended():
+        nonlocal answer
+        try:
+            sock.send(b" ")
+            answer = sock.recv(4096)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
+
+    with Others(quick.admin):
+        sock.setblocking(False)
+        until(has_ended, "it is waited for", within=13, pause=0.2)
     sock.close()
-    assert taken < 13, "a body of five bytes a second is not waited for"
     assert not answer or status_of(answer) in (408, 400), answer[:200]
 
 
+@pytest.mark.timed
 def test_l3_slow_reader(project, gateway):
     """A long list for somebody who does not read: what waits is bounded, and the others go on."""
     project.entity("pages", [{"name": "text", "type": "text"}])
@@ -169,7 +196,8 @@ def test_l3_slow_reader(project, gateway):
             sock = connect(gateway, receive_bytes=1)
             sock.sendall(head(project, "/entities/pages/items?limit=500"))
             slow.append(sock)
-        time.sleep(3)
+        statuses = [status_of(sock.recv(20)) for sock in slow]  # of the whole lists: they are made before their first byte is sent
+        assert 200 in statuses and set(statuses) <= {200, 503}, statuses
         grown = memory(gateway) - before
     for sock in slow:
         sock.close()
@@ -177,35 +205,36 @@ def test_l3_slow_reader(project, gateway):
     assert project.admin.get("/entities/pages/items?limit=500", expect=200).json()["total_items"] == 80
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("length", ["10737418240", "1048577", "9223372036854775807"])
 def test_l4_a_body_that_is_declared_too_large(project, gateway, length):
     before = memory(gateway)
     sock = connect(gateway)
     sock.sendall(head(project, "/users/me", "PUT", f"Content-Type: application/json\r\nContent-Length: {length}\r\n"))
-    begun = time.monotonic()
-    assert status_of(receive(sock, until=b"\r\n\r\n")) in (413, 400)
-    assert time.monotonic() - begun < 2
+    with at_most(2, "the refusal"):
+        assert status_of(receive(sock, b"\r\n\r\n")) in (413, 400)
     sock.close()
     assert memory(gateway) - before < 8 << 20
 
 
+@pytest.mark.timed
 def test_l4_chunks_without_end(project, gateway):
     """The answer comes at the limit; what is still sent is thrown away for two seconds, then the end."""
     before = memory(gateway)
     sock = connect(gateway)
     sock.sendall(head(project, "/users/me", "PUT", "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"))
     chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
-    begun = time.monotonic()
-    try:
-        while time.monotonic() - begun < 8:
+
+    def has_ended():
+        try:
             sock.sendall(chunk)
-            time.sleep(0.01)
-        pytest.fail("read on for ever")
-    except OSError:
-        pass
+        except ConnectionError:
+            return True
+
+    until(has_ended, "it is read on for ever", within=8, pause=0.01)
     answer = b""
     try:
-        answer = receive(sock, until=b"\r\n\r\n")
+        answer = receive(sock, b"\r\n\r\n")
     finally:
         sock.close()
     assert not answer or status_of(answer) == 413
@@ -257,30 +286,26 @@ def ignore_errors(call, *arguments):
         pass
 
 
+@pytest.mark.timed
 def test_l7_one_project_at_many_times_the_load(project, operator, recorder, gateway):
     other = Project(gateway, operator, recorder)
     for one in (project, other):
         one.admin.put("/", {"settings": {"rate_read": 1000000}}, expect=200)
-    stop = threading.Event()
     request = head(project, "/users?limit=100") * 20
 
-    def flood():
-        while not stop.is_set():
-            with connect(gateway) as sock:
-                ignore_errors(sock.sendall, request)
-                receive(sock, limit=4000)
+    def flood(number, stop):
+        with connect(gateway) as sock:
+            ignore_errors(sock.sendall, request)
+            return status_of(receive(sock, limit=4000))
 
-    threads = [threading.Thread(target=flood) for _ in range(12)]
-    with Others(other.admin, slowest=1.5):
-        for thread in threads:
-            thread.start()
+    with Others(other.admin, slowest=1.5) as others, many(12, flood) as flooding:
         time.sleep(4)
-    stop.set()
-    for thread in threads:
-        thread.join(20)
+        until(lambda: flooding.answers[200] > 50, lambda: flooding.answers)
+        others.served()
     project.admin.get("/users/me", expect=200)
 
 
+@pytest.mark.timed
 def test_l8_many_sign_ins_at_once(project):
     """Hashing is limited, so that it costs the others nothing but some patience."""
     project.admin.put("/", {"settings": {"rate_sign_in_address": 1000000, "rate_sign_in_account": 1000000}}, expect=200)
@@ -289,55 +314,54 @@ def test_l8_many_sign_ins_at_once(project):
 
     def sign_in(number):
         body = {"email": user.user["email"], "password": PASSWORD if number % 2 else "wrong password"}
-        statuses.append(requests.post(f"{project.base_url}/auth/v1/token", json=body, timeout=60).status_code)
+        statuses.append(requests.post(f"{project.base_url}/auth/v1/token", json=body, timeout=600).status_code)
 
     threads = [threading.Thread(target=sign_in, args=(number,)) for number in range(80)]
     with Others(project.admin, slowest=2.0):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join()
     assert len(statuses) == 80 and set(statuses) <= {200, 401, 429, 503}, statuses
     assert statuses.count(200) > 0
 
 
 def test_l8_guesses_are_counted(project):
     user = project.user()
-    statuses = [project.client().post("/auth/v1/token", {"email": user.user["email"], "password": f"guess {n}"}).status_code
-                for n in range(40)]
-    assert statuses[0] == 401 and statuses[-1] == 429
-    refused = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": "guess"})
-    assert refused.status_code == 429 and int(refused.headers["Retry-After"]) <= 60
+    answers = [project.client().post("/auth/v1/token", {"email": user.user["email"], "password": f"guess {n}"}) for n in range(12)]
+    assert [answer.status_code for answer in answers] == [401] * 10 + [429] * 2
+    assert all(int(refused.headers["Retry-After"]) <= 60 for refused in answers[10:])
 
 
+@pytest.mark.timed
 def test_l9_descriptors_exhausted(start_gateway, servers):
     """Accepting pauses without spinning, and goes on when there is room."""
-    gateway = start_gateway(WORKERS=1, IDLE_MS=60000)
+    gateway = start_gateway(WORKERS=1, IDLE_MS=600000)
     operator = Client(f"{gateway.url}/org", token=servers.operator_token)
     project = Project(gateway, operator, None)
     worker = gateway.workers()[0]
     used = len(os.listdir(f"/proc/{worker}/fd"))
     resource.prlimit(worker, resource.RLIMIT_NOFILE, (used + 20, used + 20))
-    many = []
+    crowd = []
     for _ in range(100):
         sock = connect(gateway)
         ignore_errors(sock.sendall, head(project))
-        many.append(sock)
+        crowd.append(sock)
+    until(lambda: len(os.listdir(f"/proc/{worker}/fd")) >= used + 20, "not exhausted")
     time.sleep(0.5)
-    before = cpu_seconds([worker])
+    before, begun = cpu_seconds([worker]), time.monotonic()
     time.sleep(2)
-    spent = cpu_seconds([worker]) - before
-    for sock in many:
+    spent, passed = cpu_seconds([worker]) - before, time.monotonic() - begun
+    for sock in crowd:
         sock.close()
-    assert spent < 1.0, f"{spent:.2f} s of processor time in 2 s of nothing to do"
-    end = time.monotonic() + 8
-    while True:
+    assert spent < passed / 2, f"{spent:.2f} s of processor time in {passed:.1f} s of nothing to do"
+
+    def is_answered():
         try:
-            if requests.get(f"{project.base_url}/users/me", timeout=3,
-                            headers={"Authorization": f"Bearer {project.admin.token}"}).status_code == 200:
-                break
+            return requests.get(f"{project.base_url}/users/me", timeout=allowed(3),
+                                headers={"Authorization": f"Bearer {project.admin.token}"}).status_code == 200
         except requests.RequestException:
-            pass
-        assert time.monotonic() < end, "does not recover"
-        time.sleep(0.1)
+            return False
+
+    until(is_answered, "it does not recover", within=8)
     assert gateway.stop() == 0

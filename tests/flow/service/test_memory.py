@@ -1,4 +1,5 @@
 """What a worker takes is bounded by one sum: all budgets at their limit at once stay within it, whoever fills them."""
+import collections
 import re
 import time
 
@@ -6,6 +7,7 @@ import pytest
 
 from groundwork import floods
 from groundwork.client import Client
+from groundwork.deadline import STRICT, allowed, until
 from groundwork.project import Project
 
 MB = 1 << 20
@@ -19,8 +21,8 @@ def new_project(gateway, servers):
 
 @pytest.fixture(scope="module")
 def worker(start_gateway):
-    """A gateway of one worker, as it is delivered."""
-    gateway = start_gateway("memory", WORKERS=1)
+    """A gateway of one worker, as it is delivered but for its limits on time."""
+    gateway = start_gateway("memory", WORKERS=1, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
     yield gateway
     assert gateway.running(), gateway.log_tail()
     assert not gateway.alarms()
@@ -69,8 +71,10 @@ def test_the_largest_answer_still_comes(worker, servers, db):
         assert len(answer.content) > 15 * MB
 
 
+@pytest.mark.timed
 def test_the_worst_mix(worker, servers, db):
-    """Some projects at the limit of everything: the sum holds, and the next one is served."""
+    """Some projects at the limit of everything: the sum holds, and the next one is served. Who waits longer than a second for
+    the database is refused, and that may be on a busy machine."""
     hostile = [new_project(worker, servers) for _ in range(3)]
     normal = new_project(worker, servers)
     normal.entity("things", [{"name": "name", "type": "varchar"}])
@@ -78,13 +82,18 @@ def test_the_worst_mix(worker, servers, db):
         floods.prepare_worst(project, db)
     (pid,) = worker.workers()
     forget_peak(pid)
-    most = 0
+    most, statuses, least_end = 0, collections.Counter(), time.monotonic() + 15
+
+    def has_filled():
+        nonlocal most
+        most = max(most, pools(worker, "held"))
+        for answer in (normal.admin.post("/entities/things/items", {"name": "x"}), normal.admin.get("/entities/things/items")):
+            assert answer.status_code in ((200, 201) if STRICT else (200, 201, 503)), answer.text
+            statuses[answer.status_code] += 1
+        return most > 40 * MB and statuses[201] and statuses[200] and time.monotonic() > least_end
+
     with floods.all_of(*(flood for project in hostile for flood in floods.worst_mix(project, db))):
-        ends = time.monotonic() + 15
-        while time.monotonic() < ends:
-            most = max(most, pools(worker, "held"))
-            normal.item("things", name="x")
-            normal.admin.get("/entities/things/items", expect=200)
-    assert 40 * MB < most <= 116 * MB
+        until(has_filled, lambda: f"no more than {most >> 20} MB, others were answered {statuses}", within=30, pause=0)
+    assert most <= 116 * MB
     if not sanitized(pid):
         assert peak(pid) <= WORKER_BYTES, f"{peak(pid) >> 20} MB"

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from groundwork.deadline import until
+
 
 @pytest.fixture(scope="module")
 def behind_proxy(start_gateway):
@@ -16,7 +18,7 @@ def behind_proxy(start_gateway):
 def peer_of(daemon, *values):
     """The address in the access line of a request with these lines of the header."""
     mark = f"peer-{secrets.token_hex(8)}"
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
     connection.putrequest("GET", "/healthz")
     connection.putheader("X-Request-Id", mark)
     for value in values:
@@ -24,12 +26,8 @@ def peer_of(daemon, *values):
     connection.endheaders()
     connection.getresponse().read()
     connection.close()
-    for _ in range(100):
-        for line in daemon.log().splitlines():
-            if mark in line:
-                return json.loads(line)["peer"]
-        time.sleep(0.05)
-    raise AssertionError("no access line")
+    line = until(lambda: next((line for line in daemon.log().splitlines() if mark in line), None), "no access line")
+    return json.loads(line)["peer"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +75,7 @@ def test_a_body_in_pieces(behind_proxy, servers, first, second):
     body = b'{"project_id":"' + b"x" * (first + second) + b'"}'
     head = (f"POST /org HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {servers.operator_token}\r\nContent-Type: application/json\r\n"
             f"X-Forwarded-For: 203.0.113.7\r\nContent-Length: {len(body)}\r\n\r\n").encode()
-    with socket.create_connection(("127.0.0.1", behind_proxy.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", behind_proxy.port), timeout=60) as connection:
         for piece in (head + body[:first], body[first:-1], body[-1:]):
             connection.sendall(piece)
             time.sleep(0.1)
