@@ -48,5 +48,5 @@ class Bucket:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
