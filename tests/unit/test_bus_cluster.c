@@ -87,6 +87,16 @@ static void move_slot(const char *key, int from, int to)
         (void)cluster_ask((to + i) % 3, "cluster setslot %d node %s", slot, ids[to]);
 }
 
+/* How many of the first `count` entries have been received. */
+static uint64_t count_seen(const struct subscriber *subscriber, int count)
+{
+    uint64_t seen = 0;
+
+    for (int i = 0; i < count; i++)
+        seen += subscriber->seen[i] > 0;
+    return seen;
+}
+
 static void moves(struct task *task, struct redis *redis)
 {
     static struct subscriber subscriber;
@@ -103,8 +113,10 @@ static void moves(struct task *task, struct redis *redis)
     notify_all(task, bus, 0, 160);
     move_slot(key, from, (from + 1) % 3);
     notify_all(task, bus, 160, 160);
-    for (int i = 0; i < 320; i++)
-        WAIT_FOR(task, subscriber.seen[i] > 0);
+    /* A machine that is so busy that Redis does not answer for a second drops what was sent. */
+    WAIT_FOR(task, count_seen(&subscriber, 320) + bus_stats(bus)->dropped >= 320);
+    bool is_whole = bus_stats(bus)->dropped == 0;
+    assert_true(is_whole || !strict_times());
     pause_ms(task, 100);
     wait_up(task, bus, true);
     int64_t start_ms = clock_mono_ms();
@@ -112,7 +124,7 @@ static void moves(struct task *task, struct redis *redis)
     WAIT_FOR(task, subscriber.seen[325] > 0);
     assert_took(start_ms, 0, 3000); /* less than a read blocks */
     for (int i = 0; i < 320; i++)
-        assert_in_range(subscriber.seen[i], 1, 2);
+        assert_in_range(subscriber.seen[i], is_whole ? 1 : 0, 2);
     end_bus(task, bus);
 }
 

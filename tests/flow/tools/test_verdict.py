@@ -149,6 +149,18 @@ def test_a_unit_test_is_run_again(tree):
     assert "FAILED" not in (tree / "build/test/twice/test_toys.again.log").read_text()
 
 
+@pytest.mark.parametrize("report, status", [("first", 1), ("last", 0)])
+def test_a_report_behind_a_failed_assertion_is_no_fault_of_its_own(tree, report, status):
+    """cmocka leaves a coroutine by longjmp, and the sanitizer finds what is left of the stack."""
+    program = tree / "build/asan/unit/test_toys"
+    lines = ["echo '[  FAILED  ] test_late'", "echo '==1==ERROR: AddressSanitizer: stack-buffer-underflow'"]
+    program.write_text(UNIT.replace("exit 1", "; ".join([*(reversed(lines) if report == "first" else lines), "exit 1"])).replace(
+        'echo "[  FAILED  ] tests: 1 test(s), listed below:"; echo "[  FAILED  ] test_late"; ', ""))
+    program.chmod(0o755)
+    (tree / "tests/unit/test_toys.c").touch()
+    assert judged(tree, "unit")[0] == status
+
+
 def test_developers_see_a_failure_at_once(tree):
     """Who gives arguments of pytest looks at one test."""
     (tree / "tests/http/test_wire.py").write_text(ONE)
