@@ -75,7 +75,9 @@ class House:
             ask(number)
         done = self.hashes() - before
         done["counted in Redis"] = self.redis.info("commandstats").get("cmdstat_eval", {"calls": 0})["calls"]
-        done.update(dict(rows(self.db, "select query, calls from pg_stat_statements where query !~ %s and query !~ 'pg_stat_statements'", ROUNDS)))
+        for query, calls in rows(self.db, "select query, calls from pg_stat_statements where query !~ %s and query !~ 'pg_stat_statements'", ROUNDS):
+            # Constants stand in the text of a statement that was prepared before the reset, and parameters in that of one prepared since.
+            done[re.sub(r"'[^']*'|\$\d+", "?", query)] += calls
         return done
 
     def close(self):
@@ -152,7 +154,7 @@ def test_t9_keys_that_begin_right_do_the_same_work(house):
 
     work = same(house, {name: ask(key) for name, key in wrong.items()})
     (query, calls), = [(query, calls) for query, calls in work.items() if f"{house.schema}." in query]
-    assert calls == TIMES and "k.hash = $1" in query
+    assert calls == TIMES and "k.hash = ?" in query
     assert rows(house.db, f"select hash = %s from {house.schema}.api_keys", hashlib.sha256(right.encode()).digest()) == [(True,)]
     assert house.work(ask(right, 200)) != work, "more would be seen"
 
