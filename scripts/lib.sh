@@ -99,13 +99,13 @@ daemons() {
 
 # Does a daemon have this setting? (The help is never piped to a program that stops reading at the first match: the daemon
 # would die of the closed pipe, and pipefail would turn the match into a failure.)
-knows() { # WHAT --help-config SAYS, VARIABLE
+knows() { # TEXT OF --help-config, VARIABLE
     [[ $'\n'$1 == *$'\n'"$2"[=\ ]* ]]
 }
 
 # Unsets the variables that the caller set for other daemons: a daemon refuses to start with a variable that it does not
 # know. A variable that no daemon knows stays, so that the daemon names it. Run in a subshell.
-forget_others() { # WHAT --help-config SAYS
+forget_others() { # TEXT OF --help-config
     local each variable all=
     for each in $(daemons); do
         all+=$'\n'$("$ROOT/build/release/bin/$each" --help-config)

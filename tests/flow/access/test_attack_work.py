@@ -26,7 +26,7 @@ from groundwork.webhooks import Hooks, event, sign
 pytestmark = pytest.mark.slow
 
 TIMES = 3  # as often as a minute allows mails to one address
-ROUNDS = "platform.(projects|live_projects)"  # what a worker asks by itself, and of no account
+ROUNDS = "platform.(projects|live_projects)"  # a worker reads these tables once a second, whatever it is asked
 SETTINGS = {"rate_sign_in_address": 1000000, "rate_sign_in_account": 1000000, "auth_page_url": "https://app.example.com/"}
 
 
@@ -100,7 +100,7 @@ def house():
 def same(house, asks):
     """The work of each, once it is known that all of them do the same."""
     for ask in asks.values():
-        ask(0)  # what a connection does the first time
+        ask(0)  # a connection prepares its statements with the first call
     found = {name: house.work(ask) for name, ask in asks.items()}
     first = next(iter(found.values()))
     for name, work in found.items():
@@ -171,7 +171,7 @@ def test_t9_tokens_that_begin_right_do_the_same_work(house):
     assert [calls for query, calls in work.items() if f"{house.schema}." in query] == [TIMES], work
 
 
-# --- what is compared -----------------------------------------------------------------------------------
+# --- comparisons in constant time -----------------------------------------------------------------------------------
 
 COMPARE = r"""
 #include <fcntl.h>

@@ -18,7 +18,7 @@ ALARM = re.compile(
 )
 
 # A run of the loop, in microseconds of its processor. Daemons tell of those above 5 ms, 50 with sanitizers; ten times
-# as much is nobody's bad luck: page faults on a busy machine make 15 ms of 3.
+# as much is a fault: page faults on a busy machine make only five times as much of a run.
 LONG_RUN = re.compile(r'^\{[^\n]*"event":"loop\.long_run"[^\n]*"us":(\d+)[^\n]*', re.M)
 LONG_RUN_US = 5_000
 LONG_RUN_SANITIZED_US = 50_000

@@ -28,7 +28,7 @@ def test_killed_at_any_point(site, mailbox, servers, mailer, start_runner):
     for call, count in POINTS:
         site.client().post("/auth/v1/recover", {"email": "nobody@people.example"})  # connections are there
         worker = runner.workers()[0]
-        runner.signal(signal.SIGSTOP)  # nobody takes its place while it is seen what it has left
+        runner.signal(signal.SIGSTOP)  # the supervisor starts no other worker before the test has read the rows
         strace = subprocess.Popen(["strace", "-f", "-p", str(worker), "-o", "/dev/null", "-e", f"trace={call}",
                                    "-e", f"inject={call}:signal=KILL:when={count}"], stderr=subprocess.PIPE, text=True)
         assert "attached" in strace.stderr.readline()

@@ -312,7 +312,7 @@ def test_nobody_takes_a_lease_over_while_a_transaction_writes(index, slow):
         index.execute("update {p}.search_lease set lease_until = now() - interval '1 hour' where token = %s", token)
         time.sleep(0.1)  # indexers look for projects five times a second
         assert index.rows("select token from {p}.search_lease") == [(token,)], index.told()
-    index.wait(lambda: index.rows(LEASE, token)[0][1])  # whose transaction is over may be relieved
+    index.wait(lambda: index.rows(LEASE, token)[0][1])  # an indexer loses its lease only after its transaction has ended
     end()
 
 

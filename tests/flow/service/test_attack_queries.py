@@ -25,7 +25,7 @@ def heavy(session_gateway, operator, start_gateway, servers):
             return None
 
     gateway = until(started)
-    project = Project(session_gateway, operator, None)  # which has the time to make it
+    project = Project(session_gateway, operator, None)  # the session's gateway has patient limits, so that the project is made
     project.entity("notes", [{"name": "name", "type": "text"}, {"name": "amount", "type": "integer"}])
     project.entity("small")
     connection = servers.connect()
@@ -57,7 +57,7 @@ def test_q3_l11_queries_end_at_the_limit(heavy, name):
     with at_most(3, "the query"):
         answer = heavy.get("/entities/notes/items", params=CATASTROPHES[name])
     assert answer.status_code in (503, 504), f"{answer.status_code}: {answer.text[:300]}"
-    soon(lambda: heavy.get("/entities/small/items"), 200)  # which may reach the limit, too, on a busy machine
+    soon(lambda: heavy.get("/entities/small/items"), 200)  # on a busy machine this read may reach the limit as well
 
 
 @pytest.mark.timed

@@ -23,7 +23,7 @@ from groundwork.servers import ROOT
 from groundwork.soon import soon
 
 
-PATIENT = {"STATEMENT_TIMEOUT_MS": 600000, "REQUEST_TIMEOUT_MS": 600000}  # whatever waits may wait long
+PATIENT = {"STATEMENT_TIMEOUT_MS": 600000, "REQUEST_TIMEOUT_MS": 600000}  # requests that wait reach no limit
 
 
 @pytest.fixture
