@@ -20,7 +20,7 @@ set token = v.token + 1, lease_until = now() + :lease_ms::bigint * interval '1 m
 where v.id = (select v.id from {p}.materialized_views v where {due} order by v.looked_at nulls first, v.id limit 1
   for update skip locked)
 returning v.id as id:bigint, v.token as token:bigint, v.entity_id as entity_id:bigint, v.query as query:jsonb,
-  v.timezone as timezone:text, v.cron as cron:text?, v.mark_since as mark_since:bigint, v.mark_changes as mark_changes:bigint,
+  v.definition_number as definition_number:bigint, v.timezone as timezone:text, v.cron as cron:text?, v.mark_since as mark_since:bigint, v.mark_changes as mark_changes:bigint,
   (v.requested_at is not null or coalesce(v.next_refresh_at <= now(), false)) as wanted:boolean, now() as now:timestamptz
 
 -- A refresh that is over has no lease.
@@ -31,20 +31,22 @@ where v.id = :id::bigint and v.token = :token::bigint and v.lease_until is not n
 -- name: view_unchanged :exec
 update {p}.materialized_views v set lease_until = null where v.id = :id::bigint and v.token = :token::bigint
 
--- A request that came while the table was made is for the next one.
+-- A request that came while the table was made is for the next one. The generation says what it was made of.
 -- name: view_done :opt
 update {p}.materialized_views v
-set generation = v.token, columns = :columns::jsonb, lease_until = null,
+set generation = v.token, columns = :columns::jsonb, lease_until = null, made_definition = :made_definition::bigint,
+  made_entities = :made_entities::bigint[], made_fields = :made_fields::bigint[],
   requested_at = case when v.requested_at > :started_at::timestamptz then v.requested_at end,
   next_refresh_at = :next_refresh_at::timestamptz?, mark_since = :mark_since::bigint, mark_changes = :mark_changes::bigint,
   refreshed_at = clock_timestamp(), refresh_ms = :refresh_ms::bigint, row_count = :row_count::bigint, failed_at = null, error = null
 where v.id = :id::bigint and v.token = :token::bigint
 returning v.id
 
--- What was read goes on being read.
+-- What was read goes on being read. Of a definition that is no longer the view's nobody is told why it failed.
 -- name: view_failed :exec
 update {p}.materialized_views v
 set lease_until = null, requested_at = case when v.requested_at > :started_at::timestamptz then v.requested_at end,
   next_refresh_at = :next_refresh_at::timestamptz?, mark_since = :mark_since::bigint, mark_changes = :mark_changes::bigint,
-  failed_at = now(), error = :error::text
+  failed_at = case when v.definition_number = :definition_number::bigint then now() end,
+  error = case when v.definition_number = :definition_number::bigint then :error::text end
 where v.id = :id::bigint and v.token = :token::bigint

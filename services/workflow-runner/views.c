@@ -33,6 +33,7 @@ struct view_job {
     const struct entity *source;
     struct records_series *query;
     struct series_plan *plan;
+    struct series_sources *sources;
     struct series_mark mark;
     int64_t begun_mono_ms;
     struct await *renewing; /* of view_keep(); NULL = it does not wait */
@@ -56,8 +57,7 @@ static int64_t view_next(struct view_job *job)
 /* co: the plan as of now, and what its sources have seen. */
 AWAITS static int view_prepare(struct view_job *job)
 {
-    struct series_sources *sources = ARENA_NEW(job->task->arena, sources);
-
+    job->sources = ARENA_NEW(job->task->arena, job->sources);
     job->source = model_entity_by_id(job->ctx.model, job->row.entity_id);
     if (job->source == NULL || !view_query_read(job->task->arena, job->row.query, job->query)) {
         job->ctx.error.code = PROBLEM_NOT_FOUND;
@@ -65,8 +65,18 @@ AWAITS static int view_prepare(struct view_job *job)
         return RECORDS_FAILED;
     }
     TRY(series_plan(&job->ctx, job->source, job->query, &job->plan));
-    series_sources(&job->ctx, job->source, job->query, sources);
-    return series_mark(&job->ctx, sources, false, &job->mark);
+    series_sources(&job->ctx, job->source, job->query, job->sources);
+    return series_mark(&job->ctx, job->sources, false, &job->mark);
+}
+
+static struct sql_i64s view_entity_ids(const struct view_job *job)
+{
+    const struct series_sources *sources = job->sources;
+    int64_t *ids = ARENA_ARRAY(job->task->arena, ids, sources->count);
+
+    for (size_t i = 0; i < sources->count; i++)
+        ids[i] = sources->entities[i]->id;
+    return sql_i64s(ids, sources->count);
 }
 
 /* co: table and row in one transaction; *ret_ours is false when another claim came meanwhile. */
@@ -84,18 +94,22 @@ AWAITS static int view_fill(struct view_job *job, bool *ret_ours)
     strbuf_init(&columns, task->arena, COLUMNS_BYTES);
     jw_init(&w, &columns);
     view_columns_print(&w, task->arena, job->plan);
-    TRY(db_query(task,
-                 job->ctx.db,
-                 SQL_VIEW_DONE(.id = job->row.id,
-                               .token = job->row.token,
-                               .columns = strbuf_view(&columns),
-                               .started_at = job->row.now,
-                               .next_refresh_at = view_next(job),
-                               .mark_since = job->mark.since,
-                               .mark_changes = job->mark.changes,
-                               .refresh_ms = clock_mono_ms() - job->begun_mono_ms,
-                               .row_count = made),
-                 &rows));
+    TRY(db_query(
+        task,
+        job->ctx.db,
+        SQL_VIEW_DONE(.id = job->row.id,
+                      .token = job->row.token,
+                      .columns = strbuf_view(&columns),
+                      .made_definition = job->sources->whole ? job->row.definition_number : 0,
+                      .made_entities = view_entity_ids(job),
+                      .made_fields = sql_i64s(job->sources->field_ids, job->sources->field_count),
+                      .started_at = job->row.now,
+                      .next_refresh_at = view_next(job),
+                      .mark_since = job->mark.since,
+                      .mark_changes = job->mark.changes,
+                      .refresh_ms = clock_mono_ms() - job->begun_mono_ms,
+                      .row_count = made),
+        &rows));
     *ret_ours = rows.count > 0;
     return *ret_ours ? db_commit(task, job->ctx.db) : db_rollback(task, job->ctx.db);
 }
@@ -146,6 +160,7 @@ AWAITS static int view_fail(struct view_job *job, int rc)
                     &job->project->db,
                     SQL_VIEW_FAILED(.id = job->row.id,
                                     .token = job->row.token,
+                                    .definition_number = job->row.definition_number,
                                     .started_at = job->row.now,
                                     .next_refresh_at = view_next(job),
                                     .mark_since = job->mark.since,

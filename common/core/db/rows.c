@@ -42,6 +42,19 @@ static int64_t signed_bytes(struct str bytes)
     return (int64_t)value;
 }
 
+void rows_replace(const struct rows *rows, size_t row, size_t column, struct str value)
+{
+    MUST(row < rows->count && column < rows->columns && !is_binary(rows, column));
+    MUST(PQsetvalue(
+        rows->result, (int)row, (int)column, (char *)value.ptr, value.ptr ? (int)value.len : -1));
+}
+
+void rows_clear(const struct rows *rows, size_t row, const char *const names[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        rows_replace(rows, row, rows_column(rows, names[i]), STR_NONE);
+}
+
 int64_t rows_i64(const struct rows *rows, size_t row, size_t column)
 {
     struct str text = rows_str(rows, row, column);

@@ -43,6 +43,11 @@ size_t rows_strs(struct arena *arena,
                  struct str **ret_items);
 /* any: one row as rows of its own, which live as long as the arena. */
 void rows_keep(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row);
+/* any: exchanges a value, which is copied; STR_NONE makes it null. Of a statement whose columns
+ * come as text. */
+void rows_replace(const struct rows *rows, size_t row, size_t column, struct str value);
+/* any: makes the values of the named columns null. */
+void rows_clear(const struct rows *rows, size_t row, const char *const names[], size_t count);
 /* Column number by name, and whether there is one. */
 bool rows_has(const struct rows *rows, const char *name);
 /* Column number by name; panics when the statement has no such column. */

@@ -124,6 +124,15 @@ AWAITS int reply_page(struct req *r,
                       const struct sql *sql,
                       const struct db_param *params,
                       size_t count);
+/* co: changes a row before it is written (rows_replace()): what the caller may not see of it. */
+typedef void (*reply_row_fn)(struct req *r, const struct rows *rows, size_t row);
+/* The same, with rows as `show` leaves them. */
+AWAITS int reply_page_shown(struct req *r,
+                            const char *default_sort,
+                            reply_row_fn show,
+                            const struct sql *sql,
+                            const struct db_param *params,
+                            size_t count);
 /* page, limit, sort, order, count: for route tables, alone or with more. */
 extern const struct query_param page_query[];
 /* clang-format off */

@@ -122,12 +122,19 @@ sort_column(const struct sql *sql, struct str text, struct str *ret_column, bool
     return false;
 }
 
-AWAITS static int
-page_rows(struct req *r, const struct page *page, const struct rows *rows, const struct rows *total)
+AWAITS static int page_rows(struct req *r,
+                            const struct page *page,
+                            reply_row_fn show,
+                            const struct rows *rows,
+                            const struct rows *total)
 {
     size_t shown = rows->count > (size_t)page->limit ? (size_t)page->limit : rows->count;
-    struct jw w = resp_json(r);
 
+    for (size_t i = 0; show && i < shown; i++) {
+        show(r, rows, i);
+        task_pause_if_due(&r->task);
+    }
+    struct jw w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "items");
     rows_json_array(&r->task, &w, rows, shown);
@@ -141,6 +148,16 @@ int reply_page(struct req *r,
                const struct sql *sql,
                const struct db_param *params,
                size_t count)
+{
+    return reply_page_shown(r, default_sort, NULL, sql, params, count);
+}
+
+int reply_page_shown(struct req *r,
+                     const char *default_sort,
+                     reply_row_fn show,
+                     const struct sql *sql,
+                     const struct db_param *params,
+                     size_t count)
 {
     struct page page;
     struct str column = STR_NONE;
@@ -171,5 +188,5 @@ int reply_page(struct req *r,
         {.sql = db_sql_count(r->task.arena, sql), .params = params, .param_count = count},
     };
     TRY(sql_batch(r, calls, page.count ? 2 : 1));
-    return page_rows(r, &page, &calls[0].rows, page.count ? &calls[1].rows : NULL);
+    return page_rows(r, &page, show, &calls[0].rows, page.count ? &calls[1].rows : NULL);
 }

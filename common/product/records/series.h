@@ -13,6 +13,7 @@ struct sql_params;
 #define SERIES_GROUPS  3
 #define SERIES_VALUES  10
 #define SERIES_SOURCES 64
+#define SERIES_FIELDS  320 /* 64 paths of five steps */
 
 enum series_function {
     SERIES_COUNT,
@@ -83,11 +84,18 @@ void series_json(struct jw *w,
 struct str series_forbidden(const struct records_ctx *ctx,
                             const struct entity *entity,
                             const struct records_series *query);
+/* any: the caller reads records of the entity, and every field that the query names. */
+bool series_is_readable(const struct records_ctx *ctx,
+                        const struct entity *entity,
+                        const struct records_series *query);
 
-/* What the rows depend on: entities whose records are looked at. */
+/* What the rows depend on: the entities whose records are looked at, and the fields that the query
+ * names, but for system fields, which every reader of an entity reads. */
 struct series_sources {
     const struct entity *entities[SERIES_SOURCES];
     size_t count;
+    int64_t field_ids[SERIES_FIELDS];
+    size_t field_count;
     bool whole; /* false: there are more */
 };
 void series_sources(const struct records_ctx *ctx,

@@ -176,7 +176,7 @@ def test_each_caller_sees_its_own_rows_and_fields(shop):
     # a relation to rows that it may not see has no value; one to an entity that it may not read is no field
     cities = shop.admin.post("/charts", chart(group_by=[{"field": "shop.city"}]), expect=201).json()["id"]
     refused = clerk.get(f"/charts/{cities}/data", expect=403).json()
-    assert "shop.city" in refused["detail"]
+    assert "fields" in refused["detail"] and "city" not in json.dumps(refused)
     reader = shop.user(permissions=["sales:read", "shops:read"])
     assert reader.get(f"/charts/{cities}/data", expect=200).json()["rows"] == []
     shop.admin.put("/entities/sales/items/2/rls-users", {"items": [{"user_id": reader.user["id"]}]}, expect=200)
@@ -193,19 +193,20 @@ def test_each_caller_sees_its_own_rows_and_fields(shop):
     {"aggregates": [{"function": "sum", "field": "total"}]}, {"group_by": [{"field": "total"}], "kind": "table"},
     {"filter": {"or": [{"region": "north"}, {"total": {"gt": 5}}]}}, {"period": {"field": "sold", "unit": "year"}},
 ])
-def test_a_forbidden_field_is_named_where_the_chart_is_kept_and_unknown_else(shop, hidden):
+def test_a_forbidden_field_is_named_by_no_answer(shop, hidden):
     definition = chart(**{**metric(), **hidden})
     number = shop.admin.post("/charts", definition, expect=201).json()["id"]
     role = shop.role(permissions=["svc_entities:read", "svc_entities:create", "svc_entities:update", "svc_dashboards:read", "sales:read"],
                      field_access=[{"entity": "sales", "action": "read", "fields": ["region"]}])
     clerk = shop.user(role_ids=[role["id"]])
     name = "sold" if "period" in hidden else "total"
-    assert f"field {name}," in clerk.get(f"/charts/{number}/data", expect=403).json()["detail"]
+    assert name not in clerk.get(f"/charts/{number}/data", expect=403).text
+    assert name not in clerk.get(f"/charts/{number}", expect=200).text
     hidden_as = clerk.post("/charts/preview", definition, expect=400).json()["errors"]
     unknown = json.loads(json.dumps(definition).replace(name, "nothing"))
     assert json.loads(json.dumps(hidden_as).replace(name, "nothing")) == clerk.post("/charts/preview", unknown, expect=400).json()["errors"]
     clerk.post("/charts", definition, expect=400)
-    clerk.put(f"/charts/{number}", {"kind": "table"}, expect=400)
+    assert name not in clerk.put(f"/charts/{number}", {"kind": "table"}, expect=403).text
     clerk.put(f"/charts/{number}", {"name": "Renamed"}, expect=200)
 
 

@@ -133,20 +133,6 @@ def test_asked_for_timed_and_by_change(mill):
         mill.admin.delete(f"{VIEW}/{name}", expect=204)
 
 
-def test_a_refresh_that_fails_leaves_what_was_there(mill):
-    mill.entity("brief", [{"name": "kind", "type": "varchar"}, {"name": "n", "type": "integer"}], row_level_security=False)
-    mill.item("brief", kind="a", n=1)
-    made = make(mill, "brief_kinds", entity="brief", group_by=[{"field": "kind"}], aggregates=[{"function": "sum", "field": "n"}])
-    mill.admin.delete("/entities/brief/fields/n", expect=204)
-    mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
-    failed = until(mill, "brief_kinds", "failed")
-    assert "n" in failed["error"] and failed["refreshed_at"] == made["refreshed_at"]
-    assert [row["sum_n"] for row in rows(mill.admin, "brief_kinds")["items"]] == [1]
-    mill.admin.put(f"{VIEW}/brief_kinds", {"aggregates": [{"function": "count"}]}, expect=200)
-    assert until(mill, "brief_kinds", "ready")["error"] is None
-    mill.admin.delete(f"{VIEW}/brief_kinds", expect=204)
-
-
 def held_by(mill, db, name):
     """The table that a view is made from, and the view's row."""
     schema = mill.schema(db)
@@ -154,6 +140,25 @@ def held_by(mill, db, name):
         cursor.execute(f"select v.entity_id, v.id from {schema}.materialized_views v where v.name = %s", (name,))
         source, number = cursor.fetchone()
     return f"{schema}.e_{source}", f"{schema}.materialized_views", number
+
+
+def test_a_refresh_that_fails_leaves_what_was_there(mill, db, servers):
+    mill.entity("brief", [{"name": "kind", "type": "varchar"}, {"name": "n", "type": "integer"}], row_level_security=False)
+    mill.item("brief", kind="a", n=1)
+    made = make(mill, "brief_kinds", entity="brief", group_by=[{"field": "kind"}], aggregates=[{"function": "sum", "field": "n"}])
+    source, _, _ = held_by(mill, db, "brief_kinds")
+    with Held(servers, source):
+        mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
+        failed = until(mill, "brief_kinds", "failed")
+        assert failed["error"] and failed["refreshed_at"] == made["refreshed_at"]
+        assert [row["sum_n"] for row in rows(mill.admin, "brief_kinds")["items"]] == [1]
+    mill.admin.delete("/entities/brief/fields/n", expect=204)
+    assert "deleted" in rows(mill.admin, "brief_kinds", expect=409)["detail"]  # values of a field that is gone are gone with it
+    mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
+    wait_until(lambda: "n" in (mill.admin.get(f"{VIEW}/brief_kinds", expect=200).json()["error"] or ""), "the error names the field")
+    mill.admin.put(f"{VIEW}/brief_kinds", {"aggregates": [{"function": "count"}]}, expect=200)
+    assert until(mill, "brief_kinds", "ready")["error"] is None
+    mill.admin.delete(f"{VIEW}/brief_kinds", expect=204)
 
 
 def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
@@ -237,6 +242,154 @@ def test_who_reads_it(mill):
     assert len(rows(stranger, "shared")["items"]) == 6
     mill.admin.put("/entities/fields", {"row_level_security": False}, expect=200)
     mill.admin.delete(f"{VIEW}/shared", expect=204)
+
+
+@pytest.fixture
+def payroll(mill):
+    """An entity that callers may not read, with a view of it, and one that they may."""
+    mill.entity("wages", [{"name": "person", "type": "varchar"}, {"name": "amount", "type": "integer"}], row_level_security=False)
+    mill.entity("news", [{"name": "title", "type": "varchar"}], row_level_security=False)
+    mill.item("wages", person="Ann Example", amount=7341)
+    mill.item("news", title="Harvest")
+    yield mill
+    for view in mill.admin.get(VIEW, expect=200).json()["items"]:
+        mill.admin.delete(f"{VIEW}/{view['name']}", expect=204)
+    for name in ("wages", "news"):
+        mill.admin.delete(f"/entities/{name}", expect=204)
+
+
+WAGES = {"entity": "wages", "aggregates": [{"function": "max", "field": "amount"}], "group_by": [{"field": "person"}]}
+NEWS = {"entity": "news", "aggregates": [{"function": "count"}], "group_by": []}
+EDITOR = ["svc_entities:read", "svc_entities:create", "svc_entities:update", "svc_entities:delete"]
+
+
+def unmade(payroll, name):
+    """The runner is away: what a change of the definition asks for is not made."""
+    make(payroll, name, **WAGES)
+    kill(payroll.runner)
+
+
+def test_rows_are_served_by_what_they_were_made_of(payroll, start_runner):
+    """A change of the definition does not open the rows that the former one made."""
+    editor = payroll.user(permissions=["news:read", *EDITOR])
+    unmade(payroll, "pay")
+    try:
+        payroll.admin.put(f"{VIEW}/pay", NEWS, expect=200)
+        assert "Ann" not in editor.get(f"{VIEW}/pay/rows", expect=403).text
+        shown = editor.get(f"{VIEW}/pay", expect=200).json()
+        assert [shown[name] for name in ("columns", "row_count", "refreshed_at", "refresh_ms")] == [None] * 4
+        assert shown["aggregates"] == [{"function": "count", "field": None}]
+        assert len(rows(payroll.admin, "pay")["items"]) == 1
+    finally:
+        payroll.runner = start_runner(SWEEP_MS=200)
+    until(payroll, "pay", "ready")
+    assert rows(editor, "pay")["items"] == [{"id": 1, "count": 1}]
+
+
+def test_a_definition_over_fields_of_others_is_not_the_callers_to_change(payroll):
+    editor = payroll.user(permissions=["news:read", *EDITOR])
+    make(payroll, "pay", **WAGES)
+    for change in (NEWS, {"group_by": []}, {"timezone": "Europe/Berlin"}):
+        editor.put(f"{VIEW}/pay", change, expect=403)
+    editor.put(f"{VIEW}/pay", {"description": "Pay"}, expect=200)
+
+
+def test_sharing_holds_for_the_definition_that_was_shared(payroll, start_runner):
+    """What an administrator redefines and shares at once opens nothing that was made before."""
+    reader = payroll.user(permissions=["svc_entities:read"])
+    unmade(payroll, "pay")
+    try:
+        payroll.admin.put(f"{VIEW}/pay", {**NEWS, "role_ids": reader.user["role_ids"]}, expect=200)
+        assert "Ann" not in rows(reader, "pay", expect=403)["detail"]
+    finally:
+        payroll.runner = start_runner(SWEEP_MS=200)
+    until(payroll, "pay", "ready")
+    assert [row["count"] for row in rows(reader, "pay")["items"]] == [1]
+
+
+@pytest.mark.parametrize("change", [{"aggregates": [{"function": "count"}]}, {"group_by": []}, {"filter": {"amount": {"gt": 1}}},
+                                    {"timezone": "Europe/Berlin"}, {"name": "renamed"}, {"cron": "0 5 * * *"}, {"on_change": True},
+                                    {"description": "x"}, NEWS, {"role_ids": []}])
+def test_only_administrators_change_what_is_shared(payroll, change):
+    member = payroll.user(permissions=["wages:read", "news:read", *EDITOR])
+    key = payroll.key(["svc_entities:read", "svc_entities:update", "wages:read", "news:read"])
+    make(payroll, "pay", **WAGES, role_ids=member.user["role_ids"])
+    for client in (member, key):
+        client.put(f"{VIEW}/pay", change, expect=403)
+    payroll.admin.put(f"{VIEW}/pay", change, expect=200)
+
+
+def test_a_view_over_rows_that_a_rule_hides_is_for_administrators(payroll):
+    """A count of hidden rows, as of any view of one's own, would answer questions about them."""
+    payroll.admin.put("/entities/wages", {"row_level_security": True}, expect=200)
+    member = payroll.user(permissions=["wages:read", "news:read", *EDITOR])
+    key = payroll.key([*EDITOR, "wages:read", "news:read"])
+    payroll.admin.post(VIEW, {"name": "pay", **WAGES, "filter": {"amount": {"gt": 7340}}}, expect=201)
+    until(payroll, "pay", "ready")
+    for client in (member, key):
+        client.post(VIEW, {"name": "mine", **WAGES, "filter": {"amount": {"gt": 7340}}}, expect=403)
+        client.post(VIEW, {"name": f"mine{client is key:d}", **NEWS}, expect=201)
+        client.put(f"{VIEW}/mine{client is key:d}", WAGES, expect=403)
+    for shown in (member.get(f"{VIEW}/pay", expect=200).json(), *member.get(VIEW, params={"sort": "id"}, expect=200).json()["items"][:1]):
+        assert shown["name"] == "pay" and shown["row_count"] is None and shown["columns"] is None and shown["error"] is None
+        assert shown["group_by"] == [{"field": "person", "bucket": None}]  # it may read the fields, though not all rows
+    rows(member, "pay", expect=403)
+    assert key.get(f"{VIEW}/pay", expect=200).json()["row_count"] == 1
+    assert len(rows(key, "pay")["items"]) == 1
+
+
+def test_an_administrators_key_reads_by_its_own_permissions(payroll):
+    make(payroll, "pay", **WAGES)
+    chart = payroll.admin.post("/charts", {"name": "Pay", "kind": "table", "view": "pay", "aggregates": [
+        {"function": "max", "field": "max_amount"}], "group_by": [{"field": "person"}]}, expect=201).json()
+    narrow, wide = payroll.key(["svc_entities:read"]), payroll.key(["svc_entities:read", "wages:read"])
+    paths = (f"{VIEW}/pay/rows", f"/charts/{chart['id']}/data", f"/charts/{chart['id']}/image.svg")
+    for path in paths:
+        assert "Ann" not in narrow.get(path, expect=403).text
+        assert "Ann" in wide.get(path, expect=200).text or path.endswith("svg")  # letters are drawn there
+    for path in (VIEW, f"{VIEW}/pay", "/charts", f"/charts/{chart['id']}"):
+        assert "person" not in narrow.get(path, expect=200).text and "amount" not in narrow.get(path, expect=200).text
+        assert "person" in wide.get(path, expect=200).text
+    payroll.admin.put(f"{VIEW}/pay", {"role_ids": payroll.admin.get("/users/me", expect=200).json()["role_ids"]}, expect=200)
+    for path in paths:
+        narrow.get(path, expect=403)
+
+
+def test_definitions_do_not_name_fields_that_the_caller_may_not_read(payroll):
+    clerk = payroll.user(role_ids=[payroll.role(permissions=[*EDITOR, "wages:read", "svc_dashboards:read"], field_access=[
+        {"entity": "wages", "action": "read", "fields": ["person"]}])["id"]])
+    make(payroll, "pay", **WAGES, filter={"amount": {"gt": 5}})
+    payroll.admin.put(f"{VIEW}/pay", {"role_ids": clerk.user["role_ids"]}, expect=200)
+    chart = payroll.admin.post("/charts", {"name": "Pay", "kind": "table", **WAGES, "filter": {"amount": {"gt": 5}}}, expect=201).json()
+    board = payroll.admin.post("/dashboards", {"name": "Pay", "role_ids": clerk.user["role_ids"]}, expect=201).json()
+    listed = {"kind": "list", "entity": "wages"}
+    for more in ({"fields": "person,amount"}, {"sort": "-amount"}, {"filter": {"amount": {"gt": 5}}}, {"fields": "person", "sort": "person"}):
+        payroll.admin.post(f"/dashboards/{board['id']}/widgets", {**listed, **more}, expect=201)
+    payroll.admin.put("/dashboards/home", {"scope": "role", "role_id": clerk.user["role_ids"][0], "dashboard_id": board["id"]}, expect=200)
+    path = f"/charts/{chart['id']}"
+    for read in (VIEW, f"{VIEW}/pay", "/charts", path, f"/dashboards/{board['id']}", "/dashboards/home"):
+        assert "amount" not in clerk.get(read, expect=200).text.replace("max_amount", ""), read  # a column of the view that is shared with it
+    assert clerk.get(f"/dashboards/{board['id']}", expect=200).json()["widgets"][3]["fields"] == "person"
+    for read in (f"{path}/data", f"{path}/image.svg"):
+        assert "amount" not in clerk.get(read, expect=403).text
+    for change in ({"limit": 5}, {"group_by": []}):
+        assert "amount" not in clerk.put(path, change, expect=403).text
+    assert "amount" not in clerk.put(path, {"name": "Wages"}, expect=200).text
+
+
+def test_a_field_that_was_deleted_shows_nothing_more(payroll):
+    reader = payroll.user(permissions=["wages:read", "svc_entities:read"])
+    make(payroll, "pay", **WAGES)
+    make(payroll, "lent", **WAGES, role_ids=reader.user["role_ids"])
+    assert len(rows(reader, "pay")["items"]) == 1
+    payroll.admin.delete("/entities/wages/fields/person", expect=204)
+    rows(payroll.admin, "pay", expect=409)
+    rows(reader, "lent", expect=409)
+    rows(reader, "pay", expect=403)
+    payroll.admin.post("/entities/wages/fields", {"name": "person", "type": "varchar"}, expect=201)
+    for client, name in ((payroll.admin, "pay"), (reader, "lent")):
+        assert "Ann" not in rows(client, name, expect=409)["detail"]  # another field of the same name
+    reader.get(f"{VIEW}/pay", expect=200)
 
 
 def test_charts_of_a_view(mill):

@@ -233,7 +233,27 @@ struct str series_forbidden(const struct records_ctx *ctx,
     return STR_NONE;
 }
 
-static void add_source(struct series_sources *sources, const struct entity *entity)
+bool series_is_readable(const struct records_ctx *ctx,
+                        const struct entity *entity,
+                        const struct records_series *query)
+{
+    return records_reads(ctx, entity) && series_forbidden(ctx, entity, query).ptr == NULL;
+}
+
+static void series_add_field(struct series_sources *sources, const struct model_field *field)
+{
+    if (field->system)
+        return;
+    for (size_t i = 0; i < sources->field_count; i++)
+        if (sources->field_ids[i] == field->id)
+            return;
+    if (sources->field_count == SERIES_FIELDS)
+        sources->whole = false;
+    else
+        sources->field_ids[sources->field_count++] = field->id;
+}
+
+static void series_add_source(struct series_sources *sources, const struct entity *entity)
 {
     for (size_t i = 0; i < sources->count; i++)
         if (sources->entities[i] == entity)
@@ -253,14 +273,17 @@ void series_sources(const struct records_ctx *ctx,
     struct str path;
 
     *ret_sources = (struct series_sources){.whole = true};
-    add_source(ret_sources, entity);
+    series_add_source(ret_sources, entity);
     for (size_t at = 0; next_path(query, &at, &path);) {
         if (path.ptr == NULL || !path_find(ctx, entity, path, &found))
             continue;
-        for (size_t i = 0; i < found.count; i++)
-            add_source(ret_sources, found.steps[i]->target);
+        for (size_t i = 0; i < found.count; i++) {
+            series_add_source(ret_sources, found.steps[i]->target);
+            series_add_field(ret_sources, found.steps[i]);
+        }
+        series_add_field(ret_sources, found.field);
         if (found.field->type == TYPE_RELATION && found.field->target != NULL)
-            add_source(ret_sources, found.field->target);
+            series_add_source(ret_sources, found.field->target);
     }
 }
 

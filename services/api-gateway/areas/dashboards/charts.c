@@ -1,8 +1,10 @@
 /* /charts: definitions, previews, data. */
 #include <errno.h>
 
-#include "areas/dashboards/dashboards.h"
+#include "areas/dashboards/view_rows.h"
+#include "areas/items/items.h"
 #include "charts_sql.h"
+#include "stages/stages.h"
 
 static const struct query_param charts_query[] = {
     {.name = "entity", .type = FIELD_STR, .doc = "Charts of this entity alone"},
@@ -18,6 +20,40 @@ static const struct query_param chart_data_query[] = {
     {0},
 };
 
+/* The caller reads the entity and every field that the chart names, and so may know its definition.
+ */
+static bool chart_is_known(struct req *r, int64_t entity_id, struct str definition)
+{
+    const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
+    const struct chart_source source = {.entity = entity};
+    json_t *whole;
+    struct chart chart;
+
+    if (caller_is_admin(r->scope->caller))
+        return true;
+    whole = entity ? chart_merge(r, STR_NONE, STR_NONE, &source, definition, NULL) : NULL;
+    if (!whole)
+        return false;
+    if (chart_read(r, &chart_preview_schema, whole, &chart) != 0) {
+        handler_forget(r, r->extra_headers.len);
+        return false;
+    }
+    return series_is_readable(items_ctx(r), entity, &chart.series);
+}
+
+/* A reply_row_fn: a definition that the caller may not know becomes null. */
+static void chart_show(struct req *r, const struct rows *rows, size_t row)
+{
+    static const char *const told[] = {"aggregates", "group_by", "filter", "sort", "period"};
+    int64_t entity_id = rows_i64(rows, row, rows_column(rows, "_chart_entity_id"));
+    struct str definition = rows_str(rows, row, rows_column(rows, "_definition"));
+    bool is_known =
+        entity_id ? chart_is_known(r, entity_id, definition) : view_is_open(r, rows, row);
+
+    if (!is_known)
+        rows_clear(rows, row, told, ARRAY_LEN(told));
+}
+
 AWAITS static int charts_list(struct req *r)
 {
     const struct query *query;
@@ -29,14 +65,19 @@ AWAITS static int charts_list(struct req *r)
         const struct entity *entity = model_entity(r->scope->model, name);
         entity_id = some_i64(entity ? entity->id : 0);
     }
-    return reply_page(r, "id", SQL_CHARTS_LIST(.entity_id = entity_id));
+    return reply_page_shown(
+        r,
+        "id",
+        chart_show,
+        SQL_CHARTS_LIST(.entity_id = entity_id, .role_ids = caller_roles(r->scope->caller)));
 }
 
 AWAITS static int chart_reply(struct req *r, int status, int64_t id)
 {
     struct rows rows;
 
-    TRY(sql_one(r, &rows, SQL_CHART_GET(.id = id)));
+    TRY(sql_one(r, &rows, SQL_CHART_GET(.id = id, .role_ids = caller_roles(r->scope->caller))));
+    chart_show(r, &rows, 0);
     return reply_row(r, status, &rows);
 }
 
@@ -75,6 +116,24 @@ AWAITS static int charts_create(struct req *r)
     return chart_reply(r, 201, id);
 }
 
+/* A definition is changed member by member: who may not know it could learn it by what is refused.
+ */
+AWAITS static int chart_may_redefine(struct req *r, const struct sql_chart_row *row)
+{
+    const struct entity *entity;
+    int64_t view_id;
+
+    if (caller_is_admin(r->scope->caller))
+        return 0;
+    if (row->view.ptr)
+        return view_find(r, row->view, &view_id, &entity);
+    return chart_is_known(r, row->entity_id.value, row->definition)
+               ? 0
+               : fail(r,
+                      PROBLEM_FORBIDDEN,
+                      "The chart's definition names fields that the caller may not read.");
+}
+
 /* The chart of the path, locked, with what the body makes of it. */
 AWAITS static int charts_change(struct req *r, const json_t *body, int64_t id, struct chart *ret)
 {
@@ -87,6 +146,8 @@ AWAITS static int charts_change(struct req *r, const json_t *body, int64_t id, s
     TRY(sql_one(r, &rows, SQL_CHART_LOCK(.id = id)));
     const struct sql_chart_row row = sql_chart_row(&rows, 0);
     TRY(chart_source_of(r, row.entity_id.value, row.view, &source));
+    if (redefined)
+        TRY(chart_may_redefine(r, &row));
     json_t *whole = chart_merge(r, row.name, row.description, &source, row.definition, body);
     if (!whole)
         return fail_internal(r, -EBADMSG);
@@ -248,8 +309,8 @@ static const struct route charts_routes[] = {
         .summary = "The data of a chart, as the caller sees the records",
         .doc =
             "Needs the permission to read the entity's records. Rows that the caller may not "
-            "see are not in it; a field that it may not read makes it a 403 that names it, and "
-            "one that is gone from the model a 409. Data are computed anew after a second; those "
+            "see are not in it; a field that it may not read makes it a 403, and one that is gone "
+            "from the model a 409. Data are computed anew after a second; those "
             "that take long to compute, and whose records seem not to have changed, after "
             "twenty times as long, a minute at most.",
     },

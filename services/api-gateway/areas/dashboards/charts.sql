@@ -1,13 +1,20 @@
 -- Charts.
 
 -- part: chart
-select c.id, c.name, c.description, e.name as entity, m.name as view, c.definition -> 'kind' as kind,
+select c.id, c.name, c.description, e.name as entity, v.name as view, c.definition -> 'kind' as kind,
   c.definition -> 'aggregates' as aggregates, c.definition -> 'group_by' as group_by,
   nullif(c.definition -> 'filter', 'null'::jsonb) as filter, nullif(c.definition -> 'sort', 'null'::jsonb) as sort,
   c.definition -> 'limit' as "limit", c.definition -> 'timezone' as timezone,
   nullif(c.definition -> 'period', 'null'::jsonb) as period, c.definition -> 'compare' as compare, c.version, c.created_by,
-  c.created_at, c.updated_at
-from {p}.charts c left join {p}.entities e on e.id = c.entity_id left join {p}.materialized_views m on m.id = c.view_id
+  c.created_at, c.updated_at, c.entity_id as _chart_entity_id, c.definition as _definition, {made}
+from {p}.charts c left join {p}.entities e on e.id = c.entity_id left join {p}.materialized_views v on v.id = c.view_id
+
+-- What decides who is served the rows of a view, as in views.sql.
+-- part: made
+v.entity_id as _entity_id, v.query as _query, v.generation as _generation, v.made_definition > 0 as _is_known,
+  v.made_definition = v.definition_number as _is_current, v.made_entities as _made_entities, v.made_fields as _made_fields,
+  exists (select 1 from {p}.materialized_view_roles s where s.view_id = v.id and s.role_id = any(:role_ids::bigint[]))
+    as _is_shared
 
 -- name: charts_list :page sort(id,name,created_at,updated_at)
 {chart}

@@ -3,6 +3,7 @@
 #include "areas/items/items.h"
 #include "areas/menus/menus.h"
 #include "dashboards_sql.h"
+#include "stages/stages.h"
 
 #define TEXT_MAX   10000
 #define NAMES_MAX  1000
@@ -66,7 +67,11 @@ static const struct field widget_out_fields[] = {
     {.name = "height", .type = FIELD_I64, .required = true},
     {.name = "chart_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "entity", .type = FIELD_STR, .required = true, .nullable = true},
-    {.name = "filter", .type = FIELD_MAP, .required = true, .nullable = true},
+    {.name = "filter",
+     .type = FIELD_MAP,
+     .required = true,
+     .nullable = true,
+     .doc = "Null, as fields and sort, when a list names fields that the caller may not read"},
     {.name = "fields", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "sort", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "limit", .type = FIELD_I64, .required = true, .nullable = true},
@@ -316,6 +321,58 @@ AWAITS static int read_widget(struct req *r, const struct widget_in *in, struct 
     return ret->content.ptr ? 0 : widget_wrong(r, "filter", PROBLEM_TOO_LONG, "is too long");
 }
 
+/* --- what of it is shown --- */
+
+/* The caller reads the entity and every field that the list names. */
+static bool list_is_known(struct req *r, const json_t *shown)
+{
+    struct widget widget = {.kind = STR_NONE};
+    struct widget_in in = {.entity = {.set = false}};
+
+    in.entity.value = jr_str(shown, "entity");
+    in.fields.value = jr_str(shown, "fields");
+    in.sort.value = jr_str(shown, "sort");
+    in.filter.value = json_object_get(shown, "filter");
+    if (check_list(r, &in, &widget) == 0)
+        return true;
+    handler_forget(r, r->extra_headers.len);
+    return false;
+}
+
+/* A list keeps its place on the grid and its entity; fields that the caller may not read go. */
+static bool widget_hide_fields(struct req *r, json_t *shown)
+{
+    static const char *const told[] = {"filter", "fields", "sort"};
+
+    if (!str_is(jr_str(shown, "kind"), "list") || list_is_known(r, shown))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(told); i++)
+        (void)json_object_set_new(shown, told[i], json_null());
+    return true;
+}
+
+void dashboard_show(struct req *r, const struct rows *rows, size_t row, const char *column)
+{
+    size_t at = rows_column(rows, column);
+    struct jr_error error;
+    bool is_changed = false;
+    json_t *shown;
+    size_t i;
+    json_t *widget;
+
+    if (caller_is_admin(r->scope->caller))
+        return;
+    if (jr_parse_stored(r->task.arena, rows_str(rows, row, at), &shown, &error) != 0) {
+        rows_replace(rows, row, at, STR_NONE);
+        return;
+    }
+    if (json_is_object(shown))
+        is_changed = widget_hide_fields(r, shown);
+    json_array_foreach(shown, i, widget) is_changed = widget_hide_fields(r, widget) || is_changed;
+    if (is_changed)
+        rows_replace(rows, row, at, jr_print(r->task.arena, shown));
+}
+
 /* --- endpoints --- */
 
 AWAITS static int
@@ -336,6 +393,7 @@ AWAITS static int widget_reply(struct req *r, int status, int64_t dashboard_id, 
     struct jw w;
 
     TRY(sql_one(r, &rows, SQL_WIDGET_GET(.id = id, .dashboard_id = dashboard_id)));
+    dashboard_show(r, &rows, 0, "widget");
     w = resp_json(r);
     jw_raw(&w, sql_widget_get_row(&rows, 0).widget);
     return reply_json(r, status);

@@ -104,7 +104,7 @@ static const struct schema home_out_schema = SCHEMA_OUT("DashboardHome", home_ou
 
 /* --- who sees them --- */
 
-static struct sql_i64s roles_of(const struct caller *caller)
+struct sql_i64s caller_roles(const struct caller *caller)
 {
     return caller->rights ? sql_i64s(caller->rights->role_ids, caller->rights->role_count)
                           : sql_i64s(NULL, 0);
@@ -121,7 +121,7 @@ AWAITS static int dashboard_find(struct req *r, int64_t id, bool *ret_seen)
                 SQL_DASHBOARD_SEEN(.id = id,
                                    .everything = caller_all_rows(caller),
                                    .user_id = caller->user_id,
-                                   .role_ids = roles_of(caller))));
+                                   .role_ids = caller_roles(caller))));
     *ret_seen = rows.count > 0;
     return 0;
 }
@@ -138,7 +138,7 @@ int dashboard_lock(struct req *r, int64_t *ret_id, int64_t *ret_version, struct 
                 SQL_DASHBOARD_LOCK(.id = *ret_id,
                                    .everything = caller_all_rows(caller),
                                    .user_id = caller->user_id,
-                                   .role_ids = roles_of(caller))));
+                                   .role_ids = caller_roles(caller))));
     const struct sql_dashboard_lock_row row = sql_dashboard_lock_row(&rows, 0);
     bool owns = row.owner_id.set && row.owner_id.value == caller->user_id;
     if (!owns && !caller_all_rows(caller))
@@ -159,7 +159,8 @@ int dashboard_reply(struct req *r, int status, int64_t id)
                 SQL_DASHBOARD_GET(.id = id,
                                   .everything = caller_all_rows(caller),
                                   .user_id = caller->user_id,
-                                  .role_ids = roles_of(caller))));
+                                  .role_ids = caller_roles(caller))));
+    dashboard_show(r, &rows, 0, "widgets");
     return reply_row(r, status, &rows);
 }
 
@@ -173,7 +174,7 @@ AWAITS static int dashboards_list(struct req *r)
                       "id",
                       SQL_DASHBOARDS_LIST(.everything = caller_all_rows(caller),
                                           .user_id = caller->user_id,
-                                          .role_ids = roles_of(caller)));
+                                          .role_ids = caller_roles(caller)));
 }
 
 AWAITS static int dashboards_get(struct req *r)
@@ -264,7 +265,7 @@ AWAITS static int home_reply(struct req *r)
 {
     const struct caller *caller = r->scope->caller;
     bool everything = caller_all_rows(caller);
-    struct sql_i64s roles = roles_of(caller);
+    struct sql_i64s roles = caller_roles(caller);
     struct rows shown = {0};
     struct rows home;
     struct jw w;
@@ -280,6 +281,8 @@ AWAITS static int home_reply(struct req *r)
                                       .everything = everything,
                                       .user_id = caller->user_id,
                                       .role_ids = roles)));
+    if (shown.count)
+        dashboard_show(r, &shown, 0, "widgets");
     w = resp_json(r);
     jw_obj(&w);
     if (!shown.count) {

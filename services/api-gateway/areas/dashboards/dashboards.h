@@ -45,6 +45,9 @@ struct chart {
     struct str text;  /* the definition as JSON, everything in it; arena-owned */
 };
 
+/* any: the caller's roles, with which dashboards and views may be shared. Borrowed. */
+struct sql_i64s caller_roles(const struct caller *caller);
+
 /* --- definitions (chart_definition.c) --- */
 
 extern const struct schema chart_create_schema, chart_update_schema, chart_preview_schema;
@@ -100,10 +103,10 @@ AWAITS int chart_data(struct req *r, const struct chart *chart, bool fresh, stru
 AWAITS int chart_load_data(struct req *r, bool fresh, struct chart *ret_chart, struct str *ret_data)
     MUSTCHECK;
 
-/* --- materialised views (views.c) --- */
+/* --- materialised views (view_rows.c) --- */
 
-/* co: the view's live table as an entity: 404, 403 when the caller may not read it, 409 before it
- * has been made. */
+/* co: the view's live table as an entity: 404; 403 when the caller may not read it; 409 before it
+ * has been made, and when a field that it was made of is gone from the model. */
 AWAITS int
 view_find(struct req *r, struct str name, int64_t *ret_id, const struct entity **ret_entity)
     MUSTCHECK;
@@ -124,6 +127,9 @@ void chart_image_stop(void);
 extern const struct schema dashboard_out_schema;
 extern const struct schema widget_out_schema;
 
+/* any: takes out of a column that holds a widget or an array of widgets, as the part "widget" in
+ * dashboards.sql writes them, the fields that the caller may not read. */
+void dashboard_show(struct req *r, const struct rows *rows, size_t row, const char *column);
 /* co: answers with the dashboard and its widgets. */
 AWAITS int dashboard_reply(struct req *r, int status, int64_t id);
 /* co: opens a transaction and locks the dashboard of the path for a change: 404 when the caller

@@ -1,11 +1,10 @@
 /* /materialized-views: what they are made of, when they are made anew, and who reads them. */
 #include <errno.h>
 
-#include "areas/dashboards/dashboards.h"
+#include "areas/dashboards/view_rows.h"
 #include "areas/items/items.h"
 #include "base/clock.h"
 #include "base/num.h"
-#include "records/pick.h"
 #include "records/view.h"
 #include "stages/refusals.h"
 #include "views_sql.h"
@@ -76,8 +75,17 @@ static const struct field view_out_fields[] = {
     {.name = "name", .type = FIELD_STR, .required = true},
     {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "entity", .type = FIELD_STR, .required = true},
-    {.name = "aggregates", .type = FIELD_LIST, .required = true, .sub = &chart_aggregate_schema},
-    {.name = "group_by", .type = FIELD_LIST, .required = true, .sub = &chart_group_schema},
+    {.name = "aggregates",
+     .type = FIELD_LIST,
+     .required = true,
+     .nullable = true,
+     .sub = &chart_aggregate_schema,
+     .doc = "Null, as group_by and filter, when it names fields that the caller may not read"},
+    {.name = "group_by",
+     .type = FIELD_LIST,
+     .required = true,
+     .nullable = true,
+     .sub = &chart_group_schema},
     {.name = "filter", .type = FIELD_MAP, .required = true, .nullable = true},
     {.name = "timezone", .type = FIELD_STR, .required = true},
     {.name = "cron", .type = FIELD_STR, .required = true, .nullable = true},
@@ -86,9 +94,11 @@ static const struct field view_out_fields[] = {
     {.name = "columns",
      .type = FIELD_LIST,
      .required = true,
+     .nullable = true,
      .noted = true,
      .sub = &view_column_schema,
-     .doc = "Of the rows that can be read now"},
+     .doc = "Of the rows that can be read now. Null, as refreshed_at, refresh_ms and row_count, "
+            "when the caller may not read these rows"},
     {.name = "status", .type = FIELD_STR, .required = true, .noted = true, .values = view_states},
     {.name = "refreshed_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
     {.name = "refresh_ms",
@@ -108,7 +118,8 @@ static const struct field view_out_fields[] = {
      .required = true,
      .nullable = true,
      .noted = true,
-     .doc = "Why the last refresh failed"},
+     .doc = "Why the last refresh failed; null when the caller may not read the rows that it would "
+            "have made"},
     {.name = "version", .type = FIELD_I64, .required = true},
     {.name = "created_by", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
@@ -202,9 +213,11 @@ static int view_read(struct req *r, const struct view_in *in, struct view *view)
     return view_print(r, in->filter.value, view);
 }
 
-/* As the caller knows the model: it defines nothing that it could not read itself. */
+/* As the caller knows the model: it defines nothing that it could not compute itself. Rows are made
+ * of every record, so that who is bound by a row rule defines none over it. */
 static int view_check_fields(struct req *r, const struct view *view)
 {
+    struct series_sources *sources = ARENA_NEW(r->task.arena, sources);
     struct records_ctx *ctx = items_ctx(r);
     struct series_plan *plan;
 
@@ -214,15 +227,37 @@ static int view_check_fields(struct req *r, const struct view *view)
                     "This needs the permission %.*s:read.",
                     STR_ARG(view->entity->name));
     TRY(items_check(r, ctx, series_plan(ctx, view->entity, &view->series, &plan)));
-    return items_check(r, ctx, view_check(ctx, plan));
+    TRY(items_check(r, ctx, view_check(ctx, plan)));
+    series_sources(ctx, view->entity, &view->series, sources);
+    if (!caller_is_admin(r->scope->caller) && view_is_ruled(sources))
+        return refusal(r,
+                       REFUSE_ADMIN,
+                       "Only an administrator of the project may define a view over an entity with "
+                       "row-level security.");
+    return 0;
 }
 
-/* Shown to whom its rows are not: for administrators. */
+/* A shared view serves rows to callers that may not read the records: administrators answer for
+ * what it is. */
 static int view_may_share(struct req *r, const struct view_in *in)
 {
     if (!in->role_ids.set || caller_is_admin(r->scope->caller))
         return 0;
     return refusal(r, REFUSE_ADMIN, "Only an administrator of the project may share a view.");
+}
+
+/* The view of the path, locked, is one that the caller may change, and may redefine. */
+static int view_may_change(struct req *r, const struct sql_view_lock_row *row, bool redefined)
+{
+    if (row->is_shared && !caller_is_admin(r->scope->caller))
+        return refusal(r,
+                       REFUSE_ADMIN,
+                       "Only an administrator of the project may change a view that is shared.");
+    if (redefined && !view_is_known(r, row->entity_id, row->query))
+        return fail(r,
+                    PROBLEM_FORBIDDEN,
+                    "The view's definition names fields that the caller may not read.");
+    return 0;
 }
 
 AWAITS static int view_share(struct req *r, int64_t id, const struct in_ids *roles)
@@ -258,13 +293,15 @@ AWAITS static int view_reply(struct req *r, int status, struct str name)
 {
     struct rows rows;
 
-    TRY(sql_one(r, &rows, SQL_VIEW_GET(.name = name)));
+    TRY(sql_one(r, &rows, SQL_VIEW_GET(.name = name, .role_ids = caller_roles(r->scope->caller))));
+    view_show(r, &rows, 0);
     return reply_row(r, status, &rows);
 }
 
 AWAITS static int views_list(struct req *r)
 {
-    return reply_page(r, "id", SQL_VIEWS_LIST());
+    return reply_page_shown(
+        r, "id", view_show, SQL_VIEWS_LIST(.role_ids = caller_roles(r->scope->caller)));
 }
 
 AWAITS static int views_get(struct req *r)
@@ -319,8 +356,8 @@ static void set_text(json_t *whole, const char *key, struct str text)
 }
 
 /* co: what the view of the path becomes by the body. */
-AWAITS static int
-views_change(struct req *r, const json_t *body, struct view *view, struct view_in *ret_in)
+AWAITS static int views_change(
+    struct req *r, const json_t *body, bool redefined, struct view *view, struct view_in *ret_in)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct jr_error error;
@@ -334,6 +371,7 @@ views_change(struct req *r, const json_t *body, struct view *view, struct view_i
     r->scope->behind = !entity && !r->scope->current;
     if (!entity)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
+    TRY(view_may_change(r, &row, redefined));
     if (jr_parse_stored(r->task.arena, row.definition, &whole, &error) != 0)
         return fail_internal(r, -EBADMSG);
     view->id = row.id;
@@ -363,7 +401,7 @@ AWAITS static int views_update(struct req *r)
     TRY(view_may_share(r, &in));
     bool redefined =
         in.entity.set || in.aggregates.set || in.group_by.set || in.filter.set || in.timezone.set;
-    TRY(views_change(r, body, view, &in));
+    TRY(views_change(r, body, redefined, view, &in));
     if (redefined)
         TRY(view_check_fields(r, view));
     TRY(sql_all(r, &rows, SQL_VIEW_NAMED(.name = view->name, .id = view->id)));
@@ -414,84 +452,6 @@ AWAITS static int views_refresh(struct req *r)
     return view_reply(r, 202, req_param(r, "name"));
 }
 
-/* --- rows --- */
-
-/* Who sees every record that it is made of, and every field; or with whom it is shared. */
-static int view_may_read(struct req *r, const struct sql_view_load_row *row)
-{
-    const struct entity *entity = model_entity_by_id(r->scope->model, row->entity_id);
-    struct series_sources *sources = ARENA_NEW(r->task.arena, sources);
-    struct records_series *query = ARENA_NEW(r->task.arena, query);
-    struct records_ctx *ctx = items_ctx(r);
-    bool whole;
-
-    if (row->shared || caller_all_rows(r->scope->caller))
-        return 0;
-    whole = entity && caller_can_entity(r->scope->caller, row->entity_id, ACT_READ) &&
-            caller_api_access(r->scope->caller) &&
-            view_query_read(r->task.arena, row->query, query) &&
-            !series_forbidden(ctx, entity, query).ptr;
-    if (whole)
-        series_sources(ctx, entity, query, sources);
-    for (size_t i = 0; whole && i < sources->count; i++)
-        whole = sources->whole && !records_ruled(ctx, sources->entities[i]);
-    return whole ? 0
-                 : fail(r,
-                        PROBLEM_FORBIDDEN,
-                        "Only who sees all records and fields that it is made of reads the view, "
-                        "and roles that it is shared with.");
-}
-
-int view_find(struct req *r, struct str name, int64_t *ret_id, const struct entity **ret_entity)
-{
-    const struct rights *rights = r->scope->caller->rights;
-    struct sql_i64s roles = {rights ? rights->role_ids : NULL, rights ? rights->role_count : 0};
-    struct rows rows;
-
-    TRY(sql_all(r, &rows, SQL_VIEW_LOAD(.name = name, .role_ids = roles)));
-    if (!rows.count)
-        return fail(r, PROBLEM_NOT_FOUND, "There is no such materialized view.");
-    const struct sql_view_load_row row = sql_view_load_row(&rows, 0);
-    TRY(view_may_read(r, &row));
-    if (!row.generation)
-        return fail(r, PROBLEM_CONFLICT, "The view has not been made yet.");
-    *ret_id = row.id;
-    *ret_entity = view_entity(r->task.arena, row.id, row.generation, row.columns);
-    return *ret_entity ? 0 : fail_internal(r, -EBADMSG);
-}
-
-/* co: a list of the table that is the live one; RECORDS_SCHEMA when it is not any more. */
-AWAITS static int view_list(struct req *r, struct records_ctx **ret_ctx)
-{
-    static const struct caller everybody = {.kind = CALLER_SYSTEM};
-    struct records_ctx *ctx = items_ctx(r);
-    const struct entity *entity = NULL;
-    struct records_query query;
-    int64_t id;
-
-    TRY(view_find(r, req_param(r, "name"), &id, &entity));
-    *ret_ctx = ctx;
-    ctx->caller = &everybody;
-    TRY(items_query(r, ctx, &query));
-    return records_list(ctx, entity, &query, &r->body);
-}
-
-AWAITS static int views_rows(struct req *r)
-{
-    struct records_ctx *ctx = NULL;
-    const struct query *query;
-
-    TRY(req_query(r, &query)); /* what is wrong with it is said first */
-    int rc = view_list(r, &ctx);
-    if (rc == RECORDS_SCHEMA) { /* it was exchanged between the two statements */
-        r->body.len = 0;
-        rc = view_list(r, &ctx);
-    }
-    if (rc == RECORDS_SCHEMA || rc == RECORDS_FAILED)
-        return items_check(r, ctx, rc);
-    return rc != 0 ? rc : reply_json(r, 200);
-}
-
 static const struct query_param views_rows_query[] = {
     {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for records"},
     {.name = "fields", .type = FIELD_STR, .doc = "Columns to return, separated by commas"},
@@ -536,6 +496,8 @@ static const struct route views_routes[] = {
         .fails = {409},
         .run = views_create,
         .summary = "Create a materialised view, which is made within seconds",
+        .doc = "The caller has to be able to read all fields that it names. Over an entity with "
+               "row-level security it is for administrators.",
     },
     {
         .method = HTTP_PUT_M,
@@ -548,8 +510,11 @@ static const struct route views_routes[] = {
         .fails = {404, 409},
         .run = views_update,
         .summary = "Change a materialised view",
-        .doc = "Members that are left out stay. Its rows stay as they are until it has been made "
-               "anew, which a change of the definition asks for.",
+        .doc =
+            "Members that are left out stay. The rows stay as they are, for those who might read "
+            "them, until the view has been made again, which a change of the definition asks "
+            "for. Views that are shared, and definitions over entities with row-level security, "
+            "are for administrators.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -584,10 +549,12 @@ static const struct route views_routes[] = {
         .query = views_rows_query,
         .ok = {200, &record_schema, .list = true},
         .fails = {404, 409},
-        .run = views_rows,
+        .run = view_rows,
         .summary = "Read a materialised view, as records are read",
-        .doc = "For who sees all records and fields that it is made of, and for the roles that it "
-               "is shared with. 409 before it has been made.",
+        .doc =
+            "For callers that may read all records and fields that the rows were made of, and for "
+            "the roles that the view is shared with. 409 before it has been made, and after a "
+            "field that it was made of has been deleted.",
     },
 };
 ROUTES(views, "Materialised views");

@@ -8,7 +8,16 @@ v.id, v.name, v.description, e.name as entity, v.definition -> 'aggregates' as a
   v.columns,
   case when v.lease_until > now() then 'refreshing' when v.requested_at is not null then 'pending'
     when v.failed_at is not null then 'failed' when v.generation = 0 then 'pending' else 'ready' end as status,
-  v.refreshed_at, v.refresh_ms, v.row_count, v.next_refresh_at, v.error, v.version, v.created_by, v.created_at, v.updated_at
+  v.refreshed_at, v.refresh_ms, v.row_count, v.next_refresh_at, v.error, v.version, v.created_by, v.created_at, v.updated_at,
+  {made}
+
+-- What decides who is served the rows of the live generation. Shared: with a role of the caller's.
+-- part: made
+v.entity_id as _entity_id, v.query as _query, v.generation as _generation, v.made_definition > 0 as _is_known, v.made_definition = v.definition_number as _is_current,
+  v.made_entities as _made_entities, v.made_fields as _made_fields, {shared} as _is_shared
+
+-- part: shared
+exists (select 1 from {p}.materialized_view_roles s where s.view_id = v.id and s.role_id = any(:role_ids::bigint[]))
 
 -- name: views_list :page sort(id,name,created_at,updated_at,refreshed_at)
 select {view} from {p}.materialized_views v join {p}.entities e on e.id = v.entity_id
@@ -19,16 +28,14 @@ select count(*) as views:bigint from {p}.materialized_views
 -- name: view_get :opt
 select {view} from {p}.materialized_views v join {p}.entities e on e.id = v.entity_id where v.name = :name::text
 
--- Shared: with a role of the caller's.
 -- name: view_load :opt
-select v.id:bigint, v.entity_id:bigint, v.query:jsonb, v.generation:bigint, v.columns:jsonb,
-  exists (select 1 from {p}.materialized_view_roles s
-    where s.view_id = v.id and s.role_id = any(:role_ids::bigint[])) as shared:boolean
+select v.id, v.columns, {made}
 from {p}.materialized_views v where v.name = :name::text
 
 -- name: view_lock :opt
 select v.id:bigint, v.name:text, v.description:text?, v.entity_id:bigint, v.definition:jsonb, v.timezone:text, v.cron:text?,
-  v.on_change:boolean
+  v.on_change:boolean, v.query:jsonb,
+  exists (select 1 from {p}.materialized_view_roles s where s.view_id = v.id) as is_shared:boolean
 from {p}.materialized_views v where v.name = :name::text for update
 
 -- name: view_add :opt
@@ -39,13 +46,16 @@ values (:name::text, :description::text?, :entity_id::bigint, :definition::jsonb
 on conflict (name) do nothing
 returning id as id:bigint
 
--- What is shown stays until the next refresh, which a change of the definition asks for.
+-- The rows stay as they are until the next refresh, which a change of the definition asks for.
 -- name: view_save :exec
 update {p}.materialized_views v
 set name = :name::text, description = :description::text?, entity_id = :entity_id::bigint, definition = :definition::jsonb,
   query = :query::jsonb, timezone = :timezone::text, cron = :cron::text?, on_change = :on_change::boolean,
   next_refresh_at = :next_refresh_at::timestamptz?,
+  definition_number = v.definition_number + :redefined::boolean::int,
   requested_at = case when :redefined::boolean then now() else v.requested_at end,
+  failed_at = case when :redefined::boolean then null else v.failed_at end,
+  error = case when :redefined::boolean then null else v.error end,
   version = v.version + 1, updated_at = greatest(now(), v.updated_at)
 where v.id = :id::bigint
 

@@ -1,0 +1,229 @@
+/*
+ * Rows of materialised views, and who is served them. A generation is judged by the entities and
+ * fields that it was made of, and a definition by those that it names: the two differ from a change
+ * of the definition until the runner has made the next generation.
+ */
+#include <errno.h>
+
+#include "areas/dashboards/view_rows.h"
+#include "areas/items/items.h"
+#include "records/pick.h"
+#include "records/view.h"
+#include "views_sql.h"
+
+/* What decides about a generation: columns of the part "made" in views.sql. */
+struct view_generation {
+    int64_t number; /* 0: there is none yet */
+    bool is_known;  /* what it was made of is known */
+    bool is_current, is_shared;
+    struct sql_i64s entity_ids, field_ids;
+};
+
+static struct view_generation generation_read(struct req *r, const struct rows *rows, size_t row)
+{
+    struct arena *arena = r->task.arena;
+
+    return (struct view_generation){
+        .number = rows_i64(rows, row, rows_column(rows, "_generation")),
+        .is_known = rows_bool(rows, row, rows_column(rows, "_is_known")),
+        .is_current = rows_bool(rows, row, rows_column(rows, "_is_current")),
+        .is_shared = rows_bool(rows, row, rows_column(rows, "_is_shared")),
+        .entity_ids = rows_sql_i64s(arena, rows, row, rows_column(rows, "_made_entities")),
+        .field_ids = rows_sql_i64s(arena, rows, row, rows_column(rows, "_made_fields")),
+    };
+}
+
+/* NULL when the field is gone from the model. */
+static const struct model_field *
+generation_find_field(const struct model *model, const struct view_generation *made, int64_t id)
+{
+    const struct model_field *field = NULL;
+
+    for (size_t i = 0; i < made->entity_ids.count && !field; i++) {
+        const struct entity *entity = model_entity_by_id(model, made->entity_ids.items[i]);
+        if (entity)
+            field = entity_field_by_id(entity, id);
+    }
+    return field;
+}
+
+/* The model still has all that it was made of. */
+static bool generation_fits_model(const struct model *model, const struct view_generation *made)
+{
+    for (size_t i = 0; i < made->entity_ids.count; i++)
+        if (!model_entity_by_id(model, made->entity_ids.items[i]))
+            return false;
+    for (size_t i = 0; i < made->field_ids.count; i++)
+        if (!generation_find_field(model, made, made->field_ids.items[i]))
+            return false;
+    return true;
+}
+
+/* The caller reads records of all its entities; `whole`: every record and every field of them. */
+static bool
+generation_is_readable(struct records_ctx *ctx, const struct view_generation *made, bool whole)
+{
+    if (!made->is_known)
+        return false;
+    for (size_t i = 0; i < made->entity_ids.count; i++) {
+        const struct entity *entity = model_entity_by_id(ctx->model, made->entity_ids.items[i]);
+        if (!entity || !records_reads(ctx, entity) || (whole && records_ruled(ctx, entity)))
+            return false;
+    }
+    for (size_t i = 0; whole && i < made->field_ids.count; i++) {
+        const struct model_field *field =
+            generation_find_field(ctx->model, made, made->field_ids.items[i]);
+        if (!field || !records_reads_field(ctx, field))
+            return false;
+    }
+    return true;
+}
+
+/* Administrators are served every row. A role that the view is shared with is served the rows of
+ * the definition that was shared, whatever records it sees; an API key of its holder besides needs
+ * the permission to read them. All others are served what they could have computed themselves. */
+static bool generation_is_open(struct req *r, const struct view_generation *made)
+{
+    const struct caller *caller = r->scope->caller;
+    struct records_ctx *ctx = items_ctx(r);
+
+    if (caller_is_admin(caller))
+        return true;
+    if (made->is_shared && made->is_current)
+        return caller->kind == CALLER_USER || generation_is_readable(ctx, made, false);
+    return caller_api_access(caller) && generation_is_readable(ctx, made, true);
+}
+
+bool view_is_ruled(const struct series_sources *sources)
+{
+    for (size_t i = 0; i < sources->count; i++)
+        if (sources->entities[i]->row_level_security)
+            return true;
+    return !sources->whole;
+}
+
+bool view_is_known(struct req *r, int64_t entity_id, struct str query)
+{
+    const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
+    struct records_series *series = ARENA_NEW(r->task.arena, series);
+
+    return caller_is_admin(r->scope->caller) ||
+           (entity && view_query_read(r->task.arena, query, series) &&
+            series_is_readable(items_ctx(r), entity, series));
+}
+
+/* What a generation of the present definition would be made of. */
+static struct view_generation
+generation_expect(struct req *r, const struct rows *rows, size_t row, bool is_shared)
+{
+    static const struct caller everybody = {.kind = CALLER_SYSTEM};
+    struct view_generation made = {.is_current = true, .is_shared = is_shared};
+    int64_t entity_id = rows_i64(rows, row, rows_column(rows, "_entity_id"));
+    struct str query = rows_str(rows, row, rows_column(rows, "_query"));
+    const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
+    struct records_series *series = ARENA_NEW(r->task.arena, series);
+    struct series_sources *sources = ARENA_NEW(r->task.arena, sources);
+    struct records_ctx *ctx = items_ctx(r);
+
+    ctx->caller = &everybody;
+    if (!entity || !view_query_read(r->task.arena, query, series) ||
+        series_forbidden(ctx, entity, series).ptr)
+        return made;
+    series_sources(ctx, entity, series, sources);
+    int64_t *ids = ARENA_ARRAY(r->task.arena, ids, sources->count);
+    for (size_t i = 0; i < sources->count; i++)
+        ids[i] = sources->entities[i]->id;
+    made.is_known = sources->whole;
+    made.entity_ids = sql_i64s(ids, sources->count);
+    made.field_ids = sql_i64s(sources->field_ids, sources->field_count);
+    return made;
+}
+
+/* What tells of the rows: how many there are, how they are called, when and how they came to be. */
+static const char *const told_of_rows[] = {"columns", "refreshed_at", "refresh_ms", "row_count"};
+static const char *const told_of_definition[] = {"aggregates", "group_by", "filter"};
+static const char *const told_of_making[] = {"error"};
+
+bool view_is_open(struct req *r, const struct rows *rows, size_t row)
+{
+    struct view_generation made = generation_read(r, rows, row);
+
+    return generation_is_open(r, &made);
+}
+
+void view_show(struct req *r, const struct rows *rows, size_t row)
+{
+    struct view_generation made = generation_read(r, rows, row);
+    struct view_generation next = generation_expect(r, rows, row, made.is_shared);
+    int64_t entity_id = rows_i64(rows, row, rows_column(rows, "_entity_id"));
+    struct str query = rows_str(rows, row, rows_column(rows, "_query"));
+
+    if (!generation_is_open(r, &made))
+        rows_clear(rows, row, told_of_rows, ARRAY_LEN(told_of_rows));
+    if (!generation_is_open(r, &next)) /* the error is that of making the next one */
+        rows_clear(rows, row, told_of_making, ARRAY_LEN(told_of_making));
+    if (!view_is_known(r, entity_id, query))
+        rows_clear(rows, row, told_of_definition, ARRAY_LEN(told_of_definition));
+}
+
+int view_find(struct req *r, struct str name, int64_t *ret_id, const struct entity **ret_entity)
+{
+    const struct model *model = r->scope->model;
+    struct rows rows;
+
+    TRY(sql_all(r, &rows, SQL_VIEW_LOAD(.name = name, .role_ids = caller_roles(r->scope->caller))));
+    if (!rows.count)
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such materialized view.");
+    struct view_generation made = generation_read(r, &rows, 0);
+    if (!made.number)
+        made = generation_expect(r, &rows, 0, made.is_shared);
+    r->scope->behind = !generation_fits_model(model, &made) && !r->scope->current;
+    if (!generation_is_open(r, &made))
+        return fail(r,
+                    PROBLEM_FORBIDDEN,
+                    "Only callers that may read all records and fields behind a view may read the "
+                    "view, and holders of the roles that it is shared with.");
+    if (!made.number)
+        return fail(r, PROBLEM_CONFLICT, "The view has not been made yet.");
+    if (!generation_fits_model(model, &made))
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "A field or an entity that the view was made of has been deleted; change the "
+                    "view's definition.");
+    *ret_id = rows_i64(&rows, 0, rows_column(&rows, "id"));
+    *ret_entity = view_entity(
+        r->task.arena, *ret_id, made.number, rows_str(&rows, 0, rows_column(&rows, "columns")));
+    return *ret_entity ? 0 : fail_internal(r, -EBADMSG);
+}
+
+/* co: a list of the table that is the live one; RECORDS_SCHEMA when it is not any more. */
+AWAITS static int view_list(struct req *r, struct records_ctx **ret_ctx)
+{
+    static const struct caller everybody = {.kind = CALLER_SYSTEM};
+    struct records_ctx *ctx = items_ctx(r);
+    const struct entity *entity = NULL;
+    struct records_query query;
+    int64_t id;
+
+    TRY(view_find(r, req_param(r, "name"), &id, &entity));
+    *ret_ctx = ctx;
+    ctx->caller = &everybody;
+    TRY(items_query(r, ctx, &query));
+    return records_list(ctx, entity, &query, &r->body);
+}
+
+int view_rows(struct req *r)
+{
+    struct records_ctx *ctx = NULL;
+    const struct query *query;
+
+    TRY(req_query(r, &query)); /* what is wrong with it is said first */
+    int rc = view_list(r, &ctx);
+    if (rc == RECORDS_SCHEMA) { /* it was exchanged between the two statements */
+        r->body.len = 0;
+        rc = view_list(r, &ctx);
+    }
+    if (rc == RECORDS_SCHEMA || rc == RECORDS_FAILED)
+        return items_check(r, ctx, rc);
+    return rc != 0 ? rc : reply_json(r, 200);
+}
