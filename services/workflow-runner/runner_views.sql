@@ -34,8 +34,8 @@ update {p}.materialized_views v set lease_until = null where v.id = :id::bigint 
 -- A request that came while the table was made is for the next one. The generation says what it was made of.
 -- name: view_done :opt
 update {p}.materialized_views v
-set generation = v.token, columns = :columns::jsonb, lease_until = null, made_definition = :made_definition::bigint,
-  made_entities = :made_entities::bigint[], made_fields = :made_fields::bigint[],
+set generation = v.token, columns = :columns::jsonb, lease_until = null, made_generation = v.token,
+  made_definition = :made_definition::bigint, made_entities = :made_entities::bigint[], made_fields = :made_fields::bigint[],
   requested_at = case when v.requested_at > :started_at::timestamptz then v.requested_at end,
   next_refresh_at = :next_refresh_at::timestamptz?, mark_since = :mark_since::bigint, mark_changes = :mark_changes::bigint,
   refreshed_at = clock_timestamp(), refresh_ms = :refresh_ms::bigint, row_count = :row_count::bigint, failed_at = null, error = null

@@ -11,7 +11,7 @@ from {p}.charts c left join {p}.entities e on e.id = c.entity_id left join {p}.m
 
 -- What decides who is served the rows of a view, as in views.sql.
 -- part: made
-v.entity_id as _entity_id, v.query as _query, v.generation as _generation, v.made_definition > 0 as _is_known,
+v.entity_id as _entity_id, v.query as _query, v.generation as _generation, v.made_generation = v.generation and v.made_definition > 0 as _is_known,
   v.made_definition = v.definition_number as _is_current, v.made_entities as _made_entities, v.made_fields as _made_fields,
   exists (select 1 from {p}.materialized_view_roles s where s.view_id = v.id and s.role_id = any(:role_ids::bigint[]))
     as _is_shared

@@ -89,7 +89,7 @@ static bool generation_is_open(struct req *r, const struct view_generation *made
 
     if (caller_is_admin(caller))
         return true;
-    if (made->is_shared && made->is_current)
+    if (made->is_shared && made->is_current && made->is_known)
         return caller->kind == CALLER_USER || generation_is_readable(ctx, made, false);
     return caller_api_access(caller) && generation_is_readable(ctx, made, true);
 }

@@ -13,7 +13,7 @@ v.id, v.name, v.description, e.name as entity, v.definition -> 'aggregates' as a
 
 -- What decides who is served the rows of the live generation. Shared: with a role of the caller's.
 -- part: made
-v.entity_id as _entity_id, v.query as _query, v.generation as _generation, v.made_definition > 0 as _is_known, v.made_definition = v.definition_number as _is_current,
+v.entity_id as _entity_id, v.query as _query, v.generation as _generation, v.made_generation = v.generation and v.made_definition > 0 as _is_known, v.made_definition = v.definition_number as _is_current,
   v.made_entities as _made_entities, v.made_fields as _made_fields, {shared} as _is_shared
 
 -- part: shared

@@ -111,7 +111,7 @@ AWAITS static int reply_job(struct req *r, int status, int64_t id)
 
     TRY(sql_one(r, &job, SQL_RUN_GET(.viewer = viewer(r), .id = id)));
     struct db_call calls[] = {
-        db_call(SQL_RUN_TRIGGER(.id = id)),
+        db_call(SQL_RUN_TRIGGER(.viewer = viewer(r), .id = id)),
         db_call(SQL_RUN_DATA(.viewer = viewer(r), .id = id)),
         db_call(SQL_RUN_STEPS(.viewer = viewer(r), .id = id)),
     };

@@ -8,7 +8,11 @@ j.id, j.workflow_id, j.version as workflow_version, j.status, j.run, j.attempt, 
   j.reason, j.queued_at, j.started_at, j.finished_at
 
 -- part: trigger
-jsonb_build_object('kind', j.trigger_kind, 'event', j.trigger_event, 'id', j.trigger_id, 'entity_name', j.trigger_entity)
+jsonb_build_object('kind', j.trigger_kind, 'event', j.trigger_event, 'id', {trigger_id}, 'entity_name', j.trigger_entity)
+
+-- The id is that of the record, payment or user that an event is about: data as well.
+-- part: trigger_id
+case when {seen} then j.trigger_id else 0 end
 
 -- part: of_workflow
 from {p}.jobs_now j
@@ -64,7 +68,7 @@ select exists (select 1 from {p}.workflows w where w.id = :workflow_id::bigint)
 select {columns} from {p}.jobs_now j where j.id = :id::bigint and {known}
 
 -- name: run_trigger :opt
-select j.trigger_kind as kind, j.trigger_event as event, j.trigger_id as id, j.trigger_entity as entity_name
+select j.trigger_kind as kind, j.trigger_event as event, {trigger_id} as id, j.trigger_entity as entity_name
 from {p}.jobs j where j.id = :id::bigint
 
 -- An event's data is shown once the editor's rights have been looked at: a step has run.
