@@ -104,7 +104,7 @@ bool caller_field(const struct caller *caller,
 {
     if (field->system)
         return action == ACT_READ;
-    if (caller_all_rows(caller))
+    if (caller_is_admin(caller))
         return true;
     if (caller->rights == NULL || action > ACT_UPDATE)
         return false;
@@ -114,7 +114,7 @@ bool caller_field(const struct caller *caller,
 
 uint64_t caller_field_key(const struct caller *caller, const struct entity *entity)
 {
-    if (caller_all_rows(caller))
+    if (caller_is_admin(caller))
         return FIELD_KEY_ALL;
     if (caller->rights == NULL)
         return FIELD_KEY_NONE;

@@ -16,12 +16,13 @@ static struct str print_ids(struct arena *arena, const int64_t *ids, size_t coun
     return strbuf_view(&out);
 }
 
-/* Who does not see all records of the entity learns nothing about those that it does not see. */
+/* A caller that does not read all records of the entity learns nothing about the others. */
 bool ddl_sees_all(const struct req *r, const struct entity *entity)
 {
-    return caller_all_rows(r->scope->caller) ||
-           (!entity->row_level_security &&
-            caller_can_entity(r->scope->caller, entity->id, ACT_READ));
+    const struct caller *caller = r->scope->caller;
+
+    return caller_can_entity(caller, entity->id, ACT_READ) &&
+           (!entity->row_level_security || caller_all_rows(caller));
 }
 
 int ddl_may_look(struct req *r, const struct model_field *field)

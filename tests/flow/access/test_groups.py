@@ -128,11 +128,15 @@ def test_who_does_not_see_what_a_group_gives_adds_nobody(project, granted):
     soon(lambda: friend.get(seen), 200)
 
 
-def test_a_key_adds_as_its_creator_does(project, granted):
+def test_a_key_adds_to_a_group_that_gives_records_when_its_creator_is_a_member(project, granted):
+    """An administrator's key grants no records, and so lets nobody in to them, unless it has them itself."""
     _, group, _ = granted
     manager = project.only("svc_groups:update", "svc_api_keys:create")
-    add(project.key(["svc_groups:update"], client=manager), group, manager, expect=403)
-    add(project.key(["svc_groups:update"]), group, manager)
+    of_manager, of_admin = project.key(["svc_groups:update"], client=manager), project.key(["svc_groups:update"])
+    for key in (of_manager, of_admin):
+        add(key, group, manager, expect=403)
+    add(project.admin, group, project.admin)
+    add(of_admin, group, manager)
 
 
 def test_records_of_members_are_given_by_who_sees_them(project):

@@ -137,11 +137,11 @@ static bool has_role_itself(const struct caller *caller, int64_t role_id)
     return false;
 }
 
-/* Records that were granted to a role, or that it may ask for by a group, are seen by its holders
- * alone. */
+/* Records that were granted to a role, or that it may ask for by a group, are given by its holders
+ * alone. The caller is no administrator. */
 static bool opens_unseen_rows(const struct caller *caller, const struct sql_permission_row *row)
 {
-    return row->opens_rows && !caller_all_rows(caller) && !has_role_itself(caller, row->id);
+    return row->opens_rows && !has_role_itself(caller, row->id);
 }
 
 static int access_check_rows(struct req *r, const struct rows *rows)

@@ -83,13 +83,16 @@ AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *us
 {
     struct rows rows;
 
-    if (caller_all_rows(r->scope->caller))
+    if (caller_is_admin(r->scope->caller))
         return 0;
     TRY(load_gives(r, id, user_ids, &rows));
     const struct sql_group_gives_row gives = sql_group_gives_row(&rows, 0);
     if ((gives.granted && !gives.member) ||
         (gives.asks && !sees_members_records(r->scope->caller, &gives)))
-        return fail(r, PROBLEM_FORBIDDEN, "This group gives records that the caller does not see.");
+        return fail(r,
+                    PROBLEM_FORBIDDEN,
+                    "This group gives records that the caller does not see: only its members and "
+                    "an administrator, signed in as a user, may add to it.");
     if (gives.opened)
         return fail(r,
                     PROBLEM_FORBIDDEN,
@@ -102,7 +105,7 @@ AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *r
 {
     struct rows rows;
 
-    if (!role_ids->count || caller_all_rows(r->scope->caller))
+    if (!role_ids->count || caller_is_admin(r->scope->caller))
         return 0;
     TRY(load_gives(r, id, &(struct in_ids){0}, &rows));
     const struct sql_group_gives_row gives = sql_group_gives_row(&rows, 0);

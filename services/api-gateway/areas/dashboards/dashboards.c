@@ -119,7 +119,7 @@ AWAITS static int dashboard_find(struct req *r, int64_t id, bool *ret_seen)
     TRY(sql_all(r,
                 &rows,
                 SQL_DASHBOARD_SEEN(.id = id,
-                                   .everything = caller_all_rows(caller),
+                                   .everything = caller_is_admin(caller),
                                    .user_id = caller->user_id,
                                    .role_ids = caller_roles(caller))));
     *ret_seen = rows.count > 0;
@@ -136,14 +136,16 @@ int dashboard_lock(struct req *r, int64_t *ret_id, int64_t *ret_version, struct 
     TRY(sql_one(r,
                 &rows,
                 SQL_DASHBOARD_LOCK(.id = *ret_id,
-                                   .everything = caller_all_rows(caller),
+                                   .everything = caller_is_admin(caller),
                                    .user_id = caller->user_id,
                                    .role_ids = caller_roles(caller))));
     const struct sql_dashboard_lock_row row = sql_dashboard_lock_row(&rows, 0);
     bool owns = row.owner_id.set && row.owner_id.value == caller->user_id;
-    if (!owns && !caller_all_rows(caller))
+    if (!owns && !caller_is_admin(caller))
         return fail(
-            r, PROBLEM_FORBIDDEN, "Only its owner and administrators may change a dashboard.");
+            r,
+            PROBLEM_FORBIDDEN,
+            "Only its owner and an administrator, signed in as a user, may change a dashboard.");
     *ret_version = row.version;
     *ret_rows = rows;
     return 0;
@@ -157,7 +159,7 @@ int dashboard_reply(struct req *r, int status, int64_t id)
     TRY(sql_one(r,
                 &rows,
                 SQL_DASHBOARD_GET(.id = id,
-                                  .everything = caller_all_rows(caller),
+                                  .everything = caller_is_admin(caller),
                                   .user_id = caller->user_id,
                                   .role_ids = caller_roles(caller))));
     dashboard_show(r, &rows, 0, "widgets");
@@ -172,7 +174,7 @@ AWAITS static int dashboards_list(struct req *r)
 
     return reply_page(r,
                       "id",
-                      SQL_DASHBOARDS_LIST(.everything = caller_all_rows(caller),
+                      SQL_DASHBOARDS_LIST(.everything = caller_is_admin(caller),
                                           .user_id = caller->user_id,
                                           .role_ids = caller_roles(caller)));
 }
@@ -264,7 +266,7 @@ AWAITS static int dashboards_delete(struct req *r)
 AWAITS static int home_reply(struct req *r)
 {
     const struct caller *caller = r->scope->caller;
-    bool everything = caller_all_rows(caller);
+    bool everything = caller_is_admin(caller);
     struct sql_i64s roles = caller_roles(caller);
     struct rows shown = {0};
     struct rows home;
@@ -379,7 +381,9 @@ static const struct route dashboards_routes[] = {
         .ok = {200, &dashboard_row_schema, .list = true},
         .run = dashboards_list,
         .summary = "List the dashboards that the caller sees, without their widgets",
-        .doc = "Its own, and those that are shared with one of its roles; administrators see all.",
+        .doc = "Its own, and those that are shared with one of its roles; an administrator, signed "
+               "in as a user, "
+               "sees all.",
     },
     {
         .method = HTTP_GET_M,
@@ -441,7 +445,7 @@ static const struct route dashboards_routes[] = {
         .fails = {404},
         .run = dashboards_update,
         .summary = "Change a dashboard, or share it with roles",
-        .doc = "For its owner and administrators.",
+        .doc = "For its owner and an administrator, signed in as a user.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -453,7 +457,7 @@ static const struct route dashboards_routes[] = {
         .fails = {404},
         .run = dashboards_delete,
         .summary = "Delete a dashboard; its charts stay",
-        .doc = "For its owner and administrators.",
+        .doc = "For its owner and an administrator, signed in as a user.",
     },
 };
 ROUTES(dashboards, "Dashboards");

@@ -133,7 +133,7 @@ AWAITS static int menus_my(struct req *r)
     struct sql_i64s roles = {rights ? rights->role_ids : NULL, rights ? rights->role_count : 0};
     struct db_call calls[] = {
         db_call(SQL_MENUS_SHOWN()),
-        db_call(SQL_MENU_ITEMS_SHOWN(.everything = caller_all_rows(caller),
+        db_call(SQL_MENU_ITEMS_SHOWN(.everything = caller_is_admin(caller),
                                      .user_id = caller->user_id,
                                      .role_ids = roles)),
     };

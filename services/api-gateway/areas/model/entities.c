@@ -7,6 +7,7 @@
 #include "ddl/model_change.h"
 #include "ddl/model_preview.h"
 #include "entities_sql.h"
+#include "stages/refusals.h"
 
 #define ENTITIES_MAX     1000
 #define HISTORY_DAYS     365
@@ -253,18 +254,21 @@ AWAITS static int entities_get(struct req *r)
 
 /* --- change --- */
 
-/* Nobody opens to others, or to themselves, the records that a row rule hides from them. */
+/* A caller opens records that a row rule hides as an administrator who signed in: a key has its own
+ * permissions alone. */
 static int check_opens(struct req *r, const struct entity_in *in, const struct entity *entity)
 {
     bool rule_ends = entity->row_level_security && !value_or(&in->row_level_security, true);
     bool published = !entity->public_read && value_or(&in->public_read, false);
 
-    if (caller_all_rows(r->scope->caller) || !(rule_ends || published))
+    if (caller_is_admin(r->scope->caller) || !(rule_ends || published))
         return 0;
-    return fail(r,
-                PROBLEM_FORBIDDEN,
-                "Only who sees all records may %s.",
-                rule_ends ? "end the entity's row-level security" : "make the entity public");
+    return refusal(r,
+                   REFUSE_ADMIN,
+                   rule_ends ? "Only an administrator, signed in as a user, may end the entity's "
+                               "row-level security."
+                             : "Only an administrator, signed in as a user, may make the entity "
+                               "public.");
 }
 
 static int check_entity(struct req *r,
@@ -489,7 +493,8 @@ static const struct route entities_routes[] = {
         .run = entities_update,
         .summary = "Change an entity",
         .doc = "A new name takes effect at once in paths and permission names; no data moves. Only "
-               "administrators end row-level security or make an entity public.",
+               "an administrator, signed in as a user, ends row-level security or makes an entity "
+               "public: 403 admin_required.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -6,6 +6,7 @@
 #include "ddl/model_change.h"
 #include "ddl/model_preview.h"
 #include "fields_sql.h"
+#include "stages/refusals.h"
 
 /* --- helpers --- */
 
@@ -194,8 +195,11 @@ AWAITS static int change_field(struct req *r,
     if (spec.errors->count)
         return fail_fields(r, spec.errors);
     if (ret_next->is_public && !old->is_public && entity->public_read &&
-        !caller_all_rows(r->scope->caller))
-        return fail(r, PROBLEM_FORBIDDEN, "Only who sees all records may make their field public.");
+        !caller_is_admin(r->scope->caller))
+        return refusal(r,
+                       REFUSE_ADMIN,
+                       "Only an administrator, signed in as a user, may make a field of a public "
+                       "entity public.");
     TRY(check_name_free(r, entity, ret_next));
     return ddl_field_change(r, old, ret_next);
 }
@@ -366,7 +370,9 @@ static const struct route fields_routes[] = {
             "A change that stored records contradict is 409 schema_conflict: how many, and the "
             "first ten ids. A change that stored values decide (type, required, unique, a list or "
             "bounds that leave less) needs read of all records and of the field, on_delete cascade "
-            "the permission to delete records: 403 before anything is looked at.",
+            "the permission to delete records: 403 before anything is looked at. Only an "
+            "administrator, signed in as a user, makes a field of a public entity public: 403 "
+            "admin_required.",
     },
     {
         .method = HTTP_DELETE_M,
