@@ -130,7 +130,7 @@ static bool decode(const char *text, struct project_in *ret_in, struct schema_er
     *errors = (struct schema_errors){0};
     assert_int_equal(jr_parse(arena, str_from(text), &body, &error), 0);
     return schema_decode(arena, &project_schema, body, ret_in, errors) &&
-           project_in_check(arena, ret_in, errors);
+           project_in_check(arena, ret_in, NULL, errors);
 }
 
 static void settings_refused(const char *text, const char *field)

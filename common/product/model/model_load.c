@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/panic.h"
+#include "base/secret_mask.h"
 #include "json/jr.h"
 #include "log/log.h"
 #include "model/model.h"
@@ -243,7 +244,7 @@ static struct str example(struct arena *arena, const struct model_field *field)
     case TYPE_RELATION:
         return field->many ? STR("[1,2]") : STR("1");
     case TYPE_SECRET:
-        return STR("\"********\"");
+        return STR("\"" SECRET_MASK "\"");
     case TYPE_COUNT:
         break;
     }

@@ -3,13 +3,13 @@
 
 #include "base/ascii.h"
 #include "base/num.h"
+#include "base/secret_mask.h"
 #include "log/log.h"
 #include "project/project_private.h"
 #include "project/unseal.h"
 #include "project_sql.h"
 
 #define DAY_SECONDS       86400
-#define MASK              "********"
 #define ITEMS_MAX         50
 #define URL_BYTES         2048
 #define DOC_BYTES_MAX     (1U << 20U)
@@ -73,7 +73,7 @@ static const struct field settings_fields[] = {
         .nullable = true,
         .max = 1024,
         .doc = "Client secret at the issuer; read back as ********, which keeps it",
-        .example = "\"" MASK "\"",
+        .example = "\"" SECRET_MASK "\"",
     },
     SETTING_STR(mail_sender, 254, "email", "Sender of the project's mail"),
     SETTING_STR(
@@ -245,8 +245,14 @@ check_redirects(struct arena *arena, const struct in_strs *urls, struct schema_e
     }
 }
 
+static struct str shown_secret(const struct project_settings *settings)
+{
+    return settings != NULL && settings->oidc_client_secret.len > 0 ? STR(SECRET_MASK) : STR_NONE;
+}
+
 bool project_in_check(struct arena *arena,
                       const struct project_in *in,
+                      const struct project_settings *stored,
                       struct schema_errors *errors)
 {
     const struct project_settings_in *settings = in->settings.value;
@@ -263,6 +269,14 @@ bool project_in_check(struct arena *arena,
         check_redirects(arena, &settings->redirect_urls, errors);
     if (settings != NULL)
         check_rates(arena, settings, errors);
+    if (settings != NULL &&
+        secret_given(settings->oidc_client_secret.value, shown_secret(stored)) == SECRET_WRONG_MASK)
+        schema_error_add(arena,
+                         errors,
+                         STR("settings.oidc_client_secret"),
+                         PROBLEM_VALIDATION_FAILED,
+                         "%s",
+                         SECRET_MASK_WRONG);
     return errors->count == before;
 }
 
@@ -327,7 +341,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
     merge_str(&settings->oidc_client_id, &in->oidc_client_id);
     merge_str(&settings->mail_sender, &in->mail_sender);
     merge_str(&settings->auth_page_url, &in->auth_page_url);
-    if (!str_is(in->oidc_client_secret.value, MASK))
+    if (secret_given(in->oidc_client_secret.value, STR(SECRET_MASK)) == SECRET_NEW)
         merge_str(&settings->oidc_client_secret, &in->oidc_client_secret);
 }
 
@@ -379,7 +393,7 @@ void project_settings_json(struct jw *w, const struct project_settings *settings
 {
     jw_obj(w);
     json_members(w, settings);
-    json_str(w, "oidc_client_secret", settings->oidc_client_secret.len > 0 ? STR(MASK) : STR_NONE);
+    json_str(w, "oidc_client_secret", shown_secret(settings));
     jw_obj_end(w);
 }
 
@@ -487,7 +501,7 @@ static bool keeps_secret(const struct project_in *in)
     const struct project_settings_in *settings = in->settings.set ? in->settings.value : NULL;
 
     return settings == NULL || !settings->oidc_client_secret.set ||
-           str_is(settings->oidc_client_secret.value, MASK);
+           secret_given(settings->oidc_client_secret.value, STR(SECRET_MASK)) != SECRET_NEW;
 }
 
 int project_settings_save(struct task *task,

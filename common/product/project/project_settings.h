@@ -54,9 +54,11 @@ void project_settings_ceilings(const struct project_rates *rates);
 /* What a project without stored settings has. */
 void project_settings_default(struct project_settings *ret_settings);
 /* any: what the schema cannot say: origins are exactly scheme://host[:port] or "*", redirect URLs
- * are URLs, rates are below the operator's ceilings. Findings go to errors. */
+ * are URLs, rates are below the operator's ceilings, a masked secret is that of the stored settings
+ * (NULL: none). Findings go to errors. */
 bool project_in_check(struct arena *arena,
                       const struct project_in *in,
+                      const struct project_settings *stored,
                       struct schema_errors *errors);
 /* any: applies what is set. Texts are borrowed from `in`. */
 void project_settings_merge(struct project_settings *settings, const struct project_in *in);

@@ -5,6 +5,7 @@
  */
 #include <jansson.h>
 
+#include "base/secret_mask.h"
 #include "project/project.h"
 
 /* Where a secret may be sent. */
@@ -40,7 +41,7 @@ struct str secrets_unsendable(const struct secret_values *values, struct str hos
 /* any: without the white space around it, which gets lost on its way: borrows. */
 struct str secrets_trim(struct str value);
 
-#define SECRETS_MASK       "********"
+#define SECRETS_MASK       SECRET_MASK
 #define SECRETS_MASK_LEAST 4 /* bytes; shorter values would be found everywhere */
 
 /* any: a copy of `value` (arena-owned; `value` itself when nothing was found) in which every opened

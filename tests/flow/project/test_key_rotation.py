@@ -17,7 +17,7 @@ from groundwork.deadline import until
 from groundwork.fixtures import binary, keep_logs, settings
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
 from groundwork.push_keys import service_account
-from groundwork.sealed import key_of, seal, setting_place, unseal, unwrap
+from groundwork.sealed import Vault, seal, setting_place, unseal
 from groundwork.servers import UNSYNCED, Servers
 
 KEY_A, KEY_B, KEY_C = ("0a" * 32, "0b" * 32, "0c" * 32)
@@ -30,48 +30,6 @@ REFRESH = "/auth/v1/refresh"
 
 def derived(master, number):
     return HKDF(hashes.SHA256(), 32, None, f"project:{number}".encode()).derive(bytes.fromhex(master))
-
-
-class Vault:
-    """All sealed values of a project, and the keys that open them."""
-
-    def __init__(self, cursor, slug, *masters):
-        cursor.execute("select number from platform.projects where slug = %s", (slug,))
-        self.number = cursor.fetchone()[0]
-        self.cursor, self.schema = cursor, f"p_{self.number}"
-        stored = self.rows("select id, wrapped, retired_at is not null from {p}.data_keys")
-        self.keys = unwrap(self.number, stored, *masters)
-        self.retired = {id for id, _, retired in stored if retired}
-
-    def rows(self, sql):
-        self.cursor.execute(sql.replace("{p}", self.schema))
-        return self.cursor.fetchall()
-
-    def sealed(self):
-        """(place, sealed) of every value."""
-        n = self.number
-        for kind, key, value in self.rows("select kind, key, sealed from {p}.settings where sealed is not null"):
-            yield setting_place(n, kind, key), value
-        for name, value in self.rows("select name, sealed from {p}.secrets"):
-            yield f"p{n}:secrets:{name}", value
-        for id, value in self.rows("select id, successor from {p}.refresh_tokens where successor is not null"):
-            yield f"p{n}:refresh_tokens:{id}:successor", value
-        for state, value in self.rows("select encode(state_hash, 'hex'), sealed from {p}.auth_flows"):
-            yield f"p{n}:auth_flows:{state}", value
-        for request, value in self.rows("select principal || ':' || key, response from {p}.idempotency_keys "
-                                        "where response is not null"):
-            yield f"p{n}:idempotency_keys:{request}", value
-        for entity, field in self.rows("select entity_id, id from {p}.fields where type = 'secret'"):
-            for (value,) in self.rows(f"select f_{field} from {{p}}.e_{entity} where f_{field} is not null order by id"):
-                yield f"p{n}:e{entity}:f{field}", value
-
-    def check(self):
-        """Opens everything; returns the key ids that are in use, and the plain texts by place."""
-        used, texts = set(), {}
-        for place, value in self.sealed():
-            used.add(key_of(value))
-            texts[place] = unseal(self.keys[key_of(value)], value, place)
-        return used, texts
 
 
 # --- servers of their own: a rotation takes every project -----------------------------------------------

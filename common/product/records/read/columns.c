@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "base/panic.h"
+#include "base/secret_mask.h"
 #include "json/jr_beside.h"
 #include "records/read/expand.h"
 #include "records/records.h"
@@ -13,7 +14,7 @@
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 
-#define SECRET_SHOWN    STR("********")
+#define SECRET_SHOWN    STR(SECRET_MASK)
 #define PLANS_MAX       4096 /* per model: field rules times entities; beyond it plans are not kept */
 #define TEXT_PART_BYTES ((size_t)32 << 10)
 #define VALUE_EXTRA     64 /* quotes, and "********" */

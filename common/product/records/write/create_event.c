@@ -5,6 +5,8 @@
  * types, so that it says what the record will say.
  */
 #include "records/write/create_event.h"
+
+#include "base/secret_mask.h"
 #include "records/read/columns.h"
 #include "records/rules/statement.h"
 #include "records/write/body.h"
@@ -40,7 +42,7 @@ static void create_event_put_value(const struct value *value,
 
     switch (value->field->type) {
     case TYPE_SECRET:
-        sql_bind(sql, params, null ? P_NULL : P_CSTR("********"), "text");
+        sql_bind(sql, params, null ? P_NULL : P_CSTR(SECRET_MASK), "text");
         return;
     case TYPE_DATETIME:
         strbuf_str(sql, STR("to_char("));

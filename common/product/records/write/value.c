@@ -8,12 +8,12 @@
 #include "base/codec.h"
 #include "base/num.h"
 #include "base/panic.h"
+#include "base/secret_mask.h"
 #include "base/utf8.h"
 #include "crypto/aead.h"
 #include "json/jr.h"
 #include "project/unseal.h"
 
-#define SECRET_MASK  "********"
 #define YEAR_1_MS    (-62135596800000LL) /* 0001-01-01: PostgreSQL knows no year 0 */
 #define YEAR_9999_MS 253402300799999LL
 #define NUMBER_BYTES 32
@@ -349,6 +349,8 @@ static bool value_read_secret(const struct input *in, struct value *ret_value)
     if (!json_is_string(in->json))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
     struct str plain = value_text_of(in->json);
+    if (secret_given(plain, STR(SECRET_MASK)) != SECRET_NEW)
+        return value_refuse(in, PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
     if (plain.len > VALUE_SECRET_BYTES)
         return value_too_long(in, VALUE_SECRET_BYTES, "bytes");
     struct str place = value_secret_place(arena, in->scope->project, in->field);
@@ -398,7 +400,7 @@ bool value_read(const struct value_scope *scope,
 bool value_is_mask(const struct model_field *field, const json_t *json)
 {
     return field->type == TYPE_SECRET && json_is_string(json) &&
-           str_is(value_text_of(json), SECRET_MASK);
+           secret_given(value_text_of(json), STR(SECRET_MASK)) == SECRET_SAME;
 }
 
 struct str value_text(struct arena *arena, const struct db_param *param)

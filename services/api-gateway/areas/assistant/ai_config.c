@@ -5,12 +5,12 @@
 #include <errno.h>
 
 #include "ai_config_sql.h"
+#include "base/secret_mask.h"
 #include "integrations/integration.h"
 #include "json/jr.h"
 #include "keys/place.h"
 #include "project/unseal.h"
 
-#define KEY_MASK   "********"
 #define MODELS_MAX 100
 
 struct config_in {
@@ -275,14 +275,15 @@ static int config_key(struct req *r,
                       bool *ret_keeps)
 {
     struct arena *arena = r->task.arena;
-    bool masked = str_is(in->api_key.value, KEY_MASK);
-
-    *ret_sealed = STR_NONE;
-    *ret_keeps = !in->api_key.set || masked;
     const struct sql_ai_config_lock_row row =
         stored->count > 0 ? sql_ai_config_lock_row(stored, 0) : (struct sql_ai_config_lock_row){0};
-    if (masked && !row.has_key)
-        return fail_field(r, "api_key", PROBLEM_VALIDATION_FAILED, "there is none yet");
+    enum secret_given meant =
+        secret_given(in->api_key.value, row.has_key ? STR(SECRET_MASK) : STR_NONE);
+
+    *ret_sealed = STR_NONE;
+    *ret_keeps = !in->api_key.set || meant == SECRET_SAME;
+    if (meant == SECRET_WRONG_MASK)
+        return fail_field(r, "api_key", PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
     if (*ret_keeps && row.has_key && in->endpoint.value.len > 0 &&
         !str_eq(integration_origin(arena, in->endpoint.value),
                 integration_origin(arena, row.endpoint)))

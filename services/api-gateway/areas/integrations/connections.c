@@ -4,18 +4,18 @@
 #include <errno.h>
 
 #include "base/num.h"
+#include "base/secret_mask.h"
 #include "connections_sql.h"
 #include "http/query.h"
 #include "integrations/connection.h"
 #include "json/jr.h"
 
 #define SECRET_CHARS 8192
-#define MASK         "********"
 
 static const char *const connection_statuses[] = {"pending", "active", "failed", "revoked", NULL};
 
 struct credentials_in {
-    struct in_str token, username, password, client_id, client_secret;
+    struct in_str token, username, password, client_id, client_secret, access_token, refresh_token;
 };
 struct connection_in {
     struct in_i64 integration_id;
@@ -36,6 +36,8 @@ static const struct field credentials_fields[] = {
     CREDENTIAL(password, true, "Of basic", "\"pass-5f2c\""),
     CREDENTIAL(client_id, false, "Of oauth2_client_credentials", "\"groundwork\""),
     CREDENTIAL(client_secret, true, "Of oauth2_client_credentials", "\"secret-5f2c\""),
+    CREDENTIAL(access_token, true, "Of oauth2_code, as it is read alone", "\"" SECRET_MASK "\""),
+    CREDENTIAL(refresh_token, true, "Of oauth2_code, as it is read alone", "\"" SECRET_MASK "\""),
 };
 static const struct schema credentials_schema =
     SCHEMA("ConnectionCredentials", struct credentials_in, credentials_fields);
@@ -47,7 +49,8 @@ static const struct schema credentials_schema =
 #define CONNECTION_CREDENTIALS                                                                     \
     {.name = "credentials", FIELD_AT(struct connection_in, credentials), .type = FIELD_OBJ,        \
      .sub = &credentials_schema,                                                                   \
-     .doc = "What the integration's scheme asks for; oauth2_code has none: it waits for consent"}
+     .doc = "What the integration's scheme asks for; oauth2_code has none: it waits for consent. "  \
+            "A member as it is read keeps what is stored"}
 /* clang-format on */
 
 static const struct field connection_create_fields[] = {
@@ -122,6 +125,9 @@ struct connection_draft {
     const char *status;
     json_t *secrets; /* NULL = none yet */
     struct str shown;
+    const json_t *stored; /* the credentials before, NULL = none */
+    const char *kept;     /* a member that stays as it is stored, NULL = none does */
+    bool is_changed;      /* another member does not */
 };
 
 /* Headers are one line; a colon would end the name of a user (RFC 7617, 2). */
@@ -144,22 +150,59 @@ static int take_credential(struct req *r,
 {
     const char *field = arena_printf(r->task.arena, "credentials.%s", member).ptr;
 
-    if (!value->value.len)
+    struct str stored = jr_str(draft->stored, member);
+    struct str text = value->value;
+
+    if (!text.len)
         return wanted ? fail_field(r, field, PROBLEM_REQUIRED, "is required by the scheme") : 0;
     if (!wanted)
         return fail_field(r, field, PROBLEM_VALIDATION_FAILED, "the integration's scheme has none");
-    if (!credential_ok(member, value->value))
+    switch (secret_given(text, stored.len && hidden ? STR(SECRET_MASK) : STR_NONE)) {
+    case SECRET_WRONG_MASK:
+        return fail_field(r, field, PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
+    case SECRET_SAME:
+        draft->kept = field;
+        text = stored;
+        break;
+    case SECRET_NEW:
+        draft->is_changed = draft->is_changed || hidden || !str_eq(text, stored);
+        break;
+    }
+    if (!credential_ok(member, text))
         return fail_field(r,
                           field,
                           PROBLEM_PATTERN,
                           "must be one line%s",
                           strcmp(member, "username") == 0 ? " without a colon" : "");
+    (void)json_object_set_new(draft->secrets, member, json_stringn(text.ptr, text.len));
     (void)json_object_set_new(
-        draft->secrets, member, json_stringn(value->value.ptr, value->value.len));
-    (void)json_object_set_new(shown,
-                              member,
-                              hidden ? json_string(MASK)
-                                     : json_stringn(value->value.ptr, value->value.len));
+        shown, member, hidden ? json_string(SECRET_MASK) : json_stringn(text.ptr, text.len));
+    return 0;
+}
+
+/* Tokens come by consent alone; as they are read they stay. */
+static int
+take_tokens(struct req *r, struct connection_draft *draft, const struct credentials_in *in)
+{
+    const struct {
+        const char *field, *member;
+        struct str text;
+    } tokens[] = {
+        {"credentials.access_token", "access_token", in->access_token.value},
+        {"credentials.refresh_token", "refresh_token", in->refresh_token.value},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
+        bool has_token = jr_str(draft->stored, tokens[i].member).len > 0;
+        if (!tokens[i].text.len)
+            continue;
+        if (secret_given(tokens[i].text, has_token ? STR(SECRET_MASK) : STR_NONE) != SECRET_SAME)
+            return fail_field(r,
+                              tokens[i].field,
+                              PROBLEM_VALIDATION_FAILED,
+                              "comes by consent alone: POST /connections/{id}/authorize");
+        draft->kept = tokens[i].field;
+    }
     return 0;
 }
 
@@ -178,11 +221,13 @@ take_credentials(struct req *r, struct connection_draft *draft, const struct cre
     TRY(take_credential(r, draft, shown, "password", &in->password, basic, true));
     TRY(take_credential(r, draft, shown, "client_id", &in->client_id, client, false));
     TRY(take_credential(r, draft, shown, "client_secret", &in->client_secret, client, true));
+    TRY(take_tokens(r, draft, in));
     draft->shown = jr_print(r->task.arena, shown);
     draft->status = "active";
     if (scheme == SCHEME_OAUTH2_CODE) {
         draft->secrets = NULL;
         draft->status = "pending";
+        draft->is_changed = !draft->kept;
     }
     return 0;
 }
@@ -201,7 +246,7 @@ AWAITS static int draft_credentials(struct req *r,
     if (!rows.count)
         return fail_field(r, "integration_id", PROBLEM_NOT_FOUND, "there is no such integration");
     const struct sql_connection_of_row row = sql_connection_of_row(&rows, 0);
-    *draft = (struct connection_draft){.base_url = row.base_url};
+    draft->base_url = row.base_url;
     if (integration_auth_read(r->task.arena, row.auth, &draft->auth) != 0)
         return fail_internal(r, -EBADMSG);
     if (integration_scheme_of(&draft->auth) == SCHEME_NONE)
@@ -327,25 +372,41 @@ lock_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_s
     return 0;
 }
 
+/* co: what is sent back as it was read stays as it is; but a stored secret goes to no other host
+ * than it was given for. */
 AWAITS static int replace_credentials(struct req *r,
                                       int64_t id,
-                                      int64_t integration_id,
+                                      const struct sql_connection_lock_row *before,
                                       const struct connection_in *in)
 {
     struct connection_draft draft = {0};
+    json_t *stored;
 
-    TRY(draft_credentials(r, integration_id, in, &draft));
-    return sql_exec(
-        r,
-        NULL,
-        SQL_CONNECTION_REPLACE(.id = id,
-                               .scheme = draft.auth.scheme.value,
-                               .status = str_from(draft.status),
-                               .shown = draft.shown,
-                               .sealed = draft_sealed(r, &draft, id),
-                               .base_bound = integration_origin(r->task.arena, draft.base_url),
-                               .token_bound =
-                                   integration_origin(r->task.arena, draft.auth.token_url.value)));
+    int rc = connection_open(&r->task, r->scope->project, id, before->sealed, &stored);
+    if (rc < 0)
+        return rc;
+    draft.stored = rc == 0 ? stored : NULL;
+    TRY(draft_credentials(r, before->integration_id, in, &draft));
+    if (!draft.is_changed)
+        return 0;
+    struct str base = integration_origin(r->task.arena, draft.base_url);
+    struct str token = integration_origin(r->task.arena, draft.auth.token_url.value);
+    if (draft.kept && !(str_eq(before->scheme, draft.auth.scheme.value) &&
+                        str_eq(before->base_bound, base) && str_eq(before->token_bound, token)))
+        return fail_field(r,
+                          draft.kept,
+                          PROBLEM_REQUIRED,
+                          "is required again: the integration is at another host, or has another "
+                          "scheme, than it was given for");
+    return sql_exec(r,
+                    NULL,
+                    SQL_CONNECTION_REPLACE(.id = id,
+                                           .scheme = draft.auth.scheme.value,
+                                           .status = str_from(draft.status),
+                                           .shown = draft.shown,
+                                           .sealed = draft_sealed(r, &draft, id),
+                                           .base_bound = base,
+                                           .token_bound = token));
 }
 
 AWAITS static int connections_update(struct req *r)
@@ -359,7 +420,7 @@ AWAITS static int connections_update(struct req *r)
     TRY(sql_begin(r));
     TRY(lock_connection(r, id, &stored));
     if (in.credentials.set)
-        TRY(replace_credentials(r, id, stored.integration_id, &in));
+        TRY(replace_credentials(r, id, &stored, &in));
     if (in.name.set) {
         int rc = db_query(
             &r->task, r->scope->db, SQL_CONNECTION_RENAME(.name = in.name.value, .id = id), NULL);

@@ -31,7 +31,7 @@ values (:id::bigint, :integration_id::bigint, :user_id::bigint?, :name::text, :s
 
 -- name: connection_lock :opt
 select c.integration_id:bigint, c.user_id:bigint?, c.name:text, c.scheme:text, c.status:text, c.sealed:bytea?,
-  c.token_bound:text?, c.version:bigint
+  c.base_bound:text, c.token_bound:text?, c.version:bigint
 from {p}.connections c where c.id = :id::bigint and {seen} for update
 
 -- name: connection_rename :exec

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/codec.h"
+#include "base/secret_mask.h"
 #include "connections_sql.h"
 #include "integrations/connection.h"
 #include "json/jr.h"
@@ -277,8 +278,9 @@ AWAITS static int keep_consent(struct req *r,
                 .sealed = connection_seal(
                     arena, r->scope->project, consent->connection_id, connection.secrets),
                 .shown = answer->refresh_token.len
-                             ? STR("{\"access_token\":\"********\",\"refresh_token\":\"********\"}")
-                             : STR("{\"access_token\":\"********\"}"),
+                             ? STR("{\"access_token\":\"" SECRET_MASK
+                                   "\",\"refresh_token\":\"" SECRET_MASK "\"}")
+                             : STR("{\"access_token\":\"" SECRET_MASK "\"}"),
                 .base_bound = integration_origin(arena, source->base_url),
                 .token_bound = integration_origin(arena, source->auth.token_url.value),
                 .expires_in = answer->expires_in < 0 ? NO_I64 : some_i64(answer->expires_in),

@@ -3,11 +3,10 @@
 
 #include <errno.h>
 
+#include "base/secret_mask.h"
 #include "integrations_sql.h"
 #include "json/jr.h"
 #include "keys/place.h"
-
-#define SECRET_MASK "********"
 
 static const struct field row_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
@@ -90,8 +89,8 @@ static int new_secret(struct req *r, struct integration_draft *draft)
     const struct integration_auth *auth = draft->in.auth.value;
     struct str secret = auth->client_secret.value;
 
-    if (str_is(secret, SECRET_MASK))
-        return fail_field(r, "auth.client_secret", PROBLEM_VALIDATION_FAILED, "there is none yet");
+    if (secret_given(secret, STR_NONE) != SECRET_NEW)
+        return fail_field(r, "auth.client_secret", PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
     if (secret.len)
         seal_client(r, draft, secret);
     return 0;
@@ -230,7 +229,8 @@ static int kept_secret(struct req *r,
 {
     const struct integration_auth *auth = draft->in.auth.value;
     struct str origin = integration_origin(r->task.arena, auth->token_url.value);
-    bool keeps = !auth->client_secret.set || str_is(auth->client_secret.value, SECRET_MASK);
+    bool keeps = !auth->client_secret.set ||
+                 secret_given(auth->client_secret.value, STR(SECRET_MASK)) == SECRET_SAME;
 
     if (!keeps || stored->sealed.ptr == NULL)
         return auth->client_secret.null ? 0 : new_secret(r, draft);

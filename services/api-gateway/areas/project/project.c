@@ -13,16 +13,21 @@ static int reply_project(struct req *r)
     return reply_json(r, 200);
 }
 
-/* As it is now, not as this process last read it: its ETag is compared with what changes it. */
-AWAITS static int project_read(struct req *r)
+/* co: the project as it is now, not as this process last read it. */
+AWAITS static int reload_project(struct req *r)
 {
     const struct model *model;
     int rc = project_reload_model(&r->task, r->scope->project, &model);
 
     if (rc == PROJECT_NOT_FOUND)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
-    if (rc)
-        return rc > 0 ? fail_db(r, DB_UNAVAILABLE) : rc;
+    return rc > 0 ? fail_db(r, DB_UNAVAILABLE) : rc;
+}
+
+/* The ETag of the answer is compared with what changes the project. */
+AWAITS static int project_read(struct req *r)
+{
+    TRY(reload_project(r));
     return reply_project(r);
 }
 
@@ -70,7 +75,8 @@ AWAITS static int project_update(struct req *r)
     struct db_call audit;
 
     TRY(req_json(r, &project_schema, &in));
-    (void)project_in_check(r->task.arena, &in, errors);
+    TRY(reload_project(r)); /* a mask, and the audit's detail, are compared with what is stored */
+    (void)project_in_check(r->task.arena, &in, &r->scope->project->settings, errors);
     check_issuer(r->task.arena, &in, errors);
     if (errors->count)
         return fail_fields(r, errors);

@@ -2,6 +2,7 @@
 #include "app.h"
 #include "base/ascii.h"
 
+#include "base/secret_mask.h"
 #include "base/utf8.h"
 #include "json/jr.h"
 #include "model_change_sql.h"
@@ -122,6 +123,13 @@ static int secrets_check_value(struct req *r, struct secret_in *in)
                          "must have at least %d characters besides white space around them: a "
                          "shorter one could not be masked in histories without masking everything",
                          VALUE_LEAST);
+    if (secret_given(in->value.value, STR_NONE) != SECRET_NEW)
+        schema_error_add(r->task.arena,
+                         errors,
+                         STR("value"),
+                         PROBLEM_VALIDATION_FAILED,
+                         "%s",
+                         "has " SECRET_MASK " in it, which histories show in place of a secret");
     for (size_t i = 0; i < in->hosts.count; i++) {
         struct str *host = &in->hosts.items[i];
         *host = arena_lower(r->task.arena, *host);

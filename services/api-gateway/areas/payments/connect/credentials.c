@@ -3,10 +3,10 @@
  * characters. */
 #include "areas/payments/pay_common.h"
 #include "base/clock.h"
+#include "base/secret_mask.h"
 
 #include <errno.h>
 
-#define MASK            "********"
 #define HINT_CHARACTERS 4
 #define SECRET_MIN      8
 #define SECRET_MAX      255
@@ -105,7 +105,7 @@ static struct str hint(struct arena *arena, struct str secret)
 {
     size_t shown = secret.len < HINT_CHARACTERS ? secret.len : HINT_CHARACTERS;
 
-    return arena_printf(arena, MASK "%.*s", (int)shown, secret.ptr + secret.len - shown);
+    return arena_printf(arena, SECRET_MASK "%.*s", (int)shown, secret.ptr + secret.len - shown);
 }
 
 static int credentials_reply(struct req *r, const struct processor_account *account)
@@ -153,9 +153,11 @@ AWAITS static int credentials_get(struct req *r)
 
 /* --- changes --- */
 
-/* What can stand in a header. */
+/* What can stand in a header; a mask is looked at when the stored secrets are known. */
 static bool printable(struct str text)
 {
+    if (secret_given(text, STR_NONE) != SECRET_NEW)
+        return true;
     for (size_t i = 0; i < text.len; i++)
         if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
             return false;
@@ -172,11 +174,6 @@ static bool account_ok(struct str text)
             return false;
     }
     return true;
-}
-
-static bool credentials_is_masked(struct str text)
-{
-    return str_starts(text, STR(MASK));
 }
 
 static int credentials_check(struct req *r, const struct credentials_in *in)
@@ -212,12 +209,13 @@ static struct str find_masked(struct arena *arena,
                               size_t place,
                               struct str text)
 {
-    if (place < account->webhook_secret_count &&
-        str_eq(hint(arena, account->webhook_secrets[place].secret), text))
-        return account->webhook_secrets[place].secret;
-    for (size_t i = 0; i < account->webhook_secret_count; i++)
-        if (str_eq(hint(arena, account->webhook_secrets[i].secret), text))
-            return account->webhook_secrets[i].secret;
+    size_t count = account->webhook_secret_count;
+
+    for (size_t i = 0; i < count; i++) {
+        struct str secret = account->webhook_secrets[(place + i) % count].secret;
+        if (secret_given(text, hint(arena, secret)) == SECRET_SAME)
+            return secret;
+    }
     return STR_NONE;
 }
 
@@ -229,12 +227,11 @@ merge_secrets(struct req *r, const struct in_list *list, struct processor_accoun
 
     for (size_t i = 0; i < list->count; i++) {
         struct str secret = items[i].secret.value;
-        if (credentials_is_masked(secret))
+        if (secret_given(secret, STR_NONE) != SECRET_NEW)
             secret = find_masked(r->task.arena, account, i, secret);
         if (!secret.len) {
             struct str field = arena_printf(r->task.arena, "webhook_secrets[%zu].secret", i);
-            return fail_field(
-                r, field.ptr, PROBLEM_PATTERN, "stands for none of the stored secrets");
+            return fail_field(r, field.ptr, PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
         }
         merged[i] = (struct webhook_secret){.secret = secret};
         if (items[i].expires_at.value.len &&
@@ -249,16 +246,14 @@ merge_secrets(struct req *r, const struct in_list *list, struct processor_accoun
 
 static int merge_key(struct req *r, const struct in_str *key, struct processor_account *account)
 {
-    if (!key->set)
-        return 0;
-    if (credentials_is_masked(key->value)) {
-        if (!account->secret_key.len ||
-            !str_eq(hint(r->task.arena, account->secret_key), key->value))
-            return fail_field(
-                r, "secret_key", PROBLEM_PATTERN, "does not stand for the stored key");
-        return 0;
-    }
-    account->secret_key = key->value;
+    struct str shown =
+        account->secret_key.len ? hint(r->task.arena, account->secret_key) : STR_NONE;
+    enum secret_given meant = secret_given(key->value, shown);
+
+    if (meant == SECRET_WRONG_MASK)
+        return fail_field(r, "secret_key", PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
+    if (key->set && meant == SECRET_NEW)
+        account->secret_key = key->value;
     return 0;
 }
 
