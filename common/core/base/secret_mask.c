@@ -1,7 +1,9 @@
 /* What a caller means that sends back the mask of a secret. */
 #include "base/secret_mask.h"
 
+#include "base/ascii.h"
 #include "base/result.h"
+#include "base/strbuf.h"
 
 /* Headers show a credential behind one of these. */
 static const struct str schemes[] = {STR_INIT("Bearer "), STR_INIT("Basic "), STR_INIT("Token ")};
@@ -29,4 +31,78 @@ enum secret_given secret_given(struct str text, struct str shown)
     if (!has_mask(text))
         return SECRET_NEW;
     return has_mask(shown) && is_shown(text, shown) ? SECRET_SAME : SECRET_WRONG_MASK;
+}
+
+/* --- names --- */
+
+static bool is_secret_word(struct str word)
+{
+    static const char *const words[] = {
+        "apikey",       "accesskey", "accesstoken", "auth",        "authorization", "bearer",
+        "cookie",       "cookies",   "credential",  "credentials", "idtoken",       "jwt",
+        "key",          "keys",      "otp",         "passcode",    "passphrase",    "passwd",
+        "password",     "passwords", "pwd",         "secret",      "secretkey",     "secrets",
+        "refreshtoken", "sig",       "signature",   "signatures",  "token",         "tokens",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (str_ieq(word, str_from(words[i])))
+            return true;
+    return false;
+}
+
+/* A word begins behind what is no letter or digit, and where a capital follows a small letter. */
+static bool begins_word(struct str name, size_t at)
+{
+    return at > 0 && ascii_is(name.ptr[at], ASCII_UPPER) &&
+           ascii_is(name.ptr[at - 1], ASCII_LOWER | ASCII_DIGIT);
+}
+
+bool secret_name(struct str name)
+{
+    size_t begin = 0;
+
+    for (size_t i = 0; i <= name.len; i++) {
+        bool ends = i == name.len || !ascii_is(name.ptr[i], ASCII_ALNUM);
+        if (!ends && !begins_word(name, i))
+            continue;
+        if (is_secret_word((struct str){name.ptr + begin, i - begin}))
+            return true;
+        begin = ends ? i + 1 : i;
+    }
+    return false;
+}
+
+struct str secret_hide(struct arena *arena, struct str credential)
+{
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (credential.len > schemes[i].len &&
+            str_ieq((struct str){credential.ptr, schemes[i].len}, schemes[i]))
+            return arena_printf(arena, "%.*s" SECRET_MASK, STR_ARG(schemes[i]));
+    return STR(SECRET_MASK);
+}
+
+struct str secret_url(struct arena *arena, struct str url)
+{
+    const char *query = url.len ? memchr(url.ptr, '?', url.len) : NULL;
+    struct strbuf out;
+    struct str rest;
+
+    if (query == NULL)
+        return url;
+    strbuf_init(&out, arena, url.len * 2 + sizeof(SECRET_MASK) * url.len);
+    rest = (struct str){query + 1, url.len - (size_t)(query + 1 - url.ptr)};
+    strbuf_str(&out, (struct str){url.ptr, url.len - rest.len});
+    for (bool first = true; rest.ptr != NULL; first = false) {
+        struct str value = str_split(&rest, '&');
+        struct str name = str_split(&value, '=');
+        if (!first)
+            strbuf_char(&out, '&');
+        strbuf_str(&out, name);
+        if (value.ptr == NULL)
+            continue;
+        strbuf_char(&out, '=');
+        strbuf_str(&out, secret_name(name) ? STR(SECRET_MASK) : value);
+    }
+    return strbuf_view(&out);
 }

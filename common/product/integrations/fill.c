@@ -2,6 +2,7 @@
 #include "integrations/fill.h"
 
 #include "base/panic.h"
+#include "base/secret_mask.h"
 #include "json/jr.h"
 
 /* --- values --- */
@@ -189,6 +190,47 @@ text_fault(struct arena *arena, const struct integration_operation *operation, s
     return NULL;
 }
 
+static bool names_param(struct str template, struct str param)
+{
+    struct str literal;
+    struct str name;
+
+    while (template.ptr != NULL && next_part(&template, &literal, &name))
+        if (name.ptr != NULL && str_eq(name, param))
+            return true;
+    return false;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): JSON is nested at most 64 deep */
+static bool is_sent_hidden(const json_t *template, bool is_hidden, struct str param)
+{
+    const char *name;
+    size_t i;
+    json_t *item;
+
+    if (json_is_string(template))
+        return is_hidden &&
+               names_param((struct str){json_string_value(template), json_string_length(template)},
+                           param);
+    json_array_foreach(template, i, item) if (is_sent_hidden(item, is_hidden, param)) return true;
+    json_object_foreach(
+        (json_t *)template, name, item) if (is_sent_hidden(item,
+                                                           is_hidden || secret_name(str_from(name)),
+                                                           param)) return true;
+    return false;
+}
+
+bool fill_is_hidden(const struct integration_operation *operation,
+                    const struct integration_param *param)
+{
+    struct str name = param->name.value;
+
+    return param->secret.value || secret_name(name) || secret_name(integration_wire_name(param)) ||
+           is_sent_hidden(operation->query.value, false, name) ||
+           is_sent_hidden(operation->headers.value, false, name) ||
+           is_sent_hidden(operation->body.value, false, name);
+}
+
 bool fill_names_secret(const struct integration_operation *operation, struct str template)
 {
     struct str rest = template;
@@ -198,7 +240,7 @@ bool fill_names_secret(const struct integration_operation *operation, struct str
     while (rest.ptr != NULL && next_part(&rest, &literal, &name)) {
         const struct integration_param *param =
             name.ptr != NULL ? integration_param_find(operation, name) : NULL;
-        if (param != NULL && param->secret.value)
+        if (param != NULL && fill_is_hidden(operation, param))
             return true;
     }
     return false;

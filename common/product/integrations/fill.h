@@ -35,7 +35,11 @@ struct str fill_text_of(struct arena *arena, const json_t *value);
 const char *fill_fault(struct arena *arena,
                        const struct integration_operation *operation,
                        const json_t *template);
-/* any: a template in which a parameter stands whose values are secret. */
+/* any: a parameter whose values are shown nowhere: it says so itself, its name or its name on the
+ * wire does (secret_name), or that of a query parameter, header or member that it is sent as. */
+bool fill_is_hidden(const struct integration_operation *operation,
+                    const struct integration_param *param);
+/* any: a template in which a parameter stands whose values are shown nowhere. */
 bool fill_names_secret(const struct integration_operation *operation, struct str template);
 /* any: a text with its parameters. 0, or INTEGRATION_TOO_LARGE. */
 int fill_text(struct arena *arena,

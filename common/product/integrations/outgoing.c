@@ -3,12 +3,12 @@
 
 #include "base/codec.h"
 #include "base/panic.h"
+#include "base/secret_mask.h"
 #include "json/jr.h"
 #include "workflow/secrets.h"
 
 #define HEADERS_MAX 120 /* with those of credentials and traces: fetch() takes fewer */
 #define BODY_BYTES  2097152
-#define SHOWN_BYTES 1000
 
 struct draft_request {
     struct arena *arena;
@@ -83,8 +83,9 @@ static int put_slot(struct draft_request *draft, struct str name)
 
     if (param == NULL || value_is_missing(param, value))
         return bad_value(draft, name, "must not be empty in a path");
-    put_value(
-        draft, codec_percent(draft->arena, fill_text_of(draft->arena, value)), param->secret.value);
+    put_value(draft,
+              codec_percent(draft->arena, fill_text_of(draft->arena, value)),
+              fill_is_hidden(draft->operation, param));
     return 0;
 }
 
@@ -137,14 +138,14 @@ static void put_query_param(struct draft_request *draft,
                             const json_t *value)
 {
     struct str name = integration_wire_name(param);
+    bool hidden = fill_is_hidden(draft->operation, param);
 
     if (!json_is_array(value)) {
-        put_query(draft, name, fill_text_of(draft->arena, value), param->secret.value);
+        put_query(draft, name, fill_text_of(draft->arena, value), hidden);
         return;
     }
     for (size_t i = 0; i < json_array_size(value); i++)
-        put_query(
-            draft, name, fill_text_of(draft->arena, json_array_get(value, i)), param->secret.value);
+        put_query(draft, name, fill_text_of(draft->arena, json_array_get(value, i)), hidden);
 }
 
 /* --- headers --- */
@@ -222,7 +223,10 @@ static int put_templates(struct draft_request *draft)
     {
         struct str template = fill_text_of(draft->arena, item);
         TRY(fill_text(draft->arena, draft->values, template, &text));
-        put_query(draft, str_from(name), text, fill_names_secret(draft->operation, template));
+        put_query(draft,
+                  str_from(name),
+                  text,
+                  secret_name(str_from(name)) || fill_names_secret(draft->operation, template));
     }
     json_object_foreach(draft->operation->headers.value, name, item)
     {
@@ -326,8 +330,6 @@ int outgoing_build(struct arena *arena,
     ret_outgoing->request.headers = ret_outgoing->headers;
     ret_outgoing->request.url = (struct str){strbuf_cstring(&draft.url), draft.url.len};
     ret_outgoing->shown = strbuf_view(&draft.shown);
-    if (ret_outgoing->shown.len > SHOWN_BYTES)
-        ret_outgoing->shown.len = SHOWN_BYTES;
     return 0;
 }
 

@@ -18,7 +18,7 @@ struct outgoing_credentials {
 struct outgoing {
     struct fetch_request request;
     struct fetch_header *headers; /* request.headers, with room for those that come later */
-    struct str shown;             /* the URL without credentials, values that are secret masked */
+    struct str shown;             /* the URL without credentials, hidden values masked */
 };
 
 /* any: URL, headers and body of an operation with these values. 0; INTEGRATION_FAILED with a

@@ -12,6 +12,8 @@
 #define SECONDS       10
 #define REDIRECTS_MAX 3
 #define LEAST_MS      50
+#define SHOWN_BYTES   1000 /* of a URL, in the log of calls */
+#define SECRETS_FEW   20   /* masked at once; more are for a thread */
 
 static int use_fail(struct task *task,
                     struct integration_use *use,
@@ -108,6 +110,51 @@ int integration_prepare(struct task *task, struct integration_use *use)
     return connection_token(task, use->project, &use->source, &use->connection, &use->error);
 }
 
+/* --- what is shown of it --- */
+
+struct hiding {
+    struct arena *arena;
+    const struct secret_values *values;
+    json_t *shown;
+};
+
+static void hide_run(void *arg)
+{
+    struct hiding *hiding = arg;
+
+    hiding->shown = secrets_mask(hiding->arena, hiding->values, hiding->shown);
+}
+
+int integration_hide(struct task *task, const struct integration_use *use, json_t **shown)
+{
+    struct hiding hiding = {task->arena, NULL, *shown};
+    struct secret_values *secrets;
+
+    TRY(secrets_open_all(task, use->project, &secrets));
+    hiding.values = secrets;
+    if (secrets->count > SECRETS_FEW)
+        work_beside(task, hide_run, &hiding);
+    else
+        hide_run(&hiding);
+    hiding.values = connection_masked(task->arena, &use->source, &use->connection);
+    hide_run(&hiding);
+    *shown = hiding.shown;
+    return 0;
+}
+
+/* co: the URL for the log of calls. */
+AWAITS static int
+shown_url(struct task *task, const struct integration_use *use, struct str *ret_url)
+{
+    struct str url = use->outgoing.shown;
+    json_t *shown = jr_adopt(task->arena, json_stringn(url.ptr, url.len));
+
+    TRY(integration_hide(task, use, &shown));
+    size_t len = json_string_length(shown);
+    *ret_url = (struct str){json_string_value(shown), len < SHOWN_BYTES ? len : SHOWN_BYTES};
+    return 0;
+}
+
 /* --- the call --- */
 
 static const char *use_actor_kind(const struct integration_use *use)
@@ -121,7 +168,9 @@ AWAITS static int use_call_begin(struct task *task, struct integration_use *use)
 {
     const struct caller *caller = use->caller;
     struct rows rows;
+    struct str url;
 
+    TRY(shown_url(task, use, &url));
     TRY(db_query(task,
                  &use->project->db,
                  SQL_CALL_BEGIN(.connection_id = some_id(use->connection.id),
@@ -134,7 +183,7 @@ AWAITS static int use_call_begin(struct task *task, struct integration_use *use)
                                 .job_id = some_id(use->job_id),
                                 .user_id = some_id(caller->user_id),
                                 .method = use->work.method.value,
-                                .url = use->outgoing.shown),
+                                .url = url),
                  &rows));
     use->call_id = sql_call_begin_row(&rows, 0).id;
     return 0;

@@ -46,6 +46,10 @@ struct integration_use {
 
 /* co: 0, INTEGRATION_FAILED, a DB_*, or a negative. */
 AWAITS int integration_prepare(struct task *task, struct integration_use *use) MUSTCHECK;
+/* co: takes the credentials of a prepared use, and all secrets of its project, out of what is
+ * stored of it. *shown is replaced by an arena-owned value. 0, a DB_*, or a negative. */
+AWAITS int integration_hide(struct task *task, const struct integration_use *use, json_t **shown)
+    MUSTCHECK;
 /* co: 0 with any status, or as above. */
 AWAITS int integration_send(struct task *task, struct integration_use *use) MUSTCHECK;
 /* co: the answer as a value, masked: of a 2xx what the operation keeps of it, else all of it. 0,

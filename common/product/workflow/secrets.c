@@ -49,6 +49,28 @@ int secrets_open(struct task *task,
     return 0;
 }
 
+int secrets_open_all(struct task *task, struct project *project, struct secret_values **ret_values)
+{
+    struct arena *arena = task->arena;
+    struct secret_values *values = ARENA_NEW(arena, values);
+    struct rows rows;
+
+    TRY(db_query(task, &project->db, SQL_SECRETS_ALL(), &rows));
+    values->values = ARENA_ARRAY(arena, values->values, rows.count + 1);
+    values->used = ARENA_ARRAY(arena, values->used, rows.count + 1);
+    arena_defer(arena, wipe, values);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct sql_secrets_all_row row = sql_secrets_all_row(arena, &rows, i);
+        struct str place = place_secret(arena, project->number, row.name);
+        int rc = data_key_open(task, project, row.sealed, place, &values->values[values->count]);
+        if (rc < 0)
+            return rc;
+        values->count += rc == 0;
+    }
+    *ret_values = values;
+    return 0;
+}
+
 struct str secrets_value(struct str name, void *values)
 {
     const struct secret_values *known = values;

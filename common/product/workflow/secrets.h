@@ -30,6 +30,11 @@ AWAITS int secrets_open(struct task *task,
                         const struct str *names,
                         size_t count,
                         struct secret_values **ret_values) MUSTCHECK;
+/* co: values of all secrets of the project, for secrets_mask() alone; those that cannot be opened
+ * are left out. 0, a DB_*, or a negative. */
+AWAITS int secrets_open_all(struct task *task,
+                            struct project *project,
+                            struct secret_values **ret_values) MUSTCHECK;
 /* any: STR_NONE when unknown, else it is used from now on. `values` is a struct secret_values.
  * Matches template_secret_fn. */
 struct str secrets_value(struct str name, void *values);

@@ -4,6 +4,7 @@
  * again.
  */
 #include "base/clock.h"
+#include "base/secret_mask.h"
 #include "fetch/fetch.h"
 #include "integrations/answer.h"
 #include "json/jr.h"
@@ -71,6 +72,22 @@ static int read_headers(struct step_call *call, const json_t *value, struct fetc
     return 0;
 }
 
+/* Headers that hold a credential by their name, whatever its source. */
+static json_t *shown_headers(struct step_call *call, const json_t *headers)
+{
+    json_t *shown = step_own(call, json_copy((json_t *)headers));
+    const char *name;
+    json_t *item;
+
+    json_object_foreach((json_t *)headers, name, item)
+    {
+        struct str text = secret_hide(call->task->arena, jr_str(headers, name));
+        if (secret_name(str_from(name)))
+            (void)json_object_set_new(shown, name, json_stringn(text.ptr, text.len));
+    }
+    return shown;
+}
+
 static int api_read_request(struct step_call *call, struct fetch_request *request)
 {
     struct arena *arena = call->task->arena;
@@ -81,14 +98,16 @@ static int api_read_request(struct step_call *call, struct fetch_request *reques
     request->method = jr_str(call->step->params, "method");
     TRY(step_param(call, "headers", true, &headers));
     TRY(step_param(call, "body", true, &body));
-    call->input = json_pack("{s:O, s:O}",
+    struct str url = secret_url(arena, request->url);
+    call->input = json_pack("{s:s%, s:O}",
                             "url",
-                            json_object_get(call->step->params, "url"),
+                            url.ptr,
+                            url.len,
                             "method",
                             json_object_get(call->step->params, "method"));
     step_own(call, call->input);
     if (headers != NULL)
-        (void)json_object_set(call->input, "headers", headers);
+        (void)json_object_set(call->input, "headers", shown_headers(call, headers));
     if (body != NULL) {
         (void)json_object_set(call->input, "body", body);
         request->body = jr_print(arena, body);

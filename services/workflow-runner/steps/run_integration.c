@@ -51,8 +51,8 @@ static int integration_read(struct step_call *call, struct integration_use *use)
     return 0;
 }
 
-/* Values that are secret stay out of the history. */
-static void note_params(struct step_call *call, const struct integration_use *use)
+/* co: credentials stay out of the history. */
+AWAITS static int note_params(struct step_call *call, const struct integration_use *use)
 {
     const struct integration_param *params = use->work.params.items;
     json_t *shown = step_own(call, json_object());
@@ -61,12 +61,14 @@ static void note_params(struct step_call *call, const struct integration_use *us
         const char *name = arena_cstr(call->task->arena, params[i].name.value);
         if (use->values.items[i] == NULL)
             continue;
-        if (params[i].secret.value)
+        if (fill_is_hidden(&use->work, &params[i]))
             (void)json_object_set_new(shown, name, json_string(SECRETS_MASK));
         else
             (void)json_object_set(shown, name, use->values.items[i]);
     }
+    TRY(integration_hide(call->task, use, &shown));
     (void)json_object_set(call->input, "params", shown);
+    return 0;
 }
 
 static int integration_answered(struct step_call *call, struct integration_use *use)
@@ -115,7 +117,7 @@ int step_run_integration(struct step_call *call)
     int rc = integration_prepare(call->task, use);
     if (rc != 0)
         return rc > 0 ? integration_failed(call, use, rc) : rc;
-    note_params(call, use);
+    TRY(note_params(call, use));
     TRY(step_sent(call));
     rc = integration_send(call->task, use);
     if (rc == 0)

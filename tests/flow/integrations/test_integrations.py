@@ -1,4 +1,5 @@
 """Integrations: what they say, how operations become requests, what becomes of answers (S1, S3, S5-S7)."""
+import base64
 import itertools
 import json
 
@@ -179,6 +180,28 @@ def test_credentials_go_where_they_belong_and_are_never_shown(crm, api, calling,
     for secret in (*secrets, "pin-9876", "YW5uOnBhc3Mt"):
         assert secret not in shown, "it goes in and never comes out"
     assert "********" in json.dumps(answer["data"]), "not even when the other side shows it"
+
+
+def test_the_log_of_calls_shows_no_credential_that_a_caller_passes(crm, api, db):
+    """Neither by the name of the parameter, nor by the name that its value goes by, nor when it is a secret of the project or
+    the connection's own."""
+    crm.admin.post("/secrets", {"name": f"SHOP{next(_numbers)}", "value": "s3cret of/the shop"}, expect=201)
+    names = ("api_key", "accessToken", "password", "client-secret", "signature", "plain")
+    made = make(crm, api.url, auth={"scheme": "bearer"}, operations=[operation(
+        path="/echo/{token}", params=[param("token", "path"), *(param(name) for name in names), param("a", **{"as": "X-Api-Key"}),
+                                      param("b", "header", **{"as": "Cookie-Token"}), param("c", "header"), param("n")],
+        query={"apikey": "{{ c }}", "fixed_token": "literal-3131"}, headers={"X-Auth-Token": "{{ c }}"})])
+    connect(crm, made, {"token": "of-the-connection"})
+    given = {"token": "path-9191", "a": "wire-9292", "b": "head-9393", "c": "tmpl-9494", **{name: f"{name}-9595" for name in names}}
+    for n in ("s3cret of/the shop", "of-the-connection", base64.b64encode(b"s3cret of/the shop").decode(), '{"a": "s3cret of\\/the shop"}'):
+        run(crm, made, {**given, "n": n})
+    urls = [call["url"] for call in crm.admin.get(f"/integrations/{made['id']}/calls", expect=200).json()["items"]]
+    assert len(urls) == 4 and all("plain=plain-9595" in url for url in urls)
+    for url in urls:
+        for secret in ("9191", "9292", "9494", "api_key-9595", "accessToken-9595", "password-", "client-secret-", "signature-", "3131",
+                       "s3cret", "czNjcmV0", "of-the-connection"):
+            assert secret not in url, url
+    assert "9191" in api.requests[-1].path and "wire-9292" in api.requests[-1].query, "it is sent as it is"
 
 
 def test_credentials_stay_with_their_host(crm, api, other):

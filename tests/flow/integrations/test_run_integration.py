@@ -40,6 +40,15 @@ def test_an_operation_in_a_job(crm, api, runner, ours):
     assert call["actor"]["kind"] == "job" and call["actor"]["job_id"] == job["id"] and call["id"] == done["output"]["call_id"]
 
 
+def test_history_shows_no_credential_that_a_parameter_carries(crm, api, runner):
+    made = make(crm, api.url, auth={"scheme": "bearer"}, operations=[operation(
+        "POST", params=[param("api_key", "header", **{"as": "X-Api-Key"}), param("who", "body"), param("c", "body")],
+        body={"password": "{{ c }}", "who": "{{ who }}"})])
+    connect(crm, made, {"token": "of-the-project"})
+    job = job_of(crm, [of(made, params={"api_key": "key-9191", "c": "pass-9292", "who": "Ann of-the-project"})])
+    assert job["steps"][0]["input"]["params"] == {"api_key": "********", "c": "********", "who": "Ann ********"}
+
+
 @pytest.mark.parametrize("name, params, code", [
     ("missing", {}, "http_status"), ("large", {}, "response_too_large"), ("op", {"n": "x"}, "validation_failed"), ("op", {"m": 1}, "validation_failed"),
     ("op", {"pin": "a\nb"}, "validation_failed")])

@@ -252,3 +252,15 @@ def test_a_script_that_waits_for_others_keeps_its_time(start_runner, runner, sho
     assert {finish(shop, job, within=12)["status"] for job in jobs} == {"succeeded"}
     alone.stop()
     runner.start()
+
+
+def test_history_shows_no_header_or_query_that_holds_a_credential(runner, shop, sink):
+    """Wherever it comes from: of a trigger it is no secret of the project."""
+    given = {"Authorization": "Bearer {{ $svc.trigger.data.token }}", "X-Api-Key": "{{ $svc.trigger.data.token }}",
+             "Cookie": "sid={{ $svc.trigger.data.token }}", "X-Who": "Ann"}
+    job = run(shop, [api_call(f"{sink.url}/hidden?access_token=abc-9191&page=2", headers=given)], {"token": "tok-9292"})
+    shown = job["steps"][0]["input"]
+    assert shown["headers"] == {"Authorization": "Bearer ********", "X-Api-Key": "********", "Cookie": "********", "X-Who": "Ann"}
+    assert shown["url"] == f"{sink.url}/hidden?access_token=********&page=2"
+    sent = {name.lower(): value for name, value in sink.seen("/hidden?access_token=abc-9191&page=2")[-1].headers.items()}
+    assert sent["authorization"] == "Bearer tok-9292"
