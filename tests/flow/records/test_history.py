@@ -155,6 +155,36 @@ def test_rights_of_now_hold_for_the_past(kept):
     key.post(f"{path}/history/1/restore", expect=403)
 
 
+# Why a deleted record cannot come back by a field that its restorer may not read: the change that makes it so.
+AGAINST = {
+    "unique": lambda admin, old: admin.post("/entities/files/items", {"name": "twin", "code": "hidden-code"}, expect=201),
+    "relation": lambda admin, old: admin.delete(f"/entities/shelves/items/{old['shelf']}", expect=204),
+    "required": lambda admin, old: admin.put("/entities/files/fields/note", {"required": True}, expect=200),
+}
+
+
+@pytest.mark.parametrize("reason", AGAINST)
+def test_a_restore_tells_nothing_of_a_field_that_the_caller_may_not_read(project, reason):
+    """The same answer whichever field it is, and whatever stands against its value."""
+    project.entity("shelves", [{"name": "label", "type": "varchar"}])
+    project.entity("files", [
+        {"name": "name", "type": "varchar"}, {"name": "code", "type": "varchar", "unique": True}, {"name": "level", "type": "integer"},
+        {"name": "note", "type": "varchar"}, {"name": "shelf", "type": "relation", "options": {"entity": "shelves"}}],
+        history=True, row_level_security=False)
+    rules = [{"entity": "files", "action": action, "fields": ["name"]} for action in ("read", "create", "update")]
+    user = project.only("files:read", "files:create", "files:update", field_access=rules)
+    shelf = project.item("shelves", label="a")["id"]
+    old = project.item("files", name="a", code="hidden-code", level=5, shelf=shelf)
+    path = f"/entities/files/items/{old['id']}"
+    project.admin.delete(path, expect=204)
+    AGAINST[reason](project.admin, old)
+    refused = user.post(f"{path}/history/1/restore", expect=409).json()
+    assert refused["code"] == "conflict" and "errors" not in refused, refused
+    assert refused["detail"] == "The record cannot be stored as it is; ask an administrator."
+    told = project.admin.post(f"{path}/history/1/restore").json()
+    assert told["errors"], "an administrator is told the field"
+
+
 def test_all_writers_are_in_it(kept):
     project, user = kept
     items = [{"title": f"w{n}", "code": f"w{n}"} for n in range(3)]

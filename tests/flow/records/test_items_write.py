@@ -246,3 +246,43 @@ def test_writes_at_once_count_once(world):
         done = list(pool.map(lambda client: client.put(path, {"authors": [world.author]}).status_code, clients))
     assert done == [200] * 10
     assert world.admin.get(path).json()["authors"] == [world.author]
+
+
+HIDDEN = "The record cannot be stored as it is; ask an administrator."
+
+
+@pytest.fixture
+def tickets(project):
+    """A user who may write a unique field, and does not read it."""
+    project.entity("tickets", [{"name": "name", "type": "varchar", "unique": True}, {"name": "code", "type": "varchar", "unique": True},
+                               {"name": "serial", "type": "varchar", "unique": True, "default": "first"}], row_level_security=False)
+    rules = [{"entity": "tickets", "action": "read", "fields": ["name"]}] + [
+        {"entity": "tickets", "action": action, "fields": ["name", "code"]} for action in ("create", "update")]
+    user = project.only("tickets:read", "tickets:create", "tickets:update", field_access=rules)
+    project.item("tickets", name="a", code="taken", serial="of-a")
+    return project, user, project.item("tickets", name="b", code="free", serial="of-b")["id"]
+
+
+def test_a_write_tells_nothing_of_a_unique_field_that_its_caller_may_not_read(tickets):
+    project, user, record = tickets
+    items = "/entities/tickets/items"
+
+    def check(refused):
+        assert refused["code"] == "conflict" and refused["detail"] == HIDDEN and "errors" not in refused, refused
+
+    check(user.post(items, {"name": "c", "code": "taken"}, expect=409).json())
+    check(user.put(f"{items}/{record}", {"code": "taken"}, expect=409).json())
+    user.post(items, {"name": "c", "code": "c"}, expect=201)
+    check(user.post(items, {"name": "d", "code": "d"}, expect=409).json())  # the default of a field that it may not even write
+    atomic = user.post(f"{items}/bulk", {"items": [{"name": "e", "code": "taken"}], "atomic": True}, expect=409)
+    assert atomic.json()["code"] == "conflict" and "code" not in str(atomic.json().get("errors", "")).replace("'code': 'conflict'", "")
+    assert "exist" not in atomic.text and "taken" not in atomic.text
+    each = user.post(f"{items}/bulk", {"items": [{"name": "e", "code": "taken"}], "atomic": False})
+    assert HIDDEN in each.text and "unique" not in each.text and "taken" not in each.text, each.text
+    body = {"items": [{"name": "b", "code": "taken"}], "mode": "upsert", "on_conflict": ["name"]}
+    upserted = user.post(f"{items}/bulk", body)
+    assert HIDDEN in upserted.text and "unique" not in upserted.text and "taken" not in upserted.text, upserted.text
+    seen = user.post(items, {"name": "a", "code": "new"}, expect=409).json()
+    assert seen["code"] == "unique_violation" and seen["errors"][0]["field"] == "name"
+    told = project.admin.post(items, {"name": "z", "code": "taken"}, expect=409).json()
+    assert told["errors"][0]["field"] == "code"

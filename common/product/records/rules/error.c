@@ -10,6 +10,7 @@
 #include "log/log.h"
 #include "model/model.h"
 #include "records/records.h"
+#include "records/rules/field_rule.h"
 
 static int vfail(struct records_ctx *ctx, enum problem code, const char *format, va_list args)
 {
@@ -91,6 +92,11 @@ void records_finding_unknown(struct records_ctx *ctx, struct str parameter, stru
                     STR_ARG(shown));
 }
 
+int records_fail_hidden(struct records_ctx *ctx)
+{
+    return records_fail(ctx, PROBLEM_CONFLICT, RECORDS_HIDDEN_TEXT);
+}
+
 int records_fail_not_found(struct records_ctx *ctx)
 {
     return records_fail(ctx, PROBLEM_NOT_FOUND, "The record does not exist.");
@@ -127,6 +133,8 @@ fail_unique(struct records_ctx *ctx, const struct entity *entity, const struct d
     if (field == NULL)
         return records_fail(
             ctx, PROBLEM_UNIQUE_VIOLATION, "A record with this value exists already.");
+    if (!field_rule_allows(ctx, field, ACT_READ))
+        return records_fail_hidden(ctx);
     return records_fail_field(ctx,
                               PROBLEM_UNIQUE_VIOLATION,
                               field->name,
@@ -144,6 +152,8 @@ fail_foreign_key(struct records_ctx *ctx, const struct entity *entity, const str
     if (field == NULL || str_starts(error->message, STR("update or delete")))
         return records_fail(
             ctx, PROBLEM_FOREIGN_KEY_VIOLATION, "The record is still referenced by other records.");
+    if (!field_rule_allows(ctx, field, ACT_READ))
+        return records_fail_hidden(ctx);
     return records_fail_field(ctx,
                               PROBLEM_VALIDATION_FAILED,
                               field->name,

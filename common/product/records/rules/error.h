@@ -21,6 +21,10 @@ int records_fail_field(struct records_ctx *ctx,
 void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name);
 /* any: the model changed, and it is too late to begin again. */
 int records_fail_schema(struct records_ctx *ctx);
+/* any: a value of a field that the caller may not read stands against a write: one answer whichever
+ * field, value and reason it is. */
+#define RECORDS_HIDDEN_TEXT "The record cannot be stored as it is; ask an administrator."
+int records_fail_hidden(struct records_ctx *ctx);
 /* any: "The record does not exist." for missing and invisible rows alike. */
 int records_fail_not_found(struct records_ctx *ctx);
 

@@ -8,6 +8,7 @@
 #include "live/live.h"
 #include "records/records.h"
 #include "records/rules/error.h"
+#include "records/rules/field_rule.h"
 #include "records/rules/statement.h"
 #include "records/write/body.h"
 #include "records/write/bulk.h"
@@ -174,6 +175,12 @@ AWAITS static int name_fields(struct records_ctx *ctx,
     return 0;
 }
 
+/* A field that the caller may not read is not named. */
+static bool is_hidden_twin(struct records_ctx *ctx, const struct model_field *field)
+{
+    return field != NULL && !field_rule_allows(ctx, field, ACT_READ);
+}
+
 /* Atomic: fails, naming every item. */
 static int fail_twins(struct records_ctx *ctx,
                       const struct bulk *bulk,
@@ -181,19 +188,27 @@ static int fail_twins(struct records_ctx *ctx,
                       size_t count,
                       const struct model_field *const *fields)
 {
+    bool hides = false;
     struct strbuf list;
 
     strbuf_init(&list, ctx->task->arena, (size_t)BULK_MAX * 8);
     for (size_t i = 0; i < count; i++) {
         size_t index = bulk->index[refused[i]];
-        struct str name = fields[i] != NULL ? fields[i]->name : STR("");
+        bool hidden = is_hidden_twin(ctx, fields[i]);
+        struct str name = fields[i] != NULL && !hidden ? fields[i]->name : STR("");
         struct str path = bulk_path(ctx->task->arena, index, name);
         strbuf_printf(&list, "%s%zu", i > 0 ? ", " : "", index);
-        records_finding(ctx, path, PROBLEM_UNIQUE_VIOLATION, TWIN_TEXT);
+        records_finding(ctx,
+                        path,
+                        hidden ? PROBLEM_CONFLICT : PROBLEM_UNIQUE_VIOLATION,
+                        "%s",
+                        hidden ? RECORDS_HIDDEN_TEXT : TWIN_TEXT);
+        hides = hides || hidden;
     }
     return records_fail(ctx,
-                        PROBLEM_UNIQUE_VIOLATION,
-                        "%zu of %zu items have a value that exists already: %.*s",
+                        hides ? PROBLEM_CONFLICT : PROBLEM_UNIQUE_VIOLATION,
+                        hides ? "%zu of %zu items cannot be stored as they are: %.*s"
+                              : "%zu of %zu items have a value that exists already: %.*s",
                         count,
                         bulk->count,
                         STR_ARG(strbuf_view(&list)));
@@ -208,8 +223,11 @@ static void refuse_twins(struct records_ctx *ctx,
 {
     for (size_t i = 0; i < count; i++) {
         struct str name = fields[i] != NULL ? fields[i]->name : STR("");
-        (void)!records_fail_field(
-            ctx, PROBLEM_UNIQUE_VIOLATION, name, PROBLEM_UNIQUE_VIOLATION, TWIN_TEXT);
+        if (is_hidden_twin(ctx, fields[i]))
+            (void)!records_fail_hidden(ctx);
+        else
+            (void)!records_fail_field(
+                ctx, PROBLEM_UNIQUE_VIOLATION, name, PROBLEM_UNIQUE_VIOLATION, TWIN_TEXT);
         bulk_refuse(ctx, bulk, refused[i]);
     }
 }

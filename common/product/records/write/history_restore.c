@@ -145,15 +145,20 @@ keep_call(struct records_ctx *ctx, const struct entity *entity, const struct res
     return write_call(ctx, "history.keep", &sql, &params, true);
 }
 
-/* What stands against it is not the caller's doing: fields that it does not know stay unnamed. */
+/* What stands against it is not the caller's doing: findings of fields that it does not know are
+ * not told. */
 static int fail_found(struct records_ctx *ctx, const struct entity *entity)
 {
     struct schema_errors *found = &ctx->error.fields;
+    size_t all = found->count;
+    size_t kept = 0;
 
-    for (size_t i = 0; i < found->count && i < ARRAY_LEN(found->items); i++)
-        if (field_rule_find(ctx, entity, found->items[i].field) == NULL)
-            found->items[i].field = STR("");
-    return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+    for (size_t i = 0; i < all && i < ARRAY_LEN(found->items); i++)
+        if (field_rule_find(ctx, entity, found->items[i].field) != NULL)
+            found->items[kept++] = found->items[i];
+    found->count = kept;
+    return all > 0 && kept == 0 ? records_fail_hidden(ctx)
+                                : records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
 /* co: the record that was, checked against the model of now. */
