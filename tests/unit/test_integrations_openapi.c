@@ -214,6 +214,218 @@ static void references_that_lead_nowhere(void **state)
     }
 }
 
+/* --- what an import may cost --- */
+
+#define LARGE_BYTES (1 << 20) /* of a document: the largest body */
+
+static struct strbuf large;
+
+/* The text so often, each with its number in place of %zu, and a comma between them. */
+static void large_list(size_t count, const char *text)
+{
+    const char *number = strstr(text, "%zu");
+
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            strbuf_char(&large, ',');
+        if (number == NULL) {
+            strbuf_cstr(&large, text);
+            continue;
+        }
+        strbuf_str(&large, (struct str){text, (size_t)(number - text)});
+        strbuf_i64(&large, (int64_t)i);
+        strbuf_cstr(&large, number + 3);
+    }
+}
+
+static void large_text(size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        strbuf_char(&large, 'x');
+}
+
+/* Paths that refer to one item with seven operations. */
+static void paths_of_one_item(size_t count, const char *item)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{");
+    large_list(count, "\"/%zu\":{\"$ref\":\"#/x\"}");
+    strbuf_cstr(&large, "},\"x\":");
+    strbuf_cstr(&large, item);
+    strbuf_char(&large, '}');
+}
+
+#define SEVEN                                                                                      \
+    "{\"get\":{},\"put\":{},\"post\":{},\"delete\":{},\"patch\":{},\"head\":{},\"options\":{}"
+
+static void many_operations(void)
+{
+    paths_of_one_item(7000, SEVEN "}");
+}
+
+static void operations_of_one_long_name(void)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{");
+    large_list(20000, "\"/%zu\":{\"$ref\":\"#/x\"}");
+    strbuf_cstr(&large, "},\"x\":{\"get\":{\"operationId\":\"");
+    large_text(300000);
+    strbuf_cstr(&large, "\"}}}");
+}
+
+static void parameters_of_path_and_operation(void)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{");
+    large_list(200, "\"/%zu\":{\"$ref\":\"#/x\"}");
+    strbuf_cstr(&large, "},\"x\":{\"parameters\":[");
+    large_list(1200, "{\"in\":\"cookie\",\"name\":\"a%zu\"}");
+    strbuf_cstr(&large, "],\"get\":{\"parameters\":[");
+    large_list(1200, "{\"in\":\"cookie\",\"name\":\"b%zu\"}");
+    strbuf_cstr(&large, "]}}}");
+}
+
+static void members_and_required_members(void)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{");
+    large_list(200, "\"/%zu\":{\"$ref\":\"#/x\"}");
+    strbuf_cstr(&large,
+                "},\"x\":{\"put\":{\"requestBody\":{\"content\":{\"application/json\":{\"schema\":{"
+                "\"required\":[");
+    large_list(4000, "\"r%zu\"");
+    strbuf_cstr(&large, "],\"properties\":{");
+    large_list(4000, "\"p%zu\":{\"readOnly\":true}");
+    strbuf_cstr(&large, "}}}}}}}}");
+}
+
+/* Eight levels, each of which refers to the next one eight times. */
+static void parts_of_parts(void)
+{
+    strbuf_cstr(&large,
+                HEAD "\"paths\":{\"/a\":{\"put\":{\"requestBody\":{\"content\":{"
+                     "\"application/json\":{\"schema\":{\"$ref\":\"#/s/0\"}}}}}}},\"s\":[");
+    for (int level = 0; level < 8; level++) {
+        strbuf_cstr(&large, "{\"allOf\":[");
+        for (int i = 0; i < 8; i++)
+            strbuf_printf(&large, "%s{\"$ref\":\"#/s/%d\"}", i > 0 ? "," : "", level + 1);
+        strbuf_cstr(&large, "]},");
+    }
+    strbuf_cstr(&large, "{\"properties\":{\"a\":{}}}]}");
+}
+
+static void values_of_many_parameters(void)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{");
+    large_list(200, "\"/%zu\":{\"$ref\":\"#/x\"}");
+    strbuf_cstr(&large, "},\"x\":{\"get\":{\"parameters\":[");
+    large_list(60, "{\"in\":\"query\",\"name\":\"a%zu\",\"schema\":{\"$ref\":\"#/e\"}}");
+    strbuf_cstr(&large, "]}},\"e\":{\"type\":\"string\",\"enum\":[");
+    for (int i = 0; i < 200; i++) {
+        strbuf_cstr(&large, i > 0 ? ",\"" : "\"");
+        large_text(1000);
+        strbuf_printf(&large, "%d\"", i);
+    }
+    strbuf_cstr(&large, "]}}");
+}
+
+static void schemes_with_long_names(void)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{\"/a\":{\"get\":{}}},\"security\":[");
+    large_list(2000, "{\"s\":[]}");
+    strbuf_cstr(&large,
+                "],\"components\":{\"securitySchemes\":{\"s\":{\"type\":\"apiKey\",\"in\":"
+                "\"header\",\"name\":\"");
+    large_text(100000);
+    strbuf_cstr(&large, "\"}}}}");
+}
+
+static void long_paths_with_many_parameters(void)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{\"/");
+    large_text(200000);
+    strbuf_cstr(&large, "\":{\"get\":{\"parameters\":[");
+    large_list(1000, "{\"in\":\"cookie\",\"name\":\"c%zu\"}");
+    strbuf_cstr(&large, "]}}}}");
+}
+
+static void paths_that_are_left_out(void)
+{
+    paths_of_one_item(7000, "{\"trace\":{}}");
+}
+
+/* Whatever a document of the largest body has in it, an import makes so much of it at most, and
+ * says what is too much. */
+static void large_documents_are_bounded(void **state)
+{
+    static const struct {
+        void (*write)(void);
+        const char *field, *advice; /* of the finding; NULL = there is none */
+    } rows[] = {
+        {many_operations, "document.paths", "at most 200 of them in operations"},
+        {operations_of_one_long_name, "document.paths", "at most 200 of them in operations"},
+        {parameters_of_path_and_operation, "document", "name fewer operations in operations"},
+        {members_and_required_members, "document", "name fewer operations in operations"},
+        {parts_of_parts, "document", "name fewer operations in operations"},
+        {values_of_many_parameters, "document", "name fewer operations in operations"},
+        {schemes_with_long_names, "document", "name fewer operations in operations"},
+        {long_paths_with_many_parameters, NULL, NULL},
+        {paths_that_are_left_out, "document.paths", "more than 1000 operations would be left out"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct schema_errors errors = {0};
+        json_t *skipped;
+        json_t *body;
+        strbuf_init(&large, arena, LARGE_BYTES);
+        rows[i].write();
+        assert_false(large.overflow);
+        const struct openapi_wish wish = {.document = parse(strbuf_cstring(&large))};
+        size_t before = arena_used_bytes(arena);
+        bool fine = openapi_import(arena, &wish, &body, &skipped, &errors);
+        assert_true(arena_used_bytes(arena) - before <= OPENAPI_BYTES_MAX);
+        assert_int_equal(fine, rows[i].field == NULL);
+        if (rows[i].field == NULL)
+            continue;
+        if (!str_is(errors.items[0].field, rows[i].field) ||
+            strstr(errors.items[0].message.ptr, rows[i].advice) == NULL)
+            fail_msg("%zu: %.*s: %.*s",
+                     i,
+                     STR_ARG(errors.items[0].field),
+                     STR_ARG(errors.items[0].message));
+    }
+}
+
+/* Two operations out of as many as a document can have. */
+static void few_of_very_many_operations(void **state)
+{
+    struct str names[] = {STR("get_1"), STR("options_6999")};
+    const struct in_strs only = {.set = true, .items = names, .count = ARRAY_LEN(names)};
+    struct schema_errors errors = {0};
+    json_t *skipped;
+    json_t *body;
+    (void)state;
+
+    strbuf_init(&large, arena, LARGE_BYTES);
+    many_operations();
+    const struct openapi_wish wish = {.document = parse(strbuf_cstring(&large)), .only = &only};
+    if (!openapi_import(arena, &wish, &body, &skipped, &errors))
+        fail_msg("%.*s", STR_ARG(errors.items[0].message));
+    assert_int_equal(json_array_size(json_object_get(body, "operations")), 2);
+}
+
+/* Names that many operations would have get numbers in their order. */
+static void one_name_of_many_operations(void **state)
+{
+    (void)state;
+    strbuf_init(&large, arena, LARGE_BYTES);
+    strbuf_cstr(&large, HEAD "\"paths\":{");
+    large_list(200, "\"/%zu\":{\"get\":{\"operationId\":\"a\"}}");
+    strbuf_cstr(&large, "}}");
+    json_t *body = import(strbuf_cstring(&large), NULL);
+
+    assert_string_equal(json_string_value(json_object_get(operation(body, 0), "name")), "a");
+    assert_string_equal(json_string_value(json_object_get(operation(body, 1), "name")), "a_2");
+    assert_string_equal(json_string_value(json_object_get(operation(body, 199), "name")), "a_200");
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -237,6 +449,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(schemes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(references_that_lead_nowhere, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_documents_are_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(few_of_very_many_operations, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_name_of_many_operations, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

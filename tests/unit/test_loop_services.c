@@ -315,6 +315,14 @@ static void test_lag(void **state)
     loop_run();
 }
 
+static void yield_then_note(struct task *task, void *arg)
+{
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(task_sleep(task, 0), 0);
+    note(arg);
+    leave();
+}
+
 /* --- work --- */
 
 static pthread_t loop_thread;
@@ -435,8 +443,12 @@ static void test_running_work_is_not_interrupted(void **state)
     assert_int_equal(rc, -ECANCELED);
 }
 
+static unsigned runs_on_loop;
+
 static void count_run(void *arg)
 {
+    if (pthread_equal(pthread_self(), loop_thread))
+        runs_on_loop++;
     usleep(5000);
     ++*(int *)arg;
 }
@@ -447,23 +459,50 @@ static void work_beside_once(struct task *task, void *arg)
     leave();
 }
 
-/* Before it has a thread, while it runs, and when too many wait: it is done, and once. */
+/* Before it has a thread, while it runs, when too many wait, and when it is late: it is done once,
+ * and on a thread. */
 static void test_work_beside_is_done_whatever_happens(void **state)
 {
     (void)state;
-    int runs[4] = {0};
+    int runs[5] = {0};
     struct loop_timer timer;
 
+    loop_thread = pthread_self();
+    runs_on_loop = 0;
     work_limit(WORK_PARSE, 1, 1);
     struct task *first = start(work_beside_once, &runs[0]);
     task_cancel(start(work_beside_once, &runs[1]));
     start(work_beside_once, &runs[2]);
     start(work_beside_once, &runs[3]);
+    start(work_beside_once, &runs[4])->deadline_ms = 1;
     loop_timer_init(&timer, cancel, first);
     loop_timer_start(&timer, 1);
     loop_run();
     for (size_t i = 0; i < ARRAY_LEN(runs); i++)
         assert_int_equal(runs[i], 1);
+    assert_int_equal(runs_on_loop, 0);
+}
+
+#define HANGERS 64
+
+/* Many whose waiters are cancelled at once do not hold the loop: it turns while each of them has
+ * its thread. */
+static void test_cancelled_work_leaves_the_loop(void **state)
+{
+    (void)state;
+    int runs[HANGERS] = {0};
+
+    loop_thread = pthread_self();
+    runs_on_loop = 0;
+    work_limit(WORK_PARSE, 2, 4);
+    for (size_t i = 0; i < HANGERS; i++)
+        task_cancel(start(work_beside_once, &runs[i]));
+    start(yield_then_note, ".");
+    loop_run();
+    for (size_t i = 0; i < HANGERS; i++)
+        assert_int_equal(runs[i], 1);
+    assert_int_equal(runs_on_loop, 0);
+    assert_string_equal(trail, ".");
 }
 
 static void held_work(struct task *task, void *arg)
@@ -517,14 +556,6 @@ static void test_broken_pipe_is_an_error(void **state)
     close(fds[1]);
     loop_stop();
     loop_run();
-}
-
-static void yield_then_note(struct task *task, void *arg)
-{
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(task_sleep(task, 0), 0);
-    note(arg);
-    leave();
 }
 
 /* Tasks that are ready when the loop stops still come to their end. */
@@ -613,6 +644,7 @@ int main(void)
         LOOP_TEST(test_projects_take_turns),
         LOOP_TEST(test_running_work_is_not_interrupted),
         LOOP_TEST(test_work_beside_is_done_whatever_happens),
+        LOOP_TEST(test_cancelled_work_leaves_the_loop),
         LOOP_TEST(test_waiting_work_is_cancelled),
         LOOP_TEST(test_signal),
         LOOP_TEST(test_broken_pipe_is_an_error),

@@ -154,21 +154,27 @@ static int shares_refuse(struct shares *shares, struct share *share)
     return -EAGAIN;
 }
 
-static int
-shares_wait_turn(struct task *task, struct waiter *waiter, struct shares *shares, int64_t limit_ms)
+static void shares_enter_queue(struct waiter *waiter)
 {
+    struct shares *shares = waiter->shares;
     struct share *share = waiter->share;
 
     await_init(&waiter->await);
-    waiter->await.abandon = shares_abandon;
     list_append(&share->waiters, &waiter->link);
     share->waiting++;
     if (list_empty(&share->ring))
         list_append(&shares->ring, &share->ring);
     shares->waiting++;
+}
+
+static int
+shares_wait_turn(struct task *task, struct waiter *waiter, struct shares *shares, int64_t limit_ms)
+{
+    shares_enter_queue(waiter);
+    waiter->await.abandon = shares_abandon;
     int rc = await_wait(task, &waiter->await, limit_ms);
     if (rc != 0 && waiter->await.done) /* it came together with the cancel */
-        shares_release(shares, share, waiter->amount);
+        shares_release(shares, waiter->share, waiter->amount);
     return rc;
 }
 
@@ -191,6 +197,21 @@ int shares_acquire(struct task *task,
     }
     *ret_share = share;
     return 0;
+}
+
+struct share *shares_acquire_surely(struct task *task,
+                                    struct shares *shares,
+                                    struct share_owner owner,
+                                    uint64_t amount)
+{
+    MUST(amount <= shares->config.limit && amount <= shares->config.per_owner);
+    struct share *share = shares_find(shares, &owner);
+    struct waiter waiter = {.shares = shares, .share = share, .amount = amount};
+    if (!take_at_once(shares, share, amount)) {
+        shares_enter_queue(&waiter);
+        MUST(await_wait(task, &waiter.await, 0) == 0 || waiter.await.done);
+    }
+    return share;
 }
 
 int shares_try(struct shares *shares,

@@ -67,6 +67,13 @@ AWAITS int shares_acquire(struct task *task,
                           uint64_t amount,
                           int64_t limit_ms,
                           struct share **ret_share) MUSTCHECK;
+/* co: the same for what has to be done whatever happens: neither a cancel nor a deadline ends the
+ * wait, and any number of the owner's may wait. The amount is not above limit and per_owner. Every
+ * holder must give back without a wait for the waiter, or both wait for ever. Returns the share. */
+AWAITS struct share *shares_acquire_surely(struct task *task,
+                                           struct shares *shares,
+                                           struct share_owner owner,
+                                           uint64_t amount);
 /* any: without waiting: 0, or -EAGAIN. What an owner takes bit by bit is one share: the same
  * pointer comes each time, and the sum may be given back at once. */
 int shares_try(struct shares *shares,

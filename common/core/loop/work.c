@@ -82,38 +82,29 @@ static void after_work(uv_work_t *uv, int status)
     await_done(&work->await, status);
 }
 
+/* co: on a thread, with a share that it gives back. */
+AWAITS static int run_on_thread(struct task *task, struct work *work)
+{
+    work->uv.data = work;
+    await_init(&work->await);
+    MUST(uv_queue_work(loop_uv(), &work->uv, on_thread, after_work) == 0);
+    return await_wait(task, &work->await, 0);
+}
+
 int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg)
 {
     struct work work = {.shares = shares_of(kind), .kind = kind, .fn = fn, .arg = arg};
 
     TRY(shares_acquire(task, work.shares, share_owner_of(task), 1, 0, &work.share));
-    work.uv.data = &work;
-    await_init(&work.await);
-    MUST(uv_queue_work(loop_uv(), &work.uv, on_thread, after_work) == 0);
-    return await_wait(task, &work.await, 0);
+    return run_on_thread(task, &work);
 }
 
-struct beside {
-    work_fn fn;
-    void *arg;
-    bool ran;
-};
-
-static void run_beside(void *arg)
-{
-    struct beside *beside = arg;
-
-    beside->fn(beside->arg);
-    beside->ran = true;
-}
-
-/* A cancelled wait does not say whether a thread had begun by then. */
 void work_beside(struct task *task, work_fn fn, void *arg)
 {
-    struct beside beside = {.fn = fn, .arg = arg};
+    struct work work = {.shares = shares_of(WORK_PARSE), .kind = WORK_PARSE, .fn = fn, .arg = arg};
 
-    if (work_run(task, WORK_PARSE, run_beside, &beside) != 0 && !beside.ran)
-        run_beside(&beside);
+    work.share = shares_acquire_surely(task, work.shares, share_owner_of(task), 1);
+    MUST(run_on_thread(task, &work) == 0 || work.await.done);
 }
 
 /* --- for nobody --- */

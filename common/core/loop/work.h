@@ -19,8 +19,20 @@ void work_divide_hashes(unsigned processes);
  * arg may live in the task's arena. -EAGAIN when too many of the project's wait, -ECANCELED,
  * -ETIMEDOUT. */
 AWAITS int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg) MUSTCHECK;
-/* co: the same for a computation that has to be done whatever happens: here when no thread can be
- * had, or the task has been cancelled or is late. */
+/* co: the same for a computation that has to be done whatever happens, as WORK_PARSE: fn(arg) runs
+ * on a thread, never on the loop, and has ended when this returns, also for a task that has been
+ * cancelled or is late, and also when more than the project's share of tasks wait.
+ *
+ * The wait for a turn is therefore uninterruptible and its queue has no limit of its own: it is
+ * bounded by the tasks of the process (requests in flight, job slots), each of which waits once.
+ * It ends, because a thread that runs a computation waits for no task; a daemon that stops waits
+ * for it as for work_run(). Projects take turns, so work of cancelled tasks delays its own project
+ * alone.
+ *
+ * For bounded computations whose result the task needs in any case: to settle a step, to write what
+ * was read, to free what it holds. At most a second of a thread by the limits of the product
+ * (bodies, outputs of steps, batches of the index). A computation that nobody needs when its waiter
+ * has gone (an import, a picture) is work_run(), which ends with -ECANCELED. */
 AWAITS void work_beside(struct task *task, work_fn fn, void *arg);
 /* any: fn(arg) on a thread, some time, for nobody to wait for: to free what is large. At once, in a
  * process that runs no loop. */

@@ -3,16 +3,22 @@
 
 #include "base/ascii.h"
 #include "base/codec.h"
+#include "base/map.h"
 #include "base/num.h"
 #include "base/panic.h"
+#include "base/utf8.h"
 #include "integrations/openapi_import_private.h"
 #include "json/jr.h"
 
-#define HOPS_MAX   32     /* of one reference */
-#define STEPS_MAX  100000 /* of all */
-#define TEXT_BYTES 900
-#define NAME_BYTES 64
-#define NAME_TRIES 200
+#define HOPS_MAX        32 /* of one reference */
+#define TEXT_BYTES      900
+#define NAME_BYTES      64
+#define NAME_READ_BYTES 512 /* of an operationId or a path, from which a name is made */
+#define PLACE_BYTES     200 /* of a path, in findings and in what is left out */
+#define SKIPPED_MAX     1000
+#define POINTER_COPIES  4   /* of a pointer, while it is decoded */
+#define STEP_BYTES      64  /* that one step compares or copies */
+#define OBJECT_BYTES    512 /* of an object with a few members, before their texts */
 
 static const char *const openapi_methods[] = {
     "get", "put", "post", "delete", "patch", "head", "options", NULL};
@@ -30,35 +36,103 @@ void openapi_fault(struct openapi_reader *reader, struct str at, const char *for
         reader->arena, reader->errors, at, PROBLEM_VALIDATION_FAILED, "%.*s", STR_ARG(message));
 }
 
+/* Bytes of the arena are those that were handed out since the import began. */
+static size_t bytes_made(const struct openapi_reader *reader)
+{
+    return arena_used_bytes(reader->arena) - reader->arena_before + reader->json_bytes;
+}
+
+static bool is_within(size_t limit, size_t used, size_t more)
+{
+    return used <= limit && more <= limit - used;
+}
+
+bool openapi_spend(struct openapi_reader *reader, size_t steps, size_t bytes)
+{
+    if (reader->is_spent)
+        return false;
+    reader->is_spent = true;
+    if (!is_within(OPENAPI_STEPS_MAX, reader->steps, steps + bytes / STEP_BYTES)) {
+        openapi_fault(reader,
+                      STR("document"),
+                      "takes more than %d steps to read: name fewer operations in operations, or "
+                      "leave out paths, parameters and references that they do not need",
+                      OPENAPI_STEPS_MAX);
+        return false;
+    }
+    if (!is_within(OPENAPI_BYTES_MAX, bytes_made(reader), bytes)) {
+        openapi_fault(reader,
+                      STR("document"),
+                      "becomes more than %d bytes while it is read: name fewer operations in "
+                      "operations, or leave out texts and values that they do not need",
+                      OPENAPI_BYTES_MAX);
+        return false;
+    }
+    reader->is_spent = false;
+    reader->steps += steps + bytes / STEP_BYTES;
+    return true;
+}
+
 void openapi_put(json_t *object, const char *member, json_t *value)
 {
     MUST(json_object_set_new(object, member, value) == 0);
 }
 
-void openapi_put_str(json_t *object, const char *member, struct str value)
+json_t *openapi_object(struct openapi_reader *reader)
 {
-    openapi_put(object, member, json_stringn(value.len ? value.ptr : "", value.len));
+    reader->json_bytes += OBJECT_BYTES;
+    return json_object();
+}
+
+void openapi_put_str(struct openapi_reader *reader,
+                     json_t *object,
+                     const char *member,
+                     struct str value)
+{
+    struct str kept = openapi_spend(reader, 1, value.len) ? value : STR_NONE;
+
+    reader->json_bytes += kept.len;
+    openapi_put(object, member, json_stringn(kept.len ? kept.ptr : "", kept.len));
 }
 
 void openapi_skip(struct openapi_reader *reader, struct str what, const char *reason)
 {
-    json_t *entry = json_object();
+    if (json_array_size(reader->skipped) >= SKIPPED_MAX && !reader->is_spent) {
+        reader->is_spent = true;
+        openapi_fault(reader,
+                      STR("document.paths"),
+                      "more than %d operations would be left out: name those that you need in "
+                      "operations",
+                      SKIPPED_MAX);
+    }
+    if (!openapi_spend(reader, 1, OBJECT_BYTES))
+        return;
+    json_t *entry = openapi_object(reader);
 
-    openapi_put_str(entry, "operation", what);
+    openapi_put_str(reader, entry, "operation", utf8_cut(what, PLACE_BYTES));
     openapi_put(entry, "reason", json_string(reason));
     MUST(json_array_append_new(reader->skipped, entry) == 0);
 }
 
 struct str openapi_text(struct openapi_reader *reader, const json_t *object, const char *member)
 {
-    struct str text = jr_str(object, member);
+    struct str text = utf8_cut(jr_str(object, member), TEXT_BYTES);
 
-    if (text.len > TEXT_BYTES) {
-        text.len = TEXT_BYTES;
-        while (text.len > 0 && ((unsigned char)text.ptr[text.len] & 0xc0) == 0x80)
-            text.len--;
-    }
-    return text.len ? arena_dup(reader->arena, text) : STR_NONE;
+    return text.len && openapi_spend(reader, 1, text.len) ? arena_dup(reader->arena, text)
+                                                          : STR_NONE;
+}
+
+static void free_map(void *map)
+{
+    map_free(map);
+}
+
+struct map *openapi_map(struct arena *arena)
+{
+    struct map *map = map_new();
+
+    arena_defer(arena, free_map, map);
+    return map;
 }
 
 /* --- references --- */
@@ -109,14 +183,12 @@ const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value,
 {
     for (int hops = 0; hops < HOPS_MAX; hops++) {
         struct str pointer = jr_str(value, "$ref");
+        if (!openapi_spend(reader, 1, pointer.len * POINTER_COPIES))
+            return NULL;
         if (pointer.ptr == NULL)
             return value;
         if (!str_starts(pointer, STR("#/"))) {
             openapi_fault(reader, at, "refers to another document, which is not fetched");
-            return NULL;
-        }
-        if (reader->steps++ > STEPS_MAX) {
-            openapi_fault(reader, at, "there are more than %d references", STEPS_MAX);
             return NULL;
         }
         value = pointer_find(reader, pointer);
@@ -134,14 +206,6 @@ const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value,
 }
 
 /* --- names --- */
-
-static bool has_name(const json_t *operations, struct str name)
-{
-    for (size_t i = 0; i < json_array_size(operations); i++)
-        if (str_eq(jr_str(json_array_get(operations, i), "name"), name))
-            return true;
-    return false;
-}
 
 /* Characters that names do not have become _, several together one. */
 static struct str plain_name(struct arena *arena, struct str text)
@@ -163,33 +227,107 @@ static struct str plain_name(struct arena *arena, struct str text)
     return strbuf_view(&name);
 }
 
+/* A name that an operation of the result has, and the number to try next for another operation
+ * that would have it. Names stay, so a number that was taken once is not tried again. */
+struct name_use {
+    unsigned next;
+};
+
+static void name_take(struct openapi_reader *reader, struct str name)
+{
+    struct name_use *use = ARENA_NEW(reader->arena, use);
+
+    use->next = 2;
+    (void)map_put(reader->names, name, use);
+}
+
+/* The name, with a number behind it when another operation has it. */
+static struct str free_name(struct openapi_reader *reader, struct str name)
+{
+    struct name_use *use = map_get(reader->names, name);
+    struct str numbered = name;
+
+    while (use != NULL && openapi_spend(reader, 1, NAME_BYTES)) {
+        numbered = arena_printf(reader->arena, "%.*s_%u", STR_ARG(name), use->next);
+        if (map_get(reader->names, numbered) == NULL)
+            break;
+        use->next++;
+    }
+    return numbered;
+}
+
 static struct str operation_name(struct openapi_reader *reader,
-                                 const json_t *operations,
                                  const json_t *operation,
                                  const char *method,
                                  struct str path)
 {
     struct str id = jr_str(operation, "operationId");
-    struct str name = plain_name(
-        reader->arena, id.len ? id : arena_printf(reader->arena, "%s%.*s", method, STR_ARG(path)));
+    struct str text = id.len ? id : path;
 
-    for (int i = 2; i < NAME_TRIES; i++) {
-        struct str other =
-            i == 2 ? name : arena_printf(reader->arena, "%.*s_%d", STR_ARG(name), i - 1);
-        if (!has_name(operations, other))
-            return other;
-    }
-    return name;
+    if (text.len > NAME_READ_BYTES)
+        text.len = NAME_READ_BYTES;
+    if (!openapi_spend(reader, 1, 2 * text.len + 2 * NAME_BYTES))
+        return STR_NONE;
+    if (!id.len)
+        text = arena_printf(reader->arena, "%s%.*s", method, STR_ARG(text));
+    return free_name(reader, plain_name(reader->arena, text));
 }
 
 /* --- operations --- */
 
-static bool is_wanted(const struct openapi_wish *wish, struct str name)
+struct openapi_place {
+    const struct openapi_wish *wish;
+    const json_t *auth;
+    json_t *operations;
+    struct str path, at;
+    const json_t *item;
+};
+
+/* Whether the caller named the operations that it wants. */
+static bool has_choice(const struct openapi_wish *wish)
 {
-    for (size_t i = 0; wish->only != NULL && i < wish->only->count; i++)
-        if (str_eq(wish->only->items[i], name))
-            return true;
-    return wish->only == NULL || !wish->only->set || wish->only->null;
+    return wish->only != NULL && wish->only->set && !wish->only->null;
+}
+
+/* An operation that the caller named. */
+struct choice {
+    bool is_found;
+};
+
+static void choices_read(struct openapi_reader *reader, const struct openapi_wish *wish)
+{
+    struct choice *choices;
+
+    if (!has_choice(wish))
+        return;
+    choices = ARENA_ARRAY(reader->arena, choices, wish->only->count + 1);
+    for (size_t i = 0; i < wish->only->count; i++)
+        if (map_get(reader->choices, wish->only->items[i]) == NULL)
+            (void)map_put(reader->choices, wish->only->items[i], &choices[i]);
+}
+
+/* Whether an operation becomes one of the result; *ret_name is its name then. Without a choice
+ * operations above the limit are counted alone. */
+static bool operation_choose(struct openapi_reader *reader,
+                             const struct openapi_place *place,
+                             const json_t *operation,
+                             const char *method,
+                             struct str *ret_name)
+{
+    if (!has_choice(place->wish) && reader->wanted >= INTEGRATION_OPERATIONS_MAX) {
+        reader->wanted++;
+        return false;
+    }
+    *ret_name = operation_name(reader, operation, method, place->path);
+    if (reader->is_spent)
+        return false;
+    if (has_choice(place->wish)) {
+        struct choice *choice = map_get(reader->choices, *ret_name);
+        if (choice == NULL)
+            return false;
+        choice->is_found = true;
+    }
+    return reader->wanted++ < INTEGRATION_OPERATIONS_MAX;
 }
 
 /* What it says by itself, checked as part of an integration. NULL, or what is wrong. */
@@ -198,12 +336,16 @@ result_fault(struct openapi_reader *reader, const json_t *auth, const json_t *op
 {
     struct schema_errors *errors = ARENA_NEW(reader->arena, errors);
     json_t *whole = jr_adopt(reader->arena, json_object());
-    json_t *list = json_array();
     struct integration_in in;
+    size_t params = json_array_size(json_object_get(operation, "params"));
 
-    openapi_put_str(whole, "name", STR("x"));
-    openapi_put_str(whole, "base_url", STR("http://example.org"));
+    /* The check looks each parameter up among all of them: sixteen of those a step. */
+    if (!openapi_spend(reader, 1 + params * params / 16, (1 + params) * OBJECT_BYTES))
+        return NULL;
+    openapi_put_str(reader, whole, "name", STR("x"));
+    openapi_put_str(reader, whole, "base_url", STR("http://example.org"));
     openapi_put(whole, "auth", json_incref((json_t *)auth));
+    json_t *list = json_array();
     MUST(json_array_append(list, (json_t *)operation) == 0);
     openapi_put(whole, "operations", list);
     if (schema_decode(reader->arena, &integration_create_schema, whole, &in, errors) &&
@@ -216,38 +358,31 @@ result_fault(struct openapi_reader *reader, const json_t *auth, const json_t *op
         .ptr;
 }
 
-struct openapi_place {
-    const struct openapi_wish *wish;
-    const json_t *auth;
-    json_t *operations;
-    struct str path, at;
-    const json_t *item;
-};
-
 static void
 read_operation(struct openapi_reader *reader, const struct openapi_place *place, const char *method)
 {
     const json_t *operation = json_object_get(place->item, method);
-    json_t *result = jr_adopt(reader->arena, json_object());
-    struct str at = arena_printf(reader->arena, "%.*s.%s", STR_ARG(place->at), method);
     const char *fault = NULL;
+    struct str name;
 
+    if (operation == NULL || !openapi_spend(reader, 1, 0))
+        return;
+    if (json_is_object(operation) && !operation_choose(reader, place, operation, method, &name))
+        return;
+    struct str at = arena_printf(reader->arena, "%.*s.%s", STR_ARG(place->at), method);
     if (!json_is_object(operation)) {
-        if (operation != NULL)
-            openapi_fault(reader, at, "expected an object");
+        openapi_fault(reader, at, "expected an object");
         return;
     }
-    struct str name = operation_name(reader, place->operations, operation, method, place->path);
-    if (!is_wanted(place->wish, name) || reader->wanted++ >= INTEGRATION_OPERATIONS_MAX)
-        return;
+    json_t *result = jr_adopt(reader->arena, openapi_object(reader));
     struct str about = openapi_text(reader, operation, "summary");
     if (!about.len)
         about = openapi_text(reader, operation, "description");
-    openapi_put_str(result, "name", name);
+    openapi_put_str(reader, result, "name", name);
     if (about.len)
-        openapi_put_str(result, "description", about);
-    openapi_put_str(result, "method", arena_upper(reader->arena, str_from(method)));
-    openapi_put_str(result, "path", place->path);
+        openapi_put_str(reader, result, "description", about);
+    openapi_put_str(reader, result, "method", arena_upper(reader->arena, str_from(method)));
+    openapi_put_str(reader, result, "path", place->path);
     if (json_array_size(json_object_get(operation, "servers")) > 0 ||
         json_array_size(json_object_get(place->item, "servers")) > 0)
         fault = "it has a server of its own";
@@ -257,8 +392,10 @@ read_operation(struct openapi_reader *reader, const struct openapi_place *place,
         fault = result_fault(reader, place->auth, result);
     if (fault != NULL)
         openapi_skip(reader, name, fault);
-    else
+    else if (!reader->is_spent) {
+        name_take(reader, name);
         MUST(json_array_append(place->operations, result) == 0);
+    }
 }
 
 static void read_paths(struct openapi_reader *reader, struct openapi_place *place)
@@ -275,11 +412,14 @@ static void read_paths(struct openapi_reader *reader, struct openapi_place *plac
     json_object_keylen_foreach((json_t *)paths, name, len, item)
     {
         place->path = (struct str){name, len};
-        place->at = arena_printf(reader->arena, "document.paths.%.*s", STR_ARG(place->path));
+        if (!openapi_spend(reader, ARRAY_LEN(openapi_methods), PLACE_BYTES))
+            return;
+        place->at = arena_printf(
+            reader->arena, "document.paths.%.*s", STR_ARG(utf8_cut(place->path, PLACE_BYTES)));
         place->item = openapi_follow(reader, item, place->at);
         if (!json_is_object(place->item))
             continue;
-        if (json_object_get(place->item, "trace") != NULL)
+        if (json_object_get(place->item, "trace") != NULL && !has_choice(place->wish))
             openapi_skip(reader, place->path, "TRACE is not sent");
         for (size_t i = 0; openapi_methods[i] != NULL; i++)
             read_operation(reader, place, openapi_methods[i]);
@@ -302,7 +442,7 @@ static struct str server_url(struct openapi_reader *reader)
         size_t plain = open != NULL ? (size_t)(open - rest.ptr) : rest.len;
         const char *close = open != NULL ? memchr(open, '}', rest.len - plain) : NULL;
         strbuf_str(&url, (struct str){rest.ptr, plain});
-        if (close == NULL)
+        if (close == NULL || url.overflow)
             break;
         struct str name = {open + 1, (size_t)(close - open) - 1};
         const json_t *variable = json_object_getn(variables, name.ptr, name.len);
@@ -326,12 +466,10 @@ read_base_url(struct openapi_reader *reader, const struct openapi_wish *wish, js
                          wish->base_url.len ? PROBLEM_PATTERN : PROBLEM_REQUIRED,
                          "must be an absolute http or https address without a query%s",
                          wish->base_url.len ? "" : ": the document's first server has none");
-    openapi_put_str(body, "base_url", url);
+    openapi_put_str(reader, body, "base_url", url);
 }
 
-static void read_wanted(struct openapi_reader *reader,
-                        const struct openapi_wish *wish,
-                        const json_t *operations)
+static void read_wanted(struct openapi_reader *reader, const struct openapi_wish *wish)
 {
     size_t count = reader->wanted;
 
@@ -341,12 +479,9 @@ static void read_wanted(struct openapi_reader *reader,
                       "has %zu operations: name at most %d of them in operations",
                       count,
                       INTEGRATION_OPERATIONS_MAX);
-    for (size_t i = 0; wish->only != NULL && i < wish->only->count; i++) {
-        bool found = has_name(operations, wish->only->items[i]);
-        for (size_t k = 0; !found && k < json_array_size(reader->skipped); k++)
-            found = str_eq(jr_str(json_array_get(reader->skipped, k), "operation"),
-                           wish->only->items[i]);
-        if (!found)
+    for (size_t i = 0; has_choice(wish) && !reader->is_spent && i < wish->only->count; i++) {
+        const struct choice *choice = map_get(reader->choices, wish->only->items[i]);
+        if (!choice->is_found)
             schema_error_add(reader->arena,
                              reader->errors,
                              arena_printf(reader->arena, "operations[%zu]", i),
@@ -366,6 +501,9 @@ bool openapi_import(struct arena *arena,
         .root = wish->document,
         .errors = errors,
         .skipped = jr_adopt(arena, json_array()),
+        .arena_before = arena_used_bytes(arena),
+        .names = openapi_map(arena),
+        .choices = openapi_map(arena),
     };
     json_t *body = jr_adopt(arena, json_object());
     struct str version = jr_str(wish->document, "openapi");
@@ -376,16 +514,17 @@ bool openapi_import(struct arena *arena,
         return false;
     }
     struct str title = openapi_text(&reader, json_object_get(wish->document, "info"), "title");
-    openapi_put_str(body, "name", wish->name.len ? wish->name : plain_name(arena, title));
+    openapi_put_str(&reader, body, "name", wish->name.len ? wish->name : plain_name(arena, title));
     if (title.len)
-        openapi_put_str(body, "description", title);
+        openapi_put_str(&reader, body, "description", title);
     read_base_url(&reader, wish, body);
     json_t *auth = wish->auth != NULL ? json_incref((json_t *)wish->auth) : openapi_auth(&reader);
     openapi_put(body, "auth", auth);
     struct openapi_place place = {.wish = wish, .auth = auth, .operations = json_array()};
     openapi_put(body, "operations", place.operations);
+    choices_read(&reader, wish);
     read_paths(&reader, &place);
-    read_wanted(&reader, wish, place.operations);
+    read_wanted(&reader, wish);
     *ret_body = body;
     *ret_skipped = reader.skipped;
     return errors->count == before;

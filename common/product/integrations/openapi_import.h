@@ -7,6 +7,12 @@
  */
 #include "integrations/integration.h"
 
+/* What one import may cost. Each operation, parameter, reference, name and value that is tried,
+ * compared or copied is a step, and 64 bytes of a text are one. Both are checked before the work.
+ * As many steps take a thread less than 0.2 s. */
+#define OPENAPI_STEPS_MAX 500000
+#define OPENAPI_BYTES_MAX 16777216 /* of what is made of a document, beside the document itself */
+
 /* What its caller says of it; empty = as the document has it. */
 struct openapi_wish {
     const json_t *document;
@@ -16,7 +22,8 @@ struct openapi_wish {
 };
 
 /* any: *ret_body is what POST /integrations takes, *ret_skipped an array of {"operation",
- * "reason"}. False when it added findings: "document.paths./users.get". Arena-owned. */
+ * "reason"}. False when it added findings: "document.paths./users.get", or "document" where it
+ * takes more than the limits. Arena-owned. For a thread: it may take 0.2 s. */
 bool openapi_import(struct arena *arena,
                     const struct openapi_wish *wish,
                     json_t **ret_body,

@@ -4,6 +4,8 @@
 #include "json/jr.h"
 
 #define SCOPES_MAX 100
+#define AUTH_STEPS 100 /* a check of one */
+#define AUTH_BYTES 4096
 #define SCHEMES    STR("document.components.securitySchemes")
 
 static json_t *plain_auth(const char *scheme)
@@ -14,7 +16,7 @@ static json_t *plain_auth(const char *scheme)
     return auth;
 }
 
-static json_t *api_key(const json_t *scheme)
+static json_t *api_key(struct openapi_reader *reader, const json_t *scheme)
 {
     struct str place = jr_str(scheme, "in");
     json_t *auth;
@@ -22,7 +24,7 @@ static json_t *api_key(const json_t *scheme)
     if (!str_is(place, "header") && !str_is(place, "query"))
         return NULL;
     auth = plain_auth(str_is(place, "header") ? "header" : "query");
-    openapi_put_str(auth, "name", jr_str(scheme, "name"));
+    openapi_put_str(reader, auth, "name", jr_str(scheme, "name"));
     return auth;
 }
 
@@ -33,7 +35,7 @@ static json_t *http_auth(const json_t *scheme)
     return str_ieq(jr_str(scheme, "scheme"), STR("bearer")) ? plain_auth("bearer") : NULL;
 }
 
-static json_t *oauth_auth(const json_t *scheme)
+static json_t *oauth_auth(struct openapi_reader *reader, const json_t *scheme)
 {
     const json_t *flows = json_object_get(scheme, "flows");
     const json_t *code = json_object_get(flows, "authorizationCode");
@@ -46,12 +48,15 @@ static json_t *oauth_auth(const json_t *scheme)
     json_t *auth = plain_auth(code != NULL ? "oauth2_code" : "oauth2_client_credentials");
     json_t *scopes = json_array();
     if (code != NULL)
-        openapi_put_str(auth, "authorization_url", jr_str(flow, "authorizationUrl"));
-    openapi_put_str(auth, "token_url", jr_str(flow, "tokenUrl"));
+        openapi_put_str(reader, auth, "authorization_url", jr_str(flow, "authorizationUrl"));
+    openapi_put_str(reader, auth, "token_url", jr_str(flow, "tokenUrl"));
     json_object_foreach(json_object_get(flow, "scopes"), name, ignored)
     {
-        if (json_array_size(scopes) < SCOPES_MAX)
-            MUST(json_array_append_new(scopes, json_string(name)) == 0);
+        size_t len = strlen(name);
+        if (json_array_size(scopes) >= SCOPES_MAX || !openapi_spend(reader, 1, len))
+            break;
+        reader->json_bytes += len;
+        MUST(json_array_append_new(scopes, json_string(name)) == 0);
     }
     openapi_put(auth, "scopes", scopes);
     return auth;
@@ -76,15 +81,15 @@ static json_t *auth_of(struct openapi_reader *reader, const json_t *given)
     json_t *auth = NULL;
 
     if (str_is(type, "apiKey"))
-        auth = api_key(scheme);
+        auth = api_key(reader, scheme);
     else if (str_is(type, "http"))
         auth = http_auth(scheme);
     else if (str_is(type, "oauth2"))
-        auth = oauth_auth(scheme);
+        auth = oauth_auth(reader, scheme);
     if (auth == NULL)
         return NULL;
     (void)jr_adopt(reader->arena, auth);
-    return auth_fits(reader, auth) ? auth : NULL;
+    return openapi_spend(reader, AUTH_STEPS, AUTH_BYTES) && auth_fits(reader, auth) ? auth : NULL;
 }
 
 /* The first that all operations ask for by themselves, else the first of all that is one of ours.
@@ -98,7 +103,7 @@ json_t *openapi_auth(struct openapi_reader *reader)
     json_t *scheme;
     json_t *auth;
 
-    for (size_t i = 0; i < json_array_size(wanted); i++) {
+    for (size_t i = 0; i < json_array_size(wanted) && !reader->is_spent; i++) {
         json_t *requirement = json_array_get(wanted, i);
         if (json_object_size(requirement) != 1)
             continue;
@@ -112,6 +117,8 @@ json_t *openapi_auth(struct openapi_reader *reader)
         auth = auth_of(reader, scheme);
         if (auth != NULL)
             return json_incref(auth);
+        if (reader->is_spent)
+            break;
     }
     if (json_object_size(schemes) > 0)
         openapi_skip(reader, STR("securitySchemes"), "none of them is one of an integration's");

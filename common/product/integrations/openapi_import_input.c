@@ -1,11 +1,14 @@
 /* OpenAPI documents: parameters and bodies of operations. */
 #include "base/ascii.h"
+#include "base/map.h"
 #include "base/panic.h"
 #include "integrations/openapi_import_private.h"
 #include "json/jr.h"
 
 #define ALL_OF_DEPTH 8
 #define ENUM_MAX     200
+#define VALUE_BYTES  32  /* of a value of an enum, beside its text */
+#define PLACE_BYTES  300 /* of a place in findings */
 
 /* --- schemas --- */
 
@@ -28,6 +31,9 @@ static struct str type_of(const json_t *schema)
 static struct str
 type_within(struct openapi_reader *reader, const json_t *schema, struct str at, int depth)
 {
+    if (!openapi_spend(reader, 1 + json_array_size(json_object_get(schema, "type")), 0))
+        return STR_NONE;
+
     struct str type = type_of(schema);
     const json_t *parts = json_object_get(schema, "allOf");
 
@@ -52,25 +58,47 @@ static bool is_scalar_of(const json_t *value, struct str type)
 }
 
 /* The values of the type that it may have; NULL = it says nothing. */
-static json_t *scalars_of(const json_t *list, struct str type)
+static json_t *scalars_of(struct openapi_reader *reader, const json_t *list, struct str type)
 {
-    json_t *values = json_array();
+    json_t *values;
 
-    for (size_t i = 0; i < json_array_size(list) && i < ENUM_MAX; i++)
-        if (is_scalar_of(json_array_get(list, i), type))
-            MUST(json_array_append(values, json_array_get(list, i)) == 0);
-    if (json_array_size(values) > 0 && json_array_size(list) <= ENUM_MAX)
+    if (json_array_size(list) == 0 || json_array_size(list) > ENUM_MAX)
+        return NULL;
+    values = json_array();
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *value = json_array_get(list, i);
+        size_t bytes = VALUE_BYTES + json_string_length(value);
+        if (!is_scalar_of(value, type))
+            continue;
+        if (!openapi_spend(reader, 1, bytes))
+            break;
+        reader->json_bytes += bytes; /* shared with the document, but printed for each parameter */
+        MUST(json_array_append(values, value) == 0);
+    }
+    if (json_array_size(values) > 0)
         return values;
     json_decref(values);
     return NULL;
 }
 
-static bool values_have(const json_t *values, const json_t *value)
+/* Compares twice what it seems: the check of the operation does the same again. */
+static bool values_have(struct openapi_reader *reader, const json_t *values, const json_t *value)
 {
-    for (size_t i = 0; i < json_array_size(values); i++)
+    size_t count = json_array_size(values);
+
+    if (!openapi_spend(reader, 2 * count, 2 * count * json_string_length(value)))
+        return false;
+    for (size_t i = 0; i < count; i++)
         if (json_equal(json_array_get(values, i), value))
             return true;
     return values == NULL;
+}
+
+static void
+openapi_put_default(struct openapi_reader *reader, json_t *param, const json_t *fallback)
+{
+    reader->json_bytes += json_string_length(fallback);
+    openapi_put(param, "default", json_incref((json_t *)fallback));
 }
 
 void openapi_schema(
@@ -86,12 +114,13 @@ void openapi_schema(
         known = known || str_is(type, plain[i]);
     if (!known)
         type = in_body ? STR("any") : STR("string");
-    openapi_put_str(param, "type", type);
-    json_t *values = scalars_of(json_object_get(found, "enum"), type);
+    openapi_put_str(reader, param, "type", type);
+    json_t *values = scalars_of(reader, json_object_get(found, "enum"), type);
     if (values != NULL)
         openapi_put(param, "enum", values);
-    if (is_scalar_of(fallback, type) && values_have(values, fallback))
-        openapi_put(param, "default", json_incref((json_t *)fallback));
+    if (is_scalar_of(fallback, type) && openapi_spend(reader, 1, json_string_length(fallback)) &&
+        values_have(reader, values, fallback))
+        openapi_put_default(reader, param, fallback);
 }
 
 /* --- names of parameters --- */
@@ -118,7 +147,8 @@ static bool name_param(struct openapi_reader *reader,
 {
     struct str name = wire;
 
-    if (wire.len == 0 || wire.len > 90)
+    if (wire.len == 0 || wire.len > 90 ||
+        !openapi_spend(reader, 1 + 2 * json_array_size(params), 4 * wire.len))
         return false;
     if (!is_plain_param(name)) {
         char *plain = arena_cstr(reader->arena, name);
@@ -131,9 +161,9 @@ static bool name_param(struct openapi_reader *reader,
         name = arena_printf(reader->arena, "%.*s_%s", STR_ARG(name), place);
     if (has_param(params, name))
         return false;
-    openapi_put_str(param, "name", name);
+    openapi_put_str(reader, param, "name", name);
     if (!str_eq(name, wire))
-        openapi_put_str(param, "as", wire);
+        openapi_put_str(reader, param, "as", wire);
     return true;
 }
 
@@ -152,7 +182,10 @@ static bool is_ignored_header(struct str name)
 
 /* Arrays travel as repeated parameters of queries alone: others are texts, as the API wants them.
  */
-static void flatten_array(const json_t *parameter, struct str place, json_t *param)
+static void flatten_array(struct openapi_reader *reader,
+                          const json_t *parameter,
+                          struct str place,
+                          json_t *param)
 {
     const json_t *explode = json_object_get(parameter, "explode");
     struct str style = jr_str(parameter, "style");
@@ -160,7 +193,7 @@ static void flatten_array(const json_t *parameter, struct str place, json_t *par
         str_is(place, "query") && !json_is_false(explode) && (!style.len || str_is(style, "form"));
 
     if (str_is(jr_str(param, "type"), "array") && !repeated)
-        openapi_put_str(param, "type", STR("string"));
+        openapi_put_str(reader, param, "type", STR("string"));
 }
 
 static const char *read_parameter(struct openapi_reader *reader,
@@ -173,7 +206,7 @@ static const char *read_parameter(struct openapi_reader *reader,
     struct str wire = jr_str(parameter, "name");
     bool required = jr_bool(parameter, "required", false) || str_is(place, "path");
     const json_t *schema = json_object_get(parameter, "schema");
-    json_t *param = jr_adopt(reader->arena, json_object());
+    json_t *param = jr_adopt(reader->arena, openapi_object(reader));
     bool known = false;
 
     for (size_t i = 0; i < ARRAY_LEN(places); i++)
@@ -184,48 +217,66 @@ static const char *read_parameter(struct openapi_reader *reader,
         return required ? "a parameter that is required is in no path, query or header" : NULL;
     if (!name_param(reader, params, wire, arena_cstr(reader->arena, place), param))
         return required ? "a parameter has a name that cannot be kept" : NULL;
-    openapi_put_str(param, "in", place);
+    openapi_put_str(reader, param, "in", place);
     openapi_schema(reader, schema, at, false, param);
-    flatten_array(parameter, place, param);
+    flatten_array(reader, parameter, place, param);
     if (required)
         openapi_put(param, "required", json_true());
     struct str about = openapi_text(reader, parameter, "description");
     if (about.len)
-        openapi_put_str(param, "description", about);
+        openapi_put_str(reader, param, "description", about);
     MUST(json_array_append(params, param) == 0);
     return NULL;
 }
 
-static bool same_parameter(const json_t *one, const json_t *other)
+/* Which parameter a Parameter Object is: by its place and its name. */
+static struct str parameter_key(struct openapi_reader *reader, const json_t *parameter)
 {
-    return str_eq(jr_str(one, "name"), jr_str(other, "name")) &&
-           str_eq(jr_str(one, "in"), jr_str(other, "in"));
+    struct str place = jr_str(parameter, "in");
+    struct str name = jr_str(parameter, "name");
+
+    if (!openapi_spend(reader, 1, 2 * (place.len + name.len + 2)))
+        return STR_NONE;
+    return arena_printf(reader->arena, "%.*s %.*s", STR_ARG(place), STR_ARG(name));
 }
 
-/* An operation's own say it instead of those of its path. */
-static bool is_overridden(struct openapi_reader *reader,
-                          const json_t *own,
-                          const json_t *parameter,
-                          struct str at)
+/* Those of the operation, which it says instead of those of its path. */
+static struct map *own_parameters(struct openapi_reader *reader, const json_t *own, struct str at)
 {
-    for (size_t i = 0; i < json_array_size(own); i++)
-        if (same_parameter(openapi_follow(reader, json_array_get(own, i), at), parameter))
-            return true;
-    return false;
+    struct map *keys = openapi_map(reader->arena);
+
+    for (size_t i = 0; i < json_array_size(own) && !reader->is_spent; i++) {
+        const json_t *parameter = openapi_follow(reader, json_array_get(own, i), at);
+        struct str key = parameter_key(reader, parameter);
+        reader->json_bytes += key.len;
+        if (key.len)
+            (void)map_put(keys, key, (void *)own);
+    }
+    return keys;
+}
+
+static bool
+is_overridden(struct openapi_reader *reader, const struct map *own, const json_t *parameter)
+{
+    struct str key = own != NULL ? parameter_key(reader, parameter) : STR_NONE;
+
+    return key.len && map_get(own, key) != NULL;
 }
 
 static const char *read_parameters(struct openapi_reader *reader,
                                    const json_t *list,
-                                   const json_t *own,
+                                   const struct map *own,
                                    struct str at,
                                    bool in_path,
                                    json_t *params)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
+        if (!openapi_spend(reader, 1, PLACE_BYTES))
+            break;
         struct str where = arena_printf(reader->arena, "%.*s.parameters[%zu]", STR_ARG(at), i);
         const json_t *parameter = openapi_follow(reader, json_array_get(list, i), where);
         if (!json_is_object(parameter) || str_is(jr_str(parameter, "in"), "path") != in_path ||
-            is_overridden(reader, own, parameter, where))
+            is_overridden(reader, own, parameter))
             continue;
         if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
             return "it has more parameters than an operation may have";
@@ -238,7 +289,7 @@ static const char *read_parameters(struct openapi_reader *reader,
 
 /* --- bodies --- */
 
-static const json_t *media_of(const json_t *content, bool *ret_form)
+static const json_t *media_of(struct openapi_reader *reader, const json_t *content, bool *ret_form)
 {
     const json_t *form = json_object_get(content, "application/x-www-form-urlencoded");
     const char *name;
@@ -248,6 +299,8 @@ static const json_t *media_of(const json_t *content, bool *ret_form)
     json_object_foreach((json_t *)content, name, media)
     {
         struct str type = str_from(name);
+        if (!openapi_spend(reader, 1, type.len))
+            break;
         if (str_starts(type, STR("application/json")) || str_ends(type, STR("+json")))
             return media;
     }
@@ -255,43 +308,57 @@ static const json_t *media_of(const json_t *content, bool *ret_form)
     return form;
 }
 
-static bool list_has(const json_t *list, const char *name)
+/* The texts of a list. */
+static struct map *texts_of(struct openapi_reader *reader, const json_t *list)
 {
+    struct map *texts = openapi_map(reader->arena);
+
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
-        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
-            return true;
+        if (!openapi_spend(reader, 1, json_string_length(item)))
+            break;
+        if (!json_is_string(item))
+            continue;
+        reader->json_bytes += json_string_length(item);
+        (void)map_put(
+            texts, (struct str){json_string_value(item), json_string_length(item)}, (void *)list);
     }
-    return false;
+    return texts;
 }
 
 static const char *
 read_properties(struct openapi_reader *reader, const json_t *schema, struct str at, json_t *params)
 {
-    const json_t *required = json_object_get(schema, "required");
+    json_t *properties = json_object_get(schema, "properties");
+    struct map *required;
     const char *name;
     json_t *property;
 
-    json_object_foreach(json_object_get(schema, "properties"), name, property)
+    if (json_object_size(properties) == 0)
+        return NULL;
+    required = texts_of(reader, json_object_get(schema, "required"));
+    json_object_foreach(properties, name, property)
     {
-        json_t *param = jr_adopt(reader->arena, json_object());
+        if (!openapi_spend(reader, 1, 0))
+            break;
+        json_t *param = jr_adopt(reader->arena, openapi_object(reader));
         const json_t *found = openapi_follow(reader, property, at);
         if (jr_bool(found, "readOnly", false))
             continue;
         if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
             return "it has more parameters than an operation may have";
         if (!name_param(reader, params, str_from(name), "body", param)) {
-            if (list_has(required, name))
+            if (map_get(required, str_from(name)) != NULL)
                 return "a member of its body has a name that cannot be kept";
             continue;
         }
-        openapi_put_str(param, "in", STR("body"));
+        openapi_put_str(reader, param, "in", STR("body"));
         openapi_schema(reader, property, at, true, param);
-        if (list_has(required, name))
+        if (map_get(required, str_from(name)) != NULL)
             openapi_put(param, "required", json_true());
         struct str about = openapi_text(reader, found, "description");
         if (about.len)
-            openapi_put_str(param, "description", about);
+            openapi_put_str(reader, param, "description", about);
         MUST(json_array_append(params, param) == 0);
     }
     return NULL;
@@ -306,7 +373,7 @@ is_members(struct openapi_reader *reader, const json_t *schema, struct str at, i
     bool any = json_object_size(json_object_get(schema, "properties")) > 0;
 
     if (json_object_get(schema, "oneOf") != NULL || json_object_get(schema, "anyOf") != NULL ||
-        depth > ALL_OF_DEPTH)
+        depth > ALL_OF_DEPTH || !openapi_spend(reader, 1, 0))
         return false;
     for (size_t i = 0; i < json_array_size(parts); i++) {
         const json_t *part = openapi_follow(reader, json_array_get(parts, i), at);
@@ -319,9 +386,12 @@ static const char *read_body_members(
     struct openapi_reader *reader, const json_t *schema, struct str at, json_t *params, int depth)
 {
     const json_t *parts = json_object_get(schema, "allOf");
-    const char *fault = read_properties(reader, schema, at, params);
+    const char *fault =
+        openapi_spend(reader, 1, 0) ? read_properties(reader, schema, at, params) : NULL;
 
-    for (size_t i = 0; fault == NULL && depth < ALL_OF_DEPTH && i < json_array_size(parts); i++) {
+    for (size_t i = 0;
+         fault == NULL && depth < ALL_OF_DEPTH && i < json_array_size(parts) && !reader->is_spent;
+         i++) {
         const json_t *part = openapi_follow(reader, json_array_get(parts, i), at);
         fault = read_body_members(reader, part, at, params, depth + 1);
     }
@@ -336,19 +406,21 @@ static const char *read_whole_body(struct openapi_reader *reader,
                                    json_t *params,
                                    json_t *result)
 {
-    json_t *param = jr_adopt(reader->arena, json_object());
+    json_t *param = jr_adopt(reader->arena, openapi_object(reader));
 
     if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
         return "it has more parameters than an operation may have";
     if (!name_param(reader, params, STR("body"), "json", param))
         return "a parameter is called as its body";
     (void)json_object_del(param, "as");
-    openapi_put_str(param, "in", STR("body"));
+    openapi_put_str(reader, param, "in", STR("body"));
     openapi_schema(reader, schema, at, true, param);
     if (required)
         openapi_put(param, "required", json_true());
-    openapi_put_str(
-        result, "body", arena_printf(reader->arena, "{{ %.*s }}", STR_ARG(jr_str(param, "name"))));
+    openapi_put_str(reader,
+                    result,
+                    "body",
+                    arena_printf(reader->arena, "{{ %.*s }}", STR_ARG(jr_str(param, "name"))));
     MUST(json_array_append(params, param) == 0);
     return NULL;
 }
@@ -367,12 +439,12 @@ static const char *read_body(struct openapi_reader *reader,
 
     if (json_object_size(content) == 0 || str_is(method, "GET") || str_is(method, "HEAD"))
         return NULL;
-    const json_t *media = media_of(content, &form);
+    const json_t *media = media_of(reader, content, &form);
     if (media == NULL)
         return jr_bool(body, "required", false) ? "its body is neither JSON nor a form" : NULL;
     const json_t *schema = openapi_follow(reader, json_object_get(media, "schema"), where);
     if (form)
-        openapi_put_str(result, "body_type", STR("form"));
+        openapi_put_str(reader, result, "body_type", STR("form"));
     if (is_members(reader, schema, where, 0))
         return read_body_members(reader, schema, where, params, 0);
     if (form)
@@ -388,6 +460,7 @@ const char *openapi_inputs(struct openapi_reader *reader,
 {
     const json_t *own = json_object_get(operation, "parameters");
     const json_t *shared = json_object_get(item, "parameters");
+    struct map *own_keys = json_array_size(shared) > 0 ? own_parameters(reader, own, at) : NULL;
     json_t *params = json_array();
     const char *fault = NULL;
 
@@ -396,7 +469,7 @@ const char *openapi_inputs(struct openapi_reader *reader,
     for (int in_path = 1; fault == NULL && in_path >= 0; in_path--) {
         fault = read_parameters(reader, own, NULL, at, in_path, params);
         if (fault == NULL)
-            fault = read_parameters(reader, shared, own, at, in_path, params);
+            fault = read_parameters(reader, shared, own_keys, at, in_path, params);
     }
     return fault != NULL ? fault : read_body(reader, operation, at, params, result);
 }

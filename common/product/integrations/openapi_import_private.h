@@ -8,13 +8,24 @@ struct openapi_reader {
     const json_t *root;
     struct schema_errors *errors;
     json_t *skipped;
-    unsigned steps; /* references that were followed */
-    size_t wanted;  /* operations so far */
+    size_t steps;        /* of OPENAPI_STEPS_MAX */
+    size_t arena_before; /* bytes that the arena had handed out before */
+    size_t json_bytes;   /* of JSON values that were made */
+    bool is_spent;       /* a limit was passed and a finding says so: nothing more is read */
+    size_t wanted;       /* operations so far */
+    struct map *names;   /* of operations of the result */
+    struct map *choices; /* names that the caller wants */
 };
 
 /* any: a finding in the document. */
 void openapi_fault(struct openapi_reader *reader, struct str at, const char *format, ...)
     PRINTF_LIKE(3, 4);
+/* any: counts what is about to be tried, compared (steps) and copied (bytes, of which 64 are a step
+ * as well). Called before each piece of work. False, with one finding, when the import would pass
+ * one of its limits; false from then on. */
+bool openapi_spend(struct openapi_reader *reader, size_t steps, size_t bytes) MUSTCHECK;
+/* any: a map that goes with the arena. */
+struct map *openapi_map(struct arena *arena);
 /* any: what is left out, and why. */
 void openapi_skip(struct openapi_reader *reader, struct str what, const char *reason);
 /* any: `value`, or what its $ref leads to in the end; NULL with a finding when it leads nowhere,
@@ -22,9 +33,15 @@ void openapi_skip(struct openapi_reader *reader, struct str what, const char *re
 const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value, struct str at);
 /* any: a text without what does not belong in one, at most so many bytes; STR_NONE = none. */
 struct str openapi_text(struct openapi_reader *reader, const json_t *object, const char *member);
+/* any: a new object, counted. */
+json_t *openapi_object(struct openapi_reader *reader);
 /* any: sets a member; takes `value`. */
 void openapi_put(json_t *object, const char *member, json_t *value);
-void openapi_put_str(json_t *object, const char *member, struct str value);
+/* any: sets a member to a text, which is counted; an empty one beyond the limit. */
+void openapi_put_str(struct openapi_reader *reader,
+                     json_t *object,
+                     const char *member,
+                     struct str value);
 
 /* any: the parameter that a schema becomes: its type, enum and default. */
 void openapi_schema(struct openapi_reader *reader,
