@@ -25,14 +25,7 @@ static const json_t *masked(struct step_call *call, const json_t *value)
 /* Into the step's arena; false when it is longer than `most`. */
 static bool print(struct step_call *call, const json_t *value, size_t most, struct str *ret_text)
 {
-    struct strbuf out;
-    struct jw w;
-
-    strbuf_init(&out, call->task->arena, most);
-    jw_init(&w, &out);
-    jw_json(&w, value);
-    *ret_text = strbuf_view(&out);
-    return !out.overflow;
+    return jr_print_within(call->task->arena, value, most, ret_text);
 }
 
 /* NOLINTBEGIN(misc-no-recursion): not deeper than OUTPUT_DEPTH */

@@ -310,13 +310,22 @@ bool jr_bool(const json_t *object, const char *key, bool fallback)
     return json_is_boolean(value) ? json_is_true(value) : fallback;
 }
 
-struct str jr_print(struct arena *arena, const json_t *value)
+bool jr_print_within(struct arena *arena, const json_t *value, size_t most, struct str *ret_text)
 {
     struct strbuf out;
-    strbuf_init(&out, arena, PRINT_MAX);
     struct jw w;
+
+    strbuf_init(&out, arena, most);
     jw_init(&w, &out);
     jw_json(&w, value);
-    MUST(!out.overflow);
-    return strbuf_view(&out);
+    *ret_text = strbuf_view(&out);
+    return !out.overflow;
+}
+
+struct str jr_print(struct arena *arena, const json_t *value)
+{
+    struct str text;
+
+    MUST(jr_print_within(arena, value, PRINT_MAX, &text));
+    return text;
 }

@@ -53,3 +53,5 @@ int64_t jr_i64(const json_t *object, const char *key, int64_t fallback);
 bool jr_bool(const json_t *object, const char *key, bool fallback);
 /* Prints compactly into the arena. Depth is bounded by jr_parse. */
 struct str jr_print(struct arena *arena, const json_t *value);
+/* The same, at most `most` bytes; false when it is longer, and then *ret_text is its beginning. */
+bool jr_print_within(struct arena *arena, const json_t *value, size_t most, struct str *ret_text);

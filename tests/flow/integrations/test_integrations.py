@@ -2,6 +2,8 @@
 import base64
 import itertools
 import json
+import socket
+import urllib.parse
 
 import pytest
 from groundwork.records import execute, rows
@@ -368,6 +370,29 @@ GET = {"get": {"operationId": "a", "responses": {}}}
 def test_documents_that_are_refused(crm, wanted, field):
     refused = bring(crm, wanted, expect=400)
     assert field in [error["field"] for error in refused["errors"]], refused
+
+
+def costly(count=700):
+    """A document whose paths refer to one item, each of whose parameters is compared with those of the path."""
+    shared, own = ([{"in": "cookie", "name": f"{letter}{n}"} for n in range(count)] for letter in "ab")
+    return document(paths={f"/{n}": {"$ref": "#/x"} for n in range(200)}, x={"parameters": shared, "get": {"parameters": own}})
+
+
+def test_a_document_that_takes_too_much_is_refused(crm):
+    refused = bring(crm, costly(), expect=400)["errors"][0]
+    assert refused["field"] == "document" and "name fewer operations in operations" in refused["message"], refused
+
+
+def test_imports_whose_clients_hang_up_hold_up_nobody(crm):
+    """A run of the loop of 500 ms without a wait fails the test that caused it."""
+    body = json.dumps({"document": costly()}).encode()
+    where = urllib.parse.urlsplit(crm.admin.base_url)
+    head = (f"POST {where.path}/integrations/import HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {crm.admin.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
+    for _ in range(4):
+        with socket.create_connection((where.hostname, where.port)) as client:
+            client.sendall(head.encode() + body)
+        crm.admin.get("/integrations", expect=200)
 
 
 def test_some_of_a_large_document(crm):

@@ -5,8 +5,9 @@
 
 #include "base/secret_mask.h"
 #include "integrations_sql.h"
-#include "json/jr.h"
+#include "json/jr_beside.h"
 #include "keys/place.h"
+#include "loop/work.h"
 
 static const struct field row_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
@@ -51,26 +52,68 @@ static json_t *with_defaults(struct req *r, const json_t *body)
     return doc;
 }
 
-/* Its texts, checked whole; the client's secret is not among them. */
-static int draft_read(struct req *r, const json_t *doc, struct integration_draft *draft)
-{
-    struct arena *arena = r->task.arena;
-    struct schema_errors *errors = ARENA_NEW(arena, errors);
+/* A body that becomes a draft, by one of the two schemas. */
+struct drafting {
+    struct arena *arena;
+    const struct schema *schema;
+    const json_t *doc;
+    struct integration_draft *draft;
+    struct schema_errors *errors;
+};
 
-    if (!schema_decode(arena, &integration_create_schema, doc, &draft->in, errors) ||
-        !integration_check(arena, &draft->in, errors))
-        return fail_fields(r, errors);
-    json_t *auth = jr_adopt(arena, json_copy(json_object_get(doc, "auth")));
+/* The texts of a draft; the client's secret is not among them. */
+static void draft_print(struct drafting *drafting)
+{
+    struct arena *arena = drafting->arena;
+    struct integration_draft *draft = drafting->draft;
+    json_t *auth = jr_adopt(arena, json_copy(json_object_get(drafting->doc, "auth")));
+
     (void)json_object_del(auth, "client_secret");
     draft->auth = jr_print(arena, auth);
-    draft->operations = jr_print(arena, json_object_get(doc, "operations"));
-    if (draft->operations.len > INTEGRATION_BYTES_MAX)
-        return fail_field(r,
-                          "operations",
-                          PROBLEM_TOO_LONG,
-                          "may have at most %d bytes as JSON",
-                          INTEGRATION_BYTES_MAX);
-    return 0;
+    if (!jr_print_within(arena,
+                         json_object_get(drafting->doc, "operations"),
+                         INTEGRATION_BYTES_MAX,
+                         &draft->operations))
+        schema_error_add(arena,
+                         drafting->errors,
+                         STR("operations"),
+                         PROBLEM_TOO_LONG,
+                         "may have at most %d bytes as JSON",
+                         INTEGRATION_BYTES_MAX);
+}
+
+/* On the loop or on a thread, while the request waits. */
+static void draft_run(void *arg)
+{
+    struct drafting *drafting = arg;
+    struct integration_in *in = &drafting->draft->in;
+
+    if (!schema_decode(drafting->arena, drafting->schema, drafting->doc, in, drafting->errors))
+        return;
+    if (drafting->schema == &integration_create_schema &&
+        integration_check(drafting->arena, in, drafting->errors))
+        draft_print(drafting);
+}
+
+/* co: reads a body by its schema; by that of a whole integration it is checked whole and printed.
+ * A large one is read on a thread: templates may have thousands of expressions. */
+AWAITS static int draft_read(struct req *r,
+                             const struct schema *schema,
+                             const json_t *doc,
+                             struct integration_draft *draft)
+{
+    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
+    struct drafting drafting = {r->task.arena, schema, doc, draft, errors};
+
+    if (jr_is_large(doc)) {
+        int rc = work_run(&r->task, WORK_PARSE, draft_run, &drafting);
+        if (rc == -EAGAIN)
+            return fail(r, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, NULL);
+        TRY(rc);
+    } else {
+        draft_run(&drafting);
+    }
+    return errors->count > 0 ? fail_fields(r, errors) : 0;
 }
 
 static void seal_client(struct req *r, struct integration_draft *draft, struct str secret)
@@ -143,7 +186,7 @@ int integration_make(struct req *r, const json_t *body, const json_t *skipped)
     struct integration_draft draft = {0};
     struct rows rows;
 
-    TRY(draft_read(r, with_defaults(r, body), &draft));
+    TRY(draft_read(r, &integration_create_schema, with_defaults(r, body), &draft));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_INTEGRATIONS_COUNT()));
     if (sql_integrations_count_row(&rows, 0).integrations >= INTEGRATIONS_MAX)
@@ -175,13 +218,9 @@ int integration_make(struct req *r, const json_t *body, const json_t *skipped)
 
 AWAITS static int integrations_create(struct req *r)
 {
-    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    struct integration_in in;
     json_t *body;
 
     TRY(req_json_any(r, &body));
-    if (!schema_decode(r->task.arena, &integration_create_schema, body, &in, errors))
-        return fail_fields(r, errors);
     return integration_make(r, body, NULL);
 }
 
@@ -249,7 +288,6 @@ static int kept_secret(struct req *r,
 AWAITS static int integrations_update(struct req *r)
 {
     struct arena *arena = r->task.arena;
-    struct schema_errors *errors = ARENA_NEW(arena, errors);
     struct integration_draft draft = {0};
     struct rows rows;
     json_t *body;
@@ -257,13 +295,12 @@ AWAITS static int integrations_update(struct req *r)
 
     TRY(req_id(r, "id", &draft.id));
     TRY(req_json_any(r, &body));
-    if (!schema_decode(arena, &integration_update_schema, body, &draft.in, errors))
-        return fail_fields(r, errors);
+    TRY(draft_read(r, &integration_update_schema, body, &draft));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_INTEGRATION_LOCK(.id = draft.id)));
     const struct sql_integration_lock_row stored = sql_integration_lock_row(arena, &rows, 0);
     TRY(merge_integration(r, &stored, body, &doc));
-    TRY(draft_read(r, doc, &draft));
+    TRY(draft_read(r, &integration_create_schema, doc, &draft));
     TRY(kept_secret(r, &stored, &draft));
     int rc = db_query(&r->task,
                       r->scope->db,

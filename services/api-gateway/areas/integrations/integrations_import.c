@@ -1,8 +1,15 @@
 /* POST /integrations/import: an integration out of an OpenAPI 3 document. */
 #include "areas/integrations/integrations.h"
 
+#include <errno.h>
+
 #include "integrations/openapi_import.h"
+#include "loop/shares.h"
 #include "loop/work.h"
+#include "stages/refusals.h"
+
+#define IMPORTS_AT_ONCE 4 /* of a process, each of which may make OPENAPI_BYTES_MAX */
+#define IMPORTS_WAITING 32
 
 struct import_in {
     struct in_json document;
@@ -78,9 +85,24 @@ static const struct field imported_fields[] = {
 };
 static const struct schema imported_schema = SCHEMA_OUT("IntegrationImported", imported_fields);
 
+static struct shares *import_room(void)
+{
+    static struct shares room;
+
+    if (room.config.limit == 0)
+        shares_init(&room,
+                    &(struct shares_config){
+                        .name = "imports",
+                        .limit = (uint64_t)IMPORTS_AT_ONCE * OPENAPI_BYTES_MAX,
+                        .per_owner = (uint64_t)IMPORTS_AT_ONCE / 2 * OPENAPI_BYTES_MAX,
+                        .waiting = IMPORTS_WAITING,
+                    });
+    return &room;
+}
+
 /* On a thread: a document may have thousands of operations. */
 struct import_work {
-    struct arena *arena;
+    struct arena *arena; /* of its own, freed on a thread */
     struct openapi_wish wish;
     json_t *body, *skipped;
     struct schema_errors *errors;
@@ -95,9 +117,45 @@ static void import_run(void *arg)
         openapi_import(work->arena, &work->wish, &work->body, &work->skipped, work->errors);
 }
 
+static void import_free(void *arena)
+{
+    arena_free(arena);
+}
+
+/* co: within the room that imports have. -EAGAIN: too many wait. -ECANCELED when the client has
+ * gone before a thread began: nobody needs the result then. */
+AWAITS static int import_read(struct req *r, struct import_work *work)
+{
+    work->arena = arena_new(0);
+    int rc = work_run(&r->task, WORK_PARSE, import_run, work);
+
+    if (rc == 0)
+        rc = work->fine ? integration_make(r, work->body, work->skipped)
+                        : fail_fields(r, work->errors);
+    work_later(import_free, work->arena);
+    return rc;
+}
+
+AWAITS static int import_in_turn(struct req *r, struct import_work *work)
+{
+    struct share *share;
+    int rc = shares_acquire(
+        &r->task, import_room(), share_owner_of(&r->task), OPENAPI_BYTES_MAX, 0, &share);
+
+    if (rc == 0) {
+        rc = import_read(r, work);
+        shares_release(import_room(), share, OPENAPI_BYTES_MAX);
+    }
+    return rc == -EAGAIN ? refusal(r,
+                                   REFUSE_BUSY,
+                                   "Too many documents of the project are being imported; try "
+                                   "again.")
+                         : rc;
+}
+
 AWAITS static int integrations_import(struct req *r)
 {
-    struct import_work work = {.arena = r->task.arena};
+    struct import_work work = {0};
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct import_in in;
     json_t *body;
@@ -117,10 +175,7 @@ AWAITS static int integrations_import(struct req *r)
         .auth = in.auth.value != NULL ? json_object_get(body, "auth") : NULL,
         .only = in.operations.set ? &in.operations : NULL,
     };
-    work_beside(&r->task, import_run, &work);
-    if (!work.fine)
-        return fail_fields(r, errors);
-    return integration_make(r, work.body, work.skipped);
+    return import_in_turn(r, &work);
 }
 
 static const struct route integrations_import_routes[] = {
@@ -138,7 +193,9 @@ static const struct route integrations_import_routes[] = {
         .summary = "Make an integration out of an OpenAPI document",
         .doc = "Parameters keep their names, members of JSON bodies and forms become parameters. "
                "What an integration cannot say (cookies, uploads, other servers) is left out and "
-               "listed.",
+               "listed. Reading the document may take 500,000 steps (each operation, parameter, "
+               "reference and value that is tried or compared is one) and 16 MB; beyond that, and "
+               "above 200 operations, it is 400: name those that you need in operations.",
     },
 };
 ROUTES(integrations_import, "Integrations");
