@@ -60,22 +60,25 @@ int step_fail(struct step_call *call, enum problem problem, const char *format, 
     PRINTF_LIKE(3, 4);
 /* any: fails the step for a TEMPLATE_* of the parameter. */
 int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason);
-/* any: evaluates a parameter by name; *ret_value NULL when it is not given. Secrets only when
- * `secrets`. 0, or STEP_FAILED with template_unresolved, template_too_large. */
-int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
+/* co: evaluates a parameter by name, on a thread when it or the context is large; *ret_value NULL
+ * when it is not given. Secrets only when `secrets`. 0, or STEP_FAILED with template_unresolved,
+ * template_too_large. */
+AWAITS int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
     MUSTCHECK;
-/* any: the same, where [*] means one row of its list (template_context.row). */
-int step_param_row(struct step_call *call, const char *name, size_t row, json_t **ret_value)
+/* co: the same, where [*] means one row of its list (template_context.row). */
+AWAITS int step_param_row(struct step_call *call, const char *name, size_t row, json_t **ret_value)
     MUSTCHECK;
 /* any: how many rows the [*] of a parameter has, SIZE_MAX = it has none. 0, or STEP_FAILED. */
 int step_param_rows(struct step_call *call, const char *name, size_t *ret_rows) MUSTCHECK;
-/* any: the same, as a text (numbers and booleans printed); STR_NONE when not given. STEP_FAILED
+/* co: the same, as a text (numbers and booleans printed); STR_NONE when not given. STEP_FAILED
  * with type_mismatch. */
-int step_param_text(struct step_call *call, const char *name, struct str *ret_text) MUSTCHECK;
-/* any: the same, with what templates insert escaped for HTML. */
-int step_param_html(struct step_call *call, const char *name, struct str *ret_text) MUSTCHECK;
+AWAITS int step_param_text(struct step_call *call, const char *name, struct str *ret_text)
+    MUSTCHECK;
+/* co: the same, with what templates insert escaped for HTML. */
+AWAITS int step_param_html(struct step_call *call, const char *name, struct str *ret_text)
+    MUSTCHECK;
 /* any: hands a new JSON value to the task's arena, which drops it; returns it. */
 json_t *step_own(struct step_call *call, json_t *value);
-/* any: a positive id from a number or a text of digits; STEP_FAILED with type_mismatch or not
+/* co: a positive id from a number or a text of digits; STEP_FAILED with type_mismatch or not
  * given: required. */
-int step_param_id(struct step_call *call, const char *name, int64_t *ret_id) MUSTCHECK;
+AWAITS int step_param_id(struct step_call *call, const char *name, int64_t *ret_id) MUSTCHECK;

@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "json/jr_beside.h"
+#include "loop/work.h"
 #include "step.h"
 
 int step_fail(struct step_call *call, enum problem problem, const char *format, ...)
@@ -43,26 +44,57 @@ int step_template_fail(struct step_call *call, struct str name, int rc, struct s
     return step_fail(call, template_problem(rc), "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
 }
 
-static int
+/* A parameter while its templates are evaluated. */
+struct evaluating {
+    struct arena *arena;
+    const json_t *given;
+    const struct template_context *context;
+    json_t *value;
+    struct str reason;
+    int rc;
+};
+
+static void eval_run(void *arg)
+{
+    struct evaluating *in = arg;
+
+    in->rc = template_eval(in->arena, in->given, in->context, &in->value, &in->reason);
+}
+
+/* co: on a thread where a parameter has thousands of expressions, or inserts from much: a result
+ * may have a megabyte, and a [*] walk a million items. One row of a list is small. */
+AWAITS static void eval_beside(struct step_call *call, struct evaluating *in)
+{
+    bool large = jr_is_large(in->given) || (!in->context->by_row && jr_is_large(in->context->root));
+
+    in->arena = call->task->arena;
+    if (large)
+        work_beside(call->task, eval_run, in);
+    else
+        eval_run(in);
+}
+
+AWAITS static int
 eval(struct step_call *call, const char *name, struct template_context *context, json_t **ret_value)
 {
     const json_t *given = json_object_get(call->step->params, name);
-    struct str reason;
+    struct evaluating in = {.given = given, .context = context};
 
     *ret_value = NULL;
     if (given == NULL)
         return 0;
     context->root = call->context;
-    int rc = template_eval(call->task->arena, given, context, ret_value, &reason);
-    return rc == 0 ? 0 : step_template_fail(call, str_from(name), rc, reason);
+    eval_beside(call, &in);
+    *ret_value = in.value;
+    return in.rc == 0 ? 0 : step_template_fail(call, str_from(name), in.rc, in.reason);
 }
 
 /* Whoever may not read secrets learns by no workflow which there are. */
-static int eval_secret(struct step_call *call, const char *name, json_t **ret_value)
+AWAITS static int eval_secret(struct step_call *call, const char *name, json_t **ret_value)
 {
     struct template_context context = {.root = call->context};
     const json_t *given = json_object_get(call->step->params, name);
-    struct str reason;
+    struct evaluating in = {.given = given, .context = &context};
 
     *ret_value = NULL;
     if (given == NULL)
@@ -71,12 +103,13 @@ static int eval_secret(struct step_call *call, const char *name, json_t **ret_va
         context.secret = secrets_value;
         context.secret_arg = (void *)call->secrets;
     }
-    int rc = template_eval(call->task->arena, given, &context, ret_value, &reason);
-    if (rc == TEMPLATE_FORBIDDEN)
+    eval_beside(call, &in);
+    *ret_value = in.value;
+    if (in.rc == TEMPLATE_FORBIDDEN)
         return step_fail(call,
                          PROBLEM_FORBIDDEN,
                          "The workflow's last editor lacks the permission svc_secrets:read.");
-    return rc == 0 ? 0 : step_template_fail(call, str_from(name), rc, reason);
+    return in.rc == 0 ? 0 : step_template_fail(call, str_from(name), in.rc, in.reason);
 }
 
 int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)

@@ -245,6 +245,39 @@ static void answers(void **state)
     }
 }
 
+/* A list of so many expressions, in a body and in a header together. */
+static bool fills_fit(size_t count, struct schema_errors *errors)
+{
+    struct integration_in *in = ARENA_NEW(arena, in);
+    struct strbuf text;
+
+    strbuf_init(&text, arena, 1 << 20);
+    strbuf_cstr(
+        &text,
+        "{\"name\":\"n\",\"base_url\":\"https://x.example\",\"operations\":[{\"name\":\"o\","
+        "\"method\":\"POST\",\"path\":\"/\",\"params\":[{\"name\":\"a\",\"in\":\"body\"}],"
+        "\"headers\":{\"X-A\":\"{{a}}{{ a }}\"},\"body\":[\"");
+    for (size_t i = 2; i < count; i++)
+        strbuf_cstr(&text, i % 100 == 0 ? "\",\"{{a}}" : "{{a}}");
+    strbuf_cstr(&text, "\"]}]}");
+    assert_true(
+        schema_decode(arena, &integration_create_schema, parse(strbuf_cstring(&text)), in, errors));
+    return integration_check(arena, in, errors);
+}
+
+static void expressions_are_bounded(void **state)
+{
+    struct schema_errors errors = {0};
+    (void)state;
+
+    assert_true(fills_fit(INTEGRATION_FILLS_MAX, &errors));
+    assert_false(fills_fit(INTEGRATION_FILLS_MAX + 1, &errors));
+    assert_int_equal(errors.count, 1);
+    assert_true(str_is(errors.items[0].field, "operations[0].body"));
+    assert_non_null(
+        strstr(errors.items[0].message.ptr, "at most 2000 {{ }} in headers, query and body"));
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -269,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(secrets_are_not_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(redirects, set_up, tear_down),
         cmocka_unit_test_setup_teardown(answers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(expressions_are_bounded, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,8 +173,10 @@ static bool next_part(struct str *rest, struct str *ret_literal, struct str *ret
     return true;
 }
 
-static const char *
-text_fault(struct arena *arena, const struct integration_operation *operation, struct str text)
+static const char *text_fault(struct arena *arena,
+                              const struct integration_operation *operation,
+                              struct str text,
+                              size_t *left)
 {
     struct str rest = text;
     struct str literal;
@@ -183,6 +185,13 @@ text_fault(struct arena *arena, const struct integration_operation *operation, s
     while (rest.ptr != NULL) {
         if (!next_part(&rest, &literal, &name))
             return "has {{ without }}";
+        if (name.ptr != NULL && *left == 0)
+            return arena_printf(arena,
+                                "an operation may have at most %d {{ }} in headers, query and "
+                                "body together",
+                                INTEGRATION_FILLS_MAX)
+                .ptr;
+        *left -= name.ptr != NULL;
         if (name.ptr != NULL && integration_param_find(operation, name) == NULL)
             return arena_printf(arena, "names a parameter that there is not: %.*s", STR_ARG(name))
                 .ptr;
@@ -249,7 +258,8 @@ bool fill_names_secret(const struct integration_operation *operation, struct str
 /* NOLINTBEGIN(misc-no-recursion): JSON is nested at most 64 deep */
 const char *fill_fault(struct arena *arena,
                        const struct integration_operation *operation,
-                       const json_t *template)
+                       const json_t *template,
+                       size_t *left)
 {
     const char *fault = NULL;
     const char *name;
@@ -257,18 +267,18 @@ const char *fill_fault(struct arena *arena,
     json_t *item;
 
     if (json_is_string(template))
-        return text_fault(arena, operation, text_view(template));
+        return text_fault(arena, operation, text_view(template), left);
     if (json_is_array(template))
         json_array_foreach((json_t *)template, i, item)
         {
-            fault = fill_fault(arena, operation, item);
+            fault = fill_fault(arena, operation, item, left);
             if (fault != NULL)
                 return fault;
         }
     if (json_is_object(template))
         json_object_foreach((json_t *)template, name, item)
         {
-            fault = fill_fault(arena, operation, item);
+            fault = fill_fault(arena, operation, item, left);
             if (fault != NULL)
                 return fault;
         }

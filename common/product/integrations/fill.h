@@ -30,11 +30,12 @@ json_t *fill_value_of(const struct fill_values *values, struct str name);
 /* any: a scalar as it stands in texts; borrowed or arena-owned. */
 struct str fill_text_of(struct arena *arena, const json_t *value);
 
-/* any: every {{ in the texts of a value is closed and names a parameter. NULL, or what is wrong,
- * arena-owned. */
+/* any: every {{ in the texts of a value is closed and names a parameter, and there are no more of
+ * them than *left, from which they go. NULL, or what is wrong, arena-owned. */
 const char *fill_fault(struct arena *arena,
                        const struct integration_operation *operation,
-                       const json_t *template);
+                       const json_t *template,
+                        size_t *left);
 /* any: a parameter whose values are shown nowhere: it says so itself, its name or its name on the
  * wire does (secret_name), or that of a query parameter, header or member that it is sent as. */
 bool fill_is_hidden(const struct integration_operation *operation,

@@ -198,7 +198,8 @@ static const struct field operation_fields[] = {
      FIELD_AT(struct integration_operation, headers),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Texts, in which {{ name }} stands for a parameter",
+     .doc = "Texts, in which {{ name }} stands for a parameter; at most 2000 of them in headers, "
+            "query and body together",
      .example = "{\"X-Tenant\": \"{{ tenant }}\"}"},
     {.name = "query",
      FIELD_AT(struct integration_operation, query),

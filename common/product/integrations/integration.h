@@ -20,6 +20,7 @@
 #define INTEGRATION_PARAMS_MAX     64
 #define INTEGRATION_BYTES_MAX      524288 /* of all operations, as text */
 #define INTEGRATION_SECONDS_MAX    25
+#define INTEGRATION_FILLS_MAX      2000 /* expressions in the templates of an operation */
 
 enum integration_scheme {
     SCHEME_NONE,

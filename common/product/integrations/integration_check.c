@@ -20,6 +20,7 @@ struct inspection {
     struct str at;
     const struct integration_operation *operation;
     const struct integration_auth *auth;
+    size_t *fills_left; /* expressions that the operation's templates may still have */
 };
 
 static void object_to(const struct inspection *in,
@@ -351,7 +352,7 @@ static void check_operation_texts(const struct inspection *in,
         struct str key = {name, len};
         inner.at = arena_printf(in->arena, "%.*s.%s.%.*s", STR_ARG(in->at), member, STR_ARG(key));
         check_wire_name(&inner, place, key);
-        const char *fault = fill_fault(in->arena, in->operation, item);
+        const char *fault = fill_fault(in->arena, in->operation, item, in->fills_left);
         if (!json_is_string(item))
             object_to(&inner, "", PROBLEM_TYPE_MISMATCH, "expected a text");
         else if (json_string_length(item) > TEMPLATE_TEXT_MAX)
@@ -380,7 +381,7 @@ static void check_body(const struct inspection *in)
                       "the method has no body");
     if (!has_template)
         return;
-    fault = fill_fault(in->arena, operation, operation->body.value);
+    fault = fill_fault(in->arena, operation, operation->body.value, in->fills_left);
     if (fault != NULL)
         object_to(in, "body", PROBLEM_VALIDATION_FAILED, "%s", fault);
     if (str_is(operation->body_type.value, "form") && !json_is_object(operation->body.value))
@@ -464,12 +465,14 @@ bool integration_check(struct arena *arena,
     if (auth != NULL)
         integration_check_auth(arena, auth, errors);
     for (size_t i = 0; i < in->operations.count; i++) {
+        size_t fills_left = INTEGRATION_FILLS_MAX;
         struct inspection inner = {
             .arena = arena,
             .errors = errors,
             .at = arena_printf(arena, "operations[%zu]", i),
             .operation = &operations[i],
             .auth = auth,
+            .fills_left = &fills_left,
         };
         if (named_before(in, i))
             object_to(&inner, "name", PROBLEM_UNIQUE_VIOLATION, "another operation has this name");

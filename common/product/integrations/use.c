@@ -34,7 +34,9 @@ static int use_fail(
 
 /* --- before --- */
 
-AWAITS static int use_load(struct task *task, struct integration_use *use)
+/* co: *ret_operation is what was stored of it. */
+AWAITS static int
+use_load(struct task *task, struct integration_use *use, struct str *ret_operation)
 {
     struct rows rows;
 
@@ -52,9 +54,9 @@ AWAITS static int use_load(struct task *task, struct integration_use *use)
     if (row.operation.ptr == NULL)
         return use_fail(
             task, use, PROBLEM_NOT_FOUND, "The integration has no operation of this name.");
-    TRY(connection_source(
-        task, use->project, &use->source, row.auth, row.sealed, row.client_bound));
-    return integration_operation_read(task->arena, row.operation, &use->work);
+    *ret_operation = row.operation;
+    return connection_source(
+        task, use->project, &use->source, row.auth, row.sealed, row.client_bound);
 }
 
 static int use_build(struct task *task, struct integration_use *use)
@@ -86,12 +88,45 @@ static int use_build(struct task *task, struct integration_use *use)
                     STR_ARG(errors->items[0].message));
 }
 
+struct building {
+    struct task *task; /* for its arena */
+    struct integration_use *use;
+    struct str operation;
+    int rc;
+};
+
+static void use_build_run(void *arg)
+{
+    struct building *building = arg;
+    struct integration_use *use = building->use;
+
+    building->rc =
+        integration_operation_read(building->task->arena, building->operation, &use->work);
+    if (building->rc == 0)
+        building->rc = use_build(building->task, use);
+}
+
+/* co: the request of an operation as it is stored. What is large is read and filled on a thread: an
+ * operation may have thousands of expressions, and a parameter may be an object of a megabyte. */
+AWAITS static int
+use_build_beside(struct task *task, struct integration_use *use, struct str operation)
+{
+    struct building building = {.task = task, .use = use, .operation = operation};
+
+    if (operation.len > JR_HERE_BYTES || jr_is_large(use->params))
+        work_beside(task, use_build_run, &building);
+    else
+        use_build_run(&building);
+    return building.rc;
+}
+
 int integration_prepare(struct task *task, struct integration_use *use)
 {
     int64_t user_id = use->job_id && !use->connection_id ? 0 : use->caller->user_id;
+    struct str operation;
 
-    TRY(use_load(task, use));
-    TRY(use_build(task, use));
+    TRY(use_load(task, use, &operation));
+    TRY(use_build_beside(task, use, operation));
     if (use->traceparent.len)
         outgoing_header(&use->outgoing, "traceparent", use->traceparent);
     /* Nobody learns by the answer what was refused and what is closed (fetch.h). */
@@ -340,40 +375,47 @@ static struct secret_values *use_masked(struct arena *arena, const struct integr
     return values;
 }
 
-struct masking {
-    struct arena *arena;
-    const struct secret_values *values;
+struct taking {
+    struct task *task; /* for its arena */
+    struct integration_use *use;
     json_t *data;
+    int rc;
 };
 
-static void mask_run(void *arg)
+static void use_take_run(void *arg)
 {
-    struct masking *masking = arg;
-
-    masking->data = secrets_mask(masking->arena, masking->values, masking->data);
-}
-
-int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
-{
+    struct taking *taking = arg;
+    struct arena *arena = taking->task->arena;
+    struct integration_use *use = taking->use;
     const struct integration_response *response = use->work.response.value;
-    json_t *answer = answer_read(task, use->response.body);
     struct str reason;
 
     if (response != NULL && integration_went_well(use)) {
-        int rc = answer_map(task->arena, response, answer, &answer, &reason);
-        if (rc != 0)
-            return use_fail(task,
-                            use,
-                            PROBLEM_RESULTS_PATH,
-                            "The answer has nothing at \"%.*s\": %.*s",
-                            STR_ARG(response->results_path.value),
-                            STR_ARG(reason));
+        int rc = answer_map(arena, response, taking->data, &taking->data, &reason);
+        if (rc != 0) {
+            taking->rc = use_fail(taking->task,
+                                  use,
+                                  PROBLEM_RESULTS_PATH,
+                                  "The answer has nothing at \"%.*s\": %.*s",
+                                  STR_ARG(response->results_path.value),
+                                  STR_ARG(reason));
+            return;
+        }
     }
-    struct masking masking = {task->arena, use_masked(task->arena, use), answer};
-    if (jr_is_large(answer))
-        work_beside(task, mask_run, &masking);
+    taking->data = secrets_mask(arena, use_masked(arena, use), taking->data);
+}
+
+/* A large answer is mapped and masked on a thread: a map may look a hundred members up in each of
+ * ten thousand items. */
+int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
+{
+    struct taking taking = {
+        .task = task, .use = use, .data = answer_read(task, use->response.body)};
+
+    if (jr_is_large(taking.data) || jr_is_large(use->params))
+        work_beside(task, use_take_run, &taking);
     else
-        mask_run(&masking);
-    *ret_data = masking.data;
-    return 0;
+        use_take_run(&taking);
+    *ret_data = taking.data;
+    return taking.rc;
 }

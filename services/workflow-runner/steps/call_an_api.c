@@ -88,7 +88,7 @@ static json_t *shown_headers(struct step_call *call, const json_t *headers)
     return shown;
 }
 
-static int api_read_request(struct step_call *call, struct fetch_request *request)
+AWAITS static int api_read_request(struct step_call *call, struct fetch_request *request)
 {
     struct arena *arena = call->task->arena;
     json_t *headers;

@@ -1,17 +1,37 @@
 /* Condition: then or else. */
 #include "workflow/condition.h"
+#include "json/jr_beside.h"
+#include "loop/work.h"
 #include "step.h"
 
+struct deciding {
+    struct step_call *call;
+    struct str reason;
+    int rc;
+};
+
+static void condition_run(void *arg)
+{
+    struct deciding *in = arg;
+    struct step_call *call = in->call;
+    const struct template_context context = {.root = call->context};
+
+    in->rc = condition_eval(
+        call->task->arena, call->step->condition, &context, &call->holds, &in->reason);
+}
+
+/* On a thread where there is much to compare: a [*] walks a million items. */
 int step_condition(struct step_call *call)
 {
-    const struct template_context context = {.root = call->context};
-    struct str reason;
+    struct deciding in = {.call = call};
 
     call->input = (json_t *)call->step->params;
-    int rc =
-        condition_eval(call->task->arena, call->step->condition, &context, &call->holds, &reason);
-    if (rc != 0)
-        return step_template_fail(call, STR("condition"), rc, reason);
+    if (jr_is_large(call->context) || jr_is_large(call->step->params))
+        work_beside(call->task, condition_run, &in);
+    else
+        condition_run(&in);
+    if (in.rc != 0)
+        return step_template_fail(call, STR("condition"), in.rc, in.reason);
     call->output = step_own(call, json_pack("{s:{s:b}}", "data", "result", (int)call->holds));
     return 0;
 }

@@ -9,7 +9,7 @@
 /* --- parameters --- */
 
 /* NULL for one that is left out or null. */
-static int optional(struct step_call *call, const char *name, json_t **ret_value)
+AWAITS static int optional(struct step_call *call, const char *name, json_t **ret_value)
 {
     TRY(step_param(call, name, false, ret_value));
     data_input(call, name, *ret_value);
@@ -149,7 +149,7 @@ static int add_group(struct reading *in, struct records_condition outer, const j
 }
 /* NOLINTEND(misc-no-recursion) */
 
-static int data_query_read_filter(struct step_call *call, struct records_filter *ret_filter)
+AWAITS static int data_query_read_filter(struct step_call *call, struct records_filter *ret_filter)
 {
     struct reading in = {.call = call};
     json_t *filter;
@@ -186,7 +186,7 @@ int data_names(struct step_call *call, const char *name, struct str *ret_names)
     return 0;
 }
 
-static int read_number(struct step_call *call, const char *name, struct str *ret_text)
+AWAITS static int read_number(struct step_call *call, const char *name, struct str *ret_text)
 {
     json_t *value;
 

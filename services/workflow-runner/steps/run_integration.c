@@ -24,7 +24,7 @@ static int integration_failed(struct step_call *call, const struct integration_u
     return step_fail(call, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked now.");
 }
 
-static int integration_read(struct step_call *call, struct integration_use *use)
+AWAITS static int integration_read(struct step_call *call, struct integration_use *use)
 {
     json_t *params;
 

@@ -18,10 +18,10 @@
 #define NO_SENDER      "The service has no mail server, or no sender is set."
 
 /* A text or an array of texts. */
-static int read_addresses(struct step_call *call,
-                          const char *name,
-                          const struct str **ret_items,
-                          size_t *ret_count)
+AWAITS static int read_addresses(struct step_call *call,
+                                 const char *name,
+                                 const struct str **ret_items,
+                                 size_t *ret_count)
 {
     json_t *value;
 
@@ -44,7 +44,8 @@ static int read_addresses(struct step_call *call,
     return 0;
 }
 
-static int read_text(struct step_call *call, const char *name, bool html, struct str *ret_text)
+AWAITS static int
+read_text(struct step_call *call, const char *name, bool html, struct str *ret_text)
 {
     TRY(html ? step_param_html(call, name, ret_text) : step_param_text(call, name, ret_text));
     if (ret_text->ptr != NULL)
@@ -53,7 +54,7 @@ static int read_text(struct step_call *call, const char *name, bool html, struct
 }
 
 /* Values of the template's variables are texts. */
-static int read_variables_of(struct step_call *call, json_t **ret_variables)
+AWAITS static int read_variables_of(struct step_call *call, json_t **ret_variables)
 {
     const char *name;
     json_t *value;
@@ -124,7 +125,7 @@ static struct str content_of(struct step_call *call,
     return strbuf_view(&text);
 }
 
-static int read_mail(struct step_call *call, struct mail *mail, struct str *ret_content)
+AWAITS static int read_mail(struct step_call *call, struct mail *mail, struct str *ret_content)
 {
     struct str type = STR_NONE;
     json_t *variables = NULL;

@@ -143,7 +143,8 @@ static int fill_audience(struct step_call *call, json_t *audience)
     return 0;
 }
 
-static int push_read_request(struct step_call *call, bool by_row, size_t row, json_t *request)
+AWAITS static int
+push_read_request(struct step_call *call, bool by_row, size_t row, json_t *request)
 {
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         json_t *value;

@@ -318,6 +318,19 @@ def test_the_largest(crm, api):
     crm.admin.put(f"/integrations/{made['id']}", {"operations": [{**one, "description": "x" * 900} for one in operations]}, expect=400)
 
 
+def test_many_expressions_and_large_values(crm, api):
+    """What is large is filled and mapped on a thread, with the same result."""
+    many = operation("POST", params=[param("a", "body"), param("big", "body", type="any")], body={"list": ["{{ a }}" * 100] * 19, "big": "{{ big }}"},
+                     response={"map": {"sent": "body"}})
+    made = make(crm, api.url, operations=[many])
+    big = [{"n": n, "text": "x" * 50} for n in range(3000)]
+    sent = json.loads(run(crm, made, {"a": "v", "big": big})["data"]["sent"])
+    assert sent == {"list": ["v" * 100] * 19, "big": big}
+    many["body"]["list"].extend(["{{ a }}" * 100] * 2)
+    refused = make(crm, api.url, expect=400, operations=[many])["errors"][0]
+    assert refused["field"] == "operations[0].body" and "at most 2000" in refused["message"]
+
+
 # --- import ---
 
 
