@@ -57,6 +57,26 @@ struct changed_member {
     bool set;
 };
 struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count);
+/* The audit row of a change with what it made of a resource, from its answers before and after;
+ * members of the answers that hold secrets, personal texts or values of records are named alone. */
+struct audit_change {
+    const struct rows *before; /* NULL = the resource was made */
+    const struct rows *after;
+    const struct changed_member *more; /* what no answer shows, by name */
+    size_t count;
+};
+struct db_call gateway_audit_change(struct req *r,
+                                    const char *action,
+                                    const char *target,
+                                    int64_t target_id,
+                                    const struct audit_change *change);
+struct str gateway_change_detail(struct req *r, const struct audit_change *change);
+/* The detail alone, of two objects. STR_NONE when nothing differs. */
+struct str gateway_difference(struct req *r,
+                              const json_t *before,
+                              const json_t *after,
+                              const struct changed_member *more,
+                              size_t count);
 /* co: after a committed change of users, roles, keys, groups, model or settings: raises the epoch.
  */
 AWAITS void gateway_touch(struct req *r);

@@ -104,3 +104,44 @@ def test_entries_of_one_thing_or_one_actor(project):
     assert found(target="group/") == [] and found(actor=424242) == []
     for params in ({"actor": "x"}, {"actor": 0}, {"kind": "nobody"}, {"since": "yesterday"}, {"since": ""}, {"who": 1}):
         admin.get("/audit-log", params=params, expect=400)
+
+
+def test_the_detail_says_what_changed(project):
+    """From and to, of what decides who may and who sees; secrets, personal texts and values of records by name alone."""
+    admin = project.admin
+    project.entity("orders", [{"name": "name", "type": "varchar"}])
+    role = project.role(permissions=["orders:read"])
+    user = project.user(email="ann@example.org")
+    group = admin.post("/groups", {"name": "g"}, expect=201).json()
+    board = admin.post("/dashboards", {"name": "d"}, expect=201).json()
+    one, path = user.user["id"], "/entities/orders"
+    changes = [
+        ("put", path, {"row_level_security": False, "public_read": True}, "entities.update",
+         {"changed": ["row_level_security", "public_read"], "from": {"row_level_security": True, "public_read": False},
+          "to": {"row_level_security": False, "public_read": True}}),
+        ("put", f"{path}/fields/name", {"public": True, "default": "hidden"}, "fields.update",
+         {"changed": ["default", "public"], "from": {"public": False}, "to": {"public": True}}),
+        ("put", f"/roles/{role['id']}", {"permissions": []}, "roles.update",
+         {"changed": ["permissions"], "from": {"permissions": ["orders:read"]}, "to": {"permissions": []}}),
+        ("put", f"/users/{one}", {"role_ids": [role["id"]], "password": PASSWORD, "email": "bob@example.org"}, "users.update",
+         {"changed": ["email", "role_ids", "password"], "from": {"role_ids": user.user["role_ids"]}, "to": {"role_ids": [role["id"]]}}),
+        ("put", f"/groups/{group['id']}", {"role_ids": [role["id"]]}, "groups.update",
+         {"changed": ["role_ids"], "from": {"role_ids": []}, "to": {"role_ids": [role["id"]]}}),
+        ("put", f"/user-profiles/{one}", {"locale": "en-GB", "display_name": "Ann"}, "user_profiles.update",
+         {"changed": ["display_name", "locale"], "from": {"locale": None}, "to": {"locale": "en-GB"}}),
+        ("put", f"/dashboards/{board['id']}", {"role_ids": [role["id"]]}, "dashboards.update",
+         {"changed": ["role_ids"], "from": {"role_ids": []}, "to": {"role_ids": [role["id"]]}}),
+    ]
+    for method, where, body, action, detail in changes:
+        getattr(admin, method)(where, body, expect=200)
+        entry = entries(project)[0]
+        assert entry["action"] == action
+        assert {**entry["detail"], "changed": sorted(entry["detail"]["changed"])} == {**detail, "changed": sorted(detail["changed"])}
+    text = str(entries(project))
+    assert PASSWORD not in text and "bob@" not in text and "hidden" not in text
+
+
+def test_a_change_of_nothing_has_no_detail(project):
+    project.entity("orders")
+    project.admin.put("/entities/orders", {"row_level_security": True}, expect=200)
+    assert entries(project)[0]["detail"] == {}

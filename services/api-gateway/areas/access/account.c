@@ -49,7 +49,12 @@ AWAITS static int new_password(struct req *r, const struct me_in *in, struct str
 AWAITS static int
 account_save(struct req *r, const struct me_in *in, struct str hash, struct rows *ret_user)
 {
+    const struct changed_member more[] = {{"password", in->password.set}};
     int64_t id = r->scope->caller->user_id;
+    struct rows before;
+
+    TRY(sql_one(r, &before, SQL_USER_GET(.id = id)));
+    const struct audit_change change = {.before = &before, .more = more, .count = ARRAY_LEN(more)};
     struct db_call calls[] = {
         db_call(SQL_USER_SAVE(.id = id,
                               .email = STR_NONE,
@@ -61,7 +66,7 @@ account_save(struct req *r, const struct me_in *in, struct str hash, struct rows
     };
 
     TRY(sql_batch(r, calls, in->password.set ? 2 : 1));
-    TRY(users_finish(r, id, "users.update_me", ret_user));
+    TRY(users_finish(r, id, "users.update_me", &change, ret_user));
     if (in->password.set && calls[1].rows.count) /* nothing else of it is cached */
         gateway_touch(r);
     return 0;

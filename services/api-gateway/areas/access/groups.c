@@ -134,13 +134,13 @@ AWAITS static int finish_change(struct req *r,
                                 int64_t id,
                                 const struct in_ids *roles,
                                 const char *action,
+                                const struct rows *before,
                                 struct rows *ret_group)
 {
     struct db_call calls[] = {
         db_call(SQL_GROUP_ROLES_CLEAR(.group_id = id)),
         db_call(
             SQL_GROUP_ROLES_ADD(.group_id = id, .role_ids = sql_i64s(roles->items, roles->count))),
-        gateway_audit(r, action, "group", id, STR_NONE),
         db_call(SQL_GROUP_GET(.id = id)),
     };
     size_t first = roles->set ? 0 : 2;
@@ -148,9 +148,10 @@ AWAITS static int finish_change(struct req *r,
 
     if (rc)
         return fail_change(r, rc, "role_ids");
-    TRY(sql_commit(r));
+    *ret_group = calls[2].rows;
+    const struct audit_change change = {.before = before, .after = ret_group};
+    TRY(gateway_commit(r, gateway_audit_change(r, action, "group", id, &change)));
     gateway_touch(r);
-    *ret_group = calls[3].rows;
     return 0;
 }
 
@@ -168,13 +169,15 @@ AWAITS static int groups_create(struct req *r)
                   &group);
     if (rc)
         return fail_change(r, rc, "role_ids");
-    TRY(finish_change(r, sql_group_add_row(&group, 0).id, &in.role_ids, "groups.create", &group));
+    TRY(finish_change(
+        r, sql_group_add_row(&group, 0).id, &in.role_ids, "groups.create", NULL, &group));
     return reply_created(r, &group);
 }
 
 AWAITS static int groups_update(struct req *r)
 {
     struct group_in in;
+    struct rows before;
     struct rows group;
     int64_t id;
     int rc;
@@ -182,6 +185,7 @@ AWAITS static int groups_update(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &group_update_schema, &in));
     TRY(sql_begin(r));
+    TRY(sql_one(r, &before, SQL_GROUP_GET(.id = id)));
     rc = db_query(&r->task,
                   r->scope->db,
                   SQL_GROUP_SAVE(.id = id,
@@ -194,7 +198,7 @@ AWAITS static int groups_update(struct req *r)
     if (!group.count)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     TRY(need_to_open(r, id, &in.role_ids));
-    TRY(finish_change(r, id, &in.role_ids, "groups.update", &group));
+    TRY(finish_change(r, id, &in.role_ids, "groups.update", &before, &group));
     return reply_row(r, 200, &group);
 }
 

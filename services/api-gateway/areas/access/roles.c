@@ -162,6 +162,7 @@ AWAITS static int save_rules(struct req *r,
                              const struct role_in *in,
                              const struct access_list *permissions,
                              const char *audit,
+                             const struct rows *before,
                              struct rows *ret_role)
 {
     const struct field_access_in *rules = in->field_access.items;
@@ -183,10 +184,12 @@ AWAITS static int save_rules(struct req *r,
         calls[count++] = db_call_new(arena, SQL_ROLE_FIELDS_CLEAR(.role_id = id));
     for (size_t i = 0; i < in->field_access.count; i++)
         TRY(field_rule_call(r, &rules[i], id, &calls[count++]));
-    calls[count++] = gateway_audit(r, audit, "role", id, STR_NONE);
     calls[count++] = db_call_new(arena, SQL_ROLE_GET(.id = id));
     TRY(sql_batch(r, calls, count));
     *ret_role = calls[count - 1].rows;
+    const struct audit_change change = {.before = before, .after = ret_role};
+    struct db_call entry = gateway_audit_change(r, audit, "role", id, &change);
+    TRY(sql_batch(r, &entry, 1));
     return access_need_roles(r, "id", &id, 1);
 }
 
@@ -222,7 +225,8 @@ AWAITS static int roles_create(struct req *r)
                   &role);
     if (rc)
         return roles_fail_save(r, rc);
-    TRY(save_rules(r, sql_role_add_row(&role, 0).id, &in, &permissions, "roles.create", &role));
+    TRY(save_rules(
+        r, sql_role_add_row(&role, 0).id, &in, &permissions, "roles.create", NULL, &role));
     TRY(sql_commit(r));
     gateway_touch(r);
     return reply_created(r, &role);
@@ -241,6 +245,7 @@ AWAITS static int roles_update(struct req *r)
 {
     struct access_list permissions;
     struct role_in in;
+    struct rows before;
     struct rows role;
     int64_t id;
     int rc;
@@ -249,6 +254,7 @@ AWAITS static int roles_update(struct req *r)
     TRY(req_json(r, &role_update_schema, &in));
     TRY(check_given(r, &in, &permissions));
     TRY(lock_role(r, id, &role));
+    TRY(sql_one(r, &before, SQL_ROLE_GET(.id = id)));
     rc = db_query(
         &r->task,
         r->scope->db,
@@ -261,7 +267,7 @@ AWAITS static int roles_update(struct req *r)
         NULL);
     if (rc)
         return roles_fail_save(r, rc);
-    TRY(save_rules(r, id, &in, &permissions, "roles.update", &role));
+    TRY(save_rules(r, id, &in, &permissions, "roles.update", &before, &role));
     TRY(access_check_admins(r));
     TRY(sql_commit(r));
     gateway_touch(r);

@@ -166,6 +166,7 @@ static struct str preferences_text(struct req *r, const struct profile_in *in)
 AWAITS static int profiles_update(struct req *r)
 {
     struct profile_in in;
+    struct rows before;
     int64_t user_id;
 
     TRY(req_id(r, "user_id", &user_id));
@@ -189,10 +190,13 @@ AWAITS static int profiles_update(struct req *r)
                                  .preferences = preferences_text(r, &in))),
     };
     TRY(sql_begin(r));
+    TRY(sql_one(r, &before, SQL_PROFILE_GET(.id = user_id)));
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     if (!calls[1].rows.count)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
-    TRY(sql_commit(r));
+    const struct audit_change change = {.before = &before, .after = &calls[1].rows};
+    TRY(gateway_commit(r,
+                       gateway_audit_change(r, "user_profiles.update", "user", user_id, &change)));
     return reply_row(r, 200, &calls[1].rows);
 }
 

@@ -69,17 +69,17 @@ static int users_fail_save(struct req *r, int rc)
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A user with this address exists."), errors);
 }
 
-int users_finish(struct req *r, int64_t id, const char *action, struct rows *ret_user)
+int users_finish(struct req *r,
+                 int64_t id,
+                 const char *action,
+                 const struct audit_change *change,
+                 struct rows *ret_user)
 {
-    struct db_call calls[] = {
-        gateway_audit(r, action, "user", id, STR_NONE),
-        db_call(SQL_USER_GET(.id = id)),
-    };
+    struct audit_change made = *change;
 
-    TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    TRY(sql_commit(r));
-    *ret_user = calls[1].rows;
-    return 0;
+    TRY(sql_one(r, ret_user, SQL_USER_GET(.id = id)));
+    made.after = ret_user;
+    return gateway_commit(r, gateway_audit_change(r, action, "user", id, &made));
 }
 
 AWAITS static int set_roles(struct req *r, int64_t id, const struct in_ids *roles)
@@ -154,7 +154,7 @@ AWAITS static int users_create(struct req *r)
     TRY(set_roles(r, id, &in.role_ids));
     if (in.send_invite.value)
         TRY(user_mail(r, in.password.set ? MAIL_ADDED_TO_TENANT : MAIL_INVITE, id, email));
-    TRY(users_finish(r, id, "users.create", &user));
+    TRY(users_finish(r, id, "users.create", &(struct audit_change){0}, &user));
     gateway_touch(r);
     if (in.send_invite.value)
         mail_flow_notify(r);
@@ -197,6 +197,7 @@ AWAITS static int users_update(struct req *r)
 {
     struct str hash = STR_NONE;
     struct user_in in;
+    struct rows before;
     struct rows user;
     int64_t id;
 
@@ -209,8 +210,11 @@ AWAITS static int users_update(struct req *r)
     if (in.password.set)
         TRY(auth_password_hash(r, in.password.value, &hash));
     TRY(lock_user(r, id, &user));
+    TRY(sql_one(r, &before, SQL_USER_GET(.id = id)));
     TRY(save_user(r, id, &in, hash));
-    TRY(users_finish(r, id, "users.update", &user));
+    const struct changed_member more[] = {{"password", in.password.set}};
+    const struct audit_change change = {.before = &before, .more = more, .count = ARRAY_LEN(more)};
+    TRY(users_finish(r, id, "users.update", &change, &user));
     if (in.email.set || in.password.set || in.status.set || in.role_ids.set)
         gateway_touch(r);
     return reply_row(r, 200, &user);
@@ -245,7 +249,7 @@ AWAITS static int users_confirm(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(lock_user(r, id, &user));
     TRY(sql_exec(r, NULL, SQL_USER_CONFIRM(.id = id)));
-    TRY(users_finish(r, id, "users.confirm", &user));
+    TRY(users_finish(r, id, "users.confirm", &(struct audit_change){0}, &user));
     gateway_touch(r);
     return reply_row(r, 200, &user);
 }
@@ -266,7 +270,7 @@ AWAITS static int user_send(struct req *r, enum mail_type type, const char *acti
         return fail(r, PROBLEM_CONFLICT, "This account has nothing to confirm.");
     TRY(mail_flow_limit(r, row.email));
     TRY(user_mail(r, type, id, row.email));
-    TRY(users_finish(r, id, action, &user));
+    TRY(users_finish(r, id, action, &(struct audit_change){0}, &user));
     mail_flow_notify(r);
     return reply_row(r, 202, &user);
 }

@@ -38,5 +38,8 @@ extern const struct schema auth_user_schema; /* the same in answers of /auth */
 /* A member as a parameter; null = {}. */
 struct str users_json(struct req *r, const struct in_json *in);
 /* co: the user as it is now, from the open transaction, with an audit row; then commit. */
-AWAITS int users_finish(struct req *r, int64_t id, const char *action, struct rows *ret_user)
-    MUSTCHECK;
+AWAITS int users_finish(struct req *r,
+                        int64_t id,
+                        const char *action,
+                        const struct audit_change *change,
+                        struct rows *ret_user) MUSTCHECK;

@@ -151,17 +151,23 @@ int dashboard_lock(struct req *r, int64_t *ret_id, int64_t *ret_version, struct 
     return 0;
 }
 
-int dashboard_reply(struct req *r, int status, int64_t id)
+AWAITS static int dashboard_read(struct req *r, int64_t id, struct rows *ret_rows)
 {
     const struct caller *caller = r->scope->caller;
+
+    return sql_one(r,
+                   ret_rows,
+                   SQL_DASHBOARD_GET(.id = id,
+                                     .everything = caller_is_admin(caller),
+                                     .user_id = caller->user_id,
+                                     .role_ids = caller_roles(caller)));
+}
+
+int dashboard_reply(struct req *r, int status, int64_t id)
+{
     struct rows rows;
 
-    TRY(sql_one(r,
-                &rows,
-                SQL_DASHBOARD_GET(.id = id,
-                                  .everything = caller_is_admin(caller),
-                                  .user_id = caller->user_id,
-                                  .role_ids = caller_roles(caller))));
+    TRY(dashboard_read(r, id, &rows));
     dashboard_show(r, &rows, 0, "widgets");
     return reply_row(r, status, &rows);
 }
@@ -231,6 +237,8 @@ AWAITS static int dashboards_create(struct req *r)
 AWAITS static int dashboards_update(struct req *r)
 {
     struct dashboard_in in;
+    struct rows before;
+    struct rows after;
     struct rows rows;
     int64_t version;
     int64_t id;
@@ -238,6 +246,7 @@ AWAITS static int dashboards_update(struct req *r)
     TRY(req_json(r, &dashboard_update_schema, &in));
     TRY(dashboard_lock(r, &id, &version, &rows));
     const struct sql_dashboard_lock_row row = sql_dashboard_lock_row(&rows, 0);
+    TRY(dashboard_read(r, id, &before));
     TRY(sql_exec(r,
                  NULL,
                  SQL_DASHBOARD_SAVE(.id = id,
@@ -245,7 +254,9 @@ AWAITS static int dashboards_update(struct req *r)
                                     .description = in.description.set ? in.description.value
                                                                       : row.description)));
     TRY(dashboard_share(r, id, &in.role_ids));
-    TRY(gateway_commit(r, gateway_audit(r, "dashboards.update", "dashboard", id, STR_NONE)));
+    TRY(dashboard_read(r, id, &after));
+    const struct audit_change change = {.before = &before, .after = &after};
+    TRY(gateway_commit(r, gateway_audit_change(r, "dashboards.update", "dashboard", id, &change)));
     return dashboard_reply(r, 200, id);
 }
 

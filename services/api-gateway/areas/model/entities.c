@@ -87,14 +87,21 @@ static const struct schema out_schema = SCHEMA_OUT("Entity", out_fields);
 
 /* --- helpers --- */
 
-AWAITS static int reply_entity(struct req *r, int status, struct str name)
+AWAITS static int read_shown(struct req *r, struct str name, struct rows *ret_entity)
 {
     struct fields_shown shown = fields_shown(r);
+
+    return sql_one(
+        r,
+        ret_entity,
+        SQL_ENTITY_GET(.entities = shown.entities, .fields = shown.fields, .name = name));
+}
+
+AWAITS static int reply_entity(struct req *r, int status, struct str name)
+{
     struct rows entity;
 
-    TRY(sql_one(r,
-                &entity,
-                SQL_ENTITY_GET(.entities = shown.entities, .fields = shown.fields, .name = name)));
+    TRY(read_shown(r, name, &entity));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
     return reply_row(r, status, &entity);
@@ -319,11 +326,13 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
     const struct entity_in *in = arg;
     const struct entity *entity;
     int64_t history_days = 0;
+    struct rows before;
+    struct rows after;
     struct str label;
 
     TRY(check_entity(r, in, &entity, &history_days));
     label = in->label.set ? in->label.value : entity->label;
-    *audit = (struct model_audit){"entities.update", "entity", entity->id, STR_NONE};
+    TRY(read_shown(r, entity->name, &before));
     TRY(sql_exec(r,
                  NULL,
                  SQL_ENTITY_UPDATE(.id = entity->id,
@@ -334,6 +343,10 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
                                    .public_read = value_or(&in->public_read, entity->public_read),
                                    .searchable = value_or(&in->searchable, entity->searchable),
                                    .history_days = some_id(history_days))));
+    TRY(read_shown(r, in->name.set ? in->name.value : entity->name, &after));
+    const struct audit_change change = {.before = &before, .after = &after};
+    *audit = (struct model_audit){
+        "entities.update", "entity", entity->id, gateway_change_detail(r, &change)};
     return change_history(r, entity, history_days);
 }
 

@@ -11,6 +11,18 @@
 /* --- helpers --- */
 
 /* Its maker is shown a field that its own rule will hide. */
+/* co: with no rule, of a field that the caller has made or changes. */
+AWAITS static int
+read_field(struct req *r, const struct fields_shown *shown, struct str name, struct rows *ret_field)
+{
+    return sql_one(r,
+                   ret_field,
+                   SQL_FIELD_GET(.entities = shown->entities,
+                                 .fields = shown->fields,
+                                 .entity = req_param(r, "entity"),
+                                 .name = name));
+}
+
 AWAITS static int reply_field(struct req *r, int status, struct str name)
 {
     struct fields_shown shown = {0};
@@ -18,12 +30,7 @@ AWAITS static int reply_field(struct req *r, int status, struct str name)
 
     if (status == 200)
         shown = fields_shown(r);
-    TRY(sql_one(r,
-                &field,
-                SQL_FIELD_GET(.entities = shown.entities,
-                              .fields = shown.fields,
-                              .entity = req_param(r, "entity"),
-                              .name = name)));
+    TRY(read_field(r, &shown, name, &field));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
     return reply_row(r, status, &field);
@@ -224,7 +231,10 @@ AWAITS static int update_field(struct req *r, void *arg, struct model_audit *aud
 {
     const struct entity *entity;
     const struct model_field *old;
+    const struct fields_shown all = {0};
     struct model_field next;
+    struct rows before;
+    struct rows after;
     struct ddl follow;
 
     TRY(gateway_entity(r, &entity));
@@ -232,8 +242,12 @@ AWAITS static int update_field(struct req *r, void *arg, struct model_audit *aud
     if (!old)
         return no_such_field(r);
     TRY(change_field(r, arg, old, &next));
-    *audit = (struct model_audit){"fields.update", "field", old->id, STR_NONE};
+    TRY(read_field(r, &all, old->name, &before));
     TRY(model_field_store(r, &next));
+    TRY(read_field(r, &all, next.name, &after));
+    const struct audit_change change = {.before = &before, .after = &after};
+    *audit =
+        (struct model_audit){"fields.update", "field", old->id, gateway_change_detail(r, &change)};
     ddl_init(&follow, r->task.arena);
     if (next.on_delete != old->on_delete)
         ddl_history_follow(&follow, old->entity);
