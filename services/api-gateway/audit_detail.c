@@ -11,7 +11,7 @@
 #define VALUE_BYTES  4096 /* of a member; a longer one is named alone */
 #define DETAIL_BYTES ((size_t)256 << 10)
 
-static bool is_one_of(const char *const *names, const char *name)
+static bool detail_is_one_of(const char *const *names, const char *name)
 {
     for (size_t i = 0; names[i] != NULL; i++)
         if (strcmp(names[i], name) == 0)
@@ -32,7 +32,7 @@ static bool is_noise(const char *name)
                                         "member_count",
                                         NULL};
 
-    return is_one_of(names, name);
+    return detail_is_one_of(names, name);
 }
 
 /* Texts of people, values of records, and secrets. */
@@ -41,7 +41,7 @@ static bool is_named_alone(const char *name)
     static const char *const names[] = {
         "metadata", "preferences", "default", "email", "enum", "display_name", "operations", NULL};
 
-    return is_one_of(names, name) || secret_name(str_from(name));
+    return detail_is_one_of(names, name) || secret_name(str_from(name));
 }
 
 struct difference {
@@ -70,7 +70,8 @@ note_member(const struct difference *difference, const char *name, json_t *befor
             (void)json_object_set(into[i], name, sides[i]);
 }
 
-static void compare(const struct difference *difference, const json_t *before, const json_t *after)
+static void
+compare_objects(const struct difference *difference, const json_t *before, const json_t *after)
 {
     const char *name;
     json_t *item;
@@ -97,7 +98,7 @@ struct str gateway_difference(struct req *r,
         jr_adopt(arena, json_object()),
     };
 
-    compare(&difference, before, after);
+    compare_objects(&difference, before, after);
     for (size_t i = 0; i < count; i++)
         if (more[i].set)
             note_name(&difference, more[i].name);

@@ -52,7 +52,7 @@ static bool is_secret_word(struct str word)
 }
 
 /* A word begins behind what is no letter or digit, and where a capital follows a small letter. */
-static bool begins_word(struct str name, size_t at)
+static bool secret_begins_word(struct str name, size_t at)
 {
     return at > 0 && ascii_is(name.ptr[at], ASCII_UPPER) &&
            ascii_is(name.ptr[at - 1], ASCII_LOWER | ASCII_DIGIT);
@@ -64,7 +64,7 @@ bool secret_name(struct str name)
 
     for (size_t i = 0; i <= name.len; i++) {
         bool ends = i == name.len || !ascii_is(name.ptr[i], ASCII_ALNUM);
-        if (!ends && !begins_word(name, i))
+        if (!ends && !secret_begins_word(name, i))
             continue;
         if (is_secret_word((struct str){name.ptr + begin, i - begin}))
             return true;
