@@ -164,22 +164,19 @@ struct upload *upload_new(const struct upload_config *config)
     return upload;
 }
 
-/* co: the collector will look there, from the project's first upload on. */
-AWAITS static int note_project(struct upload *upload)
+int files_note_project(const struct upload_config *config)
 {
     static struct map *noted;
-    struct task *task = upload->config.task;
-    int64_t number = upload->config.project->number;
+    struct task *task = config->task;
+    int64_t number = config->project->number;
     struct str key = arena_printf(task->arena, "%lld", (long long)number);
 
     if (!noted)
         noted = map_new();
     if (map_get(noted, key))
         return 0;
-    TRY(db_query(task,
-                 directory_control(upload->config.directory),
-                 SQL_FILE_PROJECT_ADD(.number = number),
-                 NULL));
+    TRY(db_query(
+        task, directory_control(config->directory), SQL_FILE_PROJECT_ADD(.number = number), NULL));
     (void)map_put(noted, key, noted);
     return 0;
 }
@@ -190,7 +187,7 @@ int upload_begin(struct upload *upload, struct str name)
     struct upload_file *file = &upload->files[upload->count];
 
     MUST(upload->count < UPLOAD_FILES_MAX);
-    TRY(note_project(upload));
+    TRY(files_note_project(&upload->config));
     file_key_new(upload->config.project->number, &file->key);
     file->name = file_name_clean(task->arena, name);
     struct db_call calls[] = {

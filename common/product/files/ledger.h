@@ -36,6 +36,9 @@ struct upload_config {
     int64_t resumes_at;
 };
 
+/* co: the collector visits the project from now on. Asks the database once in each process. */
+AWAITS int files_note_project(const struct upload_config *config) MUSTCHECK;
+
 #define UPLOAD_FILES_MAX 20
 
 /* Files that become rows together or not at all. Arena-owned: what has not been committed when the

@@ -11,15 +11,32 @@ struct resume_writer {
     int64_t written;     /* of it */
 };
 
-int resume_create(const struct upload_config *config, struct resume *resume)
+/* co: whether there is room for one more, in the transaction that adds it. */
+AWAITS static int
+resume_check_room(const struct upload_config *config, struct db *tx, int64_t length)
 {
-    struct file_key id;
     struct rows rows;
 
-    file_key_new(config->project->number, &id);
-    resume->id = arena_dup(config->task->arena, str_from(id.name));
+    TRY(db_query(config->task, tx, SQL_RESUME_LOCK(), NULL));
+    TRY(db_query(config->task, tx, SQL_RESUME_UNDER_WAY(.created_by = config->created_by), &rows));
+    const struct sql_resume_under_way_row under_way = sql_resume_under_way_row(&rows, 0);
+    if (under_way.of_user >= RESUMES_OF_USER_MAX)
+        return FILES_UPLOADS_OF_USER;
+    if (under_way.of_project >= RESUMES_OF_PROJECT_MAX)
+        return FILES_UPLOADS_OF_PROJECT;
+    bool fits = config->quota == 0 ||
+                (under_way.bytes <= config->quota && length <= config->quota - under_way.bytes);
+    return fits ? 0 : FILES_OVER_QUOTA;
+}
+
+AWAITS static int
+resume_insert(const struct upload_config *config, struct db *tx, struct resume *resume)
+{
+    struct rows rows;
+
+    TRY(resume_check_room(config, tx, resume->length));
     TRY(db_query(config->task,
-                 &config->project->db,
+                 tx,
                  SQL_RESUME_ADD(.id = resume->id,
                                 .length = resume->length,
                                 .filename = resume->filename,
@@ -27,13 +44,37 @@ int resume_create(const struct upload_config *config, struct resume *resume)
                                 .folder_id = resume->folder_id,
                                 .is_public = resume->is_public,
                                 .created_by = config->created_by,
-                                .seconds = RESUME_SECONDS,
-                                .quota = config->quota),
+                                .seconds = RESUME_SECONDS),
                  &rows));
-    if (rows.count == 0)
-        return FILES_OVER_QUOTA;
     resume->expires_ms = sql_resume_add_row(&rows, 0).expires_at;
     return 0;
+}
+
+AWAITS static int resume_create_once(const struct upload_config *config, struct resume *resume)
+{
+    struct db *tx;
+
+    TRY(db_begin(config->task, &config->project->db, &tx));
+    int rc = resume_insert(config, tx, resume);
+    if (rc == 0)
+        return db_commit(config->task, tx);
+    (void)db_rollback(config->task, tx);
+    return rc;
+}
+
+int resume_create(const struct upload_config *config, struct resume *resume)
+{
+    struct db_tries tries = {0};
+    struct file_key id;
+    int rc;
+
+    TRY(files_note_project(config)); /* expired ones go also when not a byte came */
+    file_key_new(config->project->number, &id);
+    resume->id = arena_dup(config->task->arena, str_from(id.name));
+    do
+        rc = resume_create_once(config, resume);
+    while (db_again(config->task, &tries, rc));
+    return rc;
 }
 
 int resume_find(const struct upload_config *config, struct str id, struct resume *ret)

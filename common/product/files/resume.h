@@ -11,6 +11,9 @@
 #define RESUME_PART_BYTES ((int64_t)16 << 20) /* as much as a gateway that dies forgets */
 #define RESUME_SECONDS    86400
 #define RESUME_ID_BYTES   FILE_KEY_BYTES
+/* Unfinished ones at a time. Expired ones and those that are files do not count. */
+#define RESUMES_OF_PROJECT_MAX 1000
+#define RESUMES_OF_USER_MAX    100
 
 struct resume {
     struct str id;
@@ -23,7 +26,8 @@ struct resume {
 };
 
 /* co: a new one: of *resume all but id, received, file_id and expires_ms is given. FILES_OVER_QUOTA
- * when there would be no room for it beside those under way. */
+ * when there would be no room for it beside those under way, FILES_UPLOADS_OF_PROJECT,
+ * FILES_UPLOADS_OF_USER when there are as many as may be: counted under a lock of the project. */
 AWAITS int resume_create(const struct upload_config *config, struct resume *resume) MUSTCHECK;
 /* co: arena-owned; FILES_GONE when the caller has none of that id. */
 AWAITS int resume_find(const struct upload_config *config, struct str id, struct resume *ret)

@@ -1,12 +1,19 @@
 -- Uploads that go on after an interruption.
 
--- Nothing comes back when there is no room for it, beside those that are under way; quota 0 = there is no limit.
--- name: resume_add :opt
+-- Before they are counted: the next creation waits for the end of this one.
+-- name: resume_lock :exec
+select pg_advisory_xact_lock(hashtextextended('{p}.file_uploads', 0))
+
+-- Those that are unfinished.
+-- name: resume_under_way :one
+select count(*) as of_project:bigint, count(*) filter (where u.created_by = :created_by::bigint) as of_user:bigint,
+  coalesce(sum(u.length), 0)::bigint + (select t.bytes from {p}.file_totals t) as bytes:bigint
+from {p}.file_uploads u where u.file_id is null and u.expires_at > now()
+
+-- name: resume_add :one
 insert into {p}.file_uploads (id, length, filename, metadata, folder_id, is_public, created_by, expires_at)
-select :id::text, :length::bigint, :filename::text, :metadata::text, :folder_id::bigint?, :is_public::boolean, :created_by::bigint,
-  now() + make_interval(secs => :seconds::bigint)
-where :quota::bigint = 0 or :length::bigint + (select t.bytes from {p}.file_totals t) +
-  (select coalesce(sum(u.length), 0) from {p}.file_uploads u where u.file_id is null and u.expires_at > now()) <= :quota::bigint
+values (:id::text, :length::bigint, :filename::text, :metadata::text, :folder_id::bigint?, :is_public::boolean, :created_by::bigint,
+  now() + make_interval(secs => :seconds::bigint))
 returning expires_at as expires_at:timestamptz
 
 -- name: resume_get :opt

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from groundwork import bucket
 from groundwork.deadline import until
+from groundwork.records import execute, rows
 from groundwork.soon import settle
 
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -170,6 +171,36 @@ def test_quota(project, admin, clean):
     send(admin, path, 0, b"x" * 1000)
     begin(admin, 1, expect=413)
     clean(1)
+
+
+def fill_up(project, db, count, user_id, expires="now() + interval '1 hour'", file_id="null"):
+    """So many uploads of a user that are there already."""
+    execute(db, f"insert into {project.schema(db)}.file_uploads (id, length, filename, metadata, is_public, created_by, expires_at, file_id)"
+                f" select md5(random()::text), 1, 'x', '', false, {user_id}, {expires}, {file_id} from generate_series(1, {count})")
+
+
+@pytest.mark.parametrize("whose, limit", [("user", 100), ("project", 1000)])
+def test_sixteen_at_the_last_place(admin, project, db, whose, limit):
+    me = admin.user["id"]
+    fill_up(project, db, limit - 1, me if whose == "user" else 424242)
+    fill_up(project, db, 3, me, expires="now() - interval '1 second'")
+    fill_up(project, db, 3, me, file_id=1)
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: admin.post("/files/tus", None, headers={**TUS, "Upload-Length": "5"}), range(16)))
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 15
+    refused = next(answer for answer in answers if answer.status_code == 409).json()
+    assert refused["code"] == "conflict" and f"has {limit} unfinished uploads" in refused["detail"] and "delete some" in refused["detail"]
+    made = next(answer for answer in answers if answer.status_code == 201).headers["Location"][len(admin.base_url):]
+    admin.delete(made, headers=TUS, expect=204)
+    begin(admin, 5)
+
+
+def test_an_upload_without_a_byte_goes(admin, project, db):
+    """Also of a project that has kept no file yet."""
+    begin(admin, 5)
+    schema = project.schema(db)
+    execute(db, f"update {schema}.file_uploads set expires_at = now() - interval '1 second'")
+    until(lambda: rows(db, f"select count(*) from {schema}.file_uploads") == [(0,)], "the expired upload stays")
 
 
 def test_two_go_on_at_once(admin, project):

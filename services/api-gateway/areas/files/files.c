@@ -9,6 +9,7 @@
 #include "files/link.h"
 #include "files/media.h"
 #include "files/name.h"
+#include "files/resume.h"
 #include "files_sql.h"
 
 #define DELETE_MAX       500
@@ -102,6 +103,18 @@ int files_check(struct req *r, int rc)
                     PROBLEM_PAYLOAD_TOO_LARGE,
                     "The project's files may have %lld bytes together.",
                     (long long)r->scope->project->settings.storage_quota);
+    case FILES_UPLOADS_OF_USER:
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The caller has %d unfinished uploads, as many as a user may have: finish or "
+                    "delete some, or wait until they end, a day after they began.",
+                    RESUMES_OF_USER_MAX);
+    case FILES_UPLOADS_OF_PROJECT:
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The project has %d unfinished uploads, as many as it may have: finish or "
+                    "delete some, or wait until they end, a day after they began.",
+                    RESUMES_OF_PROJECT_MAX);
     case FILES_FULL:
         return fail(r, PROBLEM_STORAGE_FULL, "The file store has no room.");
     case FILES_AWAY:

@@ -176,8 +176,9 @@ tus_take(struct req *r, struct resume_writer *writer, const struct resume *resum
 
     for (;;) {
         int rc = req_body_read(r, most, &piece);
-        if (rc > 0 && resume_end(writer) < 0)
-            return -ECANCELED;
+        int kept = rc > 0 ? resume_end(writer) : 0;
+        if (kept < 0)
+            return kept;
         TRY(gateway_upload_check(r, rc));
         if (piece.len == 0)
             return tus_check(r, resume_end(writer));
@@ -235,11 +236,13 @@ static const struct route files_tus_routes[] = {
         .perm = PERM_SVC_FILES_CREATE,
         .query = tus_query,
         .ok = {201},
-        .fails = {412, 413},
+        .fails = {409, 412, 413},
         .run = tus_create,
         .summary = "Begin an upload that can go on after an interruption",
-        .doc = "The tus protocol 1.0 (creation, termination, expiration): any of its clients sends "
-               "files here. Of Upload-Metadata the filename is used. The upload ends after a day.",
+        .doc =
+            "The tus protocol 1.0 (creation, termination, expiration): any of its clients sends "
+            "files here. Of Upload-Metadata the filename is used. The upload ends after a day. A "
+            "project may have 1,000 unfinished uploads and a user 100 of them; one more is 409.",
     },
     {
         .method = HTTP_GET_M,
