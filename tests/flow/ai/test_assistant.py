@@ -274,6 +274,36 @@ def test_usage_is_counted_whatever_the_server_says(home, content, prompt, answer
     home.admin.get("/ai/usage", params={"since": "yesterday"}, expect=400)
 
 
+def test_tokens_that_a_dead_process_reserved_come_back(home, model, start_gateway, db):
+    """They are reserved once more by nobody: another answer's stay, and a maker that lives on gives nothing back twice."""
+    user, mortal = home.user(), start_gateway("gateway-ai-reserving", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{model.port}")
+    conversation, response = ask(elsewhere(user, mortal), "stall")
+    message = {"conversation_id": conversation, "id": next(events(response))[1]["message_id"]}
+    until(lambda: kept(user, message)["content"] == "Half")
+    kill(mortal)
+    used = lambda: home.admin.get("/ai/usage", params={"user_id": user.user["id"]}, expect=200).json()["items"][0]
+    assert used()["reserved_tokens"] > 0, "as long as nobody can tell whether it lives"
+    execute(db, f"update {home.schema(db)}.ai_messages set alive_until = now() where id = {message['id']}")  # as time passes
+    execute(db, f"update {home.schema(db)}.ai_running set until = now() where user_id = {user.user['id']}")
+    home.admin.put("/ai/config", {"user_daily_tokens": used()["reserved_tokens"]}, expect=200)
+    _, said = answered(user, "say on", conversation)
+    assert (used()["requests"], used()["reserved_tokens"], used()["completion_tokens"]) == (2, 0, said["completion_tokens"])
+    home.admin.put("/ai/config", {"user_daily_tokens": None}, expect=200)
+
+
+def test_a_late_maker_gives_back_what_is_still_its_own(home, model, db):
+    user, schema = home.user(), home.schema(db)
+    conversation, slow = ask(user, "stall")
+    message = next(events(slow))[1]
+    execute(db, f"update {schema}.ai_running set until = now() where user_id = {user.user['id']}")  # it was late to renew
+    answered(user, "say on")  # gives back what the first one reserved
+    execute(db, f"update {schema}.ai_usage set reserved = 1000 where user_id = {user.user['id']}")  # as another one's
+    slow.close()
+    user.post(f"/ai/conversations/{conversation}/messages/{message['message_id']}/cancel", expect=202)
+    until(lambda: rows(db, f"select * from {schema}.ai_running where user_id = {user.user['id']}") == [])
+    assert rows(db, f"select reserved from {schema}.ai_usage where user_id = {user.user['id']}") == [(1000,)]
+
+
 def test_days_tokens_are_used_up(home):
     user = home.user()
     home.admin.put("/ai/config", {"user_daily_tokens": 10}, expect=200)

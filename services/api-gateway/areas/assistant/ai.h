@@ -59,8 +59,9 @@ void ai_completions_stop(void);
 struct ai_bill {
     int64_t project, user_id;
     struct str model, day;
-    int64_t reserved;
-    int64_t running; /* its row among the answers that are made, of all gateways */
+    /* Its row among the answers that are made, of all gateways: a lease, which holds what was
+     * reserved. When nobody renews it, the project's next question gives that back. */
+    int64_t running;
 };
 /* co, in a transaction that ends soon: reserves what the answer may take; 429 when the day's tokens
  * are used, or as many answers are made as may be. */

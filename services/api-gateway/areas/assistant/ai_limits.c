@@ -76,13 +76,21 @@ int ai_place_take(struct req *r, struct ai_hold **ret_hold)
 /* --- at once, through all gateways --- */
 
 /* co: those of a project come one after the other from here to the end of the transaction. */
-AWAITS static int
-running_begin(struct req *r, const struct ai_config *config, struct ai_bill *ret_bill)
+AWAITS static int running_begin(struct req *r,
+                                const struct ai_config *config,
+                                struct str model,
+                                int64_t tokens,
+                                struct ai_bill *ret_bill)
 {
     struct rows rows;
 
     TRY(sql_exec(r, NULL, SQL_AI_RUNNING_LOCK()));
-    TRY(sql_one(r, &rows, SQL_AI_RUNNING_ADD(.user_id = r->scope->caller->user_id)));
+    TRY(sql_exec(r, NULL, SQL_AI_RUNNING_LAPSE()));
+    TRY(sql_one(r,
+                &rows,
+                SQL_AI_RUNNING_ADD(.user_id = r->scope->caller->user_id,
+                                   .model = model,
+                                   .tokens = tokens)));
     const struct sql_ai_running_add_row row = sql_ai_running_add_row(&rows, 0);
     if (row.of_user >= config->user_answers)
         return limits_too_many(r, "As many answers as may be are being made for this user.");
@@ -125,14 +133,13 @@ int ai_usage_reserve(struct req *r,
     struct rows rows;
 
     *ret_bill = (struct ai_bill){0};
-    TRY(running_begin(r, config, ret_bill));
+    TRY(running_begin(r, config, model, tokens, ret_bill));
     TRY(sql_one(
         r, &rows, SQL_AI_USAGE_RESERVE(.user_id = user_id, .model = model, .tokens = tokens)));
     ret_bill->project = r->scope->project->number;
     ret_bill->user_id = user_id;
     ret_bill->model = model;
     ret_bill->day = sql_ai_usage_reserve_row(&rows, 0).day;
-    ret_bill->reserved = tokens;
     TRY(sql_one(r, &rows, SQL_AI_USAGE_TODAY(.user_id = user_id, .day = ret_bill->day)));
     const struct sql_ai_usage_today_row today = sql_ai_usage_today_row(&rows, 0);
     if (today.of_user - tokens >= config->user_daily_tokens)
@@ -148,8 +155,7 @@ struct db_call ai_usage_settle_call(struct arena *arena,
                                     int64_t answer)
 {
     return db_call_new(arena,
-                       SQL_AI_USAGE_SETTLE(.reserved = bill->reserved,
-                                           .prompt_tokens = prompt,
+                       SQL_AI_USAGE_SETTLE(.prompt_tokens = prompt,
                                            .completion_tokens = answer,
                                            .day = bill->day,
                                            .user_id = bill->user_id,
@@ -162,7 +168,7 @@ struct settling {
     int64_t prompt, answer;
 };
 
-/* What is not written stays reserved: it counts for its day. */
+/* What is not written stays reserved until the lease ends: then it is given back, uncounted. */
 AWAITS static void settle_run(struct task *task, void *arg)
 {
     const struct settling *settling = arg;
@@ -206,7 +212,8 @@ static const struct field usage_fields[] = {
     {.name = "reserved_tokens",
      .type = FIELD_I64,
      .required = true,
-     .doc = "Of answers that are being made, or were when a process died"},
+     .doc = "Of answers that are being made. What an answer reserved whose process died goes "
+            "with the project's next question, 30 seconds later"},
     {.name = "prompt_tokens", .type = FIELD_I64, .required = true},
     {.name = "completion_tokens", .type = FIELD_I64, .required = true},
 };

@@ -4,10 +4,24 @@
 -- name: ai_running_lock :exec
 select from {p}.settings s where s.kind = 'ai' and s.key = 'config' for no key update
 
+-- What answers reserved whose makers have died. A row gives back once: a maker that lives on and settles late finds 0 in it.
+-- name: ai_running_lapse :exec
+with lapsed as (
+  update {p}.ai_running r set tokens = 0
+  from (select o.id, o.tokens from {p}.ai_running o where o.until < now() and o.tokens > 0 for update) as had
+  where r.id = had.id
+  returning r.user_id, r.day, r.model, had.tokens)
+update {p}.ai_usage u set reserved = greatest(0, u.reserved - l.tokens)
+from (select a.user_id, a.day, a.model, sum(a.tokens)::bigint as tokens from lapsed a group by a.user_id, a.day, a.model) as l
+where u.day = l.day and u.user_id = l.user_id and u.model = l.model
+
 -- A row that nobody renews counts no more at once, and goes when no maker can be left: a maker settles by it.
 -- name: ai_running_add :one
 with gone as (delete from {p}.ai_running o where o.until < now() - interval '10 minutes'),
-  added as (insert into {p}.ai_running (user_id, until) values (:user_id::bigint, now() + interval '30 seconds') returning id)
+  added as (
+    insert into {p}.ai_running (user_id, until, day, model, tokens)
+    values (:user_id::bigint, now() + interval '30 seconds', (now() at time zone 'utc')::date, :model::text, :tokens::bigint)
+    returning id)
 select a.id as id:bigint!,
   (select count(*) from {p}.ai_running r where r.until >= now() and r.user_id = :user_id::bigint) as of_user:bigint!,
   (select count(*) from {p}.ai_running r where r.until >= now()) as of_project:bigint!
@@ -35,11 +49,12 @@ from (select u.user_id, u.reserved + u.prompt_tokens + u.completion_tokens as to
 
 -- What it came to, and that it is over; once, however often it is said.
 -- name: ai_usage_settle :exec
-with over as (delete from {p}.ai_running r where r.id = :running::bigint returning r.id)
+with over as (delete from {p}.ai_running r where r.id = :running::bigint returning r.tokens)
 update {p}.ai_usage u
-set reserved = greatest(0, u.reserved - :reserved::bigint), prompt_tokens = u.prompt_tokens + :prompt_tokens::bigint,
+set reserved = greatest(0, u.reserved - o.tokens), prompt_tokens = u.prompt_tokens + :prompt_tokens::bigint,
   completion_tokens = u.completion_tokens + :completion_tokens::bigint
-where u.day = :day::date and u.user_id = :user_id::bigint and u.model = :model::text and exists (select from over)
+from over o
+where u.day = :day::date and u.user_id = :user_id::bigint and u.model = :model::text
 
 -- name: ai_usage_list :page sort(day,user_id,model,requests,prompt_tokens,completion_tokens)
 select u.day, u.user_id, u.model, u.requests, u.reserved as reserved_tokens, u.prompt_tokens, u.completion_tokens
