@@ -30,6 +30,7 @@
 #include "project/project_settings.h"
 #include "project/upkeep.h"
 #include "routes_list.h"
+#include "stages/inner.h"
 #include "stages/stages.h"
 
 /* clang-format off: the list must follow its macros */
@@ -370,6 +371,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
         return -1;
     }
+    inner_serve(server);
     log_info("gateway.listening", L_I64("port", http_server_port(server)));
     return 0;
 }

@@ -87,6 +87,13 @@ struct route {
      * committed, written, called anybody or begun a stream, nor with .body_type; what remembers its
      * first try (CLASS_AUTH, HEADER_IDEMPOTENCY_KEY) does not for a 400. */
     int (*run)(struct req *req);
+    /* AWAITS; whether the object that the path names is there for the caller, and whether the
+     * caller may do with it what the route does. Refuses by the 404, 403 or 401 that it puts;
+     * whatever else it puts is forgotten, so that the handler of the GET that shows the object may
+     * stand here. Changes nothing and opens no transaction. It is asked before .run, the body not
+     * yet read, and by GET /permissions/explain. A GET decides in .run: there this is for explain
+     * alone, where .run is no mere read; NULL: .run is asked. */
+    int (*guard)(struct req *req);
     enum route_class class;
     bool hidden;              /* not in GET /docs (interactive pages) */
     bool undocumented_entity; /* entity-record routes: documented by the data model document */

@@ -34,9 +34,7 @@ static int use_fail(
 
 /* --- before --- */
 
-/* co: *ret_operation is what was stored of it. */
-AWAITS static int
-use_load(struct task *task, struct integration_use *use, struct str *ret_operation)
+int integration_find(struct task *task, struct integration_use *use, struct str *ret_operation)
 {
     struct rows rows;
 
@@ -125,7 +123,7 @@ int integration_prepare(struct task *task, struct integration_use *use)
     int64_t user_id = use->job_id && !use->connection_id ? 0 : use->caller->user_id;
     struct str operation;
 
-    TRY(use_load(task, use, &operation));
+    TRY(integration_find(task, use, &operation));
     TRY(use_build_beside(task, use, operation));
     if (use->traceparent.len)
         outgoing_header(&use->outgoing, "traceparent", use->traceparent);

@@ -44,6 +44,11 @@ struct integration_use {
     struct schema_errors *findings; /* NULL = none */
 };
 
+/* co: the integration, and its operation as it is stored: use->source is set. Results as of
+ * integration_prepare(). */
+AWAITS int integration_find(struct task *task,
+                            struct integration_use *use,
+                            struct str *ret_operation) MUSTCHECK;
 /* co: 0, INTEGRATION_FAILED, a DB_*, or a negative. */
 AWAITS int integration_prepare(struct task *task, struct integration_use *use) MUSTCHECK;
 /* co: takes the credentials of a prepared use, and all secrets of its project, out of what is

@@ -23,6 +23,12 @@ AWAITS int records_deleted(struct records_ctx *ctx,
                            const struct entity *entity,
                            const struct page *page,
                            struct strbuf *out) MUSTCHECK;
+/* co: whether records_history_restore() would find the record and the version, and may: 0, or as
+ * it fails. Changes nothing. */
+AWAITS int records_history_may_restore(struct records_ctx *ctx,
+                                       const struct entity *entity,
+                                       int64_t id,
+                                       int64_t version) MUSTCHECK;
 /* co: makes a record what it was: an update by its caller, of the fields that it may read and
  * write; secrets and files stay as they are. A deleted one is made again first, with its id, owner
  * and everything it had but secrets and files; that needs the permission to create. Answers the

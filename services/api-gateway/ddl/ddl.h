@@ -84,7 +84,10 @@ bool ddl_sees_all(const struct req *r, const struct entity *entity);
 int ddl_may_look(struct req *r, const struct model_field *field) MUSTCHECK;
 /* any: 0 when the caller may delete records of the entity, else 403: `what` makes data go. */
 int ddl_may_drop(struct req *r, const struct entity *entity, const char *what) MUSTCHECK;
-/* co: the same, once there are records. */
+/* co: the same, when there are records. */
+AWAITS int ddl_may_lose_records(struct req *r, const struct entity *entity, const char *what)
+    MUSTCHECK;
+/* co: the same in a transaction: no record comes until it ends. */
 AWAITS int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what)
     MUSTCHECK;
 

@@ -46,7 +46,7 @@ int ddl_may_drop(struct req *r, const struct entity *entity, const char *what)
         r, PROBLEM_FORBIDDEN, "%s needs the permission %.*s:delete.", what, STR_ARG(entity->name));
 }
 
-int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what)
+int ddl_may_lose_records(struct req *r, const struct entity *entity, const char *what)
 {
     struct str text = arena_printf(
         r->task.arena, "select exists (select 1 from {p}.e_%lld) as found", (long long)entity->id);
@@ -58,6 +58,15 @@ int ddl_may_drop_records(struct req *r, const struct entity *entity, const char 
         .no_prepare = true,
     };
     struct rows found;
+
+    if (caller_can_entity(r->scope->caller, entity->id, ACT_DELETE))
+        return 0;
+    TRY(sql_all(r, &found, &sql, NULL, 0));
+    return rows_bool(&found, 0, 0) ? ddl_may_drop(r, entity, what) : 0;
+}
+
+int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what)
+{
     struct ddl lock;
 
     if (caller_can_entity(r->scope->caller, entity->id, ACT_DELETE))
@@ -65,8 +74,7 @@ int ddl_may_drop_records(struct req *r, const struct entity *entity, const char 
     ddl_init(&lock, r->task.arena); /* what is seen now holds until the change is made */
     ddl_add(&lock, "lock table {p}.e_%lld in access exclusive mode", (long long)entity->id);
     TRY(ddl_run(r, &lock));
-    TRY(sql_all(r, &found, &sql, NULL, 0));
-    return rows_bool(&found, 0, 0) ? ddl_may_drop(r, entity, what) : 0;
+    return ddl_may_lose_records(r, entity, what);
 }
 
 static struct str describe(struct req *r, const struct ddl_check *check, const struct rows *found)

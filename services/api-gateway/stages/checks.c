@@ -67,6 +67,16 @@ bool check_needs_entity(enum access_check check)
     return check == CHECK_ENTITY_PERMISSION || check == CHECK_API_ACCESS;
 }
 
+const struct entity *
+check_unknown_entity(struct arena *arena, const struct caller *caller, struct str name)
+{
+    if (!name.ptr || caller_can(caller, PERM_SVC_ENTITIES_READ))
+        return NULL;
+    struct entity *entity = ARENA_NEW(arena, entity);
+    entity->name = name;
+    return entity;
+}
+
 bool check_passed(enum access_check check,
                   const struct route *route,
                   const struct caller *caller,

@@ -22,6 +22,10 @@ const char *check_word(enum access_check check);
 bool check_asked(enum access_check check, const struct route *route);
 /* Is it about the entity of the path? Then the others are given one that is there. */
 bool check_needs_entity(enum access_check check);
+/* What stands for an entity that is not there before a caller who may not know that: one of this
+ * name that nobody else has a right on. NULL: the caller may know. Arena-owned. */
+const struct entity *
+check_unknown_entity(struct arena *arena, const struct caller *caller, struct str name);
 /* `entity` may be NULL for checks that need none. */
 bool check_passed(enum access_check check,
                   const struct route *route,

@@ -8,11 +8,32 @@
 
 #define RELOADS 3 /* of the model, under one request */
 
+bool handler_is_refusal(int status)
+{
+    return status == 401 || status == 403 || status == 404;
+}
+
+/* The answer of a guard that does not refuse is forgotten, except that the guard could not tell. */
+AWAITS static int handler_ask_guard(struct req *r)
+{
+    size_t headers = r->extra_headers.len;
+    bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
+
+    if (!r->route->guard || reads)
+        return 0;
+    int rc = r->route->guard(r);
+    if (rc < 0 || rc >= 500 || handler_is_refusal(rc))
+        return rc;
+    handler_forget(r, headers);
+    return 0;
+}
+
 /* A route without query parameters accepts none; the others check theirs in their handler. */
 int handler_run_once(struct req *r)
 {
     const struct query *none;
 
+    TRY(handler_ask_guard(r));
     if (!r->route->query && r->query.len)
         TRY(req_query(r, &none));
     if (r->route->timeout_ms)
@@ -23,6 +44,7 @@ int handler_run_once(struct req *r)
 void handler_forget(struct req *r, size_t headers)
 {
     r->body.len = 0;
+    r->body.overflow = false;
     r->extra_headers.len = headers;
     r->content_type = STR_NONE;
     r->status = 0;

@@ -26,8 +26,10 @@ AWAITS int authorize_run(struct req *r);
  * met others head-on in the database (db_again()), or the model is newer than it knew. Not when it
  * has committed, written or called anybody, begun a stream or taken a body in pieces. */
 AWAITS int handler_run(struct req *r);
-/* co: the handler once. */
+/* co: the route's guard and its handler, once. */
 AWAITS int handler_run_once(struct req *r);
+/* any: is it a status by which a guard refuses (route.h)? */
+bool handler_is_refusal(int status);
 /* any: takes the answer back that a try has put; of the headers the first `headers` bytes stay. */
 void handler_forget(struct req *r, size_t headers);
 

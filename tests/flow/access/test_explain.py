@@ -1,4 +1,6 @@
 """GET /permissions/explain: every check of a request, in order, with what decided it."""
+import json
+
 import pytest
 
 ITEMS = "/entities/orders/items"
@@ -154,3 +156,66 @@ def test_simulated_roles(orders):
 ])
 def test_bad_simulations(shared_project, body):
     shared_project.admin.post("/permissions/simulate", body, expect=400)
+
+
+def same_but_for_names(told, *names):
+    text = json.dumps(told)
+    for name in names:
+        text = text.replace(name, "-")
+    return text
+
+
+def test_nobody_else_is_told_what_stands_behind_the_first_check_that_fails(orders):
+    """A user without a permission on records learned which records, entities and fields there are."""
+    record = orders.item("orders", name="x")["id"]
+    for caller in (orders.only(), orders.only(api_access=False), orders.key([])):
+        for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("POST", "/lock"), ("GET", "/history")):
+            there = explain(caller, f"{ITEMS}/{record}{path}", method)
+            assert [check["check"] for check in there["checks"]] == ["account", "permission"]
+            missing = explain(caller, f"{ITEMS}/424242{path}", method)
+            assert same_but_for_names(there, f"/{record}") == same_but_for_names(missing, "/424242")
+            nothing = explain(caller, f"/entities/nowhere/items/{record}{path}", method)
+            assert same_but_for_names(there, "orders") == same_but_for_names(nothing, "nowhere")
+            answer = caller.request(method, f"/entities/nowhere/items/{record}{path}", json={"name": "y"})
+            assert (answer.status_code, answer.json()["code"]) == (nothing["status"], nothing["code"])
+    user_id = orders.admin.get("/users/me", expect=200).json()["id"]
+    nobody = orders.only()
+    told = explain(orders.admin, f"{ITEMS}/{record}", user_id=nobody.get("/users/me").json()["id"])
+    assert [check["check"] for check in told["checks"]] == ["account", "permission", "api_access", "record", "fields"]
+    assert "belongs to user" in check_of(told, "record")["reason"] and f"{user_id}" in check_of(told, "record")["reason"]
+    key = orders.key(["svc_users:read"])
+    assert len(explain(key, f"{ITEMS}/{record}")["checks"]) == 2, "the key of an administrator is none"
+
+
+def test_names_of_entities_are_for_who_may_read_the_model(orders):
+    reader, other = orders.only("svc_entities:read"), orders.only("orders:read")
+    for caller, status in ((reader, 404), (other, 403), (orders.admin, 404)):
+        assert explain(caller, "/entities/nowhere/items")["status"] == status
+        assert caller.get("/entities/nowhere/items").status_code == status
+
+
+def test_the_object_of_a_route(orders):
+    maker = orders.only("svc_files:create", "svc_files:read", "svc_files:update", "svc_dashboards:create", "svc_dashboards:update")
+    file = maker.put("/files/upload/own.txt", data=b"x", expect=201).json()["id"]
+    board = maker.post("/dashboards", {"name": "Own"}, expect=201).json()["id"]
+    other = orders.only("svc_files:read", "svc_files:update", "svc_dashboards:read", "svc_dashboards:update")
+    for method, path in (("GET", f"/files/{file}"), ("GET", f"/files/{file}/get"), ("POST", f"/files/{file}/link"),
+                         ("PUT", f"/files/{file}"), ("PUT", f"/dashboards/{board}"), ("POST", f"/dashboards/{board}/widgets")):
+        assert explain(maker, path, method)["allowed"], path
+        told = explain(other, path, method)
+        assert told["status"] == 404 and not check_of(told, "object")["passed"], path
+        assert told == explain(orders.admin, path, method, user_id=other.get("/users/me").json()["id"])
+    orders.admin.put(f"/dashboards/{board}", {"role_ids": other.get("/users/me").json()["role_ids"]}, expect=200)
+    assert explain(other, f"/dashboards/{board}")["allowed"]
+    told = explain(other, f"/dashboards/{board}", "PUT")
+    assert told["reason"] == other.put(f"/dashboards/{board}", {"name": "y"}, expect=403).json()["detail"] == check_of(told, "object")["reason"]
+
+
+def test_a_question_changes_nothing(project):
+    """What is taken with the first look at it is there still."""
+    url = project.admin.post("/email-templates/invite/preview", {}, expect=200).json()["url"]
+    path = url.partition(f"/org/{project.id}")[2]
+    for _ in range(2):
+        assert explain(project.admin, path)["allowed"]
+    project.client().get(path, expect=200)
+    assert explain(project.admin, path)["status"] == 404 == project.client().get(path).status_code

@@ -7,6 +7,7 @@ import pytest
 from groundwork.client import Client
 from groundwork.project import Project
 from groundwork.soon import soon
+from objects import Shared, filled, free_of_limits
 
 NONE = 424242  # an id that nothing has
 THING = "/entities/things"
@@ -388,6 +389,7 @@ OR_ELSE = {
     "DELETE /integrations/svcpay/payment-methods/{id}": "svc_payment_methods:delete",
 }
 TOKENS = ("/auth/v1/token", "/auth/v1/refresh", "/auth/v1/verify", "/auth/v1/email-change/confirm", "/files/{id}/shared")  # 401 is their own word
+BODILESS = ("/lock", "/retry", "/cancel")  # the body may be left out
 OUTSIDE = ("/healthz", "/org")  # routes that are not below a project
 
 ALLOWED, ANONYMOUS, REFUSED = "anything but 401, 403 and 5xx", {401}, {403}
@@ -424,8 +426,7 @@ def world(session_gateway, operator, recorder):
     """A project with one entity, and callers that are made when asked for."""
     project = Project(session_gateway, operator, recorder)
     project.entity("things", public_read=True)
-    limits = ("read", "write", "heavy", "sign_in_account", "sign_in_address")
-    project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in limits}}, expect=200)
+    free_of_limits(project)
     project.plain = project.user(role_ids=[project.role("Nothing")["id"]])
     project.holders = {}
     return project
@@ -598,7 +599,7 @@ def test_what_is_explained_is_what_happens(world, routes):
             refused = told["status"] in (401, 403) and not told["allowed"]
             if route.auth != "public" and refused != (status in (401, 403)):
                 wrong.append(f"{route.name}: {status}, explained {told}")
-            if simulated and simulated[route.name] == refused:
+            if simulated and route.auth != "public" and simulated[route.name] == refused:
                 wrong.append(f"{route.name}: {status}, simulated allowed: {simulated[route.name]}")
     assert not wrong, "\n".join(wrong)
 
@@ -705,7 +706,22 @@ def test_other_methods_are_405_with_allow(world, routes):
     assert not wrong, wrong
 
 
-def test_j2_duplicate_keys_in_every_body(world, routes):
+@pytest.fixture(scope="module")
+def furnished(session_gateway, servers, operator, recorder):
+    """A project with objects of its administrator: what is wrong with a body is told of objects that are there."""
+    project = Project(session_gateway, operator, recorder)
+    free_of_limits(project)
+    with servers.connect() as db:
+        project.objects = Shared(project, db).own(project.admin)
+    return project
+
+
+def missing(path, response):
+    """Of some kinds there is no object: they need a processor."""
+    return response.status_code == 404 and str(NONE) in path
+
+
+def test_j2_duplicate_keys_in_every_body(furnished, routes):
     """J2: what was checked must be what is stored; one of two equal names would not be."""
     wrong = []
     for route in routes:
@@ -717,9 +733,9 @@ def test_j2_duplicate_keys_in_every_body(world, routes):
         nested = '{"nested":{"a":1,"a":2},' + text[1:]
         escaped = text[:-1] + f',"\\u{ord(first[1]):04x}{first[2:]}:null' + "}"
         for body in (doubled, nested, escaped):
-            response = world.admin.request(route.method, route.example, data=body.encode(),
-                                           headers={"Content-Type": "application/json"})
-            if response.status_code != 400 or response.json()["code"] != "invalid_json":
+            path = filled(route.path, furnished.objects)
+            response = furnished.admin.request(route.method, path, data=body.encode(), headers={"Content-Type": "application/json"})
+            if (response.status_code != 400 or response.json()["code"] != "invalid_json") and not missing(path, response):
                 wrong.append(f"{route.name} {body}: {response.status_code} {response.text[:120]}")
     assert not wrong, "\n".join(wrong)
 
@@ -737,18 +753,17 @@ def test_unknown_query_parameters_are_named(world, routes):
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_body_that_is_no_object_is_400_everywhere(world, routes):
+def test_a_body_that_is_no_object_is_400_everywhere(furnished, routes):
     wrong = []
     for route in routes:
         if route.body is None or route.outside:
             continue
+        path = filled(route.path, furnished.objects)
         for body in ("[]", "null", "1", '"x"', "", "{", "\ufeff{}", "{}{}"):
-            response = world.admin.request(route.method, route.example, data=body.encode(),
-                                           headers={"Content-Type": "application/json"})
-            if response.status_code not in (400,) and not (body == "" and route.path.endswith(("/lock", "/retry", "/cancel"))):
+            response = furnished.admin.request(route.method, path, data=body.encode(), headers={"Content-Type": "application/json"})
+            if response.status_code not in (400,) and not missing(path, response) and not (body == "" and route.path.endswith(BODILESS)):
                 wrong.append(f"{route.name} {body!r}: {response.status_code} {response.text[:120]}")
-        response = world.admin.request(route.method, route.example, data=json.dumps(route.body),
-                                       headers={"Content-Type": "text/plain"})
-        if response.status_code not in (415, 400):
+        response = furnished.admin.request(route.method, path, data=json.dumps(route.body), headers={"Content-Type": "text/plain"})
+        if response.status_code not in (415, 400) and not missing(path, response):
             wrong.append(f"{route.name} text/plain: {response.status_code} {response.text[:120]}")
     assert not wrong, "\n".join(wrong)

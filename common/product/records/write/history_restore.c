@@ -13,6 +13,7 @@
 #include "records/rules/error.h"
 #include "records/rules/field_rule.h"
 #include "records/write/body.h"
+#include "records/write/explain.h"
 #include "records/write/links.h"
 #include "records/write/targets.h"
 #include "records/write/write.h"
@@ -230,6 +231,29 @@ restore_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, 
     return rc;
 }
 
+/* co: the state of a deleted record; no rows when that is its last one. Bringing it back is a
+ * creation. */
+AWAITS static int restore_read_deleted(struct records_ctx *ctx,
+                                       const struct history_plan *plan,
+                                       const struct restore *restore,
+                                       int64_t version,
+                                       struct rows *ret_rows)
+{
+    const struct entity *entity = plan->entity;
+
+    *ret_rows = (struct rows){0};
+    if (!caller_can_entity(ctx->caller, entity->id, ACT_CREATE))
+        return records_fail(ctx,
+                            PROBLEM_FORBIDDEN,
+                            "Bringing a deleted record back needs the permission %.*s:create.",
+                            STR_ARG(entity->name));
+    if (version >= restore->gone)
+        return no_such_version(ctx);
+    if (version == restore->gone - 1)
+        return 0;
+    return restore_read_state(ctx, plan, restore->id, version, ret_rows);
+}
+
 /* co: `restore->body` is there when another state than the last one is wanted. */
 AWAITS static int restore_deleted(struct records_ctx *ctx,
                                   const struct history_plan *plan,
@@ -242,17 +266,9 @@ AWAITS static int restore_deleted(struct records_ctx *ctx,
     struct columns columns;
     struct rows rows;
 
-    if (!caller_can_entity(ctx->caller, entity->id, ACT_CREATE))
-        return records_fail(ctx,
-                            PROBLEM_FORBIDDEN,
-                            "Bringing a deleted record back needs the permission %.*s:create.",
-                            STR_ARG(entity->name));
-    if (version >= restore->gone)
-        return no_such_version(ctx);
-    if (version < restore->gone - 1) {
-        TRY(restore_read_state(ctx, plan, restore->id, version, &rows));
+    TRY(restore_read_deleted(ctx, plan, restore, version, &rows));
+    if (rows.count > 0)
         TRY(make_body(ctx, plan, &rows, &restore->body));
-    }
     TRY(write_payload_plan(ctx, entity, &system, &columns));
     TRY(history_plan(&system, entity, &whole));
     TRY(restore_read_state(&system, &whole, restore->id, restore->gone - 1, &rows));
@@ -267,6 +283,25 @@ AWAITS static int restore_deleted(struct records_ctx *ctx,
     TRY(check_again(ctx, entity, restore));
     bool notify = write_listens(entity, EVENT_CREATED) || ctx->model->live;
     return write_transaction(ctx, entity, restore_in, restore, notify);
+}
+
+int records_history_may_restore(struct records_ctx *ctx,
+                                const struct entity *entity,
+                                int64_t id,
+                                int64_t version)
+{
+    struct restore restore = {.id = id};
+    struct history_plan plan;
+    struct rows live;
+    struct rows rows;
+
+    TRY(history_plan(ctx, entity, &plan));
+    TRY(history_find(ctx, &plan, ACT_UPDATE, id, &live, &restore.gone));
+    if (live.count == 0)
+        return restore_read_deleted(ctx, &plan, &restore, version, &rows);
+    TRY(write_explain(ctx, entity, ctx->db, id, ACT_UPDATE, 0));
+    return version == rows_i64(&live, 0, 0) ? 0
+                                            : restore_read_state(ctx, &plan, id, version, &rows);
 }
 
 int records_history_restore(struct records_ctx *ctx,

@@ -83,6 +83,16 @@ AWAITS static int api_keys_get(struct req *r)
     return reply_row(r, 200, &key);
 }
 
+AWAITS static int find_creator(struct req *r, int64_t *ret_id, int64_t *ret_creator_id)
+{
+    struct rows rows;
+
+    TRY(req_id(r, "id", ret_id));
+    TRY(sql_one(r, &rows, SQL_API_KEY_CREATOR(.id = *ret_id)));
+    *ret_creator_id = sql_api_key_creator_row(&rows, 0).user_id;
+    return 0;
+}
+
 static void put_names(struct jw *w, const char *key, const struct str *names, size_t count)
 {
     jw_lit(w, key);
@@ -173,11 +183,23 @@ AWAITS static int api_keys_create(struct req *r)
 
 /* One's own, or, as an administrator, any: a permission to delete keys is none over others'
  * servers. */
-static bool may_delete(const struct caller *caller, int64_t id, int64_t creator_id)
+static int may_delete(struct req *r, int64_t id, int64_t creator_id)
 {
-    if (caller->kind == CALLER_KEY)
-        return id == caller->key_id;
-    return caller_is_admin(caller) || creator_id == caller->user_id;
+    const struct caller *caller = r->scope->caller;
+    bool own = caller->kind == CALLER_KEY ? id == caller->key_id : creator_id == caller->user_id;
+
+    if (own || caller_is_admin(caller))
+        return 0;
+    return fail(r, PROBLEM_FORBIDDEN, "Only its creator or an administrator may delete this key.");
+}
+
+AWAITS static int api_key_delete_guard(struct req *r)
+{
+    int64_t creator_id;
+    int64_t id;
+
+    TRY(find_creator(r, &id, &creator_id));
+    return may_delete(r, id, creator_id);
 }
 
 AWAITS static int api_keys_delete(struct req *r)
@@ -188,9 +210,7 @@ AWAITS static int api_keys_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &removed, SQL_API_KEY_REMOVE(.id = id)));
-    if (!may_delete(r->scope->caller, id, sql_api_key_remove_row(&removed, 0).user_id))
-        return fail(
-            r, PROBLEM_FORBIDDEN, "Only its creator or an administrator may delete this key.");
+    TRY(may_delete(r, id, sql_api_key_remove_row(&removed, 0).user_id));
     TRY(gateway_commit(r, gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE)));
     gateway_touch(r);
     return reply_empty(r, 204);
@@ -258,14 +278,29 @@ static int reply_rotated(struct req *r,
 }
 
 /* Whoever has the value acts as its creator: nobody else gets one, administrators neither. */
+static int may_rotate(struct req *r, int64_t creator_id)
+{
+    if (creator_id == r->scope->caller->user_id)
+        return 0;
+    return fail(r, PROBLEM_FORBIDDEN, "Only its creator may rotate this key.");
+}
+
+AWAITS static int api_key_rotate_guard(struct req *r)
+{
+    int64_t creator_id;
+    int64_t id;
+
+    TRY(find_creator(r, &id, &creator_id));
+    return may_rotate(r, creator_id);
+}
+
 AWAITS static int lock_own(struct req *r, int64_t id, const struct rotate_in *in)
 {
     struct rows locked;
 
     TRY(sql_one(r, &locked, SQL_API_KEY_LOCK(.id = id)));
     const struct sql_api_key_lock_row key = sql_api_key_lock_row(&locked, 0);
-    if (key.user_id != r->scope->caller->user_id)
-        return fail(r, PROBLEM_FORBIDDEN, "Only its creator may rotate this key.");
+    TRY(may_rotate(r, key.user_id));
     if (key.ended && !in->expires_in_days.set)
         return fail(r, PROBLEM_CONFLICT, "The key has expired; give it expires_in_days.");
     return 0;
@@ -347,6 +382,7 @@ static const struct route api_keys_routes[] = {
         .ok = {200, &rotated_schema},
         .fails = {404, 409},
         .run = api_keys_rotate,
+        .guard = api_key_rotate_guard,
         .summary = "Give an API key a new value, shown this once",
         .doc = "Its creator does. The value before works for grace_seconds, so that servers can "
                "change over one by one.",
@@ -360,6 +396,7 @@ static const struct route api_keys_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = api_keys_delete,
+        .guard = api_key_delete_guard,
         .summary = "Delete an API key: it stops working within a second",
         .doc = "Users delete the keys they made, administrators any, a key itself.",
     },

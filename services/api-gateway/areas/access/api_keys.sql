@@ -15,6 +15,9 @@ from {p}.api_keys k
 {api_key}
 where k.id = :id::bigint
 
+-- name: api_key_creator :opt
+select k.user_id:bigint from {p}.api_keys k where k.id = :id::bigint
+
 -- name: api_key_add :one
 insert into {p}.api_keys (user_id, name, prefix, hash, expires_at)
 values (:user_id::bigint, :name::text, :prefix::text, :hash::bytea, now() + :days::bigint * interval '1 day')

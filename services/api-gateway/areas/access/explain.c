@@ -1,7 +1,11 @@
 /*
  * GET /permissions/explain: what decides about a request, check by check in the order in which they
- * are made, by the very functions that make them (stages/checks.h, the row rule, the field rule).
+ * are made, by the very functions that make them (stages/checks.h, the row rule, the field rule,
+ * the guard of the route or its handler). Who is no administrator is told no more than the request
+ * itself would tell: nothing after the first check that fails.
  */
+#include <string.h>
+
 #include "app.h"
 #include "areas/items/items.h"
 #include "base/num.h"
@@ -10,12 +14,17 @@
 #include "explain_sql.h"
 #include "http/router.h"
 #include "stages/checks.h"
+#include "stages/inner.h"
+#include "stages/stages.h"
+
+#define ANSWER_BYTES 16384 /* of a refusal; of any other answer its status is enough */
 
 /* --- the question --- */
 
 struct question {
     enum http_method method;
-    struct str path;
+    struct str path;       /* as it was asked for */
+    struct str whole_path; /* with the project's address before it */
     struct route_match match;
     const struct entity *entity; /* of the path; NULL: none, or there is none of its name */
     struct caller caller;        /* whose request it would be */
@@ -69,7 +78,7 @@ static int find_route(struct req *r, struct question *question)
                     STR_ARG(allow));
     if (rc != 0 || question->match.route->auth == AUTH_OPERATOR)
         return question_fail(r, "path", "is no endpoint of a project.");
-    question->entity = model_entity(r->scope->model, route_match_param(&question->match, "entity"));
+    question->whole_path = path;
     return 0;
 }
 
@@ -140,6 +149,10 @@ AWAITS static int load_subject(struct req *r, struct question *question)
     question->ctx = items_ctx(r);
     question->ctx->caller = caller;
     question->tells_all = caller_is_admin(r->scope->caller);
+    struct str entity = route_match_param(&question->match, "entity");
+    question->entity = model_entity(r->scope->model, entity);
+    if (!question->entity && check_asked(CHECK_ENTITY_PERMISSION, question->match.route))
+        question->entity = check_unknown_entity(r->task.arena, caller, entity);
     return sql_all(r,
                    &question->roles,
                    SQL_EXPLAIN_ROLES(.user_id = caller->user_id,
@@ -447,31 +460,141 @@ static void put_fields(struct req *r, struct question *question, struct jw *w)
     jw_obj_end(w);
 }
 
+/* --- the object --- */
+
+static bool has_parameter(const struct route *route)
+{
+    return strchr(route->path, '{') != NULL;
+}
+
+/* Does the route itself decide about an object, beside the record that the row rule is about? */
+static bool asks_object(const struct route *route)
+{
+    bool reads = route->method == HTTP_GET_M;
+
+    return route->guard ||
+           (reads && has_parameter(route) && !check_asked(CHECK_ENTITY_PERMISSION, route));
+}
+
+/* The guard in place of the handler: it begins again for the same reasons. */
+AWAITS static int explain_object(struct req *r)
+{
+    struct route *route = ARENA_NEW(r->task.arena, route);
+
+    if (check_asked(CHECK_ENTITY_PERMISSION, r->route))
+        TRY(gateway_entity(r, &r->scope->entity));
+    *route = *r->route;
+    if (route->guard)
+        route->run = route->guard;
+    route->guard = NULL;
+    route->timeout_ms = 0;
+    r->route = route;
+    return handler_run(r);
+}
+
+/* The detail of a problem, or its title. */
+static struct str
+explain_detail(struct req *r, const struct inner_answer *answer, enum problem problem)
+{
+    struct jr_error error;
+    json_t *body = NULL;
+    struct str detail = STR_NONE;
+
+    if (jr_parse_stored(r->task.arena, answer->body, &body, &error) == 0)
+        detail = jr_str(body, "detail");
+    return detail.len ? detail : str_from(problem_info(problem)->title);
+}
+
+AWAITS static int put_object_check(struct req *r, struct question *question, struct jw *w)
+{
+    static const struct caller nobody = {0};
+    const bool public = question->match.route->auth == AUTH_PUBLIC;
+    const struct inner_req inner = {
+        .project = r->scope->project,
+        .caller = public ? &nobody : &question->caller,
+        .method = question->method,
+        .path = question->whole_path,
+        .answer = explain_object,
+    };
+    struct explain_check check = {.name = "object"};
+    struct inner_answer answer;
+
+    TRY(inner_ask(&r->task, &inner, ANSWER_BYTES, &answer));
+    if (answer.status >= 500)
+        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "This cannot be told now; try again.");
+    if (handler_is_refusal(answer.status)) {
+        check.problem = problem_find(answer.code);
+        check.reason = explain_detail(r, &answer, check.problem);
+    }
+    open_check(question, w, &check);
+    put_no_giver(w);
+    put_no_fields(w);
+    return 0;
+}
+
 /* --- the whole --- */
 
-AWAITS static int put_checks(struct req *r, struct question *question, struct jw *w)
+/* Nothing follows a check that is not passed, except for administrators. */
+static bool is_over(const struct question *question)
+{
+    return question->problem != PROBLEM_NONE && !question->tells_all;
+}
+
+/* What the route asks of a caller; *ret_whole: there is more that can be asked. */
+static void
+put_route_checks(struct req *r, struct question *question, struct jw *w, bool *ret_whole)
 {
     const struct route *route = question->match.route;
-    bool of_records = check_asked(CHECK_ENTITY_PERMISSION, route);
 
-    if (route->auth == AUTH_PUBLIC)
-        return 0;
+    *ret_whole = false;
     put_account(question, w);
     for (enum access_check check = 0; check < CHECK_COUNT; check++) {
+        if (is_over(question))
+            return;
         if (!check_asked(check, route))
             continue;
         if (check_needs_entity(check) && !question->entity) {
             put_missing_entity(question, w);
-            return 0;
+            return;
         }
         put_route_check(r, question, w, check);
     }
-    if (!of_records)
-        return 0;
-    if (route_match_param(&question->match, "id").ptr && route->perm != PERM_ENTITY_CREATE)
+    const struct rights *rights = question->caller.rights;
+    bool unknown = question->entity && !question->entity->id;
+    *ret_whole = !is_over(question) && rights && rights->active && !unknown;
+}
+
+/* A guard knows records that the row rule does not: deleted ones have a history. */
+static bool is_about_record(const struct question *question)
+{
+    const struct route *route = question->match.route;
+
+    return route_match_param(&question->match, "id").ptr && route->perm != PERM_ENTITY_CREATE &&
+           !route->guard;
+}
+
+AWAITS static int put_record_checks(struct req *r, struct question *question, struct jw *w)
+{
+    const struct route *route = question->match.route;
+
+    if (is_about_record(question))
         TRY(put_row_check(r, question, w));
-    if (route->perm != PERM_ENTITY_DELETE)
+    if (!is_over(question) && route->perm != PERM_ENTITY_DELETE)
         put_fields(r, question, w);
+    return 0;
+}
+
+AWAITS static int put_checks(struct req *r, struct question *question, struct jw *w)
+{
+    const struct route *route = question->match.route;
+    bool whole = true;
+
+    if (route->auth != AUTH_PUBLIC)
+        put_route_checks(r, question, w, &whole);
+    if (whole && check_asked(CHECK_ENTITY_PERMISSION, route))
+        TRY(put_record_checks(r, question, w));
+    if (whole && !is_over(question) && asks_object(route))
+        TRY(put_object_check(r, question, w));
     return 0;
 }
 
@@ -522,6 +645,7 @@ static const char *const check_kinds[] = {"account",
                                           "api_access",
                                           "record",
                                           "fields",
+                                          "object",
                                           NULL};
 static const struct field check_fields[] = {
     {.name = "check", .type = FIELD_STR, .required = true, .values = check_kinds},
@@ -597,8 +721,10 @@ static const struct route explain_routes[] = {
         .fails = {403, 404},
         .run = permissions_explain,
         .summary = "Explain what decides about a request: every check, in order",
-        .doc = "The same code answers that decides. Of records and fields that the one who asks "
-               "may not see, nothing is told but to administrators.",
+        .doc = "The same code answers that decides. The check object is the route's own: whether "
+               "what the path names is there for the caller, and whether the caller may do this "
+               "with it. Administrators are told all checks, others those up to the first that is "
+               "not passed, and nothing of records and fields that they may not see.",
     },
 };
 ROUTES(explain, "Roles and permissions");

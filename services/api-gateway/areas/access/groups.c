@@ -284,6 +284,17 @@ AWAITS static int members_add(struct req *r)
     return reply_row(r, 200, &calls[2].rows);
 }
 
+AWAITS static int member_guard(struct req *r)
+{
+    struct rows member;
+    int64_t user_id;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "user_id", &user_id));
+    return sql_one(r, &member, SQL_GROUP_MEMBER(.group_id = id, .user_id = user_id));
+}
+
 AWAITS static int members_remove(struct req *r)
 {
     struct rows removed;
@@ -353,6 +364,7 @@ static const struct route groups_routes[] = {
         .ok = {200, &group_out_schema},
         .fails = {404, 409},
         .run = groups_update,
+        .guard = groups_get,
         .summary = "Change a group",
     },
     {
@@ -364,6 +376,7 @@ static const struct route groups_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = groups_delete,
+        .guard = groups_get,
         .summary = "Delete a group; its members stay users",
     },
     {
@@ -388,6 +401,7 @@ static const struct route groups_routes[] = {
         .ok = {200, &group_out_schema},
         .fails = {404},
         .run = members_add,
+        .guard = groups_get,
         .summary = "Add users to a group; those who are members already stay",
     },
     {
@@ -399,6 +413,7 @@ static const struct route groups_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = members_remove,
+        .guard = member_guard,
         .summary = "Remove a user from a group",
     },
 };

@@ -89,6 +89,9 @@ select
 insert into {p}.group_members (group_id, user_id) select :group_id::bigint,
   unnest(:user_ids::bigint[]) on conflict do nothing
 
+-- name: group_member :opt
+select m.user_id from {p}.group_members m where m.group_id = :group_id::bigint and m.user_id = :user_id::bigint
+
 -- name: group_member_remove :opt
 delete from {p}.group_members m where m.group_id = :group_id::bigint
   and m.user_id = :user_id::bigint returning m.user_id

@@ -387,6 +387,7 @@ static const struct route rls_routes[] = {
         .ok = {.status = 200, .schema = &users_out_schema},
         .fails = {404},
         .run = rls_users_put,
+        .guard = rls_users_get,
         .summary = "Replace the users that a record is granted to",
     },
     {
@@ -397,6 +398,7 @@ static const struct route rls_routes[] = {
         .ok = {.status = 204},
         .fails = {404},
         .run = rls_users_delete,
+        .guard = rls_users_get,
         .summary = "Take a record's grants to users away",
     },
     {
@@ -418,6 +420,7 @@ static const struct route rls_routes[] = {
         .ok = {.status = 200, .schema = &groups_out_schema},
         .fails = {404},
         .run = rls_groups_put,
+        .guard = rls_groups_get,
         .summary = "Replace the groups and roles that a record is granted to",
     },
     {
@@ -428,6 +431,7 @@ static const struct route rls_routes[] = {
         .ok = {.status = 204},
         .fails = {404},
         .run = rls_groups_delete,
+        .guard = rls_groups_get,
         .summary = "Take a record's grants to groups and roles away",
     },
 };

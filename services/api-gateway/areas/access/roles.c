@@ -241,6 +241,16 @@ AWAITS static int lock_role(struct req *r, int64_t id, struct rows *ret_role)
     return access_need_roles(r, "id", &id, 1);
 }
 
+AWAITS static int role_guard(struct req *r)
+{
+    struct rows role;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &role, SQL_ROLE_GET(.id = id)));
+    return access_need_roles(r, "id", &id, 1);
+}
+
 AWAITS static int roles_update(struct req *r)
 {
     struct access_list permissions;
@@ -347,6 +357,7 @@ static const struct route roles_routes[] = {
         .ok = {200, &role_out_schema},
         .fails = {404, 409},
         .run = roles_update,
+        .guard = role_guard,
         .summary = "Change a role; permissions and field_access are replaced when sent",
     },
     {
@@ -358,6 +369,7 @@ static const struct route roles_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = roles_delete,
+        .guard = role_guard,
         .summary = "Delete a role that no user has",
     },
 };

@@ -233,6 +233,7 @@ static const struct route user_profiles_routes[] = {
         .ok = {200, &profile_out_schema},
         .fails = {404},
         .run = profiles_update,
+        .guard = profiles_get,
         .summary = "Change a user's profile",
     },
 };

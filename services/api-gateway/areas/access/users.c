@@ -170,6 +170,16 @@ AWAITS static int lock_user(struct req *r, int64_t id, struct rows *ret_user)
     return access_need_user(r, id);
 }
 
+AWAITS static int user_guard(struct req *r)
+{
+    struct rows user;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &user, SQL_USER_GET(.id = id)));
+    return access_need_user(r, id);
+}
+
 AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in, struct str hash)
 {
     struct rows ended;
@@ -330,6 +340,7 @@ static const struct route users_routes[] = {
         .ok = {200, &user_out_schema},
         .fails = {404, 409},
         .run = users_update,
+        .guard = user_guard,
         .summary = "Change a user; role_ids are replaced when sent",
     },
     {
@@ -341,6 +352,7 @@ static const struct route users_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = users_delete,
+        .guard = user_guard,
         .summary = "Delete a user; records that it created stay",
     },
     {
@@ -352,6 +364,7 @@ static const struct route users_routes[] = {
         .ok = {200, &user_out_schema},
         .fails = {404},
         .run = users_confirm,
+        .guard = user_guard,
         .summary = "Mark a user's address as confirmed",
     },
     {
@@ -363,6 +376,7 @@ static const struct route users_routes[] = {
         .ok = {202, &user_out_schema},
         .fails = {404, 409},
         .run = users_send_invite,
+        .guard = user_guard,
         .class = CLASS_WRITE,
         .tag = "Users",
         .summary = "Send an invited user the invitation (again)",
@@ -376,6 +390,7 @@ static const struct route users_routes[] = {
         .ok = {202, &user_out_schema},
         .fails = {404, 409},
         .run = users_send_confirmation,
+        .guard = user_guard,
         .class = CLASS_WRITE,
         .tag = "Users",
         .summary = "Send a user a link that confirms the address",

@@ -110,6 +110,14 @@ int ai_conversation_find(struct req *r, int64_t *ret_id, struct rows *ret_rows)
         r, ret_rows, SQL_AI_CONVERSATION_GET(.id = *ret_id, .user_id = conversations_user(r)));
 }
 
+int ai_conversation_guard(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    return ai_conversation_find(r, &id, &rows);
+}
+
 AWAITS static int ai_conversations_get(struct req *r)
 {
     struct rows rows;
@@ -193,6 +201,15 @@ int ai_message_find(struct req *r, int64_t *ret_conversation_id, int64_t *ret_id
                                       .id = *ret_id));
 }
 
+int ai_message_guard(struct req *r)
+{
+    int64_t conversation_id;
+    struct rows rows;
+    int64_t id;
+
+    return ai_message_find(r, &conversation_id, &id, &rows);
+}
+
 AWAITS static int ai_messages_get(struct req *r)
 {
     int64_t conversation_id;
@@ -248,6 +265,7 @@ static const struct route ai_conversations_routes[] = {
         .ok = {200, &conversation_out_schema},
         .fails = {404},
         .run = ai_conversations_update,
+        .guard = ai_conversation_guard,
         .summary = "Rename a conversation, or give it another model",
     },
     {
@@ -259,6 +277,7 @@ static const struct route ai_conversations_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = ai_conversations_delete,
+        .guard = ai_conversation_guard,
         .summary = "Delete a conversation with its messages",
         .doc = "An answer that is being made is made no further.",
     },

@@ -213,6 +213,7 @@ static const struct route ai_messages_routes[] = {
         .ok = {200, NULL, .content_type = "text/event-stream"},
         .fails = {404, 409},
         .run = ai_messages_create,
+        .guard = ai_conversation_guard,
         .summary = "Ask, and hear the answer as it is made",
         .doc =
             "Server-sent events: start {\"message_id\", \"question_id\"}, delta {\"text\"} with "
@@ -235,6 +236,7 @@ static const struct route ai_messages_routes[] = {
         .ok = {200, NULL, .content_type = "text/event-stream"},
         .fails = {404},
         .run = ai_messages_follow,
+        .guard = ai_message_guard,
         .summary = "Follow an answer, from the beginning or behind Last-Event-ID",
         .doc = "delta and done as of the request that asked, through any gateway; of a message "
                "that is whole, all of it at once.",
@@ -248,6 +250,7 @@ static const struct route ai_messages_routes[] = {
         .ok = {202},
         .fails = {404, 409},
         .run = ai_messages_cancel,
+        .guard = ai_message_guard,
         .summary = "Make an answer no further",
     },
 };

@@ -1,10 +1,10 @@
 /* The tool that searches: as the user's own request does. */
-#include "areas/assistant/ai_inner.h"
 #include "areas/assistant/ai_tools_private.h"
 
 #include "base/codec.h"
 #include "catalog/problem.h"
 #include "json/jr.h"
+#include "stages/inner.h"
 
 #define HITS "10"
 
@@ -26,22 +26,23 @@ int ai_tool_search(struct tool_call *call)
     struct arena *arena = call->task->arena;
     struct str words = codec_percent(arena, jr_str(call->arguments, "words"));
     struct str entity = codec_percent(arena, jr_str(call->arguments, "entity"));
-    struct ai_inner inner = {
+    struct inner_req inner = {
         .project = call->ctx.project,
         .caller = call->caller,
-        .path = "/search",
+        .method = HTTP_GET_M,
+        .path = arena_printf(arena, "/org/%.*s/search", STR_ARG(call->ctx.project->slug)),
+        .answer = inner_answer,
         .query = arena_printf(arena, "q=%.*s&pageSize=" HITS, STR_ARG(words)),
     };
-    struct str body;
-    int status;
+    struct inner_answer answer;
 
     if (words.len == 0)
         return ai_tool_refuse(call, PROBLEM_REQUIRED, STR("words is required."));
     if (entity.len > 0)
         inner.query = arena_printf(arena, "%.*s&e=%.*s", STR_ARG(inner.query), STR_ARG(entity));
-    TRY(ai_inner_get(call->task, &inner, AI_TOOL_BYTES, &status, &body));
-    if (status != 200)
-        return search_refused(call, body);
-    strbuf_str(&call->out, body);
+    TRY(inner_ask(call->task, &inner, AI_TOOL_BYTES, &answer));
+    if (answer.status != 200)
+        return search_refused(call, answer.body);
+    strbuf_str(&call->out, answer.body);
     return 0;
 }

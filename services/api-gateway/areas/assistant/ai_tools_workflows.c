@@ -214,6 +214,7 @@ static const struct route ai_workflows_routes[] = {
         .ok = {200, &ai_message_schema},
         .fails = {404, 409},
         .run = ai_messages_confirm,
+        .guard = ai_message_guard,
         .summary = "Start the workflow that a model proposed, or decline it",
         .doc = "Of a message that waits: content says which workflow and with which data. It is "
                "started once, as if its user had; content has its job_id then.",

@@ -31,6 +31,15 @@ static struct str endpoint(const json_t *document, const char *name)
     return url;
 }
 
+int oidc_configured(struct req *r)
+{
+    const struct project_settings *settings = &r->scope->project->settings;
+
+    if (settings->oidc_issuer.len && settings->oidc_client_id.len)
+        return 0;
+    return fail(r, PROBLEM_NOT_FOUND, "This project has no identity provider configured.");
+}
+
 int oidc_client_load(struct req *r, struct oidc_client *ret_client)
 {
     const struct project_settings *settings = &r->scope->project->settings;
@@ -40,8 +49,7 @@ int oidc_client_load(struct req *r, struct oidc_client *ret_client)
     json_t *document;
     int rc;
 
-    if (!settings->oidc_issuer.len || !settings->oidc_client_id.len)
-        return fail(r, PROBLEM_NOT_FOUND, "This project has no identity provider configured.");
+    TRY(oidc_configured(r));
     client = (struct oidc_client){
         .issuer = arena_dup(arena, settings->oidc_issuer),
         .client_id = arena_dup(arena, settings->oidc_client_id),

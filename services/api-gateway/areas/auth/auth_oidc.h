@@ -28,6 +28,8 @@ struct oidc_identity {
     bool authoritative; /* Google's, and it runs the address's domain: gmail.com, or hd */
 };
 
+/* any: 404 not_found when the project has no issuer. */
+int oidc_configured(struct req *r) MUSTCHECK;
 /* co: the project's issuer, discovered. 404 not_found when the project has none. */
 AWAITS int oidc_client_load(struct req *r, struct oidc_client *ret_client) MUSTCHECK;
 

@@ -250,6 +250,7 @@ static const struct route auth_provider_routes[] = {
         .ok = {200, &authorize_schema},
         .fails = {302, 404, 502},
         .run = provider_authorize,
+        .guard = oidc_configured,
         .class = CLASS_AUTH,
         .summary = "Start a sign-in at the project's identity provider",
         .doc = "Redirects the browser to the provider, or answers with the address when JSON is "

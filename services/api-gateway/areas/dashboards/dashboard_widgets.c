@@ -448,6 +448,19 @@ static bool says_more(const struct widget_in *in)
            in->sort.set || in->chart_id.set || in->limit.set || in->filter.set;
 }
 
+AWAITS static int dashboard_widget_guard(struct req *r)
+{
+    struct placed placed;
+    int64_t dashboard_id;
+    int64_t id;
+
+    TRY(req_id(r, "widgetId", &id));
+    TRY(dashboard_guard(r));
+    TRY(req_id(r, "id", &dashboard_id));
+    TRY(widgets_load_places(r, dashboard_id, &placed));
+    return widget_find_place(&placed, id) ? 0 : fail(r, PROBLEM_NOT_FOUND, NULL);
+}
+
 AWAITS static int dashboard_widgets_update(struct req *r)
 {
     struct widget widget = {.kind = STR_NONE};
@@ -582,6 +595,7 @@ static const struct route dashboard_widgets_routes[] = {
         .ok = {201, &widget_out_schema},
         .fails = {404, 409},
         .run = dashboard_widgets_create,
+        .guard = dashboard_guard,
         .summary = "Put a widget on a dashboard",
         .doc = "Where another one stands it is a 409.",
     },
@@ -595,6 +609,7 @@ static const struct route dashboard_widgets_routes[] = {
         .ok = {200, &dashboard_out_schema},
         .fails = {404, 409},
         .run = dashboard_layout,
+        .guard = dashboard_guard,
         .summary = "Move widgets, all at once or none",
         .doc = "Widgets that are not named stay where they are. A widget that is gone, another "
                "version of the dashboard, or widgets over each other are a 409.",
@@ -609,6 +624,7 @@ static const struct route dashboard_widgets_routes[] = {
         .ok = {200, &widget_out_schema},
         .fails = {404, 409},
         .run = dashboard_widgets_update,
+        .guard = dashboard_widget_guard,
         .summary = "Change or move a widget",
         .doc = "What it shows is replaced as a whole, by a body that says its kind; title and "
                "place may come alone.",
@@ -622,6 +638,7 @@ static const struct route dashboard_widgets_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = dashboard_widgets_delete,
+        .guard = dashboard_widget_guard,
         .summary = "Take a widget off a dashboard",
     },
 };

@@ -126,6 +126,33 @@ AWAITS static int dashboard_find(struct req *r, int64_t id, bool *ret_seen)
     return 0;
 }
 
+static int dashboard_may_change(struct req *r, struct opt_i64 owner_id)
+{
+    const struct caller *caller = r->scope->caller;
+
+    if (caller_is_admin(caller) || (owner_id.set && owner_id.value == caller->user_id))
+        return 0;
+    return fail(r,
+                PROBLEM_FORBIDDEN,
+                "Only its owner and an administrator, signed in as a user, may change a dashboard.");
+}
+
+int dashboard_guard(struct req *r)
+{
+    const struct caller *caller = r->scope->caller;
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r,
+                &rows,
+                SQL_DASHBOARD_SEEN(.id = id,
+                                   .everything = caller_is_admin(caller),
+                                   .user_id = caller->user_id,
+                                   .role_ids = caller_roles(caller))));
+    return dashboard_may_change(r, sql_dashboard_seen_row(&rows, 0).owner_id);
+}
+
 int dashboard_lock(struct req *r, int64_t *ret_id, int64_t *ret_version, struct rows *ret_rows)
 {
     const struct caller *caller = r->scope->caller;
@@ -140,12 +167,7 @@ int dashboard_lock(struct req *r, int64_t *ret_id, int64_t *ret_version, struct 
                                    .user_id = caller->user_id,
                                    .role_ids = caller_roles(caller))));
     const struct sql_dashboard_lock_row row = sql_dashboard_lock_row(&rows, 0);
-    bool owns = row.owner_id.set && row.owner_id.value == caller->user_id;
-    if (!owns && !caller_is_admin(caller))
-        return fail(
-            r,
-            PROBLEM_FORBIDDEN,
-            "Only its owner and an administrator, signed in as a user, may change a dashboard.");
+    TRY(dashboard_may_change(r, row.owner_id));
     *ret_version = row.version;
     *ret_rows = rows;
     return 0;
@@ -455,6 +477,7 @@ static const struct route dashboards_routes[] = {
         .ok = {200, &dashboard_out_schema},
         .fails = {404},
         .run = dashboards_update,
+        .guard = dashboard_guard,
         .summary = "Change a dashboard, or share it with roles",
         .doc = "For its owner and an administrator, signed in as a user.",
     },
@@ -467,6 +490,7 @@ static const struct route dashboards_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = dashboards_delete,
+        .guard = dashboard_guard,
         .summary = "Delete a dashboard; its charts stay",
         .doc = "For its owner and an administrator, signed in as a user.",
     },

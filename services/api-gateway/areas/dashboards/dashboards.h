@@ -132,6 +132,8 @@ extern const struct schema widget_out_schema;
 void dashboard_show(struct req *r, const struct rows *rows, size_t row, const char *column);
 /* co: answers with the dashboard and its widgets. */
 AWAITS int dashboard_reply(struct req *r, int status, int64_t id);
+/* co: route.guard of what changes the dashboard of the path: as dashboard_lock(). */
+AWAITS int dashboard_guard(struct req *r);
 /* co: opens a transaction and locks the dashboard of the path for a change: 404 when the caller
  * does not see it, 403 when it may see it only. The row is that of dashboard_lock in
  * dashboards.sql. */

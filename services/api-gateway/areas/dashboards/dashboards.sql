@@ -34,7 +34,7 @@ select d.name:text, d.description:text?, d.owner_id:bigint?, d.version:bigint
 from {p}.dashboards d where d.id = :id::bigint and {seen} for update
 
 -- name: dashboard_seen :opt args(dashboard)
-select d.id from {p}.dashboards d where d.id = :id::bigint and {seen}
+select d.owner_id:bigint? from {p}.dashboards d where d.id = :id::bigint and {seen}
 
 -- name: dashboard_add :one
 insert into {p}.dashboards (name, description, owner_id) values (:name::text, :description::text?, :owner_id::bigint?)

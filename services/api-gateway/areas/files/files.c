@@ -174,6 +174,25 @@ int files_find(struct req *r, const struct db_call *call, struct rows *ret_rows)
     return sql_one(r, ret_rows, call->sql, call->params, call->param_count);
 }
 
+int files_find_path(struct req *r,
+                    enum files_kind kind,
+                    enum perm_action action,
+                    struct rows *ret_rows)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    struct db_call call = files_one(items_ctx(r), kind, action, id);
+    return files_find(r, &call, ret_rows);
+}
+
+int files_read_guard(struct req *r)
+{
+    struct rows rows;
+
+    return files_find_path(r, OF_FILES, ACT_READ, &rows);
+}
+
 int files_check_folder(struct req *r, const char *field, int64_t id)
 {
     struct rows rows;
@@ -240,12 +259,23 @@ AWAITS static int files_list(struct req *r)
 AWAITS static int files_get(struct req *r)
 {
     struct rows rows;
-    int64_t id;
 
-    TRY(req_id(r, "id", &id));
-    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_READ, id);
-    TRY(files_find(r, &call, &rows));
+    TRY(files_find_path(r, OF_FILES, ACT_READ, &rows));
     return reply_row(r, 200, &rows);
+}
+
+AWAITS static int file_update_guard(struct req *r)
+{
+    struct rows rows;
+
+    return files_find_path(r, OF_FILES, ACT_UPDATE, &rows);
+}
+
+AWAITS static int file_delete_guard(struct req *r)
+{
+    struct rows rows;
+
+    return files_find_path(r, OF_FILES, ACT_DELETE, &rows);
 }
 
 AWAITS static int files_update(struct req *r)
@@ -429,6 +459,7 @@ static const struct route files_routes[] = {
         .ok = {200, &file_schema},
         .fails = {404, 409},
         .run = files_update,
+        .guard = file_update_guard,
         .summary = "Rename a file, move it, make it public",
         .doc = "Members left out keep their value.",
     },
@@ -441,6 +472,7 @@ static const struct route files_routes[] = {
         .ok = {200, &file_schema},
         .fails = {404, 422},
         .run = files_probe,
+        .guard = file_update_guard,
         .summary = "Look at a file's width, height and duration again",
         .doc = "Uploads find them out by themselves, unless that takes longer than two seconds.",
     },
@@ -453,6 +485,7 @@ static const struct route files_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = files_delete_one,
+        .guard = file_delete_guard,
         .summary = "Delete a file",
         .doc = "The field of the record that it is the value of becomes null; no event tells of "
                "it.",
@@ -481,6 +514,7 @@ static const struct route files_routes[] = {
         .ok = {200, &link_out_schema},
         .fails = {404},
         .run = files_link,
+        .guard = files_read_guard,
         .class = CLASS_READ,
         .summary = "Make a link that reads a file without credentials for a while",
         .doc = "For pages and mails. It cannot be taken back; it ends with its time or its file.",

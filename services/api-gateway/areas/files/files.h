@@ -21,6 +21,12 @@ AWAITS int files_find(struct req *r, const struct db_call *call, struct rows *re
 /* co: a folder that is named in a body or a query is one that the caller sees; 0 = none is named.
  */
 AWAITS int files_check_folder(struct req *r, const char *field, int64_t id) MUSTCHECK;
+/* co: the file or folder {id} of the path, which the caller may read, change or delete: 404. */
+AWAITS int
+files_find_path(struct req *r, enum files_kind kind, enum perm_action action, struct rows *ret_rows)
+    MUSTCHECK;
+/* co: route.guard of what reads the file of the path. */
+AWAITS int files_read_guard(struct req *r);
 /* co: deletes those of `ids` that the caller may, in a transaction that has begun, and commits it;
  * *ret_gone are the ids, arena-owned. */
 AWAITS int files_remove(struct req *r, const int64_t *ids, size_t count, struct rows *ret_gone)

@@ -198,23 +198,33 @@ send_file(struct req *r, const struct rows *rows, bool strangers, struct str cac
 AWAITS static int files_download(struct req *r)
 {
     struct rows rows;
+
+    TRY(files_find_path(r, OF_FILES, ACT_READ, &rows));
+    /* Kept by the caller's browser, asked for each time: the row rule is. */
+    return send_file(r, &rows, false, STR("private, no-cache"));
+}
+
+AWAITS static int find_public(struct req *r, struct rows *ret_rows)
+{
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_READ, id);
-    TRY(files_find(r, &call, &rows));
-    /* Kept by the caller's browser, asked for each time: the row rule is. */
-    return send_file(r, &rows, false, STR("private, no-cache"));
+    struct db_call call = files_unruled(items_ctx(r), id, true);
+    return files_find(r, &call, ret_rows);
+}
+
+AWAITS static int file_public_guard(struct req *r)
+{
+    struct rows rows;
+
+    return find_public(r, &rows);
 }
 
 AWAITS static int files_public(struct req *r)
 {
     struct rows rows;
-    int64_t id;
 
-    TRY(req_id(r, "id", &id));
-    struct db_call call = files_unruled(items_ctx(r), id, true);
-    TRY(files_find(r, &call, &rows));
+    TRY(find_public(r, &rows));
     return send_file(
         r, &rows, true, arena_printf(r->task.arena, "public, max-age=%d", CACHE_SECONDS));
 }
@@ -226,12 +236,10 @@ static const struct query_param shared_query[] = {
 };
 
 /* One answer for all that is wrong with a link, its file's absence too. */
-AWAITS static int files_shared(struct req *r)
+AWAITS static int find_shared(struct req *r, struct rows *ret_rows, int64_t *ret_end_s)
 {
     const struct project *project = r->scope->project;
     const struct query *query;
-    int64_t end_s = 0;
-    struct rows rows;
     int64_t id;
 
     TRY(req_id(r, "id", &id));
@@ -244,11 +252,27 @@ AWAITS static int files_shared(struct req *r)
                               &link,
                               token,
                               clock_wall_ms(),
-                              &end_s);
+                              ret_end_s);
     if (rc > 0)
         return fail(r, PROBLEM_TOKEN_INVALID, "The link is not valid, or has expired.");
     struct db_call call = files_unruled(items_ctx(r), id, false);
-    TRY(files_find(r, &call, &rows));
+    return files_find(r, &call, ret_rows);
+}
+
+AWAITS static int file_shared_guard(struct req *r)
+{
+    struct rows rows;
+    int64_t end_s;
+
+    return find_shared(r, &rows, &end_s);
+}
+
+AWAITS static int files_shared(struct req *r)
+{
+    int64_t end_s = 0;
+    struct rows rows;
+
+    TRY(find_shared(r, &rows, &end_s));
     int64_t left_s = end_s - clock_wall_ms() / 1000;
     return send_file(r,
                      &rows,
@@ -273,6 +297,7 @@ static const struct route files_download_routes[] = {
         .perm = PERM_SVC_FILES_READ,
         DOWNLOAD,
         .run = files_download,
+        .guard = files_read_guard,
         .summary = "Download a file",
         .doc =
             "Raster images come inline, everything else as an attachment. With width, height, fit "
@@ -287,6 +312,7 @@ static const struct route files_download_routes[] = {
         .auth = AUTH_PUBLIC,
         DOWNLOAD,
         .run = files_public,
+        .guard = file_public_guard,
         .summary = "Download a public file",
     },
     {
@@ -299,6 +325,7 @@ static const struct route files_download_routes[] = {
         .ok = {200, NULL, .content_type = "*/*"},
         .fails = {401, 404, 416, 422},
         .run = files_shared,
+        .guard = file_shared_guard,
         .summary = "Download a file by a signed link",
     },
 };

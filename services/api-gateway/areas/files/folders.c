@@ -98,10 +98,8 @@ AWAITS static int find_folder(struct req *r, int64_t id, struct rows *ret_rows)
 AWAITS static int folders_get(struct req *r)
 {
     struct rows rows;
-    int64_t id;
 
-    TRY(req_id(r, "id", &id));
-    TRY(find_folder(r, id, &rows));
+    TRY(files_find_path(r, OF_FOLDERS, ACT_READ, &rows));
     return reply_row(r, 200, &rows);
 }
 
@@ -155,6 +153,20 @@ AWAITS static int lock_folder(struct req *r, enum perm_action action, int64_t id
     struct rows rows;
 
     return files_find(r, &lock, &rows);
+}
+
+AWAITS static int folder_update_guard(struct req *r)
+{
+    struct rows rows;
+
+    return files_find_path(r, OF_FOLDERS, ACT_UPDATE, &rows);
+}
+
+AWAITS static int folder_delete_guard(struct req *r)
+{
+    struct rows rows;
+
+    return files_find_path(r, OF_FOLDERS, ACT_DELETE, &rows);
 }
 
 AWAITS static int folders_update(struct req *r)
@@ -246,6 +258,7 @@ static const struct route folders_routes[] = {
         .ok = {200, &folder_schema},
         .fails = {404, 409},
         .run = folders_update,
+        .guard = folder_update_guard,
         .summary = "Rename or move a folder",
     },
     {
@@ -257,6 +270,7 @@ static const struct route folders_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = folders_delete,
+        .guard = folder_delete_guard,
         .summary = "Delete an empty folder",
     },
 };

@@ -300,15 +300,38 @@ AWAITS static int connections_list(struct req *r)
                                            .integration_id = some_id(integration_id)));
 }
 
+/* `everybody`: those of other users too. */
+AWAITS static int find_connection(struct req *r, int64_t id, bool everybody, struct rows *ret_rows)
+{
+    return sql_one(
+        r,
+        ret_rows,
+        SQL_CONNECTION_GET(.id = id, .everybody = everybody, .user_id = r->scope->caller->user_id));
+}
+
+int connection_own_guard(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return find_connection(r, id, false, &rows);
+}
+
+int connection_seen_guard(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return find_connection(r, id, caller_is_admin(r->scope->caller), &rows);
+}
+
 int connection_reply(struct req *r, int status, int64_t id)
 {
     struct rows rows;
 
-    TRY(sql_one(r,
-                &rows,
-                SQL_CONNECTION_GET(.id = id,
-                                   .everybody = caller_is_admin(r->scope->caller),
-                                   .user_id = r->scope->caller->user_id)));
+    TRY(find_connection(r, id, caller_is_admin(r->scope->caller), &rows));
     return reply_row(r, status, &rows);
 }
 
@@ -494,6 +517,7 @@ static const struct route connections_routes[] = {
         .ok = {200, &connection_out_schema},
         .fails = {404, 409},
         .run = connections_update,
+        .guard = connection_own_guard,
         .summary = "Rename a connection, or replace its credentials as a whole",
         .doc = "Another user's own connection is changed by nobody else.",
     },
@@ -506,6 +530,7 @@ static const struct route connections_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = connections_delete,
+        .guard = connection_seen_guard,
         .summary = "Delete a connection",
         .doc = "The other side is told by POST /connections/{id}/revoke alone.",
     },

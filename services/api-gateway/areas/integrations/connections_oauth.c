@@ -414,6 +414,7 @@ static const struct route connections_oauth_routes[] = {
         .ok = {200, &consent_schema},
         .fails = {404, 409},
         .run = connections_authorize,
+        .guard = connection_own_guard,
         .summary = "Begin a user's consent",
         .doc = "The answer's address is where the user consents. The client's page that gets code "
                "and state sends them to POST /connections/callback, as the same user.",
@@ -440,6 +441,7 @@ static const struct route connections_oauth_routes[] = {
         .ok = {200, &connection_out_schema},
         .fails = {404, 502},
         .run = connections_revoke,
+        .guard = connection_seen_guard,
         .summary = "End a connection here, and its tokens at their server",
         .doc = "It cannot be used any more as soon as this is answered, whatever the answer. The "
                "server is told where the integration has a revocation_url; after a 502 once more.",

@@ -398,6 +398,7 @@ static const struct route integrations_routes[] = {
         .ok = {200, &integration_out_schema},
         .fails = {404, 409},
         .run = integrations_update,
+        .guard = integrations_get,
         .summary = "Change an integration",
         .doc =
             "Connections stay with the host that their credentials were given for: when base_url "
@@ -412,6 +413,7 @@ static const struct route integrations_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = integrations_delete,
+        .guard = integrations_get,
         .summary = "Delete an integration that no enabled workflow uses, with its connections",
     },
 };

@@ -172,6 +172,20 @@ AWAITS static int run_counted(struct req *r, struct integration_use *use)
     return rc;
 }
 
+/* The integration and its operation, as integration_prepare() finds them first. */
+AWAITS static int operation_guard(struct req *r)
+{
+    struct integration_use *use = ARENA_NEW(r->task.arena, use);
+    struct str operation;
+
+    TRY(req_id(r, "id", &use->integration_id));
+    use->project = r->scope->project;
+    use->operation = req_param(r, "name");
+    if (!integration_name_ok(use->operation))
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
+    return run_check(r, use, integration_find(&r->task, use, &operation));
+}
+
 AWAITS static int integrations_run(struct req *r)
 {
     struct integration_use *use = ARENA_NEW(r->task.arena, use);
@@ -252,6 +266,7 @@ static const struct route integrations_run_routes[] = {
         .ok = {200, &answer_schema},
         .fails = {404, 409, 502},
         .run = integrations_run,
+        .guard = operation_guard,
         .summary = "Call somebody else's API",
         .doc = "Once: nothing is repeated but a call whose token was refused. Whatever the other "
                "side answers is a 200 here, with its status; 502 says that it did not answer in "

@@ -98,6 +98,17 @@ AWAITS static int items_deleted(struct req *r)
     return reply_json(r, 200);
 }
 
+AWAITS static int restore_guard(struct req *r)
+{
+    struct records_ctx *ctx = history_ctx(r);
+    int64_t version;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "version", &version));
+    return items_check(r, ctx, records_history_may_restore(ctx, r->scope->entity, id, version));
+}
+
 AWAITS static int items_restore(struct req *r)
 {
     struct records_ctx *ctx = history_ctx(r);
@@ -125,6 +136,7 @@ static const struct route items_history_routes[] = {
         .ok = {200, &deleted_schema, .list = true},
         .fails = {404},
         .run = items_deleted,
+        .guard = items_deleted,
         .summary = "List deleted records of an entity that keeps history, the last one first",
         .doc = "Who sees all records sees all of them, others those that they made or that "
                "X-Group-Id shows them: grants end with a record.",
@@ -140,6 +152,7 @@ static const struct route items_history_routes[] = {
         .ok = {200, &version_schema, .list = true},
         .fails = {404},
         .run = items_history,
+        .guard = items_history,
         .summary = "List the versions of a record: who changed what, the newest first",
         .doc = "Rights are those of now: who may not read the record, or a field of it, does not "
                "read what it was. 404 also when the entity keeps no history.",
@@ -154,6 +167,7 @@ static const struct route items_history_routes[] = {
         .ok = {200, &record_schema},
         .fails = {404, 409, 423},
         .run = items_restore,
+        .guard = restore_guard,
         .summary = "Make a record what it was in a version",
         .doc = "Fields that the caller may read and write get their values of then, as by an "
                "update: what the entity does not take any more is a 400 that names the field. "

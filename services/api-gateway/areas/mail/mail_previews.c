@@ -42,14 +42,23 @@ int mail_preview_keep(struct req *r, struct str html, struct str *ret_url)
     return 0;
 }
 
+static struct str hash_of_path(struct req *r)
+{
+    return preview_hash(r->task.arena, req_param(r, "token"));
+}
+
+AWAITS static int mail_preview_guard(struct req *r)
+{
+    struct rows known;
+
+    return sql_one(r, &known, SQL_MAIL_PREVIEW_KNOWN(.token_hash = hash_of_path(r)));
+}
+
 AWAITS static int mail_previews_open(struct req *r)
 {
     struct rows taken;
 
-    TRY(sql_one(
-        r,
-        &taken,
-        SQL_MAIL_PREVIEW_TAKE(.token_hash = preview_hash(r->task.arena, req_param(r, "token")))));
+    TRY(sql_one(r, &taken, SQL_MAIL_PREVIEW_TAKE(.token_hash = hash_of_path(r))));
     resp_header(r, "Content-Security-Policy", STR(PREVIEW_POLICY));
     resp_header(r, "Referrer-Policy", STR("no-referrer"));
     strbuf_str(&r->body, sql_mail_preview_take_row(&taken, 0).html);
@@ -65,6 +74,7 @@ static const struct route mail_previews_routes[] = {
         .id = "mail_previews_open",
         .auth = AUTH_PUBLIC,
         .run = mail_previews_open,
+        .guard = mail_preview_guard,
         .summary = "A preview of a mail as a page, once, for a frame",
         .doc = "The address comes from POST /email-templates/{type}/preview and holds for 30 s.",
         .ok = {200, .content_type = "text/html"},

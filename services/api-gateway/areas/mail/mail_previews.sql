@@ -10,7 +10,12 @@ where p.expires_at < now()
 insert into {p}.mail_previews (token_hash, html, expires_at)
 values (decode(:token_hash::text, 'hex'), :html::text, now() + :seconds::bigint * interval '1 second')
 
+-- part: live
+p.token_hash = decode(:token_hash::text, 'hex') and p.expires_at > now()
+
+-- name: mail_preview_known :opt
+select p.expires_at from {p}.mail_previews p where {live}
+
 -- name: mail_preview_take :opt
-delete from {p}.mail_previews p
-where p.token_hash = decode(:token_hash::text, 'hex') and p.expires_at > now()
+delete from {p}.mail_previews p where {live}
 returning p.html as html:text

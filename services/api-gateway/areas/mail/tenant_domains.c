@@ -439,6 +439,7 @@ static const struct route tenant_domains_routes[] = {
         .ok = {200, &domain_schema},
         .fails = {404},
         .run = domains_verify,
+        .guard = domains_get,
         .class = CLASS_AUTH,
         .summary = "Ask name servers for the records of a domain",
         .doc = "What a name server cannot tell now stays as it was, with the reason in error.",
@@ -451,6 +452,7 @@ static const struct route tenant_domains_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = domains_delete,
+        .guard = domains_get,
         .summary = "Delete a domain and its key",
     },
 };

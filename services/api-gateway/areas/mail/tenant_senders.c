@@ -329,6 +329,7 @@ static const struct route tenant_senders_routes[] = {
         .ok = {200, &sender_schema},
         .fails = {404},
         .run = senders_update,
+        .guard = senders_get,
         .summary = "Change a sender's name or avatar",
     },
     {
@@ -339,6 +340,7 @@ static const struct route tenant_senders_routes[] = {
         .ok = {200, &sender_schema},
         .fails = {404, 422},
         .run = senders_default,
+        .guard = senders_get,
         .summary = "Let mail come from there unless its template names another",
     },
     {
@@ -350,6 +352,7 @@ static const struct route tenant_senders_routes[] = {
         .ok = {200, &sender_schema},
         .fails = {404},
         .run = senders_avatar,
+        .guard = senders_get,
         .summary = "Set a sender's avatar",
     },
     {
@@ -360,6 +363,7 @@ static const struct route tenant_senders_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = senders_delete,
+        .guard = senders_get,
         .summary = "Delete a sender address",
         .doc = "Templates that name it go back to the default, and without one to the operator's.",
     },

@@ -111,6 +111,36 @@ lock_menu(struct req *r, int64_t *ret_id, int64_t *ret_version, struct menu_tree
     return menu_load_items(r, *ret_id, ret_tree);
 }
 
+AWAITS static int menu_guard(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return sql_one(r, &rows, SQL_MENU_EXISTS(.id = id));
+}
+
+/* In a menu of the path, or in its transaction. */
+static int find_item(struct req *r, struct menu_tree *tree, struct menu_item **ret_item)
+{
+    int64_t id;
+
+    TRY(req_id(r, "itemId", &id));
+    *ret_item = menu_tree_find(tree, id);
+    return *ret_item ? 0 : fail(r, PROBLEM_NOT_FOUND, NULL);
+}
+
+AWAITS static int menu_item_guard(struct req *r)
+{
+    struct menu_item *item;
+    struct menu_tree tree;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(menu_load_items(r, id, &tree));
+    return find_item(r, &tree, &item);
+}
+
 /* Parents and positions of all items, as they are in memory. */
 AWAITS static int save_places(struct req *r, int64_t menu_id, const struct menu_tree *tree)
 {
@@ -337,16 +367,14 @@ AWAITS static int menu_items_update(struct req *r)
 {
     struct menu_tree tree;
     struct item_in in;
+    struct menu_item *item;
     int64_t version;
     int64_t menu_id;
-    int64_t id;
 
-    TRY(req_id(r, "itemId", &id));
     TRY(req_json(r, &item_update_schema, &in));
     TRY(lock_menu(r, &menu_id, &version, &tree));
-    struct menu_item *item = menu_tree_find(&tree, id);
-    if (!item)
-        return fail(r, PROBLEM_NOT_FOUND, NULL);
+    TRY(find_item(r, &tree, &item));
+    const int64_t id = item->id;
     struct menu_place place = {id, item->parent_id, item->position};
     TRY(merge_item(r, &in, item));
     TRY(check_dashboard(r, &in, item));
@@ -371,15 +399,13 @@ AWAITS static int menu_items_update(struct req *r)
 AWAITS static int menu_items_delete(struct req *r)
 {
     struct menu_tree tree;
+    struct menu_item *item;
     int64_t version;
     int64_t menu_id;
-    int64_t id;
 
-    TRY(req_id(r, "itemId", &id));
     TRY(lock_menu(r, &menu_id, &version, &tree));
-    if (!menu_tree_find(&tree, id))
-        return fail(r, PROBLEM_NOT_FOUND, NULL);
-    TRY(sql_exec(r, NULL, SQL_MENU_ITEM_REMOVE(.id = id, .menu_id = menu_id)));
+    TRY(find_item(r, &tree, &item));
+    TRY(sql_exec(r, NULL, SQL_MENU_ITEM_REMOVE(.id = item->id, .menu_id = menu_id)));
     TRY(menu_load_items(r, menu_id, &tree));
     if (!menu_tree_move(r->task.arena, &tree, NULL, 0))
         return fail_internal(r, -EBADMSG);
@@ -506,6 +532,7 @@ static const struct route menu_items_routes[] = {
         .ok = {201, &menu_item_out_schema},
         .fails = {404, 409},
         .run = menu_items_create,
+        .guard = menu_guard,
         .summary = "Add an item to a menu",
     },
     {
@@ -518,6 +545,7 @@ static const struct route menu_items_routes[] = {
         .ok = {200, &menu_out_schema},
         .fails = {404, 409},
         .run = menu_items_reorder,
+        .guard = menu_guard,
         .summary = "Move items, all at once or none",
         .doc = "Items that are not named keep their parents and their order. An item that is gone, "
                "or another version of the menu, is a 409.",
@@ -532,6 +560,7 @@ static const struct route menu_items_routes[] = {
         .ok = {200, &menu_item_out_schema},
         .fails = {404},
         .run = menu_items_update,
+        .guard = menu_item_guard,
         .summary = "Change or move an item",
     },
     {
@@ -543,6 +572,7 @@ static const struct route menu_items_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = menu_items_delete,
+        .guard = menu_item_guard,
         .summary = "Delete an item and what stands below it",
     },
 };

@@ -333,6 +333,7 @@ static const struct route menus_routes[] = {
         .ok = {200, &menu_out_schema},
         .fails = {404, 409},
         .run = menus_update,
+        .guard = menus_get,
         .summary = "Change a menu",
     },
     {
@@ -344,6 +345,7 @@ static const struct route menus_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = menus_delete,
+        .guard = menus_get,
         .summary = "Delete a menu and its items",
     },
 };

@@ -12,6 +12,9 @@ select count(*) as menus:bigint from {p}.menus
 select m.id:bigint, m.key:text, m.label:jsonb, m.version:bigint, m.created_at:timestamptz, m.updated_at:timestamptz
 from {p}.menus m where m.id = :id::bigint
 
+-- name: menu_exists :opt
+select m.id from {p}.menus m where m.id = :id::bigint
+
 -- name: menu_lock :opt
 select m.key:text, m.label:jsonb, m.version:bigint from {p}.menus m where m.id = :id::bigint for update
 

@@ -406,11 +406,21 @@ AWAITS static int remove_rows(struct req *r, int64_t id)
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
+#define REMOVAL "Deleting an entity that has records"
+
+AWAITS static int removal_guard(struct req *r)
+{
+    const struct entity *entity;
+
+    TRY(gateway_entity(r, &entity));
+    return ddl_may_lose_records(r, entity, REMOVAL);
+}
+
 /* co: the entity that may go. */
 AWAITS static int check_removal(struct req *r, const struct entity **ret_entity)
 {
     TRY(gateway_entity(r, ret_entity));
-    TRY(ddl_may_drop_records(r, *ret_entity, "Deleting an entity that has records"));
+    TRY(ddl_may_drop_records(r, *ret_entity, REMOVAL));
     return check_unreferred(r, *ret_entity);
 }
 
@@ -504,6 +514,7 @@ static const struct route entities_routes[] = {
         .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = entities_update,
+        .guard = entities_get,
         .summary = "Change an entity",
         .doc = "A new name takes effect at once in paths and permission names; no data moves. Only "
                "an administrator, signed in as a user, ends row-level security or makes an entity "
@@ -520,6 +531,7 @@ static const struct route entities_routes[] = {
         .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = entities_delete,
+        .guard = removal_guard,
         .summary = "Delete an entity with all its records",
         .doc = "Once there are records, that needs the permission to delete them. 409 in_use while "
                "relations of other entities refer to it. Workflows that its events "

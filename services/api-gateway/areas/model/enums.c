@@ -329,6 +329,7 @@ static const struct route enums_routes[] = {
         .ok = {.status = 200, .schema = &out_schema},
         .fails = {404, 409},
         .run = enums_update,
+        .guard = enums_get,
         .summary = "Change an enum",
         .doc = "Removing a value needs read of all records, and of the field, wherever it is used; "
                "that records "
@@ -343,6 +344,7 @@ static const struct route enums_routes[] = {
         .ok = {.status = 204},
         .fails = {404, 409},
         .run = enums_delete,
+        .guard = enums_get,
         .summary = "Delete an enum that no field uses",
     },
 };

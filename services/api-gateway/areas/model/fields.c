@@ -189,6 +189,21 @@ AWAITS static int fields_create(struct req *r)
 
 /* --- change --- */
 
+AWAITS static int fields_guard(struct req *r)
+{
+    const struct entity *entity;
+
+    return gateway_entity(r, &entity);
+}
+
+AWAITS static int field_guard(struct req *r)
+{
+    const struct entity *entity;
+
+    TRY(gateway_entity(r, &entity));
+    return find_field(r, entity) ? 0 : no_such_field(r);
+}
+
 /* co: what the field may become, and with its table has become. */
 AWAITS static int change_field(struct req *r,
                                const struct field_in *in,
@@ -269,9 +284,19 @@ AWAITS static int fields_update(struct req *r)
 
 /* --- remove --- */
 
+#define REMOVAL "Removing a field of an entity that has records"
+
 AWAITS static int check_field_removal(struct req *r, const struct entity *entity)
 {
-    return ddl_may_drop_records(r, entity, "Removing a field of an entity that has records");
+    return ddl_may_drop_records(r, entity, REMOVAL);
+}
+
+AWAITS static int field_removal_guard(struct req *r)
+{
+    const struct entity *entity;
+
+    TRY(gateway_entity(r, &entity));
+    return find_field(r, entity) ? ddl_may_lose_records(r, entity, REMOVAL) : no_such_field(r);
 }
 
 AWAITS static int
@@ -351,6 +376,7 @@ static const struct route fields_routes[] = {
         .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = fields_create,
+        .guard = fields_guard,
         .summary = "Add a field to an entity",
         .doc = "Records that exist take the default. A required field without a default is 409 "
                "schema_conflict when there are records.",
@@ -379,6 +405,7 @@ static const struct route fields_routes[] = {
         .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = fields_update,
+        .guard = field_guard,
         .summary = "Change a field",
         .doc =
             "A change that stored records contradict is 409 schema_conflict: how many, and the "
@@ -399,6 +426,7 @@ static const struct route fields_routes[] = {
         .dry_run = &model_preview_schema,
         .fails = {404, 409},
         .run = fields_delete,
+        .guard = field_removal_guard,
         .summary = "Remove a field with its data",
         .doc = "Once there are records, that needs the permission to delete them.",
     },

@@ -335,10 +335,15 @@ AWAITS static int push_credentials_delete_web_push(struct req *r)
     return remove_credential(r, "web_push");
 }
 
+AWAITS static int provider_guard(struct req *r)
+{
+    if (str_is(req_param(r, "provider"), "web_push"))
+        return 0;
+    return fail(r, PROBLEM_NOT_FOUND, "There is no such provider.");
+}
+
 AWAITS static int push_credentials_delete(struct req *r)
 {
-    if (!str_is(req_param(r, "provider"), "web_push"))
-        return fail(r, PROBLEM_NOT_FOUND, "There is no such provider.");
     return remove_credential(r, "web_push");
 }
 
@@ -438,6 +443,7 @@ static const struct route push_credentials_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_credentials_delete,
+        .guard = provider_guard,
         .summary = "Remove a provider's credentials",
         .doc = "fcm or web_push. Its devices stop receiving, and stay registered. The next "
                "configuration of web push makes another pair of keys, as a rotation does.",
@@ -450,6 +456,7 @@ static const struct route push_credentials_routes[] = {
         .ok = {200, &public_schema},
         .fails = {404},
         .run = push_public_key,
+        .guard = push_public_key,
         .summary = "The key that browsers subscribe with",
     },
 };

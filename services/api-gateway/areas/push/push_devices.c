@@ -361,6 +361,16 @@ AWAITS static int push_devices_delete(struct req *r)
     return reply_empty(r, 204);
 }
 
+AWAITS static int device_of_user_guard(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return sql_one(
+        r, &rows, SQL_PUSH_DEVICE_OF_USER(.id = id, .user_id = r->scope->caller->user_id));
+}
+
 AWAITS static int push_devices_delete_my(struct req *r)
 {
     struct rows rows;
@@ -417,6 +427,7 @@ static const struct route push_devices_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_devices_delete_my,
+        .guard = device_of_user_guard,
         .summary = "Delete a device of the caller's, as before signing out",
     },
     {
@@ -437,6 +448,7 @@ static const struct route push_devices_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_devices_delete,
+        .guard = push_devices_get,
         .summary = "Delete a device",
     },
 };

@@ -28,6 +28,9 @@ select count(*) as total_items from {p}.push_devices d {wanted}
 -- name: push_device_get :opt
 select {device} {tables} where d.id = :id::bigint
 
+-- name: push_device_of_user :opt
+select d.id from {p}.push_devices d where d.id = :id::bigint and d.user_id = :user_id::bigint
+
 -- Nothing comes back when the token is another user's and the caller may not take it.
 -- name: push_device_register :opt
 insert into {p}.push_devices as d

@@ -208,6 +208,7 @@ static const struct route push_logs_routes[] = {
         .ok = {202, &log_schema},
         .fails = {404, 409},
         .run = push_logs_cancel,
+        .guard = push_logs_get,
         .summary = "Stop a send",
         .doc = "Requests that are in flight end as they do; the devices that are left fail with "
                "the code CANCELLED. 409 when it has ended.",

@@ -249,6 +249,7 @@ static const struct route push_templates_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = push_templates_update,
+        .guard = push_templates_get,
         .summary = "Change a template; its type stays",
     },
     {
@@ -259,6 +260,7 @@ static const struct route push_templates_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_templates_delete,
+        .guard = push_templates_get,
         .summary = "Delete a template",
         .doc = "Steps of workflows that name it fail from then on.",
     },

@@ -272,6 +272,13 @@ AWAITS static int search_all(struct req *r)
     return search_run(r, false);
 }
 
+AWAITS static int search_public_guard(struct req *r)
+{
+    struct search_plan *plan;
+
+    return search_begin(r, true, STR_NONE, &plan);
+}
+
 AWAITS static int search_public(struct req *r)
 {
     return search_run(r, true);
@@ -310,6 +317,7 @@ static const struct route search_routes[] = {
         .ok = {200, &answer_schema},
         .fails = {404},
         .run = search_public,
+        .guard = search_public_guard,
         .summary = "Search public fields of public entities",
         .doc = SEARCH_DOC "404 when the project's settings switch it off.",
     },

@@ -122,6 +122,13 @@ AWAITS static int search_rehydrate(struct req *r)
     return rehydrate(r, &chosen);
 }
 
+AWAITS static int search_entity_guard(struct req *r)
+{
+    const struct entity *entity;
+
+    return gateway_entity(r, &entity);
+}
+
 AWAITS static int search_rehydrate_entity(struct req *r)
 {
     struct chosen chosen = {0};
@@ -195,6 +202,7 @@ static const struct route search_admin_routes[] = {
         .ok = {202, &indexing_schema},
         .fails = {404, 409},
         .run = search_rehydrate_entity,
+        .guard = search_entity_guard,
         .summary = "Index an entity again",
         .doc = INDEXING_DOC " 409 while it is being indexed, or when it is not searchable.",
     },
@@ -216,6 +224,7 @@ static const struct route search_admin_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = search_purge_entity,
+        .guard = search_entity_guard,
         .summary = "Empty the index of an entity",
         .doc = "At once; nothing of it is found until it is indexed again.",
     },

@@ -340,6 +340,7 @@ static const struct route secrets_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = secrets_update,
+        .guard = secrets_get,
         .summary = "Replace a secret's value",
         .doc = "allowed_hosts left out stays as it is: only who sends the value says where it may "
                "go.",
@@ -353,6 +354,7 @@ static const struct route secrets_routes[] = {
         .ok = {204},
         .fails = {404, 409},
         .run = secrets_delete,
+        .guard = secrets_get,
         .summary = "Delete a secret that no enabled workflow uses",
     },
 };

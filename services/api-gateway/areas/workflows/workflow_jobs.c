@@ -141,6 +141,15 @@ AWAITS static int jobs_get(struct req *r)
     return reply_job(r, 200, id);
 }
 
+AWAITS static int job_guard(struct req *r)
+{
+    struct rows job;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return sql_one(r, &job, SQL_RUN_STATUS(.viewer = viewer(r), .id = id));
+}
+
 /* Whoever runs it finds its token gone, at the latest with its next write; the hint makes it
  * quick. */
 AWAITS static int jobs_cancel(struct req *r)
@@ -231,15 +240,21 @@ static int find_step(struct req *r,
     return 0;
 }
 
+static int may_retry(struct req *r, bool own)
+{
+    if (own || caller_can(r->scope->caller, PERM_SVC_WORKFLOWS_UPDATE))
+        return 0;
+    return fail(r,
+                PROBLEM_FORBIDDEN,
+                "Jobs that one has not started oneself are retried with svc_workflows:update.");
+}
+
 /* A step may stand behind a condition that has not held, and runs with its editor's rights. */
 static int check_own(struct req *r, const struct sql_run_lock_row *job, const struct in_str *wanted)
 {
+    TRY(may_retry(r, job->own.value));
     if (caller_can(r->scope->caller, PERM_SVC_WORKFLOWS_UPDATE))
         return 0;
-    if (!job->own.value)
-        return fail(r,
-                    PROBLEM_FORBIDDEN,
-                    "Jobs that one has not started oneself are retried with svc_workflows:update.");
     if (!wanted->set || wanted->null || str_eq(wanted->value, job->ended_in) ||
         str_eq(wanted->value, job->start_step))
         return 0;
@@ -258,10 +273,32 @@ AWAITS static int check_room(struct req *r)
     return sql_run_room_row(&room, 0).room ? 0 : fail_queue_full(r, most);
 }
 
+/* The key whose job it would be; jobs of all keys are their user's. */
+static struct opt_i64 actor_key(const struct req *r)
+{
+    const struct caller *caller = r->scope->caller;
+
+    return caller->kind == CALLER_KEY ? some_i64(caller->key_id) : NO_I64;
+}
+
+AWAITS static int retry_guard(struct req *r)
+{
+    struct rows job;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r,
+                &job,
+                SQL_RUN_OWN(.viewer = viewer(r),
+                            .id = id,
+                            .actor_id = r->scope->caller->user_id,
+                            .actor_key_id = actor_key(r))));
+    return may_retry(r, sql_run_own_row(&job, 0).own.value);
+}
+
 /* One job, in a transaction of its own. */
 AWAITS static int retry_job(struct req *r, int64_t id, const struct in_str *from_step)
 {
-    const struct caller *caller = r->scope->caller;
     struct rows rows;
     struct str step;
 
@@ -270,9 +307,8 @@ AWAITS static int retry_job(struct req *r, int64_t id, const struct in_str *from
                 &rows,
                 SQL_RUN_LOCK(.viewer = viewer(r),
                              .id = id,
-                             .actor_id = caller->user_id,
-                             .actor_key_id =
-                                 caller->kind == CALLER_KEY ? some_i64(caller->key_id) : NO_I64)));
+                             .actor_id = r->scope->caller->user_id,
+                             .actor_key_id = actor_key(r))));
     const struct sql_run_lock_row job = sql_run_lock_row(r->task.arena, &rows, 0);
     TRY(check_own(r, &job, from_step));
     TRY(check_retry(r, &job));
@@ -427,6 +463,7 @@ static const struct route workflow_jobs_routes[] = {
         .ok = {200, &job_schema},
         .fails = {404, 409},
         .run = jobs_cancel,
+        .guard = job_guard,
         .summary = "Cancel a job that has not ended",
         .doc = "What its steps have done stays done; a call to another system that is under way "
                "may still arrive there. 409 when the job has ended.",
@@ -454,6 +491,7 @@ static const struct route workflow_jobs_routes[] = {
         .ok = {202, &job_schema},
         .fails = {404, 409},
         .run = jobs_retry,
+        .guard = retry_guard,
         .summary = "Run a failed, cancelled or skipped job again",
         .doc =
             "With the version and the trigger data that it was queued with. Steps before the one "

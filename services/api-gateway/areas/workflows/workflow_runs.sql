@@ -123,6 +123,9 @@ set status = 'interrupted', finished_at = now(),
   error = jsonb_build_object('code', 'interrupted', 'message', 'The job was cancelled while this was under way.')
 where s.job_id = :id::bigint and s.status = 'sent'
 
+-- name: run_own :opt
+select j.trigger_kind in ('manual', 'api') and {started} as own:boolean? from {p}.jobs j where j.id = :id::bigint and {known}
+
 -- A failed job names the step that failed; a cancelled one may have been cut off inside a step. One that another retry has
 -- just queued has a lease that is not seen yet.
 -- name: run_lock :opt

@@ -52,17 +52,31 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
     return 0;
 }
 
+AWAITS static int find_workflow(struct req *r, int64_t id)
+{
+    struct rows workflow;
+
+    return sql_one(r, &workflow, SQL_WORKFLOW_EXISTS(.id = id));
+}
+
+AWAITS static int workflow_guard(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return find_workflow(r, id);
+}
+
 AWAITS static int workflows_trigger(struct req *r)
 {
     struct job_start start = {0};
-    struct rows workflow;
     int64_t job_id = 0;
     struct jw w;
 
     TRY(req_id(r, "id", &start.workflow_id));
     TRY(queue_job(r, &start, &job_id));
     if (!job_id) {
-        TRY(sql_one(r, &workflow, SQL_WORKFLOW_EXISTS(.id = start.workflow_id)));
+        TRY(find_workflow(r, start.workflow_id));
         return fail(r, PROBLEM_WORKFLOW_DISABLED, "Enable the workflow before starting it.");
     }
     resp_header_printf(r,
@@ -83,10 +97,28 @@ static const struct query_param route_query[] = {
     {0},
 };
 
+static int no_such_route(struct req *r)
+{
+    return fail(r, PROBLEM_NOT_FOUND, "No enabled workflow has this route.");
+}
+
+static struct str path_route(struct req *r)
+{
+    return arena_lower(r->task.arena, req_param(r, "route"));
+}
+
+AWAITS static int route_guard(struct req *r)
+{
+    struct rows known;
+
+    TRY(sql_all(r, &known, SQL_WORKFLOW_ROUTE_KNOWN(.route = path_route(r))));
+    return known.count ? 0 : no_such_route(r);
+}
+
 /* Any segment may be asked for; what is no route of letters, digits, '-' and '_' is not found. */
 AWAITS static int workflows_route(struct req *r)
 {
-    struct job_start start = {.route = arena_lower(r->task.arena, req_param(r, "route"))};
+    struct job_start start = {.route = path_route(r)};
     const struct query *query;
     int64_t job_id = 0;
 
@@ -100,7 +132,7 @@ AWAITS static int workflows_route(struct req *r)
             r, "entity_name", PROBLEM_TOO_LONG, "may have at most %d bytes", ENTITY_NAME_BYTES);
     TRY(queue_job(r, &start, &job_id));
     if (!job_id)
-        return fail(r, PROBLEM_NOT_FOUND, "No enabled workflow has this route.");
+        return no_such_route(r);
     return reply_empty(r, 204);
 }
 
@@ -110,7 +142,7 @@ AWAITS static int workflows_route(struct req *r)
         .method = HTTP_POST_M, .path = (path_), .id = (id_), .auth = AUTH_USER_OR_KEY,             \
         .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
         .body_optional = true, .ok = {204}, .fails = {404}, .run = workflows_route,                \
-        .summary = (summary_),                                                                     \
+        .guard = route_guard, .summary = (summary_),                                               \
         .doc = "Answers as soon as the job is queued, and does not wait for it. The route's case " \
                "does not matter. 404 while no enabled workflow has it.",                           \
     }
@@ -127,6 +159,7 @@ static const struct route workflow_trigger_routes[] = {
         .ok = {202, &started_schema},
         .fails = {404, 409},
         .run = workflows_trigger,
+        .guard = workflow_guard,
         .summary = "Start a workflow by hand",
         .doc = "Whatever its trigger is. 409 workflow_disabled when it is not enabled. Location "
                "is the job.",

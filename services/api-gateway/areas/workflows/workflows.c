@@ -216,6 +216,7 @@ static const struct route workflows_routes[] = {
         .ok = {200, &workflow_schema},
         .fails = {404, 409},
         .run = workflows_update,
+        .guard = workflows_get,
         .summary = "Change a workflow",
         .doc =
             "Members left out keep their value; trigger and steps are replaced whole, and the "
@@ -233,6 +234,7 @@ static const struct route workflows_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = workflows_delete,
+        .guard = workflows_get,
         .summary = "Delete a workflow with its versions",
         .doc = "Nothing of it starts any more. Its jobs that have not ended are cancelled, when "
                "they are "

@@ -19,6 +19,9 @@ where (:enabled::boolean? is null or w.enabled = :enabled::boolean)
 {workflow}
 where w.id = :id::bigint
 
+-- name: workflow_route_known :many
+select w.id from {p}.workflows w where w.route = :route::text and w.enabled
+
 -- name: workflow_exists :opt
 select w.enabled from {p}.workflows w where w.id = :id::bigint
 

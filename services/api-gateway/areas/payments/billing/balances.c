@@ -326,6 +326,7 @@ static const struct route balances_routes[] = {
         .ok = {200, &balance_schema},
         .fails = {404, 409, 422},
         .run = balances_adjust,
+        .guard = balances_get,
         .summary = "Change a user's balance, once per idempotency key",
     },
 };

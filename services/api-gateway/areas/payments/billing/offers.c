@@ -404,6 +404,7 @@ static const struct route offers_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404, 409},
         .run = offers_update,
+        .guard = offers_get,
         .summary = "Change an offer",
     },
     {
@@ -415,6 +416,7 @@ static const struct route offers_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = offers_delete,
+        .guard = offers_get,
         .summary = "Delete an offer with its codes",
     },
 };

@@ -79,6 +79,9 @@ where c.offer_id = :offer_id::bigint and c.id = :id::bigint
 returning c.id, c.offer_id, c.code, c.user_id, c.max_redemptions, c.redeemed, c.expires_at, c.is_active, c.created_at,
   c.updated_at
 
+-- name: offer_code_known :opt
+select c.id from {p}.offer_codes c where c.offer_id = :offer_id::bigint and c.id = :id::bigint
+
 -- name: offer_code_remove :opt
 delete from {p}.offer_codes c where c.offer_id = :offer_id::bigint and c.id = :id::bigint returning c.id
 

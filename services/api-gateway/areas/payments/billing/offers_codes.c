@@ -133,6 +133,26 @@ read_codes(struct req *r, const struct codes_in *in, struct str **ret_codes, siz
     return 0;
 }
 
+AWAITS static int offer_guard(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    return sql_one(r, &rows, SQL_OFFER_GET(.id = id));
+}
+
+AWAITS static int offer_code_guard(struct req *r)
+{
+    struct rows rows;
+    int64_t id;
+    int64_t code;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "code_id", &code));
+    return sql_one(r, &rows, SQL_OFFER_CODE_KNOWN(.offer_id = id, .id = code));
+}
+
 AWAITS static int offer_codes_create(struct req *r)
 {
     struct codes_in in;
@@ -447,6 +467,7 @@ static const struct route offer_codes_routes[] = {
         .ok = {201, &codes_schema},
         .fails = {404, 409},
         .run = offer_codes_create,
+        .guard = offer_guard,
         .summary = "Add codes to an offer, given or made up",
     },
     {
@@ -459,6 +480,7 @@ static const struct route offer_codes_routes[] = {
         .ok = {200, &code_schema},
         .fails = {404},
         .run = offer_codes_update,
+        .guard = offer_code_guard,
         .summary = "Change a code",
     },
     {
@@ -470,6 +492,7 @@ static const struct route offer_codes_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = offer_codes_delete,
+        .guard = offer_code_guard,
         .summary = "Delete a code; what it was redeemed for stays",
     },
     {

@@ -246,6 +246,17 @@ AWAITS static int users_put(struct req *r)
     return reply_json(r, 200);
 }
 
+AWAITS static int subscription_user_guard(struct req *r)
+{
+    struct rows known;
+    int64_t user_id;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(req_id(r, "user_id", &user_id));
+    return sql_one(r, &known, SQL_SUBSCRIPTION_USER(.subscription_id = id, .user_id = user_id));
+}
+
 AWAITS static int users_remove(struct req *r)
 {
     struct rows removed;
@@ -306,6 +317,7 @@ static const struct route subscriptions_routes[] = {
         .ok = {200, &set_schema},
         .fails = {404},
         .run = users_put,
+        .guard = subscriptions_get,
         .summary = "Set the users whom a subscription gives access besides its subscriber",
     },
     {
@@ -316,6 +328,7 @@ static const struct route subscriptions_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = users_remove,
+        .guard = subscription_user_guard,
         .summary = "Take a user off a subscription",
     },
 };

@@ -61,6 +61,10 @@ insert into {p}.subscription_users (subscription_id, user_id)
 select :subscription_id::bigint, unnest(:user_id::bigint[])
 on conflict (subscription_id, user_id) do nothing
 
+-- name: subscription_user :opt
+select u.user_id from {p}.subscription_users u
+where u.subscription_id = :subscription_id::bigint and u.user_id = :user_id::bigint
+
 -- name: subscription_user_remove :opt
 delete from {p}.subscription_users u where u.subscription_id = :subscription_id::bigint and u.user_id = :user_id::bigint
 returning u.user_id

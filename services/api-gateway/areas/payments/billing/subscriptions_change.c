@@ -146,6 +146,13 @@ AWAITS static int load(struct req *r, struct change *change)
     return subscription_load(r, id, &change->subscription);
 }
 
+AWAITS static int subscription_guard(struct req *r)
+{
+    struct change *change = ARENA_NEW(r->task.arena, change);
+
+    return load(r, change);
+}
+
 /* One that has not begun: its checkout ends. */
 AWAITS static int cancel_checkout(struct req *r, struct change *change)
 {
@@ -377,6 +384,7 @@ static const struct route subscriptions_change_routes[] = {
         .ok = {200, &subscription_schema},
         .fails = {404, 409, 502},
         .run = subscriptions_cancel,
+        .guard = subscription_guard,
         .timeout_ms = TIMEOUT_MS,
         .summary = "Cancel a subscription",
         .doc = "At the end of the period that is paid, or now. One whose checkout is open ends "
@@ -392,6 +400,7 @@ static const struct route subscriptions_change_routes[] = {
         .ok = {200, &subscription_schema},
         .fails = {404, 409, 502},
         .run = subscriptions_resume,
+        .guard = subscription_guard,
         .timeout_ms = TIMEOUT_MS,
         .summary = "Take back a cancellation at the end of the period",
     },
@@ -405,6 +414,7 @@ static const struct route subscriptions_change_routes[] = {
         .ok = {200, &subscription_schema},
         .fails = {402, 404, 409, 502},
         .run = subscriptions_update,
+        .guard = subscription_guard,
         .timeout_ms = TIMEOUT_MS,
         .summary = "Move a subscription to another plan, change its subscriber or its metadata",
         .doc = "subscriber_id is for administrators. The app store keeps plan and metadata of its "

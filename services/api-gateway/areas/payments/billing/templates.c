@@ -311,6 +311,7 @@ static const struct route templates_routes[] = {
         .ok = {200, &template_schema},
         .fails = {404, 409},
         .run = templates_update,
+        .guard = templates_get,
         .summary = "Change a subscription template",
         .doc = "Members left out keep their value. Subscriptions made from it keep what they have.",
     },
@@ -322,6 +323,7 @@ static const struct route templates_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = templates_delete,
+        .guard = templates_get,
         .summary = "Delete a subscription template",
     },
 };

@@ -142,6 +142,13 @@ static struct str intent_path(struct req *r, const struct payment *payment, cons
 
 /* --- how it stands --- */
 
+AWAITS static int intent_guard(struct req *r)
+{
+    struct payment payment;
+
+    return payment_load_path(r, &payment);
+}
+
 AWAITS static int intents_get(struct req *r)
 {
     const struct payment_settings *settings;
@@ -434,6 +441,14 @@ build_refund(struct req *r, struct act *act, const struct payment *payment, stru
     return 0;
 }
 
+AWAITS static int refund_guard(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id)); /* no id of the processor here */
+    return intent_guard(r);
+}
+
 AWAITS static int payments_refund(struct req *r)
 {
     struct refund_in in;
@@ -470,6 +485,7 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {404},
         .run = intents_get,
+        .guard = intent_guard,
         .summary = "Ask the processor how a payment stands",
         .doc = INTENT_DOC "When the processor cannot be asked the answer is what is known here.",
     },
@@ -486,6 +502,7 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = intents_confirm,
+        .guard = intent_guard,
         .summary = "Confirm a payment with a method",
         .doc = INTENT_DOC
         "With requires_action the answer has next_action. 402 card_error: declined. " KEY_DOC,
@@ -503,6 +520,7 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = intents_capture,
+        .guard = intent_guard,
         .summary = "Take what a payment has reserved",
         .doc = INTENT_DOC "409 payment_state unless it requires_capture. " KEY_DOC,
     },
@@ -519,6 +537,7 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = intents_cancel,
+        .guard = intent_guard,
         .summary = "Cancel a payment that is not paid",
         .doc = INTENT_DOC
         "An open checkout page is closed. 409 payment_state when it is paid. " KEY_DOC,
@@ -535,6 +554,7 @@ static const struct route payment_intents_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = payments_refund,
+        .guard = refund_guard,
         .summary = "Give back what was paid, or a part of it",
         .doc = "409 payment_state unless it succeeded and something is left. " KEY_DOC,
     },

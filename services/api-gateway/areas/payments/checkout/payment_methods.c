@@ -510,6 +510,7 @@ static const struct route payment_methods_routes[] = {
         .ok = {204},
         .fails = {404, 409, 502},
         .run = methods_delete,
+        .guard = methods_get,
         .summary = "Remove a saved payment method",
         .doc = ID_DOC
         "It cannot be charged or brought back any more. 204 as well when it was removed before.",

@@ -148,6 +148,7 @@ static const struct route webhook_events_routes[] = {
         .ok = {202, &listed_schema},
         .fails = {404},
         .run = webhook_events_replay,
+        .guard = webhook_events_get,
         .summary = "Apply a received event again",
     },
 };

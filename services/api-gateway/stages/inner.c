@@ -1,5 +1,5 @@
-/* Requests inside. */
-#include "areas/assistant/ai_inner.h"
+/* Requests without a connection. */
+#include "stages/inner.h"
 
 #include <errno.h>
 
@@ -16,16 +16,21 @@ struct asked {
     struct req req;
     struct scope scope;
     struct caller caller;
+    int (*answer)(struct req *r); /* AWAITS */
     struct await ended;
     bool waited, over;
     int rc;
 };
 
-AWAITS static int asked_answer(struct req *r)
-{
-    struct str allow;
+static struct http_server *inner_server;
 
-    MUST(router_match(gateway_router, r, &allow) == 0); /* the path is ours */
+void inner_serve(struct http_server *server)
+{
+    inner_server = server;
+}
+
+int inner_answer(struct req *r)
+{
     TRY(authorize_run(r));
     TRY(rate_limit_run(r));
     return handler_run(r);
@@ -34,8 +39,10 @@ AWAITS static int asked_answer(struct req *r)
 AWAITS static void asked_run(struct task *task UNUSED, void *arg)
 {
     struct asked *asked = arg;
+    struct str allow;
 
-    asked->rc = asked_answer(&asked->req);
+    MUST(router_match(gateway_router, &asked->req, &allow) == 0); /* inner.path is a route's */
+    asked->rc = asked->answer(&asked->req);
     gateway_roll_back(&asked->req);
     asked->over = true;
     if (asked->waited)
@@ -64,7 +71,7 @@ AWAITS static void asked_wait(struct task *task, struct asked *asked)
 }
 
 static struct asked *
-asked_new(struct task *task, const struct ai_inner *inner, struct arena *arena, size_t most)
+asked_new(struct task *task, const struct inner_req *inner, struct arena *arena, size_t most)
 {
     struct asked *asked = ARENA_NEW(task->arena, asked);
     struct req *r = &asked->req;
@@ -75,15 +82,18 @@ asked_new(struct task *task, const struct ai_inner *inner, struct arena *arena, 
         task->deadline_ms != 0 && task->deadline_ms < due_ms ? task->deadline_ms : due_ms;
     r->task.log = task->log;
     r->task.tenant = task->tenant;
-    r->method = HTTP_GET_M;
-    r->path = arena_printf(arena, "/org/%.*s%s", STR_ARG(inner->project->slug), inner->path);
+    r->server = inner_server;
+    r->method = inner->method;
+    r->path = inner->path;
     r->query = inner->query;
-    r->target = arena_printf(arena, "%.*s?%.*s", STR_ARG(r->path), STR_ARG(r->query));
+    r->target = r->query.len ? arena_printf(arena, "%.*s?%.*s", STR_ARG(r->path), STR_ARG(r->query))
+                             : r->path;
     r->content_length = -1;
     r->started_us = clock_mono_us();
     strbuf_init(&r->body, arena, most);
     strbuf_init(&r->extra_headers, arena, HEADERS_BYTES);
     r->scope = &asked->scope;
+    asked->answer = inner->answer;
     asked->caller = *inner->caller;
     asked->scope.project = inner->project;
     asked->scope.caller = &asked->caller;
@@ -93,11 +103,10 @@ asked_new(struct task *task, const struct ai_inner *inner, struct arena *arena, 
     return asked;
 }
 
-int ai_inner_get(struct task *task,
-                 const struct ai_inner *inner,
-                 size_t most,
-                 int *ret_status,
-                 struct str *ret_body)
+int inner_ask(struct task *task,
+              const struct inner_req *inner,
+              size_t most,
+              struct inner_answer *ret)
 {
     struct arena *arena = arena_new(0);
     struct asked *asked = asked_new(task, inner, arena, most);
@@ -110,8 +119,11 @@ int ai_inner_get(struct task *task,
         r->body.overflow = false;
         rc = fail(r, PROBLEM_TOO_LARGE_ANSWER, "Ask for less.");
     }
-    *ret_status = rc;
-    *ret_body = r->body.len > 0 ? arena_dup(task->arena, strbuf_view(&r->body)) : STR("");
+    *ret = (struct inner_answer){
+        .status = rc,
+        .code = r->error_code,
+        .body = r->body.len > 0 ? arena_dup(task->arena, strbuf_view(&r->body)) : STR(""),
+    };
     arena_free(arena);
     return rc < 0 ? rc : 0;
 }

@@ -1,0 +1,127 @@
+"""Objects of every kind, and the paths of routes about them."""
+import re
+
+from groundwork.push_keys import service_account
+from groundwork.workflows import document
+
+NONE = "424242"  # an id that nothing has
+PAY = "/integrations/svcpay"
+# What stands in a path after these segments, by the name that Objects has for it.
+PLACES = {
+    "/users/{}": "user", "/user-profiles/{}": "user", "/roles/{}": "role", "/groups/{}": "group", "/members/{}": "user",
+    "/api-keys/{}": "api_key", "/entities/{}": "entity", "/fields/{}": "field", "/enums/{}": "enum",
+    "/rehydrate/{}": "entity", "/purge/{}": "entity", "/history/{}": "version", "/secrets/{}": "secret",
+    "/workflows/{}": "workflow", "/versions/{}": "version", "/jobs/{}": "job", "/workflows/api/{}": "route",
+    "/workflows/endpoint/{}": "route", "/files/{}": "file", "/upload/{}": "filename", "/tus/{}": "upload",
+    "/folders/{}": "folder", "/menus/{}": "menu", "/charts/{}": "chart", "/materialized-views/{}": "view",
+    "/dashboards/{}": "dashboard", "/widgets/{}": "widget", "/integrations/{}": "integration",
+    "/operations/{}": "operation", "/connections/{}": "connection", "/conversations/{}": "conversation",
+    "/messages/{}": "message", "/devices/{}": "device", "/my/{}": "device", "/push/templates/{}": "push_template",
+    "/send-logs/{}": "send", "/credentials/{}": "provider", "/email-templates/{}": "mail_type", "/tasks/{}": "task",
+    "/tenant-domains/{}": "mail_domain", "/tenant-sender-addresses/{}": "sender", "/mail/log/{}": "mail",
+    "/previews/{}": "preview", "/ui/{}": "asset", "/status/{}": "status", "/balances/{}": "user", "/by-user/{}": "user",
+    "/subscription-plans/{}": "plan", "/offers/{}": "offer", "/codes/{}": "code", "/payments/{}": "payment",
+    "/payment-intent/{}": "payment", "/payment-methods/{}": "method", "/subscriptions/{}": "subscription",
+    "/subscription-templates/{}": "template", "/webhook-events/{}": "webhook", "/test-notification/{}": "test",
+}
+# Whose an object is decides about these.
+OWNED = {"record", "version", "file", "upload", "folder", "dashboard", "widget", "connection", "conversation", "message", "api_key",
+         "device", "job", "task"}
+FIXED = {"field": "name", "version": "1", "filename": "explained.txt", "provider": "web_push", "mail_type": "invite", "asset": "ui.js",
+         "status": "succeeded", "operation": "op"}
+
+
+def free_of_limits(project):
+    limits = ("read", "write", "heavy", "sign_in_account", "sign_in_address")
+    project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in limits}}, expect=200)
+
+
+class Shared:
+    """What belongs to nobody in particular."""
+
+    def __init__(self, project, db):
+        self.project, self.db, self.admin = project, db, project.admin
+        self.admin.put("/push/credentials/fcm", {"service_account_json": service_account()}, expect=200)
+        entity = project.entity("things", row_level_security=True, public_read=True, history=True)
+        self.made = {**FIXED, "entity": entity["name"], "enum": self.make("/enums", {"name": "colours", "values": ["a", "b"]}, "name")}
+        self.made["user"] = self.make("/users", {"email": "once@example.org"})
+        self.made["role"] = self.make("/roles", {"name": "Once"})
+        self.made["group"] = self.make("/groups", {"name": "Once"})
+        self.admin.post(f"/groups/{self.made['group']}/members", {"user_ids": [self.made["user"]]}, expect=200)
+        self.made["secret"] = self.make("/secrets", {"name": "ONCE", "value": "long enough"}, "name")
+        self.made["workflow"] = self.make("/workflows", document())
+        trigger = {"kind": "api", "route": "once"}
+        self.make("/workflows", document(trigger=trigger))
+        self.made["route"] = "once"
+        self.made["menu"] = self.make("/menus", {"key": "once", "label": "Once"})
+        self.made["menu_item"] = self.make(f"/menus/{self.made['menu']}/items", {"label": "Once", "kind": "group"})
+        body = {"entity": "things", "aggregates": [{"function": "count"}]}
+        self.made["chart"] = self.make("/charts", {"name": "Once", "kind": "metric", **body})
+        self.made["view"] = self.make("/materialized-views", {"name": "once", **body}, "name")
+        auth = {"scheme": "bearer"}
+        operation = {"name": "op", "method": "GET", "path": "/"}
+        self.made["integration"] = self.make("/integrations", {"name": "once", "base_url": "http://10.0.0.1", "auth": auth, "operations": [operation]})
+        self.made["push_template"] = self.make("/push/templates", {"template_type": "once", "name": "x"}, "template_type")
+        self.made["offer"] = self.make(f"{PAY}/offers", {"name": "Once", "kind": "credit", "amount": 5, "currency": "usd"})
+        self.made["code"] = self.make(f"{PAY}/offers/{self.made['offer']}/codes", {"count": 1}, "items")[0]["id"]
+        self.made["mail_domain"] = self.store("insert into {}.mail_domains (domain, token, selector, public_key, status, records)"
+                                              " values ('once.example.org', 'x', 'x', 'x', 'verified', '[]') returning id")
+        self.made["sender"] = self.store("insert into {}.mail_senders (email, domain_id) values ('ada@once.example.org', %s) returning id",
+                                         self.made["mail_domain"])
+
+    def make(self, path, body, member="id"):
+        return self.admin.post(path, body, expect=201).json()[member]
+
+    def store(self, statement, *values):
+        with self.db.cursor() as cursor:
+            cursor.execute(statement.format(self.project.schema(self.db)), values)
+            number = cursor.fetchone()[0]
+        self.db.commit()
+        return number
+
+    def own(self, client):
+        """The objects of a user who may make them; with those of nobody."""
+        def make(path, body, member="id"):
+            return client.post(path, body, expect=201).json()[member]
+
+        made = dict(self.made)
+        made["record"] = make("/entities/things/items", {"name": "x"})
+        made["file"] = client.put("/files/upload/own.txt", data=b"content", expect=201).json()["id"]
+        length = {"Tus-Resumable": "1.0.0", "Upload-Length": "5", "Upload-Metadata": "filename b3duLnR4dA=="}
+        made["upload"] = client.post("/files/tus", headers=length, expect=201).headers["Location"].rpartition("/")[2]
+        made["folder"] = make("/folders", {"name": f"Folder {made['file']}"})
+        made["dashboard"] = make("/dashboards", {"name": "Own"})
+        made["widget"] = make(f"/dashboards/{made['dashboard']}/widgets", {"kind": "text", "text": "x"})
+        body = {"integration_id": made["integration"], "name": f"own{made['file']}", "own": True, "credentials": {"token": "long enough"}}
+        made["connection"] = make("/connections", body)
+        made["conversation"] = make("/ai/conversations", {"title": "Own"})
+        made["message"] = self.store("insert into {}.ai_messages (conversation_id, role, status, content) values (%s, 'assistant', 'complete', 'x')"
+                                     " returning id", made["conversation"])
+        made["api_key"] = make("/api-keys", {"name": "own", "permissions": [], "expires_in_days": 1})
+        made["device"] = make("/push/devices", {"provider": "fcm", "token": f"own-{made['file']}"})
+        made["job"] = client.post(f"/workflows/{made['workflow']}/trigger", {}, expect=202).json()["job_id"]
+        return made
+
+
+def place(template, at):
+    """What stands at the parameter that begins there in a route's path."""
+    if template.startswith(("/entities/{entity}/items/{id}", "/entities/{entity}/public/items/{id}")) and template[at:].startswith("{id}"):
+        return "record"
+    if template[at:].startswith("{itemId}"):
+        return "menu_item"
+    before = [known for known in PLACES if template[:at].endswith(known.removesuffix("{}"))]
+    assert before, f"{template}: no word for what stands at {template[at:]}"
+    return PLACES[max(before, key=len)]
+
+
+def places(template):
+    return [place(template, match.start()) for match in re.finditer(r"{\w+}", template)]
+
+
+def filled(template, objects, absent=False):
+    """The path with these objects; NONE for the last of them when `absent`, and for what there is none of."""
+    values = [str(objects.get(name, NONE)) for name in places(template)]
+    if absent:
+        values[-1] = NONE
+    rest = iter(values)
+    return re.sub(r"{\w+}", lambda _: next(rest), template)

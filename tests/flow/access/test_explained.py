@@ -1,0 +1,137 @@
+"""Explained = answered. Every route of a project, asked by callers of every kind about objects of their own, of
+another user and about none: GET /permissions/explain says what the route itself then answers. A writing route is asked
+in a way that it refuses with 400 when nothing else stands in its way, so that nothing changes."""
+import pytest
+
+from groundwork.project import Project
+from objects import OWNED, Shared, filled, free_of_limits, places
+
+REFUSED = (401, 403, 404)
+# "METHOD PATH": why the test cannot ask it.
+UNJUDGED = {
+    "POST /auth/v1/logout": "it ends the session of the caller, whatever the request says besides",
+}
+# Records are looked at by the statement that writes them: of those that it refuses, by such bodies.
+SOUND = {
+    "PUT /entities/{entity}/items/{id}": {"name": "y"}, "DELETE /entities/{entity}/items/{id}": None,
+    "POST /entities/{entity}/items/{id}/lock": {"ttl_seconds": 1}, "DELETE /entities/{entity}/items/{id}/lock": None,
+}
+class Route:
+    def __init__(self, line):
+        self.method, self.path, self.auth = line.split(None, 2)
+        self.name = f"{self.method} {self.path}"
+        self.places = places(self.path)
+
+    @property
+    def permissions(self):
+        beside = {"GET /entities/{entity}/items/export": "svc_exports:create",
+                  "POST /ai/conversations/{id}/messages/{messageId}/confirm": "svc_workflows:trigger"}
+        own = self.auth.replace("{entity}", "things") if ":" in self.auth else None
+        return tuple(filter(None, (own, beside.get(self.name))))
+
+    def paths(self, own, other):
+        """About objects of one's own, of another and about none: each path once."""
+        found = [filled(self.path, own)]
+        if OWNED & set(self.places):
+            found.append(filled(self.path, other))
+        if self.places:
+            found.append(filled(self.path, own, absent=True))
+        return list(dict.fromkeys(found))
+
+
+@pytest.fixture(scope="module")
+def routes(session_gateway):
+    listed = session_gateway.run("--list-routes")
+    assert listed.returncode == 0, listed.stderr
+    every = [Route(line) for line in listed.stdout.splitlines() if "/org" not in line and "/healthz" not in line]
+    assert set(UNJUDGED) <= {route.name for route in every}
+    return [route for route in every if route.name not in UNJUDGED]
+
+
+@pytest.fixture(scope="module")
+def world(session_gateway, servers, operator, recorder):
+    project = Project(session_gateway, operator, recorder)
+    free_of_limits(project)
+    with servers.connect() as db:
+        project.shared = Shared(project, db)
+    project.admin.is_administrator = True
+    project.every = [item["name"] for item in project.admin.get("/permissions", params={"limit": 500}).json()["items"]]
+    project.other = project.shared.own(project.only(*project.every))
+    project.admins = project.shared.own(project.admin)
+    return project
+
+
+def told_and_answered(client, route, path):
+    """What explain says about the request, and what the request is answered with."""
+    told = client.get("/permissions/explain", params={"method": route.method, "path": path}, expect=200).json()
+    options = {"allow_redirects": False, "headers": {"Tus-Resumable": "1.0.0"} if "/tus" in path else {}}
+    if route.name in SOUND and not told["allowed"]:
+        options["json"] = SOUND[route.name]
+    elif route.method != "GET":
+        options |= {"params": {"surprise": "1"}, "json": {"surprise": 1}}
+    return told, client.request(route.method, path, **options)
+
+
+def differences(client, route, path):
+    told, answer = told_and_answered(client, route, path)
+    status = answer.status_code
+    if status not in REFUSED:
+        if not told["allowed"]:
+            yield f"{status}, explained {told['status']} {told['reason']}"
+        if route.method != "GET" and status not in (400, 415):
+            yield f"{status}, it was to be refused for what it says"
+        return
+    problem = answer.json()
+    if told["allowed"] or (told["status"], told["code"]) != (status, problem["code"]):
+        yield f"{status} {problem['code']} {problem.get('detail')}, explained {told['status']} {told['reason']}"
+    if told["checks"] and not client.is_administrator:
+        if [check["passed"] for check in told["checks"]] != [True] * (len(told["checks"]) - 1) + [False]:
+            yield f"checks behind the first that fails: {told['checks']}"
+
+
+def check(routes, asked):
+    """`asked(route)`: (client, path) of each request."""
+    wrong = [f"{route.method} {path}: {difference}" for route in routes for client, path in asked(route)
+             for difference in differences(client, route, path)]
+    assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
+
+
+def test_an_administrator(world, routes):
+    check(routes, lambda route: [(world.admin, path) for path in route.paths(world.admins, world.other)])
+
+
+def test_a_user_without_permissions(world, routes):
+    plain = world.only()
+    plain.is_administrator = False
+    check(routes, lambda route: [(plain, path) for path in route.paths(world.other, world.other)])
+
+
+def test_a_user_with_the_permission_alone(world, routes):
+    """It made its objects when it had all permissions. Explain is as of now, and with it the worker that its connection
+    stays with."""
+    role = world.role(permissions=world.every)
+    holder = world.user(role_ids=[role["id"]])
+    holder.is_administrator = False
+    own = world.shared.own(holder)
+    held = None
+
+    def asked(route):
+        nonlocal held
+        if held != route.permissions:
+            held = route.permissions
+            world.admin.put(f"/roles/{role['id']}", {"permissions": list(held)}, expect=200)
+        return [(holder, path) for path in route.paths(own, world.other)]
+
+    check(sorted(routes, key=lambda route: route.permissions), asked)
+
+
+def test_a_key_of_an_administrator_with_the_permission_alone(world, routes):
+    keys = {}
+
+    def asked(route):
+        if route.permissions not in keys:
+            keys[route.permissions] = world.key(route.permissions)
+            keys[route.permissions].is_administrator = False
+        return [(keys[route.permissions], path) for path in route.paths(world.admins, world.other)]
+
+    check(routes, asked)
