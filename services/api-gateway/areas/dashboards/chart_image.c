@@ -126,7 +126,8 @@ AWAITS static int charts_image_png(struct req *r)
     .method = HTTP_GET_M, .path = "/charts/{id}/image." #type, .id = "charts_image_" #type,        \
     .auth = AUTH_USER_OR_KEY, .perm = PERM_SVC_ENTITIES_READ, .query = chart_image_query,          \
     .headers = HEADER_GROUP_ID, .ok = {200, NULL, .content_type = (media)}, .fails = {404, 409},   \
-    .run = charts_image_##type, .summary = "The chart as a picture, as the caller sees the records"
+    .run = charts_image_##type, .guard = chart_guard,                                              \
+    .summary = "The chart as a picture, as the caller sees the records"
 /* clang-format on */
 
 static const struct route chart_image_routes[] = {

@@ -197,6 +197,13 @@ static int reply_chart_data(struct req *r, struct str data)
     return reply_json(r, 200);
 }
 
+int chart_guard(struct req *r)
+{
+    struct chart *chart = ARENA_NEW(r->task.arena, chart);
+
+    return chart_load(r, chart);
+}
+
 AWAITS static int charts_preview(struct req *r)
 {
     struct chart chart;
@@ -267,6 +274,7 @@ static const struct route charts_routes[] = {
         .ok = {200, &chart_out_schema},
         .fails = {404, 409},
         .run = charts_update,
+        .guard = charts_get,
         .summary = "Change a chart",
         .doc = "Members that are left out stay; null takes an optional one away.",
     },
@@ -279,6 +287,7 @@ static const struct route charts_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = charts_delete,
+        .guard = charts_get,
         .summary = "Delete a chart",
     },
     {
@@ -306,6 +315,7 @@ static const struct route charts_routes[] = {
         .ok = {200, &chart_data_schema},
         .fails = {404, 409},
         .run = charts_data,
+        .guard = chart_guard,
         .summary = "The data of a chart, as the caller sees the records",
         .doc =
             "Needs the permission to read the entity's records. Rows that the caller may not "

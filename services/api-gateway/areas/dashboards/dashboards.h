@@ -95,6 +95,8 @@ AWAITS int chart_check(struct req *r, struct chart *chart) MUSTCHECK;
 /* co: the chart of the path as the caller may see it: 404; 403 that names what it may not read; 409
  * when the model has changed under it. */
 AWAITS int chart_load(struct req *r, struct chart *ret_chart) MUSTCHECK;
+/* co: route.guard of what shows the chart of the path: as chart_load(). */
+AWAITS int chart_guard(struct req *r);
 /* co: the data as JSON text, arena-owned: computed, or kept from a moment ago unless `fresh`. */
 AWAITS int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str *ret_data)
     MUSTCHECK;

@@ -212,6 +212,14 @@ AWAITS static int view_list(struct req *r, struct records_ctx **ret_ctx)
     return records_list(ctx, entity, &query, &r->body);
 }
 
+int view_rows_guard(struct req *r)
+{
+    const struct entity *entity;
+    int64_t id;
+
+    return view_find(r, req_param(r, "name"), &id, &entity);
+}
+
 int view_rows(struct req *r)
 {
     struct records_ctx *ctx = NULL;

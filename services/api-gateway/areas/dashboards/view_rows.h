@@ -18,3 +18,5 @@ void view_show(struct req *r, const struct rows *rows, size_t row);
 bool view_is_open(struct req *r, const struct rows *rows, size_t row);
 /* co: answers with the rows of the view of the path, as records are listed. */
 AWAITS int view_rows(struct req *r);
+/* co: a guard: whether the caller is served these rows. */
+AWAITS int view_rows_guard(struct req *r);

@@ -246,13 +246,19 @@ static int view_may_share(struct req *r, const struct view_in *in)
     return refusal(r, REFUSE_ADMIN, "Only an administrator of the project may share a view.");
 }
 
+static int view_may_change_shared(struct req *r, bool is_shared)
+{
+    if (!is_shared || caller_is_admin(r->scope->caller))
+        return 0;
+    return refusal(r,
+                   REFUSE_ADMIN,
+                   "Only an administrator of the project may change a view that is shared.");
+}
+
 /* The view of the path, locked, is one that the caller may change, and may redefine. */
 static int view_may_change(struct req *r, const struct sql_view_lock_row *row, bool redefined)
 {
-    if (row->is_shared && !caller_is_admin(r->scope->caller))
-        return refusal(r,
-                       REFUSE_ADMIN,
-                       "Only an administrator of the project may change a view that is shared.");
+    TRY(view_may_change_shared(r, row->is_shared));
     if (redefined && !view_is_known(r, row->entity_id, row->query))
         return fail(r,
                     PROBLEM_FORBIDDEN,
@@ -347,6 +353,18 @@ AWAITS static int views_create(struct req *r)
     TRY(gateway_commit(r, gateway_audit(r, "views.create", "materialized_view", id, STR_NONE)));
     resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(view->name));
     return view_reply(r, 201, view->name);
+}
+
+AWAITS static int views_update_guard(struct req *r)
+{
+    struct rows rows;
+
+    TRY(sql_one(r,
+                &rows,
+                SQL_VIEW_GET(.name = req_param(r, "name"),
+                             .role_ids = caller_roles(r->scope->caller))));
+    size_t column = rows_column(&rows, "role_ids");
+    return view_may_change_shared(r, rows_sql_i64s(r->task.arena, &rows, 0, column).count > 0);
 }
 
 static void set_text(json_t *whole, const char *key, struct str text)
@@ -509,6 +527,7 @@ static const struct route views_routes[] = {
         .ok = {200, &view_out_schema},
         .fails = {404, 409},
         .run = views_update,
+        .guard = views_update_guard,
         .summary = "Change a materialised view",
         .doc =
             "Members that are left out stay. The rows stay as they are, for those who might read "
@@ -525,6 +544,7 @@ static const struct route views_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = views_delete,
+        .guard = views_get,
         .summary = "Delete a materialised view and its rows",
     },
     {
@@ -536,6 +556,7 @@ static const struct route views_routes[] = {
         .ok = {202, &view_out_schema},
         .fails = {404},
         .run = views_refresh,
+        .guard = views_get,
         .class = CLASS_HEAVY,
         .summary = "Have it made anew",
         .doc = "The rows that there are can be read meanwhile; status says when it is done.",
@@ -550,6 +571,7 @@ static const struct route views_routes[] = {
         .ok = {200, &record_schema, .list = true},
         .fails = {404, 409},
         .run = view_rows,
+        .guard = view_rows_guard,
         .summary = "Read a materialised view, as records are read",
         .doc =
             "For callers that may read all records and fields that the rows were made of, and for "
