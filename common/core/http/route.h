@@ -94,6 +94,8 @@ struct route {
      * yet read, and by GET /permissions/explain. A GET decides in .run: there this is for explain
      * alone, where .run is no mere read; NULL: .run is asked. */
     int (*guard)(struct req *req);
+    bool run_decides; /* .run refuses as the guard does, by a statement that it needs anyway: the
+                         guard is for explain alone */
     enum route_class class;
     bool hidden;              /* not in GET /docs (interactive pages) */
     bool undocumented_entity; /* entity-record routes: documented by the data model document */

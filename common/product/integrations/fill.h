@@ -35,7 +35,7 @@ struct str fill_text_of(struct arena *arena, const json_t *value);
 const char *fill_fault(struct arena *arena,
                        const struct integration_operation *operation,
                        const json_t *template,
-                        size_t *left);
+                       size_t *left);
 /* any: a parameter whose values are shown nowhere: it says so itself, its name or its name on the
  * wire does (secret_name), or that of a query parameter, header or member that it is sent as. */
 bool fill_is_hidden(const struct integration_operation *operation,

@@ -19,7 +19,7 @@ AWAITS static int handler_ask_guard(struct req *r)
     size_t headers = r->extra_headers.len;
     bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
 
-    if (!r->route->guard || reads)
+    if (!r->route->guard || r->route->run_decides || reads)
         return 0;
     int rc = r->route->guard(r);
     if (rc < 0 || rc >= 500 || handler_is_refusal(rc))

@@ -132,9 +132,10 @@ static int dashboard_may_change(struct req *r, struct opt_i64 owner_id)
 
     if (caller_is_admin(caller) || (owner_id.set && owner_id.value == caller->user_id))
         return 0;
-    return fail(r,
-                PROBLEM_FORBIDDEN,
-                "Only its owner and an administrator, signed in as a user, may change a dashboard.");
+    return fail(
+        r,
+        PROBLEM_FORBIDDEN,
+        "Only its owner and an administrator, signed in as a user, may change a dashboard.");
 }
 
 int dashboard_guard(struct req *r)

@@ -250,9 +250,8 @@ static int view_may_change_shared(struct req *r, bool is_shared)
 {
     if (!is_shared || caller_is_admin(r->scope->caller))
         return 0;
-    return refusal(r,
-                   REFUSE_ADMIN,
-                   "Only an administrator of the project may change a view that is shared.");
+    return refusal(
+        r, REFUSE_ADMIN, "Only an administrator of the project may change a view that is shared.");
 }
 
 /* The view of the path, locked, is one that the caller may change, and may redefine. */
@@ -359,10 +358,10 @@ AWAITS static int views_update_guard(struct req *r)
 {
     struct rows rows;
 
-    TRY(sql_one(r,
-                &rows,
-                SQL_VIEW_GET(.name = req_param(r, "name"),
-                             .role_ids = caller_roles(r->scope->caller))));
+    TRY(sql_one(
+        r,
+        &rows,
+        SQL_VIEW_GET(.name = req_param(r, "name"), .role_ids = caller_roles(r->scope->caller))));
     size_t column = rows_column(&rows, "role_ids");
     return view_may_change_shared(r, rows_sql_i64s(r->task.arena, &rows, 0, column).count > 0);
 }

@@ -142,7 +142,7 @@ AWAITS static int workflows_route(struct req *r)
         .method = HTTP_POST_M, .path = (path_), .id = (id_), .auth = AUTH_USER_OR_KEY,             \
         .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
         .body_optional = true, .ok = {204}, .fails = {404}, .run = workflows_route,                \
-        .guard = route_guard, .summary = (summary_),                                               \
+        .guard = route_guard, .run_decides = true, .summary = (summary_),                          \
         .doc = "Answers as soon as the job is queued, and does not wait for it. The route's case " \
                "does not matter. 404 while no enabled workflow has it.",                           \
     }
@@ -160,6 +160,7 @@ static const struct route workflow_trigger_routes[] = {
         .fails = {404, 409},
         .run = workflows_trigger,
         .guard = workflow_guard,
+        .run_decides = true,
         .summary = "Start a workflow by hand",
         .doc = "Whatever its trigger is. 409 workflow_disabled when it is not enabled. Location "
                "is the job.",
