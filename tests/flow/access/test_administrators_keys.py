@@ -1,4 +1,4 @@
-"""An administrator's API key sees rows and fields without rules, and does no more than its own permissions say."""
+"""An administrator's API key sees rows and fields without rules, and does no more than its own permissions say (A20)."""
 import pytest
 
 

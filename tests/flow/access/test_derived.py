@@ -1,6 +1,6 @@
 """Whatever is made of records, read by callers that may not see the records: no answer of any route depends on them. The
 answers of all routes that read are compared before and after a change that the caller may not see, for each kind of caller and
-after changes of definitions and of rights; and none of them names what is hidden."""
+after changes of definitions and of rights; and none of them names what is hidden (A19)."""
 import itertools
 import re
 

@@ -1,6 +1,6 @@
 """Explained = answered. Every route of a project, asked by callers of every kind about objects of their own, of
 another user and about none: GET /permissions/explain says what the route itself then answers. A writing route is asked
-in a way that it refuses with 400 when nothing else stands in its way, so that nothing changes."""
+in a way that it refuses with 400 when nothing else stands in its way, so that nothing changes (A21)."""
 import pytest
 
 from groundwork.project import Project

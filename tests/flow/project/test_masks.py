@@ -1,4 +1,4 @@
-"""Secrets that answers show as masks: whatever is sent back as it was read leaves what is stored as it is."""
+"""Secrets that answers show as masks: whatever is sent back as it was read leaves what is stored as it is (C4)."""
 import itertools
 
 import pytest
