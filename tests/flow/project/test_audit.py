@@ -114,6 +114,7 @@ def test_the_detail_says_what_changed(project):
     user = project.user(email="ann@example.org")
     group = admin.post("/groups", {"name": "g"}, expect=201).json()
     board = admin.post("/dashboards", {"name": "d"}, expect=201).json()
+    admin.post("/materialized-views", {"name": "v", "entity": "orders", "aggregates": [{"function": "count"}]}, expect=201)
     one, path = user.user["id"], "/entities/orders"
     changes = [
         ("put", path, {"row_level_security": False, "public_read": True}, "entities.update",
@@ -131,12 +132,20 @@ def test_the_detail_says_what_changed(project):
          {"changed": ["display_name", "locale"], "from": {"locale": None}, "to": {"locale": "en-GB"}}),
         ("put", f"/dashboards/{board['id']}", {"role_ids": [role["id"]]}, "dashboards.update",
          {"changed": ["role_ids"], "from": {"role_ids": []}, "to": {"role_ids": [role["id"]]}}),
+        ("put", "/materialized-views/v", {"role_ids": [role["id"]], "group_by": [{"field": "name"}]}, "views.update",
+         {"changed": ["role_ids", "group_by"], "from": {"role_ids": []}, "to": {"role_ids": [role["id"]]}}),
     ]
     for method, where, body, action, detail in changes:
         getattr(admin, method)(where, body, expect=200)
         entry = entries(project)[0]
         assert entry["action"] == action
         assert {**entry["detail"], "changed": sorted(entry["detail"]["changed"])} == {**detail, "changed": sorted(detail["changed"])}
+    admin.post(f"/groups/{group['id']}/members", {"user_ids": [one]}, expect=200)
+    assert entries(project)[0]["detail"] == {"user_ids": [one]}
+    admin.delete(f"/groups/{group['id']}/members/{one}", expect=204)
+    assert entries(project)[0]["detail"] == {"user_ids": [one]}
+    project.key(["orders:read"])
+    assert entries(project)[0]["detail"] == {"permissions": ["orders:read"]}
     text = str(entries(project))
     assert PASSWORD not in text and "bob@" not in text and "hidden" not in text
 

@@ -149,6 +149,20 @@ static int reply_key(struct req *r,
     return reply_json(r, 201);
 }
 
+/* Detail for the audit row: what the key may do. */
+static struct str permissions_detail(struct req *r, const struct access_list *permissions)
+{
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, req_json_max(r));
+    jw_init(&w, &text);
+    jw_obj(&w);
+    put_names(&w, "permissions", permissions->names, permissions->count);
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
 AWAITS static int api_keys_create(struct req *r)
 {
     struct access_list permissions;
@@ -174,7 +188,7 @@ AWAITS static int api_keys_create(struct req *r)
                                                 sql_i64s(permissions.entity_ids, permissions.count),
                                             .permissions = sql_strs(permissions.permissions,
                                                                     permissions.count))),
-        gateway_audit(r, "api_keys.create", "api_key", id, STR_NONE),
+        gateway_audit(r, "api_keys.create", "api_key", id, permissions_detail(r, &permissions)),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));

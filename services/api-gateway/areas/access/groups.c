@@ -202,10 +202,29 @@ AWAITS static int groups_update(struct req *r)
     return reply_row(r, 200, &group);
 }
 
-/* A removal is audited only when it removed something. */
-AWAITS static int finish_removal(struct req *r, int64_t group_id, const char *action)
+/* Detail for the audit row: who joins, or leaves. */
+static struct str members_detail(struct req *r, const int64_t *user_ids, size_t count)
 {
-    TRY(gateway_commit(r, gateway_audit(r, action, "group", group_id, STR_NONE)));
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, r->task.arena, 64 + count * 21);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    jw_lit(&w, "user_ids");
+    jw_arr(&w);
+    for (size_t i = 0; i < count; i++)
+        jw_i64(&w, user_ids[i]);
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return strbuf_view(&text);
+}
+
+/* A removal is audited only when it removed something. */
+AWAITS static int
+finish_removal(struct req *r, int64_t group_id, const char *action, struct str detail)
+{
+    TRY(gateway_commit(r, gateway_audit(r, action, "group", group_id, detail)));
     gateway_touch(r);
     search_notify(gateway_directory(), r->scope->project);
     return reply_empty(r, 204);
@@ -222,7 +241,7 @@ AWAITS static int groups_delete(struct req *r)
     TRY(sql_exec(r, NULL, SQL_GROUP_GRANTS_REMOVE(.grantee_id = id)));
     struct db_call gone = events_principal_gone_call(r->task.arena, 'g', id);
     TRY(sql_batch(r, &gone, 1));
-    return finish_removal(r, id, "groups.delete");
+    return finish_removal(r, id, "groups.delete", STR_NONE);
 }
 
 struct members_in {
@@ -273,7 +292,11 @@ AWAITS static int members_add(struct req *r)
     struct db_call calls[] = {
         db_call(SQL_GROUP_MEMBERS_ADD(.group_id = id,
                                       .user_ids = sql_i64s(in.user_ids.items, in.user_ids.count))),
-        gateway_audit(r, "groups.add_members", "group", id, STR_NONE),
+        gateway_audit(r,
+                      "groups.add_members",
+                      "group",
+                      id,
+                      members_detail(r, in.user_ids.items, in.user_ids.count)),
         db_call(SQL_GROUP_GET(.id = id)),
     };
     int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
@@ -305,7 +328,7 @@ AWAITS static int members_remove(struct req *r)
     TRY(req_id(r, "user_id", &user_id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &removed, SQL_GROUP_MEMBER_REMOVE(.group_id = id, .user_id = user_id)));
-    return finish_removal(r, id, "groups.remove_member");
+    return finish_removal(r, id, "groups.remove_member", members_detail(r, &user_id, 1));
 }
 
 static const struct route groups_routes[] = {

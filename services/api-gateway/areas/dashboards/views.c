@@ -409,12 +409,17 @@ AWAITS static int views_update(struct req *r)
     struct view *view = ARENA_NEW(r->task.arena, view);
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct view_in in = {.name = {.set = false}};
+    struct rows before;
+    struct rows after;
     struct rows rows;
     json_t *body;
 
     TRY(req_json_any(r, &body));
     if (!schema_decode(r->task.arena, &view_update_schema, body, &in, errors))
         return fail_fields(r, errors);
+    const struct changed_member defined[] = {{"aggregates", in.aggregates.set},
+                                             {"group_by", in.group_by.set},
+                                             {"filter", in.filter.set}};
     TRY(view_may_share(r, &in));
     bool redefined =
         in.entity.set || in.aggregates.set || in.group_by.set || in.filter.set || in.timezone.set;
@@ -424,6 +429,7 @@ AWAITS static int views_update(struct req *r)
     TRY(sql_all(r, &rows, SQL_VIEW_NAMED(.name = view->name, .id = view->id)));
     if (rows.count)
         return view_name_taken(r);
+    TRY(sql_one(r, &before, SQL_VIEW_AUDITED(.id = view->id)));
     TRY(sql_exec(r,
                  NULL,
                  SQL_VIEW_SAVE(.id = view->id,
@@ -438,8 +444,10 @@ AWAITS static int views_update(struct req *r)
                                .next_refresh_at = view->next_ms,
                                .redefined = redefined)));
     TRY(view_share(r, view->id, &in.role_ids));
-    TRY(gateway_commit(r,
-                       gateway_audit(r, "views.update", "materialized_view", view->id, STR_NONE)));
+    TRY(sql_one(r, &after, SQL_VIEW_AUDITED(.id = view->id)));
+    const struct audit_change change = {&before, &after, defined, ARRAY_LEN(defined)};
+    TRY(gateway_commit(
+        r, gateway_audit_change(r, "views.update", "materialized_view", view->id, &change)));
     return view_reply(r, 200, view->name);
 }
 

@@ -38,6 +38,12 @@ select v.id:bigint, v.name:text, v.description:text?, v.entity_id:bigint, v.defi
   exists (select 1 from {p}.materialized_view_roles s where s.view_id = v.id) as is_shared:boolean
 from {p}.materialized_views v where v.name = :name::text for update
 
+-- What the audit log tells of a view; its definition names fields.
+-- name: view_audited :one
+select v.name, v.description, e.name as entity, v.timezone, v.cron, v.on_change,
+  array(select s.role_id from {p}.materialized_view_roles s where s.view_id = v.id order by s.role_id) as role_ids
+from {p}.materialized_views v join {p}.entities e on e.id = v.entity_id where v.id = :id::bigint
+
 -- name: view_add :opt
 insert into {p}.materialized_views
   (name, description, entity_id, definition, query, timezone, cron, on_change, next_refresh_at, requested_at, created_by)

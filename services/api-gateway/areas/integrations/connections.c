@@ -450,7 +450,10 @@ AWAITS static int connections_update(struct req *r)
         if (rc != 0)
             return connection_taken(r, rc);
     }
-    TRY(gateway_commit(r, gateway_audit(r, "connections.update", "connection", id, STR_NONE)));
+    const struct changed_member members[] = {{"name", in.name.set},
+                                             {"credentials", in.credentials.set}};
+    struct str detail = gateway_changed(r, members, ARRAY_LEN(members));
+    TRY(gateway_commit(r, gateway_audit(r, "connections.update", "connection", id, detail)));
     return connection_reply(r, 200, id);
 }
 
