@@ -266,7 +266,7 @@ static struct str operation_name(struct openapi_reader *reader,
 
     if (text.len > NAME_READ_BYTES)
         text.len = NAME_READ_BYTES;
-    if (!openapi_spend(reader, 1, 2 * text.len + 2 * NAME_BYTES))
+    if (!openapi_spend(reader, 1, 2 * (text.len + NAME_BYTES)))
         return STR_NONE;
     if (!id.len)
         text = arena_printf(reader->arena, "%s%.*s", method, STR_ARG(text));

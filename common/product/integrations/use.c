@@ -121,7 +121,7 @@ use_build_beside(struct task *task, struct integration_use *use, struct str oper
 int integration_prepare(struct task *task, struct integration_use *use)
 {
     int64_t user_id = use->job_id && !use->connection_id ? 0 : use->caller->user_id;
-    struct str operation;
+    struct str operation = STR_NONE;
 
     TRY(integration_find(task, use, &operation));
     TRY(use_build_beside(task, use, operation));
