@@ -1,6 +1,8 @@
 """The watch over the loop: what holds it for long is counted and named, and nothing usual does."""
 import contextlib
 import json
+import socket
+import urllib.parse
 
 import pytest
 
@@ -52,6 +54,34 @@ def test_a_very_long_run_fails_the_test_that_caused_it(tmp_path, folder, us, ala
     daemon = Daemon(f"build/{folder}/bin/api-gateway", tmp_path / "log")
     daemon.log_path.write_text(f'{{"level":"info","event":"access","us":9000000}}\n{{"event":"loop.long_run","task":"x","us":{us}}}\n')
     assert len(daemon.alarms()) == alarms and not daemon.alarms()
+
+
+def costly_document(count=700):
+    """Its paths refer to one item, each of whose parameters is compared with those of the path."""
+    shared, own = ([{"in": "cookie", "name": f"{letter}{n}"} for n in range(count)] for letter in "ab")
+    return {"openapi": "3.0.3", "info": {"title": "x", "version": "1"}, "servers": [{"url": "https://api.example.org"}],
+            "paths": {f"/{n}": {"$ref": "#/x"} for n in range(200)}, "x": {"parameters": shared, "get": {"parameters": own}}}
+
+
+def test_imports_run_beside_the_loop(project, brief):
+    """Whether their clients wait or hang up."""
+    body = json.dumps({"document": costly_document()}).encode()
+    where = urllib.parse.urlsplit(project.base_url)
+    head = (f"POST {where.path}/integrations/import HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {project.admin.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
+    for _ in range(4):
+        with socket.create_connection((where.hostname, where.port)) as client:
+            client.sendall(head.encode() + body)
+        project.admin.post("/integrations/import", {"document": costly_document()}, expect=400)
+
+
+def test_operations_of_many_expressions_are_filled_beside_the_loop(project, brief):
+    many = {"name": "op", "method": "POST", "path": "/", "params": [{"name": "a", "in": "body"}, {"name": "big", "in": "body", "type": "any"}],
+            "body": {"list": ["{{ a }}" * 100] * 19, "big": "{{ big }}"}}
+    made = project.admin.post("/integrations", {"name": "many", "base_url": "https://127.0.0.1:1", "operations": [many]}, expect=201).json()
+    big = [{"n": n, "text": "x" * 50} for n in range(3000)]
+    for _ in range(4):
+        project.admin.post(f"/integrations/{made['id']}/operations/op/run", {"params": {"a": "v", "big": big}}, expect=502)  # nobody is there
 
 
 def test_large_bodies_are_parsed_beside_the_loop(project, brief):
