@@ -122,6 +122,8 @@ static void test_page(void **state)
 
 /* --- settings --- */
 
+static const struct project_settings *stored; /* NULL: nothing is */
+
 static bool decode(const char *text, struct project_in *ret_in, struct schema_errors *errors)
 {
     struct jr_error error;
@@ -130,7 +132,7 @@ static bool decode(const char *text, struct project_in *ret_in, struct schema_er
     *errors = (struct schema_errors){0};
     assert_int_equal(jr_parse(arena, str_from(text), &body, &error), 0);
     return schema_decode(arena, &project_schema, body, ret_in, errors) &&
-           project_in_check(arena, ret_in, NULL, errors);
+           project_in_check(arena, ret_in, stored, errors);
 }
 
 static void settings_refused(const char *text, const char *field)
@@ -230,7 +232,9 @@ static void test_settings_merge(void **state)
     assert_null(strstr(strbuf_cstring(&out), "hush"));
     assert_non_null(strstr(strbuf_cstring(&out), "\"oidc_client_secret\":\"********\""));
 
-    /* What was read goes back unchanged; null restores the default. */
+    /* What was read goes back unchanged, unless nothing is stored; null restores the default. */
+    assert_false(decode("{\"settings\":{\"oidc_client_secret\":\"********\"}}", &in, &errors));
+    stored = &settings;
     assert_true(decode("{\"settings\":{\"oidc_client_secret\":\"********\",\"rate_read\":null,"
                        "\"default_row_level_security\":null}}",
                        &in,
@@ -246,6 +250,7 @@ static void test_settings_merge(void **state)
     project_settings_merge(&settings, &in);
     assert_int_equal(settings.allowed_origin_count, 0);
     assert_int_equal(settings.oidc_client_secret.len, 0);
+    stored = NULL;
 }
 
 /* --- checks of rights --- */

@@ -175,7 +175,10 @@ static void keys(struct task *task, struct project *project, const struct entity
     assert_true(caller_can_entity(&caller, 7, ACT_DELETE));
     assert_false(caller_can_entity(&caller, 7, ACT_UPDATE));
     assert_false(caller_can_entity(&caller, 5, ACT_READ));
-    assert_int_equal(caller_field_key(&caller, orders), 0);
+    /* Every field of what its list names, and none of another entity. */
+    assert_true(caller_field(&caller, entity_field_by_id(orders, 32), ACT_READ) ==
+                caller_can_entity(&caller, orders->id, ACT_READ));
+    assert_false(caller_field(&caller, entity_field_by_id(orders, 32), ACT_UPDATE));
 
     key = api_key(task, project, creator, "-1 second");
     assert_int_equal(project_rights(task, project, creator, key, &rights), RIGHTS_GONE);
