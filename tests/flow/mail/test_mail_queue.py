@@ -279,6 +279,7 @@ def test_given_up_after_a_while(site, servers, alone):
     assert ended(servers, site, email)[:2] == ("expired", "expired")
 
 
+@pytest.mark.full
 def test_one_projects_flood_beside_anothers_mail(site, mailbox, servers, gateway, operator, recorder):
     from groundwork.project import Project
     flood = Project(gateway, operator, recorder)

@@ -181,6 +181,7 @@ class Load:
             thread.join(60)
 
 
+@pytest.mark.full
 def test_a_rotation_killed_again_and_again_under_load(world):
     gateway = world.gateway()
     other = world.gateway()

@@ -21,7 +21,7 @@ from groundwork.soon import settle
 from groundwork.workflows import workflow
 from oidc.fake_issuer import Issuer, Server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.full]
 
 MARGIN, MEDIAN_MARGIN = 0.75, 0.15  # seconds
 ALONE, BESIDE = 2.5, 6  # seconds

@@ -158,6 +158,7 @@ def goes_out_beside(pushing, provider, floods, other):
         pushing.ended(send)
 
 
+@pytest.mark.full
 @pytest.mark.timed
 def test_a_single_one_beside_a_flood(pushing, fcm, gateway, operator, recorder, db):
     """R16: ten broadcasts of one project at a slow provider: another's notification goes out at once. Its connections take 500 at

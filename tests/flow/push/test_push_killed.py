@@ -70,6 +70,7 @@ def test_killed_while_it_sends(pushing, start_one, fcm, after):
         fcm.clear_faults()
 
 
+@pytest.mark.full
 def test_killed_again_and_again(pushing, start_one, fcm):
     """More often than attempts that a send has: it gets somewhere each time."""
     fcm.forget()

@@ -170,6 +170,7 @@ def test_the_same_tap_at_once(app, db):
     assert made["enabled"]
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_ten_thousand_taps_at_once(app, db, runner):
     """Of one notification, by everybody who has its token: one job for each of its actions."""

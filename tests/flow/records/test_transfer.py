@@ -81,6 +81,7 @@ def as_jsonl(records):
 FORMS = {"csv": as_csv, "json": as_json, "jsonl": as_jsonl}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", FORMS)
 def test_twenty_thousand_rows_there_and_back(empty, form):
     """Every thousandth row is bad: the others arrive, the bad ones are told by number."""

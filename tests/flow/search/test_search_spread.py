@@ -1,6 +1,7 @@
 """What one change asks of many records, other projects beside a flood, purges, and writers who did not know."""
 import time
 
+import pytest
 from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.search import Index
@@ -82,6 +83,7 @@ def test_members_cost_nothing(project, index, indexer):
     assert index.rows("select (select count(*) from {p}.outbox) + (select count(*) from {p}.search_work where kind <> 'check')")[0][0] == 0
 
 
+@pytest.mark.full
 def test_beside_a_flood(project, index, indexer, gateway, operator, recorder, db, servers):
     """Another project's record, and the flood's own newest one, do not wait for its end."""
     books = index.entity()

@@ -286,6 +286,7 @@ def ignore_errors(call, *arguments):
         pass
 
 
+@pytest.mark.full
 @pytest.mark.timed
 def test_l7_one_project_at_many_times_the_load(project, operator, recorder, gateway):
     other = Project(gateway, operator, recorder)

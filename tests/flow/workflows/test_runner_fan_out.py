@@ -157,6 +157,7 @@ def other(gateway, operator, recorder):
     return Project(gateway, operator, recorder)
 
 
+@pytest.mark.full
 @pytest.mark.timed
 def test_a_hundred_thousand_jobs_of_one_project(project, other, db, start_one):
     """Another project's first step is not later for them."""
