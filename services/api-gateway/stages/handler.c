@@ -14,14 +14,10 @@ bool handler_is_refusal(int status)
 }
 
 /* The answer of a guard that does not refuse is forgotten, except that the guard could not tell. */
-AWAITS static int handler_ask_guard(struct req *r)
+AWAITS static int handler_ask_guard(struct req *r, size_t headers)
 {
-    size_t headers = r->extra_headers.len;
-    bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
-
-    if (!r->route->guard || r->route->run_decides || reads)
-        return 0;
     int rc = r->route->guard(r);
+
     if (rc < 0 || rc >= 500 || handler_is_refusal(rc))
         return rc;
     handler_forget(r, headers);
@@ -29,16 +25,32 @@ AWAITS static int handler_ask_guard(struct req *r)
 }
 
 /* A route without query parameters accepts none; the others check theirs in their handler. */
-int handler_run_once(struct req *r)
+AWAITS static int handler_decide(struct req *r)
 {
     const struct query *none;
 
-    TRY(handler_ask_guard(r));
     if (!r->route->query && r->query.len)
         TRY(req_query(r, &none));
     if (r->route->timeout_ms)
         r->task.deadline_ms = clock_mono_ms() + r->route->timeout_ms;
     return r->route->run(r);
+}
+
+int handler_run_once(struct req *r)
+{
+    size_t headers = r->extra_headers.len;
+    bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
+
+    if (!r->route->guard || reads)
+        return handler_decide(r);
+    if (r->route->run_decides) {
+        int rc = handler_decide(r);
+        if (rc != 400) /* it has come to the object, or found nothing wrong */
+            return rc;
+        handler_forget(r, headers);
+    }
+    TRY(handler_ask_guard(r, headers));
+    return handler_decide(r);
 }
 
 void handler_forget(struct req *r, size_t headers)
