@@ -1,4 +1,4 @@
-/* What a caller means that sends back the mask of a secret. */
+/* Masks of secrets in the bodies that callers send, and names that say credential. */
 #include "base/secret_mask.h"
 
 #include "base/ascii.h"
@@ -51,7 +51,8 @@ static bool is_secret_word(struct str word)
     return false;
 }
 
-/* A word begins behind what is no letter or digit, and where a capital follows a small letter. */
+/* A word begins after a character that is no letter or digit, and at a capital after a small
+ * letter. */
 static bool secret_begins_word(struct str name, size_t at)
 {
     return at > 0 && ascii_is(name.ptr[at], ASCII_UPPER) &&

@@ -11,7 +11,7 @@
 #define RESUME_PART_BYTES ((int64_t)16 << 20) /* as much as a gateway that dies forgets */
 #define RESUME_SECONDS    86400
 #define RESUME_ID_BYTES   FILE_KEY_BYTES
-/* Unfinished ones at a time. Expired ones and those that are files do not count. */
+/* Limits of unfinished uploads. Expired and finished uploads do not count. */
 #define RESUMES_OF_PROJECT_MAX 1000
 #define RESUMES_OF_USER_MAX    100
 

@@ -4,7 +4,7 @@
 -- name: resume_lock :exec
 select pg_advisory_xact_lock(hashtextextended('{p}.file_uploads', 0))
 
--- Those that are unfinished.
+-- Unfinished uploads of the project, and of one user.
 -- name: resume_under_way :one
 select count(*) as of_project:bigint, count(*) filter (where u.created_by = :created_by::bigint) as of_user:bigint,
   coalesce(sum(u.length), 0)::bigint + (select t.bytes from {p}.file_totals t) as bytes:bigint

@@ -14,10 +14,10 @@
 #define TEXT_BYTES      900
 #define NAME_BYTES      64
 #define NAME_READ_BYTES 512 /* of an operationId or a path, from which a name is made */
-#define PLACE_BYTES     200 /* of a path, in findings and in what is left out */
+#define PLACE_BYTES     200 /* of a path, in findings and in the list of skipped operations */
 #define SKIPPED_MAX     1000
 #define POINTER_COPIES  4   /* of a pointer, while it is decoded */
-#define STEP_BYTES      64  /* that one step compares or copies */
+#define STEP_BYTES      64  /* compared or copied in one step */
 #define OBJECT_BYTES    512 /* of an object with a few members, before their texts */
 
 static const char *const openapi_methods[] = {

@@ -11,7 +11,7 @@
  * compared or copied is a step, and 64 bytes of a text are one. Both are checked before the work.
  * As many steps take a thread less than 0.2 s. */
 #define OPENAPI_STEPS_MAX 500000
-#define OPENAPI_BYTES_MAX 16777216 /* of what is made of a document, beside the document itself */
+#define OPENAPI_BYTES_MAX 16777216 /* made by one import, without the document itself */
 
 /* What its caller says of it; empty = as the document has it. */
 struct openapi_wish {

@@ -7,7 +7,7 @@
 
 #define ALL_OF_DEPTH 8
 #define ENUM_MAX     200
-#define VALUE_BYTES  32  /* of a value of an enum, beside its text */
+#define VALUE_BYTES  32  /* of an enum's value, without its text */
 #define PLACE_BYTES  300 /* of a place in findings */
 
 /* --- schemas --- */

@@ -139,7 +139,7 @@ generation_expect(struct req *r, const struct rows *rows, size_t row, bool is_sh
     return made;
 }
 
-/* What tells of the rows: how many there are, how they are called, when and how they came to be. */
+/* Members of a view that tell about its rows: their number, their columns, when they were made. */
 static const char *const told_of_rows[] = {"columns", "refreshed_at", "refresh_ms", "row_count"};
 static const char *const told_of_definition[] = {"aggregates", "group_by", "filter"};
 static const char *const told_of_making[] = {"error"};
