@@ -10,7 +10,7 @@
 #include "base/rand.h"
 
 enum {
-    MEMORY_KIB = 19 * 1024,
+    MEMORY_KIB = PASSWORD_MEMORY_KIB,
     PASSES = 2,
     LANES = 1,
     SALT_BYTES = 16,
