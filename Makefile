@@ -214,7 +214,7 @@ migrate: ## Bring the database of `make run` (or of GROUNDWORK_DATABASE_URL) to 
 	@scripts/migrate
 
 # --- tests ---------------------------------------------------------------------------------------
-.PHONY: test check-unit check-http check-flow check-docs check-load check-search check-sql chaos bench cov
+.PHONY: test check-unit check-http check-flow check-docs check-long check-load check-search check-sql chaos bench cov
 CHAOS_SECONDS ?= 600
 CHAOS_SEED    ?=
 test: ## Everything, or the STAGES named; the last line is "N passed, N failed"
@@ -223,11 +223,12 @@ check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check
 check-docs: ## The generated documents: validators, generated clients, FUZZ_REQUESTS (20000) at random, seed FUZZ_SEED (tests/docs)
+check-long: ## The flow tests that `make test` leaves out (tests/long.txt)
 check-load: ## Load at full size, durations as they are written, and the soak (SOAK_SECONDS, 1800); about a hundred minutes on an idle machine
 check-search: ## SEARCH_CORPORA (1000) random projects, SEARCH_QUERIES (12) each, from SEARCH_SEED (1000) on, against the oracle: an hour
 check-sql: ## Migrate an empty database and prepare every statement
 check-docs: export FUZZ_REQUESTS ?= 20000
-check-unit check-http check-flow check-docs check-load check-search check-sql:
+check-unit check-http check-flow check-docs check-long check-load check-search check-sql:
 	@scripts/setup build && scripts/test $(@:check-%=%)
 chaos: ## Workflows, payments, push, search, live changes and the assistant under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked
 	@scripts/setup build server chaos

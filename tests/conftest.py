@@ -1,11 +1,58 @@
-"""Which tests of all folders run: those of full size are left to `make check-load`, unless one is named."""
+"""Which tests of all folders run, unless one is named: those marked `full` are left to `make check-load`, those of long.txt to
+`make check-long`."""
 import os
+import pathlib
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+
+
+class LongTests:
+    """The table in long.txt. Each of its names must be one of a test that there is, where its file is among the collected ones."""
+
+    def __init__(self):
+        self.files = {}  # {file: the tests that it keeps}
+        self.tests = {}  # {file: the tests that are long}
+        for line in (HERE / "long.txt").read_text().replace("\n    ", " ").splitlines():
+            if line.startswith("#"):
+                continue
+            file, keeps, kept = line.partition(" keeps")
+            if keeps:
+                self.files[file] = set(kept.split())
+            else:
+                file, _, test = line.partition("::")
+                self.tests.setdefault(file, set()).add(test)
+
+    def has(self, item):
+        file, names = str(item.path.relative_to(HERE)), {item.name, item.originalname}
+        if file in self.files:
+            return not names & self.files[file]
+        return bool(names & self.tests.get(file, set()))
+
+    def check(self, items):
+        there = {}
+        for item in items:
+            there.setdefault(str(item.path.relative_to(HERE)), set()).update([item.name, item.originalname])
+        for file, names in [*self.files.items(), *self.tests.items()]:
+            unknown = names - there.get(file, names)
+            if unknown:
+                raise pytest.UsageError(f"tests/long.txt: {file} has no test {', '.join(sorted(unknown))}")
+
+
+def is_left(item, table):
+    if item.get_closest_marker("full"):
+        return not os.environ.get("ATTACK_FULL")
+    return table.has(item) and not os.environ.get("TESTS_LONG")
 
 
 def pytest_collection_modifyitems(config, items):
-    if os.environ.get("ATTACK_FULL") or any("::" in argument for argument in config.args):
+    if any("::" in argument for argument in config.args):
         return
-    left = [item for item in items if item.get_closest_marker("full")]
+    table = LongTests()
+    table.check(items)
+    only = os.environ.get("TESTS_LONG") == "only"
+    left = [item for item in items if is_left(item, table) or (only and not table.has(item))]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in left]
+        items[:] = [item for item in items if item not in set(left)]
