@@ -1,4 +1,5 @@
 """Fixtures. A conftest.py takes them over with `from groundwork.fixtures import *`."""
+import itertools
 import os
 import pathlib
 import secrets
@@ -26,12 +27,16 @@ from .stripe_client import stripe_client  # noqa: F401
 from .workflows import event, workflow
 
 __all__ = [
-    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project", "emptied",
+    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project", "emptied", "gateways_end",
     "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_one", "nobody_else", "orders", "listening",
     "sink", "mail_sink", "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "module_payments", "payments", "make_shop", "shop", "shared_shop",
     "stripe_client",
 ]
+
+GATEWAYS = []  # of this process's tests, that have not ended
+LASTING = "gateway"  # the session's
+NUMBERS = itertools.count(1)
 
 
 def binary():
@@ -80,25 +85,34 @@ def store(servers):
 
 @pytest.fixture(scope="session")
 def start_gateway(servers, session_processor):
-    """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). All of them
-    are stopped at the end, and a sanitizer report in any log is an error. `prefix` is a program that starts it."""
+    """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). It ends with the file's tests, and a
+    sanitizer report in its log is an error. `prefix` is a program that starts it."""
     servers.operator_token = secrets.token_urlsafe(32)
     servers.migrated = False
-    started = []
 
     def start(name=None, prefix=(), **overrides):
-        log = servers.folder / f"{name or f'gateway{len(started)}'}.log"
+        log = servers.folder / f"{name or f'gateway{next(NUMBERS)}'}.log"
         daemon = Daemon(str(binary()), log, **with_processor(servers, binary(), {**settings(servers), **store(servers), **overrides}))
         if not servers.migrated:
             done = daemon.run("--migrate")
             assert done.returncode == 0, f"--migrate: {done.stdout}{done.stderr}"
             servers.migrated = True
         daemon.prefix = list(prefix)
-        started.append(daemon.start())
+        GATEWAYS.append(daemon.start())
         return daemon
 
     yield start
-    end(started)
+    end(GATEWAYS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gateways_end():
+    """The gateways that a file's tests have started end with them, but for the session's: each has connections, and does rounds over
+    all projects."""
+    yield
+    ended = [daemon for daemon in GATEWAYS if daemon.log_path.stem != LASTING]
+    GATEWAYS[:] = [daemon for daemon in GATEWAYS if daemon not in ended]
+    end(ended)
 
 
 def starter(servers, program, own):
@@ -239,7 +253,7 @@ def recorder():
 @pytest.fixture(scope="session")
 def session_gateway(start_gateway, recorder):
     """As it is delivered, but for limits on time, which count for an idle machine."""
-    daemon = start_gateway("gateway", STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
+    daemon = start_gateway(LASTING, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
     listed = daemon.run("--list-routes")
     if listed.returncode == 0:
         recorder.load_routes(listed.stdout)
@@ -261,16 +275,23 @@ def operator(session_gateway, servers, recorder):
     return Client(f"{session_gateway.url}/org", token=servers.operator_token, recorder=recorder)
 
 
+def until_it_ends(servers, project):
+    """Afterwards no daemon works for the project: each looks again and again at all projects that are active, and a run of the
+    tests makes more than a thousand of them."""
+    yield project
+    servers.execute("update platform.projects set state = 'creating' where slug = %s", project.id)
+
+
 @pytest.fixture
-def project(gateway, operator, recorder):
+def project(gateway, operator, recorder, servers):
     """A fresh project."""
-    return Project(gateway, operator, recorder)
+    yield from until_it_ends(servers, Project(gateway, operator, recorder))
 
 
 @pytest.fixture(scope="module")
-def shared_project(session_gateway, operator, recorder):
+def shared_project(session_gateway, operator, recorder, servers):
     """One project for the tests of a file that do not disturb each other."""
-    return Project(session_gateway, operator, recorder)
+    yield from until_it_ends(servers, Project(session_gateway, operator, recorder))
 
 
 @pytest.fixture

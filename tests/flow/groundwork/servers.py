@@ -11,9 +11,10 @@ import redis
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
-# For tests, whose servers die as processes and never with the machine: the kernel keeps what was written, so that a
-# commit outlives every kill without waiting for the disk. Chaos runs and measurements keep what scripts/pg says.
-UNSYNCED = "fsync = off; wal_compression = off"
+# The servers of tests die as processes and never with the machine. The kernel keeps each page that they wrote, whole, so that a
+# commit outlives every kill without waiting for the disk. Their tables are too young for a vacuum to be of use. Chaos runs and
+# measurements keep the settings of scripts/pg.
+UNSYNCED = "fsync = off; full_page_writes = off; wal_compression = off; autovacuum = off"
 
 
 class Servers:
@@ -22,6 +23,7 @@ class Servers:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gwtest."))
         self.folder.chmod(0o711)  # user postgres passes through
         self.allowed_ports = []  # of this machine, that workflows may call
+        self.connection = None
 
     def _run(self, server, verb):
         settings = "; ".join(filter(None, (self.settings, os.environ.get("PG_SETTINGS"))))
@@ -49,6 +51,15 @@ class Servers:
         connection = psycopg2.connect(self.database_url.replace("//groundwork@", "//postgres@") if superuser else self.database_url)
         connection.autocommit = True
         return connection
+
+    def execute(self, statement, *values):
+        """Over a connection that stays; PostgreSQL may have been started again since."""
+        try:
+            self.connection = self.connection or self.connect()
+            self.connection.cursor().execute(statement, values)
+        except (psycopg2.OperationalError, psycopg2.InterfaceError):
+            self.connection = self.connect()
+            self.connection.cursor().execute(statement, values)
 
     def redis_client(self):
         return redis.Redis(unix_socket_path=self.redis_url.removeprefix("unix:"))
