@@ -149,7 +149,9 @@ AWAITS int db_rollback(struct task *task, struct db *tx);
  *   6. what hangs on records and on people: record_grants, record_locks, members, sessions
  *   7. rows of payments, settings, workflows and jobs, each area in its own order, by ascending id;
  *      of a job its lease (job_leases) before its row: who deletes the lease may end the job
- *   8. inserts that wait for nobody: outbox, audit_log
+ *   8. the limit of a kind of resources (the gateway's limit.h); after it only rows of that kind
+ *      that the transaction has made, or that nobody locks before the limit
+ *   9. inserts that wait for nobody: outbox, audit_log
  * A stronger lock is taken at once, never by raising a weaker one.
  */
 struct db_tries {

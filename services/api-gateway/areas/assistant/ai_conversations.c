@@ -2,6 +2,7 @@
 #include "areas/assistant/ai_conversations.h"
 
 #include "ai_conversations_sql.h"
+#include "limit.h"
 
 #define CONVERSATIONS_MAX 2000 /* of a user */
 
@@ -127,22 +128,27 @@ AWAITS static int ai_conversations_get(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
+static const struct limit conversations_limit = {
+    "ai_conversations", "A user", "conversations", CONVERSATIONS_MAX};
+
 AWAITS static int ai_conversations_create(struct req *r)
 {
     struct conversation_in in;
     struct rows rows;
 
     TRY(req_json(r, &conversation_schema, &in));
-    TRY(sql_one(r, &rows, SQL_AI_CONVERSATIONS_COUNT(.user_id = conversations_user(r))));
-    if (sql_ai_conversations_count_row(&rows, 0).conversations >= CONVERSATIONS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A user has at most %d conversations.", CONVERSATIONS_MAX);
+    const int64_t user_id = conversations_user(r);
+    struct db_call count = db_call(SQL_AI_CONVERSATIONS_COUNT(.user_id = user_id));
+    TRY(sql_begin(r));
+    TRY(limit_check(r, &conversations_limit, user_id, &count, 1));
     TRY(sql_one(r,
                 &rows,
-                SQL_AI_CONVERSATION_ADD(.user_id = conversations_user(r),
+                SQL_AI_CONVERSATION_ADD(.user_id = user_id,
                                         .title = in.title.value,
                                         .model = in.model.value)));
     int64_t id = sql_ai_conversation_add_row(&rows, 0).id;
-    TRY(sql_one(r, &rows, SQL_AI_CONVERSATION_GET(.id = id, .user_id = conversations_user(r))));
+    TRY(sql_one(r, &rows, SQL_AI_CONVERSATION_GET(.id = id, .user_id = user_id)));
+    TRY(sql_commit(r));
     return reply_created(r, &rows);
 }
 

@@ -4,6 +4,7 @@
 #include "areas/dashboards/view_rows.h"
 #include "areas/items/items.h"
 #include "charts_sql.h"
+#include "limit.h"
 #include "stages/stages.h"
 
 static const struct query_param charts_query[] = {
@@ -89,9 +90,12 @@ AWAITS static int charts_get(struct req *r)
     return chart_reply(r, 200, id);
 }
 
+static const struct limit charts_limit = {"charts", "A project", "charts", CHARTS_MAX};
+
 AWAITS static int charts_create(struct req *r)
 {
     struct chart chart;
+    struct db_call count = db_call(SQL_CHARTS_COUNT());
     struct rows rows;
     json_t *body;
 
@@ -99,9 +103,7 @@ AWAITS static int charts_create(struct req *r)
     TRY(chart_read(r, &chart_create_schema, body, &chart));
     TRY(chart_check(r, &chart));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, SQL_CHARTS_COUNT()));
-    if (sql_charts_count_row(&rows, 0).charts >= CHARTS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d charts.", CHARTS_MAX);
+    TRY(limit_check(r, &charts_limit, 0, &count, 1));
     TRY(sql_one(r,
                 &rows,
                 SQL_CHART_ADD(.name = chart.name,

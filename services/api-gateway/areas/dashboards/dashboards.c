@@ -2,6 +2,7 @@
 #include "areas/dashboards/dashboards.h"
 #include "base/num.h"
 #include "dashboards_sql.h"
+#include "limit.h"
 #include "stages/refusals.h"
 
 #define ROLES_MAX 100
@@ -235,16 +236,18 @@ AWAITS static int dashboard_share(struct req *r, int64_t id, const struct in_ids
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
+static const struct limit dashboards_limit = {
+    "dashboards", "A project", "dashboards", DASHBOARDS_MAX};
+
 AWAITS static int dashboards_create(struct req *r)
 {
     struct dashboard_in in;
+    struct db_call count = db_call(SQL_DASHBOARDS_COUNT());
     struct rows rows;
 
     TRY(req_json(r, &dashboard_create_schema, &in));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, SQL_DASHBOARDS_COUNT()));
-    if (sql_dashboards_count_row(&rows, 0).dashboards >= DASHBOARDS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d dashboards.", DASHBOARDS_MAX);
+    TRY(limit_check(r, &dashboards_limit, 0, &count, 1));
     TRY(sql_one(r,
                 &rows,
                 SQL_DASHBOARD_ADD(.name = in.name.value,

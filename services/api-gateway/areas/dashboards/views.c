@@ -5,6 +5,7 @@
 #include "areas/items/items.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "limit.h"
 #include "records/view.h"
 #include "stages/refusals.h"
 #include "views_sql.h"
@@ -314,10 +315,14 @@ AWAITS static int views_get(struct req *r)
     return view_reply(r, 200, req_param(r, "name"));
 }
 
+static const struct limit views_limit = {
+    "materialized_views", "A project", "materialised views", VIEWS_MAX};
+
 AWAITS static int views_create(struct req *r)
 {
     struct view *view = ARENA_NEW(r->task.arena, view);
     struct view_in in;
+    struct db_call count = db_call(SQL_VIEWS_COUNT());
     struct rows rows;
 
     TRY(req_json(r, &view_create_schema, &in));
@@ -330,9 +335,7 @@ AWAITS static int views_create(struct req *r)
                            SQL_VIEW_PROJECT_PUT(.number = r->scope->project->number),
                            NULL)));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, SQL_VIEWS_COUNT()));
-    if (sql_views_count_row(&rows, 0).views >= VIEWS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d materialised views.", VIEWS_MAX);
+    TRY(limit_check(r, &views_limit, 0, &count, 1));
     TRY(sql_all(r,
                 &rows,
                 SQL_VIEW_ADD(.name = view->name,

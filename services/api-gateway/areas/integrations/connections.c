@@ -9,6 +9,7 @@
 #include "http/query.h"
 #include "integrations/connection.h"
 #include "json/jr.h"
+#include "limit.h"
 
 #define SECRET_CHARS 8192
 
@@ -343,6 +344,9 @@ AWAITS static int connections_get(struct req *r)
     return connection_reply(r, 200, id);
 }
 
+static const struct limit connections_limit = {
+    "connections", "An integration", "connections", CONNECTIONS_MAX};
+
 AWAITS static int connections_create(struct req *r)
 {
     struct connection_draft draft = {0};
@@ -352,10 +356,9 @@ AWAITS static int connections_create(struct req *r)
     TRY(req_json(r, &connection_create_schema, &in));
     TRY(sql_begin(r));
     TRY(draft_credentials(r, in.integration_id.value, &in, &draft));
-    TRY(sql_one(r, &rows, SQL_CONNECTIONS_COUNT(.integration_id = in.integration_id.value)));
-    if (sql_connections_count_row(&rows, 0).connections >= CONNECTIONS_MAX)
-        return fail(
-            r, PROBLEM_CONFLICT, "An integration has at most %d connections.", CONNECTIONS_MAX);
+    struct db_call count =
+        db_call(SQL_CONNECTIONS_COUNT(.integration_id = in.integration_id.value));
+    TRY(limit_check(r, &connections_limit, in.integration_id.value, &count, 1));
     TRY(sql_one(r, &rows, SQL_CONNECTION_NEXT()));
     int64_t id = sql_connection_next_row(&rows, 0).id;
     int rc = db_query(

@@ -7,6 +7,7 @@
 #include "integrations_sql.h"
 #include "json/jr_beside.h"
 #include "keys/place.h"
+#include "limit.h"
 #include "loop/work.h"
 
 static const struct field row_fields[] = {
@@ -181,17 +182,18 @@ static int reply_made(struct req *r, const struct rows *rows, const json_t *skip
     return reply_json(r, 201);
 }
 
+static const struct limit integrations_limit = {
+    "integrations", "A project", "integrations", INTEGRATIONS_MAX};
+
 int integration_make(struct req *r, const json_t *body, const json_t *skipped)
 {
     struct integration_draft draft = {0};
+    struct db_call count = db_call(SQL_INTEGRATIONS_COUNT());
     struct rows rows;
 
     TRY(draft_read(r, &integration_create_schema, with_defaults(r, body), &draft));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, SQL_INTEGRATIONS_COUNT()));
-    if (sql_integrations_count_row(&rows, 0).integrations >= INTEGRATIONS_MAX)
-        return fail(
-            r, PROBLEM_CONFLICT, "A project has at most %d integrations.", INTEGRATIONS_MAX);
+    TRY(limit_check(r, &integrations_limit, 0, &count, 1));
     TRY(sql_one(r, &rows, SQL_INTEGRATION_NEXT()));
     draft.id = sql_integration_next_row(&rows, 0).id;
     TRY(new_secret(r, &draft));

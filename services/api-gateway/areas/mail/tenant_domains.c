@@ -10,6 +10,7 @@
 #include "dns/dns.h"
 #include "json/jr.h"
 #include "keys/place.h"
+#include "limit.h"
 #include "loop/work.h"
 #include "mail/domain.h"
 #include "stages/stages.h"
@@ -295,12 +296,16 @@ static struct db_call domain_audit(struct req *r, const char *action, int64_t id
                          arena_printf(r->task.arena, "{\"domain\":\"%.*s\"}", STR_ARG(domain)));
 }
 
+static const struct limit domains_limit = {"mail_domains", "A project", "domains", DOMAINS_MAX};
+
 AWAITS static int add_domain(struct req *r, const struct mail_domain *domain, struct str sealed)
 {
+    struct db_call count = db_call(SQL_DOMAINS_COUNT());
     struct arena *arena = r->task.arena;
     struct rows rows;
 
     TRY(sql_begin(r));
+    TRY(limit_check(r, &domains_limit, 0, &count, 1));
     TRY(sql_all(r,
                 &rows,
                 SQL_DOMAIN_ADD(.domain = domain->domain,
@@ -329,16 +334,12 @@ AWAITS static int domains_create(struct req *r)
     struct mail_domain domain = {.spf = spf};
     struct domain_in in;
     struct str sealed;
-    struct rows rows;
 
     TRY(req_json(r, &domain_in_schema, &in));
     domain.domain = arena_lower(arena, in.domain.value);
     if (!mail_domain_ok(domain.domain))
         return fail_field(r, "domain", PROBLEM_PATTERN, "must be a domain, such as example.com");
     TRY(rate_limit_sign_in(r, "mail_domains", STR("all"), CHANGES));
-    TRY(sql_one(r, &rows, SQL_DOMAINS_COUNT()));
-    if (sql_domains_count_row(&rows, 0).domains >= DOMAINS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d domains.", DOMAINS_MAX);
     domain.token = random_hex(arena, TOKEN_BYTES);
     domain.selector = arena_printf(arena, "gw%.*s", STR_ARG(random_hex(arena, SELECTOR_SALT)));
     TRY(domain_new_key(r, &domain, &sealed));

@@ -1,5 +1,6 @@
 /* /tenant-sender-addresses: addresses that mail comes from, on domains that are verified. */
 #include "areas/mail/tenant_senders.h"
+#include "limit.h"
 #include "stages/stages.h"
 #include "tenant_senders_sql.h"
 
@@ -182,19 +183,19 @@ AWAITS static int senders_get(struct req *r)
     return reply_sender(r, 200, id);
 }
 
+static const struct limit senders_limit = {
+    "mail_senders", "A project", "sender addresses", SENDERS_MAX};
+
 AWAITS static int add_sender(struct req *r, const struct sender_in *in, struct str email)
 {
+    struct db_call count = db_call(SQL_SENDERS_COUNT());
     int64_t domain_id = 0;
     struct rows rows;
 
-    TRY(sql_exec(r, NULL, SQL_SENDER_LOCK_ALL()));
     TRY(domain_of(r, email, &domain_id));
     TRY(check_avatar(r, "avatar_file_id", &in->avatar_file_id));
-    TRY(sql_one(r, &rows, SQL_SENDERS_COUNT()));
-    const struct sql_senders_count_row count = sql_senders_count_row(&rows, 0);
-    if (count.senders >= SENDERS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d sender addresses.", SENDERS_MAX);
-    bool is_default = in->is_default.value || !count.has_default;
+    TRY(limit_check(r, &senders_limit, 0, &count, 1));
+    bool is_default = in->is_default.value || !sql_senders_count_row(&count.rows, 0).has_default;
     TRY(sql_all(r,
                 &rows,
                 SQL_SENDER_ADD(.email = email,
@@ -268,7 +269,7 @@ AWAITS static int senders_default(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(sql_exec(r, NULL, SQL_SENDER_LOCK_ALL()));
+    TRY(limit_lock(r, &senders_limit, 0)); /* one default: it changes while nobody adds a sender */
     TRY(sql_one(r, &rows, SQL_SENDER_STATE(.id = id)));
     TRY(sender_usable(r, &rows));
     TRY(sender_set_default(r, id));

@@ -18,9 +18,6 @@ select d.id:bigint, d.status:text from {p}.mail_domains d where d.domain = :doma
 -- name: senders_count :one
 select count(*) as senders:bigint, coalesce(bool_or(s.is_default), false) as has_default:boolean from {p}.mail_senders s
 
--- name: sender_lock_all :exec
-select pg_advisory_xact_lock(hashtextextended('{p}.mail_senders', 0))
-
 -- name: sender_add :opt
 insert into {p}.mail_senders as s (email, name, domain_id, avatar_file_id)
 values (:email::text, :name::text?, :domain_id::bigint, :avatar_file_id::bigint?)

@@ -3,6 +3,7 @@
 
 #include "areas/menus/menus.h"
 
+#include "limit.h"
 #include "menus_sql.h"
 
 struct menu_in {
@@ -210,18 +211,19 @@ static int key_taken(struct req *r, int rc)
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A menu with this key exists."), errors);
 }
 
+static const struct limit menus_limit = {"menus", "A project", "menus", MENUS_MAX};
+
 AWAITS static int menus_create(struct req *r)
 {
     struct menu_in in;
+    struct db_call count = db_call(SQL_MENUS_COUNT());
     struct rows rows;
     struct str label;
 
     TRY(req_json(r, &menu_create_schema, &in));
     TRY(menu_label_read(r, "label", &in.label, &label));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, SQL_MENUS_COUNT()));
-    if (sql_menus_count_row(&rows, 0).menus >= MENUS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d menus.", MENUS_MAX);
+    TRY(limit_check(r, &menus_limit, 0, &count, 1));
     int rc =
         db_query(&r->task, r->scope->db, SQL_MENU_ADD(.key = in.key.value, .label = label), &rows);
     if (rc)

@@ -1,5 +1,6 @@
 /* /push/categories: groups of buttons, whose actions the app syncs. */
 #include "areas/push/push.h"
+#include "limit.h"
 #include "push_categories_sql.h"
 
 enum { GROUPS_MAX = 200, ACTIONS_MAX = 20, ACTIONS_BYTES = 65536 };
@@ -131,14 +132,13 @@ static struct str detail_of(struct req *r, struct str category)
     return arena_printf(r->task.arena, "{\"category\":\"%.*s\"}", STR_ARG(category));
 }
 
+static const struct limit categories_limit = {"push_categories", "A project", "groups", GROUPS_MAX};
+
 AWAITS static int category_check_room(struct req *r, struct sql_strs ids)
 {
-    struct rows others;
+    struct db_call others = db_call(SQL_PUSH_CATEGORIES_COUNT(.categories = ids));
 
-    TRY(sql_one(r, &others, SQL_PUSH_CATEGORIES_COUNT(.categories = ids)));
-    if (sql_push_categories_count_row(&others, 0).groups + (int64_t)ids.count > GROUPS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d groups.", GROUPS_MAX);
-    return 0;
+    return limit_check(r, &categories_limit, 0, &others, ids.count);
 }
 
 AWAITS static int push_categories_save(struct req *r)

@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "crypto/digest.h"
 #include "http/query.h"
+#include "limit.h"
 #include "push/webpush_subscription.h"
 #include "push_devices_sql.h"
 #include "walk.h"
@@ -217,17 +218,16 @@ static int device_read_metadata(struct req *r, const struct in_json *in, struct 
     return 0;
 }
 
+static const struct limit devices_limit = {"push_devices", "A user", "devices", DEVICES_OF_USER};
+
+/* co: the device of the request is written already, so that one that is known is not counted twice.
+ */
 AWAITS static int device_check_room(struct req *r, int64_t user_id)
 {
-    struct rows own;
+    struct db_call own =
+        db_call(SQL_PUSH_DEVICES_OF(.user_id = user_id, .most = (int64_t)DEVICES_OF_USER + 1));
 
-    if (!user_id)
-        return 0;
-    TRY(sql_one(
-        r, &own, SQL_PUSH_DEVICES_OF(.user_id = user_id, .most = (int64_t)DEVICES_OF_USER + 1)));
-    if (sql_push_devices_of_row(&own, 0).devices > DEVICES_OF_USER)
-        return fail(r, PROBLEM_CONFLICT, "A user has at most %d devices.", DEVICES_OF_USER);
-    return 0;
+    return user_id ? limit_check(r, &devices_limit, user_id, &own, 0) : 0;
 }
 
 AWAITS static int push_devices_register(struct req *r)

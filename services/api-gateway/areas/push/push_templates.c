@@ -1,6 +1,7 @@
 /* /push/templates: texts that sends begin with. */
 #include "areas/push/push.h"
 #include "http/query.h"
+#include "limit.h"
 #include "push_templates_sql.h"
 
 enum { TEMPLATES_MAX = 1000 };
@@ -151,10 +152,14 @@ static struct db_call put_call(struct req *r,
                                               .is_active = template->is_active));
 }
 
+static const struct limit templates_limit = {
+    "push_templates", "A project", "templates", TEMPLATES_MAX};
+
 AWAITS static int push_templates_create(struct req *r)
 {
     struct sql_push_template_lock_row template = {.is_active = true};
     struct template_in in;
+    struct db_call count = db_call(SQL_PUSH_TEMPLATES_COUNT());
     struct rows rows;
 
     TRY(req_json(r, &create_schema, &in));
@@ -164,9 +169,7 @@ AWAITS static int push_templates_create(struct req *r)
     TRY(push_content_check(r, &in.content));
     template_merge(r, &in, &template);
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATES_COUNT()));
-    if (sql_push_templates_count_row(&rows, 0).templates >= TEMPLATES_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d templates.", TEMPLATES_MAX);
+    TRY(limit_check(r, &templates_limit, 0, &count, 1));
     struct db_call add = put_call(r, &SQL_PUSH_TEMPLATE_ADD, type, &template);
     TRY(sql_batch(r, &add, 1));
     if (!add.rows.count)

@@ -5,6 +5,7 @@
 #include "base/secret_mask.h"
 #include "base/utf8.h"
 #include "json/jr.h"
+#include "limit.h"
 #include "model_change_sql.h"
 #include "project/unseal.h"
 #include "secrets_sql.h"
@@ -180,9 +181,12 @@ static int name_taken(struct req *r)
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A secret of this name exists."), errors);
 }
 
+static const struct limit secrets_limit = {"secrets", "A project", "secrets", SECRETS_MAX};
+
 AWAITS static int secrets_create(struct req *r)
 {
     struct secret_in in;
+    struct db_call count = db_call(SQL_SECRETS_COUNT());
     struct rows rows;
 
     TRY(req_json(r, &create_schema, &in));
@@ -191,9 +195,7 @@ AWAITS static int secrets_create(struct req *r)
             r, "name", PROBLEM_PATTERN, "must be a letter or _, then letters, digits and _");
     TRY(secrets_check_value(r, &in));
     TRY(sql_begin(r));
-    TRY(sql_one(r, &rows, SQL_SECRETS_COUNT()));
-    if (sql_secrets_count_row(&rows, 0).secrets >= SECRETS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A project has at most %d secrets.", SECRETS_MAX);
+    TRY(limit_check(r, &secrets_limit, 0, &count, 1));
     TRY(sql_all(r,
                 &rows,
                 SQL_SECRET_ADD(.name = in.name.value,
