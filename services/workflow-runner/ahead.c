@@ -90,6 +90,7 @@ AWAITS static int ready_statements(struct task *task, struct db *db)
                                   .nexts = sql_i64s(NULL, 0),
                                   .fire_ids = sql_i64s(NULL, 0),
                                   .fires = sql_i64s(NULL, 0),
+                                  .skips = sql_i64s(NULL, 0),
                                   .room = 0,
                                   .holder = runner_id(),
                                   .lease_ms = 0,

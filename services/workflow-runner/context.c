@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/panic.h"
 #include "context.h"
 #include "json/jr_beside.h"
@@ -14,11 +15,16 @@
 static json_t *trigger_of(const struct job *job, json_t *data)
 {
     json_t *trigger = json_object();
+    char at[CLOCK_TEXT_BYTES];
 
     (void)json_object_set_new(trigger, "kind", jr_text(job->trigger_kind));
     (void)json_object_set_new(trigger, "event", jr_text(job->trigger_event));
     (void)json_object_set_new(trigger, "entity_name", jr_text(job->trigger_entity));
     (void)json_object_set_new(trigger, "id", json_integer(job->trigger_id));
+    (void)json_object_set_new(
+        trigger,
+        "at",
+        job->trigger_at_ms != 0 ? json_string(clock_format(at, job->trigger_at_ms)) : json_null());
     if (data != NULL)
         (void)json_object_set(trigger, "data", data);
     else if (str_is(job->trigger_kind, trigger_kind_name(TRIGGER_TIMED)) ||

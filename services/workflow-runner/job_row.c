@@ -45,6 +45,7 @@ static void read_ticked(struct job *job)
     job->run = 1;
     job->attempt = 1;
     job->trigger_kind = str_from(trigger_kind_name(TRIGGER_TIMED));
+    job->trigger_at_ms = row.trigger_at;
     job->claimed_ms = row.claimed_at;
     job->root = -job->item.id;
 }

@@ -18,11 +18,13 @@ order by f.next_fire_at limit 5000
 -- Workflows that are due by then. What is read here is not locked: schedule_tick asks whether it still holds.
 -- name: schedule_look :many
 select w.id:bigint, w.version:integer, w.cron:text!, w.timezone:text!, w.next_fire_at:timestamptz!,
-  w.next_fire_at::text as seen:text, now() as now:timestamptz
+  w.next_fire_at::text as seen:text, now() as now:timestamptz,
+  coalesce((select v.doc #>> '{trigger,run_late}' = 'skip' from {p}.workflow_versions v
+    where v.workflow_id = w.id and v.version = w.version), false) as skips_late:boolean!
 from {p}.workflows w where w.next_fire_at <= now() + :ahead_ms::bigint * interval '1 millisecond' and w.enabled order by w.id
 
 -- The ticks of a project's workflows (:ids..:nexts: those that are due, as they were read, and when they are due again),
--- made (:fire_ids, :fires) and, as far as this runner has :room, claimed by it in one statement. A workflow that was saved
+-- made (:fire_ids, :fires; those of :skips are 1 are skipped as late) and, as far as this runner has :room, claimed by it in one statement. A workflow that was saved
 -- since, or that another runner holds or has moved on, makes nothing; where as many jobs wait as may what cannot start at
 -- once is skipped. A row for each job that was claimed, one at least, with what became of all.
 -- name: schedule_tick :many
@@ -41,31 +43,31 @@ room as (
       order by l.job_id limit 1) is null
     or (select count(*) from (select 1 from {p}.job_leases q where q.state = 'queued' limit :queued_max::bigint) c) < :queued_max::bigint as room),
 fired as (
-  select d.id, d.version, f.fire_ms, f.fire_ms / -1000 as origin, f.at, f.at <= :room::bigint as starts,
-    f.at > :room::bigint and not (select r.room from room r) as refused
-  from unnest(:fire_ids::bigint[], :fires::bigint[]) with ordinality as f (id, fire_ms, at) join due d on d.id = f.id),
+  select d.id, d.version, f.fire_ms, f.fire_ms / -1000 as origin, f.at, f.skip = 0 and f.at <= :room::bigint as starts,
+    case when f.skip = 1 then 'late' when f.at > :room::bigint and not (select r.room from room r) then 'fan_out_guard' end as refused
+  from unnest(:fire_ids::bigint[], :fires::bigint[], :skips::bigint[]) with ordinality as f (id, fire_ms, skip, at) join due d on d.id = f.id),
 made as (
   insert into {p}.jobs as j (workflow_id, version, trigger_kind, origin, trigger_at, status, reason, finished_at)
-  select t.id, t.version, 'timed', t.origin, to_timestamp(t.fire_ms / 1000.0), case when t.refused then 'skipped' end,
-    case when t.refused then 'fan_out_guard' end, case when t.refused then now() end
+  select t.id, t.version, 'timed', t.origin, to_timestamp(t.fire_ms / 1000.0), case when t.refused is not null then 'skipped' end,
+    t.refused, case when t.refused is not null then now() end
   from fired t order by t.at
   on conflict (workflow_id, origin) where origin is not null do nothing
-  returning j.id, j.workflow_id, j.version, j.origin),
+  returning j.id, j.workflow_id, j.version, j.origin, j.trigger_at),
 leased as (
   insert into {p}.job_leases as l (job_id, state, token, attempt, runner, lease_until, started_at)
   select m.id, case when t.starts then 'running' else 'queued' end, t.starts::int, t.starts::int,
     case when t.starts then :holder::text end, case when t.starts then now() + :lease_ms::bigint * interval '1 millisecond' end,
     case when t.starts then now() end
-  from made m join fired t on t.id = m.workflow_id and t.origin = m.origin where not t.refused
+  from made m join fired t on t.id = m.workflow_id and t.origin = m.origin where t.refused is null
   returning l.job_id, l.state, l.token)
 select m.id as id:bigint?, m.workflow_id as workflow_id:bigint?, m.token as token:bigint?, m.version as version:integer?,
   now() as claimed_at:timestamptz, a.moved as moved:bigint, a.made as made:bigint, a.queued as queued:bigint,
-  a.next_fire_at as next_fire_at:timestamptz?
+  a.next_fire_at as next_fire_at:timestamptz?, m.trigger_at as trigger_at:timestamptz?
 from (select (select count(*) from due) as moved, (select count(*) from made) as made,
         (select count(*) from leased q where q.state = 'queued') as queued,
         (select min(case when d.id is null then w.next_fire_at when d.next_ms >= 0 then to_timestamp(d.next_ms / 1000.0) end)
          from {p}.workflows w left join due d on d.id = w.id where w.next_fire_at is not null) as next_fire_at) a
-left join (select o.id, o.workflow_id, o.version, l.token from leased l join made o on o.id = l.job_id where l.state = 'running') m on true
+left join (select o.id, o.workflow_id, o.version, o.trigger_at, l.token from leased l join made o on o.id = l.job_id where l.state = 'running') m on true
 order by m.id
 
 -- name: schedule_min :one

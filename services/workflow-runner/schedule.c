@@ -11,14 +11,14 @@
 #include "runner_schedule_sql.h"
 #include "work.h"
 #include "workflow/cron.h"
+#include "workflow/definition.h"
 #include "workflow/timezone.h"
 
 #define TICK_LIMIT_MS   20000
 #define POLL_MS         1000
-#define AFTER_SECOND_MS 5      /* the poll comes this long after the wall clock's second */
-#define MISSED_MS       300000 /* older ticks are passed over */
-#define TICKS_AT_ONCE   6      /* what a tick costs is the processor's time, not waiting */
-#define JOBS_PER_TICK   16     /* of one workflow: five minutes and a bit */
+#define AFTER_SECOND_MS 5  /* the poll comes this long after the wall clock's second */
+#define TICKS_AT_ONCE   6  /* what a tick costs is the processor's time, not waiting */
+#define JOBS_PER_TICK   16 /* of one workflow: five minutes and a bit */
 
 static struct {
     struct loop_timer timer;
@@ -28,7 +28,7 @@ static struct {
 /* --- one project --- */
 
 struct fires {
-    int64_t *workflows, *times; /* jobs to make */
+    int64_t *workflows, *times, *skips; /* jobs to make; skips: 1 = skipped as late */
     size_t count;
     int64_t *ids, *versions, *nexts; /* workflows to move on ... */
     struct str *seen;                /* ... from there */
@@ -40,11 +40,40 @@ static void fires_init(struct arena *arena, struct fires *fires, size_t workflow
     *fires = (struct fires){
         .workflows = ARENA_ARRAY(arena, fires->workflows, workflows * JOBS_PER_TICK),
         .times = ARENA_ARRAY(arena, fires->times, workflows * JOBS_PER_TICK),
+        .skips = ARENA_ARRAY(arena, fires->skips, workflows * JOBS_PER_TICK),
         .ids = ARENA_ARRAY(arena, fires->ids, workflows),
         .versions = ARENA_ARRAY(arena, fires->versions, workflows),
         .nexts = ARENA_ARRAY(arena, fires->nexts, workflows),
         .seen = ARENA_ARRAY(arena, fires->seen, workflows),
     };
+}
+
+/* The last tick up to now of a workflow that has been due since `first`; by halves, as there may be
+ * a tick for every minute of a year. */
+static int64_t last_missed_tick(const struct cron *cron,
+                                const struct timezone_rules *zone,
+                                int64_t first,
+                                int64_t now)
+{
+    int64_t last = first;
+    int64_t after = now; /* no tick comes between it and now */
+
+    while (after > last) {
+        int64_t middle = last + (after - last) / 2;
+        int64_t fire = cron_next(cron, zone, middle);
+        if (fire >= 0 && fire <= now)
+            last = fire;
+        else
+            after = middle;
+    }
+    return last;
+}
+
+static void add_fire(struct fires *fires, int64_t workflow, int64_t time, bool is_skipped)
+{
+    fires->workflows[fires->count] = workflow;
+    fires->times[fires->count] = time;
+    fires->skips[fires->count++] = is_skipped;
 }
 
 /* The ticks of one workflow from its due one up to now, and the next one after. */
@@ -67,11 +96,17 @@ add_fires(struct arena *arena, const struct rows *due, size_t place, struct fire
         log_error("schedule.unreadable", L_I64("workflow", workflow.id));
         return;
     }
-    if (fire < now - MISSED_MS)
-        fire = cron_next(&cron, zone, now - MISSED_MS);
+    if (fire < now - TICK_LATE_MS) {
+        int64_t missed = fire;
+        fire = cron_next(&cron, zone, now - TICK_LATE_MS);
+        if (fire < 0 || fire > now)
+            add_fire(fires,
+                     workflow.id,
+                     last_missed_tick(&cron, zone, missed, now),
+                     workflow.skips_late);
+    }
     while (fire >= 0 && fire <= now && made++ < JOBS_PER_TICK) {
-        fires->workflows[fires->count] = workflow.id;
-        fires->times[fires->count++] = fire;
+        add_fire(fires, workflow.id, fire, false);
         fire = cron_next(&cron, zone, fire);
     }
     fires->nexts[fires->moved - 1] = fire;
@@ -95,6 +130,7 @@ AWAITS static int schedule_make_jobs(struct task *task,
                                         .nexts = sql_i64s(fires->nexts, fires->moved),
                                         .fire_ids = sql_i64s(fires->workflows, fires->count),
                                         .fires = sql_i64s(fires->times, fires->count),
+                                        .skips = sql_i64s(fires->skips, fires->count),
                                         .room = reserved,
                                         .holder = runner_id(),
                                         .lease_ms = runner_conf()->lease_ms,

@@ -49,7 +49,9 @@ const char *step_action_name(
     enum step_action action); /* "CreateData" ...; "Create Data" is accepted on input too */
 
 #define STEPS_MAX 100
-#define STEP_NONE (-1)
+/* A tick that no runner has taken for longer than this is late. */
+#define TICK_LATE_MS 300000
+#define STEP_NONE    (-1)
 
 struct step {
     struct str key, name;
@@ -74,6 +76,7 @@ struct definition {
     struct str route;               /* kind api, lower case */
     struct str cron_text, timezone; /* kind timed */
     struct cron cron;
+    bool skips_late; /* kind timed: "run_late" is "skip"; else a late tick runs once */
     struct step *steps;
     size_t step_count;
     int start; /* index */

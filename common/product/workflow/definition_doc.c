@@ -36,6 +36,8 @@ static json_t *trigger_doc(const struct definition *definition)
     case TRIGGER_TIMED:
         set(doc, "cron", doc_text(definition->cron_text));
         set(doc, "timezone", doc_text(definition->timezone));
+        if (definition->skips_late)
+            set(doc, "run_late", json_string("skip"));
         break;
     case TRIGGER_EVENT:
         set(doc, "event", json_string(event_name(definition->event)));

@@ -116,9 +116,9 @@ struct visit {
 
 static const struct {
     const char *root;
-    const char *members[6];
+    const char *members[7];
 } root_members[] = {
-    {"trigger", {"kind", "event", "entity_name", "id", "data", NULL}},
+    {"trigger", {"kind", "event", "entity_name", "id", "data", "at", NULL}},
     {"workflow", {"id", "name", NULL}},
     {"job", {"id", NULL}},
 };

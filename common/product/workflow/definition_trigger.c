@@ -22,6 +22,20 @@ static bool trigger_read_text(const struct check *in,
     return check_text(in, &at, value, &rule, ret_text);
 }
 
+static void
+trigger_read_late(const struct check *in, const struct place *trigger, const json_t *object)
+{
+    struct place at = {.parent = trigger, .name = STR("run_late")};
+    struct str late = STR("once");
+
+    if (check_member(object, "run_late") == NULL ||
+        !trigger_read_text(in, trigger, object, "run_late", &late))
+        return;
+    in->definition->skips_late = str_is(late, "skip");
+    if (!str_is(late, "skip") && !str_is(late, "once"))
+        check_fail(in, &at, PROBLEM_OUT_OF_RANGE, "must be one of: once, skip");
+}
+
 static void read_timed(const struct check *in, const struct place *trigger, const json_t *object)
 {
     struct definition *definition = in->definition;
@@ -29,6 +43,7 @@ static void read_timed(const struct check *in, const struct place *trigger, cons
     struct place zone = {.parent = trigger, .name = STR("timezone")};
     struct str error;
 
+    trigger_read_late(in, trigger, object);
     if (trigger_read_text(in, trigger, object, "cron", &definition->cron_text) &&
         cron_parse(in->arena, definition->cron_text, &definition->cron, &error) != 0)
         check_fail(in, &cron, PROBLEM_PATTERN, "%.*s", STR_ARG(error));

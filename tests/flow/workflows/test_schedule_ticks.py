@@ -1,4 +1,5 @@
 """Ticks: made and claimed in one statement, once each, by whoever gets there, as far as there is room."""
+import datetime
 import os
 import signal
 import time
@@ -7,7 +8,7 @@ import pytest
 from groundwork.chaos import kill
 from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import Held, condition
+from groundwork.runs import Held, condition, step
 from groundwork.workflows import timed, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")
@@ -129,3 +130,91 @@ def test_missed_ticks_are_made_up_for(project, db, start_one):
     found = rows(db, f"select trigger_at, extract(epoch from trigger_at - lag(trigger_at) over (order by trigger_at)), queued_at - trigger_at < interval '6 minutes'"
                      f" from {schema}.jobs order by trigger_at")
     assert len(found) >= 5 and all(gap in (None, 60) and young for _, gap, young in found)
+
+
+# --- late ticks ---
+
+def missed(project, db, steps=None, days=3, **members):
+    """A workflow that runs once a day, half a day from now, and whose ticks nobody has run for some days; its last tick."""
+    ((last,),) = rows(db, "select date_trunc('hour', now(), 'UTC') - interval '12 hours'")
+    made = workflow(project.admin, timed(f"0 {last.astimezone(datetime.timezone.utc).hour} * * *", **members), steps or [condition()])
+    execute(db, f"update {project.schema(db)}.workflows set next_fire_at = %s - make_interval(days => %s) where id = %s", last, days, made["id"])
+    execute(db, "update platform.workflow_projects set next_fire_at = now()")
+    return made["id"], last
+
+
+def moved_on(project, db):
+    """Runners are through with what was due."""
+    until(lambda: not rows(db, f"select 1 from {project.schema(db)}.workflows where next_fire_at <= now()"), "the ticks are taken")
+
+
+@pytest.mark.parametrize("trigger", [{}, {"run_late": "once"}])
+@pytest.mark.parametrize("days", [0, 3, 700])
+def test_the_last_late_tick_runs_once(project, db, start_one, trigger, days):
+    """However many were missed, and whichever of two runners sees it first."""
+    _, last = missed(project, db, days=days, **trigger)
+    for _ in range(2):
+        start_one()
+    all_ended(project, db, 1)
+    moved_on(project, db)
+    assert ticks(project, db, "trigger_at", "status", "attempt") == [(last, "succeeded", 1)]
+
+
+def test_a_late_tick_that_is_skipped_says_so(project, db, start_one):
+    flow, last = missed(project, db, run_late="skip")
+    for _ in range(2):
+        start_one()
+    moved_on(project, db)
+    assert ticks(project, db, "trigger_at", "status", "reason") == [(last, "skipped", "late")]
+    (job,) = project.admin.get(f"/workflows/{flow}/jobs", expect=200).json()["items"]
+    assert (job["status"], job["reason"]) == ("skipped", "late")
+
+
+def test_a_runner_that_dies_with_a_late_tick(project, db, servers, start_one):
+    """The tick is claimed as it is made: another runner ends that job and makes no second one."""
+    _, last = missed(project, db)
+    first = start_one(**SHORT)
+    with Held(servers, f"{project.schema(db)}.users") as held:
+        until(lambda: held.awaited(db), "the claimed job waits")
+        kill(first)
+    start_one()
+    all_ended(project, db, 1)
+    assert ticks(project, db, "trigger_at", "attempt") == [(last, 2)]
+
+
+@pytest.mark.parametrize("change", ["name", "steps", "run_late"])
+def test_a_workflow_that_was_saved_since_does_not_run_late(project, db, start_one, change):
+    flow, _ = missed(project, db)
+    trigger = project.admin.get(f"/workflows/{flow}", expect=200).json()["trigger"]
+    body = {"name": "another", "steps": [condition("other")], "run_late": {**trigger, "run_late": "skip"}}[change]
+    project.admin.put(f"/workflows/{flow}", {"trigger" if change == "run_late" else change: body}, expect=200)
+    start_one()
+    moved_on(project, db)
+    assert ticks(project, db, "id") == []
+
+
+def test_a_workflow_that_was_enabled_since_does_not_run_late(project, db, start_one):
+    flow, _ = missed(project, db)
+    for enabled in (False, True):
+        project.admin.put(f"/workflows/{flow}", {"enabled": enabled}, expect=200)
+    start_one()
+    moved_on(project, db)
+    assert ticks(project, db, "id") == []
+
+
+def test_steps_see_when_a_tick_was(project, db, start_one):
+    """Not when its job began."""
+    _, last = missed(project, db, [step("at", "RunScript", {"script": "return $svc.trigger.at"})])
+    start_one()
+    all_ended(project, db, 1)
+    ((seen,),) = rows(db, f"select output #>> '{{data,0}}' from {project.schema(db)}.job_steps")
+    assert datetime.datetime.fromisoformat(seen.replace("Z", "+00:00")) == last
+
+
+def test_run_late_is_once_or_skip(project):
+    made = workflow(project.admin, timed(run_late="skip"), [condition()])
+    assert project.admin.get(f"/workflows/{made['id']}", expect=200).json()["trigger"]["run_late"] == "skip"
+    for wrong in ("never", 1):
+        refused = project.admin.put(f"/workflows/{made['id']}", {"trigger": timed(run_late=wrong)}, expect=400).json()
+        assert [error["field"] for error in refused["errors"]] == ["trigger.run_late"]
+    project.admin.put(f"/workflows/{made['id']}", {"trigger": {"kind": "manual", "run_late": "once"}}, expect=400)

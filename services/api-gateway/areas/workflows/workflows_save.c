@@ -255,10 +255,13 @@ AWAITS static int save_check(struct req *r,
  * ----------------------------------------------------------------------------------------
  */
 
-/* The same schedule goes on: a tick that is due, and not taken yet, is not lost by a save. */
-static bool same_schedule(const struct stored *stored, const struct definition *definition)
+/* The same schedule goes on: a tick that is due, and not taken yet, is not lost by a save. A late
+ * tick is: the workflow that missed it was another. */
+static bool
+same_schedule(const struct stored *stored, const struct definition *definition, int64_t now_ms)
 {
     return stored->found && stored->row.enabled && stored->row.next_fire_at &&
+           stored->row.next_fire_at >= now_ms - TICK_LATE_MS &&
            str_eq(stored->row.cron, definition->cron_text) &&
            str_eq(stored->row.timezone, definition->timezone);
 }
@@ -268,18 +271,19 @@ AWAITS static int next_tick(struct req *r, const struct stored *stored, struct d
 {
     const struct definition *definition = &draft->definition;
     struct rows now;
+    int64_t now_ms;
     int64_t at_ms;
 
     draft->fire_ms = 0;
     if (definition->kind != TRIGGER_TIMED || !definition->enabled)
         return 0;
-    if (same_schedule(stored, definition)) {
+    TRY(sql_one(r, &now, SQL_WORKFLOW_NOW()));
+    now_ms = sql_workflow_now_row(&now, 0).at;
+    if (same_schedule(stored, definition, now_ms)) {
         draft->fire_ms = stored->row.next_fire_at;
         return 0;
     }
-    TRY(sql_one(r, &now, SQL_WORKFLOW_NOW()));
-    at_ms = cron_next(
-        &definition->cron, timezone_find(definition->timezone), sql_workflow_now_row(&now, 0).at);
+    at_ms = cron_next(&definition->cron, timezone_find(definition->timezone), now_ms);
     if (at_ms < 0)
         return fail_field(
             r, "trigger.cron", PROBLEM_VALIDATION_FAILED, "no time fits within eight years");

@@ -30,6 +30,7 @@ static const struct schema filter_schema = {
     .loose = true,
 };
 
+static const char *const late_ways[] = {"once", "skip", NULL};
 static const struct field trigger_fields[] = {
     {.name = "kind",
      .type = FIELD_STR,
@@ -44,6 +45,13 @@ static const struct field trigger_fields[] = {
      .type = FIELD_STR,
      .doc = "timed: an IANA name, UTC when left out",
      .example = "\"Europe/Paris\""},
+    {.name = "run_late",
+     .type = FIELD_STR,
+     .values = late_ways,
+     .doc = "timed: what becomes of a tick that nothing could run within five minutes. once (also "
+            "when left out): the last tick that was missed runs once; skip: one skipped job (late) "
+            "tells of it. A workflow that was saved or enabled after the tick does not run it",
+     .example = "\"skip\""},
     {.name = "event",
      .type = FIELD_STR,
      .values = events,
@@ -343,7 +351,8 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
          .doc =                                                                                    \
              "Of a skipped job: loop_guard (its chain of events is too deep), fan_out_guard "      \
              "(one event has made too many jobs, or too many wait; one job stands for all that "   \
-             "were left out), workflow_disabled (it was still queued then), or not_permitted "     \
+             "were left out), late (its tick was missed, and run_late is skip), "                  \
+             "workflow_disabled (it was still queued then), or not_permitted "                     \
              "when the workflow's last editor may not see what happened (shown to "                \
              "administrators only)",                                                               \
          .example = "null"},                                                                       \
