@@ -493,6 +493,7 @@ static void adopted(struct task *task, struct directory *one, struct directory *
     queue_adopt(task, queue, &project->db, 8, &rows, sent_ms, NULL);
     assert_int_equal(queue_stats(queue)->running, 2);
     WAIT_FOR(task, count_of(task, project, "status = 'done' and runs = 1") == 3);
+    WAIT_FOR(task, queue_stats(queue)->running == 0);
     assert_int_equal(queue_reserve(queue, project->number, 8), 8);
     queue_adopt(task, queue, &project->db, 8, NULL, 0, NULL);
     end_queue(task, queue, 1000);
