@@ -53,11 +53,11 @@ class Servers:
         return connection
 
     def execute(self, statement, *values):
-        """Over a connection that stays; PostgreSQL may have been started again since."""
+        """Over a connection that stays. PostgreSQL may have been started again since."""
+        self.connection = self.connection or self.connect()
         try:
-            self.connection = self.connection or self.connect()
             self.connection.cursor().execute(statement, values)
-        except (psycopg2.OperationalError, psycopg2.InterfaceError):
+        except psycopg2.Error:  # of the statement itself: the same again
             self.connection = self.connect()
             self.connection.cursor().execute(statement, values)
 
