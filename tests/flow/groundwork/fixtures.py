@@ -85,8 +85,8 @@ def store(servers):
 
 @pytest.fixture(scope="session")
 def start_gateway(servers, session_processor):
-    """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). It ends with the file's tests, and a
-    sanitizer report in its log is an error. `prefix` is a program that starts it."""
+    """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). It ends before the next
+    file's tests, and a sanitizer report in its log is an error. `prefix` is a program that starts it."""
     servers.operator_token = secrets.token_urlsafe(32)
     servers.migrated = False
 
@@ -107,9 +107,8 @@ def start_gateway(servers, session_processor):
 
 @pytest.fixture(scope="module", autouse=True)
 def gateways_end():
-    """The gateways that a file's tests have started end with them, but for the session's: each has connections, and does rounds over
-    all projects."""
-    yield
+    """The gateways that the tests of the file before have started end, but for the session's: each has connections, and does rounds
+    over all projects."""
     ended = [daemon for daemon in GATEWAYS if daemon.log_path.stem != LASTING]
     GATEWAYS[:] = [daemon for daemon in GATEWAYS if daemon not in ended]
     end(ended)
