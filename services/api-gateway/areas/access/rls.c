@@ -388,6 +388,7 @@ static const struct route rls_routes[] = {
         .fails = {404},
         .run = rls_users_put,
         .guard = rls_users_get,
+        .run_decides = true,
         .summary = "Replace the users that a record is granted to",
     },
     {
@@ -399,6 +400,7 @@ static const struct route rls_routes[] = {
         .fails = {404},
         .run = rls_users_delete,
         .guard = rls_users_get,
+        .run_decides = true,
         .summary = "Take a record's grants to users away",
     },
     {
@@ -421,6 +423,7 @@ static const struct route rls_routes[] = {
         .fails = {404},
         .run = rls_groups_put,
         .guard = rls_groups_get,
+        .run_decides = true,
         .summary = "Replace the groups and roles that a record is granted to",
     },
     {
@@ -432,6 +435,7 @@ static const struct route rls_routes[] = {
         .fails = {404},
         .run = rls_groups_delete,
         .guard = rls_groups_get,
+        .run_decides = true,
         .summary = "Take a record's grants to groups and roles away",
     },
 };
