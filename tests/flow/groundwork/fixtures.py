@@ -84,7 +84,7 @@ def store(servers):
 
 
 @pytest.fixture(scope="session")
-def start_gateway(servers, session_processor):
+def start_gateway(servers, session_processor, recorder):
     """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). It ends before the next
     file's tests, and a sanitizer report in its log is an error. `prefix` is a program that starts it."""
     servers.operator_token = secrets.token_urlsafe(32)
@@ -97,6 +97,7 @@ def start_gateway(servers, session_processor):
             done = daemon.run("--migrate")
             assert done.returncode == 0, f"--migrate: {done.stdout}{done.stderr}"
             servers.migrated = True
+            recorder.load_routes(daemon.run("--list-routes").stdout)
         daemon.prefix = list(prefix)
         GATEWAYS.append(daemon.start())
         return daemon
@@ -250,13 +251,9 @@ def recorder():
 
 
 @pytest.fixture(scope="session")
-def session_gateway(start_gateway, recorder):
+def session_gateway(start_gateway):
     """As it is delivered, but for limits on time, which count for an idle machine."""
-    daemon = start_gateway(LASTING, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
-    listed = daemon.run("--list-routes")
-    if listed.returncode == 0:
-        recorder.load_routes(listed.stdout)
-    return daemon
+    return start_gateway(LASTING, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
 
 
 @pytest.fixture
