@@ -32,7 +32,7 @@ def hasty(hasty_gateway, shop, recorder):
     if not hasty_gateway.running():
         hasty_gateway.start()
     shop.method = save(shop, "ada@example.org")
-    shop.admin = Client(f"{hasty_gateway.url}/org/{shop.project.id}", token=shop.admin.token, recorder=recorder)
+    shop.admin = Client(f"{hasty_gateway.url}/org/{shop.project.id}", token=shop.admin.token, recorder=recorder, project=shop.project)
     return shop
 
 
