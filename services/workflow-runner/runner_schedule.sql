@@ -24,7 +24,7 @@ select w.id:bigint, w.version:integer, w.cron:text!, w.timezone:text!, w.next_fi
 from {p}.workflows w where w.next_fire_at <= now() + :ahead_ms::bigint * interval '1 millisecond' and w.enabled order by w.id
 
 -- The ticks of a project's workflows (:ids..:nexts: those that are due, as they were read, and when they are due again),
--- made (:fire_ids, :fires; those of :skips are 1 are skipped as late) and, as far as this runner has :room, claimed by it in one statement. A workflow that was saved
+-- made (:fire_ids, :fires; where :skips is 1 the job is skipped as late) and, as far as this runner has :room, claimed by it in one statement. A workflow that was saved
 -- since, or that another runner holds or has moved on, makes nothing; where as many jobs wait as may what cannot start at
 -- once is skipped. A row for each job that was claimed, one at least, with what became of all.
 -- name: schedule_tick :many

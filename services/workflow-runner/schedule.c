@@ -17,7 +17,7 @@
 #define TICK_LIMIT_MS   20000
 #define POLL_MS         1000
 #define AFTER_SECOND_MS 5  /* the poll comes this long after the wall clock's second */
-#define TICKS_AT_ONCE   6  /* what a tick costs is the processor's time, not waiting */
+#define TICKS_AT_ONCE   6  /* a tick takes the processor's time and hardly waits */
 #define JOBS_PER_TICK   16 /* of one workflow: five minutes and a bit */
 
 static struct {

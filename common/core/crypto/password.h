@@ -12,10 +12,8 @@
 #include "base/result.h"
 #include "base/str.h"
 
-/* The sanitizer build has a hash of 19 MiB cost five times as much as others: each page of fresh
- * memory is a fault, and the sanitizer reuses none. Tests would spend an eighth of their time
- * there.
- */
+/* Under the sanitizer a hash of 19 MiB takes five times as long: each of its pages is a fault, and
+ * freed memory is not used again. Tests make thousands of hashes. */
 #if defined(GW_SANITIZE)
 #define PASSWORD_MEMORY_KIB 1024
 #else

@@ -258,7 +258,7 @@ def test_l8_many_sign_ins_at_once(project):
 
 def test_rehash_when_parameters_rise(project, anonymous, db):
     todays = sql(db, project, "select password_hash from {p}.users")[0][0].rpartition("$")[0].rpartition("$")[0]
-    assert re.fullmatch(r"\$argon2id\$v=19\$m=(1024|19456),t=2,p=1", todays)
+    assert todays == f"$argon2id$v=19$m={1024 if project.gateway.sanitized else 19456},t=2,p=1"
     weak = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$"
     lib = ctypes.CDLL("libargon2.so.1")
     out = ctypes.create_string_buffer(256)

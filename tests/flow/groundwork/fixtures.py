@@ -272,8 +272,8 @@ def operator(session_gateway, servers, recorder):
 
 
 def until_it_ends(servers, project):
-    """Afterwards no daemon works for the project: each looks again and again at all projects that are active, and a run of the
-    tests makes more than a thousand of them."""
+    """Afterwards the project is in state creating, which daemons pass over. Each daemon looks again and again at all active
+    projects, and a run of the tests makes more than a thousand of them."""
     yield project
     servers.execute("update platform.projects set state = 'creating' where slug = %s", project.id)
 

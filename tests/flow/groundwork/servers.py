@@ -57,7 +57,7 @@ class Servers:
         self.connection = self.connection or self.connect()
         try:
             self.connection.cursor().execute(statement, values)
-        except psycopg2.Error:  # of the statement itself: the same again
+        except psycopg2.Error:  # an error of the statement itself comes again
             self.connection = self.connect()
             self.connection.cursor().execute(statement, values)
 

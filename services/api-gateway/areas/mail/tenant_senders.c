@@ -269,7 +269,7 @@ AWAITS static int senders_default(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(limit_lock(r, &senders_limit, 0)); /* one default: it changes while nobody adds a sender */
+    TRY(limit_lock(r, &senders_limit, 0)); /* the default changes while no sender is added */
     TRY(sql_one(r, &rows, SQL_SENDER_STATE(.id = id)));
     TRY(sender_usable(r, &rows));
     TRY(sender_set_default(r, id));
