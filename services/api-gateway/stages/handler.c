@@ -47,6 +47,7 @@ int handler_run_once(struct req *r)
         int rc = handler_decide(r);
         if (rc != 400) /* it has come to the object, or found nothing wrong */
             return rc;
+        gateway_roll_back(r);
         handler_forget(r, headers);
     }
     TRY(handler_ask_guard(r, headers));
