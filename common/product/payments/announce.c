@@ -187,16 +187,39 @@ static void announce_emit(struct apply_source *source,
             applied_add_event(source, applied, event, text);
 }
 
+/* A decline before that is no news of it any more. */
+static bool is_paid_or_over(const char *status)
+{
+    return is(status, "requires_capture") || is(status, "canceled") ||
+           (payment_events_due(status) & EVENT_PAYMENT_SUCCEEDED_BIT) != 0;
+}
+
 void announce_payment_row(struct apply_source *source,
                           struct applied *applied,
                           struct payment_row *row)
 {
     unsigned due = payment_events_due(row->status) & ~row->emitted;
+    struct payment_row declined = *row;
 
-    if (due == 0 || !str_is(row->provider, "processor"))
+    if (!str_is(row->provider, "processor"))
         return;
-    announce_emit(source, applied, OF_PAYMENTS, due, payment_payload(source->task->arena, row));
+    if (row->due_count > 0)
+        due &= ~(unsigned)EVENT_PAYMENT_FAILED_BIT;
+    if (due != 0)
+        announce_emit(source, applied, OF_PAYMENTS, due, payment_payload(source->task->arena, row));
     row->emitted |= due;
+    for (size_t i = 0; i < row->due_count && !is_paid_or_over(row->status); i++) {
+        declined.status = "failed";
+        declined.failure_code = row->due[i].code;
+        declined.failure_message = row->due[i].message;
+        announce_emit(source,
+                      applied,
+                      OF_PAYMENTS,
+                      EVENT_PAYMENT_FAILED_BIT,
+                      payment_payload(source->task->arena, &declined));
+        row->emitted |= EVENT_PAYMENT_FAILED_BIT;
+    }
+    row->due_count = 0;
 }
 
 /* It is one when the processor has it; until then it is a wish. */

@@ -2,7 +2,9 @@
 /*
  * Events of payments that workflows listen to: one outbox row per object and kind, in the
  * transaction of the change, when a workflow listens. Emitted when the row enters the state; what
- * arrives late and moves nothing emits nothing.
+ * arrives late and moves nothing emits nothing. PaymentFailed alone is emitted once per decline,
+ * also when the next attempt is under way by then; not when the payment is authorized, paid or
+ * canceled.
  */
 #include "db/db.h"
 #include "payments/apply_rows_private.h"

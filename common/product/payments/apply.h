@@ -6,9 +6,10 @@
  *
  * In any order, any number of times, with one final state: each row is locked and moves only
  * forward.
- *  - payment: by rank: requires_* < processing < failed < requires_capture < canceled < succeeded <
- *    partially_refunded < refunded, disputed. (A payment that failed may still be authorized or
- *    succeed; then it never fails. Among requires_*, the newest event.)
+ *  - payment: by rank: the newest attempt < requires_capture < canceled < succeeded, and what was
+ *    refunded or is disputed of it. (While nothing is authorized, the newest of requires_*,
+ *    processing and failed by time; two attempts of one instant are settled by reading the intent
+ *    when the processor can be asked. What is authorized or paid never fails.)
  *  - subscription: canceled and incomplete_expired are final; else the newest by (event time, rank
  *    of type and status); two different states of one instant are settled by reading the
  *    subscription when the processor can be asked.

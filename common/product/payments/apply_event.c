@@ -2,6 +2,7 @@
 #include "payments/apply.h"
 
 #include "base/clock.h"
+#include "json/jr.h"
 #include "payments/apply_invoice_private.h"
 #include "payments/apply_method_private.h"
 #include "payments/apply_payment_private.h"
@@ -143,12 +144,25 @@ AWAITS static int get_subscription(struct apply_source *source,
     return apply_event_get_row(source, "/v1/subscriptions", id, STR_NONE, ret_json);
 }
 
+/* What the events say holds when the processor cannot be asked, and the timer asks. */
+AWAITS static int get_payment(struct apply_source *source, struct apply_plan *plan, struct str id)
+{
+    plan->ask = false;
+    plan->asked = true;
+    plan->fetched_ms = clock_wall_ms();
+    int rc = apply_event_get_row(
+        source, "/v1/payment_intents", id, STR("expand[0]=latest_charge"), &plan->fetched);
+    return rc < 0 ? rc : 0;
+}
+
 AWAITS static int
 apply_event_answer(struct apply_source *source, struct apply_plan *plan, enum about about)
 {
     struct subscription_object subscription;
     struct invoice_object invoice;
 
+    if (about == ABOUT_INTENT)
+        return get_payment(source, plan, jr_str(plan->event.object, "id"));
     if (about == ABOUT_SUBSCRIPTION) {
         if (subscription_read(plan->event.object, &subscription) != 0)
             return APPLY_BROKEN;
@@ -246,12 +260,29 @@ AWAITS static int apply_session_event(struct apply_source *source,
     return session_apply(source, tx, &session, kind->status, applied);
 }
 
+/* The intent as it was read behind an event whose order is not known. */
+static bool reading_facts(const struct apply_source *source,
+                          const struct apply_plan *plan,
+                          struct payment_facts *ret)
+{
+    struct apply_source reading = *source;
+    struct intent_object intent;
+
+    reading.event_id = STR_NONE;
+    reading.event_type = STR_NONE;
+    reading.at_ms = plan->fetched_ms;
+    return intent_read(plan->fetched, &intent) == 0 &&
+           intent_facts(&reading, &intent, NULL, ret) == 0;
+}
+
 AWAITS static int apply_payment_event(struct apply_source *source,
                                       struct db *tx,
-                                      const json_t *object,
+                                      struct apply_plan *plan,
                                       const struct kind *kind,
                                       struct applied *applied)
 {
+    const json_t *object = plan->event.object;
+    struct payment_facts reading;
     struct payment_facts facts;
     struct dispute_object dispute;
     struct charge_object charge;
@@ -268,7 +299,14 @@ AWAITS static int apply_payment_event(struct apply_source *source,
     else
         rc = dispute_read(object, &dispute) != 0 ? APPLY_BROKEN
                                                  : dispute_facts(source, &dispute, &facts);
-    return rc != 0 ? rc : payment_apply(source, tx, &facts, applied);
+    if (rc != 0)
+        return rc;
+    facts.may_ask = kind->about == ABOUT_INTENT && !plan->asked && apply_can_ask(source);
+    if (reading_facts(source, plan, &reading))
+        facts.reading = &reading;
+    rc = payment_apply(source, tx, &facts, applied);
+    plan->ask = rc == APPLY_AGAIN;
+    return rc;
 }
 
 AWAITS static int apply_invoice_event(struct apply_source *source,
@@ -337,7 +375,7 @@ int apply_event(struct apply_source *source,
     case ABOUT_INTENT:
     case ABOUT_CHARGE:
     case ABOUT_DISPUTE:
-        return apply_payment_event(source, tx, object, kind, ret);
+        return apply_payment_event(source, tx, plan, kind, ret);
     case ABOUT_SUBSCRIPTION:
         if (subscription_read(object, &subscription) != 0)
             return APPLY_BROKEN;

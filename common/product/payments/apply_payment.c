@@ -2,85 +2,27 @@
 #include "payments/apply_payment_private.h"
 
 #include "apply_sql.h"
-#include "base/panic.h"
+#include "base/clock.h"
 #include "json/jr.h"
 #include "payments/announce_private.h"
+#include "payments/apply_attempt_private.h"
+
+/* Until the timer reads a payment of which two states of one second are known, and one that runs
+ * again. */
+#define DOUBT_MS   2000
+#define RUNNING_MS 30000
 
 /* --- how a row moves --- */
 
-/* One gives way to another of a higher rank; of those that come and go as the payer tries, by time.
- * What failed may still be authorized or paid, what was authorized fails no more. */
-static const struct state {
-    const char *name;
-    int rank;
-    int within;   /* of one rank and instant */
-    bool settled; /* nothing but an event moves it on from there */
-} states[] = {
-    {"requires_payment_method", 0, 0, false},
-    {"requires_confirmation", 0, 1, false},
-    {"requires_action", 0, 2, false},
-    {"processing", 1, 0, false},
-    {"failed", 2, 0, true},
-    {"requires_capture", 3, 0, false},
-    {"canceled", 4, 0, true},
-    {"succeeded", 5, 0, true},
-    {"partially_refunded", 5, 0, true},
-    {"refunded", 5, 0, true},
-    {"disputed", 5, 0, true},
-};
-enum { RANK_ENDED = 2, RANK_SUCCEEDED = 5 }; /* what is below depends on a call or a payer */
-
-static const struct state *find_state(struct str name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(states); i++)
-        if (str_is(name, states[i].name))
-            return &states[i];
-    return NULL;
-}
-
-const char *payment_status(struct str text)
-{
-    const struct state *state = find_state(text);
-
-    return state != NULL ? state->name : NULL;
-}
-
-struct standing {
-    const struct state *state;
-    int64_t at_ms; /* 0 = by evidence */
-    struct str event_id;
-};
-
-static struct standing standing_of(const char *status, int64_t at_ms, struct str event_id)
-{
-    const struct state *state = find_state(str_from(status));
-
-    MUST(state != NULL);
-    return (struct standing){state, at_ms, event_id};
-}
-
-static int payment_compare(const struct standing *one, const struct standing *other)
-{
-    if (one->state->rank != other->state->rank)
-        return one->state->rank - other->state->rank;
-    if (one->at_ms != other->at_ms)
-        return one->at_ms < other->at_ms ? -1 : 1;
-    if (one->state->within != other->state->within)
-        return one->state->within - other->state->within;
-    if (one->at_ms == 0)
-        return 0;
-    /* A reading is as good as all events of its second; of two readings the later stands. */
-    if (one->event_id.len == 0)
-        return 1;
-    return other->event_id.len == 0 ? -1 : str_cmp(one->event_id, other->event_id);
-}
-
 /* Who stands behind the state takes all of its details along: none is left from somebody else. */
-static bool take_details(struct payment_row *row, const struct payment_facts *facts)
+static bool take_details(struct payment_row *row,
+                         const struct payment_facts *facts,
+                         const struct standing *standing)
 {
-    bool moved = set_number(&row->event_ms, facts->whole ? facts->at_ms : 0);
+    bool moved = set_number(&row->event_ms, standing->at_ms);
 
-    moved |= set_str(&row->event_id, facts->whole ? facts->event_id : STR_NONE);
+    moved |= set_str(&row->event_id, standing->event_id);
+    moved |= set_number(&row->event_rank, standing->step);
     moved |= set_str(&row->charge_id, facts->charge_id);
     moved |= set_str(&row->failure_code, facts->failure_code);
     moved |= set_str(&row->failure_message, facts->failure_message);
@@ -92,21 +34,28 @@ static bool take_details(struct payment_row *row, const struct payment_facts *fa
 }
 
 /* The state below refunds and disputes. */
-static bool
-move_status(struct payment_row *row, const struct payment_facts *facts, const char **ret_status)
+static bool move_status(struct arena *arena,
+                        struct payment_row *row,
+                        const struct payment_facts *facts,
+                        const char **ret_status)
 {
-    struct standing now = standing_of(row->status, row->event_ms, row->event_id);
+    const char *before = row->status;
+    struct standing now = standing_of_row(row);
     bool moved = false;
 
     *ret_status = now.state->rank == RANK_SUCCEEDED ? "succeeded" : row->status;
     if (facts->status != NULL) {
-        struct standing next = standing_of(facts->status,
-                                           facts->whole ? facts->at_ms : 0,
-                                           facts->whole ? facts->event_id : STR_NONE);
-        if (payment_compare(&next, &now) > 0) {
-            moved = take_details(row, facts);
+        struct standing next = standing_of_facts(facts);
+        if (standing_compare(&next, &now) > 0) {
+            moved = take_details(row, facts, &next);
             *ret_status = facts->status;
         }
+        moved |= declines_move(arena, row, facts, before);
+    }
+    if (payment_state_of(str_from(*ret_status))->rank == RANK_OPEN) {
+        row->status = *ret_status;
+        *ret_status = payment_open_status(arena, row);
+        row->status = before;
     }
     if (facts->paid_ms != 0 && (row->paid_ms == 0 || facts->paid_ms < row->paid_ms))
         moved |= set_number(&row->paid_ms, facts->paid_ms);
@@ -189,7 +138,7 @@ bool payment_move(struct arena *arena, struct payment_row *row, const struct pay
     bool disputed;
 
     bool moved = move_links(row, facts);
-    moved |= move_status(row, facts, &status);
+    moved |= move_status(arena, row, facts, &status);
     moved |= move_disputes(arena, row, facts, &disputed);
     if (facts->refunded_minor > row->amount_refunded_minor)
         moved |= set_number(&row->amount_refunded_minor, facts->refunded_minor);
@@ -307,6 +256,7 @@ AWAITS static int payment_look_alone(struct apply_source *source,
         .amount_minor = search->facts.amount_minor,
         .metadata = search->facts.metadata,
         .disputes = STR("{}"),
+        .declines = STR("{}"),
         .created_ms = next.now,
     };
     return 0;
@@ -314,18 +264,30 @@ AWAITS static int payment_look_alone(struct apply_source *source,
 
 /* --- how it is written --- */
 
+/* Neither a call nor a payer is waited for. */
+static bool is_ended(const char *status)
+{
+    const struct payment_state *state = payment_state_of(str_from(status));
+
+    return state->rank != RANK_OPEN || state->settled;
+}
+
 /* With the state that its call was to bring, the call has ended. One that is about a payment which
- * was so far before (a capture, a refund) has not: news of the payment say nothing of it. */
+ * was so far before (a capture, a refund) has not: news of the payment say nothing of it. An
+ * attempt that began without a call of ours is read again, should no event announce its end. */
 static void payment_put(struct apply_source *source,
                         struct applied *applied,
                         struct payment_row *row,
                         const char *before)
 {
-    const struct state *now = find_state(str_from(row->status));
-    const struct state *was = before != NULL ? find_state(str_from(before)) : NULL;
-    bool ended = now->rank >= RANK_ENDED && (was == NULL || was->rank < RANK_ENDED);
-    bool settled = now->settled && (ended || !row->calling);
+    bool was_settled = before != NULL && payment_state_of(str_from(before))->settled;
+    bool ended = is_ended(row->status) && (before == NULL || !is_ended(before));
+    bool settled = payment_state_of(str_from(row->status))->settled && (ended || !row->calling);
 
+    if (row->in_doubt || (was_settled && !settled && row->settle_ms == 0)) {
+        settled = false;
+        row->settle_ms = clock_wall_ms() + (row->in_doubt ? DOUBT_MS : RUNNING_MS);
+    }
     if (row->reference.len == 0)
         row->reference = row->invoice_payment_id;
     announce_payment_row(source, applied, row);
@@ -351,10 +313,12 @@ static void payment_put(struct apply_source *source,
                                       .amount_refunded_minor = row->amount_refunded_minor,
                                       .platform_fee_minor = row->platform_fee_minor,
                                       .disputes = row->disputes.len ? row->disputes : STR("{}"),
+                                      .declines = row->declines.len ? row->declines : STR("{}"),
                                       .paid_at = row->paid_ms,
                                       .metadata = row->metadata.len ? row->metadata : STR("{}"),
                                       .event_at = row->event_ms,
                                       .event_id = row->event_id,
+                                      .event_rank = row->event_rank,
                                       .settle_at = settled ? 0 : row->settle_ms,
                                       .emitted = row->emitted,
                                       .ended = ended));
@@ -386,6 +350,15 @@ static void nobody(struct apply_source *source, struct applied *applied, struct 
     applied_say(source, applied, "nothing: no payment of this project is known by it");
 }
 
+static bool is_in_doubt(const struct payment_row *row, const struct payment_facts *facts)
+{
+    if (facts->status == NULL)
+        return false;
+    struct standing next = standing_of_facts(facts);
+    struct standing now = standing_of_row(row);
+    return standing_in_doubt(&next, &now);
+}
+
 int payment_apply(struct apply_source *source,
                   struct db *tx,
                   const struct payment_facts *facts,
@@ -404,7 +377,13 @@ int payment_apply(struct apply_source *source,
     }
     const char *before = search.made ? NULL : row->status;
     struct str known = search.made ? STR_NONE : row->intent_id;
+    bool in_doubt = is_in_doubt(row, &search.facts);
+    if (in_doubt && facts->may_ask)
+        return APPLY_AGAIN;
     bool moved = payment_move(source->task->arena, row, &search.facts);
+    if (facts->reading != NULL)
+        moved |= payment_move(source->task->arena, row, facts->reading);
+    row->in_doubt = in_doubt && facts->reading == NULL;
     bool same =
         applied_say_row(source, applied, "payment", row->id, before, row->status, "more is known");
     if (same && !moved)

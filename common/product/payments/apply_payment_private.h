@@ -2,8 +2,8 @@
 /*
  * One payment row and what somebody says of it. What is said is a join: whatever order it arrives
  * in, the row ends the same.
- *  - An intent says everything (.whole). Of several, the one with the highest (rank of status,
- *    time, event id) stands, with all of its details.
+ *  - An intent says everything (.whole). Of several, the one that stands highest (apply_attempt)
+ *    stands, with all of its details. Each decline is remembered, and told once.
  *  - Everything else is evidence: a paid session, an invoice payment, a refund prove a status, and
  *    stand where no intent has said as much.
  *  - When it was paid is the earliest time that anybody gives; what was refunded the largest sum;
@@ -20,19 +20,23 @@ struct payment_facts {
     bool whole;
     bool email_wins; /* what was typed at the checkout */
     int64_t at_ms;
-    struct str event_id, charge_id, currency, customer, customer_email, description, failure_code,
-        failure_message, dispute_id, dispute_status;
+    struct str event_id, charge_id, failed_charge_id, currency, customer, customer_email,
+        description, failure_code, failure_message, dispute_id, dispute_status;
     int64_t amount_minor, platform_fee_minor, refunded_minor, paid_ms;
     /* What a row is made of when there is none: type NULL = it is not made. */
     const char *type;
     int64_t subscription_id, subscriber_id;
     struct str metadata; /* JSON text */
+    /* Of an event whose order is in doubt: asks for a reading first, and what that said. */
+    bool may_ask;
+    const struct payment_facts *reading; /* NULL = there is none */
 };
 
-/* any, pure: moves the row; true when anything is different. `arena` for the disputes' text. */
+/* any, pure: moves the row; true when anything is different. `arena` for texts of the row. */
 bool payment_move(struct arena *arena, struct payment_row *row, const struct payment_facts *facts);
 
-/* co: finds and locks the row (makes it), moves it, adds what is to be written. */
+/* co: finds and locks the row (makes it), moves it, adds what is to be written. APPLY_AGAIN: there
+ * is doubt, and facts->may_ask. */
 AWAITS int payment_apply(struct apply_source *source,
                          struct db *tx,
                          const struct payment_facts *facts,

@@ -7,18 +7,28 @@
  */
 #include "payments/apply.h"
 
+/* A decline that was not told yet, as the payment stood with it. */
+struct decline {
+    struct str code, message;
+};
+#define DECLINES_DUE_MAX 2 /* an event's, and that of the reading behind it */
+
 /* A column's text may hold what JSON text holds: no NUL. */
 struct payment_row {
     int64_t id; /* 0 = there is none */
     const char *status;
     struct str type, provider, currency, description, reference, intent_id, session_id, charge_id,
         invoice_payment_id, customer, customer_email, failure_code, failure_message, event_id;
-    struct str metadata, disputes; /* JSON text */
+    struct str metadata, disputes, declines; /* JSON text */
     int64_t amount_minor, amount_refunded_minor, platform_fee_minor;
     int64_t subscriber_id, payment_method_id, subscription_id;
-    int64_t paid_ms, event_ms, settle_ms, created_ms;
+    int64_t paid_ms, event_ms, event_rank, settle_ms, created_ms;
     bool calling; /* a call about it is not known to have ended */
     unsigned emitted;
+    /* What is no column. */
+    struct decline due[DECLINES_DUE_MAX];
+    size_t due_count;
+    bool in_doubt; /* its order of events is not known: it is to be read */
 };
 
 struct subscription_row {

@@ -126,6 +126,7 @@ int intent_read(const json_t *json, struct intent_object *ret)
     intent.disputed = jr_bool(charge, "disputed", false);
     object_read_error(error, &intent.failure_code, &intent.failure_message);
     intent.decline_code = text_in(error, "decline_code");
+    intent.failed_charge = object_ref(error, "charge");
     intent.next_action = object_in(json, "next_action");
     intent.next_action_type = text_in(intent.next_action, "type");
     intent.invoice = object_ref(json, "invoice");

@@ -23,7 +23,7 @@ struct intent_object {
         client_secret, receipt_email;
     int64_t amount_minor, amount_received_minor, application_fee_minor, created_ms,
         amount_refunded_minor;
-    struct str failure_code, decline_code, failure_message; /* last_payment_error */
+    struct str failure_code, decline_code, failure_message, failed_charge; /* last_payment_error */
     struct str next_action_type;
     struct str invoice;        /* up to acacia */
     const json_t *next_action; /* NULL when absent */

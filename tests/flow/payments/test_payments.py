@@ -98,6 +98,25 @@ def test_confirm_asks_for_authentication(shop, processor):
     assert intent(shop, made["id"])["status"] == "succeeded"
 
 
+def test_confirm_again_after_a_decline(shop, processor):
+    """The next attempt is under way: the payment is not lost, and nothing tells of the card before."""
+    made = pay(shop, mode="intent").json()
+    intent(shop, made["id"], "confirm", {"payment_method_id": "pm_card_chargeDeclined"}, expect=402)
+    asked = intent(shop, made["id"], "confirm", {"payment_method_id": "pm_card_authenticationRequired",
+                                                 "return_url": "https://app.example.org/back"})
+    assert asked["status"] == "requires_action" and asked["next_action"]["type"] == "redirect_to_url"
+    assert asked["failure_code"] is None and asked["failure_message"] is None
+    listed = shop.admin.get(f"{PAYMENTS}/{made['id']}", expect=200).json()
+    assert (listed["status"], listed["failure_code"]) == ("requires_action", None)
+    processor.authenticate(made["reference"], ok=False)
+    lost = intent(shop, made["id"])
+    assert (lost["status"], lost["failure_code"]) == ("failed", "payment_intent_authentication_failure")
+    slow = intent(shop, made["id"], "confirm", {"payment_method_id": "pm_usBankAccount"})
+    assert (slow["status"], slow["failure_code"]) == ("processing", None)
+    processor.settle(made["reference"])
+    assert intent(shop, made["id"])["status"] == "succeeded"
+
+
 def test_confirm_with_a_saved_method(shop):
     method = saved(shop)
     made = pay(shop, mode="intent", save_payment_method=True).json()

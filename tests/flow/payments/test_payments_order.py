@@ -162,3 +162,85 @@ def test_a_life_in_any_order(make_shop, project, processor, payments, db, seed):
     assert succeeded == [(len(known),)]
     history = rows(db, f"select to_status, from_status from {schema}.subscription_history order by at, (detail->>'rank')::int, event_id, id")
     assert [after for after, _ in history[:-1]] == [before for _, before in history[1:]] and history[0][1] is None
+
+
+# --- attempts ---
+
+
+ATTEMPTS = [  # what the payer does, one after the other
+    ["decline", "ask"],
+    ["decline", "ask", "refuse"],
+    ["ask", "refuse", "decline"],
+    ["decline", "debit"],
+    ["debit", "bounce", "ask"],
+    ["decline", "decline", "ask", "refuse", "debit"],
+]
+
+
+def attempt(processor, intent_id, act):
+    if act in ("decline", "ask", "debit"):
+        card = {"decline": "4000000000000002", "ask": "4000002760003184", "debit": "000123456789"}[act]
+        try:
+            processor.pay(intent_id, card)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            assert act == "decline", error
+    elif act == "refuse":
+        processor.authenticate(intent_id, ok=False)
+    else:
+        processor.settle(intent_id, ok=False)
+
+
+def shown(shop, payment):
+    found = shop.admin.get(f"{PAY}/payments/{payment}", expect=200).json()
+    return found["status"], found["failure_code"], found["failure_message"]
+
+
+@pytest.mark.parametrize("acts", ATTEMPTS, ids="-".join)
+@pytest.mark.parametrize("seed", range(3))
+def test_attempts_in_any_order(shop, processor, payments, db, acts, seed):
+    """All within a second or so, told in any order and some of it twice: the payment stands as at the processor, and each
+    decline was emitted once."""
+    schema = shop.project.schema(db)
+    listen(schema, db)
+    shop.switch(paused=True)
+    made = shop.admin.post(f"{PAY}/payments", {"type": "one_off", "amount": 20, "currency": "usd", "mode": "intent"}, expect=201).json()
+    for act in acts:
+        attempt(processor, made["reference"], act)
+    texts = [processor.event_payload(each["id"]) for each in shop.events()]
+    deliveries = texts + random.Random(seed).sample(texts, len(texts) // 2)
+    random.Random(seed).shuffle(deliveries)
+    for text in deliveries:
+        assert shop.deliver(text)[0] == 200
+    all_applied(schema, db, len(texts))
+    at_processor = processor.get(made["reference"])
+    ended = at_processor["status"] == "requires_payment_method"
+    error = at_processor["last_payment_error"] if ended else {"code": None, "message": None}
+    assert shown(shop, made["id"]) == ("failed" if ended else at_processor["status"], error["code"], error["message"])
+    declines = sum(act in ("decline", "refuse", "bounce") for act in acts)
+    emitted = rows(db, f"select payload->>'status', payload->>'failure_code' is not null from {schema}.outbox where event = 'PaymentFailed'")
+    assert emitted == [("failed", True)] * declines
+
+
+def test_a_decline_that_comes_late(project, webhook, db):
+    """Seconds apart: a decline that is told after the next attempt began is emitted, and does not stop it."""
+    hooks = Hooks(project, webhook, db)
+    listen(hooks.schema, db)
+    now = int(time.time())
+    payment, pi = hooks.payment("requires_payment_method")
+    error = {"type": "card_error", "code": "card_declined", "message": "Your card was declined."}
+
+    def failed(charge, at):
+        return event("payment_intent.payment_failed", intent(pi, "requires_payment_method", latest_charge=charge,
+                                                             last_payment_error={**error, "charge": charge}), at=at)
+
+    told = [failed("ch_1", now - 40), event("payment_intent.requires_action", intent(pi, "requires_action", latest_charge="ch_1"), at=now - 30),
+            failed("ch_2", now - 20), event("payment_intent.processing", intent(pi, "processing", latest_charge="ch_3"), at=now - 10)]
+    for each in (told[1], told[0]):
+        hooks.sent(each)
+        hooks.wait(each)
+    assert hooks.status(payment) == "requires_action" and hooks.emitted("PaymentFailed") == [payment]
+    for each in (told[3], told[2], told[0], told[2]):
+        hooks.sent(each)
+        hooks.wait(each)
+    assert hooks.status(payment) == "processing" and hooks.emitted("PaymentFailed") == [payment] * 2
+    assert rows(db, f"select failure_code, failure_message from {hooks.schema}.payments") == [(None, None)]

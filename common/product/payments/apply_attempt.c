@@ -1,0 +1,282 @@
+/* Attempts to pay: which is the newest, and which were declined. */
+#include "payments/apply_attempt_private.h"
+
+#include "base/panic.h"
+#include "json/jr.h"
+#include "payments/announce_private.h"
+
+#define DECLINES_MAX 20  /* that are remembered: the newest */
+#define UNNAMED      "?" /* of a decline that only a reading told of, without its charge */
+#define SECOND_MS    1000
+
+static const struct payment_state states[] = {
+    {"requires_payment_method", RANK_OPEN, false},
+    {"requires_confirmation", RANK_OPEN, false},
+    {"requires_action", RANK_OPEN, false},
+    {"processing", RANK_OPEN, false},
+    {"failed", RANK_OPEN, true},
+    {"requires_capture", RANK_AUTHORIZED, false},
+    {"canceled", RANK_CANCELED, true},
+    {"succeeded", RANK_SUCCEEDED, true},
+    {"partially_refunded", RANK_SUCCEEDED, true},
+    {"refunded", RANK_SUCCEEDED, true},
+    {"disputed", RANK_SUCCEEDED, true},
+};
+
+const struct payment_state *payment_state_of(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        if (str_is(name, states[i].name))
+            return &states[i];
+    return NULL;
+}
+
+const char *payment_status(struct str text)
+{
+    const struct payment_state *state = payment_state_of(text);
+
+    return state != NULL ? state->name : NULL;
+}
+
+/* --- the order of one second --- */
+
+/* In the order in which an attempt goes through them. `event_rank` of the row: never renumbered. */
+enum step {
+    STEP_NONE,
+    STEP_NEW, /* nothing was tried, or nothing is left of it to be seen */
+    STEP_CONFIRMATION,
+    STEP_ACTION,
+    STEP_PROCESSING,
+    STEP_ENDED,             /* nothing runs; why is not said */
+    STEP_DECLINED,          /* with the charge that the intent shows */
+    STEP_REFUSED,           /* without one */
+    STEP_NEXT_CONFIRMATION, /* behind the charge that the intent shows */
+    STEP_NEXT_ACTION,
+    STEP_NEXT_PROCESSING,
+};
+
+static enum step
+step_of(const char *status, struct str charge, struct str failed_charge, bool whole)
+{
+    bool declined = charge.len > 0 && str_eq(charge, failed_charge);
+
+    if (strcmp(status, "requires_payment_method") == 0)
+        return charge.len > 0 ? STEP_ENDED : STEP_NEW;
+    if (strcmp(status, "requires_confirmation") == 0)
+        return charge.len > 0 ? STEP_NEXT_CONFIRMATION : STEP_CONFIRMATION;
+    if (strcmp(status, "requires_action") == 0)
+        return charge.len > 0 ? STEP_NEXT_ACTION : STEP_ACTION;
+    if (strcmp(status, "processing") == 0)
+        return declined ? STEP_NEXT_PROCESSING : STEP_PROCESSING;
+    if (strcmp(status, "failed") == 0)
+        return declined ? STEP_DECLINED : whole ? STEP_REFUSED : STEP_ENDED;
+    return STEP_NONE;
+}
+
+struct standing standing_of_row(const struct payment_row *row)
+{
+    const struct payment_state *state = payment_state_of(str_from(row->status));
+
+    MUST(state != NULL);
+    /* A row of before attempts had steps has that of its status. */
+    int step = (int)row->event_rank;
+    if (step == 0 || state->rank != RANK_OPEN)
+        step = (int)step_of(row->status, row->charge_id, row->charge_id, true);
+    return (struct standing){
+        .state = state,
+        .step = step,
+        .at_ms = row->event_ms,
+        .event_id = row->event_id,
+        .charge_id = row->charge_id,
+    };
+}
+
+struct standing standing_of_facts(const struct payment_facts *facts)
+{
+    const struct payment_state *state = payment_state_of(str_from(facts->status));
+
+    MUST(state != NULL);
+    bool timed = facts->whole || state->rank == RANK_OPEN;
+    return (struct standing){
+        .state = state,
+        .step =
+            (int)step_of(facts->status, facts->charge_id, facts->failed_charge_id, facts->whole),
+        .at_ms = timed ? facts->at_ms : 0,
+        .event_id = timed ? facts->event_id : STR_NONE,
+        .charge_id = facts->charge_id,
+    };
+}
+
+static int compare_numbers(int64_t one, int64_t other)
+{
+    return (one > other) - (one < other);
+}
+
+static bool is_reading(const struct standing *standing)
+{
+    return standing->at_ms != 0 && standing->event_id.len == 0;
+}
+
+/* A reading is as good as all events of its second. */
+int standing_compare(const struct standing *next, const struct standing *now)
+{
+    int order = compare_numbers(next->state->rank, now->state->rank);
+
+    if (order == 0)
+        order = compare_numbers(next->at_ms / SECOND_MS, now->at_ms / SECOND_MS);
+    if (order == 0)
+        order = is_reading(next) - is_reading(now);
+    if (order == 0 && is_reading(next))
+        return next->at_ms >= now->at_ms ? 1 : -1;
+    if (order == 0) /* an intent that shows a charge always shows one from there on */
+        order = (next->charge_id.len > 0) - (now->charge_id.len > 0);
+    if (order == 0)
+        order = compare_numbers(next->step, now->step);
+    return order != 0 ? order : str_cmp(next->event_id, now->event_id);
+}
+
+/* Of which charge a failure without one is not said, nor always whether a charge that is processed
+ * is the one that was declined. */
+static bool is_in_order(const struct standing *standing)
+{
+    return standing->step != STEP_ENDED && standing->step != STEP_REFUSED &&
+           (standing->step != STEP_PROCESSING || standing->charge_id.len == 0);
+}
+
+/* Below 0, 0 or over 0 as `one` is older, the same or newer; *ret_known is false when nobody can
+ * tell. */
+static int cause_compare(const struct standing *one, const struct standing *other, bool *ret_known)
+{
+    *ret_known = true;
+    if (!str_eq(one->charge_id, other->charge_id)) {
+        *ret_known = one->charge_id.len == 0 || other->charge_id.len == 0;
+        return one->charge_id.len > 0 ? 1 : -1;
+    }
+    *ret_known = one->step == other->step || (is_in_order(one) && is_in_order(other));
+    return compare_numbers(one->step, other->step);
+}
+
+bool standing_in_doubt(const struct standing *next, const struct standing *now)
+{
+    bool known;
+
+    if (next->state->rank != RANK_OPEN || now->state->rank != RANK_OPEN || next->at_ms == 0 ||
+        now->at_ms == 0 || next->at_ms / SECOND_MS != now->at_ms / SECOND_MS ||
+        (is_reading(next) && is_reading(now)))
+        return false;
+    int order = cause_compare(next, now, &known);
+    if (known && is_reading(next))
+        return order < 0;
+    return !known || (is_reading(now) && order > 0);
+}
+
+/* --- declines --- */
+
+static json_t *declines_read(struct arena *arena, const struct payment_row *row)
+{
+    json_t *declines = NULL;
+    struct jr_error error;
+
+    if (jr_parse_stored(arena, row->declines.len ? row->declines : STR("{}"), &declines, &error) !=
+        0)
+        return NULL;
+    return declines;
+}
+
+static int64_t decline_at(const json_t *decline)
+{
+    return json_integer_value(json_object_get(decline, "at"));
+}
+
+/* The newest, or the oldest, of all; NULL = there is none. */
+static const char *decline_pick(json_t *declines, bool newest)
+{
+    const char *found = NULL;
+    const char *key;
+    json_t *decline;
+
+    json_object_foreach(declines, key, decline)
+    {
+        int order = found == NULL ? 0
+                                  : compare_numbers(decline_at(decline),
+                                                    decline_at(json_object_get(declines, found)));
+        if (found != NULL && order == 0)
+            order = strcmp(key, found);
+        if (found == NULL || (newest ? order > 0 : order < 0))
+            found = key;
+    }
+    return found;
+}
+
+/* Its charge; else the event, of which there is one to a decline. */
+static const char *decline_key(struct arena *arena, const struct payment_facts *facts)
+{
+    if (facts->failed_charge_id.len > 0)
+        return arena_cstr(arena, facts->failed_charge_id);
+    return facts->event_id.len > 0 ? arena_cstr(arena, facts->event_id) : UNNAMED;
+}
+
+static void decline_put(json_t *declines, const char *key, const struct payment_facts *facts)
+{
+    const json_t *known = json_object_get(declines, key);
+    int64_t at_ms = facts->at_ms;
+    json_t *decline = json_object();
+
+    if (known != NULL && decline_at(known) < at_ms)
+        at_ms = decline_at(known);
+    json_object_set_new(decline, "at", json_integer(at_ms));
+    json_object_set_new(
+        decline, "code", json_stringn(facts->failure_code.ptr, facts->failure_code.len));
+    json_object_set_new(
+        decline, "message", json_stringn(facts->failure_message.ptr, facts->failure_message.len));
+    json_object_set_new(declines, key, decline);
+}
+
+bool declines_move(struct arena *arena,
+                   struct payment_row *row,
+                   const struct payment_facts *facts,
+                   const char *before)
+{
+    json_t *declines;
+
+    if (!facts->whole || facts->status == NULL || strcmp(facts->status, "failed") != 0 ||
+        (declines = declines_read(arena, row)) == NULL)
+        return false;
+    const char *key = decline_key(arena, facts);
+    bool is_unnamed = strcmp(key, UNNAMED) == 0;
+    bool is_known = json_object_get(declines, key) != NULL;
+    if ((is_unnamed && strcmp(before, "failed") == 0) ||
+        (!is_unnamed && is_known && decline_at(json_object_get(declines, key)) <= facts->at_ms))
+        return false;
+    /* It was told when only a reading, or evidence, told of it. */
+    bool was_told =
+        !is_unnamed &&
+        (json_object_get(declines, UNNAMED) != NULL ||
+         (json_object_size(declines) == 0 && (row->emitted & EVENT_PAYMENT_FAILED_BIT) != 0));
+    decline_put(declines, key, facts);
+    if (!is_known && !is_unnamed)
+        (void)json_object_del(declines, UNNAMED);
+    if (json_object_size(declines) > DECLINES_MAX)
+        (void)json_object_del(declines, decline_pick(declines, false));
+    bool is_kept = json_object_get(declines, key) != NULL;
+    if (is_kept && (!is_known || is_unnamed) && !was_told && row->due_count < DECLINES_DUE_MAX)
+        row->due[row->due_count++] = (struct decline){facts->failure_code, facts->failure_message};
+    return set_str(&row->declines, jr_print(arena, declines));
+}
+
+const char *payment_open_status(struct arena *arena, struct payment_row *row)
+{
+    struct standing standing = standing_of_row(row);
+    json_t *declines;
+
+    if (standing.step != STEP_NEW && standing.step != STEP_ENDED)
+        return row->status;
+    declines = declines_read(arena, row);
+    const char *key = decline_pick(declines, true);
+    if (key == NULL)
+        return standing.step == STEP_ENDED ? "failed" : row->status;
+    const json_t *decline = json_object_get(declines, key);
+    (void)set_str(&row->failure_code, jr_str(decline, "code"));
+    (void)set_str(&row->failure_message, jr_str(decline, "message"));
+    return "failed";
+}

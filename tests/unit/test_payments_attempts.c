@@ -1,0 +1,363 @@
+/* Attempts to pay one payment, told by events, by calls' answers and by both, in every order and
+ * twice: the row ends where the processor ends, and each decline is told once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "payments/announce_private.h"
+#include "payments/apply_attempt_private.h"
+
+#define AT_MS     1760000000000LL
+#define FACTS_MAX 6
+#define PATHS     5
+#define DEBITED   2 /* of paths[] */
+#define PROCESSED 3
+
+/* One attempt: what the intent goes through. The last state of the last attempt is the processor's.
+ */
+static const char *const paths[PATHS][3] = {
+    {"failed"},
+    {"requires_action", "failed"},
+    {"processing", "failed"},
+    {"requires_action", "processing"},
+    {"requires_action"},
+};
+
+enum mode { EVENTS, ANSWERS, BOTH, MODES };
+
+struct told {
+    struct payment_facts facts[FACTS_MAX];
+    size_t count, declines;
+    struct payment_facts end; /* what a reading says at the end */
+};
+
+static struct payment_facts fact(struct arena *arena, const char *status, int charge, int64_t at_ms)
+{
+    bool declined = strcmp(status, "failed") == 0;
+    struct str latest = charge > 0 ? arena_printf(arena, "ch_%c", 'z' - charge) : STR_NONE;
+
+    return (struct payment_facts){
+        .intent_id = STR("pi_1"),
+        .status = status,
+        .whole = true,
+        .at_ms = at_ms,
+        .charge_id = latest,
+        .failed_charge_id = declined ? latest : STR_NONE,
+        .failure_code = declined ? arena_printf(arena, "code_%d", charge) : STR_NONE,
+        .failure_message = declined ? STR("no") : STR_NONE,
+    };
+}
+
+static bool add(struct told *told, const struct payment_facts *facts)
+{
+    if (told->count == FACTS_MAX)
+        return false;
+    told->facts[told->count++] = *facts;
+    return true;
+}
+
+/* False: more is told than all orders can be tried of. `pause_ms` between two states. */
+static bool tell(struct arena *arena,
+                 struct told *told,
+                 const int *attempts,
+                 size_t count,
+                 enum mode mode,
+                 bool pends,
+                 int64_t pause_ms)
+{
+    int64_t now_ms = AT_MS;
+    int charge = 0;
+
+    *told = (struct told){.count = 0};
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < 3 && paths[attempts[i]][j] != NULL; j++) {
+            const char *status = paths[attempts[i]][j];
+            bool declined = strcmp(status, "failed") == 0;
+            bool processed = strcmp(status, "processing") == 0;
+            /* What is processed has its charge already, or keeps showing the one before. */
+            charge += pends ? processed || (declined && attempts[i] != DEBITED) : declined;
+            told->declines += declined;
+            told->end = fact(arena, status, charge, now_ms);
+            struct payment_facts event = told->end;
+            event.at_ms = now_ms / 1000 * 1000;
+            event.event_id = arena_printf(arena, "evt_%lld", (long long)(10000 - told->count));
+            if ((mode != ANSWERS && !add(told, &event)) ||
+                (mode != EVENTS && !add(told, &told->end)))
+                return false;
+            now_ms += pause_ms;
+        }
+    told->end.at_ms = now_ms;
+    return true;
+}
+
+/* --- one order --- */
+
+struct shop {
+    struct arena *arena;
+    struct payment_row row;
+    size_t failures; /* that were told */
+    bool in_doubt;
+};
+
+static void announce(struct shop *shop)
+{
+    struct payment_row *row = &shop->row;
+
+    shop->failures += row->due_count;
+    if (row->due_count > 0)
+        row->emitted |= EVENT_PAYMENT_FAILED_BIT;
+    if (strcmp(row->status, "failed") == 0 && !(row->emitted & EVENT_PAYMENT_FAILED_BIT)) {
+        shop->failures++;
+        row->emitted |= EVENT_PAYMENT_FAILED_BIT;
+    }
+    row->due_count = 0;
+}
+
+/* An event in doubt asks at once, an answer leaves it to the timer. */
+static void learn(struct shop *shop, const struct told *told, const struct payment_facts *facts)
+{
+    struct standing next = standing_of_facts(facts);
+    struct standing now = standing_of_row(&shop->row);
+    bool in_doubt = standing_in_doubt(&next, &now);
+
+    (void)payment_move(shop->arena, &shop->row, facts);
+    if (in_doubt && facts->event_id.len > 0)
+        (void)payment_move(shop->arena, &shop->row, &told->end);
+    else
+        shop->in_doubt = shop->in_doubt || in_doubt;
+    announce(shop);
+}
+
+/* What was told, in the order in which it was. */
+static void print_order(const struct told *told, const size_t *order)
+{
+    for (size_t i = 0; i < told->count; i++) {
+        const struct payment_facts *facts = &told->facts[order[i]];
+        print_error("%s %.*s at %lld %.*s\n",
+                    facts->status,
+                    STR_ARG(facts->charge_id),
+                    (long long)facts->at_ms,
+                    STR_ARG(facts->event_id));
+    }
+}
+
+static void check_end(struct shop *shop, const struct told *told, const size_t *order)
+{
+    const struct payment_row *row = &shop->row;
+    bool failed = strcmp(told->end.status, "failed") == 0;
+
+    if (strcmp(row->status, told->end.status) != 0 ||
+        !str_eq(row->failure_code, told->end.failure_code) ||
+        failed != (row->failure_message.len > 0)) {
+        print_order(told, order);
+        fail_msg("%s %.*s, at the processor %s %.*s",
+                 row->status,
+                 STR_ARG(row->failure_code),
+                 told->end.status,
+                 STR_ARG(told->end.failure_code));
+    }
+    assert_int_equal(shop->failures, told->declines);
+}
+
+static void check_order(struct arena *arena, const struct told *told, const size_t *order)
+{
+    struct shop shop = {
+        .arena = arena,
+        .row = {.id = 7,
+                .status = "requires_payment_method",
+                .provider = STR("processor"),
+                .amount_minor = 2000,
+                .disputes = STR("{}"),
+                .declines = STR("{}")},
+    };
+
+    for (size_t i = 0; i < told->count; i++)
+        learn(&shop, told, &told->facts[order[i]]);
+    if (shop.in_doubt) {
+        (void)payment_move(arena, &shop.row, &told->end);
+        announce(&shop);
+    }
+    check_end(&shop, told, order);
+    for (size_t i = told->count; i > 0; i--)
+        learn(&shop, told, &told->facts[order[i - 1]]);
+    if (shop.in_doubt)
+        (void)payment_move(arena, &shop.row, &told->end);
+    check_end(&shop, told, order);
+}
+
+/* Heap's algorithm. */
+static void check_orders(const struct told *told)
+{
+    size_t order[FACTS_MAX] = {0, 1, 2, 3, 4, 5};
+    size_t counters[FACTS_MAX] = {0};
+    size_t i = 1;
+
+    for (;;) {
+        struct arena *arena = arena_new(0);
+        check_order(arena, told, order);
+        arena_free(arena);
+        while (i < told->count && counters[i] >= i)
+            counters[i++] = 0;
+        if (i >= told->count)
+            return;
+        size_t other = i % 2 ? counters[i] : 0;
+        size_t kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+        counters[i]++;
+        i = 1;
+    }
+}
+
+/* Nothing follows a charge that is processed but its end. */
+static bool is_possible(const int *attempts, size_t count)
+{
+    for (size_t i = 0; i + 1 < count; i++)
+        if (attempts[i] == PROCESSED)
+            return false;
+    return true;
+}
+
+static void check_pause(int64_t pause_ms)
+{
+    int sequences = 1;
+
+    for (size_t count = 1; count <= 3; count++) {
+        sequences *= PATHS;
+        for (int sequence = 0; sequence < sequences * (int)MODES * 2; sequence++) {
+            const int attempts[] = {
+                sequence % PATHS, sequence / PATHS % PATHS, sequence / PATHS / PATHS % PATHS};
+            struct arena *arena = arena_new(0);
+            struct told told;
+            if (is_possible(attempts, count) && tell(arena,
+                                                     &told,
+                                                     attempts,
+                                                     count,
+                                                     (enum mode)(sequence / sequences % MODES),
+                                                     sequence / sequences >= (int)MODES,
+                                                     pause_ms))
+                check_orders(&told);
+            arena_free(arena);
+        }
+    }
+}
+
+static void test_seconds_apart(void **state)
+{
+    (void)state;
+    check_pause(1700);
+}
+
+static void test_within_one_second(void **state)
+{
+    (void)state;
+    check_pause(90);
+}
+
+/* --- what nothing but an order decides --- */
+
+static struct payment_row row_of(void)
+{
+    return (struct payment_row){
+        .status = "requires_payment_method", .amount_minor = 2000, .provider = STR("processor")};
+}
+
+/* The error of a decline is gone when the intent was changed, and nothing runs: it failed. */
+static void test_nothing_runs(void **state)
+{
+    struct arena *arena = arena_new(0);
+    struct payment_facts declined = fact(arena, "failed", 1, AT_MS);
+    struct payment_facts changed = fact(arena, "requires_payment_method", 1, AT_MS + 5000);
+    struct payment_facts unseen = fact(arena, "requires_payment_method", 0, AT_MS + 5000);
+    struct payment_facts *orders[][2] = {
+        {&declined, &changed}, {&changed, &declined}, {&declined, &unseen}, {&unseen, &declined}};
+
+    (void)state;
+    declined.event_id = STR("evt_1");
+    for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+        struct payment_row row = row_of();
+        (void)payment_move(arena, &row, orders[i][0]);
+        (void)payment_move(arena, &row, orders[i][1]);
+        assert_string_equal(row.status, "failed");
+        assert_true(str_is(row.failure_code, "code_1"));
+    }
+    struct payment_row row = row_of();
+    (void)payment_move(arena, &row, &unseen);
+    assert_string_equal(row.status, "requires_payment_method");
+    arena_free(arena);
+}
+
+/* What is authorized fails no more, whatever comes late. */
+static void test_authorized(void **state)
+{
+    struct arena *arena = arena_new(0);
+    struct payment_facts authorized = fact(arena, "requires_capture", 2, AT_MS);
+    struct payment_facts declined = fact(arena, "failed", 1, AT_MS + 9000);
+    struct payment_row row = row_of();
+
+    (void)state;
+    (void)payment_move(arena, &row, &authorized);
+    (void)payment_move(arena, &row, &declined);
+    assert_string_equal(row.status, "requires_capture");
+    assert_int_equal(row.failure_code.len, 0);
+    arena_free(arena);
+}
+
+/* A decline without a charge is one decline, whether a reading or its event tells first. */
+static void test_without_a_charge(void **state)
+{
+    struct arena *arena = arena_new(0);
+    struct payment_facts read = fact(arena, "failed", 0, AT_MS + 400);
+    struct payment_facts event = fact(arena, "failed", 0, AT_MS);
+    const struct payment_facts *orders[][2] = {{&read, &event}, {&event, &read}};
+
+    (void)state;
+    event.event_id = STR("evt_1");
+    for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+        struct shop shop = {.arena = arena, .row = row_of()};
+        const struct told told = {.end = read};
+        for (size_t j = 0; j < 4; j++)
+            learn(&shop, &told, orders[i][j % 2]);
+        assert_int_equal(shop.failures, 1);
+        assert_string_equal(shop.row.status, "failed");
+    }
+    arena_free(arena);
+}
+
+/* A stranger with many cards: the row stays small, and what is forgotten is not told again. */
+static void test_many_declines(void **state)
+{
+    struct arena *arena = arena_new(0);
+    struct shop shop = {.arena = arena, .row = row_of()};
+    struct told told = {.count = 0};
+
+    (void)state;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 200; i++) {
+            struct payment_facts declined = fact(arena, "failed", 1, AT_MS + i * 2000);
+            declined.charge_id = declined.failed_charge_id = arena_printf(arena, "ch_%d", i);
+            declined.event_id = arena_printf(arena, "evt_%d", i);
+            learn(&shop, &told, &declined);
+        }
+    assert_int_equal(shop.failures, 200);
+    assert_true(shop.row.declines.len < 4096);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_seconds_apart),
+        cmocka_unit_test(test_within_one_second),
+        cmocka_unit_test(test_nothing_runs),
+        cmocka_unit_test(test_authorized),
+        cmocka_unit_test(test_without_a_charge),
+        cmocka_unit_test(test_many_declines),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
