@@ -362,6 +362,13 @@ class Processor:
             form = {"payment_intent": intent, **({"amount": str(amount)} if amount else {})}
             return intents.create_refund(ctx, Params(form))
 
+    def fail_refund(self, refund):
+        """A refund that was made fails behind that."""
+        with self.store.lock:
+            ctx, found = self._find("refund", refund)
+            intents.fail_refund(ctx, found)
+            return public(found)
+
     def dispute(self, intent):
         with self.store.lock:
             ctx, found = self._find("payment_intent", intent)

@@ -6,7 +6,7 @@ select p.id:bigint, p.type:text, p.provider:text, p.amount_minor:bigint, p.curre
   p.invoice_payment_id:text?, p.customer:text?, p.customer_email:text?, p.subscriber_id:bigint?,
   p.payment_method_id:bigint?, p.subscription_id:bigint?, p.failure_code:text?, p.failure_message:text?,
   p.amount_refunded_minor:bigint, p.platform_fee_minor:bigint, p.disputes::text as disputes:text,
-  p.declines::text as declines:text, p.paid_at:timestamptz?, p.metadata::text as metadata:text,
+  p.declines::text as declines:text, p.refunds::text as refunds:text, p.paid_at:timestamptz?, p.metadata::text as metadata:text,
   p.event_at:timestamptz?, p.event_id:text?, p.event_rank:smallint, p.settle_at:timestamptz?, p.call_key is not null as calling:boolean, p.told as emitted:integer,
   p.created_at:timestamptz from {p}.payments p
 
@@ -55,13 +55,13 @@ select nextval('{p}.payments_id_seq') as id:bigint, now() as now:timestamptz;
 -- name: apply_payment_put :exec
 insert into {p}.payments as p (id, type, amount_minor, currency, status, description, reference, intent_id, session_id,
   charge_id, invoice_payment_id, customer, customer_email, subscriber_id, subscription_id, failure_code,
-  failure_message, amount_refunded_minor, platform_fee_minor, disputes, declines, paid_at, metadata, event_at,
+  failure_message, amount_refunded_minor, platform_fee_minor, disputes, declines, refunds, paid_at, metadata, event_at,
   event_id, event_rank, settle_at, told)
 values (:id::bigint, :type::text, :amount_minor::bigint, :currency::text, :status::text, :description::text,
   :reference::text, :intent_id::text, :session_id::text, :charge_id::text, :invoice_payment_id::text, :customer::text,
   :customer_email::text, :subscriber_id::bigint?, :subscription_id::bigint?, :failure_code::text,
   :failure_message::text, :amount_refunded_minor::bigint, :platform_fee_minor::bigint, :disputes::jsonb,
-  :declines::jsonb, :paid_at::timestamptz?, :metadata::jsonb, :event_at::timestamptz?, :event_id::text,
+  :declines::jsonb, :refunds::jsonb, :paid_at::timestamptz?, :metadata::jsonb, :event_at::timestamptz?, :event_id::text,
   :event_rank::smallint, :settle_at::timestamptz?, :emitted::integer)
 on conflict (id) do update set amount_minor = excluded.amount_minor, status = excluded.status,
   description = excluded.description, reference = excluded.reference, intent_id = excluded.intent_id,
@@ -71,6 +71,7 @@ on conflict (id) do update set amount_minor = excluded.amount_minor, status = ex
   subscription_id = excluded.subscription_id, failure_code = excluded.failure_code,
   failure_message = excluded.failure_message, amount_refunded_minor = excluded.amount_refunded_minor,
   platform_fee_minor = excluded.platform_fee_minor, disputes = excluded.disputes, declines = excluded.declines,
+  refunds = excluded.refunds,
   paid_at = excluded.paid_at, event_at = excluded.event_at, event_id = excluded.event_id,
   event_rank = excluded.event_rank, settle_at = excluded.settle_at,
   call_key = case when :ended::boolean then null else p.call_key end,

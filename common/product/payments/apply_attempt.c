@@ -41,7 +41,7 @@ const char *payment_status(struct str text)
 /* --- the order of one second --- */
 
 /* In the order in which an attempt goes through them. `event_rank` of the row: never renumbered. */
-enum step {
+enum attempt_step {
     STEP_NONE,
     STEP_NEW, /* nothing was tried, or nothing is left of it to be seen */
     STEP_CONFIRMATION,
@@ -55,7 +55,7 @@ enum step {
     STEP_NEXT_PROCESSING,
 };
 
-static enum step
+static enum attempt_step
 step_of(const char *status, struct str charge, struct str failed_charge, bool whole)
 {
     bool declined = charge.len > 0 && str_eq(charge, failed_charge);

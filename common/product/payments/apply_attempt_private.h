@@ -23,6 +23,9 @@ struct payment_state {
 /* any: by name; NULL = none of theirs. */
 const struct payment_state *payment_state_of(struct str name);
 
+/* any: the status of the tables that this text is; NULL = none of theirs. */
+const char *payment_status(struct str text);
+
 /* Where somebody saw a payment stand. */
 struct standing {
     const struct payment_state *state;

@@ -14,6 +14,7 @@ enum about {
     ABOUT_SESSION,
     ABOUT_INTENT,
     ABOUT_CHARGE,
+    ABOUT_REFUND,
     ABOUT_DISPUTE,
     ABOUT_SUBSCRIPTION,
     ABOUT_INVOICE_PAYMENT,
@@ -42,6 +43,10 @@ static const struct kind {
     {"payment_intent.requires_action", ABOUT_INTENT, "requires_action"},
     {"payment_intent.amount_capturable_updated", ABOUT_INTENT, NULL},
     {"charge.refunded", ABOUT_CHARGE, NULL},
+    {"charge.updated", ABOUT_CHARGE, NULL},
+    {"charge.refund.updated", ABOUT_REFUND, NULL},
+    {"refund.updated", ABOUT_REFUND, NULL},
+    {"refund.failed", ABOUT_REFUND, NULL},
     {"charge.dispute.created", ABOUT_DISPUTE, NULL},
     {"charge.dispute.closed", ABOUT_DISPUTE, NULL},
     {"customer.subscription.created", ABOUT_SUBSCRIPTION, NULL},
@@ -163,6 +168,8 @@ apply_event_answer(struct apply_source *source, struct apply_plan *plan, enum ab
 
     if (about == ABOUT_INTENT)
         return get_payment(source, plan, jr_str(plan->event.object, "id"));
+    if (about == ABOUT_CHARGE || about == ABOUT_REFUND)
+        return get_payment(source, plan, object_ref(plan->event.object, "payment_intent"));
     if (about == ABOUT_SUBSCRIPTION) {
         if (subscription_read(plan->event.object, &subscription) != 0)
             return APPLY_BROKEN;
@@ -286,6 +293,7 @@ AWAITS static int apply_payment_event(struct apply_source *source,
     struct payment_facts facts;
     struct dispute_object dispute;
     struct charge_object charge;
+    struct refund_object refund;
     struct intent_object intent;
     int rc;
 
@@ -296,12 +304,15 @@ AWAITS static int apply_payment_event(struct apply_source *source,
     else if (kind->about == ABOUT_CHARGE)
         rc = charge_read(object, &charge) != 0 ? APPLY_BROKEN
                                                : charge_facts(source, &charge, &facts);
+    else if (kind->about == ABOUT_REFUND)
+        rc = refund_read(object, &refund) != 0 ? APPLY_BROKEN
+                                               : refund_facts(source, &refund, &facts);
     else
         rc = dispute_read(object, &dispute) != 0 ? APPLY_BROKEN
                                                  : dispute_facts(source, &dispute, &facts);
     if (rc != 0)
         return rc;
-    facts.may_ask = kind->about == ABOUT_INTENT && !plan->asked && apply_can_ask(source);
+    facts.may_ask = kind->about != ABOUT_DISPUTE && !plan->asked && apply_can_ask(source);
     if (reading_facts(source, plan, &reading))
         facts.reading = &reading;
     rc = payment_apply(source, tx, &facts, applied);
@@ -374,6 +385,7 @@ int apply_event(struct apply_source *source,
         return apply_session_event(source, tx, object, kind, ret);
     case ABOUT_INTENT:
     case ABOUT_CHARGE:
+    case ABOUT_REFUND:
     case ABOUT_DISPUTE:
         return apply_payment_event(source, tx, plan, kind, ret);
     case ABOUT_SUBSCRIPTION:

@@ -6,6 +6,7 @@
 #include "json/jr.h"
 #include "payments/announce_private.h"
 #include "payments/apply_attempt_private.h"
+#include "payments/apply_refund_private.h"
 
 /* Until the timer reads a payment of which two states of one second are known, and one that runs
  * again. */
@@ -140,8 +141,7 @@ bool payment_move(struct arena *arena, struct payment_row *row, const struct pay
     bool moved = move_links(row, facts);
     moved |= move_status(arena, row, facts, &status);
     moved |= move_disputes(arena, row, facts, &disputed);
-    if (facts->refunded_minor > row->amount_refunded_minor)
-        moved |= set_number(&row->amount_refunded_minor, facts->refunded_minor);
+    moved |= refunds_move(arena, row, facts);
     if (disputed)
         status = "disputed";
     else if (strcmp(status, "succeeded") == 0 && row->amount_refunded_minor > 0)
@@ -257,6 +257,7 @@ AWAITS static int payment_look_alone(struct apply_source *source,
         .metadata = search->facts.metadata,
         .disputes = STR("{}"),
         .declines = STR("{}"),
+        .refunds = STR("{}"),
         .created_ms = next.now,
     };
     return 0;
@@ -314,6 +315,7 @@ static void payment_put(struct apply_source *source,
                                       .platform_fee_minor = row->platform_fee_minor,
                                       .disputes = row->disputes.len ? row->disputes : STR("{}"),
                                       .declines = row->declines.len ? row->declines : STR("{}"),
+                                      .refunds = row->refunds.len ? row->refunds : STR("{}"),
                                       .paid_at = row->paid_ms,
                                       .metadata = row->metadata.len ? row->metadata : STR("{}"),
                                       .event_at = row->event_ms,
@@ -377,7 +379,8 @@ int payment_apply(struct apply_source *source,
     }
     const char *before = search.made ? NULL : row->status;
     struct str known = search.made ? STR_NONE : row->intent_id;
-    bool in_doubt = is_in_doubt(row, &search.facts);
+    bool in_doubt = is_in_doubt(row, &search.facts) ||
+                    refunds_in_doubt(source->task->arena, row, &search.facts);
     if (in_doubt && facts->may_ask)
         return APPLY_AGAIN;
     bool moved = payment_move(source->task->arena, row, &search.facts);

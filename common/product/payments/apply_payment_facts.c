@@ -74,7 +74,9 @@ int intent_facts(struct apply_source *source,
         .description = intent->description,
         .amount_minor = intent->amount_minor,
         .platform_fee_minor = intent->application_fee_minor,
+        .has_refunded = intent->has_charge,
         .refunded_minor = intent->amount_refunded_minor,
+        .seen_ms = source->at_ms,
     };
 
     if (facts.status != NULL && strcmp(facts.status, "succeeded") == 0) {
@@ -98,7 +100,10 @@ int charge_facts(struct apply_source *source,
     struct payment_facts facts = {
         .intent_id = charge->payment_intent,
         .customer = charge->customer,
+        .event_id = source->event_id,
+        .has_refunded = true,
         .refunded_minor = charge->amount_refunded_minor,
+        .seen_ms = source->at_ms,
     };
 
     if (facts.refunded_minor == 0 && charge->refunded)
@@ -109,6 +114,22 @@ int charge_facts(struct apply_source *source,
     int rc = read_metadata(source, charge->metadata, &facts);
     *ret = facts;
     return rc;
+}
+
+int refund_facts(struct apply_source *source,
+                 const struct refund_object *refund,
+                 struct payment_facts *ret)
+{
+    *ret = (struct payment_facts){
+        .intent_id = refund->payment_intent,
+        .status = "succeeded",
+        .event_id = source->event_id,
+        .seen_ms = source->at_ms,
+        .refund_id = refund->id,
+        .refund_failed = str_is(refund->status, "failed") || str_is(refund->status, "canceled"),
+        .refund_minor = refund->amount_minor,
+    };
+    return 0;
 }
 
 int dispute_facts(struct apply_source *source,

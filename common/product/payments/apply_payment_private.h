@@ -6,7 +6,8 @@
  *    stands, with all of its details. Each decline is remembered, and told once.
  *  - Everything else is evidence: a paid session, an invoice payment, a refund prove a status, and
  *    stand where no intent has said as much.
- *  - When it was paid is the earliest time that anybody gives; what was refunded the largest sum;
+ *  - When it was paid is the earliest time that anybody gives; what was refunded is what the
+ *    charge said last, without the refunds that failed since (apply_refund);
  *    disputes end, and do not begin again.
  */
 #include "payments/apply_rows_private.h"
@@ -22,7 +23,13 @@ struct payment_facts {
     int64_t at_ms;
     struct str event_id, charge_id, failed_charge_id, currency, customer, customer_email,
         description, failure_code, failure_message, dispute_id, dispute_status;
-    int64_t amount_minor, platform_fee_minor, refunded_minor, paid_ms;
+    int64_t amount_minor, platform_fee_minor, paid_ms;
+    /* Of a charge: what is given back of it, as of .seen_ms; of one refund: its state. */
+    bool has_refunded;
+    int64_t refunded_minor, seen_ms;
+    struct str refund_id;
+    bool refund_failed;
+    int64_t refund_minor;
     /* What a row is made of when there is none: type NULL = it is not made. */
     const char *type;
     int64_t subscription_id, subscriber_id;
@@ -51,6 +58,9 @@ int intent_facts(struct apply_source *source,
 int charge_facts(struct apply_source *source,
                  const struct charge_object *charge,
                  struct payment_facts *ret) MUSTCHECK;
+int refund_facts(struct apply_source *source,
+                 const struct refund_object *refund,
+                 struct payment_facts *ret) MUSTCHECK;
 int dispute_facts(struct apply_source *source,
                   const struct dispute_object *dispute,
                   struct payment_facts *ret) MUSTCHECK;
@@ -68,6 +78,3 @@ int64_t metadata_id(const struct apply_source *source,
                     bool *ret_foreign);
 /* any: a key for those who make a row of this object or find none. */
 int64_t apply_alone_key(struct str id);
-
-/* any: the status of the tables that this text is; NULL = none of theirs. */
-const char *payment_status(struct str text);

@@ -3,7 +3,7 @@
 
 #include "apply_sql.h"
 #include "base/panic.h"
-#include "payments/apply_payment_private.h"
+#include "payments/apply_attempt_private.h"
 #include "payments/apply_subscription_private.h"
 #include "project/events.h"
 
@@ -35,6 +35,7 @@ void payment_row_read(const struct rows *rows, size_t index, struct payment_row 
         .metadata = from.metadata,
         .disputes = from.disputes,
         .declines = from.declines,
+        .refunds = from.refunds,
         .amount_minor = from.amount_minor,
         .amount_refunded_minor = from.amount_refunded_minor,
         .platform_fee_minor = from.platform_fee_minor,

@@ -19,7 +19,7 @@ struct payment_row {
     const char *status;
     struct str type, provider, currency, description, reference, intent_id, session_id, charge_id,
         invoice_payment_id, customer, customer_email, failure_code, failure_message, event_id;
-    struct str metadata, disputes, declines; /* JSON text */
+    struct str metadata, disputes, declines, refunds; /* JSON text */
     int64_t amount_minor, amount_refunded_minor, platform_fee_minor;
     int64_t subscriber_id, payment_method_id, subscription_id;
     int64_t paid_ms, event_ms, event_rank, settle_ms, created_ms;

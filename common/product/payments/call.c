@@ -90,6 +90,7 @@ int call_read(struct call *call,
         .limit_ms = limit_ms,
     };
 
+    call->read_ms = clock_wall_ms();
     return processor_call(call->task, call->settings, &request, ret_reply);
 }
 
@@ -111,19 +112,22 @@ int call_send(struct call *call)
     const struct processor_request request = {
         .method = "POST", .path = call->path, .form = call->form, .key = call->key};
 
+    bool is_refund = false;
+
     call->reply = (struct processor_reply){0};
     call->object = NULL;
     call->rc = processor_call(call->task, call->settings, &request, &call->reply);
     if (call->rc == 0) {
         call->object = call->reply.body;
-        if (str_is(jr_str(call->object, "object"), "refund"))
+        is_refund = str_is(jr_str(call->object, "object"), "refund");
+        if (is_refund)
             call->rc = read_refunded(call);
     } else if (call->kind == &call_payment) { /* a subscription's is that of its first invoice */
         call->object = call->reply.intent;
     }
     if (call->rc < 0)
         return call->rc;
-    call->at_ms = clock_wall_ms();
+    call->at_ms = is_refund ? call->read_ms : clock_wall_ms();
     if (call->rc == 0)
         call->end = CALL_DONE;
     else if (!call->again && processor_not_done(call->rc, &call->reply))

@@ -60,7 +60,8 @@ struct call {
     int rc; /* of processor_call() */
     struct processor_reply reply;
     const json_t *object;
-    int64_t at_ms; /* wall, when the answer came */
+    int64_t at_ms;   /* wall, when the answer came; of what was read behind it, before that */
+    int64_t read_ms; /* call_read(): wall, before it was asked */
 
     /* Of what call_apply() applied last: .id empty = no such object. Texts borrow from it. */
     struct intent_object intent;

@@ -123,6 +123,7 @@ int intent_read(const json_t *json, struct intent_object *ret)
     intent.application_fee_minor = amount_in(json, "application_fee_amount");
     intent.created_ms = object_time_ms(json, "created");
     intent.amount_refunded_minor = amount_in(charge, "amount_refunded");
+    intent.has_charge = charge != NULL && json_object_get(charge, "amount_refunded") != NULL;
     intent.disputed = jr_bool(charge, "disputed", false);
     object_read_error(error, &intent.failure_code, &intent.failure_message);
     intent.decline_code = text_in(error, "decline_code");
@@ -132,6 +133,20 @@ int intent_read(const json_t *json, struct intent_object *ret)
     intent.invoice = object_ref(json, "invoice");
     intent.metadata = object_in(json, "metadata");
     *ret = intent;
+    return 0;
+}
+
+int refund_read(const json_t *json, struct refund_object *ret)
+{
+    struct refund_object refund = {0};
+
+    if (!is_kind(json, "refund", &refund.id))
+        return OBJECT_BAD;
+    refund.payment_intent = object_ref(json, "payment_intent");
+    refund.status = text_in(json, "status");
+    refund.amount_minor = amount_in(json, "amount");
+    refund.created_ms = object_time_ms(json, "created");
+    *ret = refund;
     return 0;
 }
 

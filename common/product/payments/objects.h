@@ -28,7 +28,7 @@ struct intent_object {
     struct str invoice;        /* up to acacia */
     const json_t *next_action; /* NULL when absent */
     const json_t *metadata;
-    bool disputed; /* of an expanded latest_charge */
+    bool has_charge, disputed; /* of an expanded latest_charge */
 };
 struct session_object {
     struct str id, mode, status, payment_status, client_reference_id, payment_intent, subscription,
@@ -60,6 +60,10 @@ struct method_object {
     struct str id, customer, type, brand, last4, email;
     int64_t exp_month, exp_year, created_ms;
 };
+struct refund_object {
+    struct str id, payment_intent, status;
+    int64_t amount_minor, created_ms;
+};
 struct charge_object {
     struct str id, payment_intent, customer, currency;
     int64_t amount_minor, amount_captured_minor, amount_refunded_minor;
@@ -87,6 +91,7 @@ int session_read(const json_t *json, struct session_object *ret) MUSTCHECK;
 int subscription_read(const json_t *json, struct subscription_object *ret) MUSTCHECK;
 int invoice_read(const json_t *json, struct invoice_object *ret) MUSTCHECK;
 int invoice_payment_read(const json_t *json, struct invoice_payment_object *ret) MUSTCHECK;
+int refund_read(const json_t *json, struct refund_object *ret) MUSTCHECK;
 int charge_read(const json_t *json, struct charge_object *ret) MUSTCHECK;
 int dispute_read(const json_t *json, struct dispute_object *ret) MUSTCHECK;
 int method_read(const json_t *json, struct method_object *ret) MUSTCHECK;

@@ -1,4 +1,6 @@
 """Payments: made on the processor's page or on a device, charged, captured, cancelled, refunded, listed."""
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from groundwork.client import Client
@@ -178,6 +180,39 @@ def test_refund(shop, processor):
     rest = shop.admin.post(f"{PAYMENTS}/{made['id']}/refund", expect=200).json()
     assert rest["status"] == "refunded" and rest["amount_refunded_minor"] == 10000
     shop.admin.post(f"{PAYMENTS}/{made['id']}/refund", {}, expect=409)
+
+
+def test_refund_that_fails_later(shop, processor):
+    made = pay(shop, mode="intent", amount=100).json()
+    processor.pay(made["reference"])
+    path = f"{PAYMENTS}/{made['id']}/refund"
+    shop.admin.post(path, {"amount": 30}, expect=200)
+    assert shop.admin.post(path, {}, expect=200).json()["status"] == "refunded"
+    processor.fail_refund(shop.objects("refund")[-1]["id"])
+    again = intent(shop, made["id"])
+    assert (again["status"], again["amount_refunded"]) == ("partially_refunded", 30)
+    rest = shop.admin.post(path, {}, expect=200).json()
+    assert (rest["status"], rest["amount_refunded"]) == ("refunded", 100)
+    for each in shop.objects("refund"):
+        if each["status"] == "succeeded":
+            processor.fail_refund(each["id"])
+    whole = shop.admin.post(path, {"amount": 100}, expect=200).json()  # no event told that nothing is given back any more
+    assert (whole["status"], whole["amount_refunded"]) == ("refunded", 100)
+
+
+def test_refunds_of_one_amount_at_once(shop, processor):
+    """Each is made or refused: none is answered by another's."""
+    made = pay(shop, mode="intent", amount=100).json()
+    processor.pay(made["reference"])
+    path = f"{PAYMENTS}/{made['id']}/refund"
+    shop.fault("delay", path="/v1/refunds", times=8, seconds=0.3)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: shop.admin.post(path, {"amount": 10}), range(8)))
+    statuses = sorted(answer.status_code for answer in answers)
+    assert set(statuses) <= {200, 409} and 200 in statuses, statuses
+    assert len(shop.objects("refund")) == statuses.count(200)
+    shown = shop.admin.get(f"{PAYMENTS}/{made['id']}", expect=200).json()
+    assert shown["amount_refunded"] == 10 * statuses.count(200)
 
 
 def test_platform_fee(shop, make_shop, operator, gateway, recorder):

@@ -221,6 +221,24 @@ def test_attempts_in_any_order(shop, processor, payments, db, acts, seed):
     assert emitted == [("failed", True)] * declines
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_refunds_that_fail_in_any_order(shop, processor, payments, db, seed):
+    shop.switch(paused=True)
+    made = shop.admin.post(f"{PAY}/payments", {"type": "one_off", "amount": 20, "currency": "usd", "mode": "intent"}, expect=201).json()
+    processor.pay(made["reference"])
+    processor.refund(made["reference"], 500)
+    processor.refund(made["reference"])
+    processor.fail_refund(shop.objects("refund")[-1]["id"])
+    texts = [processor.event_payload(each["id"]) for each in shop.events()]
+    deliveries = texts + random.Random(seed).sample(texts, len(texts) // 2)
+    random.Random(seed).shuffle(deliveries)
+    for text in deliveries:
+        assert shop.deliver(text)[0] == 200
+    all_applied(shop.project.schema(db), db, len(texts))
+    found = shop.admin.get(f"{PAY}/payments/{made['id']}", expect=200).json()
+    assert (found["status"], found["amount_refunded"]) == ("partially_refunded", 5)
+
+
 def test_a_decline_that_comes_late(project, webhook, db):
     """Seconds apart: a decline that is told after the next attempt began is emitted, and does not stop it."""
     hooks = Hooks(project, webhook, db)

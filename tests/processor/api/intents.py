@@ -318,6 +318,19 @@ def get_refund(ctx, p, id_):
     return ctx.show(ctx.at("refund", id_), p)
 
 
+def fail_refund(ctx, refund):
+    """The payer's bank sends the money back: the charge has it again."""
+    charge = ctx.get("charge", refund["charge"])
+    refund.update(status="failed", failure_reason="lost_or_stolen_card")
+    before = {"amount_refunded": charge["amount_refunded"], "refunded": charge["refunded"]}
+    charge["amount_refunded"] -= refund["amount"]
+    charge["refunded"] = False
+    ctx.emit("refund.failed", refund)
+    ctx.emit("refund.updated", refund, {"status": "succeeded"})
+    ctx.emit("charge.refund.updated", refund, {"status": "succeeded"})
+    ctx.emit("charge.updated", charge, before)
+
+
 def dispute(ctx, charge):
     charge["disputed"] = True
     ctx.emit("charge.dispute.created", ctx.make(

@@ -54,8 +54,7 @@ static int check_payment(struct req *r, const struct act *act, const struct paym
     return 0;
 }
 
-/* Another request has the same change open: both are one, unless each has a key of its own and asks
- * for more. */
+/* Another request has the same change open: both are one, unless each asks for more. */
 static int join_open_call(struct req *r,
                           const struct act *act,
                           const struct payment *payment,
@@ -66,7 +65,7 @@ static int join_open_call(struct req *r,
     if (!payment->call_key.len)
         return 0;
     if (!str_eq(payment->call_path, call->path) || !str_eq(payment->call_form, call->form) ||
-        (act->adds && pay->idem->key.len))
+        act->adds)
         return fail_unsettled(r);
     call->key = payment->call_key;
     call->again = true;

@@ -1,6 +1,5 @@
 /* What a payment's call is answered with, and how a payment stands. */
 #include "areas/payments/checkout/payments.h"
-#include "base/clock.h"
 #include "base/num.h"
 #include "json/jr.h"
 #include "payments_sql.h"
@@ -173,7 +172,7 @@ int payment_call_resume(struct pay_call *pay)
 AWAITS static int apply_read(struct call *call, struct db *tx, void *arg)
 {
     (void)arg;
-    return call_apply(call, tx, call->reply.body, clock_wall_ms());
+    return call_apply(call, tx, call->reply.body, call->read_ms);
 }
 
 int payment_reread(struct req *r,
