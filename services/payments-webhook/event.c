@@ -99,6 +99,19 @@ AWAITS static int event_attempt(struct event_run *run)
     return rc;
 }
 
+/* An event is another account's only by the settings that the database has now: the remembered ones
+ * may lack an account that was made a moment ago. */
+AWAITS static int prepare_run(struct event_run *run)
+{
+    struct apply_source *source = &run->source;
+    int rc = apply_prepare(source, run->json, &run->plan);
+
+    if (rc != APPLY_FOREIGN)
+        return rc;
+    TRY(payment_settings_read(run->task, source->project, &source->project->db, &source->settings));
+    return apply_prepare(source, run->json, &run->plan);
+}
+
 /* An order that is not known asks for one reading; two that met head-on go again. */
 AWAITS static int apply(struct event_run *run)
 {
@@ -106,7 +119,7 @@ AWAITS static int apply(struct event_run *run)
     int rc = 0;
 
     if (!run->event->store)
-        rc = apply_prepare(&run->source, run->json, &run->plan);
+        rc = prepare_run(run);
     while (rc == 0) {
         bool asked = run->plan.ask;
         rc = event_attempt(run);

@@ -134,6 +134,9 @@ static int reply(struct req *r, enum source source, enum outcome outcome)
         JW_BOOL(&w, "duplicate", true);
     if (outcome == UNSUPPORTED)
         JW_CSTR(&w, "message", "event type not supported");
+    if (outcome == FOREIGN)
+        JW_CSTR(
+            &w, "message", "the event is about another account or project: nothing of it is kept");
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
@@ -191,12 +194,6 @@ static int refuse_body(struct req *r, enum source source, const char *detail)
     return fail(r, PROBLEM_BAD_REQUEST, "%s", detail);
 }
 
-static int refuse_foreign(struct req *r, enum source source, const char *detail)
-{
-    count_event(source, FOREIGN);
-    return fail(r, PROBLEM_FORBIDDEN, "%s", detail);
-}
-
 /* What has to be known of an event to store it; the rest is read when it is applied. */
 enum member { ID, OBJECT, TYPE, API_VERSION, ACCOUNT, CREATED, PROJECT_ID, MEMBERS };
 
@@ -207,21 +204,41 @@ static struct str text_of(const struct skim *members, enum member member)
     return found->kind == SKIM_STRING && found->text.len > 0 ? found->text : STR_NONE;
 }
 
-/* Why an event is not this project's, NULL when it is, or when only its object can say. */
-static const char *foreign(const struct project *project,
-                           const struct processor_account *account,
-                           const struct skim *members)
+/* The event is about another project or another account. False as well where only its object can
+ * say. */
+static bool is_foreign(const struct project *project,
+                       const struct processor_account *account,
+                       const struct skim *members)
 {
     struct str named = text_of(members, PROJECT_ID);
     struct str from = text_of(members, ACCOUNT);
 
     if (named.len > 0 && !str_eq(named, project->slug))
-        return "The event's object belongs to another project.";
+        return true;
     /* A project with an account of its own may not know that account's id. */
     bool known = account->mode == PROCESSOR_CONNECT || account->account.len > 0;
-    if (from.len > 0 && known && !str_eq(from, account->account))
-        return "The event belongs to another account.";
-    return NULL;
+    return from.len > 0 && known && !str_eq(from, account->account);
+}
+
+/* The processor does not send an event again after a 2xx. So an event counts as another account's
+ * only by the settings that the database has now: the remembered ones may lack an account that was
+ * made a moment ago. */
+AWAITS static int find_foreign(struct req *r,
+                               const struct processor_account *account,
+                               const struct skim *members,
+                               bool *ret_foreign)
+{
+    struct project *project = r->scope->project;
+    const struct payment_settings *now;
+
+    *ret_foreign = is_foreign(project, account, members);
+    if (!*ret_foreign)
+        return 0;
+    int rc = payment_settings_read(&r->task, project, &project->db, &now);
+    if (rc != 0)
+        return rc > 0 ? unavailable(r, PROCESSOR) : rc;
+    *ret_foreign = is_foreign(project, &now->processor, members);
+    return 0;
 }
 
 static bool fits(struct str text)
@@ -268,6 +285,7 @@ int ingest_processor(struct req *r)
     const struct payment_settings *settings;
     struct skim members[MEMBERS];
     struct str body = STR_NONE;
+    bool foreign;
 
     TRY(settings_of(r, PROCESSOR, &settings));
     TRY(ingest_read_body(r, (size_t)webhook_conf()->event_bytes, &body));
@@ -281,9 +299,11 @@ int ingest_processor(struct req *r)
     if (rc != 0)
         return refuse_signature(r, rc);
     TRY(read_event(r, body, members));
-    const char *reason = foreign(r->scope->project, account, members);
-    if (reason != NULL)
-        return refuse_foreign(r, PROCESSOR, reason);
+    TRY(find_foreign(r, account, members, &foreign));
+    /* A platform's endpoint gets the events of all its accounts: a refusal would have the processor
+     * repeat them for days, and then close the endpoint for every project. */
+    if (foreign)
+        return reply(r, PROCESSOR, FOREIGN);
     const struct event_row event = {
         .source = str_from(source_names[PROCESSOR]),
         .id = text_of(members, ID),
@@ -305,7 +325,8 @@ static int refuse_notification(struct req *r, int rc, struct str reason)
     log_info("webhook.store_refused", L_STR("reason", reason));
     switch (rc) {
     case STORE_FOREIGN:
-        return refuse_foreign(r, STORE, "The notification is about another app or environment.");
+        count_event(STORE, FOREIGN);
+        return fail(r, PROBLEM_FORBIDDEN, "The notification is about another app or environment.");
     case STORE_STALE:
         count_event(STORE, STALE);
         return fail(
