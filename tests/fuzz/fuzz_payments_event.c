@@ -99,7 +99,7 @@ static void check_subscription(const struct apply_source *source, const json_t *
         return;
     check_time(object.period_start_ms);
     check_time(object.period_end_ms);
-    check_amount(object.unit_amount_minor);
+    check_amount(object.amount_minor);
     struct subscription_facts facts = {
         .object = &object,
         .status = subscription_status(object.status),

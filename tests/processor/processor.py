@@ -23,8 +23,8 @@ class Processor:
     # What POST /_control/<name> may call.
     REMOTE = frozenset("""new_platform add_key new_account onboard add_endpoint update_endpoint remove_endpoint pause flush
         resend drain fault clear_faults faults_left requests violations charges assert_never_charged_twice objects get
-        events event_payload attempts complete abandon expire pay authenticate settle setup renew fail_renewal end_trial
-        advance cancel refund dispute detach attach ping""".split())
+        events event_payload attempts complete abandon expire pay authenticate settle setup take renew fail_renewal
+        end_trial advance cancel refund dispute detach attach ping""".split())
 
     def __init__(self, port=0, host="127.0.0.1", state=None, schemas=None, backoff=0.2, url=None):
         self.store = Store(state)
@@ -324,6 +324,12 @@ class Processor:
         with self.store.lock:
             ctx, _ = self._find("payment_method", payment_method)
             return customers.detach_method(ctx, Params(), payment_method)
+
+    def take(self, subscription, quantity):
+        """As many of it from now on, from the dashboard."""
+        with self.store.lock:
+            ctx, found = self._find("subscription", subscription)
+            return billing.update(ctx, Params({"items": [{"quantity": str(quantity)}]}), found["id"])
 
     def renew(self, subscription, card=None):
         """The period ends now; `card` becomes the subscription's first."""

@@ -178,7 +178,68 @@ static void test_subscriptions(void **state)
         assert_str(subscription.currency, "usd");
         assert_str(subscription.interval, "month");
         assert_int_equal(subscription.interval_count, 2);
-        assert_int_equal(subscription.unit_amount_minor, 5);
+        assert_int_equal(subscription.amount_minor, 5);
+    }
+}
+
+#define LIST(items)                                                                                \
+    "{\"id\": \"sub_1\", \"status\": \"active\", \"items\": {\"data\": [" items "]}}"
+#define PRICE(amount, more)                                                                        \
+    "\"price\": {\"id\": \"price_1\", \"currency\": \"usd\", \"unit_amount\": " amount             \
+    ", \"recurring\": {\"interval\": \"month\", \"interval_count\": 1}" more "}"
+#define YEARLY                                                                                     \
+    "\"price\": {\"unit_amount\": 900, \"recurring\": {\"interval\": \"year\", "                   \
+    "\"interval_count\": 1}}"
+#define METERED                                                                                    \
+    "\"price\": {\"unit_amount\": 7, \"recurring\": {\"interval\": \"month\", "                    \
+    "\"interval_count\": 1, "                                                                      \
+    "\"usage_type\": \"metered\"}}"
+
+/* What a period costs; -1: nothing says it. */
+static void test_amounts(void **state)
+{
+    static const struct {
+        const char *json;
+        int64_t amount_minor;
+    } cases[] = {
+        {LIST("{" PRICE("10", "") "}"), 10},
+        {LIST("{" PRICE("10", "") ", \"quantity\": 3}"), 30},
+        {LIST("{" PRICE("10", "") ", \"quantity\": 0}"), 0},
+        {LIST("{" PRICE("10", "") ", \"quantity\": null}"), 10},
+        {LIST("{" PRICE("0", "") ", \"quantity\": 3}"), 0},
+        {LIST("{" PRICE("0", "") ", \"plan\": {\"amount\": 5, \"interval\": \"month\"}}"), 0},
+        {LIST("{" PRICE("null", "") "}"), -1},
+        {LIST("{" PRICE("-1", "") "}"), -1},
+        {LIST("{" PRICE("\"10\"", "") "}"), -1},
+        {LIST("{" PRICE("10", "") ", \"quantity\": 2}, {" PRICE("5", "") ", \"quantity\": 3}"), 35},
+        {LIST("{" PRICE("10", "") "}, {" PRICE("null", "") "}"), 10},
+        {LIST("{" PRICE("10", "") "}, {" YEARLY "}"), 10},
+        {LIST("{" PRICE("10", "") "}, {" METERED "}"), 10},
+        {LIST("{" METERED "}"), -1},
+        {LIST("{" PRICE(
+             "10",
+             ", \"transform_quantity\": {\"divide_by\": 5, \"round\": \"up\"}") ", \"quantity\": "
+                                                                                "11}"),
+         30},
+        {LIST("{" PRICE(
+             "10",
+             ", \"transform_quantity\": {\"divide_by\": 5, \"round\": \"down\"}") ", \"quantity\": "
+                                                                                  "11}"),
+         20},
+        {LIST("{" PRICE("1000000000000000", "") ", \"quantity\": 1000000000}"), -1},
+        {LIST("{" PRICE("600000000000000", "") "}, {" PRICE("600000000000000", "") "}"), -1},
+        {LIST("{\"plan\": {\"amount\": 0, \"interval\": \"month\"}}"), 0},
+        {"{\"id\": \"sub_1\", \"plan\": {\"amount\": 0}}", 0},
+        {"{\"id\": \"sub_1\"}", -1},
+    };
+    struct subscription_object subscription;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(subscription_read(parse(cases[i].json), &subscription), 0);
+        int64_t amount_minor = subscription.has_amount ? subscription.amount_minor : -1;
+        if (amount_minor != cases[i].amount_minor)
+            fail_msg("%lld of %s", (long long)amount_minor, cases[i].json);
     }
 }
 
@@ -324,7 +385,7 @@ static void check_generation(const json_t *set)
     assert_true(subscription.period_start_ms > 0 && subscription.period_end_ms > 0);
     assert_true(subscription.customer.len > 0 && subscription.price.len > 0 &&
                 subscription.product.len > 0 && subscription.currency.len > 0);
-    assert_int_equal(subscription.unit_amount_minor, 2000);
+    assert_int_equal(subscription.amount_minor, 2000);
     assert_str(subscription.interval, "month");
     assert_int_equal(session_read(json_object_get(set, "checkout.session"), &session), 0);
     assert_str(session.customer_email, "example@example.com");
@@ -372,6 +433,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kinds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_intents, setup, teardown),
         cmocka_unit_test_setup_teardown(test_subscriptions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_amounts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_invoices, setup, teardown),
         cmocka_unit_test_setup_teardown(test_invoice_payments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_methods, setup, teardown),

@@ -143,11 +143,12 @@ values (:subscription_id::bigint, :at::timestamptz, :from_status::text?, :to_sta
   :detail::jsonb)
 on conflict (subscription_id, event_id) where event_id is not null do nothing;
 
--- Events come in any order; each row's state before is the one that the row before it led to.
+-- Events come in any order; each row's state before is the one that the row before it led to. GET /subscriptions/{id} lists
+-- rows in the same order (history_order of billing/subscriptions.sql).
 -- name: apply_history_link :exec
 update {p}.subscription_history h set from_status = o.before
 from (select x.id,
-    lag(x.to_status) over (order by x.at, (x.detail ->> 'rank')::integer nulls last, x.event_id, x.id) as before
+    lag(x.to_status) over (order by x.at, (x.detail ->> 'rank')::integer nulls last, x.event_id collate "C", x.id) as before
   from {p}.subscription_history x where x.subscription_id = :subscription_id::bigint) o
 where h.id = o.id and h.subscription_id = :subscription_id::bigint and h.from_status is distinct from o.before;
 

@@ -78,7 +78,7 @@ static bool differs(const struct subscription_row *row, const struct subscriptio
            row->trial_end_ms != object->trial_end_ms || row->canceled_ms != object->canceled_ms ||
            row->ended_ms != object->ended_ms ||
            row->cancel_at_period_end != object->cancel_at_period_end ||
-           (object->unit_amount_minor != 0 && row->amount_minor != object->unit_amount_minor) ||
+           (object->has_amount && row->amount_minor != object->amount_minor) ||
            (facts->plan_id != 0 && row->plan_id != facts->plan_id);
 }
 
@@ -118,8 +118,8 @@ static bool subscription_take(struct subscription_row *row, const struct subscri
                             : object->ended_ms);
     moved |= row->cancel_at_period_end != object->cancel_at_period_end;
     row->cancel_at_period_end = object->cancel_at_period_end;
-    if (object->unit_amount_minor != 0)
-        moved |= set_number(&row->amount_minor, object->unit_amount_minor);
+    if (object->has_amount)
+        moved |= set_number(&row->amount_minor, object->amount_minor);
     if (object->interval_count != 0)
         moved |= set_number(&row->interval_count, object->interval_count);
     if (object->currency.len > 0)

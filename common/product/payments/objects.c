@@ -4,9 +4,10 @@
 #include "json/jr.h"
 #include "payments/apply_payment_private.h"
 
-#define SECONDS_MAX 253402300799LL     /* the last one of the year 9999 */
-#define AMOUNT_MAX  1000000000000000LL /* beyond any sum; far from overflow */
-#define COUNT_MAX   100000
+#define SECONDS_MAX  253402300799LL     /* the last one of the year 9999 */
+#define AMOUNT_MAX   1000000000000000LL /* beyond any sum; far from overflow */
+#define COUNT_MAX    100000
+#define QUANTITY_MAX 1000000000
 
 /* --- members --- */
 
@@ -39,17 +40,29 @@ struct str object_ref(const json_t *object, const char *member)
     return ref_of(json_object_get(object, member));
 }
 
-static int64_t number_in(const json_t *object, const char *member, int64_t max)
+/* True with a number from 0 to `max`; 0 is a number, too. */
+static bool object_number_read(const json_t *object, const char *member, int64_t max, int64_t *ret)
 {
     const json_t *value = json_object_get(object, member);
-    int64_t number = 0;
+    int64_t number = -1;
 
     if (json_is_integer(value))
         number = json_integer_value(value);
-    else if (json_is_real(value) && json_real_value(value) > 0 &&
+    else if (json_is_real(value) && json_real_value(value) >= 0 &&
              json_real_value(value) <= (double)max)
         number = (int64_t)json_real_value(value);
-    return number > 0 && number <= max ? number : 0;
+    if (number < 0 || number > max)
+        return false;
+    *ret = number;
+    return true;
+}
+
+static int64_t number_in(const json_t *object, const char *member, int64_t max)
+{
+    int64_t number = 0;
+
+    (void)object_number_read(object, member, max, &number);
+    return number;
 }
 
 static int64_t amount_in(const json_t *object, const char *member)
@@ -232,25 +245,80 @@ static void read_period(const json_t *json, struct subscription_object *subscrip
         subscription->period_end_ms = object_time_ms(json, "current_period_end");
 }
 
-/* The first item's price; a "plan" where there were no prices yet. */
+/* An item of a subscription: its price, a "plan" where there were no prices yet. */
+struct billed_item {
+    struct str price, product, currency, interval;
+    int64_t interval_count, unit_amount_minor, units;
+    bool priced; /* a unit has an amount that is known before it is used */
+};
+
+/* How many units an item is billed for: its quantity, or the packages that the quantity fills. */
+static int64_t item_units(const json_t *item, const json_t *price)
+{
+    const json_t *packages = object_in(price, "transform_quantity");
+    int64_t size = number_in(packages, "divide_by", QUANTITY_MAX);
+    int64_t units = 1;
+
+    (void)object_number_read(item, "quantity", QUANTITY_MAX, &units);
+    if (size == 0)
+        return units;
+    return units / size + (units % size > 0 && str_is(text_in(packages, "round"), "up"));
+}
+
+static struct billed_item item_read(const json_t *json, const json_t *plan)
+{
+    const json_t *price = object_in(json, "price");
+    const json_t *recurring = object_in(price, "recurring");
+    struct billed_item item = {.units = item_units(json, price)};
+
+    if (object_in(json, "plan") != NULL)
+        plan = object_in(json, "plan");
+    item.price = first(object_ref(json, "price"), text_in(plan, "id"));
+    item.product = first(object_ref(price, "product"), object_ref(plan, "product"));
+    item.currency = first(text_in(price, "currency"), text_in(plan, "currency"));
+    item.interval = first(text_in(recurring, "interval"), text_in(plan, "interval"));
+    item.interval_count = first_number(number_in(recurring, "interval_count", COUNT_MAX),
+                                       number_in(plan, "interval_count", COUNT_MAX));
+    item.priced = !str_is(text_in(recurring, "usage_type"), "metered") &&
+                  (object_number_read(price, "unit_amount", AMOUNT_MAX, &item.unit_amount_minor) ||
+                   object_number_read(plan, "amount", AMOUNT_MAX, &item.unit_amount_minor));
+    return item;
+}
+
+/* Adds an item that is billed together with the first one. A sum beyond AMOUNT_MAX stays so. */
+static void item_add(const struct billed_item *item, struct subscription_object *subscription)
+{
+    int64_t amount;
+
+    if (!item->priced || !str_eq(item->interval, subscription->interval) ||
+        item->interval_count != subscription->interval_count)
+        return;
+    if (__builtin_mul_overflow(item->unit_amount_minor, item->units, &amount) ||
+        amount > AMOUNT_MAX - subscription->amount_minor)
+        amount = AMOUNT_MAX + 1 - subscription->amount_minor;
+    subscription->amount_minor += amount;
+    subscription->has_amount = subscription->amount_minor <= AMOUNT_MAX;
+}
+
+/* The first item says which plan it is; all of them what a period costs. */
 static void read_price(const json_t *json, struct subscription_object *subscription)
 {
-    const json_t *item = list_item(json, "items", 0);
-    const json_t *price = object_in(item, "price");
-    const json_t *recurring = object_in(price, "recurring");
-    const json_t *plan = object_in(item, "plan");
+    const json_t *plan = object_in(json, "plan");
+    const json_t *next = list_item(json, "items", 0);
+    struct billed_item item = item_read(next, plan);
 
-    if (plan == NULL)
-        plan = object_in(json, "plan");
-    subscription->price = first(object_ref(item, "price"), text_in(plan, "id"));
-    subscription->product = first(object_ref(price, "product"), object_ref(plan, "product"));
-    subscription->currency = first(first(text_in(price, "currency"), text_in(plan, "currency")),
-                                   text_in(json, "currency"));
-    subscription->interval = first(text_in(recurring, "interval"), text_in(plan, "interval"));
-    subscription->interval_count = first_number(number_in(recurring, "interval_count", COUNT_MAX),
-                                                number_in(plan, "interval_count", COUNT_MAX));
-    subscription->unit_amount_minor =
-        first_number(amount_in(price, "unit_amount"), amount_in(plan, "amount"));
+    subscription->price = item.price;
+    subscription->product = item.product;
+    subscription->currency = first(item.currency, text_in(json, "currency"));
+    subscription->interval = item.interval;
+    subscription->interval_count = item.interval_count;
+    item_add(&item, subscription);
+    for (size_t i = 1; (next = list_item(json, "items", i)) != NULL; i++) {
+        item = item_read(next, NULL);
+        item_add(&item, subscription);
+    }
+    if (!subscription->has_amount)
+        subscription->amount_minor = 0;
 }
 
 int subscription_read(const json_t *json, struct subscription_object *ret)

@@ -4,7 +4,8 @@
  * what moved between API generations is looked for in its new place, then in its old one; every
  * number may be null; enums are open. Nothing is ever required but the id. All texts are borrowed
  * from the JSON; STR_NONE / 0 = absent; a negative amount, a time or a count out of any sense is
- * absent too. Pure; any thread.
+ * absent too. Where 0 is a value of its own a member has_... tells it from absent. Pure; any
+ * thread.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -39,7 +40,11 @@ struct session_object {
 struct subscription_object {
     struct str id, status, customer, price, product, currency, interval;
     int64_t created_ms, period_start_ms, period_end_ms, trial_start_ms, trial_end_ms, canceled_ms,
-        ended_ms, unit_amount_minor, interval_count;
+        ended_ms, interval_count;
+    /* What a period costs before discounts and taxes: unit amount times quantity of all items that
+     * are billed in the first item's interval, without what is billed by its use. */
+    int64_t amount_minor;
+    bool has_amount;
     bool cancel_at_period_end;
     const json_t *metadata;
 };

@@ -79,6 +79,17 @@ static void member_read(struct store_fact *fact,
 
 /* --- in history --- */
 
+/* Of one millisecond: what begins before what ends. */
+static int rank(const struct store_fact *fact)
+{
+    if (str_is(fact->type, "SUBSCRIBED") || str_is(fact->type, "OFFER_REDEEMED"))
+        return 0;
+    if (str_is(fact->type, "EXPIRED") || str_is(fact->type, "REVOKE") ||
+        str_is(fact->type, "REFUND"))
+        return 2;
+    return 1;
+}
+
 struct str store_fact_print(struct arena *arena, const struct store_fact *fact)
 {
     struct store_fact copy = *fact;
@@ -91,6 +102,7 @@ struct str store_fact_print(struct arena *arena, const struct store_fact *fact)
     JW_STR(&w, "type", fact->type);
     if (fact->subtype.len > 0)
         JW_STR(&w, "subtype", fact->subtype);
+    JW_I64(&w, "rank", rank(fact));
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         const struct member *member = &members[i];
         if (member->text && text_at(&copy, member)->len > 0)
@@ -109,17 +121,6 @@ void store_fact_parse(const json_t *detail, struct store_fact *ret)
     for (size_t i = 0; i < ARRAY_LEN(members); i++)
         member_read(&fact, &members[i], detail, members[i].name);
     *ret = fact;
-}
-
-/* Of one millisecond: what begins before what ends. */
-static int rank(const struct store_fact *fact)
-{
-    if (str_is(fact->type, "SUBSCRIBED") || str_is(fact->type, "OFFER_REDEEMED"))
-        return 0;
-    if (str_is(fact->type, "EXPIRED") || str_is(fact->type, "REVOKE") ||
-        str_is(fact->type, "REFUND"))
-        return 2;
-    return 1;
 }
 
 int store_fact_order(const struct store_fact *a, const struct store_fact *b)

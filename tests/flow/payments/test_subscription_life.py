@@ -109,6 +109,19 @@ def test_a_plan_that_was_changed_there(shop, payments):
     assert life.access()["plan_id"] == big["id"]
 
 
+def test_another_plan_for_several(shop, payments):
+    """The plan says what one costs, the processor how many there are."""
+    life = Life(shop, trial_period_days=0)
+    life.processor.complete(life.session)
+    life.wait("active")
+    life.processor.take(life.id, 3)
+    life.wait("active", amount=37.5)
+    big = life.admin.post(PLANS, GOLD | {"name": "Big", "amount": 20}, expect=201).json()
+    moved = life.admin.put(f"{SUBSCRIPTIONS}/{life.made['id']}", {"plan_id": big["id"]}, expect=200).json()
+    assert moved["amount"] == 60 and moved["plan_id"] == big["id"] and moved["name"] == "Big"
+    life.wait("active", amount=60)
+
+
 @pytest.mark.parametrize("kind", ["reset", "status"])
 def test_the_timer_settles_what_nobody_repeats(shop, payments, db, kind):
     schema = shop.project.schema(db)

@@ -391,6 +391,44 @@ def test_w4_subscriptions_in_any_order(hooks, at_once):
     assert finals.pop()[0] == "canceled"
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=lambda order: "".join(map(str, order)))
+def test_w4_a_history_of_one_second(hooks, order):
+    """Each listed change begins with the state that the one before it ended with, whatever came first."""
+    now = int(time.time())
+    id_ = f"sub_{secrets.token_hex(8)}"
+    local = rows(hooks.db, f"insert into {hooks.schema}.subscriptions (status) values ('incomplete') returning id")[0][0]
+    events = [event(f"customer.subscription.{name}", subscription(id_, status, local, hooks.project, now), at=now)
+              for name, status in (("created", "incomplete"), ("updated", "active"), ("deleted", "canceled"))]
+    deliver(hooks, events, order)
+    shown = hooks.project.admin.get(f"/integrations/svcpay/subscriptions/{local}", expect=200).json()
+    history = [(each["from"], each["to"]) for each in shown["history"]]
+    assert history == [(None, "incomplete"), ("incomplete", "active"), ("active", "canceled")]
+
+
+def item(amount, **members):
+    return {"id": "si_1", "price": {"id": "price_1", "product": "prod_1", "currency": "usd", "unit_amount": amount,
+                                    "recurring": {"interval": "month", "interval_count": 1}}, "quantity": 1, **members}
+
+
+def test_w4_amounts_of_subscriptions(hooks):
+    """What a period costs, as the processor has it: a price of 0, a quantity, several items."""
+    now = int(time.time()) - 100
+    id_ = f"sub_{secrets.token_hex(8)}"
+    local = rows(hooks.db, f"insert into {hooks.schema}.subscriptions (status) values ('incomplete') returning id")[0][0]
+    execute(hooks.db, f"insert into {hooks.schema}.workflows (name, trigger_kind, event, editor_id) values ('w', 'event', 'SubscriptionActivated', 1)")
+    steps = [([item(1000, quantity=3)], 30), ([item(0)], 0), ([item(2000)], 20), ([item(2000, quantity=0)], 0),
+             ([item(1000), item(250, quantity=2)], 15), ([item(None)], 15)]
+    for number, (items, amount) in enumerate(steps):
+        told = event("customer.subscription.updated", subscription(id_, "active", local, hooks.project, now, items={"data": items}), at=now + number)
+        hooks.sent(told)
+        hooks.wait(told, "applied")
+        shown = hooks.project.admin.get(f"/integrations/svcpay/subscriptions/{local}", expect=200).json()
+        assert shown["amount"] == amount and shown["amount_minor"] == 100 * amount, items
+    emitted = rows(hooks.db, f"select payload->'amount' from {hooks.schema}.outbox where event = 'SubscriptionActivated'"
+                             " and (payload->>'id')::bigint = %s", local)
+    assert emitted == [(30,)]
+
+
 # --- W5 ---
 
 

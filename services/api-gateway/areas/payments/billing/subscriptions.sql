@@ -28,14 +28,19 @@ order by s.id limit :limit::bigint offset :offset::bigint
 -- name: subscriptions_count :one args(subscriptions)
 select count(*) as total_items from {p}.subscriptions s where {filters}
 
+-- The order in which each change leads to the next: that of apply_history_link (payments/apply.sql), which writes from_status
+-- by it, and of store_fact_order().
+-- part: history_order
+n.at, (n.detail ->> 'rank')::integer nulls last, n.event_id collate "C", n.id
+
 -- The newest of its history are shown.
 -- name: subscription_get :opt
 select {members},
   (select coalesce(json_agg(json_build_object(
        'at', to_char(h.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'from', h.from_status,
-       'to', h.to_status, 'event_id', h.event_id, 'detail', h.detail) order by h.at, h.id), '[]'::json)
-   from (select n.at, n.id, n.from_status, n.to_status, n.event_id, n.detail from {p}.subscription_history n
-         where n.subscription_id = s.id order by n.at desc, n.id desc limit 200) h) as history
+       'to', h.to_status, 'event_id', h.event_id, 'detail', h.detail) order by h.place), '[]'::json)
+   from (select n.at, n.from_status, n.to_status, n.event_id, n.detail, row_number() over (order by {history_order}) as place
+         from {p}.subscription_history n where n.subscription_id = s.id order by place desc limit 200) h) as history
 from {p}.subscriptions s where s.id = :id::bigint
 
 -- name: subscription_load :opt

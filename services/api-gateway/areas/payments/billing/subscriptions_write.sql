@@ -12,10 +12,10 @@ returning id as id:bigint
 -- name: subscription_in_doubt :exec
 update {p}.subscriptions set settle_at = now() where id = :id::bigint
 
+-- The terms come with the processor's answer, for the plan does not say the quantity.
 -- name: subscription_move :exec
 update {p}.subscriptions s
-set plan_id = p.id, name = p.name, description = p.description, amount_minor = p.amount_minor, currency = p.currency,
-  billing_interval = p.billing_interval, interval_count = p.interval_count, updated_at = greatest(now(), s.updated_at)
+set plan_id = p.id, name = p.name, description = p.description, updated_at = greatest(now(), s.updated_at)
 from {p}.subscription_plans p
 where s.id = :id::bigint and p.id = :plan_id::bigint
 
