@@ -129,7 +129,7 @@ AWAITS static int give_up(struct settle *s, struct str code, struct str message)
 /* Objects of one answer, one after the other. */
 struct reading {
     struct settle *s;
-    const json_t *objects[2]; /* NULL = none */
+    const json_t *objects[3]; /* NULL = none */
     int64_t at_ms;
 };
 
@@ -166,6 +166,20 @@ AWAITS static int read_session(struct settle *s, struct reading *reading)
     return id.len > 0 ? read_object(s, objects, id, &reading->objects[1]) : 0;
 }
 
+/* A subscription that became past due without an event: the invoice that was not paid. The
+ * subscription is read again later, as a whole, when its invoice cannot be read. */
+AWAITS static int read_failed_invoice(struct settle *s, struct reading *reading)
+{
+    struct subscription_object subscription;
+    const json_t *object = reading->objects[1] != NULL ? reading->objects[1] : reading->objects[0];
+
+    if (s->kind->call != &call_subscription || subscription_read(object, &subscription) != 0 ||
+        !str_is(subscription.status, "past_due") || subscription.latest_invoice.len == 0)
+        return 0;
+    int rc = read_object(s, CALL_INVOICES, subscription.latest_invoice, &reading->objects[2]);
+    return rc == PROCESSOR_NOT_FOUND ? 0 : rc;
+}
+
 AWAITS static int settle_by_reading(struct settle *s)
 {
     struct reading reading = {.s = s, .at_ms = clock_wall_ms()};
@@ -175,6 +189,8 @@ AWAITS static int settle_by_reading(struct settle *s)
         rc = read_object(s, s->kind->call->objects, s->object_id, &reading.objects[0]);
     else
         rc = read_session(s, &reading);
+    if (rc == 0)
+        rc = read_failed_invoice(s, &reading);
     if (rc == PROCESSOR_NOT_FOUND) /* of another account: nothing will be found there */
         return answered(s, &s->call.project->db);
     if (rc > 0)

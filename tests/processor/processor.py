@@ -346,6 +346,16 @@ class Processor:
         """The period ends, and the card is declined from now on: past_due."""
         return self.renew(subscription, "4000000000000341")
 
+    def retry(self, subscription, card):
+        """The invoice that could not be paid is tried once more, with `card`."""
+        with self.store.lock:
+            ctx, found = self._find("subscription", subscription)
+            method = customers.make_method(ctx, card)
+            method["customer"] = found["customer"]
+            found["default_payment_method"] = method["id"]
+            billing.pay_invoice(ctx, ctx.get("invoice", found["latest_invoice"]), found)
+            return public(found)
+
     def end_trial(self, subscription):
         with self.store.lock:
             ctx, found = self._find("subscription", subscription)

@@ -19,7 +19,7 @@ USUAL = [
     "payment_intent.requires_action", "charge.refunded", "charge.updated", "charge.refund.updated",
     "refund.updated", "refund.failed", "charge.dispute.created",
     "customer.subscription.created", "customer.subscription.updated", "customer.subscription.deleted",
-    "invoice_payment.paid", "invoice.paid", "setup_intent.succeeded", "setup_intent.setup_failed",
+    "invoice_payment.paid", "invoice.paid", "invoice.payment_failed", "setup_intent.succeeded", "setup_intent.setup_failed",
     "payment_method.attached", "payment_method.detached", "account.updated",
 ]
 SWITCHES = {"duplicate": 0, "shuffle": False, "delay": 0, "drop": False, "paused": False}

@@ -28,8 +28,11 @@ unsigned payment_events_due(const char *status)
 /* What is past due still gives access: it was activated. */
 static unsigned subscription_events_due(const char *status)
 {
-    if (is(status, "active") || is(status, "trialing") || is(status, "past_due"))
+    if (is(status, "active") || is(status, "trialing"))
         return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_ACTIVATED_BIT;
+    if (is(status, "past_due"))
+        return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_ACTIVATED_BIT |
+               EVENT_SUBSCRIPTION_PAST_DUE_BIT;
     if (is(status, "canceled") || is(status, "unpaid") || is(status, "incomplete_expired"))
         return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_EXPIRED_BIT;
     return EVENT_SUBSCRIPTION_CREATED_BIT;
@@ -227,6 +230,9 @@ void announce_subscription_row(struct apply_source *source,
                                struct applied *applied,
                                struct subscription_row *row)
 {
+    /* A subscription becomes past due as often as its renewals fail. */
+    if (!is(row->status, "past_due"))
+        row->emitted &= ~(unsigned)EVENT_SUBSCRIPTION_PAST_DUE_BIT;
     unsigned due = subscription_events_due(row->status) & ~row->emitted;
 
     if (due == 0 || !str_is(row->provider, "processor") || row->provider_subscription_id.len == 0)

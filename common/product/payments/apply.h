@@ -24,6 +24,9 @@
 #include "payments/payment_settings.h"
 #include "project/project.h"
 
+/* What of an invoice is expanded when it is read: its payments with their intents. */
+#define INVOICE_EXPAND "payments.data.payment.payment_intent"
+
 /* Where the news comes from. */
 struct apply_source {
     struct task *task;
@@ -66,6 +69,11 @@ AWAITS int apply_subscription(struct apply_source *source,
                               struct db *tx,
                               const struct subscription_object *subscription,
                               struct applied *ret) MUSTCHECK;
+/* Of a subscription that has its row: the payment that paid the invoice, or that failed to. */
+AWAITS int apply_invoice(struct apply_source *source,
+                         struct db *tx,
+                         const struct invoice_object *invoice,
+                         struct applied *ret) MUSTCHECK;
 AWAITS int apply_method(struct apply_source *source,
                         struct db *tx,
                         const struct method_object *method,

@@ -58,6 +58,7 @@ static const struct kind {
     {"invoice_payment.paid", ABOUT_INVOICE_PAYMENT, NULL},
     {"invoice.paid", ABOUT_INVOICE, NULL},
     {"invoice.payment_succeeded", ABOUT_INVOICE, NULL},
+    {"invoice.payment_failed", ABOUT_INVOICE, "failed"},
     {"setup_intent.setup_failed", ABOUT_SETUP_FAILED, NULL},
     {"setup_intent.succeeded", ABOUT_SETUP_SUCCEEDED, NULL},
     {"payment_method.attached", ABOUT_ATTACHED, NULL},
@@ -109,7 +110,7 @@ AWAITS static int get_invoice(struct apply_source *source, struct str id, const 
     struct form form;
 
     form_init(&form, source->task->arena);
-    form_str(&form, "expand[0]", STR("payments"));
+    form_str(&form, "expand[0]", STR(INVOICE_EXPAND));
     TRY(apply_event_get_row(source, "/v1/invoices", id, form_text(&form), ret_json));
     return *ret_json != NULL ? 0 : APPLY_BROKEN;
 }
@@ -124,16 +125,19 @@ AWAITS static int prepare_invoice_payment(struct apply_source *source, struct ap
     return plan->fetched != NULL ? 0 : get_invoice(source, payment.invoice, &plan->fetched);
 }
 
-/* One that names neither intent nor payment is of a generation that keeps its payments apart. */
-AWAITS static int prepare_invoice(struct apply_source *source, struct apply_plan *plan)
+/* One that names neither intent nor payment is of a generation that keeps its payments apart. Of
+ * one that failed the intent says why, which no invoice does. */
+AWAITS static int prepare_invoice(struct apply_source *source, struct apply_plan *plan, bool failed)
 {
     struct invoice_object invoice;
 
     if (invoice_read(plan->event.object, &invoice) != 0)
         return APPLY_BROKEN;
     plan->fetched = plan->event.object;
-    if (invoice.payment_intent.len > 0 || invoice.invoice_payment.len > 0 ||
-        invoice.amount_paid_minor == 0 || invoice.subscription.len == 0)
+    int64_t amount_minor = failed ? invoice.amount_due_minor : invoice.amount_paid_minor;
+    bool named = invoice.payment_intent.len > 0 || invoice.invoice_payment.len > 0;
+    bool known = named && (!failed || invoice.intent_object != NULL || !apply_can_ask(source));
+    if (known || amount_minor == 0 || invoice.subscription.len == 0)
         return 0;
     return get_invoice(source, invoice.id, &plan->fetched);
 }
@@ -224,7 +228,7 @@ int apply_prepare(struct apply_source *source, const json_t *event, struct apply
     case ABOUT_INVOICE_PAYMENT:
         return prepare_invoice_payment(source, plan);
     case ABOUT_INVOICE:
-        return prepare_invoice(source, plan);
+        return prepare_invoice(source, plan, kind->status != NULL);
     default:
         return 0;
     }
@@ -331,6 +335,8 @@ AWAITS static int apply_invoice_event(struct apply_source *source,
 
     if (invoice_read(plan->fetched, &invoice) != 0)
         return APPLY_BROKEN;
+    if (kind->about == ABOUT_INVOICE && kind->status != NULL)
+        return invoice_failed_apply(source, tx, &invoice, plan, applied);
     if (kind->about == ABOUT_INVOICE)
         return invoice_paid_apply(source, tx, &invoice, plan, applied);
     if (invoice_payment_read(plan->event.object, &payment) != 0)
@@ -435,6 +441,19 @@ int apply_subscription(struct apply_source *source,
 {
     *ret = (struct applied){.waits = false};
     TRY(subscription_apply(source, tx, subscription, NULL, ret, NULL));
+    return applied_write(source, tx, ret);
+}
+
+int apply_invoice(struct apply_source *source,
+                  struct db *tx,
+                  const struct invoice_object *invoice,
+                  struct applied *ret)
+{
+    *ret = (struct applied){.waits = false};
+    if (invoice->paid)
+        TRY(invoice_paid_apply(source, tx, invoice, NULL, ret));
+    else if (invoice->attempted)
+        TRY(invoice_failed_apply(source, tx, invoice, NULL, ret));
     return applied_write(source, tx, ret);
 }
 

@@ -1,4 +1,4 @@
-/* Paid invoices become payments of their subscription. */
+/* Invoices that were paid, or could not be, become payments of their subscription. */
 #include "payments/apply_invoice_private.h"
 
 #include "apply_sql.h"
@@ -87,6 +87,33 @@ AWAITS static int find_owner(struct apply_source *source,
     return ret_owner->id != 0 ? 0 : APPLY_AGAIN;
 }
 
+/* What a payment has of its invoice and of its subscription, then the payment. */
+AWAITS static int apply_charge(struct apply_source *source,
+                               struct db *tx,
+                               const struct invoice_object *invoice,
+                               struct apply_plan *plan,
+                               struct payment_facts *facts,
+                               struct applied *applied)
+{
+    struct owner owner;
+
+    facts->customer = invoice->customer;
+    facts->type = "recurring";
+    if (facts->amount_minor == 0) {
+        applied_say(source, applied, "nothing: nothing was to be paid");
+        return 0;
+    }
+    if (facts->currency.len == 0 ||
+        (facts->intent_id.len == 0 && facts->invoice_payment_id.len == 0))
+        return APPLY_BROKEN;
+    TRY(find_owner(source, tx, invoice, plan, applied, &owner));
+    facts->subscription_id = owner.id;
+    facts->subscriber_id = owner.subscriber_id;
+    facts->description = owner.name;
+    facts->customer_email = invoice->customer_email.len > 0 ? invoice->customer_email : owner.email;
+    return payment_apply(source, tx, facts, applied);
+}
+
 int invoice_payment_apply(struct apply_source *source,
                           struct db *tx,
                           const struct invoice_payment_object *payment,
@@ -94,8 +121,6 @@ int invoice_payment_apply(struct apply_source *source,
                           struct apply_plan *plan,
                           struct applied *applied)
 {
-    struct owner owner;
-
     if (invoice->subscription.len == 0) {
         applied_say(source, applied, "nothing: the invoice is no subscription's");
         return 0;
@@ -105,24 +130,11 @@ int invoice_payment_apply(struct apply_source *source,
         .invoice_payment_id = payment->id,
         .status = "succeeded",
         .currency = payment->currency.len > 0 ? payment->currency : invoice->currency,
-        .customer = invoice->customer,
         .amount_minor = payment->amount_paid_minor != 0 ? payment->amount_paid_minor
                                                         : invoice->amount_paid_minor,
         .paid_ms = payment->paid_ms != 0 ? payment->paid_ms : source->at_ms,
-        .type = "recurring",
     };
-    if (facts.amount_minor == 0) {
-        applied_say(source, applied, "nothing: nothing was to be paid");
-        return 0;
-    }
-    if (facts.currency.len == 0 || (facts.intent_id.len == 0 && facts.invoice_payment_id.len == 0))
-        return APPLY_BROKEN;
-    TRY(find_owner(source, tx, invoice, plan, applied, &owner));
-    facts.subscription_id = owner.id;
-    facts.subscriber_id = owner.subscriber_id;
-    facts.description = owner.name;
-    facts.customer_email = invoice->customer_email.len > 0 ? invoice->customer_email : owner.email;
-    return payment_apply(source, tx, &facts, applied);
+    return apply_charge(source, tx, invoice, plan, &facts, applied);
 }
 
 int invoice_paid_apply(struct apply_source *source,
@@ -144,4 +156,39 @@ int invoice_paid_apply(struct apply_source *source,
         return 0;
     }
     return invoice_payment_apply(source, tx, &payment, invoice, plan, applied);
+}
+
+int invoice_failed_apply(struct apply_source *source,
+                         struct db *tx,
+                         const struct invoice_object *invoice,
+                         struct apply_plan *plan,
+                         struct applied *applied)
+{
+    struct intent_object intent = {.id = invoice->payment_intent};
+
+    if (invoice->subscription.len == 0) {
+        applied_say(source, applied, "nothing: the invoice is no subscription's");
+        return 0;
+    }
+    if (plan != NULL && plan->asked && plan->fetched_subscription == NULL) {
+        applied_say(source, applied, "nothing: the processor does not have its subscription");
+        return 0;
+    }
+    if (invoice->invoice_payment.len == 0 && intent.id.len == 0) {
+        applied_say(source, applied, "nothing: it does not say what it was to be paid with");
+        return 0;
+    }
+    if (invoice->intent_object != NULL && intent_read(invoice->intent_object, &intent) != 0)
+        return APPLY_BROKEN;
+    struct payment_facts facts = {
+        .intent_id = intent.id,
+        .invoice_payment_id = invoice->invoice_payment,
+        .status = "failed",
+        .currency = invoice->currency,
+        .amount_minor = invoice->amount_due_minor,
+        .charge_id = intent.latest_charge,
+        .failure_code = intent.failure_code,
+        .failure_message = intent.failure_message,
+    };
+    return apply_charge(source, tx, invoice, plan, &facts, applied);
 }

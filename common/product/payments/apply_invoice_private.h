@@ -11,6 +11,13 @@ AWAITS int invoice_payment_apply(struct apply_source *source,
                                  const struct invoice_object *invoice,
                                  struct apply_plan *plan,
                                  struct applied *applied) MUSTCHECK;
+/* co: a charge for it that failed: a payment with the status failed, which a later success moves.
+ * An invoice whose subscription the processor does not have does nothing. */
+AWAITS int invoice_failed_apply(struct apply_source *source,
+                                struct db *tx,
+                                const struct invoice_object *invoice,
+                                struct apply_plan *plan,
+                                struct applied *applied) MUSTCHECK;
 /* co: invoice.paid of generations that had no invoice payments, or sent with its payments. */
 AWAITS int invoice_paid_apply(struct apply_source *source,
                               struct db *tx,

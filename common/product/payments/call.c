@@ -83,10 +83,13 @@ int call_read(struct call *call,
               struct processor_reply *ret_reply)
 {
     bool intent = str_is(str_from(head), "/v1/payment_intents");
+    bool invoice = str_is(str_from(head), CALL_INVOICES);
     const struct processor_request request = {
         .method = "GET",
         .path = processor_path(call->task->arena, head, id, ""),
-        .form = intent ? STR("expand[0]=latest_charge") : STR_NONE,
+        .form = intent    ? STR("expand[0]=latest_charge")
+                : invoice ? STR("expand[0]=" INVOICE_EXPAND)
+                          : STR_NONE,
         .limit_ms = limit_ms,
     };
 
@@ -174,6 +177,7 @@ AWAITS static int apply_any(struct call *call,
 {
     struct str kind = jr_str(object, "object");
     struct subscription_object subscription;
+    struct invoice_object invoice;
 
     if (str_is(kind, "payment_intent") && intent_read(object, &call->intent) == 0)
         return apply_intent(source, tx, &call->intent, applied);
@@ -181,6 +185,8 @@ AWAITS static int apply_any(struct call *call,
         return apply_session(source, tx, &call->session, applied);
     if (str_is(kind, "subscription") && subscription_read(object, &subscription) == 0)
         return apply_subscription(source, tx, &subscription, applied);
+    if (str_is(kind, "invoice") && invoice_read(object, &invoice) == 0)
+        return apply_invoice(source, tx, &invoice, applied);
     log_warn("call.unexpected",
              L_CSTR("kind", call->kind->name),
              L_I64("id", call->id),

@@ -19,6 +19,7 @@
 #include "payments/processor.h"
 
 #define CALL_SESSIONS "/v1/checkout/sessions" /* where the processor has its checkout pages */
+#define CALL_INVOICES "/v1/invoices"
 
 struct call;
 
@@ -83,8 +84,8 @@ call_note(struct call *call, struct db *tx, const char *what, struct str salt, i
  * negative: nothing is known. */
 AWAITS int call_send(struct call *call) MUSTCHECK;
 
-/* co: reads one object of the processor: "<head>/<id>", an intent with its charge. Results of
- * processor_call(); limit_ms as in struct processor_request. */
+/* co: reads one object of the processor: "<head>/<id>", an intent with its charge, an invoice with
+ * its intents. Results of processor_call(); limit_ms as in struct processor_request. */
 AWAITS int call_read(struct call *call,
                      const char *head,
                      struct str id,
@@ -98,8 +99,8 @@ AWAITS int call_read(struct call *call,
 typedef int (*call_fn)(struct call *call, struct db *tx, void *arg); /* AWAITS */
 AWAITS int call_transact(struct call *call, call_fn fn, void *arg) MUSTCHECK;
 
-/* co: in `tx`: an intent, session or subscription into its row. `at_ms`: as of when. Results of
- * apply.h. */
+/* co: in `tx`: an intent, session, subscription or its invoice into its row. `at_ms`: as of when.
+ * Results of apply.h. */
 AWAITS int call_apply(struct call *call, struct db *tx, const json_t *object, int64_t at_ms)
     MUSTCHECK;
 /* co: in `tx`, of a call that is done or refused: its object into the row; without one, the refusal

@@ -335,6 +335,7 @@ int subscription_read(const json_t *json, struct subscription_object *ret)
     subscription.canceled_ms = object_time_ms(json, "canceled_at");
     subscription.ended_ms = object_time_ms(json, "ended_at");
     subscription.metadata = object_in(json, "metadata");
+    subscription.latest_invoice = object_ref(json, "latest_invoice");
     read_period(json, &subscription);
     read_price(json, &subscription);
     /* What ends it with its period is a flag, or a time that is the period's end. */
@@ -397,12 +398,17 @@ int invoice_read(const json_t *json, struct invoice_object *ret)
     invoice.billing_reason = text_in(json, "billing_reason");
     invoice.number = text_in(json, "number");
     invoice.amount_paid_minor = amount_in(json, "amount_paid");
+    invoice.amount_due_minor = amount_in(json, "amount_due");
     invoice.created_ms = object_time_ms(json, "created");
+    invoice.attempted = jr_bool(json, "attempted", false);
     invoice.paid = str_is(text_in(json, "status"), "paid") || jr_bool(json, "paid", false);
     if (payment != NULL) {
         invoice.invoice_payment = text_in(payment, "id");
         read_paid_by(payment, &invoice.payment_intent, &invoice.charge);
+        invoice.intent_object = object_in(object_in(payment, "payment"), "payment_intent");
     }
+    if (invoice.intent_object == NULL)
+        invoice.intent_object = object_in(json, "payment_intent");
     invoice.payment_intent = first(invoice.payment_intent, object_ref(json, "payment_intent"));
     invoice.charge = first(invoice.charge, object_ref(json, "charge"));
     *ret = invoice;

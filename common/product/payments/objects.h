@@ -38,7 +38,7 @@ struct session_object {
     const json_t *metadata;
 };
 struct subscription_object {
-    struct str id, status, customer, price, product, currency, interval;
+    struct str id, status, customer, price, product, currency, interval, latest_invoice;
     int64_t created_ms, period_start_ms, period_end_ms, trial_start_ms, trial_end_ms, canceled_ms,
         ended_ms, interval_count;
     /* What a period costs before discounts and taxes: unit amount times quantity of all items that
@@ -51,8 +51,10 @@ struct subscription_object {
 struct invoice_object {
     struct str id, subscription, customer, customer_email, currency, payment_intent, charge,
         billing_reason, number;
-    int64_t amount_paid_minor, created_ms;
-    bool paid;
+    int64_t amount_paid_minor, amount_due_minor, created_ms;
+    bool paid, attempted;
+    /* The intent of its first payment when that is expanded; NULL otherwise. */
+    const json_t *intent_object;
     struct str invoice_payment; /* of its first payment, when its payments are expanded */
     const json_t *metadata;     /* of the subscription */
 };

@@ -77,6 +77,57 @@ def test_from_checkout_to_its_end(shop, payments, switches):
     shop.processor.assert_never_charged_twice(shop.account)
 
 
+def payments_of(life, **wanted):
+    found = life.admin.get(f"{PAY}/payments?type=recurring&limit=500", expect=200).json()["items"]
+    return [payment for payment in found if wanted.items() <= payment.items()]
+
+
+def emitted(project, db, event):
+    return [id_ for id_, in rows(db, f"select (payload->>'id')::bigint from {project.schema(db)}.outbox where event = %s order by id", event)]
+
+
+@pytest.mark.parametrize("api", ["acacia", "basil", "dahlia", "endive"])
+@pytest.mark.parametrize("switches", [{}, {"duplicate": 2, "shuffle": True}])
+def test_a_renewal_that_fails_is_a_failed_payment(make_shop, project, payments, db, switches, api):
+    """It is told of once, and so is the subscription that is past due because of it."""
+    for event in ("PaymentFailed", "SubscriptionPastDue"):
+        execute(db, f"insert into {project.schema(db)}.workflows (name, trigger_kind, event, editor_id) values (%s, 'event', %s, 1)",
+                event, event)
+    shop = make_shop(project, api=api)
+    shop.switch(**switches)
+    life = Life(shop, trial_period_days=0)
+    life.processor.complete(life.session)
+    life.wait("active")
+    life.processor.fail_renewal(life.id)
+    life.wait("past_due")
+    until(lambda: payments_of(life, status="failed"), "the failed payment")
+    shop.drain()
+    shop.applied(db)
+    (failed,) = payments_of(life, status="failed")
+    assert failed["subscription_id"] == life.made["id"] and failed["amount"] == 12.5 and failed["currency"] == "usd"
+    assert failed["failure_code"] == "card_declined" and failed["paid_at"] is None
+    assert len(payments_of(life, status="succeeded")) == 1
+    assert emitted(project, db, "PaymentFailed") == [failed["id"]]
+    assert emitted(project, db, "SubscriptionPastDue") == [life.made["id"]]
+
+
+def test_a_renewal_that_fails_and_is_paid_later(shop, payments, db, project):
+    """The same payment: the invoice is one."""
+    life = Life(shop, trial_period_days=0)
+    life.processor.complete(life.session)
+    life.wait("active")
+    life.processor.fail_renewal(life.id)
+    until(lambda: payments_of(life, status="failed"), "the failed payment")
+    (failed,) = payments_of(life, status="failed")
+    life.processor.retry(life.id, "4242424242424242")
+    life.wait("active")
+    shop.drain()
+    shop.applied(db)
+    assert len(payments_of(life)) == 2 and len(payments_of(life, status="succeeded")) == 2
+    (paid,) = payments_of(life, id=failed["id"])
+    assert paid["failure_code"] is None and paid["paid_at"]
+
+
 def test_a_checkout_that_nobody_pays(shop, payments):
     life = Life(shop)
     life.processor.expire(life.session)

@@ -79,7 +79,7 @@ class Till:
 def till(shop, payments, db):
     """A shop whose events are lost."""
     shop.switch(drop=True)
-    for name in ("PaymentSucceeded", "PaymentFailed", "SubscriptionExpired"):
+    for name in ("PaymentSucceeded", "PaymentFailed", "SubscriptionExpired", "SubscriptionPastDue"):
         workflow(shop.admin, {"kind": "event", "event": name}, [condition()], name=name)
     return Till(shop, db)
 
@@ -248,6 +248,20 @@ def test_a_renewal_that_nobody_reported(till, processor):
     till.settled(made, "canceled", "subscriptions")
     until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "nothing is left to be asked")
     assert len(till.emitted("SubscriptionExpired")) == 1
+
+
+def test_a_failed_renewal_that_nobody_reported(till, processor):
+    """The invoice of a subscription that is past due tells why."""
+    made = subscribed(till, processor)
+    processor.fail_renewal(till.shop.objects("subscription")[0]["id"])
+    till.due(made, "subscriptions")
+    till.settled(made, "past_due", "subscriptions")
+    failed = rows(till.db, f"select id, type, subscription_id, failure_code from {till.schema}.payments where status = 'failed'")
+    assert [each[1:] for each in failed] == [("recurring", made, "card_declined")]
+    assert till.emitted("PaymentFailed") == [failed[0][0]] and till.emitted("SubscriptionPastDue") == [made]
+    till.due(made, "subscriptions")
+    until(lambda: till.get(made, "settle_at > now()", table="subscriptions"), "it is read again")
+    assert till.emitted("PaymentFailed") == [failed[0][0]] and till.emitted("SubscriptionPastDue") == [made]
 
 
 def test_a_subscription_whose_call_is_forgotten(till):
