@@ -74,8 +74,10 @@ static const char *state_of(const struct event_run *run)
     return run->applied.waits || run->applied.object.len == 0 ? "ignored" : "applied";
 }
 
-AWAITS static int apply_in(struct event_run *run, struct db *tx)
+AWAITS static int apply_in(struct task *task, struct db *tx, void *arg)
 {
+    struct event_run *run = arg;
+
     run->applied = (struct applied){.waits = false};
     TRY(lock(run, tx));
     if (run->event->store)
@@ -84,19 +86,8 @@ AWAITS static int apply_in(struct event_run *run, struct db *tx)
         TRY(apply_event(&run->source, tx, &run->plan, &run->applied));
     struct db_call call = done_call(run->task->arena, run, state_of(run));
     if (run->event->store)
-        return db_batch_commit(run->task, tx, &call, 1, NULL);
+        return db_batch_commit(task, tx, &call, 1, NULL);
     return apply_commit(&run->source, tx, &run->applied, &call, 1);
-}
-
-AWAITS static int event_attempt(struct event_run *run)
-{
-    struct db *tx;
-
-    TRY(db_begin(run->task, &run->source.project->db, &tx));
-    int rc = apply_in(run, tx);
-    if (rc != 0)
-        (void)db_rollback(run->task, tx);
-    return rc;
 }
 
 /* An event is another account's only by the settings that the database has now: the remembered ones
@@ -112,25 +103,18 @@ AWAITS static int prepare_run(struct event_run *run)
     return apply_prepare(source, run->json, &run->plan);
 }
 
-/* An order that is not known asks for one reading; two that met head-on go again. */
+/* An order that is not known asks for one reading. */
 AWAITS static int apply(struct event_run *run)
 {
-    struct db_tries tries = {0};
-    int rc = 0;
+    struct db *db = &run->source.project->db;
 
     if (!run->event->store)
-        rc = prepare_run(run);
-    while (rc == 0) {
-        bool asked = run->plan.ask;
-        rc = event_attempt(run);
-        if (rc == APPLY_AGAIN && run->plan.ask && !asked)
-            rc = apply_prepare(&run->source, run->json, &run->plan);
-        else if (db_again(run->task, &tries, rc))
-            rc = 0;
-        else
-            break;
-    }
-    return rc;
+        TRY(prepare_run(run));
+    int rc = db_transact(run->task, db, apply_in, run);
+    if (rc != APPLY_AGAIN || !run->plan.ask)
+        return rc;
+    TRY(apply_prepare(&run->source, run->json, &run->plan));
+    return db_transact(run->task, db, apply_in, run);
 }
 
 /* --- what came of it --- */

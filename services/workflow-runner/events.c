@@ -206,14 +206,13 @@ AWAITS static int events_start_jobs(struct task *task,
     return db_batch(task, tx, &audit, 1, NULL);
 }
 
-int events_take(struct task *task, struct project *project, struct events_outcome *ret_outcome)
+AWAITS static int events_take_in(struct task *task, struct db *tx, void *arg)
 {
+    struct events_outcome *ret_outcome = arg;
     struct arena *arena = task->arena;
     struct match match = {0};
-    struct db *tx;
 
     *ret_outcome = (struct events_outcome){0};
-    TRY(db_begin(task, &project->db, &tx));
     struct db_call reads[] = {
         db_call(SQL_PLAN_BY_KEY()),
         db_call(SQL_EVENTS_CLAIM(.most = EVENTS_AT_ONCE, .bytes = READ_AT_ONCE)),
@@ -239,7 +238,11 @@ int events_take(struct task *task, struct project *project, struct events_outcom
     if (match.count > 0)
         TRY(events_start_jobs(
             task, tx, &match, sql_events_room_row(&reads[3].rows, 0).room, &outcome));
-    TRY(db_commit(task, tx));
     *ret_outcome = outcome;
     return 0;
+}
+
+int events_take(struct task *task, struct project *project, struct events_outcome *ret_outcome)
+{
+    return db_transact(task, &project->db, events_take_in, ret_outcome);
 }

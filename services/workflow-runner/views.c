@@ -38,6 +38,7 @@ struct view_job {
     int64_t begun_mono_ms;
     struct await *renewing; /* of view_keep(); NULL = it does not wait */
     bool over;
+    bool ours; /* the rows that this claim made are those that are served */
 };
 
 /* Its next tick, 0 = it has none. */
@@ -79,24 +80,24 @@ static struct sql_i64s view_entity_ids(const struct view_job *job)
     return sql_i64s(ids, sources->count);
 }
 
-/* co: table and row in one transaction; *ret_ours is false when another claim came meanwhile. */
-AWAITS static int view_fill(struct view_job *job, bool *ret_ours)
+/* co: table and row in one transaction; .ours is false when another claim came meanwhile. */
+AWAITS static int view_fill(struct task *task, struct db *tx, void *arg)
 {
-    struct task *task = job->task;
+    struct view_job *job = arg;
     struct strbuf columns;
     struct rows rows;
     int64_t made;
     struct jw w;
 
-    TRY(db_begin_ddl(task, &job->project->db, &job->ctx.db));
-    TRY(db_set_timeout(task, job->ctx.db, FILL_MS));
+    job->ctx.db = tx;
+    TRY(db_set_timeout(task, tx, FILL_MS));
     TRY(view_make(&job->ctx, job->source, job->plan, job->row.id, job->row.token, &made));
     strbuf_init(&columns, task->arena, COLUMNS_BYTES);
     jw_init(&w, &columns);
     view_columns_print(&w, task->arena, job->plan);
     TRY(db_query(
         task,
-        job->ctx.db,
+        tx,
         SQL_VIEW_DONE(.id = job->row.id,
                       .token = job->row.token,
                       .columns = strbuf_view(&columns),
@@ -110,23 +111,25 @@ AWAITS static int view_fill(struct view_job *job, bool *ret_ours)
                       .refresh_ms = clock_mono_ms() - job->begun_mono_ms,
                       .row_count = made),
         &rows));
-    *ret_ours = rows.count > 0;
-    return *ret_ours ? db_commit(task, job->ctx.db) : db_rollback(task, job->ctx.db);
+    job->ours = rows.count > 0;
+    return job->ours ? 0 : db_rollback(task, tx);
+}
+
+AWAITS static int view_drop_in(struct task *task, struct db *tx, void *arg)
+{
+    struct view_job *job = arg;
+
+    (void)task;
+    job->ctx.db = tx;
+    return view_drop(&job->ctx, job->row.id, job->row.token);
 }
 
 /* co: tables that nobody reads any more. One that somebody is reading still goes with the next. */
 AWAITS static void view_clean(struct view_job *job)
 {
-    struct db *tx;
+    int rc = db_transact_ddl(job->task, &job->project->db, view_drop_in, job);
 
-    if (db_begin_ddl(job->task, &job->project->db, &tx) != 0)
-        return;
-    job->ctx.db = tx;
-    int rc = view_drop(&job->ctx, job->row.id, job->row.token);
-    if (rc == 0)
-        rc = db_commit(job->task, tx);
-    else
-        (void)db_rollback(job->task, tx);
+    job->ctx.db = &job->project->db;
     if (rc != 0)
         log_debug("view.tables_left", L_I64("view", job->row.id), L_RESULT("rc", rc));
 }
@@ -171,7 +174,6 @@ AWAITS static int view_fail(struct view_job *job, int rc)
 
 AWAITS static int view_refresh(struct view_job *job)
 {
-    bool ours = false;
     int rc = view_prepare(job);
 
     if (rc == RECORDS_SCHEMA && records_again(&job->ctx, &job->source, &rc))
@@ -183,15 +185,12 @@ AWAITS static int view_refresh(struct view_job *job)
                         &job->project->db,
                         SQL_VIEW_UNCHANGED(.id = job->row.id, .token = job->row.token),
                         NULL);
-    if (rc == 0) {
-        rc = view_fill(job, &ours);
-        if (rc != 0 && job->ctx.db != &job->project->db)
-            (void)db_rollback(job->task, job->ctx.db);
-    }
+    if (rc == 0)
+        rc = db_transact_ddl(job->task, &job->project->db, view_fill, job);
     job->ctx.db = &job->project->db;
     if (rc != 0)
         return view_fail(job, rc);
-    if (ours)
+    if (job->ours)
         view_clean(job);
     return 0;
 }

@@ -278,6 +278,81 @@ static void transactions(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select count(*) from x"), 1);
 }
 
+/* A statement that fails ends its transaction: the connection does not wait for the arena. */
+static void failed_statements(struct task *task, struct db *db, void *arg)
+{
+    struct db *tx;
+
+    (void)arg;
+    pg_exec("create table fails(id bigint primary key)");
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(db_begin(task, db, &tx), 0);
+        assert_int_equal(exec(task, tx, "insert into fails values (1), (1)"), DB_UNIQUE);
+        WAIT_FOR(task, leased() == 0);
+    }
+    assert_int_equal(number(task, db, "select count(*) from fails"), 0);
+}
+
+static void test_failed_statements(void **state)
+{
+    (void)state;
+    run(failed_statements);
+}
+
+struct transacted {
+    int runs;
+    int conflicts; /* runs that meet another transaction head-on */
+    int result;    /* of the others */
+    bool ends;     /* the work commits by itself */
+};
+
+static int transact_work(struct task *task, struct db *tx, void *arg)
+{
+    struct transacted *transacted = arg;
+
+    transacted->runs++;
+    assert_int_equal(exec(task, tx, "insert into once values (1)"), 0);
+    if (transacted->runs <= transacted->conflicts)
+        return exec(task,
+                    tx,
+                    "do $$ begin raise exception using errcode = 'serialization_failure'; end $$");
+    return transacted->ends ? db_commit(task, tx) : transacted->result;
+}
+
+static void transacts(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    pg_exec("create table once(id bigint primary key)");
+    struct transacted one = {0};
+    assert_int_equal(db_transact(task, db, transact_work, &one), 0);
+    assert_int_equal(number(task, db, "select count(*) from once"), 1);
+    assert_int_equal(leased(), 0);
+
+    pg_exec("delete from once");
+    struct transacted refused = {.result = 999};
+    assert_int_equal(db_transact(task, db, transact_work, &refused), 999);
+    WAIT_FOR(task, leased() == 0);
+    assert_int_equal(number(task, db, "select count(*) from once"), 0);
+
+    struct transacted repeated = {.conflicts = 2, .ends = true};
+    assert_int_equal(db_transact(task, db, transact_work, &repeated), 0);
+    assert_int_equal(repeated.runs, 3);
+    assert_int_equal(number(task, db, "select count(*) from once"), 1);
+
+    pg_exec("delete from once");
+    struct transacted given_up = {.conflicts = 100};
+    assert_int_equal(db_transact(task, db, transact_work, &given_up), DB_CONFLICT);
+    assert_int_equal(given_up.runs, DB_REPEATS + 1);
+    WAIT_FOR(task, leased() == 0);
+    assert_int_equal(number(task, db, "select count(*) from once"), 0);
+}
+
+static void test_transacts(void **state)
+{
+    (void)state;
+    run(transacts);
+}
+
 /* Together longer than a connection may be idle, each shorter than a statement may take. */
 static void patience(struct task *task, struct db *db, void *arg)
 {
@@ -635,6 +710,8 @@ int main(void)
         cmocka_unit_test(test_group),
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_tx),
+        cmocka_unit_test(test_failed_statements),
+        cmocka_unit_test(test_transacts),
         cmocka_unit_test(test_retire),
         cmocka_unit_test(test_batch_commit),
         cmocka_unit_test(test_conflict),

@@ -100,9 +100,19 @@ struct db_call db_call_named(struct arena *arena,
 AWAITS int
 db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count, size_t *ret_failed)
     MUSTCHECK;
-/* co: leases a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned
- * and is rolled back when the arena dies without db_commit. BEGIN travels with the first statement.
- */
+/* The statements of a transaction, in `tx`. After 0 the transaction is committed, unless the work
+ * has ended it (db_batch_commit(), db_rollback()); after anything else it is rolled back. */
+typedef AWAITS int db_work(struct task *task, struct db *tx, void *arg);
+/* co: runs `work` in a transaction of its own, which has ended when this returns, on every path. A
+ * transaction that met another one head-on is run again from its beginning (db_again()): `work`
+ * sets all of its results in each run. Results of db_begin(), of `work` and of db_commit(). */
+AWAITS int db_transact(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
+/* co: the same on a connection of db_begin_ddl(). */
+AWAITS int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
+/* co: for a transaction that outlives the function that begins it; others use db_transact(). Leases
+ * a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned. It ends with
+ * db_commit(), db_batch_commit() or db_rollback(), with a statement that fails, at the latest when
+ * the arena dies. BEGIN travels with the first statement. */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
 /* co: the same for one that changes schemas: on a few connections of its own, opened with the
  * first, when the server has a ddl_dsn. */
@@ -128,13 +138,8 @@ AWAITS int db_rollback(struct task *task, struct db *tx);
  * Repeats. Transactions that met head-on (a deadlock, a serialisation failure) have done nothing
  * and are run again from their beginning: by db_query() and db_batch() themselves outside of
  * transactions, by the gateway for whole handlers (stages/handler.c), by write_transaction() for
- * records, and by a loop around each other transaction. All of them ask db_again() whether and
+ * records, and by db_transact() for other transactions. All of them ask db_again() whether and
  * when.
- *
- *     struct db_tries tries = {0};
- *     do
- *         rc = attempt(...);
- *     while (db_again(task, &tries, rc));
  *
  * Order of locks. Deadlocks are repeated, and cost a second each; so transactions take what they
  * lock in this order and skip what they do not need:

@@ -146,8 +146,9 @@ run_part(struct task *task, struct db *db, struct db_op *ops, size_t count, size
         rc = run_first(task, db, ops, count, true, ret_failed);
     if (rc == 0)
         return 0;
-    db->broken = true;
-    /* Without COMMIT nothing can have happened. */
+    /* Only a rollback is left, and the connection is needed elsewhere. Without COMMIT nothing can
+     * have happened. */
+    tx_end(tx_of(db));
     return rc < 0 ? rc : op_report(task, &ops[*ret_failed], rc, DB_UNAVAILABLE);
 }
 
@@ -254,4 +255,27 @@ int db_rollback(struct task *task, struct db *tx)
     (void)task;
     tx_end(tx_of(tx));
     return 0;
+}
+
+int db_transact(struct task *task, struct db *db, db_work *work, void *arg)
+{
+    struct db_tries tries = {0};
+    struct db *tx;
+    int rc;
+
+    do {
+        TRY(db_begin(task, db, &tx));
+        rc = work(task, tx, arg);
+        if (rc == 0 && !tx_of(tx)->ended)
+            rc = db_commit(task, tx);
+        tx_end(tx_of(tx));
+    } while (db_again(task, &tries, rc));
+    return rc;
+}
+
+int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg)
+{
+    struct db ddl = {.server = server_ddl(db->server), .schema = db->schema};
+
+    return db_transact(task, &ddl, work, arg);
 }

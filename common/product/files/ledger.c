@@ -290,22 +290,26 @@ AWAITS static int upload_write_rows(struct upload *upload, struct db *tx, int64_
     return calls[count - 1].rows.count > 0 ? 0 : FILES_OVER_QUOTA;
 }
 
-AWAITS static int commit_once(struct upload *upload, int64_t *ids)
-{
-    struct task *task = upload->config.task;
-    struct db *tx;
+struct upload_rows {
+    struct upload *upload;
+    int64_t *ids;
+};
 
-    TRY(db_begin(task, &upload->config.project->db, &tx));
-    int rc = upload_write_rows(upload, tx, ids);
-    if (rc != 0) {
-        (void)db_rollback(task, tx);
-        return rc;
-    }
-    /* Whatever it says: when it is no file, the collector finds out. */
-    upload->settled = true;
-    rc = db_commit(task, tx);
-    if (rc != 0 && rc != DB_UNKNOWN && rc > 0)
-        upload->settled = false;
+AWAITS static int upload_work(struct task *task, struct db *tx, void *arg)
+{
+    const struct upload_rows *rows = arg;
+
+    (void)task;
+    rows->upload->settled = false;
+    TRY(upload_write_rows(rows->upload, tx, rows->ids));
+    rows->upload->settled = true;
+    return 0;
+}
+
+/* Settled unless nothing can have been committed: when it is no file, the collector finds out. */
+static int upload_settle(struct upload *upload, int rc)
+{
+    upload->settled = upload->settled && (rc <= 0 || rc == DB_UNKNOWN);
     return rc;
 }
 
@@ -326,17 +330,15 @@ AWAITS static int upload_look(struct upload *upload)
 int upload_commit(struct upload *upload, const int64_t **ret_ids)
 {
     struct task *task = upload->config.task;
-    int64_t *ids = ARENA_ARRAY(task->arena, ids, upload->count);
-    struct db_tries tries = {0};
-    int rc;
+    struct upload_rows rows = {
+        .upload = upload,
+        .ids = ARENA_ARRAY(task->arena, rows.ids, upload->count),
+    };
 
     TRY(upload_look(upload));
-    do
-        rc = commit_once(upload, ids);
-    while (db_again(task, &tries, rc));
-    if (rc == 0)
-        *ret_ids = ids;
-    return rc;
+    TRY(upload_settle(upload, db_transact(task, &upload->config.project->db, upload_work, &rows)));
+    *ret_ids = rows.ids;
+    return 0;
 }
 
 struct file_key upload_key(const struct upload *upload)
@@ -349,35 +351,32 @@ const struct file_facts *upload_facts(const struct upload *upload)
     return &upload->files[upload->count - 1].facts;
 }
 
-AWAITS static int keep_once(struct upload *upload, struct db_call *calls, size_t count)
-{
-    const struct upload_config *config = &upload->config;
-    struct db *tx;
+struct upload_keeping {
+    struct upload *upload;
+    struct db_call *calls;
+    size_t count;
+};
 
-    TRY(db_begin(config->task, &config->project->db, &tx));
-    int rc = db_batch(config->task, tx, calls, count, NULL);
-    if (rc == 0 && calls[0].rows.count == 0)
-        rc = FILES_LATE;
-    if (rc != 0) {
-        (void)db_rollback(config->task, tx);
-        return rc;
-    }
-    upload->settled = true;
-    rc = db_commit(config->task, tx);
-    upload->settled = rc == 0 || rc == DB_UNKNOWN || rc < 0;
-    return rc;
+AWAITS static int keep_work(struct task *task, struct db *tx, void *arg)
+{
+    const struct upload_keeping *keeping = arg;
+
+    keeping->upload->settled = false;
+    TRY(db_batch(task, tx, keeping->calls, keeping->count, NULL));
+    if (keeping->calls[0].rows.count == 0)
+        return FILES_LATE;
+    keeping->upload->settled = true;
+    return 0;
 }
 
 int upload_keep_by(struct upload *upload, struct db_call *calls, size_t count)
 {
-    struct db_tries tries = {0};
-    int rc;
+    const struct upload_config *config = &upload->config;
+    struct upload_keeping keeping = {upload, calls, count};
 
     MUST(upload->count == 1 && upload->files[0].ended);
-    do
-        rc = keep_once(upload, calls, count);
-    while (db_again(upload->config.task, &tries, rc));
-    return rc;
+    return upload_settle(upload,
+                         db_transact(config->task, &config->project->db, keep_work, &keeping));
 }
 
 int upload_keep(struct upload *upload)

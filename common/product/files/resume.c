@@ -29,13 +29,20 @@ resume_check_room(const struct upload_config *config, struct db *tx, int64_t len
     return fits ? 0 : FILES_OVER_QUOTA;
 }
 
-AWAITS static int
-resume_insert(const struct upload_config *config, struct db *tx, struct resume *resume)
+struct resume_new {
+    const struct upload_config *config;
+    struct resume *resume;
+};
+
+AWAITS static int resume_insert(struct task *task, struct db *tx, void *arg)
 {
+    const struct resume_new *new = arg;
+    const struct upload_config *config = new->config;
+    struct resume *resume = new->resume;
     struct rows rows;
 
     TRY(resume_check_room(config, tx, resume->length));
-    TRY(db_query(config->task,
+    TRY(db_query(task,
                  tx,
                  SQL_RESUME_ADD(.id = resume->id,
                                 .length = resume->length,
@@ -50,31 +57,15 @@ resume_insert(const struct upload_config *config, struct db *tx, struct resume *
     return 0;
 }
 
-AWAITS static int resume_create_once(const struct upload_config *config, struct resume *resume)
-{
-    struct db *tx;
-
-    TRY(db_begin(config->task, &config->project->db, &tx));
-    int rc = resume_insert(config, tx, resume);
-    if (rc == 0)
-        return db_commit(config->task, tx);
-    (void)db_rollback(config->task, tx);
-    return rc;
-}
-
 int resume_create(const struct upload_config *config, struct resume *resume)
 {
-    struct db_tries tries = {0};
+    struct resume_new new = {config, resume};
     struct file_key id;
-    int rc;
 
     TRY(files_note_project(config)); /* expired ones go also when not a byte came */
     file_key_new(config->project->number, &id);
     resume->id = arena_dup(config->task->arena, str_from(id.name));
-    do
-        rc = resume_create_once(config, resume);
-    while (db_again(config->task, &tries, rc));
-    return rc;
+    return db_transact(config->task, &config->project->db, resume_insert, &new);
 }
 
 int resume_find(const struct upload_config *config, struct str id, struct resume *ret)

@@ -471,34 +471,46 @@ static int rotate_rest(struct task *task,
     return rc;
 }
 
-static int add_key(struct task *task, const struct rotation *rotation, struct rotated *project)
+struct key_adding {
+    const struct master_keys *masters;
+    struct rotated *project;
+    bool is_unfinished; /* a rotation that was ended before has added the key */
+};
+
+AWAITS static int add_key_in(struct task *task, struct db *tx, void *arg)
 {
-    const struct master_keys *masters = rotation->owners->masters;
+    struct key_adding *adding = arg;
     struct key_ring ring;
     struct aead_key key;
-    bool unfinished;
-    struct db *tx;
 
-    /* What earlier releases derived is stored before the lock, on its own. */
-    TRY(key_ring_load(task, masters, &project->db, &ring, NULL));
-    key_ring_done(&ring);
-    TRY(db_begin(task, &project->db, &tx));
     TRY(db_query(task, tx, SQL_DATA_KEYS_LOCK(), &(struct rows){0}));
-    TRY(key_ring_load(task, masters, tx, &ring, &unfinished));
+    TRY(key_ring_load(task, adding->masters, tx, &ring, &adding->is_unfinished));
     uint32_t id = ring.keys[ring.count - 1].id + 1;
     key_ring_done(&ring);
-    if (!unfinished) {
-        data_key_new(id, &key);
-        struct str wrapped = data_key_wrap(task->arena, masters, project->db.schema, &key);
-        aead_key_wipe(&key);
-        TRY(db_query(task, tx, SQL_DATA_KEY_ADD(.id = id, .wrapped = wrapped), NULL));
-    }
-    TRY(db_commit(task, tx));
-    rotation->say(arena_printf(task->arena,
-                               "project %.*s: %s",
-                               STR_ARG(project->slug),
-                               unfinished ? "goes on where it was ended" : "has a new key")
-                      .ptr);
+    if (adding->is_unfinished)
+        return 0;
+    data_key_new(id, &key);
+    struct str wrapped =
+        data_key_wrap(task->arena, adding->masters, adding->project->db.schema, &key);
+    aead_key_wipe(&key);
+    return db_query(task, tx, SQL_DATA_KEY_ADD(.id = id, .wrapped = wrapped), NULL);
+}
+
+static int add_key(struct task *task, const struct rotation *rotation, struct rotated *project)
+{
+    struct key_adding adding = {.masters = rotation->owners->masters, .project = project};
+    struct key_ring ring;
+
+    /* What earlier releases derived is stored before the lock, on its own. */
+    TRY(key_ring_load(task, adding.masters, &project->db, &ring, NULL));
+    key_ring_done(&ring);
+    TRY(db_transact(task, &project->db, add_key_in, &adding));
+    rotation->say(
+        arena_printf(task->arena,
+                     "project %.*s: %s",
+                     STR_ARG(project->slug),
+                     adding.is_unfinished ? "goes on where it was ended" : "has a new key")
+            .ptr);
     return 0;
 }
 

@@ -87,8 +87,9 @@ struct str live_position_print(struct arena *arena, const struct live_position *
 
 /* --- the life of the log --- */
 
-AWAITS static int live_begin_in(struct task *task, struct db *tx)
+AWAITS static int live_begin_in(struct task *task, struct db *tx, void *arg)
 {
+    (void)arg;
     struct db_call calls[] = {
         db_call(SQL_LIVE_MODEL_CHANGED()),
         db_call(SQL_LIVE_BEGIN(.seconds = LIVE_KEEP_SECONDS)),
@@ -101,17 +102,9 @@ AWAITS static int live_begin_in(struct task *task, struct db *tx)
 AWAITS static int
 live_begin(struct task *task, struct directory *directory, struct project *project)
 {
-    struct db_tries tries = {0};
-    struct db *tx;
-    int rc;
-
     TRY(db_query(
         task, directory_control(directory), SQL_LIVE_PROJECT_ADD(.number = project->number), NULL));
-    do {
-        TRY(db_begin(task, &project->db, &tx));
-        rc = live_begin_in(task, tx);
-    } while (db_again(task, &tries, rc));
-    TRY(rc);
+    TRY(db_transact(task, &project->db, live_begin_in, NULL));
     project_touch(task, directory, project);
     return 0;
 }

@@ -18,36 +18,28 @@ static struct {
 } sweeper;
 
 /* The model first, as in every change of it; a listener that comes meanwhile keeps the log. */
-AWAITS static int end_in(struct task *task, struct db *tx, bool *ret_ended)
+AWAITS static int end_in(struct task *task, struct db *tx, void *arg)
 {
+    bool *ret_ended = arg;
     struct db_call calls[] = {
         db_call(SQL_LIVE_MODEL_CHANGED()),
         db_call(SQL_LIVE_END()),
     };
 
     TRY(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL));
-    if (calls[1].rows.count == 0)
-        return db_rollback(task, tx);
-    *ret_ended = true;
-    return db_commit(task, tx);
+    *ret_ended = calls[1].rows.count > 0;
+    return *ret_ended ? 0 : db_rollback(task, tx);
 }
 
 AWAITS static int sweep_end_log(struct task *task, struct project *project, bool *ret_ended)
 {
-    struct db_tries tries = {0};
     struct rows over;
-    struct db *tx;
-    int rc;
 
     *ret_ended = false;
     TRY(db_query(task, &project->db, SQL_LIVE_OVER(), &over));
     if (over.count == 0)
         return 0;
-    do {
-        TRY(db_begin(task, &project->db, &tx));
-        rc = end_in(task, tx, ret_ended);
-    } while (db_again(task, &tries, rc));
-    return rc;
+    return db_transact(task, &project->db, end_in, ret_ended);
 }
 
 AWAITS static int

@@ -142,30 +142,29 @@ int call_send(struct call *call)
 
 /* --- applying the result --- */
 
-AWAITS static int call_transact_once(struct call *call, call_fn fn, void *arg)
-{
-    struct db *tx;
+struct call_work {
+    struct call *call;
+    call_fn fn;
+    void *arg;
+};
 
-    call->emitted = call->woke = false;
-    TRY(db_begin(call->task, &call->project->db, &tx));
-    int rc = fn(call, tx, arg);
-    if (rc == 0)
-        return db_commit(call->task, tx);
-    (void)db_rollback(call->task, tx);
-    return rc;
+AWAITS static int call_work_run(struct task *task, struct db *tx, void *arg)
+{
+    const struct call_work *work = arg;
+
+    (void)task;
+    work->call->emitted = work->call->woke = false;
+    return work->fn(work->call, tx, work->arg);
 }
 
 int call_transact(struct call *call, call_fn fn, void *arg)
 {
-    struct db_tries tries = {0};
-    int rc;
+    struct call_work work = {call, fn, arg};
 
-    do
-        rc = call_transact_once(call, fn, arg);
-    while (db_again(call->task, &tries, rc));
-    if (rc == 0 && call->emitted)
+    TRY(db_transact(call->task, &call->project->db, call_work_run, &work));
+    if (call->emitted)
         events_notify(call->directory, call->project);
-    return rc;
+    return 0;
 }
 
 /* Each kind of object knows its rows; which kind a call brings is the processor's to say. */

@@ -32,6 +32,22 @@ static int outcome(int rc)
     return rc < 0 ? DB_UNAVAILABLE : rc;
 }
 
+/* Statements of one transaction that may wait for others: a schema is made, or is dropped. */
+struct schema_work {
+    struct db_call *calls;
+    size_t count;
+    int64_t limit_ms;
+};
+
+AWAITS static int schema_work_run(struct task *task, struct db *tx, void *arg)
+{
+    const struct schema_work *work = arg;
+
+    db_retire(tx);
+    TRY(db_set_timeout(task, tx, work->limit_ms));
+    return db_batch_commit(task, tx, work->calls, work->count, NULL);
+}
+
 /* --- create --- */
 
 struct create {
@@ -160,14 +176,8 @@ static int build(struct task *task, struct create *create, int *ret_last)
     calls[count++] = db_call_new(
         arena, SQL_SEED_ADMIN(.email = email, .password_hash = create->in.admin_password_hash));
     calls[count++] = db_call_new(arena, SQL_SEED_ADMIN_ROLE(.email = email));
-    struct db *tx;
-    TRY(db_begin_ddl(task, &create->db, &tx));
-    db_retire(tx);
-    int rc = db_set_timeout(task, tx, CREATE_MS);
-    if (rc == 0)
-        return db_batch_commit(task, tx, calls, count, NULL);
-    (void)db_rollback(task, tx);
-    return rc;
+    struct schema_work work = {calls, count, CREATE_MS};
+    return db_transact_ddl(task, &create->db, schema_work_run, &work);
 }
 
 static bool create_may_pass(int rc)
@@ -254,17 +264,10 @@ static int run_ddl(struct task *task, struct db *db, struct str text)
         .writes = true,
         .no_prepare = true,
     };
-    struct db *tx;
+    struct db_call call = {.sql = &sql};
+    struct schema_work work = {&call, 1, DDL_MS};
 
-    TRY(db_begin_ddl(task, db, &tx));
-    db_retire(tx);
-    int rc = db_set_timeout(task, tx, DDL_MS);
-    if (rc == 0)
-        rc = db_query(task, tx, &sql, NULL, 0, NULL);
-    if (rc == 0)
-        return db_commit(task, tx);
-    (void)db_rollback(task, tx);
-    return rc;
+    return db_transact_ddl(task, db, schema_work_run, &work);
 }
 
 /* Every dropped table takes locks until its transaction ends, and the server's room for locks is

@@ -89,19 +89,26 @@ upload_prepare(struct req *r, struct upload **ret_upload, struct attach *ret_att
     return 0;
 }
 
+struct upload_gone {
+    int64_t id;
+    struct rows keys;
+};
+
+AWAITS static int upload_delete(struct task *task, struct db *tx, void *arg)
+{
+    struct upload_gone *gone = arg;
+
+    return files_delete(task, tx, &gone->id, 1, &gone->keys);
+}
+
 /* A file that did not become what it was sent for is none. */
 AWAITS static void upload_take_back(struct req *r, int64_t id)
 {
-    struct rows keys;
-    struct db *tx;
+    struct db *db = &r->scope->project->db;
+    struct upload_gone gone = {.id = id};
 
-    if (db_begin(&r->task, &r->scope->project->db, &tx) != 0)
-        return;
-    int rc = files_delete(&r->task, tx, &id, 1, &keys);
-    if (rc != 0)
-        (void)db_rollback(&r->task, tx);
-    else if (db_commit(&r->task, tx) == 0)
-        files_discard(&r->scope->project->db, &keys);
+    if (db_transact(&r->task, db, upload_delete, &gone) == 0)
+        files_discard(db, &gone.keys);
 }
 
 /* The record is written as by anybody: with its rules, events and locks. Who dies before that
