@@ -230,9 +230,8 @@ void announce_subscription_row(struct apply_source *source,
                                struct applied *applied,
                                struct subscription_row *row)
 {
-    /* A subscription becomes past due as often as its renewals fail. */
-    if (!is(row->status, "past_due"))
-        row->emitted &= ~(unsigned)EVENT_SUBSCRIPTION_PAST_DUE_BIT;
+    /* An event is emitted as often as a subscription enters one of its states. */
+    row->emitted &= subscription_events_due(row->status);
     unsigned due = subscription_events_due(row->status) & ~row->emitted;
 
     if (due == 0 || !str_is(row->provider, "processor") || row->provider_subscription_id.len == 0)

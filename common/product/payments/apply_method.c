@@ -190,6 +190,7 @@ int setup_apply_failed(struct apply_source *source,
         row->event_ms = source->at_ms;
         row->failure_code = setup->failure_code;
         row->failure_message = setup->failure_message;
+        row->emitted = 0; /* each failure emits its own event */
     }
     (void)applied_say_row(source, applied, "method", row->id, before, row->status, "as reported");
     method_put(source, applied, row);

@@ -405,6 +405,39 @@ def test_w4_a_history_of_one_second(hooks, order):
     assert history == [(None, "incomplete"), ("incomplete", "active"), ("active", "canceled")]
 
 
+def listen(hooks, *kinds):
+    for kind in kinds:
+        execute(hooks.db, f"insert into {hooks.schema}.workflows (name, trigger_kind, event, editor_id) values (%s, 'event', %s, 1)", kind, kind)
+
+
+def test_w4_an_event_for_each_time_that_a_state_is_entered(hooks):
+    now = int(time.time()) - 100
+    id_ = f"sub_{secrets.token_hex(8)}"
+    local = rows(hooks.db, f"insert into {hooks.schema}.subscriptions (status) values ('incomplete') returning id")[0][0]
+    kinds = {"SubscriptionCreated": 1, "SubscriptionActivated": 3, "SubscriptionPastDue": 2, "SubscriptionExpired": 2}
+    listen(hooks, *kinds)
+    states = ["active", "past_due", "active", "past_due", "unpaid", "active", "paused", "active", "canceled"]
+    told = [event("customer.subscription.updated", subscription(id_, state, local, hooks.project, now), at=now + number)
+            for number, state in enumerate(states)]
+    for each in told:
+        hooks.sent(each)
+        hooks.wait(each, "applied")
+    assert {kind: hooks.emitted(kind).count(local) for kind in kinds} == kinds
+
+
+def test_w4_a_set_up_that_fails_twice(hooks):
+    now = int(time.time()) - 100
+    listen(hooks, "PaymentMethodCaptureFailed")
+    failed = {"id": f"seti_{secrets.token_hex(8)}", "object": "setup_intent", "customer": "cus_1", "metadata": {},
+              "last_setup_error": {"code": "card_declined", "message": "Your card was declined."}}
+    for number in range(2):
+        told = event("setup_intent.setup_failed", failed, at=now + number)
+        hooks.sent(told)
+        hooks.wait(told, "applied")
+    method, again = hooks.emitted("PaymentMethodCaptureFailed")
+    assert method == again
+
+
 def item(amount, **members):
     return {"id": "si_1", "price": {"id": "price_1", "product": "prod_1", "currency": "usd", "unit_amount": amount,
                                     "recurring": {"interval": "month", "interval_count": 1}}, "quantity": 1, **members}
@@ -415,7 +448,7 @@ def test_w4_amounts_of_subscriptions(hooks):
     now = int(time.time()) - 100
     id_ = f"sub_{secrets.token_hex(8)}"
     local = rows(hooks.db, f"insert into {hooks.schema}.subscriptions (status) values ('incomplete') returning id")[0][0]
-    execute(hooks.db, f"insert into {hooks.schema}.workflows (name, trigger_kind, event, editor_id) values ('w', 'event', 'SubscriptionActivated', 1)")
+    listen(hooks, "SubscriptionActivated")
     steps = [([item(1000, quantity=3)], 30), ([item(0)], 0), ([item(2000)], 20), ([item(2000, quantity=0)], 0),
              ([item(1000), item(250, quantity=2)], 15), ([item(None)], 15)]
     for number, (items, amount) in enumerate(steps):
