@@ -501,7 +501,7 @@ static int add_key(struct task *task, const struct rotation *rotation, struct ro
     struct key_adding adding = {.masters = rotation->owners->masters, .project = project};
     struct key_ring ring;
 
-    /* What earlier releases derived is stored before the lock, on its own. */
+    /* Loading the ring stores the key that earlier releases derived: before the lock, apart. */
     TRY(key_ring_load(task, adding.masters, &project->db, &ring, NULL));
     key_ring_done(&ring);
     TRY(db_transact(task, &project->db, add_key_in, &adding));

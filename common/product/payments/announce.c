@@ -190,7 +190,7 @@ static void announce_emit(struct apply_source *source,
             applied_add_event(source, applied, event, text);
 }
 
-/* A decline before that is no news of it any more. */
+/* A decline is not announced after the payment is authorized, paid or canceled. */
 static bool is_paid_or_over(const char *status)
 {
     return is(status, "requires_capture") || is(status, "canceled") ||

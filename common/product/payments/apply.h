@@ -24,7 +24,7 @@
 #include "payments/payment_settings.h"
 #include "project/project.h"
 
-/* What of an invoice is expanded when it is read: its payments with their intents. */
+/* A reading of an invoice expands its payments and their intents. */
 #define INVOICE_EXPAND "payments.data.payment.payment_intent"
 
 /* Where the news comes from. */

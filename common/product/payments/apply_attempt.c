@@ -5,7 +5,7 @@
 #include "json/jr.h"
 #include "payments/announce_private.h"
 
-#define DECLINES_MAX 20  /* that are remembered: the newest */
+#define DECLINES_MAX 20  /* a row keeps the newest declines */
 #define UNNAMED      "?" /* of a decline that only a reading told of, without its charge */
 #define SECOND_MS    1000
 
@@ -143,8 +143,8 @@ static bool is_in_order(const struct standing *standing)
            (standing->step != STEP_PROCESSING || standing->charge_id.len == 0);
 }
 
-/* Below 0, 0 or over 0 as `one` is older, the same or newer; *ret_known is false when nobody can
- * tell. */
+/* Below 0, 0 or over 0: `one` is older, the same or newer. *ret_known is false when neither the
+ * charges nor the steps tell the order. */
 static int cause_compare(const struct standing *one, const struct standing *other, bool *ret_known)
 {
     *ret_known = true;

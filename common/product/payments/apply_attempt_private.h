@@ -13,7 +13,7 @@
 
 enum { RANK_OPEN, RANK_AUTHORIZED, RANK_CANCELED, RANK_SUCCEEDED };
 
-/* One state of the tables. */
+/* A status that a row of payments may have. */
 struct payment_state {
     const char *name;
     int rank;
@@ -26,7 +26,7 @@ const struct payment_state *payment_state_of(struct str name);
 /* any: the status of the tables that this text is; NULL = none of theirs. */
 const char *payment_status(struct str text);
 
-/* Where somebody saw a payment stand. */
+/* The state of a payment as an event, an answer or a reading shows it, and since when. */
 struct standing {
     const struct payment_state *state;
     int step;             /* of an open one: below; 0 = of none */
@@ -35,7 +35,7 @@ struct standing {
     struct str charge_id; /* the intent's newest */
 };
 
-/* any: of a row, and of what is said (which says something of the state). */
+/* any: the standing of a row, and of facts that have a status. */
 struct standing standing_of_row(const struct payment_row *row);
 struct standing standing_of_facts(const struct payment_facts *facts);
 /* any: over 0: `next` is to stand in place of `now`. A total order, but for two readings of one

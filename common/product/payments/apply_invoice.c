@@ -87,7 +87,7 @@ AWAITS static int find_owner(struct apply_source *source,
     return ret_owner->id != 0 ? 0 : APPLY_AGAIN;
 }
 
-/* What a payment has of its invoice and of its subscription, then the payment. */
+/* Adds to the facts what the invoice and the subscription say of a payment, then applies them. */
 AWAITS static int apply_charge(struct apply_source *source,
                                struct db *tx,
                                const struct invoice_object *invoice,

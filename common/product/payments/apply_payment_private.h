@@ -24,7 +24,7 @@ struct payment_facts {
     struct str event_id, charge_id, failed_charge_id, currency, customer, customer_email,
         description, failure_code, failure_message, dispute_id, dispute_status;
     int64_t amount_minor, platform_fee_minor, paid_ms;
-    /* Of a charge: what is given back of it, as of .seen_ms; of one refund: its state. */
+    /* The sum that a charge has refunded, as of .seen_ms; then the state of one refund. */
     bool has_refunded;
     int64_t refunded_minor, seen_ms;
     struct str refund_id;
