@@ -41,6 +41,29 @@ with socket.socket() as s:
 PY
 }
 
+# Between lock_ports and unlock_ports no other `make run` of this user chooses ports: from the choice until a daemon listens,
+# a port looks free to others. The lock is the open file 9, which no daemon may inherit.
+lock_ports() {
+    exec 9>>"${TMPDIR:-/tmp}/groundwork-ports-$(id -u).lock"
+    flock -n 9 || { say "    waits for another \`make run\`, which chooses its ports"; flock 9; }
+}
+unlock_ports() { exec 9>&-; }
+
+# The port that the caller asked for, the one of last time, or the first free one from the default.
+choose_port() { # VARIABLE DEFAULT LAST
+    local port
+    if [ -n "${!1:-}" ]; then
+        port_is_free "${!1}" || die "port ${!1} (from $1) is taken or not a port; choose another one"
+        printf '%s' "${!1}"
+        return
+    fi
+    for port in ${3:-} $(seq "$2" $(($2 + 99))); do
+        case " ${taken:-} " in *" $port "*) continue ;; esac
+        port_is_free "$port" && printf '%s' "$port" && return
+    done
+    die "no free port from $2 on; set $1"
+}
+
 # Is PID alive and one of our daemons? (Numbers are reused: never trust one from a file alone.)
 is_daemon() { # PID NAME
     [ -n "${1:-}" ] && [ -d "/proc/$1" ] && case "$(readlink "/proc/$1/exe" 2>/dev/null)" in

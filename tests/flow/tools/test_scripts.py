@@ -2,7 +2,9 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -49,6 +51,31 @@ def test_a_daemon_gets_no_variable_of_another_one(lib):
 def test_a_tool_that_is_missing_is_named(lib):
     status, said = lib("pg_tool no-such-tool; echo it went on")
     assert status == 1 and "no-such-tool is not installed; run scripts/setup" in said and "went on" not in said
+
+
+LISTEN = """
+lock_ports >/dev/null
+port=$(choose_port WANTED 47000 "")
+python3 -c 'import socket, sys, time; s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); print(sys.argv[1], flush=True); time.sleep(600)' \\
+    "$port" >"$1" 2>/dev/null 9>&- &
+until [ -s "$1" ] || ! kill -0 $! 2>/dev/null; do sleep 0.05; done
+unlock_ports
+[ -s "$1" ] && echo "$!"
+"""
+
+
+def test_starts_at_once_choose_different_ports(lib, tmp_path):
+    """Each listens on the port that it has chosen."""
+    def start(number):
+        return lib(f"set -- {tmp_path}/{number}" + LISTEN, TMPDIR=str(tmp_path))
+
+    with ThreadPoolExecutor(6) as pool:
+        started = list(pool.map(start, range(6)))
+    for _, said in started:
+        if said.strip().isdigit():
+            os.kill(int(said), signal.SIGKILL)
+    assert [status for status, _ in started] == [0] * 6, started
+    assert len({(tmp_path / str(number)).read_text() for number in range(6)}) == 6
 
 
 def test_no_script_pipes_into_a_reader_that_leaves_early():
