@@ -44,6 +44,19 @@ def test_created_updated_deleted(home, listen):
     assert len({created.position, updated.position, stream.position}) == 3
 
 
+def test_a_stream_begins_with_its_answer(project, listen):
+    """Also where nobody has listened before: every change behind the 200 is told."""
+    project.entity("orders", [{"name": "name", "type": "varchar"}])
+    stream = listen(project.admin, hello=False)
+    made = [project.item("orders", name=str(n))["id"] for n in range(3)]
+    stream.until(lambda event: event.kind == "created" and event.data["id"] == made[-1])
+    second = listen(project.admin, hello=False)
+    last = project.item("orders", name="last")["id"]
+    for each in (stream, second):
+        heard = each.until(lambda event: event.kind == "created" and event.data["id"] == last)
+        assert [event.data["id"] for event in heard if event.kind == "created"][-1:] == [last]
+
+
 @pytest.mark.timed
 def test_a_change_is_soon_there(home, listen):
     stream = listen(home.admin)

@@ -10,6 +10,8 @@
 #include "base/panic.h"
 #include "http/resp.h"
 #include "http/server.h"
+#include "live/live.h"
+#include "live_sql.h"
 #include "loop/background.h"
 #include "metrics/metrics.h"
 #include "realtime_sql.h"
@@ -310,6 +312,20 @@ int hub_members(struct req *r, int64_t *ret_members)
     return 0;
 }
 
+int hub_begin(struct req *r, struct str *ret_begin)
+{
+    struct project *project = r->scope->project;
+    struct rows rows;
+
+    *ret_begin = STR_NONE;
+    if (hub_find(project->number))
+        return 0;
+    TRY(sql_check(r, live_listen(&r->task, gateway_directory(), project)));
+    TRY(sql_one(r, &rows, SQL_LIVE_NOW()));
+    *ret_begin = sql_live_now_row(&rows, 0).now;
+    return 0;
+}
+
 static void keep_audit(struct hub_listener *listener, const struct hub_audit *audit)
 {
     size_t bytes = audit->kind.len + audit->action.len + audit->target.len + audit->target_id.len;
@@ -329,11 +345,15 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
     size_t bytes = sizeof(struct hub_listener) + wish->count * sizeof(struct hub_watch);
     struct hub_listener *listener = calloc(1, bytes);
     struct hub *hub = hub_find(r->scope->project->number);
+    struct live_position begin;
     struct hub_print was;
 
     MUST(listener != NULL);
-    if (!hub)
+    if (!hub) {
+        MUST(live_position_parse(wish->begin, &begin));
         hub = hub_new(r->scope->project->number);
+        hub_group_move(&hub->now, &begin);
+    }
     hub->listeners++;
     list_init(&listener->link);
     listener->hub = hub;

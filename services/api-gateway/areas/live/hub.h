@@ -58,7 +58,8 @@ struct hub_listener {
     struct hub_audit audit;
     struct arena *arena; /* of its texts; NULL = there are none */
     bool gone;
-    bool lost; /* where it was is not known: it begins with a reset */
+    bool is_new; /* among those who are up to date, and not greeted */
+    bool lost;   /* where it was is not known: it begins with a reset */
     size_t watch_count;
     struct hub_watch watches[];
 };
@@ -79,6 +80,7 @@ struct hub_wish {
     unsigned work;                       /* bits of enum hub_work */
     struct hub_audit audit;
     struct str position; /* to go on behind; STR_NONE = now */
+    struct str begin;    /* of hub_begin() */
     int64_t members;     /* of the caller's group scope */
 };
 
@@ -91,6 +93,11 @@ void hub_stop(void);
 AWAITS int hub_members(struct req *r, int64_t *ret_members) MUSTCHECK;
 /* any: a place for one more listener of the request's project; NULL = there is none. */
 struct share *hub_place(struct req *r);
+/* co: before hub_listen(), and nothing is awaited between: from here on every change is logged, and
+ * the stream has it. Where nobody has listened lately, it takes a second and a half. *ret_begin:
+ * where the first stream of the project begins; STR_NONE = there are others. 0, a negative, or the
+ * status that was put. */
+AWAITS int hub_begin(struct req *r, struct str *ret_begin) MUSTCHECK;
 /* any: as the last thing that a handler does: the response becomes a feed of the project's
  * changes. Takes the place over. Its result is the handler's. */
 int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place);
@@ -100,7 +107,7 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place);
 struct hub_group {
     struct list link; /* hub->groups */
     struct list listeners;
-    struct arena *arena; /* of the position's texts; NULL = there is no position yet */
+    struct arena *arena; /* of the position's texts */
     struct live_position position;
     uint64_t born; /* in which round */
     bool reading;  /* its page is on the way: nobody joins */
@@ -129,6 +136,7 @@ struct hub {
     uint64_t rounds;
     unsigned misread; /* times in a row that the model did not fit the tables */
     bool running, again;
+    bool has_new;    /* among those who are up to date */
     bool busy;       /* this round has told of something: the next one waits for more */
     int64_t rest_ms; /* until then */
     struct loop_timer timer;

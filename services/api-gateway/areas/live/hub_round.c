@@ -5,25 +5,12 @@
 #include "areas/live/hub.h"
 
 #include "base/clock.h"
-#include "live_sql.h"
 #include "realtime_sql.h"
 
 #define LISTEN_MS 60000 /* that somebody listens is said again */
 #define LOOK_MS   60000 /* rights are looked at, whatever the epoch says */
 #define BEAT_MS   15000
 #define PAGES_MAX 8 /* of one group, then others have their turn */
-
-/* --- position --- */
-
-AWAITS static int find_now(const struct hub_round *round)
-{
-    struct rows rows;
-
-    TRY(db_query(round->task, &round->project->db, SQL_LIVE_NOW(), &rows));
-    const struct live_position position = {.since = sql_live_now_row(&rows, 0).now};
-    hub_group_move(&round->hub->now, &position);
-    return 0;
-}
 
 /* --- beginnings --- */
 
@@ -45,6 +32,33 @@ static void hub_greet_all(const struct hub_round *round, struct list *listeners)
     while ((link = list_shift(listeners)) != NULL) {
         list_append(&round->hub->now.listeners, link);
         hub_greet(round, LIST_ITEM(link, struct hub_listener, link));
+    }
+}
+
+/* A stream began behind the position from which the group is read next: that reading has what was
+ * committed since, and maybe a little of before. */
+static void hub_admit(struct hub *hub)
+{
+    struct list *link;
+
+    while ((link = list_shift(&hub->arriving)) != NULL) {
+        list_append(&hub->now.listeners, link);
+        LIST_ITEM(link, struct hub_listener, link)->is_new = hub->has_new = true;
+    }
+}
+
+static void hub_greet_new(const struct hub_round *round)
+{
+    struct hub *hub = round->hub;
+
+    if (!hub->has_new)
+        return;
+    hub->has_new = false;
+    LIST_FOR (link, &hub->now.listeners) {
+        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+        if (listener->is_new)
+            hub_greet(round, listener);
+        listener->is_new = false;
     }
 }
 
@@ -166,11 +180,11 @@ int hub_round(struct task *task, struct hub *hub)
     int64_t now_ms = clock_wall_ms();
     dismiss_late(&round, &hub->now.listeners, now_ms);
     dismiss_late(&round, &hub->arriving, now_ms);
-    if (!hub->now.arena)
-        TRY(find_now(&round));
+    if (hub->now.position.upto.len == 0)
+        hub_admit(hub);
     TRY(read_now(&round));
     if (hub->now.position.upto.len == 0)
-        hub_greet_all(&round, &hub->arriving);
+        hub_greet_new(&round);
     TRY(hub_work(&round));
     TRY(read_behind(&round));
     beat(&round);

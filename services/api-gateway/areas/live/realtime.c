@@ -176,6 +176,7 @@ AWAITS static int realtime_listen(struct req *r)
     struct wishes wishes = {.count = 0};
     struct hub_audit audit;
     const struct query *query;
+    struct str begin;
     int64_t members;
     unsigned work;
 
@@ -190,6 +191,7 @@ AWAITS static int realtime_listen(struct req *r)
         return reply_empty(r, 200);
     }
     TRY(hub_members(r, &members));
+    TRY(hub_begin(r, &begin));
     struct share *place = hub_place(r);
     if (!place) {
         resp_header(r, "Retry-After", STR(RETRY_AFTER));
@@ -205,6 +207,7 @@ AWAITS static int realtime_listen(struct req *r)
                           .work = work,
                           .audit = audit,
                           .position = wanted_position(r, query),
+                          .begin = begin,
                           .members = members,
                       },
                       place);
@@ -250,7 +253,9 @@ static const struct route realtime_routes[] = {
         .doc =
             "Server-sent events: created and updated with {\"entity\", \"id\", \"record\"}, "
             "deleted with {\"entity\", \"id\"}, each as the caller may see the record; one that "
-            "becomes visible or invisible by a change or a grant is created or deleted. hello says "
+            "becomes visible or invisible by a change or a grant is created or deleted. Every "
+            "change "
+            "behind the head of the answer is sent, after a little of before it maybe; hello says "
             "that everything before has been sent. reset {\"entity\", \"reason\"} says that the "
             "records (of that entity, or all) have to be read again. closed and end say that an "
             "entity, or everything, may not be listened to any more. With Last-Event-ID the stream "
