@@ -274,10 +274,22 @@ AWAITS static int start_files(struct task *task,
     return 0;
 }
 
-/* One more always fits. */
+/* Of all bodies that a route reads as a whole. */
+static size_t largest_body(const struct app_conf *conf)
+{
+    size_t largest = conf->json_body_bytes;
+
+    for (size_t i = 0; i < route_table_count; i++)
+        for (size_t j = 0; j < route_tables[i]->count; j++)
+            if (route_tables[i]->routes[j].body_max > largest)
+                largest = route_tables[i]->routes[j].body_max;
+    return largest;
+}
+
+/* The largest fits beside the beginnings of others. */
 static uint64_t bodies_bytes(const struct app_conf *conf)
 {
-    uint64_t least = 4 * conf->json_body_bytes;
+    uint64_t least = largest_body(conf) / 4 * 5;
 
     return conf->bodies_bytes > least ? conf->bodies_bytes : least;
 }
@@ -289,15 +301,14 @@ static const char *gateway_check(const struct conf_common *common)
     uint64_t least = db_answers_least(common->answer_bytes);
     uint64_t requests = common->requests_bytes > least ? common->requests_bytes : least;
 
-    if (FETCH_BYTES + requests + admission_bytes(conf->json_body_bytes) + bodies_bytes(conf) +
+    if (FETCH_BYTES + requests + admission_bytes(largest_body(conf)) + bodies_bytes(conf) +
             conf->docs_cache_bytes + conf->charts_cache_bytes >
         conf->memory_bytes)
         return "GROUNDWORK_REQUESTS_BYTES (at least four of GROUNDWORK_ANSWER_BYTES), "
-               "GROUNDWORK_BODIES_BYTES (at least four of GROUNDWORK_JSON_BODY_BYTES), "
-               "GROUNDWORK_DOCS_CACHE_BYTES, GROUNDWORK_CHARTS_CACHE_BYTES, bodies in flight (20 "
-               "MB, or six of "
-               "GROUNDWORK_JSON_BODY_BYTES) and what others answer (8 MB) are more than "
-               "GROUNDWORK_MEMORY_BYTES together";
+               "GROUNDWORK_BODIES_BYTES (at least 20 MB, or 5/4 of GROUNDWORK_JSON_BODY_BYTES), "
+               "GROUNDWORK_DOCS_CACHE_BYTES, GROUNDWORK_CHARTS_CACHE_BYTES, bodies in flight "
+               "(64 MB, or four of GROUNDWORK_JSON_BODY_BYTES) and what others answer (8 MB) are "
+               "more than GROUNDWORK_MEMORY_BYTES together";
     return NULL;
 }
 
@@ -333,7 +344,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
     config.limits.bodies_per_address = (unsigned)conf->bodies_per_address;
     config.limits.body_bytes = bodies_bytes(conf);
     config.unsent = db_answers_shares();
-    admission_start(config.limits.requests_max, config.limits.json_body_bytes);
+    admission_start(config.limits.requests_max, largest_body(conf));
     search_bounds_set(conf->search_postings);
     chart_cache_start(conf->charts_cache_bytes);
     ai_limits_start();

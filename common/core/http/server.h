@@ -24,7 +24,9 @@ struct http_limits {
     unsigned
         connections_max; /* 20,000 accepted; above: accept pauses. One address has half at most. */
     unsigned bodies_per_address; /* 256 that are waited for at a time; above: 503 */
-    uint64_t body_bytes; /* 32 MB of bodies that are not here whole; one address has half at most */
+    uint64_t body_bytes; /* 32 MB of bodies that are not here whole, at least the largest that a
+                            handler reads as a whole. Addresses take turns; above: they are not
+                            read, and after ten seconds 503. */
 };
 extern const struct http_limits http_limits_default;
 

@@ -20,7 +20,7 @@
 #define BODIES_BYTES    (20UL << 20)
 #define BODIES_WAITING  256
 #define BODY_COPIES     3 /* of a text: as it came, in values, in a statement */
-#define BODY_WAIT_MS    5000
+#define BODY_WAIT_MS    10000
 #define BODY_FREE_BYTES 1024 /* what the seats bound by themselves */
 
 static struct shares seats[ADMIT_UPLOAD + 1];
@@ -40,7 +40,7 @@ static void share(struct shares *shares, const char *name, uint64_t limit, uint6
 }
 
 /* An eighth is left to what belongs to no project. */
-void admission_start(unsigned requests_max, size_t json_body_bytes)
+void admission_start(unsigned requests_max, size_t largest_body_bytes)
 {
     unsigned eighth = at_least_one(requests_max / 8);
 
@@ -61,15 +61,16 @@ void admission_start(unsigned requests_max, size_t json_body_bytes)
     /* Not what rows and answers share: who holds a body must not find that full of bodies. */
     shares_init(&bodies,
                 &(struct shares_config){.name = "request_body_bytes",
-                                        .limit = admission_bytes(json_body_bytes),
+                                        .limit = admission_bytes(largest_body_bytes),
                                         .per_owner = SHARES_ANY,
                                         .waiting = BODIES_WAITING,
                                         .leave_room = true});
 }
 
-uint64_t admission_bytes(size_t json_body_bytes)
+/* The largest body fits, when it comes alone, unless it holds very many values. */
+uint64_t admission_bytes(size_t largest_body_bytes)
 {
-    uint64_t least = 2UL * BODY_COPIES * json_body_bytes;
+    uint64_t least = (BODY_COPIES + 1UL) * largest_body_bytes;
 
     return least > BODIES_BYTES ? least : BODIES_BYTES;
 }

@@ -15,7 +15,7 @@ enum admission {
 };
 
 /* any: what bodies of requests in flight may take in a process, with what they become. */
-uint64_t admission_bytes(size_t json_body_bytes);
+uint64_t admission_bytes(size_t largest_body_bytes);
 
 /* Given back with the request's arena at the latest. */
 struct seat {
@@ -25,8 +25,9 @@ struct seat {
     uint64_t bytes;
 };
 
-/* Once in each worker. `requests_max` and `json_body_bytes` as of the server's limits. */
-void admission_start(unsigned requests_max, size_t json_body_bytes);
+/* Once in each worker. `requests_max` as of the server's limits; `largest_body_bytes`: that any
+ * route reads as a whole. */
+void admission_start(unsigned requests_max, size_t largest_body_bytes);
 
 /* any: a seat in r's project (r->task.tenant), or the status of the refusal that was put. */
 int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat) MUSTCHECK;

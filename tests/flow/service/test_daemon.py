@@ -269,7 +269,7 @@ def test_no_core_dump_holds_a_key(own):
 def test_budgets_of_memory_are_one_sum(gateway_with):
     """None of what is configured goes beyond what all may be together."""
     for more, named in (({"MEMORY_BYTES": "64M"}, "GROUNDWORK_MEMORY_BYTES"), ({"ANSWER_BYTES": "32M"}, "GROUNDWORK_ANSWER_BYTES"),
-                        ({"JSON_BODY_BYTES": "16M"}, "GROUNDWORK_JSON_BODY_BYTES")):
+                        ({"JSON_BODY_BYTES": "32M"}, "GROUNDWORK_JSON_BODY_BYTES")):
         done = gateway_with(**more).run("--check")
         assert done.returncode == 2, done.stderr
         assert "GROUNDWORK_REQUESTS_BYTES" in done.stderr and named in done.stderr

@@ -5,8 +5,10 @@ import re
 import secrets
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import requests
 
 from groundwork.chaos import FAKETIME, faked
 from groundwork.client import Client
@@ -128,19 +130,87 @@ def test_one_address_waits_for_few_bodies(start_small, make_project, sockets):
     until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == 7)
 
 
-def test_bytes_of_unfinished_bodies_are_bounded_by_address(start_small, make_project, sockets):
-    gateway = start_small(BODIES_BYTES=262144, JSON_BODY_BYTES=65536)
+BULK = 16 << 20  # of POST /entities/{entity}/items/bulk
+
+
+def bulk(project, length, body=b""):
+    return (f"POST /org/{project.id}/entities/pages/items/bulk HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+            f"Authorization: Bearer {project.admin.token}\r\nContent-Length: {length}\r\n\r\n").encode() + body
+
+
+def pages(text_bytes, count):
+    return json.dumps({"items": [{"text": "x" * text_bytes}] * count}).encode()
+
+
+def test_bodies_wait_for_room(start_small, make_project, sockets):
+    """Of 20 MB two bodies of 12 MB do not fit together: the second one is not read until the first one is here."""
+    gateway = start_small(BODIES_BYTES=65536, MEMORY_BYTES=1 << 30)
     project = make_project(gateway)
-    piece = b"{" + b" " * 45000
-    first = [sockets(gateway, announce(project, 60000, piece)) for _ in range(3)]
-    until(lambda: gauge(gateway, "groundwork_shares_held", "http_body_bytes") == 3 * len(piece))
-    refused = sockets(gateway, announce(project, 60000, piece))
-    assert answer(refused)[0] == 503
-    elsewhere = sockets(gateway, announce(project, 60000, piece), address="127.0.0.2")
-    until(lambda: gauge(gateway, "groundwork_shares_held", "http_body_bytes") == 4 * len(piece))
-    elsewhere.sendall(b" " * (60000 - len(piece) - 1) + b"}")
-    assert answer(elsewhere)[0] == 400
-    del first
+    project.entity("pages", [{"name": "text", "type": "text"}])
+    body = pages(12000, 1000)
+    first = sockets(gateway, bulk(project, len(body), body[:100]))
+    until(lambda: gauge(gateway, "groundwork_shares_held", "http_body_bytes") == len(body))
+    second = sockets(gateway, bulk(project, len(body), body[:100]))
+    until(lambda: gauge(gateway, "groundwork_shares_waiting", "http_body_bytes") == 1)
+    small = sockets(gateway, announce(project, 60000, b"{"), address="127.0.0.2")
+    until(lambda: gauge(gateway, "groundwork_shares_waiting", "http_body_bytes") == 1)
+    small.sendall(b" " * 59998 + b"}")
+    assert answer(small)[0] == 400
+    first.sendall(body[100:])
+    assert answer(first)[0] == 201
+    until(lambda: gauge(gateway, "groundwork_shares_waiting", "http_body_bytes") == 0)
+    second.sendall(body[100:])
+    assert answer(second)[0] == 201
+
+
+def test_a_body_that_finds_no_room(start_small, make_project, sockets):
+    gateway = start_small(BODIES_BYTES=65536, MEMORY_BYTES=1 << 30)
+    project = make_project(gateway)
+    project.entity("pages", [{"name": "text", "type": "text"}])
+    first = sockets(gateway, bulk(project, BULK, b"{"))
+    until(lambda: gauge(gateway, "groundwork_shares_held", "http_body_bytes") == BULK)
+    second = sockets(gateway, bulk(project, BULK, b"{"))
+    until(lambda: gauge(gateway, "groundwork_shares_waiting", "http_body_bytes") == 1)
+    while gauge(gateway, "groundwork_shares_waiting", "http_body_bytes"):
+        first.sendall(b" " * 4096)  # a client that sends too little loses its room before that
+        time.sleep(0.2)
+    status, problem = answer(second)
+    assert (status, problem["code"]) == (503, "too_many_requests_in_flight")
+
+
+def test_eight_large_bodies_at_once(start_small, make_project):
+    gateway = start_small(MEMORY_BYTES=1 << 30)
+    project = make_project(gateway)
+    project.entity("pages", [{"name": "text", "type": "text"}])
+    body = pages(5000, 1000)
+
+    def send(_):
+        return requests.post(f"{gateway.url}/org/{project.id}/entities/pages/items/bulk", data=body, timeout=120,
+                             headers={"Authorization": f"Bearer {project.admin.token}", "Content-Type": "application/json"}).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(send, range(8))) == [201] * 8
+
+
+# Routes with a limit of their own; all others have that of JSON.
+LIMITS = {"/entities/pages/items/bulk": BULK, "/push/devices": 65536}
+
+
+@pytest.mark.parametrize("path, limit", [*LIMITS.items(), ("/entities", 1 << 20)])
+def test_a_body_at_its_limit_is_taken(start_small, make_project, path, limit):
+    """Whatever is set: it comes alone."""
+    gateway = start_small(BODIES_BYTES=65536)
+    project = make_project(gateway)
+    project.entity("pages", [{"name": "text", "type": "text"}])
+    for more, wanted in ((0, 400), (1, 413)):
+        sent = requests.post(f"{gateway.url}/org/{project.id}{path}", data=b"{" + b" " * (limit + more - 2) + b"}", timeout=120,
+                             headers={"Authorization": f"Bearer {project.admin.token}", "Content-Type": "application/json"})
+        assert sent.status_code == wanted, sent.text
+    if limit == BULK:
+        body = pages(16000, 1000)
+        sent = requests.post(f"{gateway.url}/org/{project.id}{path}", data=body, timeout=120,
+                             headers={"Authorization": f"Bearer {project.admin.token}", "Content-Type": "application/json"})
+        assert sent.status_code == 201, sent.text
 
 
 # --- seats ----------------------------------------------------------------------------------------
