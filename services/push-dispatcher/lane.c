@@ -289,9 +289,9 @@ AWAITS static int lane_record(struct lane *lane)
     if (!list_empty(&lane->ended)) /* came meanwhile */
         lane->first_ended_ms = clock_mono_ms();
     lane->looked_ms = clock_mono_ms();
-    lane->send->recorded += n;
     if (rc != 0)
         return rc;
+    lane->send->recorded += n;
     if (calls[1].rows.count == 0)
         send_stop(lane->send, SEND_LOST);
     else if (sql_deliveries_record_row(&calls[1].rows, 0).cancelled)

@@ -210,7 +210,8 @@ AWAITS static int make_of_account(struct task *task,
         TRY(put_link(task, claimed, type, sql_mail_account_row(&rows, 0).id, &token));
         mail_variable_set(&variables, "token", token);
         mail_variable_set(&variables, "link", page_with_token(task->arena, page, type, token));
-        mail_variable_set(&variables, "expires_minutes", STR("60"));
+        mail_variable_set(
+            &variables, "expires_minutes", arena_printf(task->arena, "%d", MAIL_LINK_MINUTES));
     } else {
         mail_variable_set(&variables, "link", page);
     }

@@ -10,6 +10,7 @@
 #include "app.h"
 #include "base/clock.h"
 #include "base/panic.h"
+#include "base/utf8.h"
 #include "begin.h"
 #include "json/jr.h"
 #include "json/jw.h"
@@ -48,16 +49,6 @@ static bool is_time_to_write(const struct run *run)
            (run->pending_count > 0 && clock_mono_ms() - run->pending_since_ms > PENDING_MS);
 }
 
-static struct str shortened(struct str text)
-{
-    if (text.len <= MESSAGE_BYTES)
-        return text;
-    text.len = MESSAGE_BYTES;
-    while (text.len > 0 && ((unsigned char)text.ptr[text.len] & 0xc0U) == 0x80)
-        text.len--;
-    return text;
-}
-
 struct str run_job_error(
     struct run *run, struct str key, const char *code, long status_code, struct str message)
 {
@@ -78,7 +69,7 @@ struct str run_job_error(
         jw_i64(&w, status_code);
     else
         jw_null(&w);
-    JW_STR(&w, "message", shortened(message));
+    JW_STR(&w, "message", utf8_cut(message, MESSAGE_BYTES));
     jw_obj_end(&w);
     MUST(!out.overflow);
     return strbuf_view(&out);

@@ -14,7 +14,7 @@ bool ascii_only(struct str text, unsigned classes, const char *others)
 {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
-        if (!ascii_is(c, classes) && (c == '\0' || !strchr(others, c)))
+        if (!ascii_is(c, classes) && !ascii_among(c, others))
             return false;
     }
     return true;

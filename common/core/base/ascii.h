@@ -43,6 +43,12 @@ static inline int ascii_hex(int c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* Whether the character is one of `set`; a NUL is not. */
+static inline bool ascii_among(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
 /* How many characters of these classes the text begins with. */
 size_t ascii_span(struct str text, unsigned classes);
 /* Whether all of it is of these classes or one of `others`; the empty text is, a NUL is not. */

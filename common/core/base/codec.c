@@ -230,3 +230,12 @@ struct str codec_percent(struct arena *arena, struct str text)
     out[used] = '\0';
     return (struct str){out, used};
 }
+
+void codec_form_add(struct strbuf *form, struct str name, struct str value)
+{
+    if (form->len > 0)
+        strbuf_char(form, '&');
+    strbuf_str(form, codec_percent(form->arena, name));
+    strbuf_char(form, '=');
+    strbuf_str(form, codec_percent(form->arena, value));
+}

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "base/strbuf.h"
 
 /* base64url without padding (RFC 4648 section 5); arena-owned. */
 struct str codec_b64url(struct arena *arena, struct str bytes);
@@ -25,3 +26,6 @@ bool codec_percent_decode(struct arena *arena,
                           struct str *ret);
 /* Escapes all but unreserved characters. */
 struct str codec_percent(struct arena *arena, struct str text);
+/* Adds "name=value" to a text of application/x-www-form-urlencoded, escaped; "&" before it unless
+ * it is the first. */
+void codec_form_add(struct strbuf *form, struct str name, struct str value);

@@ -24,50 +24,62 @@ enum {
     WRITES = -1,        /* in place of the time that a read may take */
     PATIENT_MS = 10000, /* waited for their turn by heavy reads that may take long anyway */
     BUSY_REPEATS = 2,
-    ABORTS_TOGETHER = 2,
-    ERROR_SLOTS = 64
+    ABORTS_TOGETHER = 2
 };
 
 /* --- details of errors --- */
 
-struct error_slot {
+/* The last error of a task, in the arena that the task had then: it ends with the arena, which may
+ * outlive the task. */
+struct kept_error {
+    struct db_error error;
     const struct task *task;
-    const struct db_error *error; /* in the task's arena, which clears the slot */
+    struct list link;
 };
 
-static struct error_slot error_slots[ERROR_SLOTS];
+static struct list kept_errors = {&kept_errors, &kept_errors};
 
-static struct error_slot *error_slot(const struct task *task)
+static struct kept_error *error_find(const struct task *task)
 {
-    return &error_slots[((uintptr_t)task >> 5) % ERROR_SLOTS];
+    LIST_FOR (it, &kept_errors) {
+        struct kept_error *kept = LIST_ITEM(it, struct kept_error, link);
+        if (kept->task == task)
+            return kept;
+    }
+    return NULL;
 }
 
 const struct db_error *db_error(const struct task *task)
 {
     static const struct db_error none = {.sqlstate = ""};
-    const struct error_slot *slot = error_slot(task);
+    const struct kept_error *kept = error_find(task);
 
-    return slot->task == task ? slot->error : &none;
+    return kept != NULL ? &kept->error : &none;
 }
 
-static void error_forget(void *error)
+static void error_forget(void *ptr)
 {
-    for (size_t i = 0; i < ERROR_SLOTS; i++)
-        if (error_slots[i].error == error)
-            error_slots[i] = (struct error_slot){0};
+    struct kept_error *kept = ptr;
+
+    list_remove(&kept->link);
 }
 
 static void
 error_keep(struct task *task, const char *sqlstate, const char *message, const char *constraint)
 {
-    struct db_error *error = ARENA_NEW(task->arena, error);
+    struct kept_error *kept = ARENA_NEW(task->arena, kept);
+    struct kept_error *last = error_find(task);
+    struct db_error *error = &kept->error;
 
+    if (last != NULL)
+        list_remove(&last->link);
     snprintf(error->sqlstate, sizeof(error->sqlstate), "%s", sqlstate ? sqlstate : "");
     error->message = arena_dup(task->arena, str_from(message ? message : ""));
     struct str token = sqlstate_constraint(message);
     error->constraint = arena_dup(task->arena, token.ptr ? token : str_from(constraint));
-    *error_slot(task) = (struct error_slot){task, error};
-    arena_defer(task->arena, error_forget, error);
+    kept->task = task;
+    list_append(&kept_errors, &kept->link);
+    arena_defer(task->arena, error_forget, kept);
 }
 
 int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)

@@ -71,7 +71,7 @@ static bool authority_cut(struct str url, struct str *ret_authority)
         if (url.len < start || !str_ieq((struct str){url.ptr, start}, schemes[i]))
             continue;
         size_t end = start;
-        while (end < url.len && !strchr("/?#", url.ptr[end]))
+        while (end < url.len && !ascii_among(url.ptr[end], "/?#"))
             end++;
         *ret_authority = (struct str){url.ptr + start, end - start};
         return true;

@@ -35,7 +35,7 @@ struct multipart {
 
 static bool is_token_char(char c)
 {
-    return c > ' ' && c < 127 && !strchr("()<>@,;:\\\"/[]?={}", c);
+    return c > ' ' && c < 127 && !ascii_among(c, "()<>@,;:\\\"/[]?={}");
 }
 
 static void multipart_skip_blanks(struct str *text)

@@ -351,11 +351,12 @@ static size_t host_name_len(struct str host)
     size_t i = 0;
 
     if (host.len > 0 && host.ptr[0] == '[') {
-        for (i = 1; i < host.len && strchr("0123456789abcdefABCDEF:.", host.ptr[i]);)
+        for (i = 1; i < host.len && ascii_among(host.ptr[i], "0123456789abcdefABCDEF:.");)
             i++;
         return i >= 3 && i < host.len && host.ptr[i] == ']' ? i + 1 : 0;
     }
-    while (i < host.len && http_class_of(host.ptr[i]) == BYTE_TOKEN && !strchr("#^`|", host.ptr[i]))
+    while (i < host.len && http_class_of(host.ptr[i]) == BYTE_TOKEN &&
+           !ascii_among(host.ptr[i], "#^`|"))
         i++;
     return i;
 }

@@ -120,16 +120,11 @@ static struct str date_line(void)
     return (struct str){line, len};
 }
 
-static char *resp_put(char *at, struct str text)
+static void put_line(struct strbuf *head, struct str name, struct str value)
 {
-    if (text.ptr && text.len > 0)
-        memcpy(at, text.ptr, text.len);
-    return at + text.len;
-}
-
-static char *put_line(char *at, struct str name, struct str value)
-{
-    return resp_put(resp_put(resp_put(at, name), value), STR("\r\n"));
+    strbuf_str(head, name);
+    strbuf_str(head, value);
+    strbuf_str(head, STR("\r\n"));
 }
 
 bool resp_has_no_body(const struct exchange *ex)
@@ -138,42 +133,45 @@ bool resp_has_no_body(const struct exchange *ex)
            ex->req.status == 304;
 }
 
-static char *put_framing(char *at, struct exchange *ex, int64_t body_bytes)
+static void put_framing(struct strbuf *head, struct exchange *ex, int64_t body_bytes)
 {
     if (ex->req.status == 204 || ex->req.status == 304)
-        return at;
+        return;
     if (body_bytes >= 0) {
         char digits[20];
         size_t len = num_print_i64(digits, body_bytes);
-        return put_line(at, STR("Content-Length: "), (struct str){digits, len});
+        put_line(head, STR("Content-Length: "), (struct str){digits, len});
+    } else if (ex->chunked) {
+        strbuf_str(head, STR("Transfer-Encoding: chunked\r\n"));
     }
-    return ex->chunked ? resp_put(at, STR("Transfer-Encoding: chunked\r\n")) : at;
 }
 
 struct str resp_head(struct exchange *ex, int64_t body_bytes)
 {
     const struct req *req = &ex->req;
     size_t room = HEAD_ROOM + req->content_type.len + req->request_id.len + req->extra_headers.len;
-    char *head = arena_alloc(req->task.arena, room);
-    char *at = resp_put(head, status_line(req->status));
+    struct strbuf head;
 
-    at = resp_put(at, date_line());
-    at = resp_put(at, STR("X-Content-Type-Options: nosniff\r\n"));
+    strbuf_init(&head, req->task.arena, room);
+    MUST(strbuf_reserve(&head, room));
+    strbuf_str(&head, status_line(req->status));
+    strbuf_str(&head, date_line());
+    strbuf_str(&head, STR("X-Content-Type-Options: nosniff\r\n"));
     if (req->content_type.len > 0)
-        at = put_line(at, STR("Content-Type: "), req->content_type);
-    at = put_framing(at, ex, body_bytes);
+        put_line(&head, STR("Content-Type: "), req->content_type);
+    put_framing(&head, ex, body_bytes);
     if (req->no_store)
-        at = resp_put(at, STR("Cache-Control: no-store\r\n"));
+        strbuf_str(&head, STR("Cache-Control: no-store\r\n"));
     if (req->request_id.len > 0)
-        at = put_line(at, STR("X-Request-Id: "), req->request_id);
-    at = resp_put(at, strbuf_view(&req->extra_headers));
+        put_line(&head, STR("X-Request-Id: "), req->request_id);
+    strbuf_str(&head, strbuf_view(&req->extra_headers));
     if (!ex->keep_alive)
-        at = resp_put(at, STR("Connection: close\r\n"));
+        strbuf_str(&head, STR("Connection: close\r\n"));
     else if (ex->head.http10)
-        at = resp_put(at, STR("Connection: keep-alive\r\n"));
-    at = resp_put(at, STR("\r\n"));
-    MUST((size_t)(at - head) <= room);
-    return (struct str){head, (size_t)(at - head)};
+        strbuf_str(&head, STR("Connection: keep-alive\r\n"));
+    strbuf_str(&head, STR("\r\n"));
+    MUST(!head.overflow);
+    return strbuf_view(&head);
 }
 
 static void resp_on_written(uv_write_t *write, int status)

@@ -31,13 +31,10 @@ struct walk {
 
 /* --- findings --- */
 
-/* Only the first are kept; the others are counted. */
-static bool is_full(struct schema_errors *errors)
+/* Counts a finding; false when there is no room to keep it. */
+static bool finding_count(struct schema_errors *errors)
 {
-    if (errors->count < ARRAY_LEN(errors->items))
-        return false;
-    errors->count++;
-    return true;
+    return errors->count++ < ARRAY_LEN(errors->items);
 }
 
 static void verror(struct arena *arena,
@@ -48,7 +45,7 @@ static void verror(struct arena *arena,
                    va_list args)
 {
     struct str message = arena_vprintf(arena, format, args);
-    errors->items[errors->count++] = (struct schema_error){field, code, message};
+    errors->items[errors->count - 1] = (struct schema_error){field, code, message};
 }
 
 void schema_error_add(struct arena *arena,
@@ -58,7 +55,7 @@ void schema_error_add(struct arena *arena,
                       const char *format,
                       ...)
 {
-    if (is_full(errors))
+    if (!finding_count(errors))
         return;
     va_list args;
     va_start(args, format);
@@ -73,7 +70,7 @@ void schema_error_add_code(struct arena *arena,
                            const char *format,
                            ...)
 {
-    if (is_full(errors))
+    if (!finding_count(errors))
         return;
     va_list args;
     va_start(args, format);
@@ -110,7 +107,7 @@ static void PRINTF_LIKE(4, 5) fail(const struct walk *walk,
                                    ...)
 {
     struct schema_errors *errors = walk->errors;
-    if (is_full(errors))
+    if (!finding_count(errors))
         return;
     va_list args;
     va_start(args, format);

@@ -96,8 +96,7 @@ static bool email_ok(struct str value)
         bool edge = i == 0 || i == local.len - 1;
         if (c == '.' && (edge || local.ptr[i - 1] == '.'))
             return false;
-        if (!ascii_is(c, ASCII_ALNUM) && !is_beyond(c) &&
-            (c == '\0' || strchr("!#$%&'*+-/=?^_`{|}~.", c) == NULL))
+        if (!ascii_is(c, ASCII_ALNUM) && !is_beyond(c) && !ascii_among(c, "!#$%&'*+-/=?^_`{|}~."))
             return false;
     }
     return true;
@@ -146,13 +145,13 @@ static bool url_ok(struct str value)
     if (!str_starts(rest, STR("//")))
         return false;
     for (size_t i = 0; i < rest.len; i++) {
-        unsigned char c = (unsigned char)rest.ptr[i];
-        if (c <= 0x20 || c == 0x7f || strchr("\\<>\"", c) != NULL)
+        char c = rest.ptr[i];
+        if ((unsigned char)c <= 0x20 || c == 0x7f || ascii_among(c, "\\<>\""))
             return false;
     }
     struct str authority = {rest.ptr + 2, rest.len - 2};
     for (size_t i = 0; i < authority.len; i++)
-        if (strchr("/?#", authority.ptr[i]) != NULL)
+        if (ascii_among(authority.ptr[i], "/?#"))
             authority.len = i;
     return authority.len > 0 && authority_ok(authority);
 }

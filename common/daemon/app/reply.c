@@ -176,6 +176,15 @@ int fail_field(struct req *r, const char *field, enum problem code, const char *
     return fail_fields(r, errors);
 }
 
+int fail_taken(struct req *r, const char *field, const char *why, const char *detail)
+{
+    struct arena *arena = r->task.arena;
+    struct schema_errors *errors = ARENA_NEW(arena, errors);
+
+    schema_error_add(arena, errors, str_from(field), PROBLEM_UNIQUE_VIOLATION, "%s", why);
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, str_from(detail), errors);
+}
+
 int fail_db(struct req *r, int rc)
 {
     const struct db_problem *problem = db_problem(rc);

@@ -41,6 +41,8 @@ int fail_with(struct req *r,
               enum problem problem,
               struct str detail,
               const struct schema_errors *errors);
+/* 409 unique_violation with one finding: why the value of `field` cannot be had ("is taken"). */
+int fail_taken(struct req *r, const char *field, const char *why, const char *detail);
 /* 400: more than one answer may hold. */
 int fail_too_large(struct req *r);
 /* A DB_*; what is none is a 500. */

@@ -453,7 +453,7 @@ AWAITS static int s3_remove_project(struct task *task, int64_t project)
 static bool is_host(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (!s3_is_plain((struct str){text.ptr + i, 1}) || strchr("/?#@%\\", text.ptr[i]))
+        if (!s3_is_plain((struct str){text.ptr + i, 1}) || ascii_among(text.ptr[i], "/?#@%\\"))
             return false;
     return text.len > 0;
 }

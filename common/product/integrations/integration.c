@@ -372,7 +372,7 @@ struct str integration_origin(struct arena *arena, struct str url)
 
     if (rest.ptr == NULL || !str_starts(rest, STR("//")))
         return STR_NONE;
-    while (end < rest.len && !strchr("/?#", rest.ptr[end]))
+    while (end < rest.len && !ascii_among(rest.ptr[end], "/?#"))
         end++;
     struct str host = {rest.ptr + 2, end - 2};
     size_t colon = host.len;

@@ -284,7 +284,7 @@ static bool path_names(struct str path, struct str name)
 static bool path_plain(struct str path)
 {
     for (size_t i = 0; i < path.len; i++)
-        if (path.ptr[i] <= ' ' || path.ptr[i] > '~' || strchr("?#\\\"<>", path.ptr[i]) != NULL)
+        if (path.ptr[i] <= ' ' || path.ptr[i] > '~' || ascii_among(path.ptr[i], "?#\\\"<>"))
             return false;
     return path.len > 0 && path.ptr[0] == '/' && !str_starts(path, STR("//"));
 }

@@ -216,7 +216,7 @@ static struct str plain_name(struct arena *arena, struct str text)
     if (text.len == 0 || !ascii_is(text.ptr[0], ASCII_LETTER))
         strbuf_cstr(&name, "op_");
     for (size_t i = 0; i < text.len && name.len < NAME_BYTES - 4; i++) {
-        bool fits = ascii_is(text.ptr[i], ASCII_ALNUM) || strchr("_-.", text.ptr[i]) != NULL;
+        bool fits = ascii_is(text.ptr[i], ASCII_ALNUM) || ascii_among(text.ptr[i], "_-.");
         if (fits)
             strbuf_char(&name, text.ptr[i]);
         else if (name.ptr[name.len - 1] != '_')

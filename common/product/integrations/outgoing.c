@@ -22,26 +22,17 @@ struct draft_request {
 
 /* --- forms --- */
 
-void outgoing_form_add(struct strbuf *form, struct arena *arena, struct str name, struct str value)
-{
-    if (form->len)
-        strbuf_char(form, '&');
-    strbuf_str(form, codec_percent(arena, name));
-    strbuf_char(form, '=');
-    strbuf_str(form, codec_percent(arena, value));
-}
-
 /* An array is the same name again and again. */
 static void
 form_value(struct strbuf *form, struct arena *arena, struct str name, const json_t *value)
 {
     if (!json_is_array(value)) {
         if (!json_is_null(value))
-            outgoing_form_add(form, arena, name, fill_text_of(arena, value));
+            codec_form_add(form, name, fill_text_of(arena, value));
         return;
     }
     for (size_t i = 0; i < json_array_size(value); i++)
-        outgoing_form_add(form, arena, name, fill_text_of(arena, json_array_get(value, i)));
+        codec_form_add(form, name, fill_text_of(arena, json_array_get(value, i)));
 }
 
 /* --- the address --- */

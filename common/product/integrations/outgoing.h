@@ -39,5 +39,3 @@ struct fetch_request outgoing_sign(struct arena *arena,
 /* any: where a redirect leads, absolute, when it may be followed: to the same origin. STR_NONE when
  * it may not. Arena-owned. */
 struct str outgoing_redirect(struct arena *arena, struct str from, struct str location);
-/* any: a member of a form (application/x-www-form-urlencoded), or of a query behind '?'. */
-void outgoing_form_add(struct strbuf *form, struct arena *arena, struct str name, struct str value);

@@ -17,11 +17,10 @@
 
 /* --- the request --- */
 
-static void
-token_form_text(struct strbuf *form, struct arena *arena, const char *name, struct str value)
+static void token_form_text(struct strbuf *form, const char *name, struct str value)
 {
     if (value.len)
-        outgoing_form_add(form, arena, str_from(name), value);
+        codec_form_add(form, str_from(name), value);
 }
 
 static struct str scope_text(struct arena *arena, const struct in_strs *scopes)
@@ -65,8 +64,8 @@ AWAITS static int post_form(struct task *task,
     if (client->secret.len && !in_body) {
         headers[count++] = (struct fetch_header){STR("Authorization"), basic(task->arena, client)};
     } else {
-        token_form_text(form, task->arena, "client_id", client->id);
-        token_form_text(form, task->arena, "client_secret", client->secret);
+        token_form_text(form, "client_id", client->id);
+        token_form_text(form, "client_secret", client->secret);
     }
     if (form->overflow)
         return FETCH_TOO_LARGE;
@@ -167,14 +166,14 @@ int token_ask(struct task *task,
 
     *ret_answer = (struct token_answer){.error = STR("no_answer")};
     strbuf_init(&form, arena, FORM_BYTES);
-    token_form_text(&form, arena, "grant_type", str_from(grant->type));
-    token_form_text(&form, arena, "code", grant->code);
-    token_form_text(&form, arena, "redirect_uri", grant->redirect_uri);
-    token_form_text(&form, arena, "code_verifier", grant->code_verifier);
-    token_form_text(&form, arena, "refresh_token", grant->refresh_token);
+    token_form_text(&form, "grant_type", str_from(grant->type));
+    token_form_text(&form, "code", grant->code);
+    token_form_text(&form, "redirect_uri", grant->redirect_uri);
+    token_form_text(&form, "code_verifier", grant->code_verifier);
+    token_form_text(&form, "refresh_token", grant->refresh_token);
     if (!grant->code.len && !grant->refresh_token.len)
-        token_form_text(&form, arena, "scope", scope_text(arena, &client->auth->scopes));
-    token_form_text(&form, arena, "audience", client->auth->audience.value);
+        token_form_text(&form, "scope", scope_text(arena, &client->auth->scopes));
+    token_form_text(&form, "audience", client->auth->audience.value);
     int rc = post_form(task, client, client->auth->token_url.value, &form, &response);
     if (rc != 0)
         return rc > 0 ? TOKEN_UNAVAILABLE : rc;
@@ -198,8 +197,8 @@ int token_revoke(struct task *task,
     struct strbuf form;
 
     strbuf_init(&form, task->arena, FORM_BYTES);
-    token_form_text(&form, task->arena, "token", token);
-    token_form_text(&form, task->arena, "token_type_hint", str_from(hint));
+    token_form_text(&form, "token", token);
+    token_form_text(&form, "token_type_hint", str_from(hint));
     int rc = post_form(task, client, client->auth->revocation_url.value, &form, &response);
     if (rc != 0)
         return rc > 0 ? TOKEN_UNAVAILABLE : rc;

@@ -4,7 +4,6 @@
 #include "base/panic.h"
 #include "payments/processor.h"
 
-/* What goes in comes out of bodies that are limited far below. */
 /* Far above three times the largest body that may be set: percent-encoding makes three of one. */
 #define FORM_BYTES_MAX ((size_t)512 << 20U)
 

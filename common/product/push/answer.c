@@ -130,15 +130,6 @@ static enum push_outcome fcm_outcome(long status, struct str code)
     return PUSH_FAILED;
 }
 
-static struct str cut(struct arena *arena, struct str text)
-{
-    size_t len = text.len < PUSH_DETAIL_MAX ? text.len : PUSH_DETAIL_MAX;
-
-    while (len < text.len && len > 0 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80)
-        len--; /* not inside a character */
-    return utf8_clean(arena, (struct str){text.ptr, len});
-}
-
 struct push_answer fcm_answer_read(
     struct arena *arena, long status, struct str retry_after, struct str body, int64_t now_ms)
 {
@@ -154,7 +145,7 @@ struct push_answer fcm_answer_read(
     struct str code = fcm_code(error);
     struct push_answer answer =
         push_answer_made(fcm_outcome(status, code), push_code(arena, code, status));
-    answer.detail = cut(arena, jr_str(error, "message"));
+    answer.detail = utf8_cut(utf8_clean(arena, jr_str(error, "message")), PUSH_DETAIL_MAX);
     answer.retry_after_ms = push_retry_after_ms(retry_after, now_ms);
     answer.over_rate = status == 429;
     return answer;

@@ -1,6 +1,7 @@
 /* Service accounts for FCM and their access tokens. */
 #include "push/fcm_account.h"
 
+#include "base/ascii.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "crypto/jws.h"
@@ -29,7 +30,7 @@ static bool is_letter_or_digit(char c)
 static bool made_of(struct str text, const char *others, size_t max)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (!is_letter_or_digit(text.ptr[i]) && !strchr(others, text.ptr[i]))
+        if (!is_letter_or_digit(text.ptr[i]) && !ascii_among(text.ptr[i], others))
             return false;
     return text.len > 0 && text.len <= max;
 }

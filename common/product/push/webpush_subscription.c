@@ -1,6 +1,7 @@
 /* A browser's push subscription. */
 #include "push/webpush_subscription.h"
 
+#include "base/ascii.h"
 #include "base/codec.h"
 #include "base/num.h"
 #include "crypto/ec_agree.h"
@@ -59,7 +60,7 @@ int webpush_origin(struct arena *arena, struct str url, struct str *ret_origin)
         return WEBPUSH_BAD_ENDPOINT;
     size_t start = secure ? https.len : http.len;
     size_t end = start;
-    while (end < url.len && !strchr("/?#", url.ptr[end]))
+    while (end < url.len && !ascii_among(url.ptr[end], "/?#"))
         end++;
     struct str host = {url.ptr + start, end - start};
     if (!port_cut(&host, &port) || !host_plain(host))

@@ -242,7 +242,7 @@ static bool has_user(struct str url)
 
     while (at + 2 < url.len && memcmp(url.ptr + at, "://", 3) != 0)
         at++;
-    for (at += 3; at < url.len && strchr("/?#", url.ptr[at]) == NULL; at++)
+    for (at += 3; at < url.len && !ascii_among(url.ptr[at], "/?#"); at++)
         if (url.ptr[at] == '@')
             return true;
     return false;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/num.h"
 #include "json/jr_beside.h"
 #include "workflow/secrets.h"
@@ -44,9 +45,9 @@ static struct str mask_replace(struct arena *arena, struct str text, struct mask
 /* A line end that came along when the value was pasted is lost on its way. */
 struct str secrets_trim(struct str value)
 {
-    while (value.len > 0 && strchr(" \t\r\n", value.ptr[value.len - 1]))
+    while (value.len > 0 && ascii_among(value.ptr[value.len - 1], " \t\r\n"))
         value.len--;
-    while (value.len > 0 && strchr(" \t\r\n", value.ptr[0])) {
+    while (value.len > 0 && ascii_among(value.ptr[0], " \t\r\n")) {
         value.ptr++;
         value.len--;
     }

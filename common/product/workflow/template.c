@@ -1,6 +1,7 @@
 /* Texts with expressions: cutting, evaluating, visiting. */
 #include "workflow/template.h"
 
+#include "base/ascii.h"
 #include "base/panic.h"
 #include "base/strbuf.h"
 #include "json/jr.h"
@@ -29,7 +30,7 @@ static void template_skip(struct str *text, size_t bytes)
 
 static void template_skip_blanks(struct str *text)
 {
-    while (text->len > 0 && strchr(" \t\r\n", text->ptr[0]) != NULL && text->ptr[0] != '\0')
+    while (text->len > 0 && ascii_among(text->ptr[0], " \t\r\n"))
         template_skip(text, 1);
 }
 

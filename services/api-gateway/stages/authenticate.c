@@ -26,6 +26,16 @@ static bool header_once(const struct req *r, const char *name)
     return seen <= 1;
 }
 
+bool authorization_bearer(struct str header, struct str *ret_credentials)
+{
+    const struct str scheme = STR("Bearer ");
+
+    if (header.len <= scheme.len || !str_ieq((struct str){header.ptr, scheme.len}, scheme))
+        return false;
+    *ret_credentials = str_trim((struct str){header.ptr + scheme.len, header.len - scheme.len});
+    return true;
+}
+
 /* Two credentials that name different identities are a mistake or a trick: never pick one. */
 static int read_credentials(struct req *r, struct credentials *ret)
 {
@@ -37,10 +47,9 @@ static int read_credentials(struct req *r, struct credentials *ret)
         return refusal(r, REFUSE_CREDENTIALS_TWICE, "Credentials are given more than once.");
     if (!authorization.ptr)
         return 0;
-    if (authorization.len < 8 || !str_ieq((struct str){authorization.ptr, 7}, STR("Bearer ")))
+    if (!authorization_bearer(authorization, &authorization))
         return refusal(
             r, REFUSE_CREDENTIALS, "Send credentials as 'Authorization: Bearer <token>'.");
-    authorization = str_trim((struct str){authorization.ptr + 7, authorization.len - 7});
     if (key.ptr && !str_eq(key, authorization))
         return refusal(
             r, REFUSE_CREDENTIALS_TWICE, "The Authorization and x-api-key headers disagree.");

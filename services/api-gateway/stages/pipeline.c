@@ -146,10 +146,9 @@ static int check_operator(struct req *r)
 
     if (!expected.len)
         return refusal(r, REFUSE_OPERATOR_ROUTE, "No endpoint has this path.");
-    if (given.len < 7 || !str_ieq((struct str){given.ptr, 7}, STR("Bearer ")))
+    if (!authorization_bearer(given, &given))
         return refusal(
             r, REFUSE_OPERATOR_TOKEN, "Send the operator token as Authorization: Bearer.");
-    given = str_trim((struct str){given.ptr + 7, given.len - 7});
     if (!ct_eq(given, expected))
         return refusal(r, REFUSE_OPERATOR_TOKEN, "The operator token is wrong.");
     caller->kind = CALLER_OPERATOR;

@@ -15,6 +15,9 @@ AWAITS int cors_run(struct req *r, struct str slug, struct str allow);
 
 /* co: who calls; fills r->scope->caller. AUTH_PUBLIC routes look at no credentials. */
 AWAITS int authenticate_run(struct req *r);
+/* any: the credentials of "Authorization: Bearer <credentials>" (RFC 6750, 2.1); false when the
+ * header has another scheme or none after it. */
+bool authorization_bearer(struct str header, struct str *ret_credentials);
 /* co: a bearer token or an API key -> credential; fills user, session and key of the caller. */
 AWAITS int auth_token_check(struct req *r, struct str token, struct caller *caller);
 AWAITS int auth_apikey_check(struct req *r, struct str key, struct caller *caller);

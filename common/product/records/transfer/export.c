@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "db/answer.h"
@@ -77,7 +78,7 @@ static void export_put_quoted(struct strbuf *out, struct str text)
 static bool needs_quotes(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (strchr("\",\r\n", text.ptr[i]) != NULL)
+        if (ascii_among(text.ptr[i], "\",\r\n"))
             return true;
     return text.len > 0 && (text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ');
 }
@@ -93,7 +94,7 @@ static void put_cell(struct strbuf *out, struct str text)
 /* "=1+1" as "'=1+1": shown, never run. */
 static void put_text_cell(struct strbuf *out, struct str text)
 {
-    if (text.len > 0 && strchr("=+-@\t\r\n", text.ptr[0]) != NULL)
+    if (text.len > 0 && ascii_among(text.ptr[0], "=+-@\t\r\n"))
         text = arena_printf(out->arena, "'%.*s", STR_ARG(text));
     put_cell(out, text);
 }

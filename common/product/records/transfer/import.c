@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "loop/task.h"
 #include "records/records.h"
@@ -277,7 +278,7 @@ static int read_header(struct import *import, const struct import_row *row)
 /* As it was before an export made it safe for spreadsheets. */
 static struct str plain_cell(struct str cell)
 {
-    if (cell.len > 1 && cell.ptr[0] == '\'' && strchr("=+-@\t\r\n", cell.ptr[1]) != NULL)
+    if (cell.len > 1 && cell.ptr[0] == '\'' && ascii_among(cell.ptr[1], "=+-@\t\r\n"))
         return (struct str){cell.ptr + 1, cell.len - 1};
     return cell;
 }

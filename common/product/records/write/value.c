@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/num.h"
@@ -252,7 +253,7 @@ static size_t grown_bytes(struct str text)
         struct str number = {text.ptr + i, 0};
         int64_t before = 0;
         int64_t after = 0;
-        while (i < text.len && strchr("+-.0123456789eE", text.ptr[i]) != NULL)
+        while (i < text.len && ascii_among(text.ptr[i], "+-.0123456789eE"))
             i++;
         number.len = (size_t)(text.ptr + i-- - number.ptr);
         if (memchr(number.ptr, 'e', number.len) == NULL &&

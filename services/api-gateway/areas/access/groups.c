@@ -117,11 +117,8 @@ AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *r
 /* What the tables refuse; `refers` is the member whose ids may not exist. */
 static int fail_change(struct req *r, int rc, const char *refers)
 {
-    if (rc == DB_UNIQUE) {
-        struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-        schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
-        return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A group of this name exists."), errors);
-    }
+    if (rc == DB_UNIQUE)
+        return fail_taken(r, "name", "is taken", "A group of this name exists.");
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, refers, PROBLEM_FOREIGN_KEY_VIOLATION, "names something that does not exist");

@@ -146,12 +146,9 @@ static int field_rule_call(struct req *r,
 
 static int roles_fail_save(struct req *r, int rc)
 {
-    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-
     if (rc != DB_UNIQUE)
         return sql_check(r, rc);
-    schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
-    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A role of this name exists."), errors);
+    return fail_taken(r, "name", "is taken", "A role of this name exists.");
 }
 
 /* Permissions, field rules and audit row of the role in the open transaction; then the role as it

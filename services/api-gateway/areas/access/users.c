@@ -61,12 +61,9 @@ struct str users_json(struct req *r, const struct in_json *in)
 
 static int users_fail_save(struct req *r, int rc)
 {
-    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-
     if (rc != DB_UNIQUE)
         return sql_check(r, rc);
-    schema_error_add(r->task.arena, errors, STR("email"), PROBLEM_UNIQUE_VIOLATION, "is taken");
-    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A user with this address exists."), errors);
+    return fail_taken(r, "email", "is taken", "A user with this address exists.");
 }
 
 int users_finish(struct req *r,

@@ -74,15 +74,6 @@ int oidc_client_load(struct req *r, struct oidc_client *ret_client)
     return 0;
 }
 
-static void form_add(struct strbuf *form, struct arena *arena, const char *name, struct str value)
-{
-    if (form->len)
-        strbuf_char(form, '&');
-    strbuf_cstr(form, name);
-    strbuf_char(form, '=');
-    strbuf_str(form, codec_percent(arena, value));
-}
-
 /* RFC 6749, 5.2: only these say that the code, not we, is the trouble. */
 static bool code_refused(const struct fetch_response *response, struct arena *arena)
 {
@@ -109,13 +100,13 @@ int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_e
     int rc;
 
     strbuf_init(&form, arena, 65536);
-    form_add(&form, arena, "grant_type", STR("authorization_code"));
-    form_add(&form, arena, "code", exchange->code);
-    form_add(&form, arena, "redirect_uri", exchange->redirect_uri);
-    form_add(&form, arena, "client_id", client->client_id);
+    codec_form_add(&form, STR("grant_type"), STR("authorization_code"));
+    codec_form_add(&form, STR("code"), exchange->code);
+    codec_form_add(&form, STR("redirect_uri"), exchange->redirect_uri);
+    codec_form_add(&form, STR("client_id"), client->client_id);
     if (client->client_secret.len)
-        form_add(&form, arena, "client_secret", client->client_secret);
-    form_add(&form, arena, "code_verifier", exchange->code_verifier);
+        codec_form_add(&form, STR("client_secret"), client->client_secret);
+    codec_form_add(&form, STR("code_verifier"), exchange->code_verifier);
     if (form.overflow)
         return fail(r, PROBLEM_INVALID_CREDENTIALS, "The identity provider refused the code.");
     rc = fetch(&r->task,

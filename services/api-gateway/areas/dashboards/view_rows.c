@@ -173,7 +173,7 @@ int view_find(struct req *r, struct str name, int64_t *ret_id, const struct enti
 
     TRY(sql_all(r, &rows, SQL_VIEW_LOAD(.name = name, .role_ids = caller_roles(r->scope->caller))));
     if (!rows.count)
-        return fail(r, PROBLEM_NOT_FOUND, "There is no such materialized view.");
+        return fail(r, PROBLEM_NOT_FOUND, "There is no such materialised view.");
     struct view_generation made = generation_read(r, &rows, 0);
     if (!made.number)
         made = generation_expect(r, &rows, 0, made.is_shared);

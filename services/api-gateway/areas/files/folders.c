@@ -62,12 +62,8 @@ static int check_name(struct req *r, const struct in_str *name)
 
 static int folder_refused(struct req *r, int rc)
 {
-    if (rc == DB_UNIQUE) {
-        struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-        schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
-        return fail_with(
-            r, PROBLEM_UNIQUE_VIOLATION, STR("There is a folder of this name already."), errors);
-    }
+    if (rc == DB_UNIQUE)
+        return fail_taken(r, "name", "is taken", "There is a folder of this name already.");
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "parent_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a folder that does not exist");

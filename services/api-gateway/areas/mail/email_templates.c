@@ -391,7 +391,8 @@ render_sample(struct req *r, struct mail_rendered *ret_mail, struct mail_templat
     mail_variable_set(&variables, "email", r->scope->caller->rights->email);
     mail_variable_set(&variables, "link", STR(SAMPLE_URL));
     mail_variable_set(&variables, "token", STR("sample"));
-    mail_variable_set(&variables, "expires_minutes", STR("60"));
+    mail_variable_set(
+        &variables, "expires_minutes", arena_printf(r->task.arena, "%d", MAIL_LINK_MINUTES));
     mail_variable_set(&variables, "invited_by", r->scope->caller->rights->email);
     mail_variable_set(&variables, "old_email", STR("old@example.com"));
     mail_variable_set(&variables, "new_email", STR("new@example.com"));

@@ -314,7 +314,7 @@ AWAITS static int add_domain(struct req *r, const struct mail_domain *domain, st
                                .public_key = domain->public_key,
                                .records = records_json(arena, domain, states_new(arena)))));
     if (!rows.count)
-        return fail(r, PROBLEM_UNIQUE_VIOLATION, "This domain is there already.");
+        return fail_taken(r, "domain", "is taken", "This domain is there already.");
     int64_t id = sql_domain_add_row(&rows, 0).id;
     struct db_call calls[] = {
         db_call(SQL_DOMAIN_KEY_PUT(.domain = domain->domain,

@@ -203,7 +203,7 @@ AWAITS static int add_sender(struct req *r, const struct sender_in *in, struct s
                                .domain_id = domain_id,
                                .avatar_file_id = file_of(&in->avatar_file_id))));
     if (!rows.count)
-        return fail(r, PROBLEM_UNIQUE_VIOLATION, "This sender address is there already.");
+        return fail_taken(r, "email", "is taken", "This sender address is there already.");
     int64_t id = sql_sender_add_row(&rows, 0).id;
     if (is_default)
         TRY(sender_set_default(r, id));

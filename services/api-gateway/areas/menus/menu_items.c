@@ -465,7 +465,8 @@ static const struct field reorder_fields[] = {
 static const struct schema reorder_schema =
     SCHEMA("MenuReorder", struct reorder_in, reorder_fields);
 
-/* Somebody has changed the menu since the caller looked: findings of a 409. */
+/* The places of the request, of items that the menu has; else the findings of a 400, or of a 409
+ * when the menu has changed since the caller read it. */
 static int read_places(struct req *r,
                        const struct reorder_in *in,
                        const struct menu_tree *tree,

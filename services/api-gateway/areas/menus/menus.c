@@ -206,9 +206,7 @@ static int key_taken(struct req *r, int rc)
 {
     if (rc != DB_UNIQUE)
         return rc > 0 ? fail_db(r, rc) : rc;
-    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    schema_error_add(r->task.arena, errors, STR("key"), PROBLEM_UNIQUE_VIOLATION, "is taken");
-    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A menu with this key exists."), errors);
+    return fail_taken(r, "key", "is taken", "A menu with this key exists.");
 }
 
 static const struct limit menus_limit = {"menus", "A project", "menus", MENUS_MAX};

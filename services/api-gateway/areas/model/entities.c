@@ -110,20 +110,13 @@ AWAITS static int reply_entity(struct req *r, int status, struct str name)
 static int entities_check_name(struct req *r, struct str name, int64_t own_id)
 {
     const struct entity *taken = model_entity(r->scope->model, name);
-    struct schema_errors *errors;
 
     if (!entity_name_ok(name))
         return fail_field(r, "name", PROBLEM_PATTERN, NAME_WORDS);
     if (!taken || taken->id == own_id)
         return 0;
-    errors = ARENA_NEW(r->task.arena, errors);
-    schema_error_add(r->task.arena,
-                     errors,
-                     STR("name"),
-                     PROBLEM_UNIQUE_VIOLATION,
-                     "another entity has this name");
-    return fail_with(
-        r, PROBLEM_UNIQUE_VIOLATION, STR("There is an entity with this name."), errors);
+    return fail_taken(
+        r, "name", "another entity has this name", "There is an entity with this name.");
 }
 
 static bool value_or(const struct in_bool *in, bool otherwise)

@@ -78,16 +78,11 @@ static int enums_check_values(struct req *r, const struct in_strs *values)
 
 static int enums_check_name(struct req *r, struct str name, struct str own_name)
 {
-    struct schema_errors *errors;
-
     if (!entity_name_ok(name))
         return fail_field(r, "name", PROBLEM_PATTERN, NAME_WORDS);
     if (str_eq(name, own_name) || !model_enum_find(r->scope->model, name))
         return 0;
-    errors = ARENA_NEW(r->task.arena, errors);
-    schema_error_add(
-        r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "another enum has this name");
-    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("There is an enum with this name."), errors);
+    return fail_taken(r, "name", "another enum has this name", "There is an enum with this name.");
 }
 
 static const struct model_enum *find_enum(const struct req *r)

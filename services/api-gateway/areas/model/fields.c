@@ -53,18 +53,11 @@ static int
 check_name_free(struct req *r, const struct entity *entity, const struct model_field *field)
 {
     const struct model_field *taken = entity_field(entity, field->name);
-    struct schema_errors *errors;
 
     if (!taken || taken->id == field->id)
         return 0;
-    errors = ARENA_NEW(r->task.arena, errors);
-    schema_error_add(r->task.arena,
-                     errors,
-                     STR("name"),
-                     PROBLEM_UNIQUE_VIOLATION,
-                     "another field has this name");
-    return fail_with(
-        r, PROBLEM_UNIQUE_VIOLATION, STR("The entity has a field with this name."), errors);
+    return fail_taken(
+        r, "name", "another field has this name", "The entity has a field with this name.");
 }
 
 static size_t own_fields(const struct entity *entity)

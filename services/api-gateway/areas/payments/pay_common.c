@@ -1,5 +1,6 @@
 /* What all payment areas need: settings, failures of the processor, amounts, metadata, payers. */
 #include "areas/payments/pay_common.h"
+#include "base/utf8.h"
 #include "http/query.h"
 #include "json/jr.h"
 #include "pay_common_sql.h"
@@ -251,16 +252,6 @@ static bool pay_is_ours(struct str name)
            str_is(name, "subscriber_id") || str_is(name, "customer_id");
 }
 
-/* As characters, not bytes. */
-static size_t characters(struct str text)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < text.len; i++)
-        count += ((unsigned char)text.ptr[i] & 0xC0U) != 0x80U;
-    return count;
-}
-
 static int refuse_metadata(struct req *r, struct str name, enum problem code, const char *message)
 {
     char *field =
@@ -285,13 +276,13 @@ static int add_metadata(struct req *r, json_t *metadata, struct str name, const 
 
     if (pay_is_ours(name))
         return refuse_metadata(r, name, PROBLEM_READ_ONLY, "is set by the service");
-    if (!name.len || characters(name) > METADATA_NAME_MAX || memchr(name.ptr, '[', name.len) ||
+    if (!name.len || utf8_length(name) > METADATA_NAME_MAX || memchr(name.ptr, '[', name.len) ||
         memchr(name.ptr, ']', name.len))
         return refuse_metadata(
             r, name, PROBLEM_PATTERN, "names have 1 to 40 characters, and no square brackets");
     if (!text.ptr)
         return refuse_metadata(r, name, PROBLEM_TYPE_MISMATCH, "expected a text");
-    if (characters(text) > METADATA_VALUE_MAX)
+    if (utf8_length(text) > METADATA_VALUE_MAX)
         return refuse_metadata(r, name, PROBLEM_TOO_LONG, "has more than 500 characters");
     json_object_set_new(
         metadata, arena_cstr(r->task.arena, name), json_stringn(text.ptr, text.len));

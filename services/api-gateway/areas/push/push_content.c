@@ -1,5 +1,6 @@
 /* What a notification says, as bodies of requests have it. */
 #include "areas/push/push.h"
+#include "base/ascii.h"
 
 #include <string.h>
 
@@ -34,7 +35,7 @@ const struct schema push_button_schema = SCHEMA("PushButton", struct push_button
 bool push_id_ok(struct str id)
 {
     for (size_t i = 0; i < id.len; i++)
-        if (id.ptr[i] <= ' ' || id.ptr[i] > '~' || strchr("/\\\"", id.ptr[i]))
+        if (id.ptr[i] <= ' ' || id.ptr[i] > '~' || ascii_among(id.ptr[i], "/\\\""))
             return false;
     return id.len > 0 && id.len <= PUSH_ID_MAX;
 }

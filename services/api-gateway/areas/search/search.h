@@ -163,8 +163,6 @@ AWAITS int search_add_beginnings(struct search_plan *plan,
                                  struct search_terms *terms,
                                  const struct search_term *found,
                                  size_t count) MUSTCHECK;
-/* any: code points. */
-size_t search_letters(struct str text);
 /* any: how many terms are asked for that begin with something. */
 int64_t search_beginnings(const struct search_plan *plan);
 /* co: adds what all words may go on as, and terms with typos. */

@@ -6,6 +6,7 @@
 
 #include "areas/search/search_known.h"
 #include "areas/search/search_lists.h"
+#include "base/utf8.h"
 #include "search/lexicon.h"
 #include "search/principal.h"
 #include "search_sql.h"
@@ -52,7 +53,7 @@ bool search_is_plain(const struct search_plan *plan)
     if (!words || count > 1 || !are_ruled_alike(plan))
         return false;
     /* The commonest of short ones stand together, for who sees all. */
-    return count == 0 || !plan->sees_all || search_letters(prefix) > SEARCH_STAR_LETTERS;
+    return count == 0 || !plan->sees_all || utf8_length(prefix) > SEARCH_STAR_LETTERS;
 }
 
 /* --- what is read --- */

@@ -1,5 +1,6 @@
 /* Words of a query as terms of the lexicon. */
 #include "areas/search/search.h"
+#include "base/utf8.h"
 #include "search/lexicon.h"
 #include "search_sql.h"
 
@@ -168,15 +169,6 @@ static void look_up_word(const struct search_plan *plan,
 
 /* --- prefixes --- */
 
-size_t search_letters(struct str text)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < text.len; i++)
-        count += ((unsigned char)text.ptr[i] & 0xc0) != 0x80;
-    return count;
-}
-
 /* The commonest of a short prefix stand together; few rows of it there are, or none. */
 AWAITS static int
 read_star(struct search_plan *plan, struct str prefix, struct search_terms *ret_terms)
@@ -211,7 +203,7 @@ int search_prefix(struct search_plan *plan, struct str prefix, struct search_ter
     struct rows rows;
     size_t before = ret_terms->count;
 
-    if (plan->sees_all && search_letters(prefix) <= SEARCH_STAR_LETTERS) {
+    if (plan->sees_all && utf8_length(prefix) <= SEARCH_STAR_LETTERS) {
         TRY(read_star(plan, prefix, ret_terms));
         if (ret_terms->count > before)
             return 0;
@@ -386,7 +378,7 @@ static bool is_quoted(const struct search_plan *plan, const struct search_word *
 bool search_may_go_on(const struct search_plan *plan, const struct search_expansion *word)
 {
     return word->word->kind == SEARCH_WORD && !word->word->prefix &&
-           search_letters(word->word->term) >= GOES_ON_LETTERS && !is_quoted(plan, word->word);
+           utf8_length(word->word->term) >= GOES_ON_LETTERS && !is_quoted(plan, word->word);
 }
 
 int search_forgive(struct search_plan *plan)

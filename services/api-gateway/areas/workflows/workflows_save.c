@@ -326,14 +326,10 @@ static struct str filter_of(struct arena *arena, const struct definition *defini
 
 static int fail_route(struct req *r)
 {
-    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-
-    schema_error_add(r->task.arena,
-                     errors,
-                     STR("trigger.route"),
-                     PROBLEM_UNIQUE_VIOLATION,
-                     "another workflow has this route, be it enabled or not");
-    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("The route is taken."), errors);
+    return fail_taken(r,
+                      "trigger.route",
+                      "another workflow has this route, be it enabled or not",
+                      "The route is taken.");
 }
 
 /* The version, and which events it listens to from now on. */

@@ -137,13 +137,16 @@ static struct str product_id(struct sync *sync)
                         (long long)sync->plan.id);
 }
 
-static void product_form(struct sync *sync, struct form *form)
+/* The processor takes an empty description for a change, which removes it, and not for a new
+ * product. */
+static void product_form(struct sync *sync, struct form *form, bool is_new)
 {
     const struct plan_state *plan = &sync->plan;
 
     form_init(form, sync->r->task.arena);
     form_str(form, "name", plan->name);
-    form_str(form, "description", plan->description.len ? plan->description : STR(""));
+    if (plan->description.len > 0 || !is_new)
+        form_str(form, "description", plan->description.len ? plan->description : STR(""));
     form_bool(form, "active", plan->active);
     form_map(form, "metadata", pay_metadata(sync->r, "plan_id", plan->id));
 }
@@ -152,24 +155,18 @@ AWAITS static int update_product(struct sync *sync, struct str id)
 {
     struct form form;
 
-    product_form(sync, &form);
+    product_form(sync, &form, false);
     return call_again(sync, processor_path(sync->r->task.arena, "/v1/products", id, ""), &form);
 }
 
 AWAITS static int create_product(struct sync *sync)
 {
-    const struct plan_state *plan = &sync->plan;
     struct str id = product_id(sync);
     struct form form;
     int rc;
 
-    form_init(&form, sync->r->task.arena);
+    product_form(sync, &form, true);
     form_str(&form, "id", id);
-    form_str(&form, "name", plan->name);
-    if (plan->description.len)
-        form_str(&form, "description", plan->description);
-    form_bool(&form, "active", plan->active);
-    form_map(&form, "metadata", pay_metadata(sync->r, "plan_id", plan->id));
     rc = sync_call(sync, "product", STR("/v1/products"), &form);
     if (rc == PROCESSOR_INVALID && str_is(sync->reply.code, "resource_already_exists"))
         rc = update_product(sync, id);
