@@ -1,12 +1,12 @@
 #pragma once
 /*
  * Query strings: decoded once, in order, bracket names split: filter[author.country][in]=a,b has
- * the name "filter" and the keys {"author.country", "in"}. At most 100 parameters, 6 keys each.
+ * the name "filter" and the keys {"author.country", "in"}. At most 100 parameters, 7 keys each.
  */
 #include "base/arena.h"
 #include "base/str.h"
 
-#define QUERY_KEYS_MAX 6
+#define QUERY_KEYS_MAX 7
 
 struct query_item {
     struct str name;

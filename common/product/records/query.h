@@ -30,7 +30,7 @@ struct records_condition {
     size_t group_count;
     struct str field; /* "author.country"; STR_NONE: none was named, which is refused */
     enum filter_op op;
-    struct str value;       /* lists and pairs have several with commas between, or: */
+    struct str value;       /* lists and pairs: several, see list_cut(), or: */
     const struct str *list; /* the values one by one; NULL = value */
     size_t list_count;
 };

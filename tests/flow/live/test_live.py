@@ -229,6 +229,16 @@ def test_filters(home, listen, mark):
                      ("deleted", low["id"])]
 
 
+def test_lists_of_values(home, listen):
+    """Listeners who list different values do not share a filter."""
+    streams = {name: listen(home.admin, **{"filter[name][in][]": [name, "none, such"]}) for name in ("a, b", '"c"')}
+    made = {name: home.item("orders", name=name, total=1)["id"] for name in streams}
+    for name, stream in streams.items():
+        assert stream.next("created").data["id"] == made[name]
+    assert [stream.next("deleted").data["id"] for name, stream in streams.items()
+            if home.admin.delete(f"{ITEMS}/{made[name]}", expect=204)] == list(made.values())
+
+
 def test_filters_through_relations(home, listen):
     home.entity("lands", [{"name": "code", "type": "varchar"}])
     home.entity("towns", [{"name": "land", "type": "relation", "options": {"entity": "lands"}}, {"name": "n", "type": "integer"}])

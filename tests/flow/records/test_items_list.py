@@ -140,10 +140,10 @@ def test_every_operator_on_every_type(world, field):
         if op == "null":
             cases = [True, False]
         elif op in ("in", "nin"):
-            plain = [value for value in samples if "," not in str(value)]
+            plain = [value for value in samples if "," not in str(value) and value != '"']  # test_filter_values.py has the others
             cases = [plain[:1], plain[:3], plain[-2:], plain]
         elif op == "between":
-            cases = [(a, b) for a in samples[:4] for b in samples[-3:] if "," not in f"{a}{b}"]
+            cases = [(a, b) for a in samples[:4] for b in samples[-3:] if not {",", '"'} & set(f"{a}{b}")]
         elif op in TEXTS:
             cases = ["a", "A", "%", "_", "\\", "a_b", "50%", "äpfel", "e", "", "'", "日", "text"]
         else:
@@ -180,7 +180,7 @@ def test_values_that_do_not_fit(world, field, text):
 
 
 @pytest.mark.parametrize("query", [
-    "filter[s][like]=x", "filter[s][EQ]=x", "filter[s][]=x", "filter[s][eq][ne]=x", "filter[s][null]=1", "filter[s][null]=",
+    "filter[s][like]=x", "filter[s][EQ]=x", "filter[s][]=x", "filter[s][eq][ne]=x", "filter[s][eq][0]=x", "filter[s][null]=1", "filter[s][null]=",
     "filter[i][between]=1", "filter[i][between]=1,2,3", "filter[i][between]=,", "filter=x", "filter[]=x", "filter[s",
     "filter[[s]]=1",
     "filter[or][0]=x", "filter[or][a][s]=1", "filter[or][100][s]=1", "filter[or][-1][s]=1",

@@ -83,24 +83,58 @@ static bool filter_read_value(const struct reading *in,
     return wrong == NULL || filter_refuse(in, wrong);
 }
 
-/* The values of a list, at most FILTER_ITEMS of them; *ret_count says how many there are. */
+/* Cuts a value off a list with commas between: as it is written, or in double quotes that blanks
+ * may surround, where two quotes stand for one. False: a quote is not closed, or text follows it.
+ */
+static bool list_cut(struct arena *arena, struct str *rest, struct str *ret_value)
+{
+    struct str ahead = str_trim(*rest);
+    size_t end = 1;
+
+    if (ahead.len == 0 || ahead.ptr[0] != '"') {
+        *ret_value = str_split(rest, ',');
+        return true;
+    }
+    while (end < ahead.len &&
+           (ahead.ptr[end] != '"' || (end + 1 < ahead.len && ahead.ptr[end + 1] == '"')))
+        end += ahead.ptr[end] == '"' ? 2 : 1;
+    if (end >= ahead.len)
+        return false;
+    char *value = arena_alloc(arena, end);
+    size_t len = 0;
+    for (size_t i = 1; i < end; i += ahead.ptr[i] == '"' ? 2 : 1)
+        value[len++] = ahead.ptr[i];
+    *ret_value = (struct str){value, len};
+    const char *behind = ahead.ptr + end + 1;
+    *rest = (struct str){behind, (size_t)(rest->ptr + rest->len - behind)};
+    return str_trim(str_split(rest, ',')).len == 0;
+}
+
+/* The values of a list, at most FILTER_ITEMS of them; NULL when they are refused. */
 static struct str *cut_list(const struct reading *in, size_t *ret_count)
 {
     const struct records_condition *from = in->from;
     struct arena *arena = in->ctx->task->arena;
+    struct str *texts = ARENA_ARRAY(arena, texts, FILTER_ITEMS);
     struct str rest = from->value;
-    size_t count = from->list_count;
+    size_t count = 0;
 
-    if (from->list == NULL) {
-        count = 1;
-        for (size_t i = 0; i < rest.len; i++)
-            count += rest.ptr[i] == ',';
+    while (from->list != NULL ? count < from->list_count : rest.ptr != NULL) {
+        if (count == FILTER_ITEMS) {
+            (void)filter_refuse(in, "lists more than 500 values");
+            return NULL;
+        }
+        if (from->list != NULL) {
+            texts[count] = from->list[count];
+        } else if (!list_cut(arena, &rest, &texts[count])) {
+            (void)filter_refuse(in,
+                                "has a quote that is not closed, or text behind one that is: "
+                                "\"a,b\",c lists two values, \"\"\"\" is a quote");
+            return NULL;
+        }
+        count++;
     }
     *ret_count = count;
-    count = count < FILTER_ITEMS ? count : FILTER_ITEMS;
-    struct str *texts = ARENA_ARRAY(arena, texts, count);
-    for (size_t i = 0; i < count; i++)
-        texts[i] = from->list != NULL ? from->list[i] : str_split(&rest, ',');
     return texts;
 }
 
@@ -108,14 +142,14 @@ static struct str *cut_list(const struct reading *in, size_t *ret_count)
 static bool filter_read_list(const struct reading *in, struct filter_test *test)
 {
     struct arena *arena = in->ctx->task->arena;
-    size_t most;
-    struct str *texts = cut_list(in, &most);
-    if (most > FILTER_ITEMS)
-        return filter_refuse(in, "lists more than 500 values");
+    size_t count;
+    struct str *texts = cut_list(in, &count);
+    if (texts == NULL)
+        return false;
 
-    int64_t *numbers = ARENA_ARRAY(arena, numbers, most);
+    int64_t *numbers = ARENA_ARRAY(arena, numbers, count);
     bool whole = false;
-    for (size_t i = 0; i < most; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct db_param value;
         if (!filter_read_value(in, test->path.field, texts[i], &value))
             return false;
@@ -127,7 +161,7 @@ static bool filter_read_list(const struct reading *in, struct filter_test *test)
             texts[i] = str_from(clock_format(buf, value.i64));
         }
     }
-    test->values[0] = whole ? P_I64S(numbers, most) : P_STRS(texts, most);
+    test->values[0] = whole ? P_I64S(numbers, count) : P_STRS(texts, count);
     return true;
 }
 
@@ -136,6 +170,8 @@ static bool read_between(const struct reading *in, struct filter_test *test)
     size_t count;
     const struct str *ends = cut_list(in, &count);
 
+    if (ends == NULL)
+        return false;
     if (count != 2)
         return filter_refuse(in, "takes two values: low,high");
     return filter_read_value(in, test->path.field, ends[0], &test->values[0]) &&

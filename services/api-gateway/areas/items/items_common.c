@@ -24,10 +24,15 @@ const struct query_param items_list_query[] = {
     {.name = "filter",
      .type = FIELD_STR,
      .deep = true,
-     .doc = "filter[field]=value or filter[field][operator]=value; operators"
+     .doc =
+         "filter[field]=value or filter[field][operator]=value; operators"
 #define FILTER_OPERATOR(constant, name, fits, takes, sql) " " name
 #include "catalog/operator.def"
-            "; filter[or][0][field]=value; paths through relations: filter[author.country]=BO"},
+         "; lists: filter[field][in]=a,b, where a value with a comma or a quote stands in double "
+         "quotes, doubled inside (filter[field][in]=\"Smith, John\",Ann), or "
+         "filter[field][in][]=a&filter[field][in][]=b, or with [0], [1] for their places, and "
+         "the same for nin and between; filter[or][0][field]=value; paths through relations: "
+         "filter[author.country]=BO"},
     {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
     {.name = "order",
      .type = FIELD_STR,

@@ -46,6 +46,63 @@ struct records_condition items_condition(struct arena *arena, const struct str *
     return condition;
 }
 
+/* One value of a list: filter[field][in][]=value, in the order in which they are written, or with a
+ * number for its place. */
+static bool is_member(const struct query_item *item, int64_t *ret_place)
+{
+    size_t last = item->key_count - 1;
+
+    if (item->key_count < 3 || filter_op_find(item->keys[last - 1]) == OP_COUNT)
+        return false;
+    *ret_place = INT64_MAX;
+    return item->keys[last].len == 0 || num_parse_i64(item->keys[last], ret_place);
+}
+
+static bool is_same_list(const struct query_item *item, const struct query_item *other)
+{
+    int64_t place;
+
+    if (!str_is(other->name, "filter") || other->key_count != item->key_count ||
+        !is_member(other, &place))
+        return false;
+    for (size_t i = 0; i + 1 < item->key_count; i++)
+        if (!str_eq(other->keys[i], item->keys[i]))
+            return false;
+    return true;
+}
+
+/* The list that items[at] is a value of. False: an earlier value has brought it. */
+static bool filter_read_members(struct arena *arena,
+                                const struct query *query,
+                                size_t at,
+                                struct records_condition *ret_condition)
+{
+    const struct query_item *item = &query->items[at];
+    struct str *values = ARENA_ARRAY(arena, values, query->count);
+    int64_t *places = ARENA_ARRAY(arena, places, query->count);
+    size_t count = 0;
+
+    for (size_t i = 0; i < query->count; i++) {
+        int64_t place;
+        if (!is_same_list(item, &query->items[i]))
+            continue;
+        if (i < at)
+            return false;
+        (void)is_member(&query->items[i], &place);
+        size_t to = count++;
+        for (; to > 0 && places[to - 1] > place; to--) {
+            values[to] = values[to - 1];
+            places[to] = places[to - 1];
+        }
+        values[to] = query->items[i].value;
+        places[to] = place;
+    }
+    *ret_condition = items_condition(arena, item->keys, item->key_count - 1);
+    ret_condition->list = values;
+    ret_condition->list_count = count;
+    return true;
+}
+
 struct records_filter items_filter_read(struct arena *arena, const struct query *query)
 {
     struct records_condition *items = ARENA_ARRAY(arena, items, query->count + 1);
@@ -53,8 +110,13 @@ struct records_filter items_filter_read(struct arena *arena, const struct query 
 
     for (size_t i = 0; i < query->count; i++) {
         const struct query_item *item = &query->items[i];
+        int64_t place;
         if (!str_is(item->name, "filter"))
             continue;
+        if (is_member(item, &place)) {
+            count += filter_read_members(arena, query, i, &items[count]);
+            continue;
+        }
         items[count] = items_condition(arena, item->keys, item->key_count);
         items[count++].value = item->value;
     }

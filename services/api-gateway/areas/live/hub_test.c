@@ -35,6 +35,8 @@ static struct str test_key(struct arena *arena,
                           (long long)condition->groups[k].slot);
         strbuf_printf(&key, " %.*s %d ", STR_ARG(condition->field), (int)condition->op);
         strbuf_printf(&key, "%zu:%.*s", condition->value.len, STR_ARG(condition->value));
+        for (size_t k = 0; k < condition->list_count; k++)
+            strbuf_printf(&key, ",%zu:%.*s", condition->list[k].len, STR_ARG(condition->list[k]));
     }
     return strbuf_view(&key);
 }
@@ -48,6 +50,12 @@ static struct records_filter copy_filter(struct arena *arena, const struct recor
         items[i].name = arena_dup(arena, items[i].name);
         items[i].field = arena_dup(arena, items[i].field);
         items[i].value = arena_dup(arena, items[i].value);
+        if (!items[i].list)
+            continue;
+        struct str *list = ARENA_ARRAY(arena, list, items[i].list_count);
+        for (size_t k = 0; k < items[i].list_count; k++)
+            list[k] = arena_dup(arena, filter->items[i].list[k]);
+        items[i].list = list;
     }
     return (struct records_filter){items, filter->count};
 }
