@@ -67,7 +67,8 @@ static void relations(struct records_ctx ctx)
     CHECK(ctx, BOOKS, "filter[author]=2", "2");
     CHECK(ctx, BOOKS, "filter[author][null]=true", "4");
     CHECK(ctx, BOOKS, "filter[author.country]=BO", "1,3");
-    CHECK(ctx, BOOKS, "filter[author.country][ne]=BO", "2");
+    CHECK(ctx, BOOKS, "filter[author.country][ne]=BO", "2,4");
+    CHECK(ctx, BOOKS, "filter[author.country][null]=true", "4");
     CHECK(ctx, BOOKS, "filter[author.mentor.name]=Ann", "2");
     CHECK(ctx, BOOKS, "filter[tags]=1", "1");
     CHECK(ctx, BOOKS, "filter[tags][in]=1,2", "1,2");

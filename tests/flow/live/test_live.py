@@ -244,6 +244,10 @@ def test_filters_through_relations(home, listen):
     home.entity("towns", [{"name": "land", "type": "relation", "options": {"entity": "lands"}}, {"name": "n", "type": "integer"}])
     here, there = home.item("lands", code="BO"), home.item("lands", code="PE")
     stream = listen(home.admin, entities="towns", **{"filter[land.code]": "BO"})
+    others = {query: listen(home.admin, entities="towns", **{query: value}) for query, value in (
+        ("filter[land.code][ne]", "BO"), ("filter[land.code][nin]", "BO,AR"), ("filter[land.code][null]", "true"))}
+    nowhere = home.item("towns", n=0)
+    assert [other.next("created").data["id"] for other in others.values()] == [nowhere["id"]] * 3
     home.item("towns", land=there["id"], n=1)
     moved = home.item("towns", land=here["id"], n=2)
     assert stream.next("created").data["id"] == moved["id"]

@@ -241,8 +241,33 @@ def test_filters_through_relations(world):
     assert found(world, **{"filter[author.country.code]": "BO"}) == authors_of(world, "Ana")
     assert found(world, **{"filter[author.country.code][in]": "BO,PE"}) == authors_of(world, "Ana", "Ben")
     assert found(world, **{"filter[author.country]": world.countries[1]}) == authors_of(world, "Ben")
-    assert found(world, **{"filter[author.country][null]": "true"}) == authors_of(world, "Cy")
+    assert found(world, **{"filter[author.country][null]": "true"}) == authors_of(world, "Cy", None)
+    assert found(world, **{"filter[author.country][null]": "false"}) == authors_of(world, "Ana", "Ben")
     assert found(world, **{"filter[author.id]": world.authors[2]}) == authors_of(world, "Cy")
+
+
+PATHS = ("author.name", "author.age", "author.country", "author.country.code", "author.created_at", "author.country.created_at")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_one_meaning_through_relations(world, path):
+    """A field behind a relation that is empty is null: in groups, filters and orders alike."""
+    groups = world.admin.get(f"{THINGS}/aggregate", params={"group_by": path}, expect=200).json()["items"]
+    counts = {group[path]: group["count"] for group in groups}
+    assert sum(counts.values()) == COUNT and counts[None] >= len(authors_of(world, None))
+    assert len(found(world, **{f"filter[{path}][null]": "true"})) == counts[None]
+    assert len(found(world, **{f"filter[{path}][null]": "false"})) == COUNT - counts[None]
+    for value, count in counts.items():
+        if value is None:
+            continue
+        for same, other in (("eq", "ne"), ("in", "nin")):
+            within = found(world, **{f"filter[{path}][{same}]": value})
+            assert len(within) == count
+            assert found(world, **{f"filter[{path}][{other}]": value}) == [n for n in range(COUNT) if n not in within], (other, value)
+    last = ids(listed(world, sort=path))[COUNT - counts[None]:]
+    assert sorted(world.ids.index(number) for number in last) == found(world, **{f"filter[{path}][null]": "true"})
+    either = {f"filter[or][0][{path}][null]": "true", "filter[or][1][s]": "apple"}
+    assert found(world, **either) == sorted({0, *found(world, **{f"filter[{path}][null]": "true"})})
 
 
 def test_filters_through_many(world):
@@ -259,6 +284,10 @@ def test_filters_through_many(world):
     assert found(world, **{"filter[tags][nin]": f"{world.tags[0]},{world.tags[1]}"}) == [0, 4, 8]
     assert found(world, **{"filter[tags][null]": "true"}) == [0, 8]
     assert found(world, **{"filter[tags][null]": "false"}) == tagged(0, 1, 2)
+    assert found(world, **{"filter[tags.label][ne]": "red"}) == rest
+    assert found(world, **{"filter[tags.label][nin]": "red,green"}) == [0, 4, 8]
+    assert found(world, **{"filter[tags.weight][null]": "true"}) == [0, 8]
+    assert found(world, **{"filter[tags.weight][null]": "false"}) == tagged(0, 1, 2)
 
 
 @pytest.mark.parametrize("field", [*VALUES, "author", "author.name", "author.country.code", "id", "created_at", "created_by", "pic"])

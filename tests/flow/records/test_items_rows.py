@@ -62,7 +62,9 @@ def test_hidden_rows_are_not_reached_through_relations(world):
                           ("filter[notes.name]=hidden0", []), ("filter[notes.n][gte]=1", [a]),
                           (f"filter[notes]={world.hidden[0]}", []),
                           (f"filter[notes][in]={world.hidden[0]},{world.own}", [a]), ("filter[notes][null]=true", [b, c]),
-                          (f"filter[notes][ne]={world.hidden[0]}", [a, b, c])):
+                          (f"filter[notes][ne]={world.hidden[0]}", [a, b, c]), ("filter[note.name][ne]=hidden0", [a, b, c]),
+                          ("filter[note.name][ne]=nothing", [a, b, c]), ("filter[note.id][null]=true", [b, c]),
+                          ("filter[notes.name][nin]=hidden0", [a, b, c])):
         assert ids(world.caller.get(f"{POSTS}?sort=id&{query}")) == wanted, query
 
 

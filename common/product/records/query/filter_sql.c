@@ -155,6 +155,20 @@ static void put_plain_test(const struct writing *out,
     }
 }
 
+static bool test_passes_null(const struct filter_test *test)
+{
+    return test->op == OP_NE || test->op == OP_NIN || (test->op == OP_NULL && test->null);
+}
+
+static struct filter_test test_opposite(struct filter_test test)
+{
+    if (test.op == OP_NULL)
+        test.null = !test.null;
+    else
+        test.op = test.op == OP_NE ? OP_EQ : OP_IN;
+    return test;
+}
+
 /* eq, in: linked with any of the ids; ne, nin: with none; null: with nothing at all. Records that
  * the caller may not see are not linked. */
 static void put_links_test(const struct writing *out,
@@ -162,7 +176,7 @@ static void put_links_test(const struct writing *out,
                            const struct filter_test *test)
 {
     const struct model_field *field = column->field;
-    bool none = test->op == OP_NE || test->op == OP_NIN || (test->op == OP_NULL && test->null);
+    bool none = test_passes_null(test);
 
     strbuf_printf(out->sql,
                   "%sexists (select 1 from {p}.l_%lld l where l.from_id = %s.id",
@@ -185,11 +199,17 @@ static void put_links_test(const struct writing *out,
     filter_put(out, ")");
 }
 
-/* Rows reached over the path, innermost last: each step sees only what the caller may see. */
-static void put_test(const struct writing *out, const struct filter_test *test, const char *alias)
+/* Rows reached over the path, innermost last: each step sees only what the caller may see. Without
+ * such a row the field is null, as in path_value(): a test that null passes holds when no row
+ * passes its opposite. */
+static void put_test(const struct writing *out, const struct filter_test *asked, const char *alias)
 {
     static const char *const aliases[PATH_STEPS] = {"r1", "r2", "r3", "r4"};
+    bool none = asked->path.count > 0 && test_passes_null(asked);
+    const struct filter_test opposite = none ? test_opposite(*asked) : *asked;
+    const struct filter_test *test = &opposite;
 
+    filter_put(out, none ? "not " : "");
     for (size_t i = 0; i < test->path.count; i++) {
         const struct model_field *step = test->path.steps[i];
         const char *next = aliases[i];

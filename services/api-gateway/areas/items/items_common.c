@@ -32,7 +32,8 @@ const struct query_param items_list_query[] = {
          "quotes, doubled inside (filter[field][in]=\"Smith, John\",Ann), or "
          "filter[field][in][]=a&filter[field][in][]=b, or with [0], [1] for their places, and "
          "the same for nin and between; filter[or][0][field]=value; paths through relations: "
-         "filter[author.country]=BO"},
+         "filter[author.country]=BO; a field behind a relation that is empty, or whose record the "
+         "caller may not read, is null; null passes ne and nin, and no other comparison"},
     {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
     {.name = "order",
      .type = FIELD_STR,
