@@ -80,7 +80,7 @@ int sort_plan(struct records_ctx *ctx,
     struct sort sort = {.count = 0};
     struct str rest = query->sort;
 
-    while (rest.ptr != NULL) {
+    while (query->sort.len > 0 && rest.ptr != NULL) {
         struct str text = str_split(&rest, ',');
         if (sort.count == SORT_KEYS) {
             (void)sort_refuse(ctx, "sort", "names more than 5 fields");

@@ -162,7 +162,7 @@ static int check_one_entity(struct req *r,
 
     if (names.ptr != NULL && plan->named == 1)
         return 0;
-    if (ask->records.sort.ptr != NULL)
+    if (ask->records.sort.len > 0)
         return search_refuse(r, "sort", needs_one);
     if (ask->records.order != ORDER_NONE)
         return search_refuse(r, "order", needs_one);
