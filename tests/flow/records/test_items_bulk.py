@@ -111,6 +111,32 @@ def test_upserts(shop):
     assert again["updated"] == 1 and shop.admin.get(f"{ITEMS}/{first['id']}").json()["tags"] == []
 
 
+def test_upserts_of_changed_fields_alone(shop):
+    """What a new record would need may be left out of an item that changes a stored one."""
+    shop.admin.post("/entities", {"name": "boxes", "history": True, "fields": [
+        {"name": "code", "type": "varchar", "unique": True}, {"name": "label", "type": "varchar", "required": True},
+        {"name": "n", "type": "integer", "required": True}, {"name": "note", "type": "text"}]}, expect=201)
+    first = shop.item("boxes", code="a", label="A", n=1)
+
+    def upsert(*items, expect=201, **options):
+        return shop.admin.post("/entities/boxes/items/bulk", {"items": items, "mode": "upsert", "on_conflict": ["code"], **options}, expect=expect)
+
+    answer = upsert({"code": "a", "note": "x"}, {"code": "b", "label": "B", "n": 2}, {"code": "b", "n": 3}).json()
+    assert (answer["created"], answer["updated"]) == (1, 2)
+    assert shop.admin.get(f"/entities/boxes/items/{first['id']}").json() | {"updated_at": 0} == {**first, "note": "x", "updated_at": 0}
+    assert shop.admin.get(f"/entities/boxes/items/{answer['results'][1]['id']}").json()["n"] == 3
+    assert len(shop.admin.get(f"/entities/boxes/items/{first['id']}/history").json()["items"]) == 2
+    assert codes(upsert({"code": "a", "n": 9}, {"code": "c", "n": 1}, expect=400)) == {"items[1].label": "required"}
+    assert codes(upsert({"code": "c"}, expect=400)) == {"items[0].label": "required", "items[0].n": "required"}
+    assert codes(upsert({"code": "a", "label": None}, expect=400)) == {"items[0].label": "required"}
+    assert shop.admin.get(f"/entities/boxes/items/{first['id']}").json()["n"] == 1, "all or nothing"
+    each = upsert({"code": "c", "n": 1}, {"code": "a", "n": 5}, atomic=False).json()
+    assert (each["created"], each["updated"], each["failed"]) == (0, 1, 1) and each["results"][0]["error"]["code"] == "validation_failed"
+    other = shop.only("boxes:create", "boxes:read", "boxes:update")
+    body = {"items": [{"code": "a", "n": 6}], "mode": "upsert", "on_conflict": ["code"]}
+    assert codes(other.post("/entities/boxes/items/bulk", body, expect=409)) == {"items[0].code": "unique_violation"}
+
+
 def test_upserts_that_meet_another_unique_value(shop):
     shop.item("goods", sku="a", code=1)
     shop.item("goods", sku="b", code=2)

@@ -52,16 +52,25 @@ static void body_read_member(const struct body_reading *in, struct str name, con
         body_find(in, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
 }
 
-/* A required field that was left out. One that the caller does not even see cannot be filled by it:
- * said without its name. */
+/* A required field that was left out: a finding of an upsert only if there is no record yet. One
+ * that the caller does not even see cannot be filled by it: said without its name. */
 static void find_missing(const struct body_reading *in, const struct model_field *field)
 {
+    struct arena *arena = in->ctx->task->arena;
     bool seen = writable(in, field) || field_rule_allows(in->ctx, field, ACT_READ);
+    struct schema_errors *errors = in->row->errors;
 
-    body_find(in,
-              seen ? field->name : STR(""),
-              PROBLEM_REQUIRED,
-              seen ? "is required" : "is not complete");
+    if (in->mode == WRITE_UPSERT) {
+        if (in->row->missing == NULL)
+            in->row->missing = ARENA_NEW(arena, in->row->missing);
+        errors = in->row->missing;
+    }
+    schema_error_add(arena,
+                     errors,
+                     seen ? field->name : STR(""),
+                     PROBLEM_REQUIRED,
+                     "%s",
+                     seen ? "is required" : "is not complete");
 }
 
 static void body_read_field(const struct body_reading *in, size_t index)
@@ -82,7 +91,7 @@ static void body_read_field(const struct body_reading *in, size_t index)
     if (json == NULL && fallback == NULL) {
         if (field->required)
             find_missing(in, field);
-        if (field->many)
+        if (field->many || (field->required && in->mode == WRITE_UPSERT))
             return;
     } else if (!value_read(&scope, field, json != NULL ? json : fallback, &value)) {
         return;

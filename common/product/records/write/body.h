@@ -12,7 +12,8 @@ struct write_row {
     size_t count;
     struct value *links; /* many relations that the body names */
     size_t link_count;
-    struct schema_errors *errors; /* findings of this row; never NULL */
+    struct schema_errors *errors;  /* findings of this row; never NULL */
+    struct schema_errors *missing; /* of an upsert: what a new record would need; NULL = nothing */
 };
 /* any: checks `body` against the entity and the caller's field rule. Findings go to row->errors,
  * which the caller sets (zeroed) before. */

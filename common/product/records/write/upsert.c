@@ -1,7 +1,8 @@
 /*
- * Upserts: one INSERT .. ON CONFLICT an item, all of them in one round trip. The row rule and the
- * lock are conditions of the change, so a record that the caller may not change behaves like any
- * taken unique value. Members that an item leaves out keep what is stored.
+ * Upserts: one INSERT .. ON CONFLICT an item, or an UPDATE of one without all that a new record
+ * needs, all of them in one round trip. The row rule and the lock are conditions of the change, so
+ * a record that the caller may not change behaves like any taken unique value. Members that an item
+ * leaves out keep what is stored.
  */
 #include "records/write/upsert.h"
 #include "base/panic.h"
@@ -59,6 +60,34 @@ int upsert_key(struct records_ctx *ctx,
     return 0;
 }
 
+/* Appends "t.f_3 = $1": the record with the item's key. */
+static void upsert_put_met(const struct upsert *upsert,
+                           const struct write_row *row,
+                           const char *before,
+                           struct strbuf *sql,
+                           struct sql_params *params)
+{
+    const struct value *value = write_value(row, upsert->key);
+
+    MUST(value != NULL);
+    strbuf_printf(sql, "%st.%.*s = ", before, STR_ARG(upsert->key->column));
+    sql_bind(sql, params, value->param, statement_type(upsert->key));
+}
+
+/* Appends what the record has to be for the caller to change it. */
+static void upsert_put_rules(struct records_ctx *ctx,
+                             const struct entity *entity,
+                             const struct write_row *row,
+                             struct strbuf *sql,
+                             struct sql_params *params)
+{
+    (void)rls_where(ctx, entity, ACT_UPDATE, "t", sql, params);
+    write_unlocked(ctx, entity, "t", sql, params);
+    size_where(ctx, entity, row, "t", sql, params);
+    if (entity->history_days > 0)
+        write_signed(ctx, sql, params);
+}
+
 static void put_columns(const struct write_row *row, struct strbuf *sql)
 {
     strbuf_str(sql, STR("(created_by"));
@@ -96,13 +125,36 @@ static struct db_call upsert_call(struct records_ctx *ctx,
             strbuf_printf(&sql, ", %.*s = excluded.%.*s", STR_ARG(column), STR_ARG(column));
     }
     strbuf_str(&sql, STR(" where true"));
-    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
-    write_unlocked(ctx, entity, "t", &sql, &params);
-    size_where(ctx, entity, row, "t", &sql, &params);
-    if (entity->history_days > 0)
-        write_signed(ctx, &sql, &params);
+    upsert_put_rules(ctx, entity, row, &sql, &params);
     strbuf_str(&sql, STR(" returning t.id, (t.xmax = 0) as created"));
     return write_call(ctx, "items.upsert", &sql, &params, true);
+}
+
+/* An item without all that a new record needs only changes one. */
+static struct db_call upsert_change_call(struct records_ctx *ctx,
+                                         const struct entity *entity,
+                                         const struct upsert *upsert,
+                                         const struct write_row *row)
+{
+    struct sql_params params;
+    struct strbuf sql;
+
+    sql_start(ctx->task->arena, &sql, &params);
+    strbuf_printf(&sql,
+                  "update {p}.%.*s as t set updated_at = greatest(now(), t.updated_at),"
+                  " version = t.version + 1",
+                  STR_ARG(entity->table));
+    for (size_t i = 0; i < row->count; i++) {
+        const struct value *value = &row->values[i];
+        if (!row->given[i] || value->field == upsert->key)
+            continue;
+        strbuf_printf(&sql, ", %.*s = ", STR_ARG(value->field->column));
+        sql_bind(&sql, &params, value->param, statement_type(value->field));
+    }
+    upsert_put_met(upsert, row, " where ", &sql, &params);
+    upsert_put_rules(ctx, entity, row, &sql, &params);
+    strbuf_str(&sql, STR(" returning t.id, false as created"));
+    return write_call(ctx, "items.upsert_change", &sql, &params, true);
 }
 
 /* The record that an item meets, before it changes it. */
@@ -111,39 +163,31 @@ static struct db_call upsert_log_call(struct records_ctx *ctx,
                                       const struct upsert *upsert,
                                       const struct write_row *row)
 {
-    const struct value *value = write_value(row, upsert->key);
     struct sql_params params;
     struct strbuf sql;
 
-    MUST(value != NULL);
     sql_start(ctx->task->arena, &sql, &params);
     log_begin(entity, LIVE_UPDATED, &sql);
-    strbuf_printf(&sql, "t.%.*s = ", STR_ARG(upsert->key->column));
-    sql_bind(&sql, &params, value->param, statement_type(upsert->key));
+    upsert_put_met(upsert, row, "", &sql, &params);
     return log_end(ctx, LIVE_UPDATED, &sql, &params);
 }
 
-/* The record with the item's key, when the caller may change it: then only its size or a lock was
- * in the way. */
-static struct db_call changeable_call(struct records_ctx *ctx,
+/* The record with the item's key, and whether the caller may change it: then only its size or a
+ * lock was in the way. */
+static struct db_call upsert_met_call(struct records_ctx *ctx,
                                       const struct entity *entity,
                                       const struct upsert *upsert,
                                       const struct write_row *row)
 {
-    struct arena *arena = ctx->task->arena;
-    const struct value *value = write_value(row, upsert->key);
     struct sql_params params;
     struct strbuf sql;
 
-    MUST(value != NULL);
-    sql_start(arena, &sql, &params);
-    strbuf_printf(&sql,
-                  "select t.id from {p}.%.*s t where t.%.*s = ",
-                  STR_ARG(entity->table),
-                  STR_ARG(upsert->key->column));
-    sql_bind(&sql, &params, value->param, statement_type(upsert->key));
+    sql_start(ctx->task->arena, &sql, &params);
+    strbuf_str(&sql, STR("select t.id, (true"));
     (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
-    return write_call(ctx, "items.upsert_locked", &sql, &params, false);
+    strbuf_printf(&sql, ") as changeable from {p}.%.*s t", STR_ARG(entity->table));
+    upsert_put_met(upsert, row, " where ", &sql, &params);
+    return write_call(ctx, "items.upsert_met", &sql, &params, false);
 }
 
 AWAITS static int fail_refused(struct records_ctx *ctx,
@@ -152,10 +196,14 @@ AWAITS static int fail_refused(struct records_ctx *ctx,
                                const struct upsert *upsert)
 {
     const struct write_row *row = &upsert->rows[upsert->failed];
-    struct db_call call = changeable_call(ctx, entity, upsert, row);
+    struct db_call call = upsert_met_call(ctx, entity, upsert, row);
 
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    if (call.rows.count > 0) {
+    if (call.rows.count == 0 && row->missing != NULL) {
+        ctx->error.fields = *row->missing;
+        return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+    }
+    if (call.rows.count > 0 && rows_bool(&call.rows, 0, 1)) {
         TRY(size_explain(ctx, entity, tx, rows_i64(&call.rows, 0, 0), row));
         return records_fail(ctx, PROBLEM_LOCKED, "The record is locked by another user.");
     }
@@ -240,7 +288,9 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
         const struct write_row *row = &upsert->rows[upsert->order[i]];
         if (ctx->model->live)
             write_calls_add(&calls, upsert_log_call(ctx, entity, upsert, row));
-        write_calls_add(&calls, upsert_call(ctx, entity, upsert, row));
+        write_calls_add(&calls,
+                        row->missing != NULL ? upsert_change_call(ctx, entity, upsert, row)
+                                             : upsert_call(ctx, entity, upsert, row));
         TRY(task_yield_if_due(ctx->task));
     }
     size_t step = ctx->model->live ? 2 : 1;
