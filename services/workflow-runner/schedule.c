@@ -4,6 +4,7 @@
 #include "ahead.h"
 #include "app.h"
 #include "base/clock.h"
+#include "base/timezone.h"
 #include "begin.h"
 #include "job.h"
 #include "log/log.h"
@@ -12,7 +13,6 @@
 #include "work.h"
 #include "workflow/cron.h"
 #include "workflow/definition.h"
-#include "workflow/timezone.h"
 
 #define TICK_LIMIT_MS   20000
 #define POLL_MS         1000

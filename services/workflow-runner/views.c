@@ -5,6 +5,7 @@
 
 #include "app.h"
 #include "base/clock.h"
+#include "base/timezone.h"
 #include "json/jw.h"
 #include "log/log.h"
 #include "queue/queue.h"
@@ -12,7 +13,6 @@
 #include "runner_views_sql.h"
 #include "work.h"
 #include "workflow/cron.h"
-#include "workflow/timezone.h"
 
 #define AT_ONCE       2    /* projects, in a process */
 #define LEASE_MS      6000 /* renewed while the view is made: who dies is noticed soon */

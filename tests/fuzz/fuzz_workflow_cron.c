@@ -2,9 +2,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/timezone.h"
+#include "base/timezone_private.h"
 #include "workflow/cron.h"
-#include "workflow/timezone.h"
-#include "workflow/timezone_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -240,6 +240,47 @@ static void times_parse_and_print(void **state)
     }
 }
 
+static void times_are_read_as_people_write_them(void **state)
+{
+    static const struct {
+        const char *text, *local;
+        bool has_offset;
+        int offset_minutes;
+    } cases[] = {
+        {"2026-01-31", "2026-01-31T00:00:00.000Z", false, 0},
+        {"2026-01-31 12:30", "2026-01-31T12:30:00.000Z", false, 0},
+        {"2026-01-31T12:30:05.25", "2026-01-31T12:30:05.250Z", false, 0},
+        {"2026-01-31  12:30z", "2026-01-31T12:30:00.000Z", true, 0},
+        {"2026-01-31 12:30 -0130", "2026-01-31T12:30:00.000Z", true, -90},
+        {"2026-01-31T12:30+01", "2026-01-31T12:30:00.000Z", true, 60},
+        {"2026-01-31T12:30:00+01:00", "2026-01-31T12:30:00.000Z", true, 60},
+    };
+    static const char *const bad[] = {"",
+                                      "2026-01-31T",
+                                      "2026-01-31 ",
+                                      "2026-01-31Z",
+                                      "2026-01-31 12",
+                                      "2026-01-31 12:30 ",
+                                      "2026-01-31 12:30.5",
+                                      "2026-01-31 12:30+010",
+                                      "2026-01-31 12:30+01:0",
+                                      "2026-01-31 12:30+01:",
+                                      "2026-01-31 12:30Z+1",
+                                      "2026-01-31\t12:30"};
+    struct clock_reading reading;
+    char buf[CLOCK_TEXT_BYTES];
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_true(clock_read(str_from(cases[i].text), &reading));
+        assert_string_equal(clock_format(buf, reading.local_ms), cases[i].local);
+        assert_int_equal(reading.has_offset, cases[i].has_offset);
+        assert_int_equal(reading.offset_ms, cases[i].offset_minutes * 60000);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(clock_read(str_from(bad[i]), &reading));
+}
+
 static void times_are_printed_for_mail_and_http(void **state)
 {
     char buf[CLOCK_TEXT_BYTES];
@@ -640,6 +681,7 @@ int main(void)
         cmocka_unit_test(numbers_are_sorted_and_kept_once),
         cmocka_unit_test(whole_numbers_in_other_words),
         cmocka_unit_test(times_parse_and_print),
+        cmocka_unit_test(times_are_read_as_people_write_them),
         cmocka_unit_test(times_are_printed_for_mail_and_http),
         cmocka_unit_test(times_refuse_what_is_not_exact),
         cmocka_unit_test(ids_have_their_shape),

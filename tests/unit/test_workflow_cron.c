@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/timezone.h"
+#include "base/timezone_private.h"
 #include "workflow/cron.h"
-#include "workflow/timezone.h"
-#include "workflow/timezone_private.h"
 
 static struct arena *arena;
 

@@ -177,11 +177,11 @@ static bool take_fraction(struct str *text, int *ret_ms)
     return true;
 }
 
-/* "Z" or "+hh:mm" or "-hh:mm". */
-static bool take_offset(struct str *text, int *ret_minutes)
+/* "Z" or "+hh:mm" or "-hh:mm"; as people write it also "+hhmm" and "+hh". */
+static bool take_offset(struct str *text, bool people, int *ret_minutes)
 {
     int hours;
-    int minutes;
+    int minutes = 0;
     int sign = 1;
 
     *ret_minutes = 0;
@@ -192,8 +192,12 @@ static bool take_offset(struct str *text, int *ret_minutes)
             return false;
         sign = -1;
     }
-    if (!take_digits(text, 2, &hours) || !clock_take_char(text, ':') ||
-        !take_digits(text, 2, &minutes))
+    if (!take_digits(text, 2, &hours))
+        return false;
+    bool has_colon = clock_take_char(text, ':');
+    if (!has_colon && !people)
+        return false;
+    if ((has_colon || text->len > 0) && !take_digits(text, 2, &minutes))
         return false;
     if (hours > 23 || minutes > 59)
         return false;
@@ -201,25 +205,73 @@ static bool take_offset(struct str *text, int *ret_minutes)
     return true;
 }
 
-bool clock_parse(struct str text, int64_t *ret_wall_ms)
+/* "12:00:00.5" as milliseconds of a day; as people write it also "12:00". */
+static bool clock_take_time(struct str *text, bool people, int64_t *ret_ms)
 {
-    int64_t days;
     int hour;
     int minute;
-    int second;
-    int ms;
-    int offset;
+    int second = 0;
+    int ms = 0;
 
-    if (!take_date(&text, &days) || !clock_take_char(&text, 'T') || !take_digits(&text, 2, &hour) ||
-        !clock_take_char(&text, ':') || !take_digits(&text, 2, &minute) ||
-        !clock_take_char(&text, ':') || !take_digits(&text, 2, &second))
+    if (!take_digits(text, 2, &hour) || !clock_take_char(text, ':') ||
+        !take_digits(text, 2, &minute))
+        return false;
+    bool has_second = clock_take_char(text, ':');
+    if (!has_second && !people)
+        return false;
+    if (has_second && (!take_digits(text, 2, &second) || !take_fraction(text, &ms)))
         return false;
     if (hour > 23 || minute > 59 || second > 59)
         return false;
-    if (!take_fraction(&text, &ms) || !take_offset(&text, &offset) || text.len > 0)
+    *ret_ms = ((hour * 60 + minute) * INT64_C(60) + second) * 1000 + ms;
+    return true;
+}
+
+bool clock_parse(struct str text, int64_t *ret_wall_ms)
+{
+    int64_t days;
+    int64_t ms;
+    int offset;
+
+    if (!take_date(&text, &days) || !clock_take_char(&text, 'T') ||
+        !clock_take_time(&text, false, &ms) || !take_offset(&text, false, &offset) || text.len > 0)
         return false;
-    *ret_wall_ms =
-        days * DAY_MS + ((hour * 60 + minute - offset) * INT64_C(60) + second) * 1000 + ms;
+    *ret_wall_ms = days * DAY_MS + ms - offset * INT64_C(60000);
+    return true;
+}
+
+static bool take_blanks(struct str *text)
+{
+    bool taken = false;
+
+    while (clock_take_char(text, ' '))
+        taken = true;
+    return taken;
+}
+
+bool clock_read(struct str text, struct clock_reading *ret_reading)
+{
+    struct clock_reading reading = {.has_offset = false};
+    int64_t days;
+    int64_t ms;
+    int offset;
+
+    if (!take_date(&text, &days))
+        return false;
+    reading.local_ms = days * DAY_MS;
+    if (text.len > 0) {
+        if ((!clock_take_char(&text, 'T') && !take_blanks(&text)) ||
+            !clock_take_time(&text, true, &ms))
+            return false;
+        reading.local_ms += ms;
+        reading.has_offset = take_blanks(&text) || text.len > 0;
+    }
+    if (reading.has_offset) {
+        if (!take_offset(&text, true, &offset) || text.len > 0)
+            return false;
+        reading.offset_ms = offset * INT64_C(60000);
+    }
+    *ret_reading = reading;
     return true;
 }
 

@@ -25,3 +25,15 @@ char *clock_format_mail(char buf[CLOCK_TEXT_BYTES], int64_t wall_ms);
 bool clock_parse(struct str text, int64_t *ret_wall_ms);
 /* "2026-01-31", proleptic Gregorian, validated; false if not a date. */
 bool clock_parse_date(struct str text);
+
+/* A date or a time as people write it. */
+struct clock_reading {
+    int64_t
+        local_ms; /* since 1970-01-01 on the clock that it was read from; of a date its midnight */
+    int64_t offset_ms; /* of that clock, east of UTC */
+    bool has_offset;
+};
+/* Reads what clock_parse() takes, also with blanks for the T and before the offset, without
+ * seconds, with an offset such as +0100 or +01 or without any, and a date alone; false for all
+ * else. */
+bool clock_read(struct str text, struct clock_reading *ret_reading);

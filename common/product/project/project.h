@@ -41,6 +41,7 @@ struct project_settings {
         oidc_client_secret; /* secret opened; empty = not configured */
     struct str mail_sender;
     struct str auth_page_url; /* what links in mails open */
+    struct str timezone;      /* of dates and times that name none; empty = UTC */
 };
 
 struct project {
@@ -59,6 +60,11 @@ struct project {
     struct project_cache *cache; /* rights, tokens, origins: private */
     int refs;
 };
+
+/* any: reads a time as people write it (clock_read()): in the zone of the project where it names no
+ * offset, of a date the first moment there. False: it is neither. NULL has UTC. Loop thread only.
+ */
+bool project_moment(const struct project *project, struct str text, int64_t *ret_wall_ms);
 
 struct directory_config {
     const char *control_dsn;

@@ -2,8 +2,10 @@
 #include "project/project_settings.h"
 
 #include "base/ascii.h"
+#include "base/clock.h"
 #include "base/num.h"
 #include "base/secret_mask.h"
+#include "base/timezone.h"
 #include "log/log.h"
 #include "project/project_private.h"
 #include "project/unseal.h"
@@ -76,6 +78,11 @@ static const struct field settings_fields[] = {
         .example = "\"" SECRET_MASK "\"",
     },
     SETTING_STR(mail_sender, 254, "email", "Sender of the project's mail"),
+    SETTING_STR(timezone,
+                64,
+                NULL,
+                "IANA time zone of dates and times that come without an offset, such as "
+                "Europe/Berlin; UTC when not set"),
     SETTING_STR(
         auth_page_url,
         URL_BYTES,
@@ -269,6 +276,13 @@ bool project_in_check(struct arena *arena,
         check_redirects(arena, &settings->redirect_urls, errors);
     if (settings != NULL)
         check_rates(arena, settings, errors);
+    if (settings != NULL && settings->timezone.value.ptr != NULL &&
+        timezone_find(settings->timezone.value) == NULL)
+        schema_error_add(arena,
+                         errors,
+                         STR("settings.timezone"),
+                         PROBLEM_PATTERN,
+                         "must name an IANA time zone, such as Europe/London");
     if (settings != NULL &&
         secret_given(settings->oidc_client_secret.value, shown_secret(stored)) == SECRET_WRONG_MASK)
         schema_error_add(arena,
@@ -341,6 +355,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
     merge_str(&settings->oidc_client_id, &in->oidc_client_id);
     merge_str(&settings->mail_sender, &in->mail_sender);
     merge_str(&settings->auth_page_url, &in->auth_page_url);
+    merge_str(&settings->timezone, &in->timezone);
     if (secret_given(in->oidc_client_secret.value, STR(SECRET_MASK)) == SECRET_NEW)
         merge_str(&settings->oidc_client_secret, &in->oidc_client_secret);
 }
@@ -387,6 +402,7 @@ static void json_members(struct jw *w, const struct project_settings *settings)
     json_str(w, "oidc_client_id", settings->oidc_client_id);
     json_str(w, "mail_sender", settings->mail_sender);
     json_str(w, "auth_page_url", settings->auth_page_url);
+    json_str(w, "timezone", settings->timezone);
 }
 
 void project_settings_json(struct jw *w, const struct project_settings *settings)
@@ -541,4 +557,22 @@ int project_settings_save(struct task *task,
                     SQL_PROJECT_RENAME(.number = project->number,
                                        .name = in->name.set ? in->name.value : STR_NONE),
                     NULL);
+}
+
+/* --- times --- */
+
+bool project_moment(const struct project *project, struct str text, int64_t *ret_wall_ms)
+{
+    struct clock_reading reading;
+
+    if (!clock_read(text, &reading))
+        return false;
+    *ret_wall_ms = reading.local_ms - reading.offset_ms;
+    if (reading.has_offset || project == NULL || project->settings.timezone.len == 0)
+        return true;
+    const struct timezone_rules *zone = timezone_find(project->settings.timezone);
+    int64_t local_s = floor_div(reading.local_ms, 1000);
+    if (zone != NULL)
+        *ret_wall_ms = timezone_moment(zone, local_s) * 1000 + reading.local_ms - local_s * 1000;
+    return true;
 }

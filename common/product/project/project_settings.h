@@ -29,6 +29,7 @@ struct project_settings_in {
     struct in_str oidc_client_id;
     struct in_str oidc_client_secret; /* "********" keeps it */
     struct in_str mail_sender;
+    struct in_str timezone;
     struct in_str auth_page_url;
 };
 extern const struct schema project_settings_schema;

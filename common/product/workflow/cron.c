@@ -1,6 +1,6 @@
 /* Cron expressions: parsing, and the next minute that matches. */
 #include "workflow/cron.h"
-#include "workflow/timezone_private.h"
+#include "base/timezone.h"
 
 #define MINUTE_S  INT64_C(60)
 #define DAY_MIN   1440

@@ -1,7 +1,7 @@
 /* Triggers, and the names of their kinds. */
 #include "base/ascii.h"
+#include "base/timezone.h"
 #include "workflow/definition_private.h"
-#include "workflow/timezone.h"
 
 /* --- members --- */
 

@@ -78,7 +78,7 @@ static bool filter_read_value(const struct reading *in,
                               struct str text,
                               struct db_param *ret_value)
 {
-    const char *wrong = filter_value(field, text, ret_value);
+    const char *wrong = filter_value(in->ctx->project, field, text, ret_value);
 
     return wrong == NULL || filter_refuse(in, wrong);
 }

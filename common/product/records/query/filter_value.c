@@ -58,19 +58,22 @@ static const char *check_date(struct str text)
     return ok ? NULL : "must be a date like 2026-01-31";
 }
 
-static const char *read_time(struct str text, struct db_param *ret_value)
+static const char *
+read_time(const struct project *project, struct str text, struct db_param *ret_value)
 {
     const int64_t year_1_ms = -62135596800000LL; /* PostgreSQL knows no year 0 */
     int64_t value;
 
-    if (!clock_parse(text, &value) || value < year_1_ms)
+    if (!project_moment(project, text, &value) || value < year_1_ms)
         return "must be a time like 2026-01-31T12:00:00Z";
     *ret_value = P_TIME(value);
     return NULL;
 }
 
-const char *
-filter_value(const struct model_field *field, struct str text, struct db_param *ret_value)
+const char *filter_value(const struct project *project,
+                         const struct model_field *field,
+                         struct str text,
+                         struct db_param *ret_value)
 {
     *ret_value = P_STR(text);
     switch (field->type) {
@@ -92,7 +95,7 @@ filter_value(const struct model_field *field, struct str text, struct db_param *
     case TYPE_DATE:
         return check_date(text);
     case TYPE_DATETIME:
-        return read_time(text, ret_value);
+        return read_time(project, text, ret_value);
     case TYPE_JSON:
     case TYPE_SECRET:
     case TYPE_COUNT:

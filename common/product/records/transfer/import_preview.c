@@ -88,13 +88,13 @@ void import_preview_column(struct import_preview *preview,
 static unsigned kinds_of_text(struct str text)
 {
     unsigned kinds = KIND_TEXT;
-    int64_t ms;
+    struct clock_reading reading;
 
     if (utf8_length(text) <= VARCHAR_LETTERS)
         kinds |= KIND_VARCHAR;
     if (clock_parse_date(text))
         kinds |= KIND_DATE;
-    if (clock_parse(text, &ms))
+    if (clock_read(text, &reading))
         kinds |= KIND_DATETIME;
     return kinds;
 }

@@ -228,7 +228,7 @@ static bool read_datetime(const struct input *in, struct value *ret_value)
     if (!json_is_string(in->json))
         return value_refuse(
             in, PROBLEM_TYPE_MISMATCH, "expected a time such as 2026-01-31T12:00:00Z");
-    if (!clock_parse(value_text_of(in->json), &wall_ms))
+    if (!project_moment(in->scope->project, value_text_of(in->json), &wall_ms))
         return value_refuse(in, PROBLEM_PATTERN, "expected a time such as 2026-01-31T12:00:00Z");
     if (wall_ms < YEAR_1_MS || wall_ms > YEAR_9999_MS)
         return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");

@@ -1,9 +1,9 @@
 /* /user-profiles: how a user wants to be shown and addressed. */
 #include "areas/access/access.h"
 #include "base/ascii.h"
+#include "base/timezone.h"
 #include "user_profiles_sql.h"
 #include "workflow/cron.h"
-#include "workflow/timezone.h"
 
 struct profile_in {
     struct in_str display_name;

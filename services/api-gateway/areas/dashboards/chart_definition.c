@@ -2,7 +2,7 @@
 #include "areas/dashboards/dashboards.h"
 #include "areas/items/items_query.h"
 #include "base/clock.h"
-#include "workflow/timezone.h"
+#include "base/timezone.h"
 
 #define PATH_MAX_CHARS 250
 #define ZONE_MAX_CHARS 64

@@ -5,12 +5,12 @@
 #include "areas/items/items.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/timezone.h"
 #include "limit.h"
 #include "records/view.h"
 #include "stages/refusals.h"
 #include "views_sql.h"
 #include "workflow/cron.h"
-#include "workflow/timezone.h"
 
 #define VIEWS_MAX      200 /* of a project */
 #define VIEW_ROLES_MAX 100

@@ -7,10 +7,10 @@
 
 #include "areas/items/items.h"
 #include "areas/workflows/workflows.h"
+#include "base/timezone.h"
 #include "ddl/model_change.h"
 #include "json/jr.h"
 #include "workflow/definition.h"
-#include "workflow/timezone.h"
 #include "workflow_stops_sql.h"
 #include "workflows_sql.h"
 

@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include "base/ascii.h"
-#include "base/cleanup.h"
+#include "base/cleanup_private.h"
 #include "base/map.h"
-#include "workflow/timezone.h"
-#include "workflow/timezone_private.h"
+#include "base/timezone.h"
+#include "base/timezone_private.h"
 
 #define ZONEINFO     "/usr/share/zoneinfo/"
 #define HEADER_BYTES 44
+#define OFFSET_MAX_S (26 * 3600)
 
 struct timezone_rules {
     struct arena *arena; /* that it lives in */
@@ -102,7 +103,7 @@ static bool read_block(struct arena *arena,
     for (size_t i = 0; i < zone->type_count; i++) {
         zone->offsets[i] = (int32_t)(uint32_t)big_endian(block.ptr + i * 6, 4);
         /* The range that RFC 9636 section 3.2 asks of writers. */
-        if (zone->offsets[i] <= -25 * 3600 || zone->offsets[i] >= 26 * 3600)
+        if (zone->offsets[i] <= -25 * 3600 || zone->offsets[i] >= OFFSET_MAX_S)
             return false;
     }
     return true;
@@ -234,4 +235,19 @@ struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at
             span.start_s = last;
     }
     return span;
+}
+
+int64_t timezone_moment(const struct timezone_rules *zone, int64_t local_s)
+{
+    int64_t from = local_s - OFFSET_MAX_S; /* the clock has not come to local_s in any zone */
+
+    for (;;) {
+        struct timezone_span span = timezone_span(zone, from);
+        int64_t at = local_s - span.offset;
+        if (at < from)
+            return from;
+        if (at < span.end_s)
+            return at;
+        from = span.end_s;
+    }
 }

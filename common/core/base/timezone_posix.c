@@ -1,5 +1,5 @@
 /* Dates, and POSIX TZ strings: the rule for times after a zone's last recorded change. */
-#include "workflow/timezone_private.h"
+#include "base/timezone_private.h"
 
 #include "base/ascii.h"
 
