@@ -192,7 +192,8 @@ int gateway_upload_check(struct req *r, int rc)
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many uploads from your address are on their way; try again.");
     case REQ_BODY_BROKEN:
-        return fail(r, PROBLEM_BAD_REQUEST, "The upload ended early.");
+        return fail(
+            r, PROBLEM_BAD_REQUEST, "The upload ended early, or is not compressed correctly.");
     default:
         return rc;
     }

@@ -105,6 +105,7 @@ AWAITS static int take_seat(struct req *r, struct str body)
 
 AWAITS static int ingest_read_body(struct req *r, size_t max, struct str *ret_body)
 {
+    TRY(req_encoding(r, NULL)); /* the bytes as they come are signed */
     switch (req_body_read_all(r, max, ret_body)) {
     case 0:
         return take_seat(r, *ret_body);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "http/bounds_private.h"
+#include "http/gunzip_private.h"
 #include "http/req_body_private.h"
 
 #define FIRST_BYTES    4096U
@@ -259,7 +260,7 @@ int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)
     return 0;
 }
 
-int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+AWAITS static int body_read_piece(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
 {
     struct exchange *ex = EXCHANGE(req);
     struct body_buffer *piece;
@@ -285,4 +286,36 @@ int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_pie
         resume_input(ex);
     }
     return 0;
+}
+
+AWAITS static int
+body_unpack_piece(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+{
+    struct exchange *ex = EXCHANGE(req);
+    size_t made = 0;
+
+    for (;;) {
+        TRY(task_yield_if_due(&req->task));
+        if (!gunzip_some(ex->gunzip, &ex->packed, ex->unpacked, BODY_BUFFER_BYTES, &made))
+            return REQ_BODY_BROKEN;
+        if (made > 0 || ex->packed_ended)
+            break;
+        if (ex->packed.len > 0)
+            continue;
+        TRY(body_read_piece(req, max_total_bytes, &ex->packed));
+        ex->packed_ended = ex->packed.len == 0;
+    }
+    if (made == 0 && !gunzip_is_whole(ex->gunzip))
+        return REQ_BODY_BROKEN;
+    ex->unpacked_bytes += made;
+    if (ex->unpacked_bytes > max_total_bytes)
+        return REQ_BODY_TOO_LARGE;
+    *ret_piece = made > 0 ? (struct str){ex->unpacked, made} : STR("");
+    return 0;
+}
+
+int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+{
+    return EXCHANGE(req)->gunzip != NULL ? body_unpack_piece(req, max_total_bytes, ret_piece)
+                                         : body_read_piece(req, max_total_bytes, ret_piece);
 }

@@ -143,17 +143,17 @@ int admission_upload(struct req *r, struct seat **ret_seat)
     return 0;
 }
 
-int admission_body(struct req *r, struct seat *seat, struct str body)
+int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes)
 {
-    if (body.len <= BODY_FREE_BYTES)
-        return 0;
-    uint64_t bytes = (BODY_COPIES - 1) * body.len + jr_tree_bytes(body);
     uint64_t most = bodies.config.limit;
-    if (bytes > most)
+
+    if (bytes <= BODY_FREE_BYTES)
+        return 0;
+    if (seat->bytes + bytes > most)
         return fail(r,
                     PROBLEM_PAYLOAD_TOO_LARGE,
                     "The body holds too many values: in memory it would take %llu MB of %llu.",
-                    (unsigned long long)(bytes >> 20),
+                    (unsigned long long)((seat->bytes + bytes) >> 20),
                     (unsigned long long)(most >> 20));
     int rc = shares_acquire(
         &r->task, &bodies, share_owner_of(&r->task), bytes, BODY_WAIT_MS, &seat->bytes_share);
@@ -162,8 +162,15 @@ int admission_body(struct req *r, struct seat *seat, struct str body)
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many large requests in flight; try again.");
     TRY(rc);
-    seat->bytes = bytes;
+    seat->bytes += bytes;
     return 0;
+}
+
+int admission_body(struct req *r, struct seat *seat, struct str body)
+{
+    if (body.len <= BODY_FREE_BYTES)
+        return 0;
+    return admission_bytes_hold(r, seat, (BODY_COPIES - 1) * body.len + jr_tree_bytes(body));
 }
 
 AWAITS static int take_lookup(struct req *r, struct seat *seat)

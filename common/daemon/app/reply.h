@@ -74,6 +74,12 @@ AWAITS int req_json_any(struct req *r, json_t **ret_body) MUSTCHECK;
 bool req_body_has_type(const struct req *r);
 /* co: the whole text of the body, as it will be handed to the handler. 408, 413, ... on its own. */
 AWAITS int req_body_text(struct req *r, struct str *ret_text) MUSTCHECK;
+/* Whether the body is gzip; 415 for any other Content-Encoding, and for gzip with NULL. */
+int req_encoding(struct req *r, bool *ret_gzip) MUSTCHECK;
+struct seat;
+/* co: unpacks the body that req_body_text() has read: its bytes are counted with the seat, and
+ * handlers read what it holds. 400, 413, ... on its own. */
+AWAITS int req_body_unpack(struct req *r, struct seat *seat, struct str *ret_text) MUSTCHECK;
 /* The most bytes that a JSON body may have here: the route's limit, or the server's. */
 size_t req_json_max(const struct req *r);
 /* co: the text of a body that may be any JSON value, checked as every body is; STR_NONE when there

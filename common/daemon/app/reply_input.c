@@ -2,10 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "app/admission.h"
 #include "app/reply.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "http/query.h"
+#include "http/req_unpack.h"
+#include "http/resp.h"
 #include "http/server.h"
 #include "json/jr_beside.h"
 
@@ -25,7 +28,9 @@ static int body_failure(struct req *r, int rc, size_t max_bytes)
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many bodies from your address are on their way; try again.");
     case REQ_BODY_BROKEN:
-        return fail(r, PROBLEM_BAD_REQUEST, "The body ended early or is not framed correctly.");
+        return fail(r,
+                    PROBLEM_BAD_REQUEST,
+                    "The body ended early, or is not framed or compressed correctly.");
     default:
         return rc;
     }
@@ -62,6 +67,36 @@ int req_body_text(struct req *r, struct str *ret_text)
     int rc = req_body_read_all(r, max_bytes, ret_text);
 
     return rc ? body_failure(r, rc, max_bytes) : 0;
+}
+
+int req_encoding(struct req *r, bool *ret_gzip)
+{
+    struct str encoding = str_trim(req_header(r, "content-encoding"));
+    bool gzip = str_ieq(encoding, STR("gzip")) || str_ieq(encoding, STR("x-gzip"));
+
+    if (gzip ? ret_gzip == NULL : encoding.len > 0 && !str_ieq(encoding, STR("identity"))) {
+        resp_header(r, "Accept-Encoding", ret_gzip != NULL ? STR("gzip") : STR("identity"));
+        return fail(r,
+                    PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                    ret_gzip != NULL ? "Send the body with Content-Encoding gzip, or without any."
+                                     : "Send the body without Content-Encoding.");
+    }
+    if (ret_gzip != NULL)
+        *ret_gzip = gzip;
+    return 0;
+}
+
+int req_body_unpack(struct req *r, struct seat *seat, struct str *ret_text)
+{
+    size_t max_bytes = req_json_max(r);
+    size_t bytes;
+    int rc = req_unpack_measure(r, max_bytes, &bytes);
+
+    if (rc != 0)
+        return body_failure(r, rc, max_bytes);
+    TRY(admission_bytes_hold(r, seat, bytes));
+    TRY(req_unpack(r, bytes));
+    return req_body_text(r, ret_text);
 }
 
 static int input_read_text(struct req *r, struct str *ret_text)

@@ -3,8 +3,10 @@
 #include "stages/stages.h"
 
 #include "app/admission.h"
+#include "app/reply.h"
 #include "crypto/ct.h"
 #include "db/answer.h"
+#include "http/req_unpack.h"
 #include "http/router.h"
 #include "stages/conditional.h"
 
@@ -99,8 +101,13 @@ static size_t answer_max(const struct req *r)
 AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
 {
     struct str body = STR_NONE;
+    bool gzip = false;
 
+    if (r->has_body)
+        TRY(req_encoding(r, &gzip));
     if (r->route->body_type) {
+        if (gzip)
+            req_unpack_stream(r);
         admission_leave(*seat);
         TRY(admission_upload(r, seat));
         return check_caller(r); /* its turn may have come late */
@@ -115,6 +122,8 @@ AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
         TRY(admission_enter(r, admission_of(r), seat));
         TRY(check_caller(r)); /* rights may have gone meanwhile */
     }
+    if (gzip)
+        TRY(req_body_unpack(r, *seat, &body));
     return admission_body(r, *seat, body);
 }
 
@@ -217,6 +226,8 @@ AWAITS static int run_stages(struct req *r)
     } else if (req_param(r, "project_id").ptr) {
         return run_project_route(r);
     }
+    if (r->has_body)
+        TRY(req_encoding(r, NULL));
     r->scope->db = directory_control(gateway_directory());
     return handler_run_once(r);
 }

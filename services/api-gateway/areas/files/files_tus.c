@@ -208,6 +208,7 @@ AWAITS static int tus_patch(struct req *r)
     TRY(tus_begin(r));
     if (!str_ieq(req_header(r, "content-type"), STR(TUS_BODY)))
         return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send bytes as " TUS_BODY ".");
+    TRY(req_encoding(r, NULL)); /* offsets are of the file's bytes */
     TRY(files_need_store(r));
     TRY(tus_number(r, "upload-offset", &offset));
     TRY(files_check(r, resume_find(&config, req_param(r, "id"), &resume)));
