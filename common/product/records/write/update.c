@@ -2,6 +2,8 @@
  * Changes of one record. Row rule, If-Match and locks are conditions of the UPDATE itself; when it
  * touches no row, write_explain() finds out why.
  */
+#include "json/jr.h"
+#include "json/jr_beside.h"
 #include "records/read/columns.h"
 #include "records/records.h"
 #include "records/rules/error.h"
@@ -182,13 +184,79 @@ update_once(struct records_ctx *ctx, const struct entity *entity, struct update 
 }
 
 AWAITS static int
-update_run(struct records_ctx *ctx, const struct entity *entity, struct update *update)
+update_check(struct records_ctx *ctx, const struct entity *entity, struct update *update)
 {
+    ctx->error = (struct records_error){0};
     update->row = (struct write_row){.errors = &ctx->error.fields};
     write_read(ctx, entity, update->body, WRITE_UPDATE, &update->row);
     TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(targets_check(ctx, entity, &update->row, 1, false));
-    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
+    return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+}
+
+/* co: the record as the caller reads it; NULL when it may not, or nothing can be said of it. */
+AWAITS static int update_read_shown(const struct records_ctx *ctx,
+                                    const struct entity *entity,
+                                    int64_t id,
+                                    json_t **ret_shown)
+{
+    struct records_ctx plain = *ctx;
+    struct jr_error error;
+    struct strbuf text;
+    int64_t version;
+
+    *ret_shown = NULL;
+    plain.values = NULL;
+    plain.error = (struct records_error){0};
+    strbuf_init(&text,
+                ctx->task->arena,
+                2 * (size_t)size_json_limit(directory_record_bytes(ctx->directory)));
+    int rc = records_get(&plain, entity, id, NULL, &text, &version);
+    if (rc == 0)
+        rc = jr_parse_beside(
+            ctx->task, ctx->task->arena, strbuf_view(&text), true, ret_shown, &error);
+    return rc == RECORDS_FAILED || rc == JR_INVALID ? 0 : rc;
+}
+
+/* co: leaves the members out that are as the caller reads them: a record may be sent back as it was
+ * read, with what the service sets and references to what the caller may not see. The comparison
+ * tells nothing that reading does not. */
+AWAITS static int update_leave_same(const struct records_ctx *ctx,
+                                    const struct entity *entity,
+                                    struct update *update,
+                                    bool *ret_left)
+{
+    json_t *rest = jr_adopt(ctx->task->arena, json_object());
+    const char *key;
+    json_t *shown;
+    json_t *value;
+
+    *ret_left = false;
+    TRY(update_read_shown(ctx, entity, update->id, &shown));
+    json_object_foreach((json_t *)update->body, key, value)
+    {
+        TRY(task_yield_if_due(ctx->task)); /* documents are large */
+        if (json_equal(value, json_object_get(shown, key)))
+            *ret_left = true;
+        else
+            (void)json_object_set(rest, key, value);
+    }
+    if (*ret_left)
+        update->body = rest;
+    return 0;
+}
+
+AWAITS static int
+update_run(struct records_ctx *ctx, const struct entity *entity, struct update *update)
+{
+    bool left = false;
+    int rc = update_check(ctx, entity, update);
+
+    if (rc == RECORDS_FAILED && ctx->error.fields.count > 0 && json_is_object(update->body))
+        TRY(update_leave_same(ctx, entity, update, &left));
+    if (left)
+        rc = update_check(ctx, entity, update);
+    TRY(rc);
     TRY(columns_plan(ctx, entity, STR_NONE, &update->plan));
     if (update->row.count == 0 && update->row.link_count == 0)
         return update_nothing(ctx, entity, update);
