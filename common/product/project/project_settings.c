@@ -51,7 +51,9 @@ static const struct field settings_fields[] = {
     SETTING_I64(
         session_seconds, 60, 2 * 365 * DAY_SECONDS, "Life of a session, however it is used"),
     SETTING_BOOL(sign_up, "External sign-in may create accounts"),
-    SETTING_BOOL(require_confirmed_email, "Users must confirm their e-mail address"),
+    SETTING_BOOL(require_confirmed_email,
+                 "Users must confirm their e-mail address before they sign in, those that an "
+                 "administrator makes with a password too"),
     SETTING_BOOL(default_row_level_security, "New entities start with row-level security"),
     SETTING_I64(rate_read, 0, 1e6, "Reads a minute and caller; 0 = no limit"),
     SETTING_I64(rate_write, 0, 1e6, "Writes a minute and caller; 0 = no limit"),

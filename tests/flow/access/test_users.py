@@ -113,6 +113,34 @@ def test_ids_that_are_none(shared_project, path):
     assert shared_project.admin.delete(path).status_code in (400, 404)
 
 
+def test_a_confirmation_is_of_one_address(project):
+    admin = project.admin
+    made = admin.post("/users", {"email": "first@example.org", "password": PASSWORD}, expect=201).json()
+    path = f"/users/{made['id']}"
+    same = admin.put(path, {"email": "FIRST@example.org", "metadata": {"a": 1}}, expect=200).json()
+    assert same["email_confirmed_at"] == made["email_confirmed_at"]
+    changed = admin.put(path, {"email": "second@example.org"}, expect=200).json()
+    assert changed["email_confirmed_at"] is None and changed["status"] == "active"
+    assert admin.post(f"{path}/confirm", expect=200).json()["email_confirmed_at"]
+    for status in ("unconfirmed", "invited"):
+        assert admin.put(path, {"status": status}, expect=200).json()["email_confirmed_at"] is None
+        assert admin.post(f"{path}/confirm", expect=200).json()["status"] == "active"
+    assert admin.put(path, {"status": "suspended"}, expect=200).json()["email_confirmed_at"]
+
+
+def test_the_last_administrator_keeps_a_confirmed_address(project):
+    project.admin.put("/", {"settings": {"require_confirmed_email": True}}, expect=200)
+    settle()
+    path = f"/users/{user_id(project.admin)}"
+    assert project.admin.put(path, {"email": "other@example.org"}, expect=409).json()["code"] == "last_administrator"
+    project.admin.put(path, {"email": ADMIN_EMAIL.upper(), "metadata": {}}, expect=200)
+    second = {"email": "second@example.org", "password": PASSWORD, "role_ids": [project.role_named("Admin User")["id"]]}
+    made = project.admin.post("/users", second, expect=201).json()
+    project.admin.put(path, {"email": "other@example.org"}, expect=409)
+    project.admin.post(f"/users/{made['id']}/confirm", expect=200)
+    assert project.admin.put(path, {"email": "other@example.org"}, expect=200).json()["email_confirmed_at"] is None
+
+
 # --- the caller's own account ---
 
 

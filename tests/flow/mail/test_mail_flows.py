@@ -71,23 +71,51 @@ def test_confirmation(site, mailbox):
     email = address()
     user = site.admin.post("/users", {"email": email, "password": PASSWORD}, expect=201).json()
     site.admin.post(f"/users/{user['id']}/send-confirmation", expect=409)
-    site.admin.put(f"/users/{user['id']}", {"status": "unconfirmed"}, expect=200)
-    site.admin.post(f"/users/{user['id']}/send-confirmation", expect=409)  # its address is confirmed still
+    changed = site.admin.put(f"/users/{user['id']}", {"status": "unconfirmed"}, expect=200).json()
+    assert changed["email_confirmed_at"] is None
+    sign_in(site, email, PASSWORD, expect=403)
+    site.admin.post(f"/users/{user['id']}/send-confirmation", expect=202)
+    tokens = verify(site, mailbox.token(email)).json()
+    assert tokens["user"]["status"] == "active" and tokens["user"]["email_confirmed_at"]
+    sign_in(site, email, PASSWORD)
     site.admin.post("/users/424242/send-confirmation", expect=404)
     site.admin.post("/users/424242/send-invite", expect=404)
 
 
-def test_confirmation_of_an_unconfirmed_address(site, mailbox, servers):
+@pytest.mark.parametrize("state", ["email_confirmed_at = null, status = 'unconfirmed'", "status = 'unconfirmed'"])
+def test_confirmation_of_an_unconfirmed_address(site, mailbox, servers, state):
+    """The second state is stored by releases that kept the confirmation of an unconfirmed user."""
     email = address()
     user = site.admin.post("/users", {"email": email, "password": PASSWORD}, expect=201).json()
     with servers.connect() as db, db.cursor() as cursor:
-        cursor.execute(f"update {site.schema(db)}.users set email_confirmed_at = null, status = 'unconfirmed' where id = %s", (user["id"],))
+        cursor.execute(f"update {site.schema(db)}.users set {state} where id = %s", (user["id"],))
         db.commit()
     sign_in(site, email, PASSWORD, expect=403)
     site.admin.post(f"/users/{user['id']}/send-confirmation", expect=202)
     tokens = verify(site, mailbox.token(email)).json()
     assert tokens["user"]["status"] == "active" and tokens["user"]["email_confirmed_at"]
     sign_in(site, email, PASSWORD)
+
+
+def test_a_project_that_wants_addresses_confirmed(site, mailbox):
+    """A password that an administrator sets says nothing of who reads the address."""
+    site.admin.put("/", {"settings": {"require_confirmed_email": True}}, expect=200)
+    settle()
+    try:
+        email = address()
+        made = site.admin.post("/users", {"email": email, "password": PASSWORD, "send_invite": True}, expect=201).json()
+        assert made["status"] == "unconfirmed" and made["email_confirmed_at"] is None
+        assert sign_in(site, email, PASSWORD, expect=403).json()["code"] == "email_not_confirmed"
+        link = mailbox.token(email)
+        assert link[0] == "confirmation"
+        verify(site, link)
+        sign_in(site, email, PASSWORD)
+        vouched = site.admin.post("/users", {"email": address(), "password": PASSWORD}, expect=201).json()
+        site.admin.post(f"/users/{vouched['id']}/confirm", expect=200)
+        sign_in(site, vouched["email"], PASSWORD)
+    finally:
+        site.admin.put("/", {"settings": {"require_confirmed_email": None}}, expect=200)
+        settle()
 
 
 def test_recovery_ends_sessions_and_other_links(site, mailbox):

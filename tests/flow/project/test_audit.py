@@ -116,6 +116,7 @@ def test_the_detail_says_what_changed(project):
     board = admin.post("/dashboards", {"name": "d"}, expect=201).json()
     admin.post("/materialized-views", {"name": "v", "entity": "orders", "aggregates": [{"function": "count"}]}, expect=201)
     one, path = user.user["id"], "/entities/orders"
+    confirmed = admin.get(f"/users/{one}", expect=200).json()["email_confirmed_at"]
     changes = [
         ("put", path, {"row_level_security": False, "public_read": True}, "entities.update",
          {"changed": ["row_level_security", "public_read"], "from": {"row_level_security": True, "public_read": False},
@@ -125,7 +126,9 @@ def test_the_detail_says_what_changed(project):
         ("put", f"/roles/{role['id']}", {"permissions": []}, "roles.update",
          {"changed": ["permissions"], "from": {"permissions": ["orders:read"]}, "to": {"permissions": []}}),
         ("put", f"/users/{one}", {"role_ids": [role["id"]], "password": PASSWORD, "email": "bob@example.org"}, "users.update",
-         {"changed": ["email", "role_ids", "password"], "from": {"role_ids": user.user["role_ids"]}, "to": {"role_ids": [role["id"]]}}),
+         {"changed": ["email", "email_confirmed_at", "role_ids", "password"],
+          "from": {"role_ids": user.user["role_ids"], "email_confirmed_at": confirmed},
+          "to": {"role_ids": [role["id"]], "email_confirmed_at": None}}),
         ("put", f"/groups/{group['id']}", {"role_ids": [role["id"]]}, "groups.update",
          {"changed": ["role_ids"], "from": {"role_ids": []}, "to": {"role_ids": [role["id"]]}}),
         ("put", f"/user-profiles/{one}", {"locale": "en-GB", "display_name": "Ann"}, "user_profiles.update",

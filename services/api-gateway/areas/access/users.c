@@ -115,11 +115,28 @@ AWAITS static int may_mail(struct req *r, struct str typed, struct str *ret_emai
     return mail_flow_ready(r);
 }
 
-/* An administrator vouches for the address: a user with a password can sign in at once. */
+/* State of a new account, and the mail that it gets. An administrator vouches for the address: a
+ * user with a password can sign in at once, unless the project requires confirmed addresses. */
+struct user_start {
+    const char *status;
+    bool confirmed;
+    enum mail_type mail;
+};
+
+static struct user_start user_start_of(const struct req *r, bool has_password)
+{
+    if (!has_password)
+        return (struct user_start){"invited", false, MAIL_INVITE};
+    if (r->scope->project->settings.require_confirmed_email)
+        return (struct user_start){"unconfirmed", false, MAIL_CONFIRMATION};
+    return (struct user_start){"active", true, MAIL_ADDED_TO_TENANT};
+}
+
 AWAITS static int users_create(struct req *r)
 {
     struct str email = STR_NONE;
     struct str hash = STR_NONE;
+    struct user_start start;
     struct user_in in;
     struct rows user;
     int64_t id;
@@ -136,13 +153,14 @@ AWAITS static int users_create(struct req *r)
         TRY(auth_password_hash(r, in.password.value, &hash));
     if (in.send_invite.value)
         TRY(may_mail(r, in.email.value, &email));
+    start = user_start_of(r, in.password.set);
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
                   SQL_USER_ADD(.email = in.email.value,
                                .password_hash = hash,
-                               .status = str_from(in.password.set ? "active" : "invited"),
-                               .confirmed = in.password.set,
+                               .status = str_from(start.status),
+                               .confirmed = start.confirmed,
                                .metadata = users_json(r, &in.metadata)),
                   &user);
     if (rc)
@@ -150,7 +168,7 @@ AWAITS static int users_create(struct req *r)
     id = sql_user_add_row(&user, 0).id;
     TRY(set_roles(r, id, &in.role_ids));
     if (in.send_invite.value)
-        TRY(user_mail(r, in.password.set ? MAIL_ADDED_TO_TENANT : MAIL_INVITE, id, email));
+        TRY(user_mail(r, start.mail, id, email));
     TRY(users_finish(r, id, "users.create", &(struct audit_change){0}, &user));
     gateway_touch(r);
     if (in.send_invite.value)
@@ -197,7 +215,7 @@ AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in,
         TRY(set_roles(r, id, &in->role_ids));
     if (ends_sessions)
         TRY(sql_all(r, &ended, SQL_USER_SESSIONS_END(.user_id = id, .id = 0)));
-    return in->role_ids.set || in->status.set ? access_check_admins(r) : 0;
+    return in->role_ids.set || in->status.set || in->email.set ? access_check_admins(r) : 0;
 }
 
 AWAITS static int users_update(struct req *r)
@@ -273,7 +291,8 @@ AWAITS static int user_send(struct req *r, enum mail_type type, const char *acti
     bool invited = str_is(row.status, "invited");
     if (type == MAIL_INVITE && !invited)
         return fail(r, PROBLEM_CONFLICT, "This account has been taken into use.");
-    if (type == MAIL_CONFIRMATION && (invited || row.confirmed))
+    bool awaited = !row.confirmed || str_is(row.status, "unconfirmed");
+    if (type == MAIL_CONFIRMATION && (invited || !awaited))
         return fail(r, PROBLEM_CONFLICT, "This account has nothing to confirm.");
     TRY(mail_flow_limit(r, row.email));
     TRY(user_mail(r, type, id, row.email));

@@ -28,9 +28,12 @@ returning id as id:bigint
 select u.email:text, u.status:text, u.password_hash:text?, u.email_confirmed_at is not null as confirmed:boolean,
   u.metadata:jsonb from {p}.users u where u.id = :id::bigint for update
 
+-- A confirmation is of one address, and a status that awaits it has none.
 -- name: user_save :exec
 update {p}.users u
 set email = coalesce(lower(normalize(:email::text?)), u.email),
+    email_confirmed_at = case when lower(normalize(:email::text?)) <> u.email
+      or :status::text? in ('invited', 'unconfirmed') then null else u.email_confirmed_at end,
     password_hash = coalesce(:password_hash::text, u.password_hash),
     status = coalesce(:status::text?, u.status),
     metadata = case when :metadata_set::boolean then coalesce(:metadata::jsonb?, '{}'::jsonb) else u.metadata end,

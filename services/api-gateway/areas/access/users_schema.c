@@ -32,7 +32,8 @@ static const struct field user_create_fields[] = {
     {.name = "send_invite",
      FIELD_AT(struct user_in, send_invite),
      .type = FIELD_BOOL,
-     .doc = "Sends an invitation, or with a password the word that the account is there"},
+     .doc = "Sends an invitation; with a password the word that the account is there, or the link "
+            "that confirms the address where require_confirmed_email is set"},
 };
 const struct schema user_create_schema = SCHEMA("UserCreate", struct user_in, user_create_fields);
 
@@ -43,7 +44,8 @@ static const struct field user_update_fields[] = {
      FIELD_AT(struct user_in, status),
      .type = FIELD_STR,
      .values = user_statuses,
-     .doc = "suspended ends all sessions"},
+     .doc = "active alone keeps sessions; invited and unconfirmed end the confirmation of the "
+            "address, as another address does"},
     ROLES_MEMBER,
     METADATA_MEMBER(struct user_in),
 };
