@@ -68,6 +68,7 @@ struct route {
     enum perm perm;
     enum perm perm_or;               /* a second permission that also opens it */
     enum perm perm_and;              /* a system permission needed besides */
+    const char *own;                 /* path parameter: a user whose id it is needs no .perm */
     bool ticket;                     /* ?ticket= stands for credentials (live changes) */
     const char *id_prefix;           /* {id} may also be the id at the processor, which begins so */
     const struct query_param *query; /* NULL = none */

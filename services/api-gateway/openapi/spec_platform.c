@@ -328,6 +328,8 @@ static struct str description_of(struct arena *arena, const struct route *route)
         strbuf_printf(&text, " or `%s`", perm_name(route->perm_or));
     if (route->perm_and != PERM_NONE)
         strbuf_printf(&text, ", and `%s`", perm_name(route->perm_and));
+    if (route->own)
+        strbuf_cstr(&text, "; a signed-in user needs none for its own");
     strbuf_char(&text, '.');
     return strbuf_view(&text);
 }

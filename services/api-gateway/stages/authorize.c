@@ -28,6 +28,8 @@ int authorize_run(struct req *r)
             TRY(find_entity(r, &r->scope->entity));
         if (check_passed(check, route, r->scope->caller, r->scope->entity))
             continue;
+        if (route->own && check_is_waived(check, route, r->scope->caller, req_param(r, route->own)))
+            continue;
         struct str why = check_sentence(r->task.arena, check, route, r->scope->entity);
         return refusal(r, check_refusal(check), "%.*s", STR_ARG(why));
     }

@@ -181,3 +181,25 @@ def test_users_without_roles_do_nothing(project):
     for path in ("/users", "/roles", "/entities", "/permissions", "/groups", "/api-keys", "/audit-log"):
         nobody.get(path, expect=403)
     assert project.client().sign_in(nobody.user["email"], PASSWORD).user["role_ids"] == []
+
+
+def test_an_administrator_role_holds_nothing_else(project):
+    project.entity("orders", [{"name": "total", "type": "integer"}])
+    admin, path = project.admin, f"/roles/{project.role_named('Admin User')['id']}"
+    rule = [{"entity": "orders", "action": "read", "fields": ["total"]}]
+
+    def refused(method, where, body, field):
+        errors = getattr(admin, method)(where, body, expect=400).json()["errors"]
+        assert [(error["field"], error["code"]) for error in errors] == [(field, "validation_failed")], body
+
+    refused("put", path, {"permissions": ["svc_users:read"]}, "permissions")
+    refused("put", path, {"field_access": rule}, "field_access")
+    refused("post", "/roles", {"name": "Chiefs", "is_admin": True, "permissions": ["orders:read"]}, "permissions")
+    stored = admin.get(path, expect=200).json()
+    assert stored["permissions"] == [] == stored["field_access"]
+    sent = {name: stored[name] for name in ("name", "description", "is_admin", "api_access", "permissions", "field_access")}
+    admin.put(path, sent, expect=200)
+    clerk = f"/roles/{project.role(permissions=['orders:read'], field_access=rule)['id']}"
+    refused("put", clerk, {"is_admin": True}, "permissions")
+    refused("put", clerk, {"is_admin": True, "permissions": []}, "field_access")
+    assert admin.put(clerk, {"is_admin": True, "permissions": [], "field_access": []}, expect=200).json()["is_admin"]

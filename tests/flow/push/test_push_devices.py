@@ -69,12 +69,13 @@ def test_devices_of_others(project):
 def test_devices_of_records(project):
     project.entity("tables", [{"name": "name", "type": "varchar"}])
     user = project.user()
-    owner = {"owner_entity_name": "tables", "owner_entity_id": 7}
+    table = project.item("tables", name="one")["id"]
+    owner = {"owner_entity_name": "tables", "owner_entity_id": table}
     register(user, expect=403, **owner)
     register(user, expect=403, owner_entity_name="tables")
     made = register(project.admin, **owner)
     found = device(project, made["id"])
-    assert (found["owner_entity_name"], found["owner_entity_id"], found["user_id"]) == ("tables", 7, None)
+    assert (found["owner_entity_name"], found["owner_entity_id"], found["user_id"]) == ("tables", table, None)
     register(user, expect=409)
     assert codes(register(project.admin, expect=400, owner_entity_name="tables")) == {"owner_entity_id": "required"}
     assert codes(register(project.admin, expect=400, owner_entity_id=7)) == {"owner_entity_name": "required"}
@@ -82,6 +83,34 @@ def test_devices_of_records(project):
         "owner_entity_name": "not_found"}
     both = register(project.admin, "token-2", user_id=user.user["id"], **owner)
     assert device(project, both["id"])["user_id"] == user.user["id"]
+    refused = register(project.admin, "token-3", expect=400, owner_entity_name="tables", owner_entity_id=424242)
+    assert codes(refused) == {"owner_entity_id": "not_found"}
+
+
+@pytest.mark.parametrize("way", ["one", "many", "cascade", "entity"])
+def test_a_device_goes_with_its_record(project, way):
+    """A device that belongs to a user too stays that user's."""
+    project.entity("rooms", [{"name": "name", "type": "varchar"}])
+    project.entity("tables", [{"name": "room", "type": "relation", "options": {"entity": "rooms", "on_delete": "cascade"}},
+                              {"name": "name", "type": "varchar", "searchable": True}])
+    room = project.item("rooms", name="one")["id"]
+    gone, stays = project.item("tables", room=room)["id"], project.item("tables")["id"]
+    user = project.user()
+    first = register(project.admin, "first", owner_entity_name="tables", owner_entity_id=gone)["id"]
+    shared = register(project.admin, "shared", owner_entity_name="tables", owner_entity_id=gone, user_id=user.user["id"])["id"]
+    other = register(project.admin, "other", owner_entity_name="tables", owner_entity_id=stays)["id"]
+    if way == "one":
+        project.admin.delete(f"/entities/tables/items/{gone}", expect=204)
+    elif way == "many":
+        project.admin.delete("/entities/tables/items", json={"ids": [gone]}, expect=200)
+    elif way == "cascade":
+        project.admin.delete(f"/entities/rooms/items/{room}", expect=204)
+    else:
+        project.admin.delete("/entities/tables", expect=204)
+    project.admin.get(f"{DEVICES}/{first}", expect=404)
+    assert device(project, shared)["owner_entity_id"] is None and device(project, shared)["user_id"] == user.user["id"]
+    if way != "entity":
+        assert device(project, other)["owner_entity_id"] == stays
 
 
 @pytest.mark.parametrize("body", [
@@ -110,10 +139,11 @@ def test_subscriptions_are_known_by_their_endpoint(project, db):
 
 def test_lists(project, db):
     project.entity("tables", [{"name": "name", "type": "varchar"}])
+    table = project.item("tables", name="one")["id"]
     one, other = project.user(), project.user()
     made = [register(one, f"one-{n}")["id"] for n in range(3)]
     made += [register(other, "other")["id"], register(other, subscription(), provider="web_push")["id"]]
-    made += [register(project.admin, "table", owner_entity_name="tables", owner_entity_id=7)["id"]]
+    made += [register(project.admin, "table", owner_entity_name="tables", owner_entity_id=table)["id"]]
     execute(db, f"update {project.schema(db)}.push_devices set unregistered_at = now() where id = %s", made[0])
 
     def listed(**params):
@@ -122,8 +152,8 @@ def test_lists(project, db):
     assert listed() == made[::-1] and listed(order="asc") == made
     assert listed(provider="web_push") == [made[4]] and listed(user_id=one.user["id"], order="asc") == made[:3]
     assert listed(live="false") == [made[0]] and listed(live="true", user_id=one.user["id"], order="asc") == made[1:3]
-    assert listed(owner_entity_name="tables") == [made[5]] == listed(owner_entity_name="tables", owner_entity_id=7)
-    assert listed(owner_entity_name="tables", owner_entity_id=8) == [] == listed(owner_entity_name="absent")
+    assert listed(owner_entity_name="tables") == [made[5]] == listed(owner_entity_name="tables", owner_entity_id=table)
+    assert listed(owner_entity_name="tables", owner_entity_id=table + 1) == [] == listed(owner_entity_name="absent")
     page = project.admin.get(DEVICES, params={"limit": 2, "page": 2}, expect=200).json()
     assert [item["id"] for item in page["items"]] == made[3:1:-1] and page["total_items"] == 6 and page["has_next_page"]
     walked, cursor = [], "start"

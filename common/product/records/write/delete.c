@@ -43,6 +43,33 @@ static struct db_call forget_call(struct records_ctx *ctx,
     return write_call(ctx, "items.forget", &sql, &params, true);
 }
 
+/* Devices that notifications to a gone record would go to; one that belongs to a user too stays
+ * that user's. */
+static struct db_call forget_devices_call(struct records_ctx *ctx,
+                                          const struct entity *entity,
+                                          const int64_t *ids,
+                                          size_t count)
+{
+    struct sql_params params;
+    struct strbuf sql;
+
+    sql_start(ctx->task->arena, &sql, &params);
+    strbuf_printf(&sql,
+                  "with gone as (select d.id, d.user_id from {p}.push_devices d"
+                  " where d.owner_entity_id = %lld and d.owner_record_id = any(",
+                  (long long)entity->id);
+    sql_bind(&sql, &params, P_I64S(ids, count), "bigint[]");
+    strbuf_printf(&sql,
+                  ") and not exists (select 1 from {p}.%.*s t where t.id = d.owner_record_id)),"
+                  " kept as (update {p}.push_devices k set owner_entity_id = null,"
+                  " owner_record_id = null from gone where k.id = gone.id"
+                  " and gone.user_id is not null)"
+                  " delete from {p}.push_devices d using gone"
+                  " where d.id = gone.id and gone.user_id is null",
+                  STR_ARG(entity->table));
+    return write_call(ctx, "items.forget_devices", &sql, &params, true);
+}
+
 void write_forget_calls(struct records_ctx *ctx,
                         const struct entity *entity,
                         const int64_t *ids,
@@ -51,6 +78,7 @@ void write_forget_calls(struct records_ctx *ctx,
 {
     write_calls_add(calls, forget_call(ctx, entity, "record_grants", ids, count));
     write_calls_add(calls, forget_call(ctx, entity, "record_locks", ids, count));
+    write_calls_add(calls, forget_devices_call(ctx, entity, ids, count));
 }
 
 int write_returning_deleted(struct records_ctx *ctx,

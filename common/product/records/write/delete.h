@@ -3,7 +3,8 @@
 #include "records/rules/statement.h"
 #include "records/write/links.h"
 
-/* any: adds the statements that remove grants and locks of records that are gone. */
+/* any: adds the statements that remove grants, locks and push devices of records that are gone.
+ */
 void write_forget_calls(struct records_ctx *ctx,
                         const struct entity *entity,
                         const int64_t *ids,

@@ -332,7 +332,9 @@ put_route_check(struct req *r, struct question *question, struct jw *w, enum acc
         .needs = check_permission(arena, check, route, question->entity),
     };
 
-    if (!check_passed(check, route, &question->caller, question->entity)) {
+    struct str own = route->own ? route_match_param(&question->match, route->own) : STR_NONE;
+    bool waived = check_is_waived(check, route, &question->caller, own);
+    if (!waived && !check_passed(check, route, &question->caller, question->entity)) {
         out.problem = refusal_problem(check_refusal(check));
         out.reason = check_sentence(arena, check, route, question->entity);
     }

@@ -1,6 +1,6 @@
 /* Grants of single records, to users and to groups or roles; only administrators see and set
  * them. */
-#include "app.h"
+#include "areas/access/access.h"
 #include "live/live.h"
 #include "project/events.h"
 #include "rls_sql.h"
@@ -63,6 +63,29 @@ static const struct schema groups_schema =
 
 /* --- the record --- */
 
+int access_find_record(
+    struct req *r, const struct entity *entity, int64_t id, bool lock, bool *ret_found)
+{
+    struct rows found;
+    struct str text = arena_printf(r->task.arena,
+                                   "select t.id from {p}.e_%lld t where t.id = $1::bigint%s",
+                                   (long long)entity->id,
+                                   lock ? " for no key update" : "");
+    const struct sql sql = {
+        .name = "access.record",
+        .text = text.ptr,
+        .hash = str_hash(text),
+        .arity = 1,
+        .kind = SQL_OPT,
+        .writes = lock,
+        .no_prepare = true,
+    };
+
+    TRY(sql_all(r, &found, &sql, PARAMS(P_I64(id))));
+    *ret_found = found.count > 0;
+    return 0;
+}
+
 struct record {
     int64_t entity_id, id;
 };
@@ -71,25 +94,13 @@ struct record {
 AWAITS static int
 find_record(struct req *r, const struct entity *entity, bool lock, struct record *ret_record)
 {
-    struct rows found;
-    struct str text;
+    bool found;
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    text = arena_printf(r->task.arena,
-                        "select t.id from {p}.e_%lld t where t.id = $1::bigint%s",
-                        (long long)entity->id,
-                        lock ? " for no key update" : "");
-    const struct sql sql = {
-        .name = "rls.record",
-        .text = text.ptr,
-        .hash = str_hash(text),
-        .arity = 1,
-        .kind = SQL_OPT,
-        .writes = lock,
-        .no_prepare = true,
-    };
-    TRY(sql_one(r, &found, &sql, PARAMS(P_I64(id))));
+    TRY(access_find_record(r, entity, id, lock, &found));
+    if (!found)
+        return fail(r, PROBLEM_NOT_FOUND, NULL);
     *ret_record = (struct record){entity->id, id};
     return 0;
 }

@@ -48,7 +48,8 @@ struct role_in {
         {.name = "is_admin",                                                                       \
          FIELD_AT(struct role_in, is_admin),                                                       \
          .type = FIELD_BOOL,                                                                       \
-         .doc = "Holders bypass permission checks; only administrators may set it"},               \
+         .doc = "Holders bypass permission checks, so that such a role has no permissions and no " \
+                "field_access; only administrators may set it"},                                   \
         {.name = "api_access",                                                                     \
          FIELD_AT(struct role_in, api_access),                                                     \
          .type = FIELD_BOOL,                                                                       \
@@ -151,6 +152,23 @@ static int roles_fail_save(struct req *r, int rc)
     return fail_taken(r, "name", "is taken", "A role of this name exists.");
 }
 
+/* After they are stored: an administrator role holds neither permissions nor field rules. */
+AWAITS static int check_excess(struct req *r, int64_t id, const struct role_in *in)
+{
+    struct rows rows;
+
+    if (!in->permissions.set && !in->field_access.set && !in->is_admin.set)
+        return 0;
+    TRY(sql_one(r, &rows, SQL_ROLE_EXCESS(.id = id)));
+    const struct sql_role_excess_row excess = sql_role_excess_row(&rows, 0);
+    if (!excess.permissions && !excess.field_access)
+        return 0;
+    return fail_field(r,
+                      excess.permissions ? "permissions" : "field_access",
+                      PROBLEM_VALIDATION_FAILED,
+                      "must be [] of an administrator role, which passes every check");
+}
+
 /* Permissions, field rules and audit row of the role in the open transaction; then the role as it
  * is. Without a rule a role reads and writes all fields, so what it gives is known only now: it
  * must not be more than the caller holds. */
@@ -183,6 +201,7 @@ AWAITS static int save_rules(struct req *r,
         TRY(field_rule_call(r, &rules[i], id, &calls[count++]));
     calls[count++] = db_call_new(arena, SQL_ROLE_GET(.id = id));
     TRY(sql_batch(r, calls, count));
+    TRY(check_excess(r, id, in));
     *ret_role = calls[count - 1].rows;
     const struct audit_change change = {.before = before, .after = ret_role};
     struct db_call entry = gateway_audit_change(r, audit, "role", id, &change);

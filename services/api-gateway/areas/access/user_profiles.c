@@ -1,5 +1,6 @@
 /* /user-profiles: how a user wants to be shown and addressed. */
 #include "areas/access/access.h"
+#include "areas/files/files.h"
 #include "base/ascii.h"
 #include "base/timezone.h"
 #include "user_profiles_sql.h"
@@ -25,7 +26,8 @@ static const struct field profile_fields[] = {
      .type = FIELD_I64,
      .nullable = true,
      .has_min = true,
-     .min = 1},
+     .min = 1,
+     .doc = "A file that the caller may read; null again when the file is deleted"},
     {.name = "locale",
      FIELD_AT(struct profile_in, locale),
      .type = FIELD_STR,
@@ -156,6 +158,23 @@ static int check_profile(struct req *r, const struct profile_in *in)
     return 0;
 }
 
+/* A file that the caller may read, or the one that stands there. */
+AWAITS static int check_avatar_file(struct req *r, int64_t user_id, const struct in_i64 *file_id)
+{
+    struct rows rows;
+
+    if (!file_id->set || file_id->null)
+        return 0;
+    TRY(sql_one(r, &rows, SQL_PROFILE_AVATAR_IS(.user_id = user_id, .file_id = file_id->value)));
+    if (sql_profile_avatar_is_row(&rows, 0).same)
+        return 0;
+    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_READ, file_id->value);
+    TRY(sql_all(r, &rows, call.sql, call.params, call.param_count));
+    if (rows.count && caller_can(r->scope->caller, PERM_SVC_FILES_READ))
+        return 0;
+    return fail_field(r, "avatar_file_id", PROBLEM_NOT_FOUND, "there is no such file");
+}
+
 static struct str preferences_text(struct req *r, const struct profile_in *in)
 {
     if (!in->preferences.set || in->preferences.null)
@@ -173,6 +192,7 @@ AWAITS static int profiles_update(struct req *r)
     TRY(req_json(r, &profile_schema, &in));
     TRY(check_profile(r, &in));
     TRY(access_small_map(r, "preferences", &in.preferences));
+    TRY(check_avatar_file(r, user_id, &in.avatar_file_id));
     struct db_call calls[] = {
         db_call(SQL_PROFILE_ENSURE(.id = user_id)),
         db_call(SQL_PROFILE_SAVE(.user_id = user_id,
@@ -218,6 +238,7 @@ static const struct route user_profiles_routes[] = {
         .id = "user_profiles_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USER_PROFILES_READ,
+        .own = "user_id",
         .ok = {200, &profile_out_schema},
         .fails = {404},
         .run = profiles_get,
@@ -229,6 +250,7 @@ static const struct route user_profiles_routes[] = {
         .id = "user_profiles_update",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USER_PROFILES_UPDATE,
+        .own = "user_id",
         .body = &profile_schema,
         .ok = {200, &profile_out_schema},
         .fails = {404},

@@ -1,7 +1,8 @@
 -- A user without a stored profile has an empty one.
 
 -- part: profile
-select u.id, u.id as user_id, p.display_name, p.avatar_file_id, p.locale, p.timezone,
+select u.id, u.id as user_id, p.display_name,
+       (select f.id from {p}.files f where f.id = p.avatar_file_id) as avatar_file_id, p.locale, p.timezone,
        coalesce(p.preferences, '{}'::jsonb) as preferences,
        coalesce(p.created_at, u.created_at) as created_at, coalesce(p.updated_at, u.created_at) as updated_at
 from {p}.users u left join {p}.user_profiles p on p.user_id = u.id
@@ -12,6 +13,10 @@ from {p}.users u left join {p}.user_profiles p on p.user_id = u.id
 -- name: profile_get :opt
 {profile}
 where u.id = :id::bigint
+
+-- name: profile_avatar_is :one
+select exists (select 1 from {p}.user_profiles p
+  where p.user_id = :user_id::bigint and p.avatar_file_id = :file_id::bigint) as same:boolean
 
 -- name: profile_ensure :exec
 insert into {p}.user_profiles (user_id) select u.id from {p}.users u where u.id = :id::bigint
@@ -27,5 +32,6 @@ set display_name = case when :display_name_set::boolean then :display_name::text
     '{}'::jsonb) else p.preferences end,
     updated_at = greatest(now(), p.updated_at)
 where p.user_id = :user_id::bigint
-returning p.user_id as id, p.user_id, p.display_name, p.avatar_file_id, p.locale, p.timezone, p.preferences,
+returning p.user_id as id, p.user_id, p.display_name,
+  (select f.id from {p}.files f where f.id = p.avatar_file_id) as avatar_file_id, p.locale, p.timezone, p.preferences,
   p.created_at, p.updated_at

@@ -390,6 +390,7 @@ AWAITS static int remove_rows(struct req *r, int64_t id)
         db_call(SQL_ENTITY_DROP_KEY_PERMISSIONS(.entity_id = id)),
         db_call(SQL_ENTITY_DROP_FIELD_ACCESS(.entity_id = id)),
         db_call(SQL_ENTITY_DROP_GRANTS(.entity_id = id)),
+        db_call(SQL_ENTITY_DROP_DEVICES(.entity_id = id)),
         db_call(SQL_ENTITY_DROP_LOCKS(.entity_id = id)),
         db_call(SQL_ENTITY_DROP_LISTENERS(.entity_id = id)),
         db_call(SQL_ENTITY_DROP_WORKFLOWS(.entity_id = id)),

@@ -48,6 +48,13 @@ delete from {p}.field_access where entity_id = :entity_id::bigint
 -- name: entity_drop_grants :exec
 delete from {p}.record_grants where entity_id = :entity_id::bigint
 
+-- A device that belongs to a user too stays that user's.
+-- name: entity_drop_devices :exec
+with kept as (
+  update {p}.push_devices k set owner_entity_id = null, owner_record_id = null
+  where k.owner_entity_id = :entity_id::bigint and k.user_id is not null)
+delete from {p}.push_devices d where d.owner_entity_id = :entity_id::bigint and d.user_id is null
+
 -- name: entity_drop_locks :exec
 delete from {p}.record_locks where entity_id = :entity_id::bigint
 

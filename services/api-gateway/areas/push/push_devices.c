@@ -1,4 +1,5 @@
 /* /push/devices: where notifications go to. */
+#include "areas/access/access.h"
 #include "areas/push/push.h"
 #include "base/codec.h"
 #include "base/num.h"
@@ -206,6 +207,21 @@ int push_owner_entity(struct req *r, struct str name, int64_t *ret_id)
     return 0;
 }
 
+/* The record stays until the device is written: its deletion finds the device. */
+AWAITS static int device_lock_owner(struct req *r, const struct owner *owner)
+{
+    bool found = true;
+
+    if (owner->entity_id)
+        TRY(access_find_record(r,
+                               model_entity_by_id(r->scope->model, owner->entity_id),
+                               owner->record_id,
+                               true,
+                               &found));
+    return found ? 0
+                 : fail_field(r, "owner_entity_id", PROBLEM_NOT_FOUND, "there is no such record");
+}
+
 static int device_read_metadata(struct req *r, const struct in_json *in, struct str *ret_text)
 {
     *ret_text = STR_NONE;
@@ -244,6 +260,7 @@ AWAITS static int push_devices_register(struct req *r)
     TRY(device_read_metadata(r, &in.metadata, &metadata));
     TRY(push_register_project(r));
     TRY(sql_begin(r));
+    TRY(device_lock_owner(r, &owner));
     TRY(sql_all(r,
                 &rows,
                 SQL_PUSH_DEVICE_REGISTER(.provider = in.provider.value,
