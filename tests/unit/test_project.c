@@ -10,6 +10,7 @@
 #include "http/query.h"
 #include "project/events.h"
 #include "project/project_settings.h"
+#include "project/redirect.h"
 #include "rights/audit.h"
 
 static struct arena *arena;
@@ -186,6 +187,7 @@ static void test_settings_bounds(void **state)
                      "settings.rate_sign_in_account");
     settings_refused("{\"settings\":{\"oidc_issuer\":\"javascript:x\"}}", "settings.oidc_issuer");
     settings_refused("{\"settings\":{\"redirect_urls\":[\"/x\"]}}", "settings.redirect_urls[0]");
+    settings_refused("{\"settings\":{\"auth_page_url\":\"nowhere\"}}", "settings.auth_page_url");
     settings_refused("{\"settings\":{\"mail_sender\":\"nobody\"}}", "settings.mail_sender");
     settings_refused("{\"settings\":{\"nonsense\":1}}", "settings.nonsense");
     settings_refused("{\"project_id\":\"x\"}", "project_id");
@@ -200,6 +202,80 @@ static void test_settings_bounds(void **state)
                &in,
                &errors));
     assert_int_equal(in.allowed_origins.count, 6);
+}
+
+/* redirect_urls and auth_page_url: RFC 8252 for apps, RFC 9700 2.1 for pages. */
+static void test_redirect_urls(void **state)
+{
+    static const char *const good[] = {
+        "https://app.example.com/cb",
+        "http://localhost:3000/cb",
+        "https://a.example/cb?x=*#y",
+        "https://app.example.com:443/",
+        "myapp://cb",
+        "com.example.app:/oauth",
+        "exp://",
+        "exp://127.0.0.1:19000/--/cb",
+    };
+    static const char *const bad[] = {
+        "",
+        "/x",
+        "https:",
+        "https://",
+        "https://*.example.com/cb",
+        "https://*/cb",
+        "https://app.example.com/*",
+        "*",
+        "myapp",
+        "myapp:",
+        "myapp:cb",
+        "1app://cb",
+        "my app://cb",
+        "myapp://a b",
+        "myapp://\"x",
+        "javascript:alert(1)",
+        "javascript://x/%0aalert(1)",
+        "JavaScript:/x",
+        "data:/text",
+        "file:///etc/passwd",
+        "vbscript:/x",
+        "mailto:/x",
+    };
+    static const char *const same[][2] = {
+        {"https://app.example.com:443/cb", "https://app.example.com/cb"},
+        {"http://localhost:80", "http://LOCALHOST/"},
+        {"https://app.example.com", "HTTPS://app.example.com/"},
+        {"https://app.example.com/?a=1", "https://app.example.com?a=1"},
+        {"http://[::1]:80/", "http://[::1]"},
+        {"myapp://cb", "myapp://cb"},
+    };
+    static const char *const different[][2] = {
+        {"https://app.example.com:80/cb", "https://app.example.com/cb"},
+        {"http://app.example.com:443/cb", "http://app.example.com/cb"},
+        {"https://app.example.com/cb", "http://app.example.com/cb"},
+        {"https://app.example.com/cb", "https://app.example.com/CB"},
+        {"https://app.example.com/cb", "https://app.example.com/cb/"},
+        {"https://app.example.com/cb", "https://app.example.com//cb"},
+        {"https://app.example.com/cb", "https://app.example.com/cb?x"},
+        {"https://app.example.com/cb", "https://app.example.com.evil.example/cb"},
+        {"https://app.example.com/cb", "https://app.example.com@evil.example/cb"},
+        {"https://app.example.com:443@evil.example/cb", "https://app.example.com/cb"},
+        {"myapp://cb", "myapp://CB"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        if (redirect_url_fault(str_from(good[i])))
+            fail_msg("%s: %s", good[i], redirect_url_fault(str_from(good[i])));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        if (!redirect_url_fault(str_from(bad[i])))
+            fail_msg("%s is accepted", bad[i]);
+    for (size_t i = 0; i < ARRAY_LEN(same); i++)
+        if (!redirect_url_same(str_from(same[i][0]), str_from(same[i][1])))
+            fail_msg("%s is not %s", same[i][0], same[i][1]);
+    for (size_t i = 0; i < ARRAY_LEN(different); i++)
+        if (redirect_url_same(str_from(different[i][0]), str_from(different[i][1])))
+            fail_msg("%s is %s", different[i][0], different[i][1]);
 }
 
 static void test_settings_merge(void **state)
@@ -365,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_page),
         cmocka_unit_test(test_settings_bounds),
+        cmocka_unit_test(test_redirect_urls),
         cmocka_unit_test(test_settings_merge),
         cmocka_unit_test(test_caller),
         cmocka_unit_test(test_calls),

@@ -8,6 +8,7 @@
 #include "base/timezone.h"
 #include "log/log.h"
 #include "project/project_private.h"
+#include "project/redirect.h"
 #include "project/unseal.h"
 #include "project_sql.h"
 
@@ -42,8 +43,9 @@ static const struct field settings_fields[] = {
         .type = FIELD_STRS,
         .nullable = true,
         .max = ITEMS_MAX,
-        .doc = "Where external sign-in may send the browser (redirect_to)",
-        .example = "[\"https://app.example.com/signed-in\"]",
+        .doc = "Where sign-in, consents and links in mails may lead (redirect_to): pages without "
+               "wildcards, and addresses of apps (RFC 8252)",
+        .example = "[\"https://app.example.com/signed-in\",\"com.example.app:/signed-in\"]",
     },
     SETTING_I64(password_min_length, 8, 128, "Fewest characters of a password"),
     SETTING_I64(access_token_seconds, 60, DAY_SECONDS, "Life of an access token"),
@@ -85,12 +87,11 @@ static const struct field settings_fields[] = {
                 NULL,
                 "IANA time zone of dates and times that come without an offset, such as "
                 "Europe/Berlin; UTC when not set"),
-    SETTING_STR(
-        auth_page_url,
-        URL_BYTES,
-        "url",
-        "Page that links in mails open, with #type=...&token=...; the first of redirect_urls "
-        "when not set"),
+    SETTING_STR(auth_page_url,
+                URL_BYTES,
+                NULL,
+                "Page or app that links in mails open, with #type=...&token=...; the first of "
+                "redirect_urls when not set"),
 };
 const struct schema project_settings_schema =
     SCHEMA("ProjectSettings", struct project_settings_in, settings_fields);
@@ -246,12 +247,22 @@ check_redirects(struct arena *arena, const struct in_strs *urls, struct schema_e
 {
     for (size_t i = 0; i < urls->count; i++) {
         struct str at = arena_printf(arena, "settings.redirect_urls[%zu]", i);
-        if (!schema_format_ok("uri", urls->items[i]))
-            schema_error_add(arena, errors, at, PROBLEM_PATTERN, "must be an absolute URL");
+        const char *fault = redirect_url_fault(urls->items[i]);
+        if (fault)
+            schema_error_add(arena, errors, at, PROBLEM_PATTERN, "%s", fault);
         else if (urls->items[i].len > URL_BYTES)
             schema_error_add(
                 arena, errors, at, PROBLEM_TOO_LONG, "must be at most %d bytes", URL_BYTES);
     }
+}
+
+static void check_page(struct arena *arena, const struct in_str *page, struct schema_errors *errors)
+{
+    const char *fault = page->value.ptr ? redirect_url_fault(page->value) : NULL;
+
+    if (fault)
+        schema_error_add(
+            arena, errors, STR("settings.auth_page_url"), PROBLEM_PATTERN, "%s", fault);
 }
 
 static struct str shown_secret(const struct project_settings *settings)
@@ -276,6 +287,8 @@ bool project_in_check(struct arena *arena,
                              "must be scheme://host[:port] in lower case, or *");
     if (settings != NULL)
         check_redirects(arena, &settings->redirect_urls, errors);
+    if (settings != NULL)
+        check_page(arena, &settings->auth_page_url, errors);
     if (settings != NULL)
         check_rates(arena, settings, errors);
     if (settings != NULL && settings->timezone.value.ptr != NULL &&

@@ -3,6 +3,7 @@
  * bearer token or a key, never with cookies, so credentials are not allowed and '*' is safe.
  */
 #include "app/admission.h"
+#include "project/redirect.h"
 #include "stages/stages.h"
 
 #define CORS_MAX_AGE "600"
@@ -19,7 +20,7 @@ static bool origin_allowed(const struct project *project, struct str origin)
 {
     for (size_t i = 0; i < project->settings.allowed_origin_count; i++) {
         struct str allowed = project->settings.allowed_origins[i];
-        if (str_is(allowed, "*") || str_eq(allowed, origin))
+        if (str_is(allowed, "*") || redirect_url_same(allowed, origin))
             return true;
     }
     return false;

@@ -134,6 +134,23 @@ def test_redirects_the_browser(project, issuer):
     assert len({asked["state"], asked["nonce"], asked["code_challenge"]}) == 3
 
 
+@pytest.mark.parametrize("listed, asked", [
+    ("myapp://cb", "myapp://cb"), ("com.example.app:/oauth", "com.example.app:/oauth"), ("exp://", "exp://"),
+    ("https://app.example.org:443/cb", "https://app.example.org/cb"), ("https://app.example.org/cb", "https://app.example.org:443/cb"),
+    ("http://localhost:80", "http://localhost/"),
+])
+def test_apps_and_the_schemes_own_port(unmoved, listed, asked):
+    """RFC 8252: an app is led to by a scheme of its own. The provider is given the address as it was asked for."""
+    configure(unmoved, redirect_urls=[PAGE, listed])
+    try:
+        url = unmoved.client().get(AUTHORIZE, params={"redirect_to": asked}, expect=302).headers["Location"]
+        assert dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))["redirect_uri"] == asked
+        refused = unmoved.client().get(AUTHORIZE, params={"redirect_to": asked + "x"}, expect=400).json()
+        assert refused["code"] == "redirect_not_allowed"
+    finally:
+        configure(unmoved, redirect_urls=[PAGE])
+
+
 def test_endpoint_with_a_query(project, issuer):
     issuer.discovery["authorization_endpoint"] = f"{issuer.url}/authorize?tenant=7"
     assert start(project).startswith(f"{issuer.url}/authorize?tenant=7&client_id=")

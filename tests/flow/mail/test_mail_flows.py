@@ -251,6 +251,14 @@ def test_pages(site, mailbox, project):
     settle()
     anonymous.post("/auth/v1/recover", {"email": email, "redirect_to": own}, expect=202)
     assert f"{own}#type=recovery&token=" in mailbox.wait(email)[0].get_body(("plain",)).get_content()
+    site.admin.put("/", {"settings": {"redirect_urls": [own, "com.example.app:/links"], "auth_page_url": "myapp://mail"}},
+                   expect=200)
+    settle()
+    for body, link in (({"redirect_to": "com.example.app:/links"}, "com.example.app:/links"), ({}, "myapp://mail"),
+                       ({"redirect_to": "https://app.example.com:443/links?from=mail"}, "https://app.example.com:443/links?from=mail")):
+        other = site.user(email=address()).user["email"]
+        anonymous.post("/auth/v1/recover", {"email": other, **body}, expect=202)
+        assert f"{link}#type=recovery&token=" in mailbox.wait(other)[0].get_body(("plain",)).get_content()
     site.admin.put("/", {"settings": {"auth_page_url": None}}, expect=200)
     settle()
     anonymous.post("/auth/v1/recover", {"email": email}, headers={"Host": "evil.example"}, expect=202)

@@ -5,6 +5,7 @@
 #include "areas/auth/auth_session.h"
 #include "base/codec.h"
 #include "crypto/ct.h"
+#include "project/redirect.h"
 #include "stages/stages.h"
 
 #define CHALLENGE_CHARS 43   /* base64url of a SHA-256 */
@@ -38,22 +39,14 @@ static const struct field authorize_fields[] = {
 };
 static const struct schema authorize_schema = SCHEMA_OUT("ProviderRedirect", authorize_fields);
 
-/* Byte for byte: prefixes and patterns are how codes leak. */
-static bool redirect_allowed(const struct project_settings *settings, struct str url)
-{
-    for (size_t i = 0; i < settings->redirect_url_count; i++)
-        if (str_eq(settings->redirect_urls[i], url))
-            return true;
-    return false;
-}
-
 static int read_authorize(struct req *r, const struct query *query, struct auth_flow *flow)
 {
     struct str decoded;
 
     flow->redirect_to = query_get(query, "redirect_to");
+    /* Whole addresses: prefixes and patterns are how codes leak. */
     if (!flow->redirect_to.len ||
-        !redirect_allowed(&r->scope->project->settings, flow->redirect_to))
+        !redirect_url_listed(&r->scope->project->settings, flow->redirect_to))
         return fail(r,
                     PROBLEM_REDIRECT_NOT_ALLOWED,
                     "redirect_to must be one of the project's redirect_urls.");

@@ -14,6 +14,7 @@
 #include "connections_sql.h"
 #include "integrations/connection.h"
 #include "json/jr.h"
+#include "project/redirect.h"
 #include "project/unseal.h"
 
 #define STATE_MAX 128
@@ -46,14 +47,6 @@ static const struct field consent_fields[] = {
     {.name = "expires_in", .type = FIELD_I64, .required = true, .doc = "Seconds"},
 };
 static const struct schema consent_schema = SCHEMA_OUT("ConnectionConsent", consent_fields);
-
-static bool is_redirect_url(const struct project_settings *settings, struct str url)
-{
-    for (size_t i = 0; i < settings->redirect_url_count; i++)
-        if (str_eq(settings->redirect_urls[i], url))
-            return true;
-    return false;
-}
 
 /* co: an OAuth 2 integration of a consent's connection, with its client. */
 AWAITS static int
@@ -166,7 +159,7 @@ AWAITS static int connections_authorize(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &authorize_in_schema, &in));
-    if (!is_redirect_url(&r->scope->project->settings, in.redirect_to.value))
+    if (!redirect_url_listed(&r->scope->project->settings, in.redirect_to.value))
         return fail(r,
                     PROBLEM_REDIRECT_NOT_ALLOWED,
                     "redirect_to must be one of the project's redirect_urls.");

@@ -2,6 +2,7 @@
 #include "areas/mail/mail_flow.h"
 
 #include "mail_flow_sql.h"
+#include "project/redirect.h"
 #include "stages/stages.h"
 
 #define CONTENT_BYTES  32768
@@ -57,13 +58,11 @@ int mail_flow_page(struct req *r, const struct in_str *redirect_to, struct str *
     *ret_page = settings->auth_page_url;
     if (!ret_page->len && settings->redirect_url_count > 0)
         *ret_page = settings->redirect_urls[0];
-    if (!redirect_to->value.len || str_eq(redirect_to->value, settings->auth_page_url))
+    if (!redirect_to->value.len || redirect_url_same(redirect_to->value, settings->auth_page_url))
         return 0;
-    for (size_t i = 0; i < settings->redirect_url_count; i++) {
-        if (str_eq(settings->redirect_urls[i], redirect_to->value)) {
-            *ret_page = redirect_to->value;
-            return 0;
-        }
+    if (redirect_url_listed(settings, redirect_to->value)) {
+        *ret_page = redirect_to->value;
+        return 0;
     }
     return fail(
         r, PROBLEM_REDIRECT_NOT_ALLOWED, "redirect_to must be one of the project's redirect_urls.");
