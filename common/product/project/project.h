@@ -32,6 +32,7 @@ struct project_settings {
     int64_t session_seconds;       /* 90 days, absolute */
     bool sign_up;                  /* external sign-in may create accounts */
     bool link_verified_email;      /* accounts by the issuer's addresses, beyond Google's own */
+    bool oidc_trust_email;         /* the issuer's tokens say nothing of email_verified */
     bool require_confirmed_email;
     bool default_row_level_security;                    /* true */
     int64_t rate_read, rate_write, rate_heavy;          /* per principal and minute; 0 = no limit */

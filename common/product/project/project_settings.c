@@ -71,6 +71,10 @@ static const struct field settings_fields[] = {
     SETTING_BOOL(link_verified_email,
                  "An identity of the issuer signs in to the account that has its verified address, "
                  "an administrator's too; without it only Google's own domains do"),
+    SETTING_BOOL(oidc_trust_email,
+                 "Addresses of the issuer count as verified where its tokens have no "
+                 "email_verified, as those of Entra; only for an issuer whose users cannot choose "
+                 "their address. An email_verified of false is never overruled"),
     SETTING_STR(oidc_client_id, 512, NULL, "Client id at the issuer"),
     {
         .name = "oidc_client_secret",
@@ -356,6 +360,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
     MERGE_I64(session_seconds);
     MERGE_BOOL(sign_up);
     MERGE_BOOL(link_verified_email);
+    MERGE_BOOL(oidc_trust_email);
     MERGE_BOOL(require_confirmed_email);
     MERGE_BOOL(default_row_level_security);
     MERGE_I64(rate_read);
@@ -405,6 +410,7 @@ static void json_members(struct jw *w, const struct project_settings *settings)
     JW_I64(w, "session_seconds", settings->session_seconds);
     JW_BOOL(w, "sign_up", settings->sign_up);
     JW_BOOL(w, "link_verified_email", settings->link_verified_email);
+    JW_BOOL(w, "oidc_trust_email", settings->oidc_trust_email);
     JW_BOOL(w, "require_confirmed_email", settings->require_confirmed_email);
     JW_BOOL(w, "default_row_level_security", settings->default_row_level_security);
     JW_I64(w, "rate_read", settings->rate_read);

@@ -17,6 +17,7 @@ struct project_settings_in {
     struct in_i64 session_seconds;
     struct in_bool sign_up;
     struct in_bool link_verified_email;
+    struct in_bool oidc_trust_email;
     struct in_bool require_confirmed_email;
     struct in_bool default_row_level_security;
     struct in_i64 rate_read;

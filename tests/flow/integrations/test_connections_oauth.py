@@ -50,6 +50,17 @@ def consented(crm, api, made, client=None, **body):
     return finish(client, api.consent(begin(client, connection)["url"]))
 
 
+def test_consent_that_is_not_given(crm, api, ours):
+    connection = connect(crm, ours, {})
+    answer = {**api.consent(begin(crm.admin, connection)["url"]), "scope": "read", "authuser": "0"}
+    refused = {name: value for name, value in answer.items() if name != "code"} | {"error": "access_denied"}
+    assert finish(crm.admin, refused, 403)["code"] == "forbidden"
+    assert finish(crm.admin, answer, 400)["code"] == "flow_state_invalid"
+    answer = {**api.consent(begin(crm.admin, connection)["url"]), "scope": "read", "authuser": "0"}
+    assert finish(crm.admin, answer)["status"] == "active"
+    assert finish(crm.admin, {"state": "x"}, 400)["errors"][0]["field"] == "code"
+
+
 def test_client_credentials(crm, api):
     made = make(crm, api.url, auth=oauth(api, "oauth2_client_credentials", scopes=["a", "b"], audience="x"), operations=[operation(path="/guarded")])
     connection = connect(crm, made, {"client_id": "id:1", "client_secret": "top secret/2"})

@@ -3,6 +3,7 @@
 
 #include "areas/auth/auth_session.h"
 #include "auth_provider_sql.h"
+#include "base/ascii.h"
 #include "base/codec.h"
 #include "project/unseal.h"
 
@@ -61,6 +62,26 @@ static int invalid(struct req *r)
 {
     return fail(
         r, PROBLEM_FLOW_STATE_INVALID, "This sign-in is unknown, used or too old; start again.");
+}
+
+int auth_flow_refused(struct req *r, struct str error)
+{
+    static const char *const of_users[] = {"access_denied",
+                                           "account_selection_required",
+                                           "consent_required",
+                                           "interaction_required",
+                                           "login_required"};
+
+    if (!ascii_only(error, ASCII_LOWER, "_"))
+        error = STR("unknown error");
+    for (size_t i = 0; i < ARRAY_LEN(of_users); i++)
+        if (str_is(error, of_users[i]))
+            return fail(r,
+                        PROBLEM_FORBIDDEN,
+                        "Access was not granted at the provider (%.*s); start again.",
+                        STR_ARG(error));
+    return fail(
+        r, PROBLEM_PROVIDER_ERROR, "The provider refused the request (%.*s).", STR_ARG(error));
 }
 
 int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)

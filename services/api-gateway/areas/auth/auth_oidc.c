@@ -54,6 +54,7 @@ int oidc_client_load(struct req *r, struct oidc_client *ret_client)
         .issuer = arena_dup(arena, settings->oidc_issuer),
         .client_id = arena_dup(arena, settings->oidc_client_id),
         .client_secret = arena_dup(arena, settings->oidc_client_secret),
+        .trust_email = settings->oidc_trust_email,
     };
     base = client.issuer;
     if (str_ends(base, STR("/")))

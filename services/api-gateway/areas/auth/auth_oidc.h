@@ -12,6 +12,7 @@ struct oidc_client {
     struct str issuer;
     struct str client_id;
     struct str client_secret;
+    bool trust_email; /* an absent email_verified counts as true */
     /* From discovery. */
     struct str authorization_endpoint;
     struct str token_endpoint;

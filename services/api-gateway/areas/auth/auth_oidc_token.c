@@ -146,13 +146,21 @@ static struct str short_claim(const struct jws *token, const char *name)
     return text.len && text.len <= TEXT_MAX ? text : STR_NONE;
 }
 
+static bool email_is_verified(const struct oidc_client *client, const struct jws *token)
+{
+    const json_t *verified = json_object_get(token->claims, "email_verified");
+
+    if (!verified || json_is_null(verified))
+        return client->trust_email;
+    return json_is_true(verified) || str_is(jws_claim_str(token, "email_verified"), "true");
+}
+
 static void read_claims(struct arena *arena,
                         const struct oidc_client *client,
                         const struct jws *token,
                         struct oidc_identity *ret)
 {
     const bool google = oidc_issuer_is(client->issuer, STR("accounts.google.com"));
-    const json_t *verified = json_object_get(token->claims, "email_verified");
     struct str email = jws_claim_str(token, "email");
 
     *ret = (struct oidc_identity){
@@ -163,8 +171,7 @@ static void read_claims(struct arena *arena,
     if (!email.len || !schema_format_ok("email", email))
         return;
     ret->email = arena_lower(arena, email);
-    ret->email_verified =
-        json_is_true(verified) || str_is(jws_claim_str(token, "email_verified"), "true");
+    ret->email_verified = email_is_verified(client, token);
     ret->authoritative = google && ret->email_verified &&
                          (str_ends(ret->email, STR(GMAIL)) || jws_claim_str(token, "hd").len > 0);
 }

@@ -136,15 +136,16 @@ struct callback_in {
     struct in_str state;
     struct in_str code_verifier;
     struct in_str iss;
+    struct in_str error;
 };
 
 static const struct field callback_fields[] = {
     {.name = "code",
      FIELD_AT(struct callback_in, code),
      .type = FIELD_STR,
-     .required = true,
      .min = 1,
-     .max = 4096},
+     .max = 4096,
+     .doc = "Required unless there is an error"},
     {.name = "state",
      FIELD_AT(struct callback_in, state),
      .type = FIELD_STR,
@@ -162,9 +163,21 @@ static const struct field callback_fields[] = {
      .type = FIELD_STR,
      .max = 2048,
      .doc = "As the provider sent it (RFC 9207)"},
+    {.name = "error",
+     FIELD_AT(struct callback_in, error),
+     .type = FIELD_STR,
+     .min = 1,
+     .max = 64,
+     .doc = "As the provider sent it in place of a code: access_denied"},
 };
-static const struct schema callback_schema =
-    SCHEMA("ProviderCallback", struct callback_in, callback_fields);
+/* Providers add members of their own (scope, authuser, session_state): ignored. */
+static const struct schema callback_schema = {
+    .name = "ProviderCallback",
+    .fields = callback_fields,
+    .count = ARRAY_LEN(callback_fields),
+    .struct_bytes = sizeof(struct callback_in),
+    .open = true,
+};
 
 /* The finish belongs to the start: same client, same issuer, same user. */
 static int check_flow(struct req *r, const struct auth_flow *flow, const struct callback_in *in)
@@ -215,8 +228,12 @@ AWAITS static int provider_callback(struct req *r)
 
     TRY(auth_read_body(r, &callback_schema, &in));
     TRY(rate_limit_address(r, "callback"));
+    if (!in.code.value.len && !in.error.value.len)
+        return fail_field(r, "code", PROBLEM_REQUIRED, "is required");
     TRY(auth_flow_take(r, in.state.value, &flow));
     TRY(check_flow(r, &flow, &in));
+    if (in.error.value.len)
+        return auth_flow_refused(r, in.error.value);
     TRY(identify(r, &flow, in.code.value, &client, &identity));
     struct auth_link link = {.link_user_id = flow.user_id};
     TRY(sql_begin(r));

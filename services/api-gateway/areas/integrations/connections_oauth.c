@@ -186,16 +186,16 @@ AWAITS static int connections_authorize(struct req *r)
 /* --- finish --- */
 
 struct consent_in {
-    struct in_str code, state, iss;
+    struct in_str code, state, iss, error;
 };
 static const struct field consent_in_fields[] = {
     {.name = "code",
      FIELD_AT(struct consent_in, code),
      .type = FIELD_STR,
-     .required = true,
      .min = 1,
      .max = 4096,
-     .write_only = true},
+     .write_only = true,
+     .doc = "Required unless there is an error"},
     {.name = "state",
      FIELD_AT(struct consent_in, state),
      .type = FIELD_STR,
@@ -208,9 +208,21 @@ static const struct field consent_in_fields[] = {
      .type = FIELD_STR,
      .max = 2048,
      .doc = "As the provider sent it (RFC 9207): it has to be where the integration sends users"},
+    {.name = "error",
+     FIELD_AT(struct consent_in, error),
+     .type = FIELD_STR,
+     .min = 1,
+     .max = 64,
+     .doc = "As the provider sent it in place of a code: access_denied"},
 };
-static const struct schema consent_in_schema =
-    SCHEMA("ConnectionCallback", struct consent_in, consent_in_fields);
+/* Providers add members of their own (scope, authuser, session_state): ignored. */
+static const struct schema consent_in_schema = {
+    .name = "ConnectionCallback",
+    .fields = consent_in_fields,
+    .count = ARRAY_LEN(consent_in_fields),
+    .struct_bytes = sizeof(struct consent_in),
+    .open = true,
+};
 
 static int consent_invalid(struct req *r)
 {
@@ -295,7 +307,11 @@ AWAITS static int connections_callback(struct req *r)
     struct consent_in in;
 
     TRY(req_json(r, &consent_in_schema, &in));
+    if (!in.code.value.len && !in.error.value.len)
+        return fail_field(r, "code", PROBLEM_REQUIRED, "is required");
     TRY(take_flow(r, in.state.value, &consent));
+    if (in.error.value.len)
+        return auth_flow_refused(r, in.error.value);
     TRY(own_connection(r, consent.connection_id, &stored));
     TRY(client_source(r, stored.integration_id, &source));
     if (!issuer_fits(r, &source, in.iss.value) ||
