@@ -70,7 +70,7 @@ class Shelf:
 
     def caller(self, name, entities=("books",)):
         """A user with a role of its own."""
-        permissions = [f"{entity}:read" for entity in entities]
+        permissions = [f"{entity}:read" for entity in entities] + ["svc_search:read"]
         role = self.admin.post("/roles", {"name": name, "api_access": True, "permissions": permissions}, expect=201).json()
         email = f"{name}@example.com"
         user = self.admin.post("/users", {"email": email, "password": PASSWORD, "role_ids": [role["id"]]}, expect=201).json()

@@ -71,7 +71,7 @@ def test_what_records_say_gains_nothing(shop):
 
 
 def test_search_finds_what_the_caller_may_read(shop, indexer):
-    role = shop.role(permissions=["chairs:read", "chairs:create", "svc_ai_chat:create", "svc_ai_chat:read"])
+    role = shop.role(permissions=["chairs:read", "chairs:create", "svc_ai_chat:create", "svc_ai_chat:read", "svc_search:read"])
     cara = shop.user(role_ids=[role["id"]])
     mine, theirs = shop.item("chairs", client=cara, name="Velvet throne"), shop.item("chairs", name="Velvet sofa & more")
     def found(client):

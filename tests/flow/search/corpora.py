@@ -107,8 +107,8 @@ class World:
         project.entity("books", fields)
         project.entity("notes", fields, row_level_security=False, public_read=True)
         grants = [f"{entity}:{action}" for entity in ("books", "notes") for action in ("read", "create")]
-        self.reader = project.role(permissions=grants)
-        self.narrow = project.role(permissions=["books:read", "notes:read"], field_access=[
+        self.reader = project.role(permissions=[*grants, "svc_search:read"])
+        self.narrow = project.role(permissions=["books:read", "notes:read", "svc_search:read"], field_access=[
             {"entity": entity, "action": "read", "fields": ["title", "body", "kind", "amount"]} for entity in ("books", "notes")])
         self.owners = [project.user(role_ids=[self.reader["id"]]) for _ in range(3)]
         self.guest = project.user(role_ids=[self.narrow["id"]])

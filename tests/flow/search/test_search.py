@@ -162,7 +162,7 @@ def test_rows_of_others(project, books):
 
 
 def test_fields_of_others(project, books, db):
-    role = project.role(permissions=["books:read"], field_access=[{"entity": "books", "action": "read", "fields": ["title"]}])
+    role = project.role(permissions=["books:read", "svc_search:read"], field_access=[{"entity": "books", "action": "read", "fields": ["title"]}])
     project.admin.put("/entities/books", {"row_level_security": False}, expect=200)
     user = project.user(role_ids=[role["id"]])
     number = books(title="oak", summary="walnut")
@@ -189,12 +189,12 @@ def test_entities_of_others(project, books):
 
 
 def test_no_api_access(project, books):
-    user = project.only("books:read", api_access=False)
+    user = project.only("books:read", "svc_search:read", api_access=False)
     project.admin.put("/entities/books", {"row_level_security": False}, expect=200)
     books(title="oak")
     books.ready()
     assert found(user, "oak") == []
-    assert found(project.key(["books:read"]), "oak") != []
+    assert found(project.key(["books:read", "svc_search:read"]), "oak") != []
 
 
 def test_the_public(project, books):
@@ -213,7 +213,7 @@ def test_the_public(project, books):
 
 
 def test_x_group_id(project, books, db):
-    role = project.role(permissions=["books:read", "svc_group_data:read"])
+    role = project.role(permissions=["books:read", "svc_group_data:read", "svc_search:read"])
     lead, member = project.user(role_ids=[role["id"]]), project.user(entities=["books"])
     number = books(client=member, title="oak")
     group = project.admin.post("/groups", {"name": "Team", "role_ids": [role["id"]]}, expect=201).json()["id"]

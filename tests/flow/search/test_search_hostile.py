@@ -18,7 +18,7 @@ def hire(project, servers):
     """Records of the administrator; the caller reads titles of its own rows alone."""
     project.entity("staff", FIELDS, public_read=True)
     project.entity("plans", FIELDS)
-    role = project.role(permissions=["staff:read", "staff:create"],
+    role = project.role(permissions=["staff:read", "staff:create", "svc_search:read"],
                         field_access=[{"entity": "staff", "action": "read", "fields": ["title"]}])
     project.caller = project.user(role_ids=[role["id"]])
     project.hidden = project.item("staff", title="zebra", salary="platinum", code="x")["id"]
@@ -138,7 +138,7 @@ def test_pages_end_where_they_end(staff):
 
 def test_one_permission_is_not_another(staff):
     """Who may only write finds nothing, and hears of no entity."""
-    writer = staff.only("staff:create", "staff:update", "staff:delete")
+    writer = staff.only("svc_search:read", "staff:create", "staff:update", "staff:delete")
     assert search(writer, "zebra")["items"] == [] and search(writer, "*")["total_items"] == 0
     writer.get("/search", params={"q": "zebra", "e": "staff"}, expect=400)
     writer.get("/search/status", expect=403)

@@ -24,7 +24,7 @@ BOXES = ["quil", "qu", "meridia", "lantern quil", "lan", "wal", "sal", "cop", "h
 def caller(project, indexer):
     project.entity("notes", FIELDS)
     project.entity("hidden", FIELDS)
-    role = project.role(permissions=["notes:read", "notes:create"],
+    role = project.role(permissions=["notes:read", "notes:create", "svc_search:read"],
                         field_access=[{"entity": "notes", "action": "read", "fields": ["title"]}])
     made = project.user(role_ids=[role["id"]])
     made.post("/entities/notes/items/bulk", {"items": [{"title": text} for text in SEEN]}, expect=201)

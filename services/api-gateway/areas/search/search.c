@@ -299,6 +299,7 @@ static const struct route search_routes[] = {
         .path = "/search",
         .id = "search",
         .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SEARCH_READ,
         .query = search_query_params,
         .headers = HEADER_GROUP_ID,
         .ok = {200, &answer_schema},

@@ -185,6 +185,7 @@ static const struct route search_suggest_routes[] = {
         .path = "/search/suggest",
         .id = "search_suggest",
         .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_SEARCH_READ,
         .query = suggest_query,
         .headers = HEADER_GROUP_ID,
         .ok = {200, &suggest_schema},
