@@ -145,7 +145,7 @@ int gateway_commit(struct req *r, struct db_call audit)
 void gateway_roll_back(struct req *r)
 {
     if (r->scope->db != &r->scope->project->db)
-        (void)db_rollback(&r->task, r->scope->db);
+        db_rollback(r->scope->db);
     r->scope->db = &r->scope->project->db;
 }
 

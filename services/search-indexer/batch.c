@@ -156,7 +156,7 @@ int batch_begin(struct task *task, struct index *index, struct db **ret_tx)
     TRY(db_batch(task, *ret_tx, calls, ARRAY_LEN(calls), NULL));
     if (calls[1].rows.count > 0)
         return 0;
-    (void)db_rollback(task, *ret_tx);
+    db_rollback(*ret_tx);
     return INDEX_LOST;
 }
 
@@ -311,7 +311,7 @@ AWAITS static int write_slice(struct task *task, struct index_batch *batch)
     TRY(batch_begin(task, batch->index, &tx));
     int rc = batch_write(task, batch, changes, tx);
     if (rc == INDEX_STALE || rc == INDEX_BROKEN || rc == DB_TOO_LARGE)
-        (void)db_rollback(task, tx);
+        db_rollback(tx);
     return rc;
 }
 

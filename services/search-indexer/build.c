@@ -292,7 +292,7 @@ AWAITS static int build_write_page(struct task *task, struct build_page *page)
         SQL_GENERATION_COUNT(.idx = page->of->idx, .count = (int64_t)page->read->docs.count),
         &rows));
     if (rows.count == 0) {
-        (void)db_rollback(task, tx);
+        db_rollback(tx);
         return INDEX_STALE;
     }
     TRY(db_batch_commit(task, tx, page->batch.calls, page->batch.call_count, NULL));
@@ -480,7 +480,7 @@ AWAITS static int flush(struct task *task,
     TRY(batch_begin(task, index, &tx));
     TRY(db_query(task, tx, SQL_GENERATION_MOVE(.idx = of->idx, .cursor_id = cursor), &rows));
     if (rows.count == 0) {
-        (void)db_rollback(task, tx);
+        db_rollback(tx);
         return INDEX_STALE;
     }
     struct db_call again =

@@ -221,8 +221,10 @@ AWAITS static int events_take_in(struct task *task, struct db *tx, void *arg)
     };
     TRY(db_batch(task, tx, reads, ARRAY_LEN(reads), NULL));
     const struct rows *events = &reads[1].rows;
-    if (events->count == 0)
-        return db_rollback(task, tx);
+    if (events->count == 0) {
+        db_rollback(tx);
+        return 0;
+    }
 
     size_t taken;
     TRY(match_events(task, events, &reads[2].rows, &match, &taken));

@@ -310,7 +310,7 @@ int ledger_begin(struct job *job, struct task *task, struct db **ret_tx)
     if (rc != 0)
         return tx_result(rc);
     if (calls[1].rows.count == 0) {
-        (void)db_rollback(task, tx);
+        db_rollback(tx);
         return JOB_LOST;
     }
     *ret_tx = tx;
@@ -349,7 +349,7 @@ ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *r
 
     TRY(db_begin(task, &job->item.db, &tx));
     int rc = db_batch(task, tx, calls, ARRAY_LEN(calls), NULL);
-    (void)db_rollback(task, tx);
+    db_rollback(tx);
     if (rc != 0)
         return rc;
     *ret_seen = calls[1].rows.count > 0;

@@ -245,7 +245,7 @@ AWAITS static int commit(struct step_call *call, const struct step_outcome *outc
         return 0;
     }
     run->pending_count = waiting;
-    (void)db_rollback(call->task, call->tx);
+    db_rollback(call->tx);
     return rc == JOB_STORE_DOWN || rc == 0 ? RUN_AGAIN : rc;
 }
 
@@ -311,12 +311,12 @@ AWAITS static int conclude(struct step_call *call, int rc, int *ret_next)
 
     if (rc != 0 && rc != STEP_FAILED) {
         if (call->tx != NULL)
-            (void)db_rollback(call->task, call->tx);
+            db_rollback(call->tx);
         return rc;
     }
     rc = step_settle(call, rc, &outcome);
     if (rc != 0 && call->tx != NULL)
-        (void)db_rollback(call->task, call->tx);
+        db_rollback(call->tx);
     if (rc == 0 && call->tx != NULL)
         TRY(commit(call, &outcome));
     else

@@ -112,7 +112,9 @@ AWAITS static int view_fill(struct task *task, struct db *tx, void *arg)
                       .row_count = made),
         &rows));
     job->ours = rows.count > 0;
-    return job->ours ? 0 : db_rollback(task, tx);
+    if (!job->ours)
+        db_rollback(tx);
+    return 0;
 }
 
 AWAITS static int view_drop_in(struct task *task, struct db *tx, void *arg)

@@ -113,7 +113,7 @@ static int attempt(struct apply_source *source,
         };
         return apply_commit(source, tx, applied, &call, 1);
     }
-    (void)db_rollback(task, tx);
+    db_rollback(tx);
     return rc;
 }
 

@@ -147,7 +147,7 @@ static void hog(struct task *task, struct db *db, void *arg)
             under_way++;
             (void)exec(task, tx, hog_statement);
             under_way--;
-            (void)db_rollback(task, tx);
+            db_rollback(tx);
         }
         arena_reset(task->arena);
     }

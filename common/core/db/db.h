@@ -132,7 +132,8 @@ AWAITS int db_batch_commit(struct task *task,
                            struct db_call *calls,
                            size_t count,
                            size_t *ret_failed) MUSTCHECK;
-AWAITS int db_rollback(struct task *task, struct db *tx);
+/* Ends a transaction without its work; nothing when it is over. Does not wait. */
+void db_rollback(struct db *tx);
 
 /*
  * Repeats. Transactions that met head-on (a deadlock, a serialisation failure) have done nothing

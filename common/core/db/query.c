@@ -588,6 +588,6 @@ int db_batch_commit(
     int rc = batch(task, tx, calls, count, true, ret_failed);
 
     if (rc != 0) /* also what was never sent */
-        (void)db_rollback(task, tx);
+        db_rollback(tx);
     return rc;
 }

@@ -250,11 +250,9 @@ bool db_again(struct task *task, struct db_tries *tries, int rc)
     return task_sleep(task, 1 + (int64_t)(rand_u64() % (uint64_t)longest_ms)) == 0;
 }
 
-int db_rollback(struct task *task, struct db *tx)
+void db_rollback(struct db *tx)
 {
-    (void)task;
     tx_end(tx_of(tx));
-    return 0;
 }
 
 int db_transact(struct task *task, struct db *db, db_work *work, void *arg)

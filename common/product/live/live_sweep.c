@@ -28,7 +28,9 @@ AWAITS static int end_in(struct task *task, struct db *tx, void *arg)
 
     TRY(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL));
     *ret_ended = calls[1].rows.count > 0;
-    return *ret_ended ? 0 : db_rollback(task, tx);
+    if (!*ret_ended)
+        db_rollback(tx);
+    return 0;
 }
 
 AWAITS static int sweep_end_log(struct task *task, struct project *project, bool *ret_ended)

@@ -201,7 +201,7 @@ static int migrate_platform(struct migrator *m)
     for (const struct migration *it = m->project; rc == 0 && it->number != 0; it++)
         rc = step_platform(m, tx, &known, "project", it, false);
     if (rc != 0) {
-        (void)db_rollback(m->task, tx);
+        db_rollback(tx);
         return rc;
     }
     rc = db_commit(m->task, tx);
@@ -250,7 +250,7 @@ static int apply_project(struct migrator *m, struct db *db, struct str slug)
     for (const struct migration *it = m->project; it->number != 0; it++) {
         rc = step_project(m, tx, &known, it, slug);
         if (rc != 0) {
-            (void)db_rollback(m->task, tx);
+            db_rollback(tx);
             return rc;
         }
     }

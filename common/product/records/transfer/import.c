@@ -142,7 +142,7 @@ AWAITS static int import_write_rows(struct import *import,
     ctx->db = tx;
     int rc = records_bulk_write(ctx, import->entity, bulk, ret_outcome);
     ctx->db = db;
-    (void)db_rollback(ctx->task, tx);
+    db_rollback(tx);
     return rc;
 }
 

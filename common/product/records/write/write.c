@@ -103,7 +103,7 @@ write_transact_once(struct records_ctx *ctx, const struct entity *entity, write_
     if (rc == WRITE_COMMITTED)
         return 0;
     if (rc != 0) {
-        (void)db_rollback(ctx->task, tx);
+        db_rollback(tx);
         return rc;
     }
     return write_tx_db(ctx, entity, db_commit(ctx->task, tx));

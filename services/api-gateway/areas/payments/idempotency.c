@@ -361,7 +361,7 @@ int idem_end(struct req *r, struct idem *idem, int rc)
     if (!idem->key.len || idem->ended)
         return rc;
     if (r->scope->db->lease) { /* left in the middle of a transaction */
-        (void)db_rollback(&r->task, r->scope->db);
+        db_rollback(r->scope->db);
         r->scope->db = &r->scope->project->db;
     }
     if (rc > 0 && idempotency_is_final(r, rc))
