@@ -96,12 +96,12 @@ struct exchange {
     bool is_stalled;   /* there is no room for more of the body: the socket is not read */
     int body_error;    /* REQ_BODY_TIMEOUT, REQ_BODY_BROKEN, REQ_BODY_REFUSED */
     bool body_started; /* its first byte has come, 100 Continue is not waited for */
-    /* Of a body that is unpacked as it is read: the piece that is being unpacked, and what of. */
-    struct gunzip *gunzip; /* NULL = as it comes */
-    struct str packed;
-    bool packed_ended;
-    char *unpacked;
-    uint64_t unpacked_bytes; /* in all */
+    /* A body that is unpacked as it is read. */
+    struct gunzip *gunzip;   /* NULL = the body is handed on as it comes */
+    struct str packed;       /* bytes that were read and are not unpacked yet */
+    bool packed_ended;       /* the socket gives no more of them */
+    char *unpacked;          /* the piece that is handed on, BODY_BUFFER_BYTES at most */
+    uint64_t unpacked_bytes; /* of all pieces */
     bool continue_sent;
 
     /* The one thing the coroutine waits for: body bytes, or room in the socket. */

@@ -215,7 +215,8 @@ bool req_body_is_awaited(struct req *req)
     return req->has_body && !EXCHANGE(req)->body_complete;
 }
 
-/* Room for what was announced, or for a little of what was not, then for as much as may come. */
+/* Waits for room: for the announced length; for a chunked body first for a little, then for the
+ * largest that may come. */
 AWAITS static int body_make_room(struct exchange *ex, size_t max_bytes)
 {
     struct body_buffer *buffer = filling(ex);

@@ -14,7 +14,8 @@ enum admission {
     ADMIT_UPLOAD, /* a body that the handler reads as it comes: few */
 };
 
-/* any: what bodies of requests in flight may take in a process, with what they become. */
+/* any: the bytes that bodies of requests in flight, and the values read from them, may take in a
+ * process. */
 uint64_t admission_bytes(size_t largest_body_bytes);
 
 /* Given back with the request's arena at the latest. */
@@ -25,8 +26,8 @@ struct seat {
     uint64_t bytes;
 };
 
-/* Once in each worker. `requests_max` as of the server's limits; `largest_body_bytes`: that any
- * route reads as a whole. */
+/* Once in each worker. `requests_max` as of the server's limits; `largest_body_bytes`: of all
+ * bodies that routes read as a whole the largest. */
 void admission_start(unsigned requests_max, size_t largest_body_bytes);
 
 /* any: a seat in r's project (r->task.tenant), or the status of the refusal that was put. */

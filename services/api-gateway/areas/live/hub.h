@@ -58,7 +58,7 @@ struct hub_listener {
     struct hub_audit audit;
     struct arena *arena; /* of its texts; NULL = there are none */
     bool gone;
-    bool is_new; /* among those who are up to date, and not greeted */
+    bool is_new; /* joined the group that is up to date; no hello was sent yet */
     bool lost;   /* where it was is not known: it begins with a reset */
     size_t watch_count;
     struct hub_watch watches[];
@@ -136,7 +136,7 @@ struct hub {
     uint64_t rounds;
     unsigned misread; /* times in a row that the model did not fit the tables */
     bool running, again;
-    bool has_new;    /* among those who are up to date */
+    bool has_new;    /* the group `now` has listeners that are new */
     bool busy;       /* this round has told of something: the next one waits for more */
     int64_t rest_ms; /* until then */
     struct loop_timer timer;
