@@ -12,7 +12,7 @@
 
 #define ZONEINFO     "/usr/share/zoneinfo/"
 #define HEADER_BYTES 44
-#define OFFSET_MAX_S (26 * 3600)
+#define OFFSET_MAX_S ((int64_t)26 * 3600)
 
 struct timezone_rules {
     struct arena *arena; /* that it lives in */

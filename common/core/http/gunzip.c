@@ -1,6 +1,7 @@
 /* gzip by zlib. */
 #include <limits.h>
 #include <stdint.h>
+#define ZLIB_CONST /* input is not changed */
 #include <zlib.h>
 
 #include "base/panic.h"
@@ -41,7 +42,7 @@ bool gunzip_some(struct gunzip *gunzip, struct str *input, char *out, size_t roo
     stream->avail_out = (uInt)room;
     /* Without input too: zlib may hold bytes that had no room before. */
     while (stream->avail_out > 0 && (ahead > 0 || gunzip->inside) && rc != Z_BUF_ERROR) {
-        stream->next_in = (Bytef *)(uintptr_t)input->ptr;
+        stream->next_in = (const Bytef *)input->ptr;
         stream->avail_in = (uInt)ahead;
         rc = inflate(stream, Z_NO_FLUSH);
         input->ptr += ahead - stream->avail_in;

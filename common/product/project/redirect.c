@@ -96,7 +96,7 @@ static bool web_address_read(struct str url, struct web_address *ret)
     if (!is_web(ret->scheme) || !str_starts(rest, STR("//")))
         return false;
     struct str host = {rest.ptr + 2, rest.len - 2};
-    while (end < host.len && memchr("/?#", host.ptr[end], 3) == NULL)
+    while (end < host.len && !ascii_among(host.ptr[end], "/?#"))
         end++;
     ret->path = (struct str){host.ptr + end, host.len - end};
     if (str_starts(ret->path, STR("/")))

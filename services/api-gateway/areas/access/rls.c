@@ -98,11 +98,9 @@ find_record(struct req *r, const struct entity *entity, bool lock, struct record
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(access_find_record(r, entity, id, lock, &found));
-    if (!found)
-        return fail(r, PROBLEM_NOT_FOUND, NULL);
     *ret_record = (struct record){entity->id, id};
-    return 0;
+    TRY(access_find_record(r, entity, id, lock, &found));
+    return found ? 0 : fail(r, PROBLEM_NOT_FOUND, NULL);
 }
 
 /* --- read --- */
