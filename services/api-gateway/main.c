@@ -286,7 +286,8 @@ static size_t largest_body(const struct app_conf *conf)
     return largest;
 }
 
-/* The largest fits beside the beginnings of others. */
+/* The budget of bodies that are arriving: at least a quarter more than the largest body, so that
+ * the first bytes of other bodies have room beside it. */
 static uint64_t bodies_bytes(const struct app_conf *conf)
 {
     uint64_t least = largest_body(conf) / 4 * 5;

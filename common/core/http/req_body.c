@@ -221,7 +221,7 @@ AWAITS static int body_make_room(struct exchange *ex, size_t max_bytes)
 {
     struct body_buffer *buffer = filling(ex);
     bool is_announced = !ex->head.chunked;
-    size_t most = max_bytes + 1; /* one more distinguishes "too large" from "just fits" */
+    size_t most = max_bytes + 1; /* a byte above the limit shows that the body is too large */
 
     if (is_announced)
         most = buffer->len + (size_t)ex->body.left;

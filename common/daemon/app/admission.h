@@ -37,8 +37,8 @@ int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat) 
 AWAITS int admission_upload(struct req *r, struct seat **ret_seat) MUSTCHECK;
 /* any: gives it up. */
 void admission_leave(struct seat *seat);
-/* co: counts bytes of a body with the seat, beside those that it has; waits for its turn. Few are
- * not counted. 0, a status, or a negative. */
+/* co: adds bytes of a body to those that the seat holds, and waits until the project may hold them.
+ * A kilobyte or less is not counted. 0, a status, or a negative. */
 AWAITS int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes) MUSTCHECK;
 /* co: counts what a whole body that is about to be read takes, its text and the tree that it may
  * become; waits for its turn. 0, a status, or a negative. */

@@ -3,7 +3,7 @@ import pytest
 from groundwork.records import codes, ids
 
 ITEMS = "/entities/visits/items"
-UTC_FORMS = {  # whatever the zone
+UTC_FORMS = {  # they name their offset: the zone of the project changes nothing
     "2026-07-01T10:00:00Z": "2026-07-01T10:00:00.000Z", "2026-07-01 10:00:00Z": "2026-07-01T10:00:00.000Z",
     "2026-07-01T10:00Z": "2026-07-01T10:00:00.000Z", "2026-07-01 10:00+0100": "2026-07-01T09:00:00.000Z",
     "2026-07-01T10:00:00.5+0130": "2026-07-01T08:30:00.500Z", "2026-07-01 10:00:00 +02": "2026-07-01T08:00:00.000Z",
@@ -59,7 +59,7 @@ def test_one_meaning_everywhere(berlin, text, moment):
 
 def test_imports(berlin):
     forms = {**UTC_FORMS, **BERLIN_FORMS}
-    forms = {moment: text for text, moment in forms.items()}  # one of each moment: the field is unique
+    forms = {moment: text for text, moment in forms.items()}  # one text for each moment, since the field is unique
     task = imported(berlin, "n,at\n" + "".join(f"{n},{text}\n" for n, text in enumerate(forms.values())))
     assert task["status"] == "succeeded" and not task["errors"], task
     stored = [record["at"] for record in berlin.admin.get(f"{ITEMS}?sort=n&limit=500").json()["items"]]

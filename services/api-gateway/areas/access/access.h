@@ -29,12 +29,12 @@ int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;
 AWAITS int
 access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
     MUSTCHECK;
-/* co: is there a record of this id, whoever may see it? With `lock` it stays until the transaction
- * ends, and others that lock it so wait. */
-AWAITS int access_find_record(
-    struct req *r, const struct entity *entity, int64_t id, bool lock, bool *ret_found) MUSTCHECK;
 /* co: the same for the roles that a user has now: only then may the caller act on that account. */
 AWAITS int access_need_user(struct req *r, int64_t user_id) MUSTCHECK;
+/* co: whether the entity has a record of this id; row rules are not asked. With `lock` the
+ * transaction locks the record against deletion until it ends. */
+AWAITS int access_find_record(
+    struct req *r, const struct entity *entity, int64_t id, bool lock, bool *ret_found) MUSTCHECK;
 /* co: the roles that a user without a choice of roles gets. Arena-owned. */
 AWAITS int access_default_roles(struct req *r, struct in_ids *ret_roles) MUSTCHECK;
 

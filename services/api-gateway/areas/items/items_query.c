@@ -46,8 +46,8 @@ struct records_condition items_condition(struct arena *arena, const struct str *
     return condition;
 }
 
-/* One value of a list: filter[field][in][]=value, in the order in which they are written, or with a
- * number for its place. */
+/* Whether a parameter gives one value of a list: filter[field][in][]=value, or [in][0]=value, whose
+ * number is its place among the others. Values without a number keep their order and come last. */
 static bool is_member(const struct query_item *item, int64_t *ret_place)
 {
     size_t last = item->key_count - 1;

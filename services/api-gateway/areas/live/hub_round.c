@@ -35,8 +35,8 @@ static void hub_greet_all(const struct hub_round *round, struct list *listeners)
     }
 }
 
-/* A stream began behind the position from which the group is read next: that reading has what was
- * committed since, and maybe a little of before. */
+/* New listeners join the group that is up to date. The group's next reading begins at or before the
+ * position where their streams began, so that it holds every change committed since. */
 static void hub_admit(struct hub *hub)
 {
     struct list *link;
