@@ -5,8 +5,6 @@
 
 #include "base/num.h"
 
-#define ROOM_WAIT_MS 10000
-
 static void bounds_make(struct http_server *server,
                         struct shares *shares,
                         const char *name,
@@ -100,7 +98,7 @@ int bounds_wait_for_room(struct exchange *ex, uint64_t bytes)
                             &ex->req.server->body_bytes,
                             http_address_owner(ex->req.peer),
                             more,
-                            ROOM_WAIT_MS,
+                            http_room_wait_ms(ex->req.server),
                             &held->share);
     if (rc == 0)
         held->amount += more;

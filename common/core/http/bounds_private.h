@@ -23,7 +23,8 @@ bool bounds_await_body(struct exchange *ex);
 /* Bytes of the body that are here, of one that is not here whole; false when they are too many. */
 bool bounds_hold_body(struct exchange *ex, uint64_t bytes);
 /* co: waits until `bytes` of the body have room, the bytes that have come included; client
- * addresses take turns. 0, REQ_BODY_REFUSED (ten seconds passed without room), or a negative. */
+ * addresses take turns. 0, REQ_BODY_REFUSED (http_room_wait_ms() passed without room), or a
+ * negative. */
 AWAITS int bounds_wait_for_room(struct exchange *ex, uint64_t bytes) MUSTCHECK;
 /* The body is whole, or nobody waits for it any more. */
 void bounds_release_body(struct exchange *ex);

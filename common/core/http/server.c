@@ -178,6 +178,11 @@ const struct http_limits *http_server_limits(const struct http_server *server)
     return &server->config.limits;
 }
 
+int64_t http_room_wait_ms(const struct http_server *server)
+{
+    return server->config.request_timeout_ms / 3;
+}
+
 const struct http_stats *http_server_stats(const struct http_server *server)
 {
     return &server->stats;

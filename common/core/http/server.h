@@ -26,7 +26,7 @@ struct http_limits {
     unsigned bodies_per_address; /* 256 that are waited for at a time; above: 503 */
     uint64_t body_bytes; /* 32 MB of bodies that are not here whole, at least the largest that a
                             handler reads as a whole. Addresses take turns; above: they are not
-                            read, and after ten seconds 503. */
+                            read, and after http_room_wait_ms() 503. */
 };
 extern const struct http_limits http_limits_default;
 
@@ -81,6 +81,9 @@ unsigned http_connections_fit(unsigned wanted, unsigned others);
 int http_server_port(const struct http_server *server);
 /* any: of its configuration; borrowed. */
 const struct http_limits *http_server_limits(const struct http_server *server);
+/* any: milliseconds for which a request waits until other bodies leave room for its own: a third of
+ * its time, ten seconds of 30. */
+int64_t http_room_wait_ms(const struct http_server *server);
 const struct http_stats *http_server_stats(const struct http_server *server);
 /* any: stops accepting, closes idle connections, answers running requests with Connection: close;
  * calls done(arg) when none is left or after `limit_ms`. */

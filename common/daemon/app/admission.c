@@ -19,8 +19,7 @@
 #define LOOKUP_WAIT_MS  2000
 #define BODIES_BYTES    (20UL << 20)
 #define BODIES_WAITING  256
-#define BODY_COPIES     3 /* of a text: as it came, in values, in a statement */
-#define BODY_WAIT_MS    10000
+#define BODY_COPIES     3    /* of a text: as it came, in values, in a statement */
 #define BODY_FREE_BYTES 1024 /* what the seats bound by themselves */
 
 static struct shares seats[ADMIT_UPLOAD + 1];
@@ -155,8 +154,12 @@ int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes)
                     "The body holds too many values: in memory it would take %llu MB of %llu.",
                     (unsigned long long)((seat->bytes + bytes) >> 20),
                     (unsigned long long)(most >> 20));
-    int rc = shares_acquire(
-        &r->task, &bodies, share_owner_of(&r->task), bytes, BODY_WAIT_MS, &seat->bytes_share);
+    int rc = shares_acquire(&r->task,
+                            &bodies,
+                            share_owner_of(&r->task),
+                            bytes,
+                            http_room_wait_ms(r->server),
+                            &seat->bytes_share);
     if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled))
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,

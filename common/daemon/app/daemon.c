@@ -53,6 +53,17 @@ struct app *daemon_app(void)
 
 /* --- dependencies --- */
 
+/* A statement waits for a connection for a fifth of the time that it may run, from one second to
+ * ten: where statements are slow by intent, so is the pool. */
+static int64_t lease_timeout_ms(int64_t statement_timeout_ms)
+{
+    int64_t fifth_ms = statement_timeout_ms / 5;
+
+    if (fifth_ms < 1000)
+        return 1000;
+    return fifth_ms < 10000 ? fifth_ms : 10000;
+}
+
 static void open_dependencies(void)
 {
     const struct conf_common *conf = app.conf;
@@ -65,7 +76,7 @@ static void open_dependencies(void)
                .busy_share = (unsigned)conf->db_busy_share,
                .processes = (unsigned)conf->workers,
                .statement_timeout_ms = conf->statement_timeout_ms,
-               .lease_timeout_ms = 1000},
+               .lease_timeout_ms = lease_timeout_ms(conf->statement_timeout_ms)},
         .record_bytes = (int64_t)conf->record_bytes,
     };
     struct aead_key old_master_key = {0};

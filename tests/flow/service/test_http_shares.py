@@ -164,7 +164,7 @@ def test_bodies_wait_for_room(start_small, make_project, sockets):
 
 
 def test_a_body_that_finds_no_room(start_small, make_project, sockets):
-    gateway = start_small(BODIES_BYTES=65536, MEMORY_BYTES=1 << 30)
+    gateway = start_small(BODIES_BYTES=65536, MEMORY_BYTES=1 << 30, REQUEST_TIMEOUT_MS=30000)
     project = make_project(gateway)
     project.entity("pages", [{"name": "text", "type": "text"}])
     first = sockets(gateway, bulk(project, BULK, b"{"))

@@ -13,7 +13,7 @@ FLAKY = """
 import os, pathlib, pytest
 
 def flaky(text="as it is on a busy machine"):
-    alone = os.environ["PYTEST_XDIST_WORKER_COUNT"] == "1"
+    alone = os.environ.get("PYTEST_XDIST_WORKER_COUNT") == "1"
     if not alone:
         print(text)
     return alone
@@ -50,13 +50,13 @@ def test_one():
 # Keeps what reaches the contract check.
 CONTRACT = FLAKY + """
 def test_one():
-    (pathlib.Path(os.environ["CONTRACT_PARTS"]) / (os.environ["PYTEST_XDIST_WORKER"] + str(flaky()))).touch()
+    (pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"alone-{flaky()}").touch()
     assert flaky()
 """
 SUMMING_UP = """
 import os, pathlib
 def test_parts():
-    assert sorted(os.listdir(os.environ["CONTRACT_PARTS"])) == ["gw0False", "gw0True"]
+    assert sorted(os.listdir(os.environ["CONTRACT_PARTS"])) == ["alone-False", "alone-True"]
 """
 UNIT = """#!/bin/sh
 echo "[  PASSED  ] 3 test(s)."
@@ -79,12 +79,17 @@ def tree(tmp_path):
     return tmp_path
 
 
+def run_test(tree, *arguments):
+    """scripts/test as a user calls it: no test runs around it, in whose second run there is one process."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.run(["scripts/test", *arguments], cwd=tree, env={**own, "GW_BIN": "none"}, stdout=subprocess.PIPE, text=True)
+
+
 def judged(tree, stage, **files):
     """(exit status, the verdict's lines) of one stage with these files."""
     for name, text in files.items():
         (tree / f"tests/{stage}/test_{name}.py").write_text(text)
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(["scripts/test", stage], cwd=tree, env={**own, "GW_BIN": "none"}, stdout=subprocess.PIPE, text=True)
+    done = run_test(tree, stage)
     verdict = (tree / "build/test/verdict").read_text().splitlines()
     assert done.stdout.splitlines()[-len(verdict):] == verdict, "the verdict is what comes last"
     return done.returncode, verdict
@@ -164,6 +169,5 @@ def test_a_report_behind_a_failed_assertion_is_no_fault_of_its_own(tree, report,
 def test_developers_see_a_failure_at_once(tree):
     """Who gives arguments of pytest looks at one test."""
     (tree / "tests/http/test_wire.py").write_text(ONE)
-    done = subprocess.run(["scripts/test", "http", "--", "-k", "one", "tests/http"], cwd=tree, env={**os.environ, "GW_BIN": "none"},
-                          stdout=subprocess.PIPE, text=True)
+    done = run_test(tree, "http", "--", "-k", "one", "tests/http")
     assert done.returncode == 1 and re.search(r"^0 flaky\n0 passed, 1 failed$", done.stdout, re.M)
