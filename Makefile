@@ -13,7 +13,7 @@ CC      := gcc
 LAYERS   := $(shell awk '/^    [a-z]/{print $$1}' common/layers.txt)
 LEVELS   := $(shell awk '/^[a-z]/{print "common/" $$1}' common/layers.txt)
 SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
-PACKAGES := libuv libcurl libcares libnghttp2 openssl hiredis jansson libpq libargon2 libprotobuf-c zlib
+PACKAGES := libuv libcurl libcares libnghttp2 openssl hiredis jansson libpq libargon2 libprotobuf-c zlib libidn2
 # Programs that a daemon starts: services/<daemon>/<program>/main.c.
 PROGRAMS := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/*/main.c)))
 
@@ -22,7 +22,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 CPPFLAGS := $(LEVELS:%=-I%) -I$(GEN) -D_GNU_SOURCE $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 CFLAGS    = -std=gnu17 $(WARNINGS) -fno-common -fstack-protector-strong -fPIE -g $(CFLAGS_$(VARIANT))
 LDFLAGS   = -pie -rdynamic $(LDFLAGS_$(VARIANT))
-LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lmagic -lpthread -lm
+LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lmagic -lunistring -lpthread -lm
 
 CFLAGS_release  := -O2 -D_FORTIFY_SOURCE=2
 CFLAGS_debug    := -O0 -DGW_DEBUG

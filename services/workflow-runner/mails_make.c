@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/codec.h"
+#include "base/email.h"
 #include "base/rand.h"
 #include "crypto/digest.h"
 #include "fetch/mail.h"
@@ -185,14 +186,15 @@ AWAITS static int make_of_account(struct task *task,
     struct project *project = claimed->item.project;
     struct mail_variables variables = {0};
     struct str page = jr_str(content, "page");
+    const struct email_forms forms = email_forms_of(task->arena, claimed->recipient);
     struct str token = STR_NONE;
     struct rows rows;
 
-    TRY(db_query(
-        task,
-        &project->db,
-        SQL_MAIL_ACCOUNT(.user_id = some_id(claimed->user_id), .email = claimed->recipient),
-        &rows));
+    TRY(db_query(task,
+                 &project->db,
+                 SQL_MAIL_ACCOUNT(.user_id = some_id(claimed->user_id),
+                                  .emails = sql_strs(forms.forms, forms.count)),
+                 &rows));
     if (rows.count == 0 || !account_takes(type, sql_mail_account_row(&rows, 0).status)) {
         *ret_code = STR("no_account");
         return MAIL_DROPPED;

@@ -96,7 +96,11 @@ select exists (select 1 from {p}.mails o where o.ended_at < now() - make_interva
 -- Whom it is for: the account named, or the one that has the address.
 -- name: mail_account :opt
 select u.id:bigint, u.email:text, u.status:text from {p}.users u
-where case when :user_id::bigint? is null then u.email = lower(normalize(:email::text)) else u.id = :user_id::bigint end;
+where case when :user_id::bigint? is null then
+  u.email = any(array(select lower(normalize(f.form)) from unnest(:emails::text[]) as f (form)))
+  else u.id = :user_id::bigint end
+order by u.email = lower(normalize((:emails::text[])[1])) desc
+limit 1;
 
 -- name: mail_link_put :exec
 insert into {p}.mail_links as l (hash, mail_id, type, user_id, email, expires_at)

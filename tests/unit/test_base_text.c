@@ -13,6 +13,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/codec.h"
+#include "base/email.h"
 #include "base/json_scan.h"
 #include "base/num.h"
 #include "base/panic.h"
@@ -667,6 +668,57 @@ static void whole_numbers_in_other_words(void **state)
     }
 }
 
+/* --- email --- */
+
+/* A domain in U-labels and in A-labels is one domain; what IDNA2008 does not know stays. */
+static void addresses_have_one_spelling(void **state)
+{
+    static const struct {
+        const char *typed;
+        const char *canonical;
+        size_t forms;
+    } cases[] = {
+        {" \t\nAda@Example.COM\r\n", "ada@example.com", 1},
+        {"\xc2\xa0"
+         "ada@example.com \xc2\xa0",
+         "ada@example.com",
+         1},
+        {"ada@m\xc3\xbcnchen.example", "ada@m\xc3\xbcnchen.example", 2},
+        {"ada@mu\xcc\x88nchen.example", "ada@m\xc3\xbcnchen.example", 3},
+        {"ada@M\xc3\x9cNCHEN.example", "ada@m\xc3\xbcnchen.example", 3},
+        {"ada@XN--mnchen-3ya.example", "ada@m\xc3\xbcnchen.example", 2},
+        {"ada@fa\xc3\x9f.example", "ada@fa\xc3\x9f.example", 2},
+        {"ada@xn--fa-hia.example", "ada@fa\xc3\x9f.example", 2},
+        {"ada@fass.example", "ada@fass.example", 1},
+        {"ada@xn--a.example", "ada@xn--a.example", 1},
+        {"ada@xn--.example", "ada@xn--.example", 1},
+        {"ada@-\xc3\xbc.example", "ada@-\xc3\xbc.example", 1},
+        {"xn--mnchen-3ya.example", "xn--mnchen-3ya.example", 1},
+        {"a@b@xn--mnchen-3ya.example", "a@b@m\xc3\xbcnchen.example", 2},
+        {"", "", 1},
+        {"@", "@", 1},
+        {"\xff@\xff", "\xff@\xff", 1},
+        {" \xc2\xa0 ", "", 1},
+    };
+    struct arena *arena = arena_new(0);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct str typed = str_from(cases[i].typed);
+        struct str canonical = email_canonical(arena, typed);
+        if (!str_is(canonical, cases[i].canonical))
+            fail_msg("%s: %.*s", cases[i].typed, STR_ARG(canonical));
+        const struct email_forms forms = email_forms_of(arena, typed);
+        if (forms.count != cases[i].forms)
+            fail_msg("%s: %zu forms", cases[i].typed, forms.count);
+        assert_true(str_eq(email_canonical(arena, canonical), canonical));
+    }
+    assert_str(email_forms_of(arena, STR("ada@xn--mnchen-3ya.example")).forms[0],
+               "ada@xn--mnchen-3ya.example");
+    assert_int_equal(email_forms_of(arena, STR("a\0@xn--mnchen-3ya.example")).count, 1);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -692,6 +744,7 @@ int main(void)
         cmocka_unit_test(utf8_is_cut_between_characters),
         cmocka_unit_test(characters_have_classes_in_every_locale),
         cmocka_unit_test(texts_consist_of_classes),
+        cmocka_unit_test(addresses_have_one_spelling),
         cmocka_unit_test(json_is_looked_over),
         cmocka_unit_test(pauses_double_up_to_a_limit),
     };

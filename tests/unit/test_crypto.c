@@ -235,6 +235,28 @@ static void test_password(void **state)
     assert_int_equal(password_verify(nobody, STR_NONE), PASSWORD_WRONG);
 }
 
+/* One password, however a keyboard makes its letters; hashes of before are of the bytes. */
+static void test_password_forms(void **state)
+{
+    (void)state;
+    struct str composed = STR("caf\xc3\xa9 am Abend");
+    struct str decomposed = STR("cafe\xcc\x81 am Abend");
+    assert_int_equal(password_verify(password_hash(arena, composed), decomposed), PASSWORD_OK);
+    assert_int_equal(password_verify(password_hash(arena, decomposed), composed), PASSWORD_OK);
+    assert_int_equal(password_verify(password_hash(arena, decomposed), decomposed), PASSWORD_OK);
+    assert_int_equal(password_verify(password_hash(arena, composed), STR("cafe am Abend")),
+                     PASSWORD_WRONG);
+    /* Of the decomposed bytes, with few passes. */
+    struct str before = STR("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$"
+                            "zHx8TVzpTyBjQ58FImBObGfeCEib+hIfB+woLi1Qcgs");
+    assert_int_equal(password_verify(before, decomposed), PASSWORD_OK_REHASH);
+    assert_int_equal(password_verify(before, composed), PASSWORD_WRONG);
+    assert_int_equal(password_length(decomposed), password_length(composed));
+    assert_int_equal(password_length(composed), 13);
+    assert_int_equal(password_length(STR("\xff\xff")), 2);
+    assert_int_equal(password_length(STR_NONE), 0);
+}
+
 /* NUL and non-text bytes count, up to the limit. */
 static void test_password_bytes(void **state)
 {
@@ -433,6 +455,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_aead_tampering, setup, teardown),
         cmocka_unit_test_setup_teardown(test_aead_derive, setup, teardown),
         cmocka_unit_test_setup_teardown(test_password, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_password_forms, setup, teardown),
         cmocka_unit_test_setup_teardown(test_password_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_password_phc, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ec_pkcs8, setup, teardown),

@@ -3,11 +3,15 @@
 
 #include <argon2.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uninorm.h>
 
 #include "base/codec.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/rand.h"
+#include "base/utf8.h"
 
 enum {
     MEMORY_KIB = PASSWORD_MEMORY_KIB,
@@ -27,7 +31,42 @@ struct phc_params {
     int64_t lanes;
 };
 
-struct str password_hash(struct arena *arena, struct str password)
+/* Returns owned (nfc_free()): the password in NFC. {NULL}: it has no other form than its bytes. */
+static struct str nfc(struct str password)
+{
+    size_t len = 0;
+
+    if (password.len == 0 || !utf8_valid(password))
+        return STR_NONE;
+    uint8_t *text =
+        u8_normalize(UNINORM_NFC, (const uint8_t *)password.ptr, password.len, NULL, &len);
+    if (text == NULL)
+        PANIC("out of memory (password)");
+    struct str form = {(const char *)text, len};
+    if (!str_eq(form, password))
+        return form;
+    free(text);
+    return STR_NONE;
+}
+
+static void nfc_free(struct str form)
+{
+    if (form.ptr == NULL)
+        return;
+    explicit_bzero((void *)(uintptr_t)form.ptr, form.len);
+    free((void *)(uintptr_t)form.ptr);
+}
+
+size_t password_length(struct str password)
+{
+    struct str form = nfc(password);
+    size_t length = utf8_length(form.ptr ? form : password);
+
+    nfc_free(form);
+    return length;
+}
+
+static struct str hash_of_bytes(struct arena *arena, struct str password)
 {
     uint8_t salt[SALT_BYTES];
     char phc[PHC_MAX_BYTES];
@@ -46,6 +85,15 @@ struct str password_hash(struct arena *arena, struct str password)
     if (status != ARGON2_OK)
         PANIC("argon2: %s", argon2_error_message(status));
     return arena_dup(arena, str_from(phc));
+}
+
+struct str password_hash(struct arena *arena, struct str password)
+{
+    struct str form = nfc(password);
+    struct str hash = hash_of_bytes(arena, form.ptr ? form : password);
+
+    nfc_free(form);
+    return hash;
 }
 
 /* One "name=number" of the parameter list. */
@@ -83,7 +131,7 @@ static bool phc_params_weak(const struct phc_params *params)
     return params->memory_kib < MEMORY_KIB || params->passes < PASSES;
 }
 
-int password_verify(struct str phc, struct str password)
+static int bytes_verify(struct str phc, struct str password)
 {
     char text[PHC_MAX_BYTES];
     struct phc_params params;
@@ -100,6 +148,19 @@ int password_verify(struct str phc, struct str password)
     if (status != ARGON2_OK)
         return PASSWORD_WRONG;
     return phc_params_weak(&params) ? PASSWORD_OK_REHASH : PASSWORD_OK;
+}
+
+int password_verify(struct str phc, struct str password)
+{
+    struct str form = nfc(password);
+
+    if (form.ptr == NULL)
+        return bytes_verify(phc, password);
+    int rc = bytes_verify(phc, form);
+    nfc_free(form);
+    if (rc != PASSWORD_WRONG)
+        return rc;
+    return bytes_verify(phc, password) == PASSWORD_WRONG ? PASSWORD_WRONG : PASSWORD_OK_REHASH;
 }
 
 /* Base64 without padding, as PHC strings have it. */

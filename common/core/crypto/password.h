@@ -3,8 +3,8 @@
  * Password hashes: Argon2id (RFC 9106) with 19 MiB, t=2, p=1, 16 bytes of salt, 32 of tag, as PHC
  * strings ("$argon2id$v=19$m=19456,t=2,p=1$salt$tag"). Blocking and slow by design: call on a
  * worker thread (work_run with WORK_HASH), never on the loop. Thread-safe. Passwords are any bytes
- * including NUL, compared exactly; callers refuse more than PASSWORD_MAX_BYTES before they get
- * here.
+ * including NUL; a password that is UTF-8 is hashed in NFC (RFC 8265 section 4.2), so that all
+ * keyboards type the same one. Callers refuse more than PASSWORD_MAX_BYTES before they get here.
  */
 #include <stdint.h>
 
@@ -25,7 +25,11 @@
 
 /* Arena-owned PHC string. Nobody else may use the arena meanwhile: the task that owns it waits. */
 struct str password_hash(struct arena *arena, struct str password);
-/* PASSWORD_OK, PASSWORD_OK_REHASH or PASSWORD_WRONG, for anything too that is not an Argon2id PHC
+/* The code points of a password in NFC; any thread, and fast enough for the loop. */
+size_t password_length(struct str password);
+/* PASSWORD_OK, PASSWORD_OK_REHASH or PASSWORD_WRONG. A password that is not in NFC is tried as its
+ * bytes too, for hashes made before passwords were normalised: PASSWORD_OK_REHASH. It costs a
+ * second hash, whatever `phc` is. PASSWORD_WRONG for anything too that is not an Argon2id PHC
  * string, or one with parameters beyond 256 MiB, t=16, p=4 (nobody gets to choose how long we
  * compute). */
 int password_verify(struct str phc, struct str password) MUSTCHECK;

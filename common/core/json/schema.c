@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 
+#include "base/email.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/result.h"
@@ -203,6 +204,8 @@ static void schema_read_text(const struct walk *walk,
         return;
     }
     struct str text = schema_text_of(value);
+    if (field->format != NULL && strcmp(field->format, "email") == 0)
+        text = email_trim(text);
     check_length(walk, at, (size_t)field->min, schema_limit_of(field->max, TEXT_MAX), text);
     check_words(walk, at, field, text);
     out->value = text;

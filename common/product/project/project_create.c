@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/codec.h"
+#include "base/email.h"
 #include "base/rand.h"
 #include "crypto/ec.h"
 #include "data_key_sql.h"
@@ -167,7 +168,7 @@ static int build(struct task *task, struct create *create, int *ret_last)
         count += migrate_calls(arena, it, &calls[count]);
         *ret_last = it->number;
     }
-    struct str email = arena_lower(arena, create->in.admin_email);
+    struct str email = email_canonical(arena, create->in.admin_email);
     calls[count++] = db_call(SQL_SEED_ROLES());
     calls[count++] = seed_permissions(arena);
     calls[count++] = db_call(SQL_SEED_SETTINGS());

@@ -36,11 +36,11 @@ insert into {p}.settings (kind, key, doc, sealed) values ('signing_key', :key::t
 
 -- name: seed_admin :exec
 insert into {p}.users (email, password_hash, status, email_confirmed_at)
-values (:email::text, :password_hash::text, 'active', now());
+values (lower(normalize(:email::text)), :password_hash::text, 'active', now());
 
 -- name: seed_admin_role :exec
 insert into {p}.user_roles (user_id, role_id)
-select u.id, r.id from {p}.users u cross join {p}.roles r where u.email = :email::text and r.name = 'Admin User';
+select u.id, r.id from {p}.users u cross join {p}.roles r where u.email = lower(normalize(:email::text)) and r.name = 'Admin User';
 
 -- name: delete_begin :opt
 update platform.projects as p set state = 'deleting', epoch = p.epoch + 1, updated_at = greatest(now(), p.updated_at)

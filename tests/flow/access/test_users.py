@@ -234,7 +234,7 @@ def test_a_password_set_by_an_administrator_ends_all_sessions(project):
     project.client().sign_in(user.user["email"], NEW_PASSWORD)
 
 
-def test_t10_passwords_are_exact_bytes(project):
+def test_t10_passwords_are_exact_but_for_their_form(project):
     for number, password in enumerate(["p" * 72 + "A", "pässwörd-ä-ñ-✓", " leading and trailing ", "p" * 200]):
         email = f"exact{number}@example.org"
         project.admin.post("/users", {"email": email, "password": password}, expect=201)
@@ -243,7 +243,7 @@ def test_t10_passwords_are_exact_bytes(project):
             project.client().post("/auth/v1/token", {"email": email, "password": near}, expect=401)
     composed, decomposed = "pa\u00e4ssword", "paa\u0308ssword"
     project.admin.post("/users", {"email": "form@example.org", "password": composed}, expect=201)
-    project.client().post("/auth/v1/token", {"email": "form@example.org", "password": decomposed}, expect=401)
+    project.client().sign_in("form@example.org", decomposed)
 
 
 # --- suspended and deleted (A9) ---
@@ -443,6 +443,63 @@ def test_addresses_of_all_scripts(project):
     project.admin.post("/users", {"email": "jose\u0301@b\u00fccher.example"}, expect=409)
     for email in ("a\u200b@example.org", "a@ex\u202eample.org", "a\u00a0b@example.org"):
         project.admin.post("/users", {"email": email}, expect=400)
+
+
+def test_blanks_around_an_address_are_nothing(project, anonymous):
+    made = project.admin.post("/users", {"email": " ada@example.org\n", "password": PASSWORD}, expect=201).json()
+    assert made["email"] == "ada@example.org"
+    for typed in ("ada@example.org ", "\tADA@example.org", "\u00a0ada@example.org"):
+        for member in ("email", "username"):
+            anonymous.post("/auth/v1/token", {member: typed, "password": PASSWORD}, expect=200)
+        assert project.admin.get("/users", params={"email": typed}, expect=200).json()["total_items"] == 1
+        project.admin.post("/users", {"email": typed}, expect=409)
+        project.admin.put(f"/users/{made['id']}", {"email": typed}, expect=200)
+        anonymous.post("/auth/v1/recover", {"email": typed}, expect=202)
+    project.client().sign_in("ada@example.org", PASSWORD).put("/auth/v1/user", {"email": " Ada@example.org "}, expect=200)
+    project.admin.post("/users", {"email": "a da@example.org"}, expect=400)
+    project.admin.post("/users", {"email": " "}, expect=400)
+
+
+U_LABELS, A_LABELS = "ada@m\u00fcnchen.example", "ada@xn--mnchen-3ya.example"
+
+
+def rename(db, project, user, email):
+    """As an account of before may be kept."""
+    with db.cursor() as cursor:
+        cursor.execute(f"update {project.schema(db)}.users set email = %s where id = %s", (email, user))
+    db.commit()
+
+
+@pytest.mark.parametrize("kept", [U_LABELS, A_LABELS])
+def test_a_domain_in_both_spellings_is_one_account(project, anonymous, db, kept):
+    made = project.admin.post("/users", {"email": A_LABELS, "password": PASSWORD}, expect=201).json()
+    assert made["email"] == U_LABELS
+    rename(db, project, made["id"], kept)
+    for typed in (U_LABELS, A_LABELS, "Ada@MU\u0308NCHEN.example"):
+        anonymous.post("/auth/v1/token", {"email": typed, "password": PASSWORD}, expect=200)
+        assert project.admin.get("/users", params={"email": typed}, expect=200).json()["total_items"] == 1
+        assert project.admin.post("/users", {"email": typed}, expect=409).json()["errors"][0]["field"] == "email"
+        user = project.admin.put(f"/users/{made['id']}", {"email": typed}, expect=200).json()
+        assert user["email"] == kept and user["email_confirmed_at"]  # the same address: still confirmed
+    other = project.admin.post("/users", {"email": "other@example.org"}, expect=201).json()
+    for typed in (U_LABELS, A_LABELS):
+        project.admin.put(f"/users/{other['id']}", {"email": typed}, expect=409)
+    own = project.client().sign_in(A_LABELS, PASSWORD)
+    for typed in (U_LABELS, A_LABELS):
+        own.put("/auth/v1/user", {"email": typed}, expect=200)
+        change = {"email": typed, "password": PASSWORD}
+        own.post("/auth/v1/email-change", change, expect=400)
+
+
+def test_two_accounts_of_before_are_each_found_under_its_own_spelling(project, anonymous, db):
+    passwords = {U_LABELS: "the first password", A_LABELS: "the second password"}
+    for number, (email, password) in enumerate(passwords.items()):
+        made = project.admin.post("/users", {"email": f"n{number}@example.org", "password": password}, expect=201).json()
+        rename(db, project, made["id"], email)
+    for email, password in passwords.items():
+        anonymous.post("/auth/v1/token", {"email": email, "password": password}, expect=200)
+    users = project.admin.get("/users", params={"email": A_LABELS}, expect=200).json()["items"]
+    assert {user["email"] for user in users} == set(passwords)
 
 
 def test_spellings_of_an_address_are_one_account_to_guessers(project, anonymous):

@@ -4,6 +4,8 @@
 #include "areas/access/users.h"
 #include "areas/auth/auth_password.h"
 #include "areas/auth/auth_session.h"
+#include "areas/mail/mail_flow.h"
+#include "base/email.h"
 #include "base/panic.h"
 #include "users_sql.h"
 
@@ -58,6 +60,7 @@ account_save(struct req *r, const struct me_in *in, struct str hash, struct rows
     struct db_call calls[] = {
         db_call(SQL_USER_SAVE(.id = id,
                               .email = STR_NONE,
+                              .emails = sql_strs(NULL, 0),
                               .password_hash = hash,
                               .status = STR_NONE,
                               .metadata_set = in->metadata.set,
@@ -114,9 +117,13 @@ static int account_merge(struct req *r, struct str stored, struct in_json *in)
 }
 
 /* Nobody here checks that one reads mail at a new address. */
-static int check_email(struct req *r, struct str own, const struct in_str *email)
+AWAITS static int check_email(struct req *r, struct str own, const struct in_str *email)
 {
-    if (!email->set || str_eq(arena_lower(r->task.arena, email->value), own))
+    struct str typed = own;
+
+    if (email->set)
+        TRY(mail_flow_address(r, email->value, &typed));
+    if (str_eq(typed, own) || str_eq(typed, email_canonical(r->task.arena, own)))
         return 0;
     return fail_field(r, "email", PROBLEM_READ_ONLY, "only an administrator changes the address");
 }

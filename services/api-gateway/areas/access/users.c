@@ -2,6 +2,7 @@
 #include "areas/access/users.h"
 #include "areas/auth/auth_password.h"
 #include "areas/mail/mail_flow.h"
+#include "base/email.h"
 #include "project/events.h"
 #include "users_sql.h"
 
@@ -28,11 +29,12 @@ AWAITS static int users_list(struct req *r)
 
     TRY(req_query(r, &query));
     struct str email = query_get(query, "email");
+    const struct email_forms forms = email_forms_of(r->task.arena, email);
     return reply_page(
         r,
         "id",
         SQL_USERS_LIST(.status = query_get(query, "status"),
-                       .email = email.ptr ? arena_lower(r->task.arena, email) : STR_NONE,
+                       .emails = sql_strs(email.ptr ? forms.forms : NULL, forms.count),
                        .role_id = query_get(query, "role_id")));
 }
 
@@ -59,10 +61,13 @@ struct str users_json(struct req *r, const struct in_json *in)
     return in->set && !in->null ? jr_print(r->task.arena, in->value) : STR_NONE;
 }
 
-static int users_fail_save(struct req *r, int rc)
+/* Of a statement that gives the account back, unless another one has its address. */
+static int users_check_saved(struct req *r, int rc, const struct rows *saved)
 {
     if (rc != DB_UNIQUE)
-        return sql_check(r, rc);
+        TRY(sql_check(r, rc));
+    if (rc == 0 && saved->count)
+        return 0;
     return fail_taken(r, "email", "is taken", "A user with this address exists.");
 }
 
@@ -154,17 +159,18 @@ AWAITS static int users_create(struct req *r)
     if (in.send_invite.value)
         TRY(may_mail(r, in.email.value, &email));
     start = user_start_of(r, in.password.set);
+    const struct email_forms forms = email_forms_of(r->task.arena, in.email.value);
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
-                  SQL_USER_ADD(.email = in.email.value,
+                  SQL_USER_ADD(.email = email_canonical(r->task.arena, in.email.value),
+                               .emails = sql_strs(forms.forms, forms.count),
                                .password_hash = hash,
                                .status = str_from(start.status),
                                .confirmed = start.confirmed,
                                .metadata = users_json(r, &in.metadata)),
                   &user);
-    if (rc)
-        return users_fail_save(r, rc);
+    TRY(users_check_saved(r, rc, &user));
     id = sql_user_add_row(&user, 0).id;
     TRY(set_roles(r, id, &in.role_ids));
     if (in.send_invite.value)
@@ -197,20 +203,24 @@ AWAITS static int user_guard(struct req *r)
 
 AWAITS static int save_user(struct req *r, int64_t id, const struct user_in *in, struct str hash)
 {
+    const struct email_forms forms = email_forms_of(r->task.arena, in->email.value);
+    struct rows saved;
     struct rows ended;
     bool ends_sessions = hash.len || (in->status.set && !str_is(in->status.value, "active"));
-    int rc = db_query(&r->task,
-                      r->scope->db,
-                      SQL_USER_SAVE(.id = id,
-                                    .email = in->email.value,
-                                    .password_hash = hash,
-                                    .status = in->status.value,
-                                    .metadata_set = in->metadata.set,
-                                    .metadata = users_json(r, &in->metadata)),
-                      NULL);
+    int rc = db_query(
+        &r->task,
+        r->scope->db,
+        SQL_USER_SAVE(.id = id,
+                      .email = in->email.set ? email_canonical(r->task.arena, in->email.value)
+                                             : STR_NONE,
+                      .emails = sql_strs(in->email.set ? forms.forms : NULL, forms.count),
+                      .password_hash = hash,
+                      .status = in->status.value,
+                      .metadata_set = in->metadata.set,
+                      .metadata = users_json(r, &in->metadata)),
+        &saved);
 
-    if (rc)
-        return users_fail_save(r, rc);
+    TRY(users_check_saved(r, rc, &saved));
     if (in->role_ids.set)
         TRY(set_roles(r, id, &in->role_ids));
     if (ends_sessions)

@@ -10,7 +10,8 @@ from {p}.users u
 -- name: users_list :page sort(id,email,status,last_sign_in_at,created_at,updated_at)
 {user}
 where (:status::text? is null or u.status = :status::text)
-  and (:email::text? is null or u.email = lower(normalize(:email::text?)))
+  and (:emails::text[]? is null
+  or u.email = any(array(select lower(normalize(f.form)) from unnest(:emails::text[]?) as f (form))))
   and (:role_id::text?::bigint is null or exists (select 1 from {p}.user_roles m where m.user_id = u.id
   and m.role_id = :role_id::text::bigint))
 
@@ -18,27 +19,36 @@ where (:status::text? is null or u.status = :status::text)
 {user}
 where u.id = :id::bigint
 
--- name: user_add :one
+-- Nothing: an account has another spelling of the address. New ones have one spelling, which is unique.
+-- name: user_add :opt
 insert into {p}.users (email, password_hash, status, email_confirmed_at, metadata)
-values (lower(normalize(:email::text)), :password_hash::text, :status::text,
-  case when :confirmed::boolean then now() end, coalesce(:metadata::jsonb?, '{}'::jsonb))
+select lower(normalize(:email::text)), :password_hash::text, :status::text,
+  case when :confirmed::boolean then now() end, coalesce(:metadata::jsonb?, '{}'::jsonb)
+where not exists (select from {p}.users u
+  where u.email = any(array(select lower(normalize(f.form)) from unnest(:emails::text[]) as f (form))))
 returning id as id:bigint
 
 -- name: user_lock :opt
 select u.email:text, u.status:text, u.password_hash:text?, u.email_confirmed_at is not null as confirmed:boolean,
   u.metadata:jsonb from {p}.users u where u.id = :id::bigint for update
 
+-- The address in another spelling is the same one; nothing: another account has it.
 -- A confirmation is of one address, and a status that awaits it has none.
--- name: user_save :exec
+-- name: user_save :opt
+with spellings as (
+  select array(select lower(normalize(f.form)) from unnest(:emails::text[]?) as f (form)) as emails)
 update {p}.users u
-set email = coalesce(lower(normalize(:email::text?)), u.email),
-    email_confirmed_at = case when lower(normalize(:email::text?)) <> u.email
+set email = case when u.email = any(s.emails) then u.email else coalesce(lower(normalize(:email::text?)), u.email) end,
+    email_confirmed_at = case when (:email::text? is not null and u.email <> all(s.emails))
       or :status::text? in ('invited', 'unconfirmed') then null else u.email_confirmed_at end,
     password_hash = coalesce(:password_hash::text, u.password_hash),
     status = coalesce(:status::text?, u.status),
     metadata = case when :metadata_set::boolean then coalesce(:metadata::jsonb?, '{}'::jsonb) else u.metadata end,
     updated_at = greatest(now(), u.updated_at)
+from spellings s
 where u.id = :id::bigint
+  and (u.email = any(s.emails) or not exists (select from {p}.users o where o.email = any(s.emails)))
+returning u.id:bigint
 
 -- name: user_confirm :exec
 update {p}.users u

@@ -5,6 +5,7 @@
 #include "areas/auth/auth_password.h"
 #include "areas/auth/auth_session.h"
 #include "auth_sql.h"
+#include "base/email.h"
 #include "crypto/password.h"
 #include "stages/stages.h"
 
@@ -79,8 +80,10 @@ static const struct schema refresh_schema = {
  * elsewhere never lock the owner out.
  */
 AWAITS static int
-find_account(struct req *r, struct str email, struct rows *ret_account, struct str *ret_hash)
+find_account(struct req *r, struct str typed, struct rows *ret_account, struct str *ret_hash)
 {
+    const struct email_forms forms = email_forms_of(r->task.arena, typed);
+    struct str email = email_canonical(r->task.arena, typed);
     struct str network = rate_limit_network(r);
     bool wide = memchr(network.ptr, '/', network.len) != NULL;
     struct str counted = email;
@@ -88,7 +91,7 @@ find_account(struct req *r, struct str email, struct rows *ret_account, struct s
     TRY(rate_limit_address(r, "address"));
     TRY(sql_all(r,
                 ret_account,
-                SQL_AUTH_ACCOUNT(.email = email,
+                SQL_AUTH_ACCOUNT(.emails = sql_strs(forms.forms, forms.count),
                                  .address = str_from(r->peer),
                                  .network = wide ? network : STR_NONE)));
     *ret_hash = auth_password_of_nobody(r, email);
@@ -116,7 +119,6 @@ AWAITS static int sign_in(struct req *r, struct str email, struct str password)
     if (password.len > PASSWORD_MAX_BYTES)
         return fail_field(
             r, "password", PROBLEM_TOO_LONG, "must have at most %d bytes", PASSWORD_MAX_BYTES);
-    email = arena_lower(r->task.arena, email);
     TRY(find_account(r, email, &account, &hash));
     TRY(auth_password_check(r, hash, password, &right, &new_hash));
     if (!right || !account.count)

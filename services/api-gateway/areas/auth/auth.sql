@@ -1,5 +1,6 @@
 -- Sign-in, sessions, refresh tokens and signing keys.
 
+-- An address is looked up by its spellings; the account that is kept under the one as typed comes first.
 -- name: auth_account :opt
 select u.id:bigint, u.email:text, u.password_hash:text?, u.status:text,
   u.email_confirmed_at is not null as confirmed:boolean,
@@ -10,7 +11,9 @@ select u.id:bigint, u.email:text, u.password_hash:text?, u.status:text,
               and s.address like '%:%' then s.address::inet <<= :network::text::inet end))
     as known_address:boolean
 from {p}.users u
-where u.email = lower(normalize(:email::text))
+where u.email = any(array(select lower(normalize(f.form)) from unnest(:emails::text[]) as f (form)))
+order by u.email = lower(normalize((:emails::text[])[1])) desc
+limit 1
 
 -- name: session_add :one
 insert into {p}.sessions (user_id, user_agent, address, expires_at)

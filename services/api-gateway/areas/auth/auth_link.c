@@ -10,6 +10,7 @@
 
 #include "areas/auth/auth_session.h"
 #include "auth_provider_sql.h"
+#include "base/email.h"
 
 /* Identity row, profile and audit row. */
 AWAITS static int auth_link_attach(struct req *r,
@@ -45,7 +46,10 @@ AWAITS static int auth_link_create(struct req *r,
 
     if (!r->scope->project->settings.sign_up)
         return fail(r, PROBLEM_SIGNUP_DISABLED, "Accounts are made by an administrator here.");
-    rc = db_query(&r->task, r->scope->db, SQL_ACCOUNT_ADD(.email = identity->email), &account);
+    rc = db_query(&r->task,
+                  r->scope->db,
+                  SQL_ACCOUNT_ADD(.email = email_canonical(r->task.arena, identity->email)),
+                  &account);
     if (rc == DB_UNIQUE)
         return fail(r, PROBLEM_CONFLICT, "The same account is being made right now; try again.");
     TRY(sql_check(r, rc));
@@ -127,7 +131,8 @@ int auth_link_find(struct req *r,
         link->user_id = link->link_user_id;
         return auth_link_attach(r, client, identity, "auth.identity_linked", link->user_id);
     }
-    TRY(sql_all(r, &found, SQL_ACCOUNT_BY_EMAIL(.email = identity->email)));
+    const struct email_forms forms = email_forms_of(r->task.arena, identity->email);
+    TRY(sql_all(r, &found, SQL_ACCOUNT_BY_EMAIL(.emails = sql_strs(forms.forms, forms.count))));
     if (!found.count)
         return auth_link_create(r, client, identity, link);
     const struct sql_account_by_email_row account = sql_account_by_email_row(&found, 0);

@@ -6,6 +6,7 @@
 #include "areas/auth/auth_session.h"
 #include "areas/mail/mail_flow.h"
 #include "auth_mail_sql.h"
+#include "base/email.h"
 #include "crypto/password.h"
 
 #define CHANGES 3 /* of one user's address, a minute */
@@ -276,7 +277,7 @@ AWAITS static int auth_email_change(struct req *r)
     TRY(own_password(r, &in, &account));
     TRY(mail_flow_address(r, in.email.value, &new_email));
     struct str old_email = sql_mail_account_lock_row(&account, 0).email;
-    if (str_eq(old_email, new_email))
+    if (str_eq(email_canonical(r->task.arena, old_email), new_email))
         return fail_field(r, "email", PROBLEM_VALIDATION_FAILED, "is the address already");
     TRY(mail_flow_page(r, &in.redirect_to, &page));
     if (!page.len)
@@ -324,14 +325,17 @@ static const struct schema changed_schema = SCHEMA_OUT("EmailChanged", changed_f
 AWAITS static int
 apply_change(struct req *r, int64_t id, const struct sql_email_change_confirm_row *change)
 {
+    const struct email_forms forms = email_forms_of(r->task.arena, change->new_email);
+    struct rows applied;
     int rc = db_query(&r->task,
                       r->scope->db,
                       SQL_EMAIL_CHANGE_APPLY(.id = id,
                                              .new_email = change->new_email,
-                                             .old_email = change->old_email),
-                      NULL);
+                                             .old_email = change->old_email,
+                                             .emails = sql_strs(forms.forms, forms.count)),
+                      &applied);
 
-    if (rc == DB_UNIQUE)
+    if (rc == DB_UNIQUE || (rc == 0 && !applied.count))
         return fail(r, PROBLEM_CONFLICT, "Another account has this address by now.");
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;

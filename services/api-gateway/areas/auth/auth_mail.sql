@@ -50,6 +50,9 @@ returning c.old_email:text, c.new_email:text, c.old_confirmed_at is not null and
 -- name: email_change_done :exec
 delete from {p}.email_changes c where c.user_id = :user_id::bigint
 
--- name: email_change_apply :exec
+-- Nothing: another account has a spelling of the address.
+-- name: email_change_apply :opt
 update {p}.users u set email = :new_email::text, email_confirmed_at = now(), updated_at = greatest(now(), u.updated_at)
 where u.id = :id::bigint and u.email = :old_email::text
+  and not exists (select from {p}.users o where o.id <> u.id and o.email = any(:emails::text[]))
+returning u.id:bigint

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/utf8.h"
 #include "crypto/digest.h"
 #include "crypto/password.h"
 #include "loop/work.h"
@@ -25,7 +24,7 @@ int auth_password_policy(struct req *r, const char *field, struct str password)
 {
     int64_t min = r->scope->project ? r->scope->project->settings.password_min_length : 8;
 
-    if ((int64_t)utf8_length(password) < min)
+    if ((int64_t)password_length(password) < min)
         return fail_field(
             r, field, PROBLEM_OUT_OF_RANGE, "must have at least %lld characters", (long long)min);
     if (password.len > PASSWORD_MAX_BYTES)

@@ -26,7 +26,9 @@ select u.id:bigint, u.status:text, u.email_confirmed_at is not null as confirmed
   exists (select 1 from {p}.user_roles m join {p}.roles r on r.id = m.role_id
           where m.user_id = u.id and r.is_admin) as is_admin:boolean
 from {p}.users u
-where u.email = lower(normalize(:email::text))
+where u.email = any(array(select lower(normalize(f.form)) from unnest(:emails::text[]) as f (form)))
+order by u.email = lower(normalize((:emails::text[])[1])) desc
+limit 1
 for update of u
 
 -- name: account_add :one

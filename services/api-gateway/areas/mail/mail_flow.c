@@ -1,6 +1,7 @@
 /* Rows of mail, and the limits that they have. */
 #include "areas/mail/mail_flow.h"
 
+#include "base/email.h"
 #include "mail_flow_sql.h"
 #include "project/redirect.h"
 #include "stages/stages.h"
@@ -73,10 +74,11 @@ int mail_flow_address(struct req *r, struct str email, struct str *ret_email)
     struct rows rows;
     size_t i = 0;
 
+    email = email_canonical(r->task.arena, email);
     while (i < email.len && (unsigned char)email.ptr[i] < 0x80)
         i++;
     if (i == email.len) {
-        *ret_email = arena_lower(r->task.arena, email);
+        *ret_email = email;
         return 0;
     }
     TRY(sql_one(r, &rows, SQL_MAIL_ADDRESS(.email = email)));
