@@ -95,9 +95,11 @@ int gateway_rights_check(struct req *r, int rc) MUSTCHECK;
 /* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything
  * begins again if the model is old. On routes of records it is r->scope->entity already. */
 int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
-/* any: a result of reading an upload, whole or by parts (http/multipart.h), as an answer: 0, a
- * negative, or the status that was put. */
+/* any: a result of reading an upload as an answer: 0, a negative, or the status that was put. */
 int gateway_upload_check(struct req *r, int rc) MUSTCHECK;
+struct multipart;
+/* any: the same of reading it by parts (http/multipart.h). */
+int gateway_multipart_check(struct req *r, const struct multipart *multipart, int rc) MUSTCHECK;
 /* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there
  * is no valid one. */
 struct str gateway_traceparent(struct req *r);

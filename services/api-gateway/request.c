@@ -1,5 +1,6 @@
 /* Helpers of app.h that handlers of all areas use. */
 #include "app.h"
+#include "http/multipart.h"
 
 #define TRACE_CHARS  55 /* version 00: "00-<trace id>-<parent id>-<flags>" */
 #define TRACE_ID_AT  3
@@ -172,13 +173,21 @@ void gateway_touch(struct req *r)
     project_touch(&r->task, gateway_directory(), r->scope->project);
 }
 
+int gateway_multipart_check(struct req *r, const struct multipart *multipart, int rc)
+{
+    if (rc != MULTIPART_INVALID)
+        return gateway_upload_check(r, rc);
+    return fail(r,
+                PROBLEM_BAD_REQUEST,
+                "The upload is not valid multipart/form-data: %s.",
+                multipart_reason(multipart));
+}
+
 int gateway_upload_check(struct req *r, int rc)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
 
     switch (rc) {
-    case MULTIPART_INVALID:
-        return fail(r, PROBLEM_BAD_REQUEST, "The upload is not valid multipart/form-data.");
     case MULTIPART_TOO_LARGE:
     case REQ_BODY_TOO_LARGE:
         return fail(r,

@@ -84,6 +84,13 @@ static void test_types(void **state)
     assert_string_equal(type, "text/html");
     type_detect(STR(""), type, sizeof(type));
     assert_string_equal(type, "application/octet-stream");
+    assert_true(str_is(type_named(STR("text/plain"), STR("a.CSS")), "text/css"));
+    assert_true(str_is(type_named(STR("text/x-c"), STR("a.b.mjs")), "text/javascript"));
+    assert_true(str_is(type_named(STR("text/html"), STR("readme.md")), "text/markdown"));
+    assert_true(str_is(type_named(STR("text/plain"), STR("csv")), "text/plain"));
+    assert_true(str_is(type_named(STR("text/html"), STR("page.html")), "text/html"));
+    assert_true(str_is(type_named(STR("text/plain"), STR_NONE), "text/plain"));
+    assert_true(str_is(type_named(STR("image/png"), STR("a.css")), "image/png"));
     assert_true(type_is_inline(STR("image/png")));
     assert_false(type_is_inline(STR("image/svg+xml")));
     assert_false(type_is_inline(STR("text/html")));

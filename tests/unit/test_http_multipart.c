@@ -67,6 +67,8 @@ read_form(struct arena *arena, const char *type, struct str body, size_t first, 
 
 #define TYPE "multipart/form-data; boundary=XyZ"
 #define CD   "Content-Disposition: form-data; "
+/* A part without data that has these parameters beside its name. */
+#define NAMED(params) "--XyZ\r\n" CD "name=f; " params "\r\n\r\n\r\n--XyZ--"
 
 static const struct {
     const char *type;
@@ -86,6 +88,26 @@ static const struct {
      "a\"\"\\100%.txt|-|-=;"},
     {TYPE, "--XyZ\r\n" CD "name=\"\"\r\n\r\n\r\n--XyZ--", "|-|-=;"},
     {TYPE, "--XyZ\r\n" CD "name=\"a\"; filename=\"\"\r\n\r\n\r\n--XyZ--", "a||-=;"},
+    /* names of files: filename* is the name, encoded words and ISO-8859-1 are decoded */
+    {TYPE,
+     NAMED("filename=\"x\"; filename*=UTF-8''na%C3%AFve%20%22.txt"),
+     "f|na\xc3\xafve \".txt|-=;"},
+    {TYPE, NAMED("filename*=utf-8'de'%E2%82%AC.txt; filename=x"), "f|\xe2\x82\xac.txt|-=;"},
+    {TYPE, NAMED("filename*=iso-8859-1''%A3.txt"), "f|\xc2\xa3.txt|-=;"},
+    {TYPE, NAMED("filename=\"x\"; filename*=UTF-8''%FF"), "f|x|-=;"},
+    {TYPE, NAMED("filename=\"x\"; filename*=UTF-8''%F"), "f|x|-=;"},
+    {TYPE, NAMED("filename=\"x\"; filename*=koi8-r''%C1"), "f|x|-=;"},
+    {TYPE, NAMED("filename=\"x\"; filename*=UTF-8"), "f|x|-=;"},
+    {TYPE, NAMED("filename=\"=?utf-8?B?bmHDr3ZlLnR4dA==?=\""), "f|na\xc3\xafve.txt|-=;"},
+    {TYPE, NAMED("filename=\"=?UTF-8?q?na=C3=AFve_one.txt?=\""), "f|na\xc3\xafve one.txt|-=;"},
+    {TYPE,
+     NAMED("filename=\"=?iso-8859-1*fr?Q?na=EFve?= =?us-ascii?Q?.txt?=\""),
+     "f|na\xc3\xafve.txt|-=;"},
+    {TYPE, NAMED("filename=\"=?utf-8?B?***?=\""), "f|=?utf-8?B?***?=|-=;"},
+    {TYPE, NAMED("filename=\"=?koi8-r?B?wQ==?=\""), "f|=?koi8-r?B?wQ==?=|-=;"},
+    {TYPE, NAMED("filename=\"a =?utf-8?Q?b?=\""), "f|a =?utf-8?Q?b?=|-=;"},
+    {TYPE, NAMED("filename=\"na\xefve.txt\""), "f|na\xc3\xafve.txt|-=;"},
+    {TYPE, NAMED("filename=\"x\"; filename*=UTF-8''a; filename*=UTF-8''b"), "!MULTIPART_INVALID"},
     {"Multipart/Form-Data; charset=utf-8; Boundary=\"X y\"",
      "--X y\r\n" CD "name=\"a\"\r\n\r\n1\r\n--X y--",
      "a|-|-=1;"},
@@ -228,12 +250,43 @@ static void test_limits(void **state)
     arena_free(arena);
 }
 
+/* What is wrong is said, whatever it is. */
+static void test_reasons(void **state)
+{
+    static const struct {
+        const char *body;
+        const char *reason;
+    } wrong[] = {
+        {"--XyZ\r\n" CD "name=\"a\xff\"\r\n\r\none\r\n--XyZ--", "the name of a part is not UTF-8"},
+        {"--XyZ\r\n" CD "name=\"a\r\n\r\none\r\n--XyZ--",
+         "a parameter of a Content-Disposition is malformed"},
+        {"--XyZ\r\n" CD "filename=\"a\"\r\n\r\none\r\n--XyZ--", "a part has no name"},
+        {"--XyZ\r\nContent-Type: a/b\r\n\r\none\r\n--XyZ--", "a part has no Content-Disposition"},
+        {"--XyZ\r\n" CD "name=a\r\nContent-Transfer-Encoding: base64\r\n\r\n\r\n--XyZ--",
+         "the Content-Transfer-Encoding of a part must be binary"},
+        {"nothing", "its last boundary is missing"},
+    };
+    struct multipart_part part;
+    struct multipart *mp;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct arena *arena = arena_new(0);
+        struct source source = {str_from(wrong[i].body), 0, 4096};
+        assert_int_equal(multipart_new_from(arena, STR(TYPE), source_read, &source, 1, &mp), 0);
+        assert_int_equal(multipart_next(mp, &part), MULTIPART_INVALID);
+        assert_string_equal(multipart_reason(mp), wrong[i].reason);
+        arena_free(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_split),
         cmocka_unit_test(test_large_part),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

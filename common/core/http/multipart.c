@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/utf8.h"
+#include "http/filename_private.h"
 
 #define WINDOW_BYTES   16384U
 #define HEAD_BYTES_MAX 8192U
@@ -20,6 +21,7 @@ struct multipart {
     multipart_source_fn source;
     void *source_arg;
     uint64_t max_total_bytes;
+    const char *reason; /* of MULTIPART_INVALID */
     enum multipart_state state;
     unsigned parts;
     char delimiter[BOUNDARY_MAX + 5]; /* CR LF "--" boundary */
@@ -30,6 +32,23 @@ struct multipart {
     size_t end;
     char window[WINDOW_BYTES];
 };
+
+static int malformed(struct multipart *mp, const char *reason)
+{
+    mp->reason = reason;
+    return MULTIPART_INVALID;
+}
+
+static bool head_refuse(struct multipart *mp, const char *reason)
+{
+    mp->reason = reason;
+    return false;
+}
+
+const char *multipart_reason(const struct multipart *mp)
+{
+    return mp->reason ? mp->reason : "it is malformed";
+}
 
 /* --- parameters of a header value --- */
 
@@ -210,13 +229,13 @@ AWAITS static int window_fill(struct multipart *mp)
         if (rc == REQ_BODY_TOO_LARGE)
             return MULTIPART_TOO_LARGE;
         if (rc == REQ_BODY_BROKEN)
-            return MULTIPART_INVALID;
+            return malformed(mp, "the body ends early");
         if (rc != 0)
             return rc;
         mp->input_ended = mp->input.len == 0;
     }
     if (mp->input_ended)
-        return MULTIPART_INVALID;
+        return malformed(mp, "its last boundary is missing");
     if (mp->start > 0) {
         memmove(mp->window, mp->window + mp->start, mp->end - mp->start);
         mp->end -= mp->start;
@@ -273,7 +292,7 @@ AWAITS static int pass_delimiter(struct multipart *mp)
             return rc;
     }
     if (!str_starts(window_view(mp), STR("\r\n")))
-        return MULTIPART_INVALID;
+        return malformed(mp, "a boundary is followed by other text");
     mp->start += 2;
     mp->state = MP_HEAD;
     return 0;
@@ -324,76 +343,88 @@ int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_d
 
 /* --- part heads --- */
 
-static bool text_ok(struct str text)
+/* RFC 7578 4.2. It forbids filename*, which clients send all the same: where it can be read it is
+ * the name (RFC 6266 section 4.3). */
+static bool read_disposition(struct multipart *mp, struct str value, struct multipart_part *part)
 {
-    for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 127)
-            return false;
-    return utf8_valid(text);
-}
-
-/* RFC 7578 4.2. filename* is forbidden there and ignored here. */
-static bool read_disposition(struct arena *arena, struct str value, struct multipart_part *part)
-{
+    struct str extended = STR_NONE;
     struct str name;
     struct str text;
     int taken;
 
     if (!take_keyword(&value, STR("form-data")))
-        return false;
-    while ((taken = take_param(arena, &value, &name, &text)) > 0) {
-        struct str *place = NULL;
-        if (str_ieq(name, STR("name")))
-            place = &part->name;
-        else if (str_ieq(name, STR("filename")))
-            place = &part->filename;
+        return head_refuse(mp, "the Content-Disposition of a part is not form-data");
+    while ((taken = take_param(mp->arena, &value, &name, &text)) > 0) {
+        bool names = str_ieq(name, STR("name"));
+        struct str *place = names                             ? &part->name
+                            : str_ieq(name, STR("filename"))  ? &part->filename
+                            : str_ieq(name, STR("filename*")) ? &extended
+                                                              : NULL;
         if (!place)
             continue;
-        if (place->ptr || !text_ok(text))
-            return false;
-        *place = arena_dup(arena, text);
+        if (place->ptr)
+            return head_refuse(mp, "a parameter of a Content-Disposition is given twice");
+        if (names && !utf8_valid(text))
+            return head_refuse(mp, "the name of a part is not UTF-8");
+        *place = arena_dup(mp->arena, text);
     }
-    return taken == 0 && part->name.ptr;
+    if (taken < 0)
+        return head_refuse(mp, "a parameter of a Content-Disposition is malformed");
+    if (part->filename.ptr)
+        part->filename = filename_decode(mp->arena, part->filename);
+    if (extended.ptr && filename_decode_extended(mp->arena, extended, &text))
+        part->filename = text;
+    return part->name.ptr || head_refuse(mp, "a part has no name");
 }
 
-static bool read_part_field(struct arena *arena, struct str line, struct multipart_part *part)
+/* A line of a head, whose text may have tabs but no other control characters. */
+static bool line_ok(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (((unsigned char)text.ptr[i] < ' ' && text.ptr[i] != '\t') || text.ptr[i] == 127)
+            return false;
+    return true;
+}
+
+static bool read_part_field(struct multipart *mp, struct str line, struct multipart_part *part)
 {
     struct str value = line;
     struct str name = str_split(&value, ':');
 
     if (!value.ptr || name.len == 0)
-        return false;
+        return head_refuse(mp, "a line in the head of a part is no header");
     for (size_t i = 0; i < name.len; i++)
         if (!is_token_char(name.ptr[i]))
-            return false;
+            return head_refuse(mp, "a line in the head of a part is no header");
     value = str_trim(value);
-    for (size_t i = 0; i < value.len; i++)
-        if (((unsigned char)value.ptr[i] < ' ' && value.ptr[i] != '\t') || value.ptr[i] == 127)
-            return false;
+    if (!line_ok(value))
+        return head_refuse(mp, "a header of a part has control characters");
     if (str_ieq(name, STR("content-disposition")))
-        return !part->name.ptr && read_disposition(arena, value, part);
+        return part->name.ptr ? head_refuse(mp, "a part has two Content-Dispositions")
+                              : read_disposition(mp, value, part);
     if (str_ieq(name, STR("content-type"))) {
         if (part->content_type.ptr || !utf8_valid(value))
-            return false;
-        part->content_type = arena_dup(arena, value);
+            return head_refuse(mp, "the Content-Type of a part is not UTF-8, or given twice");
+        part->content_type = arena_dup(mp->arena, value);
     } else if (str_ieq(name, STR("content-transfer-encoding"))) {
         return str_ieq(value, STR("binary")) || str_ieq(value, STR("8bit")) ||
-               str_ieq(value, STR("7bit"));
+               str_ieq(value, STR("7bit")) ||
+               head_refuse(mp, "the Content-Transfer-Encoding of a part must be binary");
     }
     return true;
 }
 
-static bool read_part_head(struct arena *arena, struct str head, struct multipart_part *part)
+static bool read_part_head(struct multipart *mp, struct str head, struct multipart_part *part)
 {
     while (head.len > 0) {
         const char *end = memmem(head.ptr, head.len, "\r\n", 2);
         size_t len = end ? (size_t)(end - head.ptr) : head.len;
         size_t skip = end ? len + 2 : len;
-        if (!read_part_field(arena, (struct str){head.ptr, len}, part))
+        if (!read_part_field(mp, (struct str){head.ptr, len}, part))
             return false;
         head = (struct str){head.ptr + skip, head.len - skip};
     }
-    return part->name.ptr != NULL;
+    return part->name.ptr || head_refuse(mp, "a part has no Content-Disposition");
 }
 
 /* co: the head of a part is in the window, or will be; consumes it. */
@@ -405,13 +436,13 @@ AWAITS static int take_part_head(struct multipart *mp, struct multipart_part *re
         int rc;
         if (end && (size_t)(end - view.ptr) <= HEAD_BYTES_MAX) {
             struct str head = {view.ptr, (size_t)(end - view.ptr)};
-            if (!read_part_head(mp->arena, head, ret_part))
+            if (!read_part_head(mp, head, ret_part))
                 return MULTIPART_INVALID;
             mp->start += head.len + 4;
             return 0;
         }
         if (view.len > HEAD_BYTES_MAX + 4)
-            return MULTIPART_INVALID;
+            return malformed(mp, "the head of a part is longer than 8 KB");
         rc = window_fill(mp);
         if (rc != 0)
             return rc;
@@ -440,7 +471,7 @@ int multipart_next(struct multipart *mp, struct multipart_part *ret_part)
         if (rc != 0)
             return rc;
         if (memcmp(mp->window + mp->start, mp->delimiter + 2, mp->delimiter_len - 2) == 0)
-            return MULTIPART_INVALID;
+            return malformed(mp, "a part begins with a boundary");
         mp->state = MP_DATA;
     }
     *ret_part = part;

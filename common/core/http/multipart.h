@@ -9,7 +9,8 @@ struct multipart;
 
 struct multipart_part {
     struct str name;
-    struct str filename;     /* STR_NONE when it is a plain field; decoded, untrusted */
+    struct str filename; /* STR_NONE when it is a plain field; UTF-8 (RFC 2047 and 8187 decoded),
+                            untrusted */
     struct str content_type; /* STR_NONE when not sent */
 };
 
@@ -27,6 +28,8 @@ int multipart_new_from(struct arena *arena,
                        void *arg,
                        uint64_t max_total_bytes,
                        struct multipart **ret) MUSTCHECK;
+/* any: why it was MULTIPART_INVALID after it was made: static text that ends a sentence. */
+const char *multipart_reason(const struct multipart *mp);
 /* co: next part (skips what is left of the current one); ret_part->name.ptr == NULL at the end. */
 AWAITS int multipart_next(struct multipart *mp, struct multipart_part *ret_part) MUSTCHECK;
 /* co: next piece of the current part's data, empty at its end; valid until the next call. */

@@ -21,10 +21,20 @@ struct str req_param(const struct req *req, const char *name)
     return STR_NONE;
 }
 
+static const char *const method_names[] = {
+    "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "OTHER"};
+
 const char *http_method_name(enum http_method method)
 {
-    static const char *const names[] = {
-        "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "OTHER"};
-    MUST((size_t)method < ARRAY_LEN(names));
-    return names[method];
+    MUST((size_t)method < ARRAY_LEN(method_names));
+    return method_names[method];
+}
+
+enum http_method http_method_find(struct str name)
+{
+    size_t method = 0;
+
+    while (method < HTTP_OTHER_M && !str_is(name, method_names[method]))
+        method++;
+    return (enum http_method)method;
 }

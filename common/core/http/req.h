@@ -84,6 +84,8 @@ struct str req_header(const struct req *req, const char *name);
 /* Path parameter by its name in the route's path ("id"); STR_NONE when the route has none. */
 struct str req_param(const struct req *req, const char *name);
 const char *http_method_name(enum http_method method);
+/* any: HTTP_OTHER_M of a name that is none. */
+enum http_method http_method_find(struct str name);
 
 /* any: the client is another one than the connection's peer (a proxy's word); it holds from now on
  * what is here of the body, which fails when it holds too much already. Truncated to req.peer. */

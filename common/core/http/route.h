@@ -72,6 +72,8 @@ struct route {
     bool ticket;                     /* ?ticket= stands for credentials (live changes) */
     const char *id_prefix;           /* {id} may also be the id at the processor, which begins so */
     const struct query_param *query; /* NULL = none */
+    bool open_query;                 /* others are ignored: who passes a link on adds utm_source= */
+    bool method_override;            /* POST with X-HTTP-Method-Override means this method too */
     unsigned headers;                /* bits of enum route_header */
     const struct schema *body;       /* NULL = no JSON body is read */
     const char *body_type; /* other body type, streamed by the handler ("multipart/form-data") */

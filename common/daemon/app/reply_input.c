@@ -264,6 +264,8 @@ check_item(struct req *r, const struct query *query, size_t index, struct schema
     struct arena *arena = r->task.arena;
 
     if (!param) {
+        if (r->route->open_query)
+            return;
         schema_error_add(arena,
                          errors,
                          item->name,

@@ -236,7 +236,7 @@ int64_t upload_room(const struct upload *upload)
 static struct db_call file_add_call(const struct upload *upload, const struct upload_file *file)
 {
     const struct upload_config *config = &upload->config;
-    struct str mime_type = str_from(file->facts.mime_type);
+    struct str mime_type = type_named(str_from(file->facts.mime_type), file->name);
 
     return db_call_new(config->task->arena,
                        SQL_FILE_ADD(.key = str_from(file->key.name),

@@ -60,6 +60,30 @@ void type_detect(struct str head, char *ret_type, size_t bytes)
     (void)pthread_mutex_unlock(&cookie_lock);
 }
 
+struct str type_named(struct str mime_type, struct str name)
+{
+    static const struct {
+        const char *ending;
+        struct str type;
+    } named[] = {
+        {".css", STR_INIT("text/css")},
+        {".js", STR_INIT("text/javascript")},
+        {".mjs", STR_INIT("text/javascript")},
+        {".csv", STR_INIT("text/csv")},
+        {".md", STR_INIT("text/markdown")},
+        {".markdown", STR_INIT("text/markdown")},
+    };
+    const char *dot = name.len ? memrchr(name.ptr, '.', name.len) : NULL;
+    struct str ending = {dot, dot ? (size_t)(name.ptr + name.len - dot) : 0};
+
+    if (!str_starts(mime_type, STR("text/")) && !str_is(mime_type, "application/javascript"))
+        return mime_type;
+    for (size_t i = 0; i < ARRAY_LEN(named); i++)
+        if (str_ieq(ending, str_from(named[i].ending)))
+            return named[i].type;
+    return mime_type;
+}
+
 static bool one_of(struct str type, const char *const *names)
 {
     for (; *names; names++)

@@ -9,6 +9,9 @@
 /* Any thread but the loop's: up to some milliseconds (libmagic). Writes "application/pdf", at worst
  * "application/octet-stream", never parameters. */
 void type_detect(struct str head, char *ret_type, size_t bytes);
+/* any: the type of a file with a name. Text has none of its own that programs tell apart: its name
+ * says whether it is CSS, JavaScript, CSV or Markdown. All else is what its bytes are; borrows. */
+struct str type_named(struct str mime_type, struct str name);
 /* any: image, video, audio, text, document, archive, other: what storage is told by. */
 const char *type_kind(struct str mime_type);
 /* any: may a browser show it inside a page of ours? Raster images alone: anything else may run

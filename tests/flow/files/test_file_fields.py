@@ -60,6 +60,34 @@ def test_attached_by_the_upload(pets, admin, put, post, clean):
     clean(1)
 
 
+def test_attached_as_the_contract_writes_it(pets, admin, put, post):
+    """The field's name leaves no doubt where one entity that the caller may change has it."""
+    rex = admin.post(PETS, {"name": "Rex"}, expect=201).json()
+    where = {"entityId": rex["id"], "fieldName": "photo"}
+    made = post(admin, [("one.png", b"one")], **where)
+    assert (made["entity"], made["entity_id"], made["field_name"]) == ("pets", rex["id"], "photo")
+    assert admin.get(f"{PETS}/{rex['id']}", expect=200).json()["photo"] == made["id"]
+
+    def named(expect=400, client=admin, **query):
+        return post(client, [("x", b"x")], expect=expect, **query)["errors"][0]["field"]
+
+    assert named(entityId=rex["id"]) == "fieldName" and named(fieldName="photo") == "entityId"
+    assert named(entity="pets", fieldName="photo") == named(entity="pets") == "entityId"
+    assert named(entityId=rex["id"], fieldName="name") == named(entityId=rex["id"], fieldName="x") == "entity"
+    post(admin, [("x", b"x")], expect=404, entityId=424242, fieldName="photo")
+    pets.entity("people", [{"name": "photo", "type": "file"}])
+    settle()
+    assert named(**where) == "entity"
+    # What the caller may not change leaves no doubt, and is not told of.
+    alice = pets.user(permissions=["pets:read", "pets:create", "pets:update", "svc_files:create"])
+    max_ = alice.post(PETS, {"name": "Max"}, expect=201).json()
+    assert post(alice, [("x", b"x")], entityId=max_["id"], fieldName="photo")["entity"] == "pets"
+    bob = pets.user(permissions=["svc_files:create"])
+    assert named(client=bob, **where) == "entity"
+    assert put(admin, "y.png", b"y", entity="people", entityId=admin.post("/entities/people/items", {}, expect=201).json()["id"],
+               fieldName="photo")["entity"] == "people"
+
+
 def test_one_record_alone(pets, admin, put):
     """A file of another record, of nobody, of somebody else: one answer."""
     alice, bob = pets.user(permissions=["pets:read", "pets:create", "pets:update"]), pets.user()

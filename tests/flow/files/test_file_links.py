@@ -20,6 +20,7 @@ def test_public_files(project, admin, put):
     assert answer.content == b"shown" and answer.headers["Cache-Control"] == "public, max-age=300"
     nobody.get(f"/files/{shown['id']}/public", headers={"If-None-Match": answer.headers["ETag"]}, expect=304)
     assert nobody.get(f"/files/{shown['id']}/public", headers={"Range": "bytes=1-2"}, expect=206).content == b"ho"
+    assert nobody.get(f"/files/{shown['id']}/public", params={"utm_source": "mail"}, expect=200).content == b"shown"
     missing = nobody.get("/files/424242/public", expect=404).json()
     found = nobody.get(f"/files/{hidden}/public", expect=404).json()
     assert {**missing, "request_id": 0} == {**found, "request_id": 0}
@@ -46,7 +47,12 @@ def test_links(project, admin, put):
                           (one["id"], token + "A"), (424242, token)):
         assert nobody.get(f"/files/{number}/shared", params={"token": wrong}, expect=401).json()["code"] == "token_invalid"
     nobody.get(f"/files/{one['id']}/shared", expect=401)
-    nobody.get(f"/files/{one['id']}/shared", params={"token": token, "x": 1}, expect=400)
+    decorated = {"token": token, "utm_source": "mail", "fbclid": "a[b]", "x": ["1", "2"]}
+    assert nobody.get(f"/files/{one['id']}/shared", params=decorated, expect=200).content == b"first file"
+    answer = nobody.get(f"/files/{one['id']}/shared", params={**decorated, "filename": "b.txt"}, expect=200)
+    assert answer.headers["Content-Disposition"] == "attachment; filename=\"b.txt\""
+    nobody.get(f"/files/{one['id']}/shared", params={"token": [token, token]}, expect=400)
+    nobody.get(f"/files/{one['id']}/shared", params={**decorated, "width": "x"}, expect=400)
     for wrong in (0, -1, 7 * 24 * 3600 + 1, "60"):
         admin.post(f"/files/{one['id']}/link", {"expires_in": wrong}, expect=400)
     assert admin.post(f"/files/{one['id']}/link", expect=200).json()["url"]

@@ -80,6 +80,78 @@ def test_names(admin, put, post):
         admin.put(f"/files/{made['id']}", {"filename": wrong}, expect=400)
 
 
+def form(client, disposition, content=b"x", expect=201):
+    """One part with the parameters of its Content-Disposition as bytes, as some clients send them."""
+    body = b"--b\r\nContent-Disposition: form-data; name=\"file\"; " + disposition + b"\r\n\r\n" + content + b"\r\n--b--\r\n"
+    return client.request("POST", "/files", data=body, expect=expect,
+                          headers={"Content-Type": "multipart/form-data; boundary=b"}).json()
+
+
+@pytest.mark.parametrize("disposition, kept", [
+    (b"filename=\"x\"; filename*=UTF-8''na%C3%AFve%20%E6%97%A5.txt", "na\u00efve \u65e5.txt"),
+    (b"filename=\"=?utf-8?B?bmHDr3ZlLnR4dA==?=\"; filename*=utf-8''na%C3%AFve.txt", "na\u00efve.txt"),  # .NET
+    (b"filename=\"=?utf-8?B?bmHDr3ZlLnR4dA==?=\"", "na\u00efve.txt"),
+    (b"filename=\"=?iso-8859-1?Q?na=EFve_1.txt?=\"", "na\u00efve 1.txt"),
+    (b"filename=\"na\xefve.txt\"", "na\u00efve.txt"),
+    (b"filename=\"x\"; filename*=UTF-8''..%2F..%2Fetc%2Fpasswd", "passwd"),
+    (b"filename=\"x\"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20b.txt", "aSet-Cookie: b.txt"),
+    (b"filename=\"x\"; filename*=UTF-8''exe.%E2%80%AEgpj.exe", "exe.gpj.exe")])
+def test_names_as_senders_write_them(shared_project, disposition, kept):
+    made = form(shared_project.admin, disposition)
+    assert made["filename"] == kept
+    header = shared_project.admin.get(f"/files/{made['id']}/get", expect=200).headers["Content-Disposition"]
+    assert header.isascii() and "\n" not in header
+
+
+def test_a_refused_form_says_why(shared_project):
+    for disposition, reason in ((b"name=\"b\"", "given twice"), (b"filename=\"x", "malformed")):
+        assert reason in form(shared_project.admin, disposition, expect=400)["detail"]
+
+
+@pytest.mark.parametrize("name, content, kind", [
+    ("a.css", b"body { color: red }\n", "text/css"),
+    ("a.js", b"alert(1);\n", "text/javascript"),
+    ("A.MJS", b"export const a = 1;\n", "text/javascript"),
+    ("a.csv", b"a,b\n1,2\n", "text/csv"),
+    ("a.md", b"# Title\n\ntext\n", "text/markdown"),
+    ("a.markdown", b"<h1 align=\"center\">Title</h1>\n\n<html>", "text/markdown"),
+    ("a.txt", b"body { color: red }\n", "text/plain"),
+    ("a.css", png(), "image/png"),
+    ("a.css", PDF, "application/pdf"),
+    ("a.html", b"<!DOCTYPE html><html></html>", "text/html")])
+def test_text_has_the_type_of_its_ending(shared_project, put, name, content, kind):
+    admin = shared_project.admin
+    made = put(admin, name, content)
+    assert made["mime_type"] == kind
+    answer = admin.get(f"/files/{made['id']}/get", params={"disposition": "inline"}, expect=200)
+    assert answer.headers["Content-Type"] == kind and answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Content-Disposition"].startswith("inline" if kind == "image/png" else "attachment")
+
+
+def test_a_download_under_another_name(admin, put):
+    """Who asks chooses the name, and to save what would be shown; never to show what would be saved."""
+    picture, page = put(admin, "a.png", png())["id"], put(admin, "a.html", b"<!DOCTYPE html><html></html>")["id"]
+
+    def header(number, **query):
+        return admin.get(f"/files/{number}/get", params=query, expect=200).headers["Content-Disposition"]
+
+    assert header(picture) == "inline; filename=\"a.png\""
+    assert header(picture, disposition="inline") == "inline; filename=\"a.png\""
+    assert header(picture, disposition="attachment") == "attachment; filename=\"a.png\""
+    assert header(picture, filename="") == "inline; filename=\"a.png\""
+    assert header(picture, filename="b.png", disposition="attachment", width="2") == "attachment; filename=\"b.png\""
+    assert header(page, disposition="inline", filename="b.html") == "attachment; filename=\"b.html\""
+    assert header(page, filename="../../etc/na\u00efve.txt") == "attachment; filename=\"na_ve.txt\"; filename*=UTF-8''na%C3%AFve.txt"
+    hostile = admin.get(f"/files/{page}/get", params={"filename": "a\"; x=\r\nSet-Cookie: b\u202e.txt"}, expect=200)
+    assert hostile.headers["Content-Disposition"] == \
+        "attachment; filename=\"a_; x=Set-Cookie: b.txt\"; filename*=UTF-8''a%22%3B%20x%3DSet-Cookie%3A%20b.txt"
+    assert "Set-Cookie" not in hostile.headers
+    long = header(page, filename="x" * 1000 + ".html")
+    assert len(long) < 400 and long.endswith(".html\"")
+    admin.get(f"/files/{page}/get", params={"disposition": "show"}, expect=400)
+    admin.get(f"/files/{page}/get", params={"utm_source": "mail"}, expect=400)
+
+
 @pytest.mark.parametrize("name, content, kind, inline", [
     ("page.png", b"<!DOCTYPE html><html><script>alert(1)</script></html>", "text/html", False),
     ("x.png", b"<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", "image/svg+xml", False),

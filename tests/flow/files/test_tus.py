@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+import requests
 from groundwork import bucket
 from groundwork.deadline import until
 from groundwork.records import execute, rows
@@ -119,6 +120,31 @@ def test_the_protocol(admin, gateway, project):
     send(admin, "/files/tus/" + "0" * 32, 0, b"x", expect=404)
     send(admin, "/files/tus/x", 0, b"x", expect=404)
     send(admin, path, 0, b"x" * 10)
+
+
+def test_a_network_that_lets_no_patch_pass(admin, project):
+    """POST with X-HTTP-Method-Override is PATCH and DELETE, of uploads alone."""
+    def post(path, expect, data=b"", **headers):
+        answer = requests.post(admin.base_url + path, data=data, timeout=60, headers={
+            **TUS, "Authorization": f"Bearer {admin.token}", **{key.replace("_", "-"): value for key, value in headers.items()}})
+        assert answer.status_code == expect, answer.text
+        return answer
+
+    body = {"Content_Type": "application/offset+octet-stream", "Upload_Offset": "0"}
+    path = begin(admin, 10)
+    answer = post(path, 204, b"x" * 10, X_HTTP_Method_Override="PATCH", **body)
+    is_file(admin, answer, b"x" * 10)
+    path = begin(admin, 10)
+    for method in ("GET", "HEAD", "POST", "OPTIONS", "TRACE", "patch", ""):
+        post(path, 405, X_HTTP_Method_Override=method, **body)
+    post(path, 405, **body)
+    post(path, 204, X_HTTP_Method_Override="DELETE")
+    admin.get(path, headers=TUS, expect=404)
+    role = admin.post("/roles", {"name": "Kept"}, expect=201).json()["id"]
+    post(f"/roles/{role}", 405, X_HTTP_Method_Override="DELETE")
+    post("/roles", 201, b'{"name": "Made"}', X_HTTP_Method_Override="DELETE", Content_Type="application/json")
+    nobody = requests.post(admin.base_url + path, headers={**TUS, "X-HTTP-Method-Override": "DELETE"}, timeout=60)
+    assert nobody.status_code == 401
 
 
 def test_its_creators_alone(project, admin):

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/rand.h"
 #include "files/link.h"
+#include "files/name.h"
 #include "files/type.h"
 #include "http/disposition.h"
 #include "http/range.h"
@@ -106,11 +107,42 @@ AWAITS static int send_parts(struct req *r,
 
 /* --- heads --- */
 
-static void
-put_headers(struct req *r, const struct file_row *file, struct str cache, struct str *ret_modified)
+static const char *const dispositions[] = {"inline", "attachment", NULL};
+
+/* clang-format off: one macro */
+#define DISPOSITION_QUERY                                                                          \
+    {.name = "disposition",                                                                        \
+     .type = FIELD_STR,                                                                            \
+     .values = dispositions,                                                                       \
+     .doc = "attachment: to be saved, not shown; inline: as without it, for raster images alone"}, \
+    {                                                                                              \
+        .name = "filename", .type = FIELD_STR, .doc = "Name to save it by, in place of its own"    \
+    }
+/* clang-format on */
+
+/* Who asks may have less shown, and the name written otherwise, but nothing shown that is not. */
+static int download_disposition(struct req *r, const struct file_row *file, struct str *ret_header)
+{
+    const struct query *query;
+
+    TRY(req_query(r, &query));
+    struct str name = query_get(query, "filename");
+    bool attachment =
+        !type_is_inline(file->mime_type) || str_is(query_get(query, "disposition"), "attachment");
+    *ret_header =
+        disposition_header(r->task.arena,
+                           attachment,
+                           name.len ? file_name_clean(r->task.arena, name) : file->filename);
+    return 0;
+}
+
+static void put_headers(struct req *r,
+                        const struct file_row *file,
+                        struct str cache,
+                        struct str disposition,
+                        struct str *ret_modified)
 {
     char date[CLOCK_TEXT_BYTES];
-    bool attachment = !type_is_inline(file->mime_type);
 
     *ret_modified =
         arena_printf(r->task.arena, "%s GMT", clock_format_mail(date, file->created_ms));
@@ -119,8 +151,7 @@ put_headers(struct req *r, const struct file_row *file, struct str cache, struct
     resp_header(r, "Last-Modified", *ret_modified);
     resp_header(r, "Accept-Ranges", STR("bytes"));
     resp_header(r, "Content-Security-Policy", STR("default-src 'none'; sandbox"));
-    resp_header(
-        r, "Content-Disposition", disposition_header(r->task.arena, attachment, file->filename));
+    resp_header(r, "Content-Disposition", disposition);
 }
 
 static int fail_range(struct req *r, int64_t size)
@@ -158,16 +189,18 @@ send_file(struct req *r, const struct rows *rows, bool strangers, struct str cac
     struct ranges ranges;
     struct file_row file;
     struct file_key key;
+    struct str disposition;
     struct str modified;
     bool is_variant = false;
 
     file_row_read(rows, 0, &file);
     TRY(files_need_store(r));
     TRY(files_variant(r, strangers, &file, &is_variant));
+    TRY(download_disposition(r, &file, &disposition));
     const struct range whole = {0, file.size};
     struct str etag = arena_printf(r->task.arena, "\"%.*s\"", ETAG_DIGITS, file.sha256.ptr);
     size_t headers = r->extra_headers.len;
-    put_headers(r, &file, cache, &modified);
+    put_headers(r, &file, cache, disposition, &modified);
     if (resp_etag(r, etag))
         return reply_empty(r, 304);
     if (r->method == HTTP_GET_M && range_if(req_header(r, "if-range"), etag, modified))
@@ -231,6 +264,7 @@ AWAITS static int files_public(struct req *r)
 
 static const struct query_param shared_query[] = {
     VARIANT_QUERY,
+    DISPOSITION_QUERY,
     {.name = "token", .type = FIELD_STR, .doc = "As POST /files/{id}/link gave it"},
     {0},
 };
@@ -282,7 +316,7 @@ AWAITS static int files_shared(struct req *r)
                                   (long long)(left_s < CACHE_SECONDS ? left_s : CACHE_SECONDS)));
 }
 
-static const struct query_param download_query[] = {VARIANT_QUERY, {0}};
+static const struct query_param download_query[] = {VARIANT_QUERY, DISPOSITION_QUERY, {0}};
 
 #define DOWNLOAD                                                                                   \
     .query = download_query, .headers = HEADER_GROUP_ID | HEADER_IF_NONE_MATCH | HEADER_RANGE,     \
@@ -311,6 +345,7 @@ static const struct route files_download_routes[] = {
         .id = "files_public",
         .auth = AUTH_PUBLIC,
         DOWNLOAD,
+        .open_query = true,
         .run = files_public,
         .guard = file_public_guard,
         .summary = "Download a public file",
@@ -321,6 +356,7 @@ static const struct route files_download_routes[] = {
         .id = "files_shared",
         .auth = AUTH_PUBLIC,
         .query = shared_query,
+        .open_query = true,
         .headers = HEADER_IF_NONE_MATCH | HEADER_RANGE,
         .ok = {200, NULL, .content_type = "*/*"},
         .fails = {401, 404, 416, 422},

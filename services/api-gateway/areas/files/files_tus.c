@@ -272,6 +272,7 @@ static const struct route files_tus_routes[] = {
         .method = HTTP_PUT_M,
         .path = "/files/tus/{id}",
         .id = "files_tus_write",
+        .method_override = true,
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_CREATE,
         .body_type = TUS_BODY,
@@ -280,13 +281,15 @@ static const struct route files_tus_routes[] = {
         .run = tus_patch,
         .guard = tus_guard,
         .summary = "Go on with an upload",
-        .doc = "Clients of tus use PATCH. With the last byte it is a file, which Content-Location "
+        .doc = "Clients of tus use PATCH, or POST with X-HTTP-Method-Override. With the last byte "
+               "it is a file, which Content-Location "
                "names. What an interruption makes a gateway forget is 16 MB at most.",
     },
     {
         .method = HTTP_DELETE_M,
         .path = "/files/tus/{id}",
         .id = "files_tus_delete",
+        .method_override = true,
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_CREATE,
         .ok = {204},

@@ -17,10 +17,15 @@ static const struct query_param upload_query[] = {
      .doc = "Anyone reads them at /files/{id}/public"},
     {.name = "entity",
      .type = FIELD_STR,
-     .doc = "With entityId and fieldName: the file becomes the value of that field of that record "
-            "of this entity, in place of the one there"},
-    {.name = "entityId", .type = FIELD_I64, .has_min = true, .min = 1, .doc = "Id of the record"},
-    {.name = "fieldName", .type = FIELD_STR, .doc = "Its field, of type file"},
+     .doc = "Entity of the record; may be left out when one entity alone that the caller may "
+            "change has a field of type file with this name"},
+    {.name = "entityId",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "With fieldName: the file becomes the value of that field of this record, in place of "
+            "the one there"},
+    {.name = "fieldName", .type = FIELD_STR, .doc = "With entityId: its field, of type file"},
     {0},
 };
 
@@ -36,25 +41,64 @@ static uint64_t upload_max(void)
     return ((const struct app_conf *)(const void *)daemon_app()->conf)->upload_bytes;
 }
 
+/* A field of files that the caller may set; NULL: the entity has none of this name. */
+static const struct model_field *
+file_field(const struct req *r, const struct entity *entity, struct str name)
+{
+    const struct model_field *field = entity_field(entity, name);
+
+    return caller_can_entity(r->scope->caller, entity->id, ACT_UPDATE) && field &&
+                   field->type == TYPE_FILE && caller_field(r->scope->caller, field, ACT_UPDATE)
+               ? field
+               : NULL;
+}
+
+/* The entity that has the field; NULL: none that the caller may change, or several. */
+static const struct entity *entity_of_field(const struct req *r, struct str name)
+{
+    const struct model *model = r->scope->model;
+    const struct entity *found = NULL;
+
+    for (size_t i = 0; i < model->entity_count; i++) {
+        if (!file_field(r, &model->entities[i], name))
+            continue;
+        if (found)
+            return NULL;
+        found = &model->entities[i];
+    }
+    return found;
+}
+
+/* Parameters that belong together: the one that is not there is named. */
+static int need_param(struct req *r, const struct query *query, const char *name, const char *why)
+{
+    return query_get(query, name).ptr ? 0 : fail_field(r, name, PROBLEM_REQUIRED, "%s", why);
+}
+
 static int read_attach(struct req *r, const struct query *query, struct attach *ret_attach)
 {
-    const struct caller *caller = r->scope->caller;
     struct str entity = query_get(query, "entity");
-    struct str record = query_get(query, "entityId");
     struct str field = query_get(query, "fieldName");
     struct attach attach = {0};
 
     *ret_attach = attach;
-    if (!entity.ptr && !record.ptr && !field.ptr)
+    if (!entity.ptr && !query_get(query, "entityId").ptr && !field.ptr)
         return 0;
-    if (!entity.ptr || !record.ptr || !field.ptr || !num_parse_i64(record, &attach.record_id))
-        return fail(r, PROBLEM_INVALID_QUERY, "entity, entityId and fieldName belong together.");
-    attach.entity = model_entity(r->scope->model, entity);
-    if (!attach.entity || !caller_can_entity(caller, attach.entity->id, ACT_UPDATE))
+    TRY(need_param(r, query, "entityId", "is required with entity or fieldName: the record's id"));
+    TRY(need_param(r, query, "fieldName", "is required with entityId: the record's field"));
+    if (!num_parse_i64(query_get(query, "entityId"), &attach.record_id))
+        return fail(r, PROBLEM_INVALID_QUERY, NULL);
+    attach.entity = entity.ptr ? model_entity(r->scope->model, entity) : entity_of_field(r, field);
+    if (!attach.entity && !entity.ptr)
+        return need_param(r,
+                          query,
+                          "entity",
+                          "is required here: not exactly one entity that you may change has a "
+                          "field of type file with the name that fieldName says");
+    if (!attach.entity || !caller_can_entity(r->scope->caller, attach.entity->id, ACT_UPDATE))
         return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
-    attach.field = entity_field(attach.entity, field);
-    if (!attach.field || attach.field->type != TYPE_FILE ||
-        !caller_field(caller, attach.field, ACT_UPDATE))
+    attach.field = file_field(r, attach.entity, field);
+    if (!attach.field)
         return fail_field(r, "fieldName", PROBLEM_UNKNOWN_FIELD, "there is no such field of files");
     *ret_attach = attach;
     return 0;
@@ -164,7 +208,7 @@ AWAITS static int take_part(struct req *r, struct multipart *multipart, struct u
     struct str piece;
 
     do {
-        TRY(gateway_upload_check(r, multipart_read(multipart, &piece)));
+        TRY(gateway_multipart_check(r, multipart, multipart_read(multipart, &piece)));
         if (piece.len > 0)
             TRY(files_check(r, upload_write(upload, piece)));
     } while (piece.len > 0);
@@ -177,7 +221,7 @@ take_all_parts(struct req *r, struct multipart *multipart, struct upload *upload
     struct multipart_part part;
 
     for (;;) {
-        TRY(gateway_upload_check(r, multipart_next(multipart, &part)));
+        TRY(gateway_multipart_check(r, multipart, multipart_next(multipart, &part)));
         if (!part.name.ptr)
             break;
         if (!str_is(part.name, "file"))

@@ -75,7 +75,8 @@ find_file(struct upload *upload, struct str wanted, enum import_format *ret_form
     struct multipart_part part;
 
     do {
-        TRY(gateway_upload_check(r, multipart_next(upload->multipart, &part)));
+        TRY(gateway_multipart_check(
+            r, upload->multipart, multipart_next(upload->multipart, &part)));
         if (!part.name.ptr)
             return fail_field(r, "file", PROBLEM_REQUIRED, "the upload has no part named 'file'");
     } while (!str_is(part.name, "file"));
@@ -151,7 +152,8 @@ AWAITS static int feed(struct upload *upload, int *ret_records_rc)
     struct str piece;
 
     for (;;) {
-        TRY(gateway_upload_check(upload->r, multipart_read(upload->multipart, &piece)));
+        TRY(gateway_multipart_check(
+            upload->r, upload->multipart, multipart_read(upload->multipart, &piece)));
         *ret_records_rc = piece.len ? records_import_feed(upload->import, piece)
                                     : records_import_finish(upload->import);
         if (*ret_records_rc || !piece.len)
@@ -275,7 +277,8 @@ int items_import_try(struct req *r,
     config.dry_run = true;
     upload->import = records_import_new(upload->ctx, entity, &config);
     do {
-        TRY(gateway_upload_check(r, multipart_read(upload->multipart, &piece)));
+        TRY(gateway_multipart_check(
+            r, upload->multipart, multipart_read(upload->multipart, &piece)));
         rc = piece.len ? records_import_feed(upload->import, piece)
                        : records_import_finish(upload->import);
     } while (rc == 0 && piece.len && !records_import_enough(upload->import));

@@ -73,6 +73,7 @@ static const struct route mail_previews_routes[] = {
         .path = "/mail/previews/{token}",
         .id = "mail_previews_open",
         .auth = AUTH_PUBLIC,
+        .open_query = true,
         .run = mail_previews_open,
         .guard = mail_preview_guard,
         .summary = "A preview of a mail as a page, once, for a frame",
