@@ -182,6 +182,15 @@ AWAITS static int mails_read_content(struct task *task, struct claimed_mail *mai
     return 0;
 }
 
+/* What an administrator does about a mail that nobody was to get. */
+static struct str dropped_detail(struct str code)
+{
+    return str_is(code, "no_page") ? STR("Its link would lead nowhere: set settings.auth_page_url "
+                                         "(PUT {base_url}/), and "
+                                         "ask for the mail again.")
+                                   : STR_NONE;
+}
+
 AWAITS static int mails_send_one(struct task *task, struct claimed_mail *mail)
 {
     struct mail message = {0};
@@ -198,7 +207,7 @@ AWAITS static int mails_send_one(struct task *task, struct claimed_mail *mail)
         return 0;
     int rc = mails_make(task, mail, &message, &code);
     if (rc == MAIL_DROPPED)
-        return mails_end(task, mail, DROPPED, arena_cstr(task->arena, code), STR_NONE);
+        return mails_end(task, mail, DROPPED, arena_cstr(task->arena, code), dropped_detail(code));
     if (rc == MAIL_BAD_ADDRESS || rc == MAIL_BAD_HEADER)
         return mails_end(
             task, mail, FAILED, rc == MAIL_BAD_ADDRESS ? "bad_address" : "bad_header", code);

@@ -95,7 +95,8 @@ static const struct field settings_fields[] = {
                 URL_BYTES,
                 NULL,
                 "Page or app that links in mails open, with #type=...&token=...; the first of "
-                "redirect_urls when not set"),
+                "redirect_urls when not set. Without either no mail with a link leaves: those of "
+                "recover and magic-link end as dropped in GET /mail/log, with the code no_page"),
 };
 const struct schema project_settings_schema =
     SCHEMA("ProjectSettings", struct project_settings_in, settings_fields);
@@ -132,6 +133,10 @@ static const struct field project_out_fields[] = {
     {.name = "name", .type = FIELD_STR, .required = true},
     ORIGINS_FIELD(.required = true),
     {.name = "settings", .type = FIELD_OBJ, .required = true, .sub = &project_settings_schema},
+    {.name = "warnings",
+     .type = FIELD_STRS,
+     .required = true,
+     .doc = "What the settings keep from working, and what to set"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };
@@ -434,6 +439,17 @@ void project_settings_json(struct jw *w, const struct project_settings *settings
     jw_obj_end(w);
 }
 
+static void json_warnings(struct jw *w, const struct project_settings *settings)
+{
+    jw_lit(w, "warnings");
+    jw_arr(w);
+    if (!settings->auth_page_url.len && settings->redirect_url_count == 0)
+        jw_str(w,
+               STR("No mail with a link is sent (invitation, confirmation, recovery, magic link, "
+                   "change of address): set settings.auth_page_url, the page that links open."));
+    jw_arr_end(w);
+}
+
 void project_json_members(struct jw *w, const struct project *project)
 {
     const struct project_settings *settings = &project->settings;
@@ -443,6 +459,7 @@ void project_json_members(struct jw *w, const struct project *project)
     json_strs(w, "allowed_origins", settings->allowed_origins, settings->allowed_origin_count);
     jw_lit(w, "settings");
     project_settings_json(w, settings);
+    json_warnings(w, settings);
     jw_lit(w, "created_at");
     jw_time(w, project->created_ms);
     jw_lit(w, "updated_at");

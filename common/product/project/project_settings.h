@@ -66,7 +66,7 @@ bool project_in_check(struct arena *arena,
 void project_settings_merge(struct project_settings *settings, const struct project_in *in);
 /* any: the "settings" object; never the secret: "********" when set, else null. */
 void project_settings_json(struct jw *w, const struct project_settings *settings);
-/* any: members of the resource: project_id, name, allowed_origins, settings, created_at,
+/* any: members of the resource: project_id, name, allowed_origins, settings, warnings, created_at,
  * updated_at. */
 void project_json_members(struct jw *w, const struct project *project);
 /* co: merges into what is stored, on the transaction `tx` with `audit` (may be NULL), and renames.

@@ -386,3 +386,6 @@ def test_without_a_page_nothing_leaves_and_administrators_see_why(site, mailbox)
     dropped = {"recipient": email, "status": "dropped"}
     found = until(lambda: len(found := site.admin.get("/mail/log", params=dropped, expect=200).json()["items"]) == 2 and found, "both are dropped")
     assert {one["code"] for one in found} == {"no_page"} and not mailbox.of(email)
+    assert all("settings.auth_page_url" in one["detail"] for one in found)
+    refused = site.client().sign_in(email, PASSWORD).post("/auth/v1/email-change", {"email": address(), "password": PASSWORD}, expect=409)
+    assert "settings.auth_page_url" in refused.json()["detail"]

@@ -14,6 +14,17 @@ def test_read(project):
     assert settings["oidc_client_secret"] is None and settings["default_row_level_security"] is True
 
 
+def test_warnings_say_what_does_not_work(project):
+    """Without a page links in mails lead nowhere, so none is sent; who sets the project up sees it."""
+    seen = project.admin.get("/", expect=200).json()["warnings"]
+    assert len(seen) == 1 and "settings.auth_page_url" in seen[0]
+    for settings in ({"auth_page_url": "https://app.example.com/"}, {"redirect_urls": ["https://app.example.com/"]}):
+        assert project.admin.put("/", {"settings": settings}, expect=200).json()["warnings"] == []
+        assert project.admin.get("/", expect=200).json()["warnings"] == []
+        gone = {"settings": dict.fromkeys(settings)}
+        assert project.admin.put("/", gone, expect=200).json()["warnings"] == seen
+
+
 def test_merge(project):
     url = "https://issuer.example.com"
     changed = project.admin.put(

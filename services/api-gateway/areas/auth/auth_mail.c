@@ -281,7 +281,10 @@ AWAITS static int auth_email_change(struct req *r)
         return fail_field(r, "email", PROBLEM_VALIDATION_FAILED, "is the address already");
     TRY(mail_flow_page(r, &in.redirect_to, &page));
     if (!page.len)
-        return fail(r, PROBLEM_CONFLICT, "The project has no page that links in mails open.");
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The project has no page that links in mails open: an administrator sets "
+                    "settings.auth_page_url first.");
     TRY(rate_limit_sign_in(
         r,
         "email_change",
@@ -386,7 +389,9 @@ static const struct route auth_mail_routes[] = {
         .run = auth_recover,
         .class = CLASS_AUTH,
         .summary = "Send a link that sets a new password",
-        .doc = "Answers the same whether or not there is an account with this address.",
+        .doc =
+            "Answers the same whether or not there is an account with this address, or a page that "
+            "the link can open; GET /mail/log tells administrators what became of it.",
     },
     {
         .method = HTTP_POST_M,
@@ -398,7 +403,9 @@ static const struct route auth_mail_routes[] = {
         .run = auth_magic_link,
         .class = CLASS_AUTH,
         .summary = "Send a link that signs in",
-        .doc = "Answers the same whether or not there is an account with this address.",
+        .doc =
+            "Answers the same whether or not there is an account with this address, or a page that "
+            "the link can open; GET /mail/log tells administrators what became of it.",
     },
     {
         .method = HTTP_POST_M,
