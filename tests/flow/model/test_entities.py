@@ -253,6 +253,49 @@ def test_delete_is_refused_while_others_refer_to_it(project):
     project.admin.delete("/entities/authors", expect=404)
 
 
+def test_delete_is_refused_while_a_view_is_made_of_it(project):
+    """The refusal names the views, to who may list them; a look at the removal is refused alike."""
+    project.entity("products", [NAME])
+    for name in ("per_name", "all_of_it"):
+        view = {"name": name, "entity": "products", "aggregates": [{"function": "count"}], "group_by": []}
+        project.admin.post("/materialized-views", view, expect=201)
+    for params in (None, {"dry_run": "true"}):
+        refused = project.admin.delete("/entities/products", params=params, expect=409).json()
+        assert refused["code"] == "in_use" and "all_of_it, per_name" in refused["detail"]
+        blind = project.only("svc_entities:delete", "products:delete").delete("/entities/products", params=params, expect=409).json()
+        assert blind["code"] == "in_use" and "all_of_it" not in blind["detail"] and "views" in blind["detail"]
+    project.admin.delete("/materialized-views/all_of_it", expect=204)
+    assert "all_of_it" not in project.admin.delete("/entities/products", expect=409).json()["detail"]
+    project.admin.delete("/materialized-views/per_name", expect=204)
+    project.admin.delete("/entities/products", expect=204)
+
+
+def test_delete_leaves_what_shows_it_whole(project):
+    """Charts and widgets go, menus hide the item, workflows stay disabled; nothing of it answers 500."""
+    admin = project.admin
+    project.entity("products", [NAME])
+    chart = admin.post("/charts", {"name": "Count", "kind": "metric", "entity": "products", "aggregates": [{"function": "count"}]},
+                       expect=201).json()
+    board = admin.post("/dashboards", {"name": "Board"}, expect=201).json()
+    for widget in ({"kind": "chart", "chart_id": chart["id"]}, {"kind": "list", "entity": "products"}, {"kind": "text", "text": "x"}):
+        admin.post(f"/dashboards/{board['id']}/widgets", widget, expect=201)
+    menu = admin.post("/menus", {"key": "main", "label": "Main"}, expect=201).json()
+    for item in ({"label": "Products", "kind": "entity", "target": "products"},
+                 {"label": "Home", "kind": "url", "target": "/", "required_permission": "products:read"}):
+        admin.post(f"/menus/{menu['id']}/items", item, expect=201)
+    step = {"key": "make", "action": "CreateData", "params": {"entity": "products", "values": {"name": "x"}}}
+    flow = admin.post("/workflows", {"name": "On product", "steps": [step],
+                                     "trigger": {"kind": "event", "event": "EntityCreated", "entity": "products"}}, expect=201).json()
+    admin.delete("/entities/products", expect=204)
+    admin.get(f"/charts/{chart['id']}", expect=404)
+    assert [each["kind"] for each in admin.get(f"/dashboards/{board['id']}", expect=200).json()["widgets"]] == ["text"]
+    admin.get(f"/menus/{menu['id']}", expect=200)
+    assert "Products" not in admin.get("/menus/my", expect=200).text
+    assert admin.get(f"/workflows/{flow['id']}", expect=200).json()["enabled"] is False
+    for path in ("/menus", "/workflows", "/charts", "/dashboards", "/roles", "/permissions", "/search/status", "/materialized-views"):
+        admin.get(path, expect=200)
+
+
 def test_delete_takes_what_hangs_on_it(project, db):
     entity = project.entity("products", [NAME])
     record = insert(db, project, entity, name="a")

@@ -383,6 +383,28 @@ static int check_unreferred(struct req *r, const struct entity *entity)
         r, PROBLEM_IN_USE, "Other entities refer to it: %.*s.", STR_ARG(strbuf_view(&names)));
 }
 
+/* Materialised views keep it too: each is to be deleted, or made of another entity, by somebody who
+ * knows its readers. Names are for who may list views. */
+AWAITS static int check_unviewed(struct req *r, const struct entity *entity)
+{
+    struct strbuf names;
+    struct rows views;
+
+    TRY(sql_all(r, &views, SQL_ENTITY_VIEWS(.entity_id = entity->id)));
+    if (!views.count)
+        return 0;
+    if (!caller_can(r->scope->caller, PERM_SVC_ENTITIES_READ))
+        return fail(r, PROBLEM_IN_USE, "Materialised views are made of its records.");
+    strbuf_init(&names, r->task.arena, 4096);
+    for (size_t i = 0; i < views.count; i++)
+        strbuf_printf(
+            &names, "%s%.*s", i ? ", " : "", STR_ARG(sql_entity_views_row(&views, i).name));
+    return fail(r,
+                PROBLEM_IN_USE,
+                "Materialised views are made of its records: %.*s. Delete them first.",
+                STR_ARG(strbuf_view(&names)));
+}
+
 AWAITS static int remove_rows(struct req *r, int64_t id)
 {
     struct db_call calls[] = {
@@ -415,7 +437,8 @@ AWAITS static int check_removal(struct req *r, const struct entity **ret_entity)
 {
     TRY(gateway_entity(r, ret_entity));
     TRY(ddl_may_drop_records(r, *ret_entity, REMOVAL));
-    return check_unreferred(r, *ret_entity);
+    TRY(check_unreferred(r, *ret_entity));
+    return check_unviewed(r, *ret_entity);
 }
 
 AWAITS static int look_at_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
@@ -528,8 +551,9 @@ static const struct route entities_routes[] = {
         .guard = removal_guard,
         .summary = "Delete an entity with all its records",
         .doc = "Once there are records, that needs the permission to delete them. 409 in_use while "
-               "relations of other entities refer to it. Workflows that its events "
-               "start are disabled.",
+               "relations of other entities refer to it, or materialised views are made of it. "
+               "Its charts and what shows it on dashboards go with it, menus hide their items for "
+               "it, and workflows that its events start are disabled.",
     },
 };
 ROUTES(entities, "Entities");

@@ -34,6 +34,9 @@ set name = :name::text, label = :label::text?, row_level_security = :row_level_s
   updated_at = greatest(now(), updated_at)
 where id = :id::bigint
 
+-- name: entity_views :many
+select v.name:text from {p}.materialized_views v where v.entity_id = :entity_id::bigint order by v.name limit 20
+
 -- What refers to an entity by its id goes with it; its fields go by their foreign key.
 
 -- name: entity_drop_role_permissions :exec
