@@ -13,7 +13,7 @@
 
 /* Prints its port, then serves. /count tells how many other requests came in. */
 static const char server_py[] =
-    "import http.server, os, socket, threading, time\n"
+    "import gzip, http.server, os, socket, threading, time, zlib\n"
     "count = 0\n"
     "released = threading.Event()\n"
     "class Handler(http.server.BaseHTTPRequestHandler):\n"
@@ -58,6 +58,20 @@ static const char server_py[] =
     "            return self.answer(b'', 302, [('Location', '/echo')])\n"
     "        if self.path == '/gzip':\n"
     "            return self.answer(b'\\x1f\\x8bnot really', 200, [('Content-Encoding', 'gzip')])\n"
+    "        if self.path == '/br':\n"
+    "            return self.answer(b'text', 200, [('Content-Encoding', 'br')])\n"
+    "        if self.path == '/transfer':\n"
+    "            self.send_response(200); self.send_header('Transfer-Encoding', 'gzip, chunked')\n"
+    "            self.end_headers(); self.close_connection = True\n"
+    "            self.wfile.write(b'400000\\r\\n' + gzip.compress(b'x' * (1 << 26))); return\n"
+    "        if self.path.startswith('/packed/'):\n"
+    "            text = b''.join(b'%07d\\n' % i for i in range(int(self.path.split('/')[3])))\n"
+    "            packed = {'gzip': gzip.compress, 'deflate': "
+    "zlib.compress}[self.path.split('/')[2]](text)\n"
+    "            self.send_response(200); self.send_header('Content-Encoding', "
+    "self.path.split('/')[2])\n"
+    "            self.send_header('Content-Length', str(len(packed))); self.end_headers()\n"
+    "            self.wfile.write(packed); return\n"
     "        if self.path == '/headers':\n"
     "            return self.answer(b'', 200, [('X-%d' % i, 'v') for i in range(150)])\n"
     "        if self.path == '/longheader':\n"
@@ -211,7 +225,7 @@ static void test_get(void **state)
     assert_null(fetch_response_header(&job->response, "X-Absent").ptr);
     assert_true(str_starts(job->response.body, STR("GET\n")));
     const char *body = job->response.body.ptr;
-    assert_null(strstr(body, "Accept-Encoding"));
+    assert_non_null(strstr(body, "Accept-Encoding: gzip, deflate\n"));
     assert_null(strstr(body, "Content-Type"));
     assert_int_equal(fetch_in_flight(), 0);
 }
@@ -389,10 +403,51 @@ static void test_peer_has_no_say(void **state)
     assert_int_equal(job->response.status, 302);
     assert_true(str_is(fetch_response_header(&job->response, "Location"), "/echo"));
     assert_int_equal(server_count(), before + 1);
+}
 
-    job = get("/gzip");
+/* The texts of /packed/: numbers, a line of eight bytes each. */
+static void assert_lines(const struct job *job, size_t lines)
+{
+    char line[32];
+
     assert_int_equal(job->rc, 0);
-    assert_true(str_starts(job->response.body, STR("\x1f\x8bnot")));
+    assert_false(job->response.unreadable);
+    assert_int_equal(job->response.body.len, 8 * lines);
+    for (size_t i = 0; i < lines; i++) {
+        (void)snprintf(line, sizeof(line), "%07zu\n", i);
+        assert_memory_equal(job->response.body.ptr + 8 * i, line, 8);
+    }
+}
+
+/* S6: packed answers are unpacked within the same bounds; what cannot be is no answer's body. */
+static void test_packed(void **state)
+{
+    static const char *const broken[] = {"/gzip", "/br", "/transfer"};
+    struct fetch_request request = {.url = url_of("/packed/gzip/1000"), .max_response_bytes = 8000};
+
+    (void)state;
+    assert_lines(run(request), 1000);
+    request.max_response_bytes--;
+    assert_int_equal(run(request)->rc, FETCH_TOO_LARGE);
+    assert_lines(get("/packed/gzip/131072"), 131072);
+    assert_int_equal(get("/packed/gzip/131073")->rc, FETCH_TOO_LARGE);
+    assert_int_equal(get("/packed/deflate/1000000")->rc, FETCH_TOO_LARGE);
+    assert_lines(get("/packed/deflate/20000"), 20000);
+    assert_lines(get("/packed/gzip/0"), 0);
+    for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+        struct job *job = get(broken[i]);
+        assert_int_equal(job->rc, 0);
+        assert_int_equal(job->response.status, 200);
+        assert_true(job->response.unreadable);
+        assert_int_equal(job->response.body.len, 0);
+    }
+    const struct fetch_header own = {STR("accept-encoding"), STR("identity")};
+    struct job *job =
+        run((struct fetch_request){.url = url_of("/echo"), .headers = &own, .nheaders = 1});
+    assert_null(strstr(job->response.body.ptr, "gzip"));
+    struct job *head = run((struct fetch_request){.url = url_of("/gzip"), .method = STR("HEAD")});
+    assert_int_equal(head->rc, 0);
+    assert_false(head->response.unreadable);
 }
 
 /* I5: a connection that dies under a request is not the reason to send it again. */
@@ -516,6 +571,7 @@ static void test_room(void **state)
     struct job *other;
     struct job *small;
     struct job *missed;
+    struct job *packed;
     uint64_t refused = 0;
 
     init(0, 1 << 20);
@@ -525,6 +581,10 @@ static void test_room(void **state)
     late.timeout_ms = 100;
     missed = job_of(7, late);
     other = job_of(8, large);
+    packed = job_of(7,
+                    (struct fetch_request){.url = url_of("/packed/deflate/25000"),
+                                           .max_response_bytes = 200000,
+                                           .timeout_ms = 120000});
     small = job_of(7, (struct fetch_request){.url = url_of("/size/60000")});
     struct job *release = ARENA_NEW(arena, release);
     release->task.arena = arena;
@@ -540,6 +600,7 @@ static void test_room(void **state)
     assert_int_equal(missed->rc, FETCH_TIMEOUT);
     assert_int_equal(other->rc, 0);
     assert_int_equal(small->rc, 0);
+    assert_lines(packed, 25000); /* it rested in the middle of a piece */
     shares_each(check_given_back, &refused);
     assert_true(refused >= 3); /* of the five of one project all but one rested, not the other's */
 }
@@ -663,6 +724,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_peer_has_no_say, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_packed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_together, setup, teardown),
         cmocka_unit_test_setup_teardown(test_projects_and_purposes, setup, teardown),

@@ -605,6 +605,46 @@ static void test_stored(void **state)
     assert_int_equal(jr_parse_stored(arena, str_from(wide), &root, &error), JR_INVALID);
 }
 
+/* What other servers write: marks, and numbers of any size. */
+static void test_foreign(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *printed; /* NULL = refused */
+    } cases[] = {
+        {"\xef\xbb\xbf[1]", "[1]"},
+        {"\xef\xbb\xbf", NULL},
+        {"\xef\xbb\xbf\xef\xbb\xbf[1]", NULL},
+        {"[18446744073709551616,-9223372036854775809,1.50]",
+         "[18446744073709551616,-9223372036854775809,1.50]"},
+        {"1e400", "\"1e400\""},
+        {"{\"a\":[-1e400,1e-20000,0e-99999,\"1e400\",2]}",
+         "{\"a\":[\"-1e400\",\"1e-20000\",\"0e-99999\",\"1e400\",2]}"},
+        {"{\"1e400\":18446744073709551616}", "{\"1e400\":18446744073709551616}"},
+        {"[01]", NULL},
+        {"[1e400e400]", NULL},
+        {"[-]", NULL},
+        {"[1-1e400]", NULL},
+        {"{\"a\":1,\"a\":1e400}", NULL},
+    };
+    struct jr_error error = {.text = ""};
+    json_t *root = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int rc = jr_parse_foreign(arena, str_from(cases[i].text), &root, &error);
+        assert_int_equal(rc, cases[i].printed ? 0 : JR_INVALID);
+        if (rc == 0)
+            assert_string_equal(arena_cstr(arena, jr_print(arena, root)), cases[i].printed);
+    }
+    struct strbuf digits;
+    strbuf_init(&digits, arena, 1000);
+    for (int i = 0; i < 400; i++)
+        strbuf_char(&digits, '7');
+    assert_int_equal(jr_parse_foreign(arena, strbuf_view(&digits), &root, &error), 0);
+    assert_int_equal(json_string_length(root), 400);
+}
+
 /* What a tree takes is told from its text, before it is there. */
 static void test_tree_bytes(void **state)
 {
@@ -657,6 +697,7 @@ int main(void)
         TEST(test_errors_say_where_and_never_what),
         TEST(test_access),
         TEST(test_stored),
+        TEST(test_foreign),
         TEST(test_tree_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,13 @@ static bool decimal_scan(struct str text, struct decimal *decimal)
     return at == text.len;
 }
 
+bool num_is_json(struct str text)
+{
+    struct decimal ignored = {0};
+
+    return decimal_scan(text, &ignored);
+}
+
 /* glibc hands out its static C locale here: nothing is allocated. */
 static locale_t c_locale(void)
 {

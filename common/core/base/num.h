@@ -26,3 +26,5 @@ size_t num_sort_once(int64_t *numbers, size_t count);
 /* Below 0, 0 or above 0 as `left` is less than, equal to or greater than `right`: exactly, by their
  * digits. Both must be JSON-style numbers. */
 int num_compare(struct str left, struct str right);
+/* Whether the whole text is a JSON-style number, however large or long. */
+bool num_is_json(struct str text);

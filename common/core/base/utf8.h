@@ -8,6 +8,15 @@
 
 struct arena;
 
+/* The byte order mark. */
+#define UTF8_MARK "\xef\xbb\xbf"
+/* The text without a byte order mark at its beginning; borrowed. */
+static inline struct str utf8_unmarked(struct str text)
+{
+    size_t mark = str_starts(text, STR(UTF8_MARK)) ? sizeof(UTF8_MARK) - 1 : 0;
+
+    return mark > 0 ? (struct str){text.ptr + mark, text.len - mark} : text;
+}
 /* No overlong forms, surrogates or code points above U+10FFFF. NUL is allowed here. */
 bool utf8_valid(struct str text);
 /* A copy in which U+FFFD stands for every byte that is not part of a valid sequence and for every

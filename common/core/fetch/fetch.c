@@ -102,6 +102,12 @@ static bool is_small(const struct fetch_request *request)
     return request->max_response_bytes > 0 && request->max_response_bytes <= FETCH_ROOM_FIRST_BYTES;
 }
 
+/* Small answers that are looked at and dropped: packed they would cost more. */
+static bool is_push(const struct fetch_request *request)
+{
+    return request->purpose == FETCH_PUSH_FCM || request->purpose == FETCH_PUSH_WEB;
+}
+
 static int url_read(struct task *task, struct fetch_op *op)
 {
     return op->request->purpose == FETCH_PUSH_FCM && is_small(op->request)
@@ -133,7 +139,7 @@ static void set_rules(CURL *easy, struct fetch_op *op)
     /* Hosts of a tenant's choice do not push out connections that all use. */
     if (op->request->purpose == FETCH_IDENTITY || op->request->purpose == FETCH_INTEGRATION)
         (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-    if (op->request->purpose == FETCH_PUSH_FCM || op->request->purpose == FETCH_PUSH_WEB)
+    if (is_push(op->request))
         set_many(easy, op);
     if (ca_file)
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
@@ -175,7 +181,7 @@ static int code_rc(const struct fetch_op *op)
     /* First, because what a transfer that goes on after a rest is given may not end it. */
     if (op->answer.too_large)
         return FETCH_TOO_LARGE;
-    if (code == CURLE_OK)
+    if (code == CURLE_OK || op->answer.response.unreadable)
         return 0;
     if (code == CURLE_OUT_OF_MEMORY)
         PANIC("libcurl: out of memory");
@@ -219,13 +225,14 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
     op->transfer.easy = op->answer.easy = easy;
     op->transfer.crowd_connections =
         op->request->purpose == FETCH_PUSH_FCM ? FETCH_H2_CONNECTIONS : 0;
-    op->headers = fetch_message_headers(task->arena, op->request);
+    op->headers = fetch_message_headers(task->arena, op->request, !is_push(op->request));
     op->resolve = fetch_guard_set(easy, task->arena, &op->guard);
     set_rules(easy, op);
     set_message(easy, op);
     (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
     int rc = fetch_loop_run(task, &op->transfer);
     fetch_room_stop(&op->answer.room);
+    fetch_answer_end(&op->answer);
     if (rc == 0)
         rc = code_rc(op);
     if (rc == 0)
@@ -256,12 +263,9 @@ AWAITS static int run_in_stream(struct task *task, struct fetch_op *op, struct f
 /* Many small ones to one host, which libcurl takes several times as long for. */
 static struct fetch_h2_host *host_enter(const struct fetch_op *op)
 {
-    enum fetch_purpose purpose = op->request->purpose;
-
-    if (!op->guard.url.secure || !is_small(op->request) ||
-        (purpose != FETCH_PUSH_FCM && purpose != FETCH_PUSH_WEB))
+    if (!op->guard.url.secure || !is_small(op->request) || !is_push(op->request))
         return NULL;
-    return fetch_h2_enter(&op->guard.url, purpose == FETCH_PUSH_WEB);
+    return fetch_h2_enter(&op->guard.url, op->request->purpose == FETCH_PUSH_WEB);
 }
 
 AWAITS static int op_run(struct task *task, struct fetch_op *op)

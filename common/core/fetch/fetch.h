@@ -4,9 +4,12 @@
  * requests to one host. The only way out of a process.
  *
  * http and https only. The name is resolved once and every address must be public; the address that
- * is dialled is checked again, on kept connections too. No redirects, proxies, netrc, cookies,
- * credentials in URLs or decompression. Ports 80 and 443, unless the operator allows host:port.
- * HTTP/2 where offered.
+ * is dialled is checked again, on kept connections too. No redirects, proxies, netrc, cookies or
+ * credentials in URLs. Ports 80 and 443, unless the operator allows host:port. HTTP/2 where
+ * offered.
+ *
+ * Answers that come packed (gzip, deflate) are unpacked as they arrive; their limit is on what they
+ * hold, and on what came.
  *
  * Of the answers to FETCH_PUSH_FCM and FETCH_PUSH_WEB with at most 64 KB callers may see the
  * status, the body and of the headers `retry-after` alone.
@@ -63,7 +66,7 @@ struct fetch_request {
     size_t nheaders;
     struct str body;
     int64_t timeout_ms;        /* whole call including waiting for a slot; 0 = default */
-    size_t max_response_bytes; /* 0 = default */
+    size_t max_response_bytes; /* of the body, unpacked; 0 = default */
     enum fetch_purpose purpose;
     /* Where the caller keeps the answer's room, to give it back with fetch_room_leave(), whatever
      * fetch() returns; NULL: it ends with fetch(), for those who use the answer up at once. */
@@ -77,7 +80,9 @@ struct fetch_response {
     long status;
     struct fetch_header *headers; /* of the final response, names as received */
     size_t nheaders;
-    struct str body; /* NUL-terminated as well, the NUL not counted */
+    struct str body; /* unpacked; NUL-terminated as well, the NUL not counted */
+    bool unreadable; /* it has a body that cannot be unpacked, and none is here: another content
+                        coding, several, or one that is broken or not whole */
     bool resent;     /* this answers its repetition: the peer may have acted on the first already */
 };
 

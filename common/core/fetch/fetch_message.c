@@ -4,6 +4,8 @@
 #include "base/ascii.h"
 #include "base/panic.h"
 
+#define UNPACK_BYTES 4096U
+
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 
 /* Framing and connection belong to libcurl: a second opinion on them is request smuggling. */
@@ -88,14 +90,17 @@ static void header_append(struct curl_slist **list, const char *line)
     *list = longer;
 }
 
-struct curl_slist *fetch_message_headers(struct arena *arena, const struct fetch_request *request)
+struct curl_slist *
+fetch_message_headers(struct arena *arena, const struct fetch_request *request, bool unpacks)
 {
     struct curl_slist *list = NULL;
     bool has_type = false;
+    bool has_encoding = false;
     for (size_t i = 0; i < request->nheaders; i++) {
         struct str name = request->headers[i].name;
         struct str value = str_trim(request->headers[i].value);
         has_type = has_type || str_ieq(name, STR("Content-Type"));
+        has_encoding = has_encoding || str_ieq(name, STR("Accept-Encoding"));
         /* To libcurl "Name:" means "do not send it" and "Name;" an empty value. */
         struct str line = value.len > 0
                               ? arena_printf(arena, "%.*s: %.*s", STR_ARG(name), STR_ARG(value))
@@ -104,7 +109,9 @@ struct curl_slist *fetch_message_headers(struct arena *arena, const struct fetch
     }
     if (!has_type)
         header_append(&list, "Content-Type:"); /* not the form type libcurl would claim */
-    header_append(&list, "Expect:");           /* no round trip before large bodies */
+    if (unpacks && !has_encoding)
+        header_append(&list, "Accept-Encoding: gzip, deflate");
+    header_append(&list, "Expect:"); /* no round trip before large bodies */
     return list;
 }
 
@@ -116,6 +123,13 @@ void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t 
     strbuf_init(&answer->body, arena, max_bytes ? max_bytes : FETCH_DEFAULT_RESPONSE_BYTES);
 }
 
+/* libcurl would unpack such a body by itself, without our bounds, though nobody asked for it. */
+static bool is_packed_transfer(struct str name, struct str value)
+{
+    return str_ieq(name, STR("Transfer-Encoding")) && !str_ieq(value, STR("chunked")) &&
+           !str_ieq(value, STR("identity"));
+}
+
 static void header_add(struct fetch_answer *answer, struct str line)
 {
     struct fetch_response *response = &answer->response;
@@ -123,6 +137,10 @@ static void header_add(struct fetch_answer *answer, struct str line)
     struct str name = str_split(&value, ':');
     if (!value.ptr || !message_is_token(name))
         return; /* the empty line, or a folded one */
+    if (is_packed_transfer(name, str_trim(value))) {
+        response->unreadable = true;
+        return;
+    }
     if (!response->headers)
         response->headers = ARENA_ARRAY(answer->arena, response->headers, FETCH_MAX_HEADERS);
     if (response->nheaders == FETCH_MAX_HEADERS) {
@@ -150,30 +168,123 @@ size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *arg)
         answer->response.nheaders = 0;                    /* what came before was interim (1xx) */
     else if (!answer->too_large && answer->body.len == 0) /* later ones are trailers */
         header_add(answer, line);
-    return answer->too_large ? 0 : bytes;
+    return answer->too_large || answer->response.unreadable ? 0 : bytes;
 }
 
-/* What all of it may take; at most what it says itself, which libcurl holds it to. Counted twice,
- * because it grows by doubling. */
+/* What all of it may take; at most what it says itself, which libcurl holds it to, if that is not
+ * the size of what it is packed in. Counted twice, because it grows by doubling. */
 static uint64_t room_for(const struct fetch_answer *answer)
 {
     uint64_t most = answer->body.max;
     curl_off_t said = -1;
 
+    if (answer->unpacker != NULL)
+        return 2 * most;
     (void)curl_easy_getinfo(answer->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &said);
     return 2 * (said >= 0 && (uint64_t)said < most ? (uint64_t)said : most);
+}
+
+/* The one content coding of an answer; STR_NONE = it has none. */
+static struct str coding_of(const struct fetch_response *response)
+{
+    struct str rest = fetch_response_header(response, "content-encoding");
+    struct str coding = STR_NONE;
+
+    while (rest.ptr != NULL) {
+        struct str part = str_trim(str_split(&rest, ','));
+        if (part.len == 0 || str_ieq(part, STR("identity")))
+            continue;
+        coding = coding.ptr == NULL ? part : STR("several");
+    }
+    return coding;
+}
+
+/* Before the first byte of a body. */
+static void unpacker_choose(struct fetch_answer *answer)
+{
+    struct str coding = coding_of(&answer->response);
+
+    if (coding.ptr == NULL)
+        return;
+    answer->unpacker_arena = arena_new(0);
+    if (str_ieq(coding, STR("gzip")) || str_ieq(coding, STR("x-gzip")))
+        answer->unpacker = gunzip_new(answer->unpacker_arena);
+    else if (str_ieq(coding, STR("deflate")))
+        answer->unpacker = gunzip_new_deflate(answer->unpacker_arena);
+    else
+        answer->response.unreadable = true;
+}
+
+static bool answer_has_room(struct fetch_answer *answer, size_t bytes)
+{
+    return answer->body.len + bytes <= FETCH_ROOM_FIRST_BYTES ||
+           fetch_room_take(&answer->room, room_for(answer), answer->easy);
+}
+
+/* Takes a piece as it came. As fetch_answer_on_body(). */
+static size_t answer_add(struct fetch_answer *answer, struct str piece)
+{
+    if (!answer_has_room(answer, piece.len))
+        return CURL_WRITEFUNC_PAUSE;
+    strbuf_str(&answer->body, piece);
+    answer->too_large = answer->too_large || answer->body.overflow;
+    return answer->too_large ? 0 : piece.len;
+}
+
+/* Unpacks a piece, a few kilobytes at a time and no more of it than an answer may hold. A piece
+ * that has found no room comes again from its beginning: what was unpacked of it is not repeated.
+ * As fetch_answer_on_body(). */
+static size_t answer_unpack(struct fetch_answer *answer, struct str piece)
+{
+    struct str rest = {piece.ptr + answer->unpacked, piece.len - answer->unpacked};
+    char out[UNPACK_BYTES];
+    size_t made;
+
+    do {
+        if (!answer_has_room(answer, sizeof(out)))
+            return CURL_WRITEFUNC_PAUSE;
+        if (!gunzip_some(answer->unpacker, &rest, out, sizeof(out), &made)) {
+            answer->response.unreadable = true;
+            return 0;
+        }
+        answer->unpacked = piece.len - rest.len;
+        strbuf_str(&answer->body, (struct str){out, made});
+        answer->too_large = answer->too_large || answer->body.overflow;
+    } while ((made > 0 || rest.len > 0) && !answer->too_large);
+    answer->unpacked = 0;
+    return answer->too_large ? 0 : piece.len;
 }
 
 size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *arg)
 {
     struct fetch_answer *answer = arg;
-    size_t bytes = size * count;
-    if (answer->body.len + bytes > FETCH_ROOM_FIRST_BYTES &&
-        !fetch_room_take(&answer->room, room_for(answer), answer->easy))
-        return CURL_WRITEFUNC_PAUSE;
-    strbuf_str(&answer->body, (struct str){data, bytes});
-    answer->too_large = answer->too_large || answer->body.overflow;
-    return answer->too_large ? 0 : bytes;
+    struct str piece = {data, size * count};
+
+    if (answer->received == 0 && answer->unpacker_arena == NULL)
+        unpacker_choose(answer);
+    if (answer->response.unreadable)
+        return 0;
+    size_t taken =
+        answer->unpacker != NULL ? answer_unpack(answer, piece) : answer_add(answer, piece);
+    if (taken != CURL_WRITEFUNC_PAUSE)
+        answer->received += taken;
+    /* Packed nothing has no end either. */
+    answer->too_large = answer->too_large || answer->received > answer->body.max;
+    return answer->too_large ? 0 : taken;
+}
+
+void fetch_answer_end(struct fetch_answer *answer)
+{
+    struct fetch_response *response = &answer->response;
+
+    if (answer->unpacker != NULL && !gunzip_is_whole(answer->unpacker))
+        response->unreadable = true;
+    if (answer->unpacker_arena != NULL)
+        arena_free(answer->unpacker_arena);
+    answer->unpacker_arena = NULL;
+    answer->unpacker = NULL;
+    if (response->unreadable)
+        answer->body.len = 0;
 }
 
 struct fetch_response fetch_answer_take(struct fetch_answer *answer)

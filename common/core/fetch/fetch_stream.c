@@ -212,7 +212,7 @@ int fetch_stream_open(struct task *task,
         (struct fetch_transfer){.easy = easy, .streams = true, .on_end = stream_on_end};
     fetch_answer_init(&stream->answer, task->arena, 1);
     stream->answer.easy = easy;
-    stream->headers = fetch_message_headers(task->arena, &head);
+    stream->headers = fetch_message_headers(task->arena, &head, false);
     if (request->guarded)
         stream->resolve = fetch_guard_set(easy, task->arena, &stream->guard);
     else

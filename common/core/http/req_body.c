@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/gunzip.h"
 #include "http/bounds_private.h"
-#include "http/gunzip_private.h"
 #include "http/req_body_private.h"
 
 #define FIRST_BYTES    4096U

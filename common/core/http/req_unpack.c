@@ -1,8 +1,8 @@
 /* Whole bodies and their gzip. */
 #include "http/req_unpack.h"
 
+#include "base/gunzip.h"
 #include "base/panic.h"
-#include "http/gunzip_private.h"
 #include "http/req_body_private.h"
 
 #define STEP_BYTES 16384U

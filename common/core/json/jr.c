@@ -135,7 +135,7 @@ static int scan(struct str text, struct jr_error *ret_error)
     int depth = 0;
     int c;
 
-    if (str_starts(text, STR("\xef\xbb\xbf")))
+    if (str_starts(text, STR(UTF8_MARK)))
         return refuse_at(ret_error, text, 0, "byte order mark is not allowed");
     for (size_t at = 0; (c = json_scan(before, &at)) >= 0;) {
         size_t begin = at - 1;
@@ -238,23 +238,28 @@ size_t jr_tree_bytes(struct str text)
     return bytes;
 }
 
-/* The text with ".0" behind every integer that int64 cannot hold; `text` itself when there is
- * none. */
-static struct str widen(struct arena *arena, struct str text)
+/* The text with `before` and `after` around every number that is of a kind; `text` itself when it
+ * has none. */
+static struct str numbers_wrap(struct arena *arena,
+                               struct str text,
+                               bool (*is_of_kind)(struct str number),
+                               const char *before,
+                               const char *after)
 {
     struct strbuf out;
     size_t copied = 0;
     size_t end = 0;
-    bool integer;
 
     strbuf_init(&out, arena, PRINT_MAX);
     for (struct str number = number_next(text, &end); number.ptr != NULL;
          number = number_next(text, &end)) {
-        (void)number_end(number, 0, &integer);
-        if (!integer || !number_is_wide(number))
+        if (!is_of_kind(number))
             continue;
-        strbuf_str(&out, (struct str){text.ptr + copied, end - copied});
-        strbuf_str(&out, STR(".0"));
+        size_t begin = (size_t)(number.ptr - text.ptr);
+        strbuf_str(&out, (struct str){text.ptr + copied, begin - copied});
+        strbuf_cstr(&out, before);
+        strbuf_str(&out, number);
+        strbuf_cstr(&out, after);
         copied = end;
     }
     if (copied == 0)
@@ -263,12 +268,39 @@ static struct str widen(struct arena *arena, struct str text)
     return strbuf_view(&out);
 }
 
+static bool is_wide_integer(struct str number)
+{
+    bool integer;
+
+    (void)number_end(number, 0, &integer);
+    return integer && number_is_wide(number);
+}
+
+/* No double or no jsonb can hold it. */
+static bool is_beyond_all(struct str number)
+{
+    size_t at = 0;
+    double value;
+
+    return num_is_json(number) && !(number_fits(number, &at) && num_parse_f64(number, &value));
+}
+
 int jr_parse_stored(struct arena *arena,
                     struct str text,
                     json_t **ret_root,
                     struct jr_error *ret_error)
 {
-    return jr_read_text(arena, widen(arena, text), text, ret_root, ret_error);
+    return jr_read_text(
+        arena, numbers_wrap(arena, text, is_wide_integer, "", ".0"), text, ret_root, ret_error);
+}
+
+int jr_parse_foreign(struct arena *arena,
+                     struct str text,
+                     json_t **ret_root,
+                     struct jr_error *ret_error)
+{
+    text = numbers_wrap(arena, utf8_unmarked(text), is_beyond_all, "\"", "\"");
+    return jr_parse_stored(arena, text, ret_root, ret_error);
 }
 
 json_t *jr_text(struct str text)

@@ -30,6 +30,13 @@ int jr_parse_stored(struct arena *arena,
                     struct str text,
                     json_t **ret_root,
                     struct jr_error *ret_error) MUSTCHECK;
+/* The same of a text that another server wrote: a byte order mark before it is dropped, integers
+ * outside int64 are read as jr_parse_stored() reads them, and a number that no double or no jsonb
+ * can hold (1e400, 1e-20000, more than 512 bytes) is read as a text of its characters. */
+int jr_parse_foreign(struct arena *arena,
+                     struct str text,
+                     json_t **ret_root,
+                     struct jr_error *ret_error) MUSTCHECK;
 /* any: at most so many bytes its tree takes, by what a text holds of brackets, commas and strings,
  * whether it is JSON or not: a value of two bytes may become an object of three hundred. What is
  * nested deeper than is read counts up to there: it becomes no tree. */

@@ -5,10 +5,15 @@
 
 /* --- parsing --- */
 
+typedef int (*jr_parse_fn)(struct arena *arena,
+                           struct str text,
+                           json_t **ret_root,
+                           struct jr_error *ret_error);
+
 struct parsing {
     struct arena *arena;
     struct str text;
-    bool stored;
+    jr_parse_fn parse;
     json_t *root;
     struct jr_error error;
     int rc;
@@ -19,8 +24,7 @@ static void jr_beside_parse(void *arg)
 {
     struct parsing *in = arg;
 
-    in->rc = in->stored ? jr_parse_stored(in->arena, in->text, &in->root, &in->error)
-                        : jr_parse(in->arena, in->text, &in->root, &in->error);
+    in->rc = in->parse(in->arena, in->text, &in->root, &in->error);
 }
 
 static void free_tree(void *arena)
@@ -42,6 +46,20 @@ static void own_tree(struct parsing *in)
     arena_defer(arena, free_tree_later, in->arena);
 }
 
+AWAITS static int
+parse_beside(struct task *task, struct parsing *in, json_t **ret_root, struct jr_error *ret_error)
+{
+    if (in->text.len <= JR_HERE_BYTES) {
+        jr_beside_parse(in);
+    } else {
+        own_tree(in);
+        work_beside(task, jr_beside_parse, in);
+    }
+    *ret_root = in->root;
+    *ret_error = in->error;
+    return in->rc;
+}
+
 int jr_parse_beside(struct task *task,
                     struct arena *arena,
                     struct str text,
@@ -49,17 +67,21 @@ int jr_parse_beside(struct task *task,
                     json_t **ret_root,
                     struct jr_error *ret_error)
 {
-    struct parsing in = {.arena = arena, .text = text, .stored = stored};
+    struct parsing in = {
+        .arena = arena, .text = text, .parse = stored ? jr_parse_stored : jr_parse};
 
-    if (text.len <= JR_HERE_BYTES) {
-        jr_beside_parse(&in);
-    } else {
-        own_tree(&in);
-        work_beside(task, jr_beside_parse, &in);
-    }
-    *ret_root = in.root;
-    *ret_error = in.error;
-    return in.rc;
+    return parse_beside(task, &in, ret_root, ret_error);
+}
+
+int jr_parse_foreign_beside(struct task *task,
+                            struct arena *arena,
+                            struct str text,
+                            json_t **ret_root,
+                            struct jr_error *ret_error)
+{
+    struct parsing in = {.arena = arena, .text = text, .parse = jr_parse_foreign};
+
+    return parse_beside(task, &in, ret_root, ret_error);
 }
 
 int jr_parse_in_turn(struct task *task,
@@ -69,7 +91,8 @@ int jr_parse_in_turn(struct task *task,
                      json_t **ret_root,
                      struct jr_error *ret_error)
 {
-    struct parsing in = {.arena = arena, .text = text, .stored = stored};
+    struct parsing in = {
+        .arena = arena, .text = text, .parse = stored ? jr_parse_stored : jr_parse};
 
     if (text.len <= JR_HERE_BYTES)
         return jr_parse_beside(task, arena, text, stored, ret_root, ret_error);

@@ -17,7 +17,14 @@ AWAITS int jr_parse_beside(struct task *task,
                            bool stored,
                            json_t **ret_root,
                            struct jr_error *ret_error) MUSTCHECK;
-/* co: the same, but where too many texts of the project wait for a thread already it is -EAGAIN. */
+/* co: the same of jr_parse_foreign(). */
+AWAITS int jr_parse_foreign_beside(struct task *task,
+                                   struct arena *arena,
+                                   struct str text,
+                                   json_t **ret_root,
+                                   struct jr_error *ret_error) MUSTCHECK;
+/* co: the same as jr_parse_beside(), but where too many texts of the project wait for a thread
+ * already it is -EAGAIN. */
 AWAITS int jr_parse_in_turn(struct task *task,
                             struct arena *arena,
                             struct str text,

@@ -1,6 +1,8 @@
 /* Server-sent events, read (HTML standard, 9.2.6). */
 #include "assistant/event_stream.h"
 
+#include "base/utf8.h"
+
 void event_stream_init(struct event_stream *stream, struct arena *arena)
 {
     *stream = (struct event_stream){0};
@@ -55,13 +57,10 @@ static struct str line_part(struct str rest)
 
 static struct str without_mark(struct event_stream *stream, struct str piece)
 {
-    struct str mark = STR("\xEF\xBB\xBF");
     bool first = !stream->begun;
 
     stream->begun = true;
-    if (!first || !str_starts(piece, mark))
-        return piece;
-    return (struct str){piece.ptr + mark.len, piece.len - mark.len};
+    return first ? utf8_unmarked(piece) : piece;
 }
 
 int event_stream_feed(struct event_stream *stream, struct str piece, event_stream_fn fn, void *arg)

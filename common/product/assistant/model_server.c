@@ -38,7 +38,7 @@ AWAITS static void read_refusal(struct task *task,
     json_t *body;
 
     if (fetch_stream_rest(stream, REFUSAL_BYTES, &text) != 0 ||
-        jr_parse(task->arena, text, &body, &error) != 0)
+        jr_parse_foreign(task->arena, text, &body, &error) != 0)
         return;
     struct str message = jr_str(json_object_get(body, "error"), "message");
     bool tells = server->key.len > 0 &&
@@ -144,7 +144,7 @@ int model_list(struct task *task, const struct model_server *server, struct mode
     TRY(fetch(task, &request, &response));
     if (response.status != 200)
         return ASSISTANT_REFUSED;
-    if (jr_parse(task->arena, response.body, &body, &error) != 0)
+    if (jr_parse_foreign(task->arena, response.body, &body, &error) != 0)
         return ASSISTANT_BAD;
     const json_t *models = json_object_get(body, "data");
     if (!json_is_array(models))

@@ -1,25 +1,124 @@
 /* Answers of other APIs. */
 #include "integrations/answer.h"
 
+#include "base/charset.h"
 #include "base/panic.h"
+#include "base/utf8.h"
+#include "integrations/content_type_private.h"
 #include "json/jr_beside.h"
+#include "loop/work.h"
 #include "workflow/template.h"
 
 #define MAPPED_ITEMS_MAX 10000
 
-json_t *answer_read(struct task *task, struct str body)
+/* --- its text --- */
+
+/* UTF-16 begins with one of these marks, without a charset or with another one. */
+static const struct {
+    struct str mark;
+    const char *charset;
+} marks[] = {
+    {STR_INIT("\xff\xfe"), "utf-16le"},
+    {STR_INIT("\xfe\xff"), "utf-16be"},
+};
+
+/* ASCII in UTF-16 has a zero in every second byte, which no text has in UTF-8. */
+static bool shows_utf16(struct str body)
+{
+    return body.len >= 2 && body.len % 2 == 0 && (body.ptr[0] == 0) != (body.ptr[1] == 0);
+}
+
+/* The charset of a body; its mark is cut off. */
+static struct str charset_of(const struct content_type *type, struct str *body)
+{
+    if (str_starts(*body, STR(UTF8_MARK)))
+        return STR("utf-8");
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        if (!str_starts(*body, marks[i].mark))
+            continue;
+        *body = (struct str){body->ptr + marks[i].mark.len, body->len - marks[i].mark.len};
+        return str_from(marks[i].charset);
+    }
+    if (type->charset.len > 0)
+        return type->charset;
+    if (shows_utf16(*body))
+        return STR("utf-16");
+    return content_type_is_text(type) && !utf8_valid(*body) ? STR("windows-1252") : STR("utf-8");
+}
+
+struct decoding {
+    struct arena *arena;
+    struct str charset, body;
+    int rc;
+};
+
+static void answer_decode(void *arg)
+{
+    struct decoding *in = arg;
+
+    in->rc =
+        charset_decode(in->arena, in->charset, in->body, FETCH_DEFAULT_RESPONSE_BYTES, &in->body);
+}
+
+/* The words of a failure. */
+static int text_fail(struct task *task, int rc, struct str charset, struct str *ret_reason)
+{
+    if (rc == CHARSET_TOO_LARGE)
+        return ANSWER_TOO_LARGE;
+    if (rc == CHARSET_UNKNOWN)
+        *ret_reason = arena_printf(task->arena,
+                                   "its charset is not read: %.*s",
+                                   STR_ARG(utf8_cut(utf8_clean(task->arena, charset), 40)));
+    else
+        *ret_reason = arena_printf(task->arena, "it is no text in %.*s", STR_ARG(charset));
+    return ANSWER_UNREADABLE;
+}
+
+int answer_text_read(struct task *task,
+                     const struct fetch_response *response,
+                     struct answer_text *ret_text,
+                     struct str *ret_reason)
+{
+    const struct content_type type =
+        content_type_read(task->arena, fetch_response_header(response, "content-type"));
+    struct decoding in = {.arena = task->arena, .body = response->body};
+
+    *ret_text = (struct answer_text){.is_plain = content_type_is_text(&type)};
+    if (response->unreadable) {
+        *ret_reason = STR("its content coding is not read (gzip and deflate are), or it is broken");
+        return ANSWER_UNREADABLE;
+    }
+    if (in.body.len == 0)
+        return 0;
+    in.charset = charset_of(&type, &in.body);
+    if (charset_is_utf8(in.charset))
+        in.rc = utf8_valid(in.body) ? 0 : CHARSET_INVALID;
+    else
+        work_beside(task, answer_decode, &in);
+    if (in.rc != 0)
+        return text_fail(task, in.rc, in.charset, ret_reason);
+    if (memchr(in.body.ptr, 0, in.body.len) != NULL) {
+        *ret_reason = STR("it is no text: it holds U+0000");
+        return ANSWER_UNREADABLE;
+    }
+    ret_text->text = utf8_unmarked(in.body);
+    return 0;
+}
+
+/* --- its value --- */
+
+json_t *answer_read(struct task *task, const struct answer_text *text)
 {
     struct jr_error error;
     json_t *value = NULL;
 
-    if (body.len == 0)
+    if (text->text.len == 0)
         return json_null();
-    if (jr_parse_beside(task, task->arena, body, false, &value, &error) == 0)
+    if (!text->is_plain &&
+        jr_parse_foreign_beside(task, task->arena, text->text, &value, &error) == 0)
         return value;
-    if (memchr(body.ptr, 0, body.len) == NULL)
-        value = json_stringn(body.ptr, body.len);
-    if (value == NULL)
-        return json_null();
+    value = json_stringn_nocheck(text->text.ptr, text->text.len);
+    MUST(value != NULL);
     jr_own(task->arena, value);
     return value;
 }

@@ -111,7 +111,8 @@ static int64_t expires_in(const json_t *root)
     int64_t seconds = -1;
 
     if (json_is_number(value))
-        seconds = (int64_t)json_number_value(value);
+        seconds = json_number_value(value) < EXPIRES_MAX ? (int64_t)json_number_value(value)
+                                                         : EXPIRES_MAX;
     else if (!num_parse_i64(jr_str(root, "expires_in"), &seconds))
         return -1;
     if (seconds < 0)
@@ -177,7 +178,7 @@ int token_ask(struct task *task,
     int rc = post_form(task, client, client->auth->token_url.value, &form, &response);
     if (rc != 0)
         return rc > 0 ? TOKEN_UNAVAILABLE : rc;
-    if (jr_parse(arena, response.body, &root, &wrong) != 0)
+    if (jr_parse_foreign(arena, response.body, &root, &wrong) != 0)
         root = NULL;
     if (response.status == 200)
         return read_tokens(arena, root, ret_answer);

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 
 #include "base/clock.h"
-#include "integrations/answer.h"
 #include "integrations_use_sql.h"
 #include "json/jr_beside.h"
 #include "loop/work.h"
@@ -226,14 +225,14 @@ AWAITS static int use_call_begin(struct task *task, struct integration_use *use)
 AWAITS static void use_call_end(struct task *task, struct integration_use *use, int rc)
 {
     bool answered = rc == 0;
+    bool came = answered || use->error.problem == PROBLEM_UNREADABLE_ANSWER;
 
     use->duration_ms = clock_mono_ms() - use->begun_ms;
     const struct db_call call = db_call(
-        SQL_CALL_END(.status_code = some_id(answered ? use->response.status : 0),
+        SQL_CALL_END(.status_code = some_id(came ? use->response.status : 0),
                      .code = answered ? STR_NONE : str_from(problem_code(use->error.problem)),
                      .tries = use->tries,
-                     .response_bytes =
-                         answered ? some_i64((int64_t)use->response.body.len) : NO_I64,
+                     .response_bytes = came ? some_i64((int64_t)use->response.body.len) : NO_I64,
                      .duration_ms = use->duration_ms,
                      .id = use->call_id));
     if (rc >= 0 &&
@@ -342,11 +341,27 @@ AWAITS static int send_with_token(struct task *task, struct integration_use *use
     return send_following(task, use);
 }
 
+/* co: the text of what came. That it says no is known without its words. */
+AWAITS static int use_read_text(struct task *task, struct integration_use *use)
+{
+    struct str reason;
+
+    int rc = answer_text_read(task, &use->response, &use->answer, &reason);
+    if (rc == 0 || !integration_went_well(use))
+        return 0;
+    if (rc == ANSWER_TOO_LARGE)
+        return fetch_failed(task, use, FETCH_TOO_LARGE);
+    return use_fail(
+        task, use, PROBLEM_UNREADABLE_ANSWER, "The answer cannot be read: %.*s.", STR_ARG(reason));
+}
+
 int integration_send(struct task *task, struct integration_use *use)
 {
     use->begun_ms = clock_mono_ms();
     TRY(use_call_begin(task, use));
     int rc = send_with_token(task, use);
+    if (rc == 0)
+        rc = use_read_text(task, use);
     if (rc > 0 && rc != INTEGRATION_FAILED)
         use_fail(task, use, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked now.");
     use_call_end(task, use, rc);
@@ -407,8 +422,7 @@ static void use_take_run(void *arg)
  * ten thousand items. */
 int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
 {
-    struct taking taking = {
-        .task = task, .use = use, .data = answer_read(task, use->response.body)};
+    struct taking taking = {.task = task, .use = use, .data = answer_read(task, &use->answer)};
 
     if (jr_is_large(taking.data) || jr_is_large(use->params))
         work_beside(task, use_take_run, &taking);

@@ -10,6 +10,7 @@
  * another origin. Credentials go to no other origin than that of base_url.
  */
 #include "fetch/fetch.h"
+#include "integrations/answer.h"
 #include "integrations/connection.h"
 #include "integrations/fill.h"
 
@@ -35,6 +36,7 @@ struct integration_use {
     /* Of integration_send(). */
     int64_t call_id, duration_ms;
     struct fetch_response response;
+    struct answer_text answer;
     struct fetch_room room; /* whoever runs it leaves it */
     int64_t begun_ms;
     int64_t tries;
@@ -55,7 +57,8 @@ AWAITS int integration_prepare(struct task *task, struct integration_use *use) M
  * stored of it. *shown is replaced by an arena-owned value. 0, a DB_*, or a negative. */
 AWAITS int integration_hide(struct task *task, const struct integration_use *use, json_t **shown)
     MUSTCHECK;
-/* co: 0 with any status, or as above. */
+/* co: 0 with any status, whose answer is a text, or as above: INTEGRATION_FAILED also for a 2xx
+ * whose answer cannot be read. */
 AWAITS int integration_send(struct task *task, struct integration_use *use) MUSTCHECK;
 /* co: the answer as a value, masked: of a 2xx what the operation keeps of it, else all of it. 0,
  * INTEGRATION_FAILED, or a negative. */

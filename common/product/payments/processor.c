@@ -183,7 +183,7 @@ AWAITS static struct attempt processor_read_answer(struct processor_exchange *ca
         .request_id = fetch_response_header(response, "Request-Id"),
         .replayed = str_is(fetch_response_header(response, "Idempotent-Replayed"), "true"),
     };
-    if (jr_parse_beside(call->task, arena, response->body, false, &body, &error) == 0 &&
+    if (jr_parse_foreign_beside(call->task, arena, response->body, &body, &error) == 0 &&
         json_is_object(body))
         reply->body = body;
     if (response->status >= 200 && response->status < 300) {

@@ -106,7 +106,8 @@ static void store_api_describe(struct arena *arena,
                           "bundle_id is wrong, or the key is of another environment");
         return;
     }
-    if (jr_parse(arena, response->body, &body, &error) == 0 && jr_str(body, "errorMessage").len > 0)
+    if (jr_parse_foreign(arena, response->body, &body, &error) == 0 &&
+        jr_str(body, "errorMessage").len > 0)
         *ret_reason = arena_printf(arena,
                                    "the store says: %.*s (%lld)",
                                    STR_ARG(jr_str(body, "errorMessage")),
@@ -156,7 +157,7 @@ AWAITS static int store_api_call(struct task *task,
         store_api_describe(arena, &response, ret_reason);
         return response.status == 404 ? STORE_API_NOT_FOUND : STORE_API_REFUSED;
     }
-    if (jr_parse(arena, response.body, &body, &error) != 0 || !json_is_object(body)) {
+    if (jr_parse_foreign(arena, response.body, &body, &error) != 0 || !json_is_object(body)) {
         *ret_reason = STR("the store's answer cannot be read");
         return STORE_API_DOWN;
     }

@@ -136,7 +136,7 @@ struct push_answer fcm_answer_read(
     struct jr_error ignored;
     json_t *root = NULL;
 
-    if (jr_parse(arena, body, &root, &ignored) != 0)
+    if (jr_parse_foreign(arena, body, &root, &ignored) != 0)
         root = NULL;
     if (is_success(status)) /* somebody else's 200 delivers nothing */
         return jr_str(root, "name").len > 0 ? push_answer_made(PUSH_DELIVERED, STR_NONE)

@@ -151,7 +151,7 @@ int fcm_token_read(struct arena *arena,
     struct jr_error ignored;
     json_t *root = NULL;
 
-    if (jr_parse(arena, body, &root, &ignored) != 0)
+    if (jr_parse_foreign(arena, body, &root, &ignored) != 0)
         root = NULL;
     if (status != 200)
         return token_failed(arena, status, root, ret_code);

@@ -130,6 +130,11 @@ static int pick_results(struct step_call *call, json_t *answer, json_t **ret_dat
     return 0;
 }
 
+static bool api_went_well(const struct fetch_response *response)
+{
+    return response->status >= 200 && response->status <= 299;
+}
+
 static int fail_fetch(struct step_call *call, int rc)
 {
     switch (rc) {
@@ -170,13 +175,14 @@ static int check_host(struct step_call *call, struct str url)
                      STR_ARG(host));
 }
 
-static int api_take_answer(struct step_call *call, const struct fetch_response *response)
+AWAITS static int api_take_answer(struct step_call *call,
+                                  const struct fetch_response *response,
+                                  const struct answer_text *text)
 {
-    json_t *answer = answer_read(call->task, response->body);
+    json_t *answer = answer_read(call->task, text);
     json_t *data;
 
-    call->error.status_code = response->status;
-    if (response->status < 200 || response->status > 299) {
+    if (!api_went_well(response)) {
         call->error.response = answer;
         return step_fail(call, PROBLEM_HTTP_STATUS, "The address answered %ld.", response->status);
     }
@@ -186,16 +192,35 @@ static int api_take_answer(struct step_call *call, const struct fetch_response *
     return 0;
 }
 
+/* co: the text of an answer. That one says no is known without its words. */
+AWAITS static int api_read_text(struct step_call *call,
+                                const struct fetch_response *response,
+                                struct answer_text *ret_text)
+{
+    struct str reason;
+
+    call->error.status_code = response->status;
+    int rc = answer_text_read(call->task, response, ret_text, &reason);
+    if (rc == 0 || !api_went_well(response))
+        return 0;
+    if (rc == ANSWER_TOO_LARGE)
+        return fail_fetch(call, FETCH_TOO_LARGE);
+    return step_fail(
+        call, PROBLEM_UNREADABLE_ANSWER, "The answer cannot be read: %.*s.", STR_ARG(reason));
+}
+
 /* co: a text of a megabyte may become a tree of eighty: it is made when there is room for it. */
 AWAITS static int take_counted(struct step_call *call, const struct fetch_response *response)
 {
     struct room_moment moment;
+    struct answer_text text;
 
-    int rc = room_moment(call->task, jr_tree_bytes(response->body), &moment);
+    TRY(api_read_text(call, response, &text));
+    int rc = room_moment(call->task, jr_tree_bytes(text.text), &moment);
     if (rc == ROOM_NONE)
         return step_fail(call, PROBLEM_RESPONSE_TOO_LARGE, "The answer holds too many values.");
     TRY(rc);
-    rc = api_take_answer(call, response);
+    rc = api_take_answer(call, response, &text);
     room_moment_end(&moment);
     return rc;
 }

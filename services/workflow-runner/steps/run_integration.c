@@ -18,6 +18,8 @@ static int integration_failed(struct step_call *call, const struct integration_u
         return step_fail(call, PROBLEM_INTERNAL, "The integration cannot be read.");
     if (rc == INTEGRATION_FAILED) {
         call->error.fields = use->findings;
+        if (use->error.problem == PROBLEM_UNREADABLE_ANSWER)
+            call->error.status_code = use->response.status;
         return step_fail(call, use->error.problem, "%.*s", STR_ARG(use->error.message));
     }
     /* Before anything is sent it is tried again; run_step.c. */
@@ -100,7 +102,7 @@ AWAITS static int integration_counted(struct step_call *call, struct integration
 {
     struct room_moment moment;
 
-    int rc = room_moment(call->task, jr_tree_bytes(use->response.body), &moment);
+    int rc = room_moment(call->task, jr_tree_bytes(use->answer.text), &moment);
     if (rc == ROOM_NONE)
         return step_fail(call, PROBLEM_RESPONSE_TOO_LARGE, "The answer holds too many values.");
     TRY(rc);

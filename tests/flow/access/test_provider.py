@@ -209,6 +209,11 @@ def test_sign_up_then_sign_in(project, issuer, db):
     assert ("auth.sign_up", str(first["user"]["id"])) in query(db, project, "select action, target_id from {p}.audit_log")
 
 
+def test_issuers_that_pack_and_mark(project, issuer):
+    issuer.packed = True
+    assert sign_in(project, issuer)["is_new_user"] is True
+
+
 def test_as_a_form(project, issuer):
     back = issuer.approve(start(project), sub="s1", email="ann@example.org")
     project.client().request("POST", CALLBACK, data=back, expect=200)

@@ -9,12 +9,12 @@ Request = collections.namedtuple("Request", "method path headers body at")
 
 
 class Sink:
-    """Answers by path: /status/500, /slow/1.5 (seconds), /echo, /json (whatever was set as .answers[path]),
+    """Answers by path (with .headers[path], if there are some): /status/500, /slow/1.5 (seconds), /echo, /json (whatever was set as .answers[path]),
     /hang (until .release is set), /hold/600000 (an array with a text so long, its end when .release is set), /close (no answer). Everything else is 200 {"ok": true}."""
 
     def __init__(self):
         self.requests = []
-        self.answers = {}
+        self.answers, self.headers = {}, {}
         self.release = threading.Event()
         self.lock = threading.Lock()
         sink = self
@@ -65,8 +65,9 @@ class Sink:
             data = {"body": json.loads(body) if body else None, "headers": dict(handler.headers)}
         raw = data if isinstance(data, bytes) else json.dumps(data).encode()
         handler.send_response(status)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(raw)))
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(raw)), **self.headers.get(handler.path, {})}.items():
+            if value is not None:
+                handler.send_header(name, value)
         handler.end_headers()
         if parts[0] == "hold":
             handler.wfile.write(raw[:-1])

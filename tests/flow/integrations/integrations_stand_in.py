@@ -1,6 +1,7 @@
 """Somebody else's API: it remembers what it was asked, and hands out tokens that it takes itself."""
 import base64
 import collections
+import gzip
 import hashlib
 import http.server
 import itertools
@@ -14,15 +15,16 @@ Request = collections.namedtuple("Request", "method path query headers body")
 
 
 class Api:
-    """/echo shows the request; /status/404, /slow/2 (seconds), /large/2000000 (bytes), /raw (.raw), /to?url=&status= (a redirect),
+    """/echo shows the request; /status/404, /slow/2 (seconds), /large/2000000 (bytes), /raw (.raw with .raw_headers), /to?url=&status= (a redirect),
     /guarded (401 without a live token), /oauth/token and /oauth/revoke. Everything else is {"ok": true}."""
 
     def __init__(self):
         self.requests, self.lock = [], threading.Lock()
-        self.raw = b""
+        self.raw, self.raw_headers = b"", {}
         self.live, self.grants, self.codes = set(), [], {}  # tokens; what was granted; code -> challenge
         self.refresh, self.revoked = {}, []
         self.expires_in, self.delay, self.refuse = 3600, 0, None
+        self.packed = False  # what the token server says
         self.rotates = True
         self.going = threading.Event()  # until it is set, tokens are waited for
         self.going.set()
@@ -77,7 +79,10 @@ class Api:
         parts = request.path.strip("/").split("/")
         query = dict(urllib.parse.parse_qsl(request.query))
         if parts[0] == "oauth":
-            return self.oauth(parts[1], request, number)
+            status, granted, headers = self.oauth(parts[1], request, number)
+            if self.packed:
+                granted = gzip.compress(b"\xef\xbb\xbf" + json.dumps({**granted, "serial": 1 << 64}).encode())
+            return status, granted, {**headers, **({"Content-Encoding": "gzip"} if self.packed else {})}
         if parts[0] == "status":
             return int(parts[1]), {"error": "as asked"}, {}
         if parts[0] == "slow":
@@ -85,7 +90,7 @@ class Api:
         if parts[0] == "large":
             return 200, b'"' + b"x" * int(parts[1]) + b'"', {}
         if parts[0] == "raw":
-            return 200, self.raw, {}
+            return 200, self.raw, self.raw_headers
         if parts[0] == "to":
             return int(query.get("status", 302)), {"moved": True}, {"Location": query["url"]}
         if parts[0] == "guarded" and request.headers.get("authorization", "")[7:] not in self.live:

@@ -25,7 +25,7 @@ def consenting(api, **members):
 @pytest.fixture(autouse=True)
 def honest(api):
     """Each test begins with a token server that does what it should."""
-    api.expires_in, api.delay, api.refuse, api.rotates = 3600, 0, None, True
+    api.expires_in, api.delay, api.refuse, api.rotates, api.packed = 3600, 0, None, True, False
     api.going.set()
     api.grants.clear()
     api.revoked.clear()
@@ -48,6 +48,15 @@ def consented(crm, api, made, client=None, **body):
     client = client or crm.admin
     connection = connect(crm, made, {}, client=client, **body)
     return finish(client, api.consent(begin(client, connection)["url"]))
+
+
+def test_token_servers_that_pack_and_mark(crm, api, ours):
+    """gzip, a byte order mark and a number beyond 64 bits: the tokens are read all the same."""
+    api.packed = True
+    connection = consented(crm, api, ours)
+    api.packed = False
+    assert connection["status"] == "active"
+    assert run(crm, ours)["status_code"] == 200
 
 
 def test_consent_that_is_not_given(crm, api, ours):

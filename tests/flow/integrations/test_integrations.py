@@ -1,5 +1,6 @@
 """Integrations: what they say, how operations become requests, what becomes of answers (S1, S3, S5-S7)."""
 import base64
+import gzip
 import itertools
 import json
 import socket
@@ -152,7 +153,36 @@ def test_answers_are_cut_and_mapped(crm, api):
     assert run(crm, made, name="all")["data"] == "<p>text</p>"
 
 
+DECODED = {
+    "gzip": (gzip.compress('{"a": "é"}'.encode()), {"Content-Encoding": "gzip"}, {"a": "é"}),
+    "utf_16": ('{"a": "é"}'.encode("utf-16"), {"Content-Type": "application/json; charset=utf-16"}, {"a": "é"}),
+    "mark": (b"\xef\xbb\xbf[1]", {"Content-Type": "application/json"}, [1]),
+    "wide": (b'{"id": 18446744073709551616}', {}, {"id": 1 << 64}),
+    "code": (b"123456", {"Content-Type": "text/plain"}, "123456"),
+    "br": (b"\x0b\x02\x80[1]\x03", {"Content-Encoding": "br"}, None),
+    "picture": (b"\x89PNG\r\n\x1a\n\0", {"Content-Type": "image/png"}, None),
+}
+
+
+@pytest.mark.parametrize("kind", DECODED)
+def test_answers_are_decoded(crm, api, kind):
+    """As those of CallAnApi; what cannot be read is a 502, and named where calls are."""
+    api.raw, api.raw_headers, kept = DECODED[kind]
+    made = make(crm, api.url, operations=[operation(path="/raw")])
+    answer = run(crm, made, expect=200 if kept is not None else 502)
+    api.raw_headers = {}
+    if kept is not None:
+        assert answer["data"] == kept
+    else:
+        assert answer["code"] == "provider_error" and answer["detail"].startswith("The answer cannot be read: "), answer
+        call, = crm.admin.get(f"/integrations/{made['id']}/calls", expect=200).json()["items"]
+        assert (call["outcome"], call["code"], call["status_code"]) == ("failed", "unreadable_answer", 200)
+
+
 def test_s6_answers_end(crm, api):
+    api.raw, api.raw_headers = gzip.compress(b"0" * (64 << 20)), {"Content-Encoding": "gzip"}
+    assert run(crm, make(crm, api.url, operations=[operation(path="/raw")]), expect=502)["code"] == "provider_error"
+    api.raw_headers = {}
     api.raw = b"[" + b"{}," * 330_000 + b"{}]"
     made = make(crm, api.url, operations=[
         operation(path="/large/1100000", name="large"), operation(path="/raw", name="many"),

@@ -1,4 +1,6 @@
 """RunIntegration: the same under the rules of CallAnApi."""
+import zlib
+
 import pytest
 from groundwork.chaos import kill
 from groundwork.deadline import until
@@ -57,6 +59,16 @@ def test_what_fails_the_step(crm, api, runner, ours, name, params, code):
     assert (job["status"], job["error"]["code"]) == ("failed", code), job
     if name == "missing":
         assert job["error"]["status_code"] == 404 and job["steps"][0]["error"]["response"] == {"error": "as asked"}
+
+
+def test_answers_are_decoded(crm, api, runner):
+    made = make(crm, api.url, operations=[operation(path="/raw", response={"results_path": "a"})])
+    api.raw, api.raw_headers = zlib.compress('{"a": ["é", 18446744073709551616]}'.encode("utf-16")), {"Content-Encoding": "deflate"}
+    assert job_of(crm, [of(made)])["steps"][0]["output"]["data"] == ["é", 1 << 64]
+    api.raw, api.raw_headers = b"{", {"Content-Encoding": "br"}
+    job = job_of(crm, [of(made)])
+    api.raw_headers = {}
+    assert (job["error"]["code"], job["error"]["status_code"]) == ("unreadable_answer", 200), job
 
 
 def test_rights_and_connections_of_the_editor(crm, api, runner, ours):

@@ -1,5 +1,6 @@
 """An issuer that lies when told to: codes, keys and ID tokens are the test's to bend."""
 import base64
+import gzip
 import hashlib
 import hmac
 import http.server
@@ -81,6 +82,7 @@ class Issuer:
         self.discovery = {}  # changes to the document; ... leaves a member out
         self.claims = {}  # changes to every ID token
         self.tamper = lambda token: token
+        self.packed = False  # answers come as gzip, with a byte order mark and a number beyond 64 bits
         self.answer = None  # (status, body) instead of what the token endpoint would say
         self.codes = {}
         self.hits = {"discovery": 0, "jwks": 0, "token": 0}
@@ -144,6 +146,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def reply(self, status, body, **headers):
+        issuer, _ = self.issuer()
+        if issuer and issuer.packed:
+            body = gzip.compress(b"\xef\xbb\xbf" + json.dumps({**body, "serial": 1 << 64}).encode())
+            headers["Content_Encoding"] = "gzip"
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -2,7 +2,9 @@
 import base64
 import email
 import email.policy
+import gzip
 import re
+import zlib
 
 import pytest
 from groundwork.daemon import free_port
@@ -89,15 +91,15 @@ def test_data_of_a_start_without_payload_is_nothing(runner, shop, sink):
 
 
 STRANGE = {
-    "nul": (b"a\0b", None), "nul_in_json": (b'{"a":"\0"}', None), "escaped_nul": (b'{"a":"\\u0000"}', '{"a":"\\u0000"}'),
-    "surrogate": (b'["\\ud800"]', '["\\ud800"]'), "latin": (b"caf\xe9", None), "large": (b"1e400", "1e400"),
-    "larger": (b'{"x":1e131071}', '{"x":1e131071}'), "small": (b'{"x":1e-20000}', '{"x":1e-20000}'),
-    "zero": (b"[0e-99999]", "[0e-99999]"), "name": (b'{"\\u0000":1}', '{"\\u0000":1}'), "deep": (b"[" * 70 + b"]" * 70, "[" * 70 + "]" * 70)}
+    "escaped_nul": (b'{"a":"\\u0000"}', '{"a":"\\u0000"}'),
+    "surrogate": (b'["\\ud800"]', '["\\ud800"]'), "large": (b"1e400", "1e400"),
+    "larger": (b'{"x":1e131071}', {"x": "1e131071"}), "small": (b'{"x":1e-20000}', {"x": "1e-20000"}),
+    "zero": (b"[0e-99999]", ["0e-99999"]), "digits": (b"[1" + b"0" * 400 + b"]", ["1" + "0" * 400]), "name": (b'{"\\u0000":1}', '{"\\u0000":1}'), "deep": (b"[" * 70 + b"]" * 70, "[" * 70 + "]" * 70)}
 
 
 @pytest.mark.parametrize("kind", STRANGE)
 def test_an_answer_that_no_column_can_hold(runner, shop, sink, kind):
-    """It is a text, or nothing when it is none; the step ends and its status is known."""
+    """It is a text, or has one where a number is that no column holds; the step ends and its status is known."""
     body, kept = STRANGE[kind]
     sink.answers[f"/strange/{kind}"] = body
     job = run(shop, [api_call(f"{sink.url}/strange/{kind}")])
@@ -151,6 +153,119 @@ def test_answers_that_never_end_leave_room(runner, shop, sink, project):
     sink.release.set()
     assert [finish(shop, job)["status"] for job in jobs] == ["succeeded"] * len(jobs)
     until(lambda: arriving() == 0, "all is given back")
+
+
+# --- answers: codings, charsets, types ---
+
+
+def answers(sink, path, body, kind="application/json", coding=None):
+    sink.answers[path], sink.headers[path] = body, {"Content-Type": kind, "Content-Encoding": coding}
+    return api_call(f"{sink.url}{path}")
+
+
+def bare_deflate(content):
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(content) + packer.flush()
+
+
+CAFE = '{"a": "café"}'
+READ = {
+    "gzip": (gzip.compress(CAFE.encode()), "application/json", "gzip", {"a": "café"}),
+    "x_gzip": (gzip.compress(CAFE.encode()), "application/json", "X-GZIP", {"a": "café"}),
+    "members": (gzip.compress(CAFE[:5].encode()) + gzip.compress(CAFE[5:].encode()), "application/json", "gzip", {"a": "café"}),
+    "deflate": (zlib.compress(CAFE.encode()), "application/json", "deflate", {"a": "café"}),
+    "bare_deflate": (bare_deflate(CAFE.encode()), "application/json", "identity, deflate", {"a": "café"}),
+    "packed_nothing": (gzip.compress(b""), "application/json", "gzip", None),
+    "nothing": (b"", "application/json", "gzip", None),
+    "packed_latin": (gzip.compress(CAFE.encode("latin-1")), "application/json; charset=latin1", "gzip", {"a": "café"}),
+    "large": (gzip.compress(b'"' + b"x" * 900_000 + b'"'), "application/json", "gzip", "x" * 900_000),
+    "latin_1": (CAFE.encode("latin-1"), "application/json; charset=ISO-8859-1", None, {"a": "café"}),
+    "quoted": (CAFE.encode("latin-1"), 'application/json; v=1; Charset="iso-8859-1"', None, {"a": "café"}),
+    "windows_1252": ("“é” €".encode("cp1252"), "text/plain; charset=windows-1252", None, "“é” €"),
+    "controls": (b"\x81\xe9", "text/plain; charset=iso-8859-1", None, "\x81é"),
+    "latin_text": ("café".encode("latin-1"), "text/plain", None, "café"),
+    "shift_jis": ("日本".encode("shift_jis"), "text/plain; charset=Shift_JIS", None, "日本"),
+    "utf_16": (CAFE.encode("utf-16"), "application/json; charset=utf-16", None, {"a": "café"}),
+    "utf_16_big": (b"\xfe\xff" + CAFE.encode("utf-16-be"), "application/json", None, {"a": "café"}),
+    "utf_16le": (CAFE.encode("utf-16-le"), "application/json; charset=utf-16le", None, {"a": "café"}),
+    "utf_16_without_mark": (CAFE.encode("utf-16-be"), "application/json; charset=utf-16", None, {"a": "café"}),
+    "utf_16_unsaid": (CAFE.encode("utf-16-le"), "application/json", None, {"a": "café"}),
+    "utf_16_surrogates": ("😀".encode("utf-16"), "text/plain; charset=utf-16", None, "😀"),
+    "mark": (b"\xef\xbb\xbf" + CAFE.encode(), "application/json", None, {"a": "café"}),
+    "mark_alone": (b"\xef\xbb\xbf", "application/json", None, None),
+    "marked_text": (b"\xef\xbb\xbfx", "text/plain", None, "x"),
+    "wide": (b'{"id":18446744073709551616,"n":[-9223372036854775809,1.50]}', "application/json", None,
+             {"id": 1 << 64, "n": [-(1 << 63) - 1, 1.5]}),
+    "code": (b"123456", "text/plain", None, "123456"),
+    "code_with_charset": (b"123456", "Text/Plain;charset=utf-8", None, "123456"),
+    "csv": (b"1", "text/csv", None, "1"),
+    "xml": (b"1", "application/atom+xml", None, "1"),
+    "number": (b"123456", "application/json", None, 123456),
+    "untyped": (b"[1]", None, None, [1]),
+    "problem": (b"[1]", "application/problem+json", None, [1]),
+}
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_answers_are_decoded(runner, shop, sink, kind):
+    body, type_, coding, kept = READ[kind]
+    job = run(shop, [answers(sink, f"/read/{kind}", body, type_, coding)])
+    assert only_step(job)["output"] == {"data": kept, "status_code": 200}, job
+
+
+UNREAD = {
+    "br": (b"\x0b\x02\x80[1]\x03", "application/json", "br"),
+    "two_codings": (gzip.compress(gzip.compress(b"[1]")), "application/json", "gzip, gzip"),
+    "no_gzip": (b"[1]", "application/json", "gzip"),
+    "cut": (gzip.compress(CAFE.encode())[:-9], "application/json", "gzip"),
+    "sum": (gzip.compress(b"[1]")[:-8] + b"\0" * 8, "application/json", "gzip"),
+    "cut_deflate": (zlib.compress(CAFE.encode())[:-6], "application/json", "deflate"),
+    "no_utf_8": (b"caf\xe9", "application/json", None),
+    "said_utf_8": (b"caf\xe9", "text/plain; charset=utf-8", None),
+    "odd": (b"a\0b", "text/plain; charset=utf-16le", None),
+    "half_a_pair": ("😀".encode("utf-16")[:4], "text/plain", None),
+    "charset": (b"[1]", "application/json; charset=iso-2022-cn-ext", None),
+    "nul": (b"a\0b", "text/plain", None),
+    "nul_in_json": (b'{"a":"\0"}', "application/json", None),
+    "picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "image/png", None),
+}
+
+
+@pytest.mark.parametrize("kind", UNREAD)
+def test_answers_that_cannot_be_read_fail_the_step(runner, shop, sink, kind):
+    body, type_, coding = UNREAD[kind]
+    job = run(shop, [answers(sink, f"/unread/{kind}", body, type_, coding)])
+    assert (job["error"]["code"], job["error"]["status_code"]) == ("unreadable_answer", 200), job
+
+
+def test_a_refusal_is_one_without_its_words(runner, shop, sink):
+    sink.headers["/status/404?br"] = {"Content-Encoding": "br"}
+    error = only_step(run(shop, [api_call(f"{sink.url}/status/404?br")]))["error"]
+    assert (error["code"], error["status_code"], error.get("response")) == ("http_status", 404, None), error
+
+
+def test_wide_numbers_go_on_to_the_last_digit(runner, shop, sink):
+    first = answers(sink, "/wide", b'{"id":18446744073709551617,"max":123456789012345678901234567890.10}')
+    asks = api_call(f"{sink.url}/told", method="POST", body={"id": "{{ $svc.steps.call.data.id }}", "text": "{{ $svc.steps.call.data.max }}"})
+    assert run(shop, [{**first, "next": "told"}, {**asks, "key": "told"}])["status"] == "succeeded"
+    assert sink.seen("/told")[-1].body == b'{"id":18446744073709551617,"text":123456789012345678901234567890.10}'
+
+
+def test_what_may_come_is_said(runner, shop, sink):
+    run(shop, [api_call(f"{sink.url}/said")])
+    run(shop, [api_call(f"{sink.url}/said", headers={"Accept-Encoding": "identity"})])
+    sent = [{name.lower(): value for name, value in request.headers.items()} for request in sink.seen("/said")]
+    assert [one["accept-encoding"] for one in sent] == ["gzip, deflate", "identity"]
+
+
+def test_s6_what_unpacks_without_end(runner, shop, sink):
+    """A thousandfold, as much of nothing, and as UTF-8 three times as long."""
+    bombs = {"zeros": (gzip.compress(b"0" * (64 << 20)), "gzip", "application/json"), "nothing": (gzip.compress(b"") * 60_000, "gzip", "application/json"),
+             "deflated": (zlib.compress(b"0" * (64 << 20)), "deflate", "application/json"), "latin": (b"\x80" * 500_000, None, "text/plain; charset=latin1")}
+    for name, (body, coding, kind) in bombs.items():
+        job = run(shop, [answers(sink, f"/bomb/{name}", body, kind, coding)])
+        assert job["error"]["code"] == "response_too_large", (name, job)
+    assert run(shop, [api_call(f"{sink.url}/echo")])["status"] == "succeeded"
 
 
 def test_s6_answers_end(runner, shop, sink):

@@ -78,7 +78,7 @@ static int on_chunk(struct str event, void *arg)
     json_t *chunk;
 
     arena_reset(answer->scratch);
-    if (jr_parse(answer->scratch, event, &chunk, &error) != 0)
+    if (jr_parse_foreign(answer->scratch, event, &chunk, &error) != 0)
         return ASSISTANT_BAD;
     TRY(completion_add(completion, chunk));
     if (completion->failed)

@@ -277,7 +277,7 @@ AWAITS static int pass_whole(struct passing *passing, struct fetch_stream *strea
 
     TRY(ai_server_check(r, fetch_stream_rest(stream, MODEL_WHOLE_BYTES, &text), NULL));
     passing->bytes = text.len;
-    if (jr_parse(r->task.arena, text, &answer, &error) != 0 || !json_is_object(answer))
+    if (jr_parse_foreign(r->task.arena, text, &answer, &error) != 0 || !json_is_object(answer))
         return ai_server_check(r, ASSISTANT_BAD, NULL);
     completions_count(passing, answer);
     struct jw w = resp_json(r);
@@ -307,7 +307,7 @@ AWAITS static int pass_chunk(struct str event, void *arg)
     json_t *chunk;
 
     arena_reset(passing->scratch);
-    if (jr_parse(passing->scratch, event, &chunk, &error) != 0)
+    if (jr_parse_foreign(passing->scratch, event, &chunk, &error) != 0)
         return ASSISTANT_BAD;
     passing->completion.text.len = 0; /* nobody reads it again */
     TRY(completion_add(&passing->completion, chunk));

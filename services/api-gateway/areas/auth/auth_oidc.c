@@ -83,7 +83,7 @@ static bool code_refused(const struct fetch_response *response, struct arena *ar
 
     if (response->status != 400 && response->status != 401)
         return false;
-    return jr_parse(arena, response->body, &root, &error) == 0 &&
+    return jr_parse_foreign(arena, response->body, &root, &error) == 0 &&
            str_is(jr_str(root, "error"), "invalid_grant");
 }
 
@@ -125,7 +125,7 @@ int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_e
         return rc > 0 ? provider_failed(r) : rc;
     if (code_refused(&response, arena))
         return fail(r, PROBLEM_INVALID_CREDENTIALS, "The identity provider refused the code.");
-    if (response.status != 200 || jr_parse(arena, response.body, &root, &error) != 0)
+    if (response.status != 200 || jr_parse_foreign(arena, response.body, &root, &error) != 0)
         return provider_failed(r);
     exchange->id_token = jr_str(root, "id_token");
     exchange->access_token = jr_str(root, "access_token");

@@ -105,8 +105,8 @@ AWAITS static int renew_document(struct task *task, struct str url)
     int rc = fetch(task, &request, &response);
 
     if (rc == 0 &&
-        (response.status != 200 || jr_parse(task->arena, response.body, &root, &error) != 0 ||
-         !json_is_object(root)))
+        (response.status != 200 ||
+         jr_parse_foreign(task->arena, response.body, &root, &error) != 0 || !json_is_object(root)))
         rc = FETCH_UNREACHABLE;
     if (rc) {
         if (rc > 0)
@@ -217,5 +217,5 @@ int oidc_document(struct task *task, struct str url, bool renew, json_t **ret_ro
 
     if (!known)
         return rc;
-    return jr_parse(task->arena, arena_dup(task->arena, known->text), ret_root, &error);
+    return jr_parse_foreign(task->arena, arena_dup(task->arena, known->text), ret_root, &error);
 }

@@ -99,7 +99,7 @@ static const struct field answer_fields[] = {
      .required = true,
      .nullable = true,
      .doc = "What the operation keeps of the answer; all of it when it is no 2xx. A text where it "
-            "is no JSON. Credentials in it are masked"},
+            "is no JSON, or Content-Type says so. Credentials in it are masked"},
     {.name = "duration_ms", .type = FIELD_I64, .required = true},
 };
 static const struct schema answer_schema = SCHEMA_OUT("IntegrationAnswer", answer_fields);
@@ -153,7 +153,7 @@ AWAITS static int run_answered(struct req *r, struct integration_use *use)
 /* co: a megabyte of text may become a tree of eighty: it is made when the project has room. */
 AWAITS static int run_counted(struct req *r, struct integration_use *use)
 {
-    uint64_t bytes = jr_tree_bytes(use->response.body);
+    uint64_t bytes = jr_tree_bytes(use->answer.text);
     struct share *share;
 
     if (bytes > TREE_BYTES)
@@ -270,7 +270,8 @@ static const struct route integrations_run_routes[] = {
         .summary = "Call somebody else's API",
         .doc = "Once: nothing is repeated but a call whose token was refused. Whatever the other "
                "side answers is a 200 here, with its status; 502 says that it did not answer in "
-               "time, answered too much, or may not be asked. Redirects are answers, unless the "
+               "time, answered too much or what cannot be read, or may not be asked. Redirects are "
+               "answers, unless the "
                "operation follows them, which never leads to another host.",
     },
     {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "http/gunzip_private.h"
+#include "base/gunzip.h"
 
 /* A member of gzip that holds nothing, as `gzip < /dev/null` writes it. */
 static const char empty_member[20] = {'\x1f', '\x8b', '\x08', 0, 0, 0, 0, 0, 0, '\x03',
