@@ -438,6 +438,7 @@ static void percent_decodes_once(void **state)
         assert_false(codec_percent_decode(arena, str_from(bad[i]), true, &out));
     assert_false(codec_percent_decode(arena, (struct str){"a\0b", 3}, false, &out));
     assert_str(codec_percent(arena, STR("a-._~ /\xc3\xa9")), "a-._~%20%2F%C3%A9");
+    assert_str(codec_percent_ascii(arena, STR("a /%20\xc3\xa9")), "a /%20%C3%A9");
     arena_free(arena);
 }
 

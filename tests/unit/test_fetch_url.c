@@ -268,6 +268,66 @@ static void test_again(void **state)
     arena_free(arena);
 }
 
+static void test_escaped(void **state)
+{
+    static const struct {
+        const char *url, *escaped;
+    } rows[] = {
+        {"https://x.example/\xc3\xa9?q=\xc3\x9f&r=%20", "https://x.example/%C3%A9?q=%C3%9F&r=%20"},
+        {"https://b\xc3\xbc.example/\xc3\xa9", "https://b\xc3\xbc.example/%C3%A9"},
+        {"https://x.example/a%c3?b#c", "https://x.example/a%c3?b#c"},
+        {"/\xc3\xa9", "/\xc3\xa9"},
+    };
+    struct arena *arena = arena_new(0);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (!str_is(fetch_url_escape(arena, str_from(rows[i].url)), rows[i].escaped))
+            fail_msg("%s", rows[i].url);
+    arena_free(arena);
+}
+
+/* Where a Location leads is judged as every address is. */
+static void test_joined(void **state)
+{
+    static const struct {
+        const char *location;
+        int rc;
+        const char *url;
+    } rows[] = {
+        {"/c?d#e", 0, "https://example.com/c?d"},
+        {"c", 0, "https://example.com/a/c"},
+        {"../c", 0, "https://example.com/c"},
+        {"?q", 0, "https://example.com/a/b?q"},
+        {"//example.org/c", 0, "https://example.org/c"},
+        {"http://example.org/c", 0, "http://example.org/c"},
+        {"/\xc3\xa9 x", 0, "https://example.com/%c3%a9%20x"},
+        {"http://10.0.0.1/", FETCH_REFUSED, NULL},
+        {"http://169.254.169.254/latest", FETCH_REFUSED, NULL},
+        {"http://[::1]/", FETCH_REFUSED, NULL},
+        {"http://0x7f000001/", FETCH_REFUSED, NULL},
+        {"https://example.org:8443/", FETCH_REFUSED, NULL},
+        {"https://a@example.org/", FETCH_BAD_URL, NULL},
+        {"https://a:b@example.org/", FETCH_BAD_URL, NULL},
+        {"file:///etc/passwd", FETCH_BAD_URL, NULL},
+        {"gopher://example.org/", FETCH_BAD_URL, NULL},
+        {"https://b\xc3\xbc.example/", FETCH_BAD_URL, NULL},
+        {"/a\nb", FETCH_BAD_URL, NULL},
+        {"", FETCH_BAD_URL, NULL},
+    };
+    struct arena *arena = arena_new(0);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct str url = STR("untouched");
+        int rc = fetch_url_join(
+            arena, STR("https://example.com/a/b?x"), str_from(rows[i].location), &url);
+        if (rc != rows[i].rc || !str_is(url, rc == 0 ? rows[i].url : "untouched"))
+            fail_msg("%s: %d, %.*s", rows[i].location, rc, STR_ARG(url));
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +336,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused_urls, allow_setup, allow_teardown),
         cmocka_unit_test_setup_teardown(test_bad_urls, allow_setup, allow_teardown),
         cmocka_unit_test(test_again),
+        cmocka_unit_test(test_escaped),
+        cmocka_unit_test(test_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,7 +211,12 @@ static bool is_unreserved(char c)
     return ascii_is(c, ASCII_ALNUM) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-struct str codec_percent(struct arena *arena, struct str text)
+static bool is_ascii(char c)
+{
+    return (unsigned char)c < 0x80;
+}
+
+static struct str codec_escape(struct arena *arena, struct str text, bool (*stays)(char c))
 {
     MUST(text.len < SIZE_MAX / 3);
     char *out = arena_alloc(arena, text.len * 3 + 1);
@@ -219,7 +224,7 @@ struct str codec_percent(struct arena *arena, struct str text)
 
     for (size_t i = 0; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.ptr[i];
-        if (is_unreserved(text.ptr[i])) {
+        if (stays(text.ptr[i])) {
             out[used++] = text.ptr[i];
             continue;
         }
@@ -229,6 +234,16 @@ struct str codec_percent(struct arena *arena, struct str text)
     }
     out[used] = '\0';
     return (struct str){out, used};
+}
+
+struct str codec_percent(struct arena *arena, struct str text)
+{
+    return codec_escape(arena, text, is_unreserved);
+}
+
+struct str codec_percent_ascii(struct arena *arena, struct str text)
+{
+    return codec_escape(arena, text, is_ascii);
 }
 
 void codec_form_add(struct strbuf *form, struct str name, struct str value)

@@ -26,6 +26,9 @@ bool codec_percent_decode(struct arena *arena,
                           struct str *ret);
 /* Escapes all but unreserved characters. */
 struct str codec_percent(struct arena *arena, struct str text);
+/* Escapes what is not ASCII, and nothing else: a path or query of an IRI as one of a URL (RFC 3987,
+ * 3.1). */
+struct str codec_percent_ascii(struct arena *arena, struct str text);
 /* Adds "name=value" to a text of application/x-www-form-urlencoded, escaped; "&" before it unless
  * it is the first. */
 void codec_form_add(struct strbuf *form, struct str name, struct str value);

@@ -129,5 +129,14 @@ bool fetch_url_allowed(struct str url);
  * FETCH_BAD_URL. */
 int fetch_url_host(struct arena *arena, struct str url, struct str *ret_host) MUSTCHECK;
 
+/* any: a URL whose path and query are ASCII: other characters are percent-encoded (RFC 3987, 3.1);
+ * its host stays as it is. Arena-owned, or `url` itself. */
+struct str fetch_url_escape(struct arena *arena, struct str url);
+/* any: where `location`, of an answer from `base`, leads (RFC 3986, 5), without a fragment; what a
+ * URL may not hold is percent-encoded. 0 with *ret_url, arena-owned; FETCH_BAD_URL, FETCH_REFUSED.
+ */
+int fetch_url_join(struct arena *arena, struct str base, struct str location, struct str *ret_url)
+    MUSTCHECK;
+
 /* Requests running now (metrics). */
 unsigned fetch_in_flight(void);

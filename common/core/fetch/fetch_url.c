@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 
 #include "base/ascii.h"
+#include "base/codec.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "fetch/fetch.h"
@@ -258,6 +259,55 @@ int fetch_url_check(struct str url)
     int rc = fetch_url_parse(arena, url, &ignored);
     arena_free(arena);
     return rc;
+}
+
+struct str fetch_url_escape(struct arena *arena, struct str url)
+{
+    struct str authority;
+
+    if (!authority_cut(url, &authority))
+        return url;
+    size_t begin = (size_t)(authority.ptr + authority.len - url.ptr);
+    struct str rest = codec_percent_ascii(arena, (struct str){url.ptr + begin, url.len - begin});
+    return rest.len == url.len - begin
+               ? url
+               : arena_printf(arena, "%.*s%.*s", (int)begin, url.ptr, STR_ARG(rest));
+}
+
+/* The URL that libcurl makes of the two; NULL when it makes none. Owned: curl_free(). */
+static char *url_join(struct arena *arena, struct str base, struct str location)
+{
+    CURLU *joined = curl_url();
+    char *text = NULL;
+
+    MUST(joined != NULL);
+    if (curl_url_set(joined, CURLUPART_URL, arena_cstr(arena, base), CURLU_DISALLOW_USER) ==
+            CURLUE_OK &&
+        curl_url_set(joined,
+                     CURLUPART_URL,
+                     arena_cstr(arena, location),
+                     CURLU_DISALLOW_USER | CURLU_URLENCODE) == CURLUE_OK &&
+        curl_url_set(joined, CURLUPART_FRAGMENT, NULL, 0) == CURLUE_OK)
+        (void)curl_url_get(joined, CURLUPART_URL, &text, 0);
+    curl_url_cleanup(joined);
+    return text;
+}
+
+int fetch_url_join(struct arena *arena, struct str base, struct str location, struct str *ret_url)
+{
+    struct fetch_url ignored;
+
+    if (location.len == 0 || location.len > FETCH_MAX_URL_BYTES ||
+        memchr(location.ptr, '\0', location.len) != NULL)
+        return FETCH_BAD_URL;
+    char *text = url_join(arena, base, location);
+    if (text == NULL)
+        return FETCH_BAD_URL;
+    struct str url = arena_dup(arena, str_from(text));
+    curl_free(text);
+    TRY(fetch_url_parse(arena, url, &ignored));
+    *ret_url = url;
+    return 0;
 }
 
 bool fetch_url_allowed(struct str url)

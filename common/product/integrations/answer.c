@@ -3,8 +3,9 @@
 
 #include "base/charset.h"
 #include "base/panic.h"
+#include "base/secret_mask.h"
 #include "base/utf8.h"
-#include "integrations/content_type_private.h"
+#include "integrations/content_type.h"
 #include "json/jr_beside.h"
 #include "loop/work.h"
 #include "workflow/template.h"
@@ -103,6 +104,35 @@ int answer_text_read(struct task *task,
     }
     ret_text->text = utf8_unmarked(in.body);
     return 0;
+}
+
+/* --- its headers --- */
+
+static bool header_is_kept(struct str name)
+{
+    return !fetch_sets_header(name) && !str_ieq(name, STR("content-encoding")) &&
+           !secret_name(name);
+}
+
+json_t *answer_headers(struct arena *arena, const struct fetch_response *response)
+{
+    json_t *kept = jr_adopt(arena, json_object());
+    size_t left = ANSWER_HEADERS_BYTES;
+
+    for (size_t i = 0; i < response->nheaders; i++) {
+        struct str name = arena_lower(arena, response->headers[i].name);
+        struct str value = response->headers[i].value;
+        const json_t *before = json_object_getn(kept, name.ptr, name.len);
+        if (!header_is_kept(name))
+            continue;
+        if (name.len + value.len > left)
+            break;
+        left -= name.len + value.len;
+        if (before != NULL)
+            value = arena_printf(arena, "%s, %.*s", json_string_value(before), STR_ARG(value));
+        MUST(json_object_setn_new_nocheck(kept, name.ptr, name.len, jr_text(value)) == 0);
+    }
+    return kept;
 }
 
 /* --- its value --- */

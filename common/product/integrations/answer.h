@@ -30,6 +30,11 @@ AWAITS int answer_text_read(struct task *task,
 /* co: a text as JSON; null when it is empty. Numbers that no column can hold become texts of their
  * characters (jr_parse_foreign()). Owned by the task's arena. */
 AWAITS json_t *answer_read(struct task *task, const struct answer_text *text);
+/* any: headers of an answer as a step keeps them: {name: value}, names in lower case, several of a
+ * name joined by ", "; the first ANSWER_HEADERS_BYTES, without those of the connection and its
+ * codings and those that carry credentials by their names. Owned by the arena. */
+#define ANSWER_HEADERS_BYTES 8192
+json_t *answer_headers(struct arena *arena, const struct fetch_response *response);
 /* any: the part at a path ("data.items[0]", empty = all of it), borrowed. 0, or a TEMPLATE_* with
  * *ret_reason. */
 int answer_pick(struct arena *arena,

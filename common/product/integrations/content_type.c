@@ -1,5 +1,5 @@
 /* Content-Type. */
-#include "integrations/content_type_private.h"
+#include "integrations/content_type.h"
 
 static struct str unquoted(struct str text)
 {
@@ -38,4 +38,10 @@ bool content_type_is_text(const struct content_type *content_type)
         return false;
     return str_starts(type, STR("text/")) || str_is(type, "application/xml") ||
            str_ends(type, STR("+xml")) || str_is(type, "application/x-www-form-urlencoded");
+}
+
+bool content_type_takes_text(const struct content_type *content_type, const json_t *body)
+{
+    return json_is_string(body) && content_type->type.len > 0 &&
+           !content_type_is_json(content_type);
 }

@@ -2,6 +2,7 @@
 #include "integrations/integration.h"
 
 #include "base/ascii.h"
+#include "base/codec.h"
 #include "fetch/fetch.h"
 #include "json/jr.h"
 
@@ -187,7 +188,7 @@ static const struct field operation_fields[] = {
      .required = true,
      .min = 1,
      .max = 500,
-     .doc = "Below base_url, with {parameters}",
+     .doc = "Below base_url, with {parameters}; stored percent-encoded where it is not ASCII",
      .example = "\"/users/{user_id}\""},
     {.name = "params",
      FIELD_AT(struct integration_operation, params),
@@ -210,8 +211,10 @@ static const struct field operation_fields[] = {
     {.name = "body",
      FIELD_AT(struct integration_operation, body),
      .type = FIELD_JSON,
-     .doc = "Any JSON; a text that is {{ name }} alone becomes the parameter's value, and goes "
-            "when that was not given. Without it parameters in body are members of an object",
+     .doc =
+         "Any JSON; a text that is {{ name }} alone becomes the parameter's value, and goes "
+         "when that was not given. Without it parameters in body are members of an object. A text "
+         "goes out as it is when headers name a Content-Type that is not JSON",
      .example = "{\"user\": {\"name\": \"{{ name }}\"}}"},
     {.name = "body_type",
      FIELD_AT(struct integration_operation, body_type),
@@ -253,7 +256,8 @@ const struct schema integration_operation_schema =
     {.name = "description", FIELD_AT(struct integration_in, description), .type = FIELD_STR,       \
      .nullable = true, .max = 1000},                                                               \
     {.name = "base_url", FIELD_AT(struct integration_in, base_url), .type = FIELD_STR,             \
-     .required = (new), .max = URL_MAX, .doc = "Absolute, without a query",                        \
+     .required = (new), .max = URL_MAX, .doc = "Absolute, without a query; stored percent-encoded where "            \
+     "it is not ASCII",                                                                            \
      .example = "\"https://api.example.com/v1\""},                                                 \
     {.name = "auth", FIELD_AT(struct integration_in, auth), .type = FIELD_OBJ,                     \
      .sub = &integration_auth_schema, .doc = "Replaced as a whole; none unless given"},            \
@@ -415,4 +419,30 @@ const char *integration_url_fault(struct str url, bool query_allowed)
     if (!query_allowed && memchr(url.ptr, '?', url.len) != NULL)
         return "must have no query";
     return NULL;
+}
+
+/* --- what is not ASCII --- */
+
+static void escape_member(struct arena *arena,
+                          json_t *object,
+                          const char *member,
+                          struct str (*escape)(struct arena *arena, struct str text))
+{
+    struct str given = jr_str(object, member);
+    struct str escaped = given.len > 0 ? escape(arena, given) : given;
+
+    if (escaped.len != given.len)
+        (void)json_object_set_new(object, member, json_stringn(escaped.ptr, escaped.len));
+}
+
+void integration_escape(struct arena *arena, json_t *body)
+{
+    static const char *const of_auth[] = {"authorization_url", "token_url", "revocation_url"};
+    json_t *operations = json_object_get(body, "operations");
+
+    escape_member(arena, body, "base_url", fetch_url_escape);
+    for (size_t i = 0; i < ARRAY_LEN(of_auth); i++)
+        escape_member(arena, json_object_get(body, "auth"), of_auth[i], fetch_url_escape);
+    for (size_t i = 0; i < json_array_size(operations); i++)
+        escape_member(arena, json_array_get(operations, i), "path", codec_percent_ascii);
 }

@@ -103,6 +103,9 @@ struct str integration_origin(struct arena *arena, struct str url);
 /* any: an address that requests can be sent to as it is: absolute, http or https, nobody's name in
  * it. NULL, or what is wrong. */
 const char *integration_url_fault(struct str url, bool query_allowed);
+/* any: addresses and paths of a body as they are stored: percent-encoded where they are not ASCII.
+ * Changes `body`. */
+void integration_escape(struct arena *arena, json_t *body);
 /* any: a segment of a path that servers take for a step up or for nothing, written out or escaped:
  * "..", "%2e". */
 bool integration_is_dots(struct str segment);

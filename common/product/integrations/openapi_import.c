@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/utf8.h"
+#include "fetch/fetch.h"
 #include "integrations/openapi_import_private.h"
 #include "json/jr.h"
 
@@ -382,7 +383,7 @@ read_operation(struct openapi_reader *reader, const struct openapi_place *place,
     if (about.len)
         openapi_put_str(reader, result, "description", about);
     openapi_put_str(reader, result, "method", arena_upper(reader->arena, str_from(method)));
-    openapi_put_str(reader, result, "path", place->path);
+    openapi_put_str(reader, result, "path", codec_percent_ascii(reader->arena, place->path));
     if (json_array_size(json_object_get(operation, "servers")) > 0 ||
         json_array_size(json_object_get(place->item, "servers")) > 0)
         fault = "it has a server of its own";
@@ -457,7 +458,8 @@ static struct str server_url(struct openapi_reader *reader)
 static void
 read_base_url(struct openapi_reader *reader, const struct openapi_wish *wish, json_t *body)
 {
-    struct str url = wish->base_url.len ? wish->base_url : server_url(reader);
+    struct str url =
+        fetch_url_escape(reader->arena, wish->base_url.len ? wish->base_url : server_url(reader));
 
     if (!url.len || integration_url_fault(url, false) != NULL)
         schema_error_add(reader->arena,

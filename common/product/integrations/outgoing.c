@@ -4,6 +4,7 @@
 #include "base/codec.h"
 #include "base/panic.h"
 #include "base/secret_mask.h"
+#include "integrations/content_type.h"
 #include "json/jr.h"
 #include "workflow/secrets.h"
 
@@ -272,11 +273,23 @@ static int print_json(struct draft_request *draft, const json_t *body, struct st
     return text.overflow ? INTEGRATION_TOO_LARGE : 0;
 }
 
+/* The Content-Type that the operation's headers name. */
+static struct content_type outgoing_type(const struct draft_request *draft)
+{
+    const struct outgoing *out = draft->out;
+
+    for (size_t i = 0; i < out->request.nheaders; i++)
+        if (str_ieq(out->headers[i].name, STR("content-type")))
+            return content_type_read(draft->arena, out->headers[i].value);
+    return (struct content_type){0};
+}
+
 static int put_body(struct draft_request *draft)
 {
     const struct integration_operation *operation = draft->operation;
     const json_t *template = operation->body.value;
     bool form = str_is(operation->body_type.value, "form");
+    const struct content_type type = outgoing_type(draft);
     json_t *body = NULL;
 
     if (template != NULL && !json_is_null(template))
@@ -285,6 +298,10 @@ static int put_body(struct draft_request *draft)
         body = plain_body(draft);
     if (body == NULL)
         return 0;
+    if (!form && content_type_takes_text(&type, body)) {
+        draft->out->request.body = (struct str){json_string_value(body), json_string_length(body)};
+        return 0;
+    }
     TRY(form ? print_form(draft, body, &draft->out->request.body)
              : print_json(draft, body, &draft->out->request.body));
     outgoing_header(draft->out,
@@ -380,17 +397,10 @@ struct fetch_request outgoing_sign(struct arena *arena,
 
 struct str outgoing_redirect(struct arena *arena, struct str from, struct str location)
 {
-    struct str origin = integration_origin(arena, from);
-    struct str url = location;
+    struct str url;
 
-    for (size_t i = 0; i < location.len; i++)
-        if (location.ptr[i] == '#')
-            url.len = location.len = i;
-    if (url.len == 0 || url.len > FETCH_MAX_URL_BYTES)
+    if (fetch_url_join(arena, from, location, &url) != 0 ||
+        !str_eq(integration_origin(arena, url), integration_origin(arena, from)))
         return STR_NONE;
-    if (str_starts(url, STR("/")) && !str_starts(url, STR("//")))
-        url = arena_printf(arena, "%.*s%.*s", STR_ARG(origin), STR_ARG(url));
-    if (integration_url_fault(url, true) != NULL || !str_eq(integration_origin(arena, url), origin))
-        return STR_NONE;
-    return arena_dup(arena, url);
+    return url;
 }

@@ -401,6 +401,7 @@ static void use_take_run(void *arg)
     struct arena *arena = taking->task->arena;
     struct integration_use *use = taking->use;
     const struct integration_response *response = use->work.response.value;
+    const struct secret_values *masked = use_masked(arena, use);
     struct str reason;
 
     if (response != NULL && integration_went_well(use)) {
@@ -415,7 +416,8 @@ static void use_take_run(void *arg)
             return;
         }
     }
-    taking->data = secrets_mask(arena, use_masked(arena, use), taking->data);
+    taking->data = secrets_mask(arena, masked, taking->data);
+    use->headers = secrets_mask(arena, masked, answer_headers(arena, &use->response));
 }
 
 /* A large answer is mapped and masked on a thread: a map may look a hundred members up in each of

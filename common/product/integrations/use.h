@@ -41,6 +41,9 @@ struct integration_use {
     int64_t begun_ms;
     int64_t tries;
 
+    /* Of integration_take(). */
+    json_t *headers; /* as answer_headers(), masked */
+
     /* Of INTEGRATION_FAILED. */
     struct connection_error error;
     struct schema_errors *findings; /* NULL = none */
@@ -60,8 +63,8 @@ AWAITS int integration_hide(struct task *task, const struct integration_use *use
 /* co: 0 with any status, whose answer is a text, or as above: INTEGRATION_FAILED also for a 2xx
  * whose answer cannot be read. */
 AWAITS int integration_send(struct task *task, struct integration_use *use) MUSTCHECK;
-/* co: the answer as a value, masked: of a 2xx what the operation keeps of it, else all of it. 0,
- * INTEGRATION_FAILED, or a negative. */
+/* co: the answer as a value, masked: of a 2xx what the operation keeps of it, else all of it; and
+ * its headers. 0, INTEGRATION_FAILED, or a negative. */
 AWAITS int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
     MUSTCHECK;
 /* any: an answer that says that it was done. */

@@ -1,5 +1,6 @@
 /* Definitions as documents, and the secrets they use. */
 #include "base/panic.h"
+#include "fetch/fetch.h"
 #include "json/jr.h"
 #include "workflow/definition_private.h"
 
@@ -56,7 +57,25 @@ static json_t *trigger_doc(const struct definition *definition)
     return doc;
 }
 
-static json_t *step_doc(const struct definition *definition, const struct step *step)
+/* Parameters as they are stored: addresses are ASCII, percent-encoded where they were not. */
+static json_t *params_doc(struct arena *arena, const struct step *step)
+{
+    json_t *doc = json_incref((json_t *)step->params);
+
+    for (const struct step_param *it = step_params(step->action); it->name != NULL; it++) {
+        struct str given = jr_str(step->params, it->name);
+        struct str url = it->check == check_param_url ? fetch_url_escape(arena, given) : given;
+        if (url.ptr == given.ptr)
+            continue;
+        json_decref(doc);
+        doc = json_copy((json_t *)step->params);
+        set(doc, it->name, doc_text(url));
+    }
+    return doc;
+}
+
+static json_t *
+step_doc(struct arena *arena, const struct definition *definition, const struct step *step)
 {
     json_t *doc = json_object();
 
@@ -64,7 +83,7 @@ static json_t *step_doc(const struct definition *definition, const struct step *
     set(doc, "name", doc_text_or_null(step->name));
     set(doc, "action", json_string(step_action_name(step->action)));
     set(doc, "enabled", json_boolean(step->enabled));
-    set(doc, "params", json_incref((json_t *)step->params));
+    set(doc, "params", params_doc(arena, step));
     if (step->action == STEP_CONDITION) {
         set(doc, "then", link_doc(definition, step->on_true));
         set(doc, "else", link_doc(definition, step->on_false));
@@ -82,7 +101,7 @@ json_t *definition_doc(struct arena *arena, const struct definition *definition)
     json_t *steps = json_array();
 
     for (size_t i = 0; i < definition->step_count; i++)
-        MUST(json_array_append_new(steps, step_doc(definition, &definition->steps[i])) == 0);
+        MUST(json_array_append_new(steps, step_doc(arena, definition, &definition->steps[i])) == 0);
     set(doc, "name", doc_text(definition->name));
     set(doc, "enabled", json_boolean(definition->enabled));
     set(doc, "trigger", trigger_doc(definition));

@@ -50,6 +50,12 @@ void check_param_id(const struct check *in, const struct place *at, const json_t
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an integer or a template");
 }
 
+void check_param_flag(const struct check *in, const struct place *at, const json_t *value)
+{
+    if (!json_is_boolean(value))
+        check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
+}
+
 void check_param_any(const struct check *in, const struct place *at, const json_t *value)
 {
     (void)in;
@@ -248,6 +254,14 @@ static bool has_user(struct str url)
     return false;
 }
 
+static bool url_is_ascii(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] >= 0x80)
+            return false;
+    return true;
+}
+
 void check_param_url(const struct check *in, const struct place *at, const json_t *value)
 {
     const struct text_rule rule = {.max = in->param->max};
@@ -255,21 +269,30 @@ void check_param_url(const struct check *in, const struct place *at, const json_
 
     if (!check_text(in, at, value, &rule, &url))
         return;
+    struct str stored = fetch_url_escape(in->arena, url);
     if (!schema_format_ok("url", url))
         check_fail(in, at, PROBLEM_PATTERN, "must be an absolute http or https address");
     else if (has_user(url))
         check_fail(
             in, at, PROBLEM_PATTERN, "must not name a user or a password: send them in a header");
+    else if (!url_is_ascii(stored))
+        check_fail(in, at, PROBLEM_PATTERN, "must have a host in ASCII: xn--... for other letters");
+    else if (stored.len > in->param->max)
+        check_fail(in,
+                   at,
+                   PROBLEM_TOO_LONG,
+                   "must be at most %zu characters as it is stored, percent-encoded",
+                   in->param->max);
 }
 
 void check_param_method(const struct check *in, const struct place *at, const json_t *value)
 {
-    static const char *const methods[] = {"GET", "POST", "PUT", "DELETE"};
+    static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
     for (size_t i = 0; json_is_string(value) && i < ARRAY_LEN(methods); i++)
         if (str_is(json_text(value), methods[i]))
             return;
-    check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must be one of: GET, POST, PUT, DELETE");
+    check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must be one of: GET, POST, PUT, PATCH, DELETE");
 }
 
 static bool params_is_token(struct str text)

@@ -7,12 +7,14 @@
 #include "base/secret_mask.h"
 #include "fetch/fetch.h"
 #include "integrations/answer.h"
+#include "integrations/content_type.h"
 #include "json/jr.h"
 #include "room.h"
 #include "run_step.h"
 #include "step.h"
 
-#define HEADERS_MAX 50
+#define HEADERS_MAX   50
+#define REDIRECTS_MAX 5
 #define BEFORE_STEP_MS                                                                             \
     100 /* the request gives up before the step does, so that both are one answer */
 
@@ -45,16 +47,34 @@ static int add_header(struct step_call *call,
     return 0;
 }
 
-static bool has_header(const struct fetch_request *request, const char *name)
+/* STR_NONE when there is none. */
+static struct str header_value(const struct fetch_request *request, const char *name)
 {
     for (size_t i = 0; i < request->nheaders; i++) {
         if (str_ieq(request->headers[i].name, str_from(name)))
-            return true;
+            return request->headers[i].value;
     }
-    return false;
+    return STR_NONE;
 }
 
-static int read_headers(struct step_call *call, const json_t *value, struct fetch_request *request)
+/* JSON, unless the headers name another type, as which a text goes out as it is. */
+static void set_body(struct step_call *call, const json_t *body, struct fetch_request *request)
+{
+    struct arena *arena = call->task->arena;
+    const struct content_type type =
+        content_type_read(arena, header_value(request, "content-type"));
+
+    if (content_type_takes_text(&type, body))
+        request->body = (struct str){json_string_value(body), json_string_length(body)};
+    else
+        request->body = jr_print(arena, body);
+}
+
+/* `body` NULL: the request has none. */
+static int read_headers(struct step_call *call,
+                        const json_t *value,
+                        const json_t *body,
+                        struct fetch_request *request)
 {
     struct fetch_header *headers = ARENA_ARRAY(call->task->arena, headers, HEADERS_MAX + 2);
     const char *name;
@@ -63,10 +83,12 @@ static int read_headers(struct step_call *call, const json_t *value, struct fetc
     request->headers = headers;
     json_object_foreach((json_t *)value, name, item)
         TRY(add_header(call, request, headers, name, item));
-    if (request->body.ptr != NULL && !has_header(request, "content-type"))
+    if (body != NULL)
+        set_body(call, body, request);
+    if (body != NULL && header_value(request, "content-type").ptr == NULL)
         headers[request->nheaders++] =
             (struct fetch_header){.name = STR("Content-Type"), .value = STR("application/json")};
-    if (call->job->traceparent.len && !has_header(request, "traceparent"))
+    if (call->job->traceparent.len && header_value(request, "traceparent").ptr == NULL)
         headers[request->nheaders++] =
             (struct fetch_header){.name = STR("traceparent"), .value = call->job->traceparent};
     return 0;
@@ -94,7 +116,7 @@ AWAITS static int api_read_request(struct step_call *call, struct fetch_request 
     json_t *headers;
     json_t *body;
 
-    request->url = jr_str(call->step->params, "url");
+    request->url = fetch_url_escape(arena, jr_str(call->step->params, "url"));
     request->method = jr_str(call->step->params, "method");
     TRY(step_param(call, "headers", true, &headers));
     TRY(step_param(call, "body", true, &body));
@@ -108,11 +130,9 @@ AWAITS static int api_read_request(struct step_call *call, struct fetch_request 
     step_own(call, call->input);
     if (headers != NULL)
         (void)json_object_set(call->input, "headers", shown_headers(call, headers));
-    if (body != NULL) {
+    if (body != NULL)
         (void)json_object_set(call->input, "body", body);
-        request->body = jr_print(arena, body);
-    }
-    return read_headers(call, headers, request);
+    return read_headers(call, headers, body, request);
 }
 
 /* Keeps the part at results_path. */
@@ -187,8 +207,14 @@ AWAITS static int api_take_answer(struct step_call *call,
         return step_fail(call, PROBLEM_HTTP_STATUS, "The address answered %ld.", response->status);
     }
     TRY(pick_results(call, answer, &data));
-    call->output = step_own(
-        call, json_pack("{s:O, s:I}", "data", data, "status_code", (json_int_t)response->status));
+    call->output = step_own(call,
+                            json_pack("{s:O, s:I, s:O}",
+                                      "data",
+                                      data,
+                                      "status_code",
+                                      (json_int_t)response->status,
+                                      "headers",
+                                      answer_headers(call->task->arena, response)));
     return 0;
 }
 
@@ -225,6 +251,116 @@ AWAITS static int take_counted(struct step_call *call, const struct fetch_respon
     return rc;
 }
 
+/* --- redirects --- */
+
+static bool is_redirect(long status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/* Keeps the headers of a request that stay. */
+static void headers_filter(const struct step_call *call,
+                           struct fetch_request *request,
+                           bool (*stays)(const struct step_call *call, struct str name))
+{
+    struct fetch_header *headers = ARENA_ARRAY(call->task->arena, headers, request->nheaders);
+    size_t count = 0;
+
+    for (size_t i = 0; i < request->nheaders; i++)
+        if (stays(call, request->headers[i].name))
+            headers[count++] = request->headers[i];
+    request->headers = headers;
+    request->nheaders = count;
+}
+
+static bool is_no_type(const struct step_call *call, struct str name)
+{
+    (void)call;
+    return !str_ieq(name, STR("content-type"));
+}
+
+/* Another server gets nothing that was meant for the first: the headers that it may get are listed,
+ * for no list has all that may hold a credential, and their texts are fixed. */
+static bool is_for_anybody(const struct step_call *call, struct str name)
+{
+    const json_t *headers = json_object_get(call->step->params, "headers");
+    const char *text = json_string_value(json_object_getn(headers, name.ptr, name.len));
+
+    return text != NULL && strstr(text, "{{") == NULL &&
+           (str_ieq(name, STR("accept")) || str_ieq(name, STR("accept-language")) ||
+            str_ieq(name, STR("user-agent")));
+}
+
+/* 303 asks for a GET of something else, and 301 and 302 after a POST are taken for that (RFC 9110,
+ * 15.4). */
+static void drop_body(const struct step_call *call,
+                      const struct fetch_response *response,
+                      struct fetch_request *request)
+{
+    bool posts = str_is(request->method, "POST");
+
+    if (response->status != 303 && !(posts && response->status <= 302))
+        return;
+    request->method = STR("GET");
+    request->body = STR_NONE;
+    headers_filter(call, request, is_no_type);
+}
+
+static bool is_same_origin(struct arena *arena, struct str one, struct str other)
+{
+    return str_eq(integration_origin(arena, one), integration_origin(arena, other));
+}
+
+/* Where an answer leads, as the next request; *ret_leads false: it is the last one. 0, or
+ * STEP_FAILED: it leads where nobody may be asked. */
+static int api_follow(struct step_call *call,
+                      const struct fetch_response *response,
+                      struct fetch_request *request,
+                      bool *ret_leads)
+{
+    struct str location = fetch_response_header(response, "location");
+    struct fetch_request next = *request;
+
+    *ret_leads = false;
+    if (!is_redirect(response->status))
+        return 0;
+    int rc = fetch_url_join(call->task->arena, request->url, location, &next.url);
+    if (rc != 0)
+        return rc == FETCH_REFUSED ? fail_unreachable(call) : 0;
+    drop_body(call, response, &next);
+    if (!is_same_origin(call->task->arena, next.url, request->url)) {
+        if (!str_is(next.method, "GET") || next.body.len > 0)
+            return 0;
+        headers_filter(call, &next, is_for_anybody);
+    }
+    *request = next;
+    *ret_leads = true;
+    return 0;
+}
+
+/* co: one request, and those that its answers lead to if the step follows them. 0, STEP_FAILED, or
+ * a negative. */
+AWAITS static int
+api_send(struct step_call *call, struct fetch_request *request, struct fetch_response *ret_response)
+{
+    bool leads = jr_bool(call->step->params, "follow_redirects", false);
+
+    for (int left = leads ? REDIRECTS_MAX : 0;; left--) {
+        fetch_room_leave(request->room);
+        request->timeout_ms = call->task->deadline_ms - clock_mono_ms() - BEFORE_STEP_MS;
+        if (request->timeout_ms <= 0)
+            return fail_unreachable(call);
+        int rc = fetch(call->task, request, ret_response);
+        if (rc != 0)
+            return rc > 0 ? fail_fetch(call, rc) : rc;
+        if (left == 0)
+            return 0;
+        TRY(api_follow(call, ret_response, request, &leads));
+        if (!leads)
+            return 0;
+    }
+}
+
 int step_call_an_api(struct step_call *call)
 {
     struct fetch_request request = {.once = true};
@@ -235,16 +371,11 @@ int step_call_an_api(struct step_call *call)
     if (fetch_url_check(request.url) == FETCH_REFUSED)
         return fail_unreachable(call);
     TRY(step_sent(call));
-    request.timeout_ms = call->task->deadline_ms - clock_mono_ms() - BEFORE_STEP_MS;
-    if (request.timeout_ms <= 0)
-        return fail_unreachable(call);
     struct fetch_room room = {0};
     request.room = &room;
-    int rc = fetch(call->task, &request, &response);
+    int rc = api_send(call, &request, &response);
     if (rc == 0)
         rc = take_counted(call, &response);
-    else if (rc > 0)
-        rc = fail_fetch(call, rc);
     fetch_room_leave(&room);
     return rc;
 }

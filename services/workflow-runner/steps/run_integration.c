@@ -87,11 +87,13 @@ static int integration_answered(struct step_call *call, struct integration_use *
             call, PROBLEM_HTTP_STATUS, "The address answered %ld.", use->response.status);
     }
     call->output = step_own(call,
-                            json_pack("{s:O, s:I, s:I}",
+                            json_pack("{s:O, s:I, s:O, s:I}",
                                       "data",
                                       data,
                                       "status_code",
                                       (json_int_t)use->response.status,
+                                      "headers",
+                                      use->headers,
                                       "call_id",
                                       (json_int_t)use->call_id));
     return 0;

@@ -31,7 +31,7 @@ class Sink:
                     sink.requests.append(Request(self.command, self.path, dict(self.headers), body, time.time()))
                 sink.answer(self, body)
 
-            do_GET = do_POST = do_PUT = do_DELETE = handle_any
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
         class Server(http.server.ThreadingHTTPServer):
             request_queue_size = 256

@@ -179,6 +179,40 @@ def test_answers_are_decoded(crm, api, kind):
         assert (call["outcome"], call["code"], call["status_code"]) == ("failed", "unreadable_answer", 200)
 
 
+def test_headers_of_an_answer(crm, api):
+    """Without what carries credentials by its name; the connection's own are masked wherever they come back."""
+    made = make(crm, api.url, auth={"scheme": "bearer"}, operations=[operation(path="/raw")])
+    connect(crm, made, {"token": "of-the-connection"})
+    api.raw, api.raw_headers = b"{}", {"X-Page": "2", "Set-Cookie": "sid=1", "X-Echo": "Bearer of-the-connection", "Content-Type": "application/json"}
+    headers = run(crm, made)["headers"]
+    api.raw_headers = {}
+    assert {name: value for name, value in headers.items() if name not in ("date", "server")} == {
+        "x-page": "2", "x-echo": "Bearer ********", "content-type": "application/json"}
+
+
+@pytest.mark.parametrize("kind, body, sent", [
+    ("text/xml", "<who>{{ who }}</who>", b"<who>Ann</who>"), ("text/plain; charset=utf-8", "{{ who }}", b"Ann"), ("application/json", "{{ who }}", b'"Ann"'),
+    (None, "{{ who }}", b'"Ann"'), ("text/xml", {"a": "{{ who }}"}, b'{"a":"Ann"}')])
+def test_texts_go_out_by_their_type(crm, api, kind, body, sent):
+    made = make(crm, api.url, operations=[operation(
+        "POST", body=body, params=[param("who", "body")], headers={"Content-Type": kind} if kind else None)])
+    run(crm, made, {"who": "Ann"})
+    assert api.requests[-1].body == sent and api.requests[-1].headers["content-type"] == (kind or "application/json")
+
+
+def test_addresses_are_stored_percent_encoded(crm, api):
+    made = make(crm, f"{api.url}/é", operations=[operation(path="/ü/{id}", params=[param("id", "path")])],
+                auth={"scheme": "oauth2_client_credentials", "token_url": f"{api.url}/oauth/tokén?ß"})
+    shown = crm.admin.get(f"/integrations/{made['id']}", expect=200).json()
+    assert (shown["base_url"], shown["operations"][0]["path"]) == (f"{api.url}/%C3%A9", "/%C3%BC/{id}")
+    assert shown["auth"]["token_url"] == f"{api.url}/oauth/tok%C3%A9n?%C3%9F"
+    crm.admin.put(f"/integrations/{made['id']}", {"base_url": f"{api.url}/ä", "auth": {"scheme": "none"}}, expect=200)
+    run(crm, made, {"id": "ö"})
+    assert api.requests[-1].path == "/%C3%A4/%C3%BC/%C3%B6"
+    refused = make(crm, "https://bücher.example/", expect=400)
+    assert refused["errors"][0]["field"] == "base_url", refused
+
+
 def test_s6_answers_end(crm, api):
     api.raw, api.raw_headers = gzip.compress(b"0" * (64 << 20)), {"Content-Encoding": "gzip"}
     assert run(crm, make(crm, api.url, operations=[operation(path="/raw")]), expect=502)["code"] == "provider_error"

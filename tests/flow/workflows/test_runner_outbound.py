@@ -10,7 +10,8 @@ import pytest
 from groundwork.daemon import free_port
 from groundwork.deadline import until
 from groundwork.runs import finish, step
-from groundwork.workflows import call, event, start, workflow
+from groundwork.sink import Sink
+from groundwork.workflows import call, document, event, start, workflow
 
 MB = 1 << 20
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -22,6 +23,21 @@ def shop(shared_project):
     return shared_project
 
 
+@pytest.fixture(scope="module")
+def other_sink(servers):
+    """A server at another address."""
+    own = Sink()
+    servers.allowed_ports.append(own.port)
+    yield own
+    own.close()
+
+
+@pytest.fixture(scope="module")
+def runner(start_runner, other_sink):
+    """It may call both servers."""
+    return start_runner()
+
+
 def run(project, steps, data=None):
     """The ended job of a workflow with these steps, started by hand."""
     return finish(project, start(project.admin, workflow(project.admin, steps=steps), data))
@@ -30,6 +46,13 @@ def run(project, steps, data=None):
 def only_step(job):
     assert len(job["steps"]) == 1
     return job["steps"][0]
+
+
+def kept_of(job):
+    """What the only step has of its answer, and that it said yes."""
+    output = only_step(job)["output"]
+    assert output["status_code"] == 200, job
+    return output["data"]
 
 
 def api_call(url, **params):
@@ -46,7 +69,7 @@ def test_what_is_sent_and_kept(runner, shop, sink):
         body={"n": "{{ $svc.trigger.data.n }}", "text": "n is {{ $svc.trigger.data.n }}"}, results_path="data.items[0].name")],
         {"who": "Ann", "n": 7})
     assert job["status"] == "succeeded", job
-    assert only_step(job)["output"] == {"data": "blue", "status_code": 200}
+    assert kept_of(job) == "blue"
     request, = sink.seen("/found")
     assert request.method == "POST" and request.body == b'{"n":7,"text":"n is 7"}'
     headers = {name.lower(): value for name, value in request.headers.items()}
@@ -103,7 +126,7 @@ def test_an_answer_that_no_column_can_hold(runner, shop, sink, kind):
     body, kept = STRANGE[kind]
     sink.answers[f"/strange/{kind}"] = body
     job = run(shop, [api_call(f"{sink.url}/strange/{kind}")])
-    assert (job["status"], only_step(job)["status"], only_step(job)["output"]) == ("succeeded", "succeeded", {"data": kept, "status_code": 200}), job
+    assert (job["status"], only_step(job)["status"], kept_of(job)) == ("succeeded", "succeeded", kept), job
 
 
 @pytest.mark.parametrize("body, path", [
@@ -210,7 +233,7 @@ READ = {
 def test_answers_are_decoded(runner, shop, sink, kind):
     body, type_, coding, kept = READ[kind]
     job = run(shop, [answers(sink, f"/read/{kind}", body, type_, coding)])
-    assert only_step(job)["output"] == {"data": kept, "status_code": 200}, job
+    assert kept_of(job) == kept, job
 
 
 UNREAD = {
@@ -258,6 +281,25 @@ def test_what_may_come_is_said(runner, shop, sink):
     assert [one["accept-encoding"] for one in sent] == ["gzip, deflate", "identity"]
 
 
+def test_headers_of_an_answer(runner, shop, sink):
+    """By names in lower case, without what carries credentials and what is the connection's; later steps see them."""
+    sink.headers["/headed"] = {"X-Next-Page": "2", "ETag": '"7"', "Set-Cookie": "sid=cookie-9191", "X-Auth-Token": "token-9292", "X-Name": "caf\xe9",
+                               "Connection": "close", "Content-Type": "application/json; v=1"}
+    more = api_call(f"{sink.url}/told-next", method="POST", body={"page": '{{ $svc.steps.call.headers["x-next-page"] }}'})
+    job = run(shop, [{**api_call(f"{sink.url}/headed"), "next": "more"}, {**more, "key": "more"}])
+    headers = job["steps"][0]["output"]["headers"]
+    assert {name: headers.get(name) for name in ("x-next-page", "etag", "content-type")} == {
+        "x-next-page": "2", "etag": '"7"', "content-type": "application/json; v=1"}
+    assert set(headers) == {"x-next-page", "etag", "content-type", "x-name", "server", "date"}, headers
+    assert sink.seen("/told-next")[-1].body == b'{"page":"2"}'
+
+
+def test_many_headers_are_cut(runner, shop, sink):
+    sink.headers["/many"] = {f"X-{n}": "v" * 1000 for n in range(20)}
+    headers = only_step(run(shop, [api_call(f"{sink.url}/many")]))["output"]["headers"]
+    assert "x-0" in headers and 6000 < sum(len(name) + len(value) for name, value in headers.items()) <= 8192
+
+
 def test_s6_what_unpacks_without_end(runner, shop, sink):
     """A thousandfold, as much of nothing, and as UTF-8 three times as long."""
     bombs = {"zeros": (gzip.compress(b"0" * (64 << 20)), "gzip", "application/json"), "nothing": (gzip.compress(b"") * 60_000, "gzip", "application/json"),
@@ -275,7 +317,108 @@ def test_s6_answers_end(runner, shop, sink):
     assert run(shop, [api_call(f"{sink.url}/objects")])["error"]["code"] == "response_too_large"
     sink.answers["/numbers"] = b"[" + b"0," * 400_000 + b"0]"
     job = run(shop, [api_call(f"{sink.url}/numbers", results_path="[7]")])
-    assert only_step(job)["output"] == {"data": 0, "status_code": 200}, job
+    assert kept_of(job) == 0, job
+
+
+# --- bodies, methods, addresses ---
+
+
+@pytest.mark.parametrize("kind, body, sent", [
+    ("application/x-www-form-urlencoded", "a=1&b={{ $svc.trigger.data.who }}", b"a=1&b=Ann"), ("text/plain", 'say "{{ $svc.trigger.data.who }}"', b'say "Ann"'),
+    ("text/xml; charset=utf-8", "<é/>", "<é/>".encode()), ("application/xml", "", b""), ("application/octet-stream", "x", b"x"),
+    ("application/json", "x", b'"x"'), ("application/vnd.api+json", "x", b'"x"'), (None, "x", b'"x"'), ("text/plain", {"a": 1}, b'{"a":1}'),
+    ("text/plain", "{{ $svc.trigger.data.n }}", b"7"), ("application/json", "{{ $svc.trigger.data.who }}", b'"Ann"')])
+def test_texts_go_out_by_their_type(runner, shop, sink, kind, body, sent):
+    job = run(shop, [api_call(f"{sink.url}/typed", method="POST", body=body, **({"headers": {"Content-Type": kind}} if kind else {}))], {"who": "Ann", "n": 7})
+    assert job["status"] == "succeeded", job
+    assert sink.seen("/typed")[-1].body == sent
+    assert {name.lower(): value for name, value in sink.seen("/typed")[-1].headers.items()}["content-type"] == kind or kind is None
+
+
+def test_patch(runner, shop, sink):
+    assert run(shop, [api_call(f"{sink.url}/patched", method="PATCH", body={"a": 1})])["status"] == "succeeded"
+    assert [(request.method, request.body) for request in sink.seen("/patched")] == [("PATCH", b'{"a":1}')]
+    shop.admin.post("/workflows", document(steps=[api_call(sink.url, method="patch")]), expect=400)
+
+
+def test_addresses_are_stored_percent_encoded(runner, shop, sink):
+    made = workflow(shop.admin, steps=[api_call(f"{sink.url}/é/%C3%BC?q=ß&日=%20")])
+    path = "/%C3%A9/%C3%BC?q=%C3%9F&%E6%97%A5=%20"
+    shown = shop.admin.get(f"/workflows/{made['id']}", expect=200).json()
+    assert shown["steps"][0]["params"]["url"] == sink.url + path
+    assert shop.admin.put(f"/workflows/{made['id']}", shown, expect=200).json()["steps"] == shown["steps"]
+    assert finish(shop, start(shop.admin, made))["status"] == "succeeded" and len(sink.seen(path)) == 1
+    for url in ("https://bücher.example/", "https://example.org/" + "é" * 400):
+        refused = shop.admin.post("/workflows", document(steps=[api_call(url)]), expect=400).json()
+        assert refused["errors"][0]["field"] == "steps[0] (call).params.url", refused
+
+
+# --- redirects ---
+
+
+def redirect(sink, status, to, **params):
+    """A call of `sink` that is answered with this Location."""
+    path = f"/status/{status}?to={len(sink.headers)}"
+    sink.headers[path] = {"Location": to}
+    return api_call(sink.url + path, follow_redirects=True, **params), path
+
+
+GIVEN = {"Authorization": "Bearer {{ $svc.trigger.data.token }}", "X-Api-Key": "{{ $svc.trigger.data.token }}", "Cookie": "a=b", "X-Any": "1",
+         "Accept": "application/json", "User-Agent": "shop/1", "Accept-Language": "{{ $svc.trigger.data.token }}"}
+
+
+@pytest.mark.parametrize("status, method, follows", [
+    (301, "GET", "GET"), (302, "GET", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (303, "PUT", "GET"), (307, "POST", "POST"), (308, "PATCH", "PATCH"),
+    (301, "DELETE", "DELETE")])
+def test_redirects_are_followed_where_the_step_says_so(runner, shop, sink, status, method, follows):
+    body = {} if method == "GET" else {"body": {"n": 1}}
+    steps, path = redirect(sink, status, f"../echo?{status}{method}#part", method=method, headers=GIVEN, **body)
+    job = run(shop, [steps], {"token": "tok-9292"})
+    assert job["status"] == "succeeded", job
+    request, = sink.seen(f"/echo?{status}{method}")
+    assert (request.method, request.body) == (follows, b'{"n":1}' if body and follows != "GET" else b"")
+    assert request.headers["Authorization"] == "Bearer tok-9292" and ("Content-Type" in request.headers) == (bool(body) and follows != "GET")
+    assert len(sink.seen(path)) == 1
+
+
+@pytest.mark.parametrize("status, method", [(302, "GET"), (307, "GET"), (303, "POST")])
+def test_redirects_take_no_credentials_to_another_origin(runner, shop, sink, other_sink, status, method):
+    made, _ = redirect(sink, status, f"{other_sink.url}/echo?{status}{method}", method=method, headers=GIVEN, **({"body": "x"} if method == "POST" else {}))
+    assert run(shop, [made], {"token": "tok-9292"})["status"] == "succeeded"
+    request, = other_sink.seen(f"/echo?{status}{method}")
+    sent = {name.lower() for name in request.headers}
+    assert sent == {"host", "accept", "user-agent", "accept-encoding"} and request.body == b"", request
+
+
+def test_bodies_are_not_led_to_another_origin(runner, shop, sink, other_sink):
+    before = len(other_sink.requests)
+    for status, method in ((307, "POST"), (308, "PUT"), (302, "PUT"), (301, "DELETE")):
+        made, _ = redirect(sink, status, f"{other_sink.url}/echo", method=method, body={"n": 1})
+        error = run(shop, [made])["error"]
+        assert (error["code"], error["status_code"]) == ("http_status", status)
+    assert len(other_sink.requests) == before
+
+
+@pytest.mark.parametrize("to", ["http://169.254.169.254/latest", "http://127.0.0.1:22/", "http://10.0.0.1/", "http://[::1]/", "http://nowhere.invalid/"])
+def test_s1_s3_redirects_reach_no_private_address(runner, shop, sink, to):
+    made, _ = redirect(sink, 302, to)
+    error = run(shop, [{**made, "timeout_seconds": 20}])["error"]
+    assert (error["code"], error["message"]) == ("unreachable", "The address did not answer in time, or is not allowed."), error
+
+
+@pytest.mark.parametrize("to", ["file:///etc/passwd", "http://ann:pw@127.0.0.1/", "", "gopher://x/", "http://[/", "\\"])
+def test_redirects_that_lead_nowhere_are_answers(runner, shop, sink, to):
+    made, _ = redirect(sink, 302, to)
+    error = run(shop, [made])["error"]
+    assert (error["code"], error["status_code"]) in (("http_status", 302), ("http_status", 200)), error
+
+
+def test_redirects_end(runner, shop, sink):
+    path = "/status/302?round"
+    sink.headers[path] = {"Location": path}
+    error = run(shop, [api_call(sink.url + path, follow_redirects=True)])["error"]
+    assert (error["code"], error["status_code"]) == ("http_status", 302) and len(sink.seen(path)) == 6
+    shop.admin.post("/workflows", document(steps=[api_call(sink.url, follow_redirects="yes")]), expect=400)
 
 
 def test_s1_s7_refused_and_closed_look_alike(runner, shop, sink, servers):

@@ -221,6 +221,7 @@ static int config_check(struct req *r, struct config_in *in)
         return 0;
     while (endpoint->len > 0 && endpoint->ptr[endpoint->len - 1] == '/')
         endpoint->len--;
+    *endpoint = fetch_url_escape(r->task.arena, *endpoint);
     const char *fault = integration_url_fault(*endpoint, false);
     if (fault)
         return fail_field(r, "endpoint", PROBLEM_PATTERN, "%s", fault);

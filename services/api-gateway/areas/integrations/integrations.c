@@ -57,7 +57,7 @@ static json_t *with_defaults(struct req *r, const json_t *body)
 struct drafting {
     struct arena *arena;
     const struct schema *schema;
-    const json_t *doc;
+    json_t *doc; /* changed: what is not ASCII in addresses */
     struct integration_draft *draft;
     struct schema_errors *errors;
 };
@@ -89,6 +89,7 @@ static void draft_run(void *arg)
     struct drafting *drafting = arg;
     struct integration_in *in = &drafting->draft->in;
 
+    integration_escape(drafting->arena, drafting->doc);
     if (!schema_decode(drafting->arena, drafting->schema, drafting->doc, in, drafting->errors))
         return;
     if (drafting->schema == &integration_create_schema &&
@@ -98,10 +99,8 @@ static void draft_run(void *arg)
 
 /* co: reads a body by its schema; by that of a whole integration it is checked whole and printed.
  * A large one is read on a thread: templates may have thousands of expressions. */
-AWAITS static int draft_read(struct req *r,
-                             const struct schema *schema,
-                             const json_t *doc,
-                             struct integration_draft *draft)
+AWAITS static int
+draft_read(struct req *r, const struct schema *schema, json_t *doc, struct integration_draft *draft)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct drafting drafting = {r->task.arena, schema, doc, draft, errors};

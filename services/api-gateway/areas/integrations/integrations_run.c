@@ -94,6 +94,12 @@ static const struct field answer_fields[] = {
     {.name = "call_id", .type = FIELD_I64, .required = true},
     {.name = "ok", .type = FIELD_BOOL, .required = true, .doc = "The status is a 2xx"},
     {.name = "status_code", .type = FIELD_I64, .required = true, .example = "200"},
+    {.name = "headers",
+     .type = FIELD_MAP,
+     .required = true,
+     .doc = "Of the answer, by their names in lower case: 8 KB of them, without those that carry "
+            "credentials, as Set-Cookie",
+     .example = "{\"content-type\": \"application/json\"}"},
     {.name = "data",
      .type = FIELD_JSON,
      .required = true,
@@ -143,6 +149,8 @@ AWAITS static int run_answered(struct req *r, struct integration_use *use)
     JW_I64(&w, "call_id", use->call_id);
     JW_BOOL(&w, "ok", integration_went_well(use));
     JW_I64(&w, "status_code", use->response.status);
+    jw_lit(&w, "headers");
+    jw_json(&w, use->headers);
     jw_lit(&w, "data");
     jw_json(&w, data);
     JW_I64(&w, "duration_ms", use->duration_ms);
