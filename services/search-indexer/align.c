@@ -6,9 +6,11 @@
  */
 #include "align.h"
 
+#include "base/num.h"
 #include "batch.h"
 #include "build.h"
 #include "index_sql.h"
+#include "search/tokens.h"
 
 static void align_drop(struct index_batch *batch, const struct generation *of)
 {
@@ -21,6 +23,21 @@ static void align_drop(struct index_batch *batch, const struct generation *of)
 static bool align_is_other(const struct generation *of, const struct index_shape *wanted)
 {
     return of != NULL && of->text.len > 0 && !str_eq(of->text, wanted->text);
+}
+
+bool align_has_other_terms(const struct generations *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const struct generation *of = &all->items[i];
+        struct str shape = of->text;
+        int64_t version;
+        if (str_is(of->state, "live") && num_parse_i64(str_split(&shape, ' '), &version) &&
+            version != TOKENS_VERSION && !generation_find(all, of->entity_id, "building") &&
+            !generation_find(all, of->entity_id, "failed") &&
+            !generation_find(all, of->entity_id, "purged"))
+            return true;
+    }
+    return false;
 }
 
 static void align_entity(struct index_batch *batch,

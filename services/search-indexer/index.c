@@ -98,7 +98,7 @@ int index_look(struct task *task, struct index *index, struct generations *ret)
             TRY(reload_model(task, index, row.model_version));
             continue;
         }
-        if (row.aligned == index->model->version)
+        if (row.aligned == index->model->version && !align_has_other_terms(ret))
             return 0;
         TRY(align_run(task, index, ret));
         note_searched(task, index);

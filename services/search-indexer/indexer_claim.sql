@@ -5,7 +5,13 @@
 (exists (select 1 from {p}.outbox b where b.pending & 2 <> 0)
   or exists (select 1 from {p}.search_indexes x where x.state in ('building', 'dropped'))
   or exists (select 1 from {p}.search_work w where w.due_at <= now())
-  or l.model_version <> (select m.model_version from {p}.meta m))
+  or l.model_version <> (select m.model_version from {p}.meta m)
+  or exists (select 1 from {p}.search_indexes x where x.state = 'live' and {other_terms}))
+
+-- A generation of other terms (TOKENS_VERSION), beside which none is made yet: align_has_other_terms() looks for the same.
+-- part: other_terms
+split_part(x.shape, ' ', 1) <> '2' and not exists (
+  select 1 from {p}.search_indexes o where o.entity_id = x.entity_id and o.state <> 'live' and o.state <> 'dropped')
 
 -- part: claimed
 update {p}.search_lease s set token = s.token + 1, owner = :holder::text, attempt = s.attempt + 1,

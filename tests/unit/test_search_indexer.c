@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "indexer_claim_sql.h"
+#include "search/tokens.h"
 
 /* NOLINTBEGIN(bugprone-suspicious-include): a program has no library */
 #include "../../services/search-indexer/kept.c"
@@ -288,9 +290,23 @@ static void test_sums(void **state)
     tally_free(NULL);
 }
 
+/* --- versions --- */
+
+/* A project whose index is of other terms is claimed, and no other for that reason. */
+static void test_claims_know_the_version_of_terms(void **state)
+{
+    char version[32];
+    (void)state;
+
+    snprintf(version, sizeof(version), " <> '%d' ", TOKENS_VERSION);
+    assert_non_null(strstr(SQL_INDEXES_CLAIM.text, version));
+    assert_non_null(strstr(SQL_INDEXES_LOOK.text, version));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claims_know_the_version_of_terms),
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_kept_words),

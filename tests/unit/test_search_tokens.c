@@ -88,8 +88,8 @@ static void words_are_folded(void **state)
         {"\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", "한"}, /* jamo */
         {"ㅎㅏㄴ", "하\xE1\x84\x82"}, /* letters of the keyboard: first ones of syllables */
         {"soft\xC2\xADhyphen zero\xE2\x80\x8Bwidth", "softhyphen zero width"},
-        {"Google™ ©2024 10€", "google 2024 10"},
-        {"🚀 go", "go"},
+        {"Google™ ©2024 10€", "google © 2024 10 €"},
+        {"🚀 go", "🚀 go"},
     };
     (void)state;
     check_cuts(cuts, ARRAY_LEN(cuts));
@@ -119,6 +119,41 @@ static void codes_are_found_whole_and_in_parts(void **state)
         terms_of("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb c-d",
                  false),
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb [cd] c d");
+}
+
+static void signs_belong_to_words(void **state)
+{
+    static const struct cut cuts[] = {
+        {"C++ C# F#, A+", "c++ c c# c f# f a+ a"},
+        {"C++11 C#/F# (g++)", "c++ c 11 c# c f# f g++ g"},
+        {"Notepad++ A+++", "notepad++ notepad a+++ a"},
+        {"a+b a#1 a++++ a## # + ++", "[ab] a b a 1 a a## a"},
+        {"visual-c++ 18+", "[visualc] visual c 18+ 18"},
+        {"東京+ $5 50% .NET", "東京 京. 5 50 net"},
+    };
+    (void)state;
+    check_cuts(cuts, ARRAY_LEN(cuts));
+    assert_string_equal(terms_of("a C++ b", true), "a@0:0-1 c++@1:2-5 c@1:2-3 b@2:6-7");
+}
+
+static void symbols_stand_for_themselves(void **state)
+{
+    static const struct cut cuts[] = {
+        {"I ♥ NY", "i ♥ ny"},
+        {"❤️ ❤ ♥", "♥ ♥ ♥"},
+        {"★★★★★ ★☆", "★ ★ ☆"},
+        {"👍🏽 👍", "👍 👍"},
+        {"👩‍👩‍👧", "👩 👧"},
+        {"🇩🇪🇫🇷 🇩", "🇩🇪 🇫🇷 🇩"},
+        {"1️⃣ 20°C 3×4", "1 20 ° c 3 × 4"},
+        {"a → b ≠ c – d • e … f", "a → b ≠ c d e f"},
+        {"C♯ §5 ＝ � 🫨", "c ♯ § 5 🫨"},
+        {"? ! -- ... \" * % & @ | < > ~ ^ $", ""},
+    };
+    (void)state;
+    check_cuts(cuts, ARRAY_LEN(cuts));
+    /* words around one stay side by side */
+    assert_string_equal(terms_of("a ♥♥ b", true), "a@0:0-1 ♥@1:2-8 b@1:9-10");
 }
 
 static void scripts_without_spaces_give_pairs(void **state)
@@ -251,6 +286,12 @@ static void any_bytes_are_safe(void **state)
                                          "\xE6\x9D",
                                          "\xF0\x9F",
                                          "ﷺ",
+                                         "+",
+                                         "#",
+                                         "♥",
+                                         "🇩",
+                                         "🏽",
+                                         "\xEF\xB8\x8F",
                                          "\xE2\x80\x8D"};
     uint64_t seed = 88172645463325252;
     (void)state;
@@ -295,6 +336,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(words_are_folded, setup, teardown),
         cmocka_unit_test_setup_teardown(codes_are_found_whole_and_in_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(signs_belong_to_words, setup, teardown),
+        cmocka_unit_test_setup_teardown(symbols_stand_for_themselves, setup, teardown),
         cmocka_unit_test_setup_teardown(scripts_without_spaces_give_pairs, setup, teardown),
         cmocka_unit_test(long_words_are_cut_alike),
         cmocka_unit_test(folding_twice_changes_nothing),

@@ -57,6 +57,7 @@ struct highlighter {
     struct highlight_word *words;
     size_t count;
     struct chain chain; /* of all words */
+    bool symbols;       /* words of the query are some: else those of texts say nothing */
     uint64_t firsts[4]; /* bytes that terms begin with */
     struct prefilter prefilter;
     uint32_t here;    /* words that are meant for the field at hand */
@@ -86,6 +87,7 @@ static void add_word(struct highlighter *highlighter,
                      const struct search_word *word)
 {
     own->word = word;
+    highlighter->symbols = highlighter->symbols || word->symbol;
     own->whole = (struct matcher){.term = word->term, .prefix = word->prefix};
     own->parts = ARENA_ARRAY(highlighter->arena, own->parts, word->part_count);
     own->chain.items = ARENA_ARRAY(highlighter->arena, own->chain.items, word->part_count);
@@ -261,9 +263,12 @@ static bool may_match(const struct highlighter *highlighter, const struct search
 }
 
 /* Whether a term of the text goes on with those of the query, from its first on. */
-static bool is_ordered(const struct search_token *token)
+static bool is_ordered(const struct highlighter *highlighter, const struct search_token *token)
 {
-    return token->kind != TOKEN_WHOLE && (token->kind != TOKEN_LAST || token->alone);
+    if (token->kind == TOKEN_SYMBOL)
+        return highlighter->symbols;
+    return token->kind != TOKEN_WHOLE && token->kind != TOKEN_BARE &&
+           (token->kind != TOKEN_LAST || token->alone);
 }
 
 /* A term more of the text, of which `terms` went before: is it as the query's? */
@@ -284,14 +289,16 @@ look_through(struct highlighter *highlighter, struct str text, struct highlight_
     struct tokens tokens;
     struct search_token token;
     size_t terms = 0;
+    uint32_t places = 0;
     const struct chain *chain = &highlighter->chain;
 
     tokens_init(&tokens, text);
     while (tokens_next(&tokens, &token)) {
         bool counts = token.kind != TOKEN_WHOLE;
+        places = token.position + 1;
         if (counts)
             highlighter->begins[token.position % CHAIN_PLACES] = token.begin;
-        if (is_ordered(&token))
+        if (is_ordered(highlighter, &token))
             note_equal(highlighter, &token, terms++);
         if (!may_match(highlighter, &token))
             continue;
@@ -303,7 +310,7 @@ look_through(struct highlighter *highlighter, struct str text, struct highlight_
             match->adjacent = follow(&highlighter->chain, &token) || match->adjacent;
     }
     match->equals = terms > 0 && terms == chain->count && highlighter->equal == terms;
-    return tokens.position;
+    return places;
 }
 
 /* --- the snippet ------------------------------------------------------------------------------ */
@@ -483,7 +490,7 @@ highlight_order(struct highlighter *highlighter, struct str field, struct str te
     tokens_init(&tokens, text);
     while ((apart || (highlighter->equal == terms && terms <= chain->count)) &&
            tokens_next(&tokens, &token)) {
-        if (is_ordered(&token))
+        if (is_ordered(highlighter, &token))
             note_equal(highlighter, &token, terms++);
         if (apart && token.kind != TOKEN_WHOLE && may_match(highlighter, &token)) {
             match.adjacent = follow(&highlighter->chain, &token);

@@ -1,17 +1,18 @@
 #pragma once
 /*
  * What a person types into a search box, understood: words, "phrases", -without, field:word,
- * prefix*, and * for all there is. Pure; any thread.
+ * prefix*, and * for all there is. Any text is a query: what says nothing in it is passed over.
+ * Pure; any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/result.h"
 #include "base/str.h"
 
 enum {
+    /* What stands behind the first so many of each is passed over: */
     SEARCH_LETTERS = 512, /* code points of a query */
     SEARCH_WORDS = 10,    /* words, each phrase one; a run of a script without spaces is one */
     SEARCH_PARTS = 32,    /* terms of one word */
@@ -43,29 +44,15 @@ struct search_word {
     bool prefix;      /* of `term`, and of the last of the parts: words that begin so match, too */
     bool quoted;      /* a phrase, or a word in quotation marks: without typos */
     bool without;     /* records that match it are left out */
+    bool symbol;      /* a sign that stands for itself: less is said by it than by a word */
+    size_t bare;      /* of "c++" 1: bytes of `term` without the signs behind it; 0: it has none */
     unsigned typos;   /* that it is excused: 0 to 2; of SEARCH_WORD alone */
 };
 
 struct search_query {
     struct search_word *words;
-    size_t count;
-    bool all; /* "*": what is not left out */
-};
-
-enum search_fault {
-    SEARCH_TOO_LONG,       /* more than 512 letters */
-    SEARCH_TOO_MANY_WORDS, /* more than 10, one of too many parts, or too many that may go on */
-    SEARCH_EMPTY,          /* no letter or digit in it */
-    SEARCH_UNCLOSED,       /* a quotation mark without the other one */
-    SEARCH_NO_WORD,        /* '-' or "field:" or '*' without a word */
-    SEARCH_WITHOUT_PHRASE, /* '-' before a phrase or word of several terms */
-    SEARCH_WITHOUT_ONLY,   /* words to leave out, and none to find */
-};
-
-struct search_error {
-    enum search_fault fault;
-    size_t at;       /* byte of the query */
-    struct str text; /* a sentence for the caller: what is wrong and where */
+    size_t count; /* 0 without `all`: there is nothing to find */
+    bool all;     /* "*": what is not left out */
 };
 
 struct search_fields {
@@ -75,10 +62,11 @@ struct search_fields {
     const void *arg;
 };
 
-/* SEARCH_QUERY_BAD: ret_error says why. Everything is arena-owned. `fields` may be NULL: no field
- * has a name. The last word is a prefix, unless it is left out or part of a phrase. */
-int search_query_parse(struct arena *arena,
-                       struct str text,
-                       const struct search_fields *fields,
-                       struct search_query *ret_query,
-                       struct search_error *ret_error) MUSTCHECK;
+/* Everything is arena-owned. `fields` may be NULL: no field has a name. The last word is a prefix,
+ * unless it is left out or part of a phrase; of a phrase whose closing mark is missing, which ends
+ * with the text, the last part is one. A phrase is not left out: '-' before it passes it over. So
+ * do words to leave out where none is to be found. */
+void search_query_parse(struct arena *arena,
+                        struct str text,
+                        const struct search_fields *fields,
+                        struct search_query *ret_query);

@@ -279,6 +279,44 @@ static bool give_whole(struct tokens *tokens, size_t begin, struct search_token 
     return true;
 }
 
+enum { SIGNS_BEHIND = 3 };
+
+/* Where the signs end that belong to the word before them: "C++", "C#", "A+"; `at` if none do. Of
+ * "C++11" they do, of "a+b", "a#1" and "a####" they do not. */
+static size_t signs_end(struct str text, size_t at)
+{
+    size_t end = at;
+
+    while (end < text.len && (text.ptr[end] == '+' || text.ptr[end] == '#'))
+        end++;
+    bool is_bound = end == at + 1 && begins_word(letter_at(text, end).class);
+    return is_bound || end - at > SIGNS_BEHIND ? at : end;
+}
+
+/* The word that is made, with the signs behind it. False if there are none. */
+static bool give_signed(struct tokens *tokens,
+                        const struct made *word,
+                        size_t begin,
+                        size_t end,
+                        struct search_token *ret_token)
+{
+    struct made made = *word;
+    size_t behind = signs_end(tokens->text, end);
+
+    if (behind == end || made.cut || tokens->len + (behind - end) > TERM_BYTES)
+        return false;
+    append(tokens, &made, (struct str){tokens->text.ptr + end, behind - end});
+    give(tokens, &made, TOKEN_SIGNED, begin, behind, ret_token);
+    return true;
+}
+
+static enum token_kind word_kind(const struct tokens *tokens)
+{
+    if (tokens->bound)
+        return TOKEN_PART;
+    return tokens->bare ? TOKEN_BARE : TOKEN_WORD;
+}
+
 static bool give_word(struct tokens *tokens, struct search_token *ret_token)
 {
     struct made made;
@@ -296,7 +334,13 @@ static bool give_word(struct tokens *tokens, struct search_token *ret_token)
         begin_term(tokens, &made);
         end = append_word(tokens, begin, &made);
     }
-    give(tokens, &made, tokens->bound ? TOKEN_PART : TOKEN_WORD, begin, end, ret_token);
+    if (!goes_on && !tokens->bound && !tokens->bare) {
+        tokens->bare = give_signed(tokens, &made, begin, end, ret_token);
+        if (tokens->bare)
+            return true;
+    }
+    give(tokens, &made, word_kind(tokens), begin, end, ret_token);
+    tokens->bare = false;
     tokens->bound = goes_on;
     tokens->at = goes_on ? next : end;
     tokens->position++;
@@ -344,6 +388,45 @@ static bool give_gram(struct tokens *tokens, struct search_token *ret_token)
     return true;
 }
 
+/* Where what is of no account behind a letter ends: joiners, forms of letters, colours of skin. */
+static size_t ignored_end(struct str text, size_t at)
+{
+    struct letter letter = letter_at(text, at);
+
+    for (; at < text.len && letter.class == UNICODE_IGNORED; letter = letter_at(text, at))
+        at += letter.bytes;
+    return at;
+}
+
+/* Two of them are the flag of a country. */
+static bool is_flag_letter(const struct letter *letter)
+{
+    return letter->code >= 0x1F1E6 && letter->code <= 0x1F1FF;
+}
+
+static bool give_symbol(struct tokens *tokens, struct search_token *ret_token)
+{
+    struct made made;
+    size_t begin = tokens->at;
+    struct letter first = letter_at(tokens->text, begin);
+
+    begin_term(tokens, &made);
+    append(tokens, &made, first.folded);
+    size_t end = ignored_end(tokens->text, begin + first.bytes);
+    struct letter next = letter_at(tokens->text, end);
+    if (is_flag_letter(&first) && is_flag_letter(&next)) {
+        append(tokens, &made, next.folded);
+        end += next.bytes;
+    } else {
+        for (; next.class == UNICODE_SYMBOL && str_eq(next.folded, first.folded);
+             next = letter_at(tokens->text, end))
+            end = ignored_end(tokens->text, end + next.bytes);
+    }
+    give(tokens, &made, TOKEN_SYMBOL, begin, end, ret_token);
+    tokens->at = end;
+    return true;
+}
+
 void tokens_init(struct tokens *tokens, struct str text)
 {
     tokens->text = text;
@@ -352,6 +435,7 @@ void tokens_init(struct tokens *tokens, struct str text)
     tokens->position = 0;
     tokens->bound = false;
     tokens->in_run = false;
+    tokens->bare = false;
 }
 
 bool tokens_next(struct tokens *tokens, struct search_token *ret_token)
@@ -369,6 +453,8 @@ bool tokens_next(struct tokens *tokens, struct search_token *ret_token)
             return give_word(tokens, ret_token);
         if (is_run(letter.class))
             return give_gram(tokens, ret_token);
+        if (letter.class == UNICODE_SYMBOL)
+            return give_symbol(tokens, ret_token);
         tokens->at += letter.bytes;
     }
     return false;

@@ -9,7 +9,10 @@
  * script. ä, ö, ü, å and ñ fold as the search engines fold them. Words bound by one sign without a
  * space ("AB-1234", "O'Brien", "12.50", "me@x.org") give the whole first and then the parts: the
  * whole without its signs, but for those between two digits ("ab1234", "obrien", "12.50",
- * "mexorg"): AB1234 finds it, 1250 does not. Scripts without spaces (Han, kana, Thai, Lao, Khmer,
+ * "mexorg"): AB1234 finds it, 1250 does not. A word with up to three of + and # behind it gives
+ * itself with them first ("c++", "c#") and then without. Symbols and emoji are terms by themselves:
+ * several of one kind side by side are one, a flag's two letters are one, colours of skin are left
+ * out. Other signs stand between words. Scripts without spaces (Han, kana, Thai, Lao, Khmer,
  * Myanmar) give each two letters that follow each other, and the last letter alone, so that one
  * letter as a prefix finds all that there is.
  */
@@ -28,16 +31,20 @@ enum token_kind {
     TOKEN_WORD,  /* stands alone */
     TOKEN_WHOLE, /* several words bound by signs; `parts` of them follow as TOKEN_PART */
     TOKEN_PART,
-    TOKEN_GRAM, /* two letters of a script without spaces */
-    TOKEN_LAST, /* the last letter of such a run, or its only one: of the only one `alone` is true
-                 */
+    TOKEN_GRAM,   /* two letters of a script without spaces */
+    TOKEN_LAST,   /* the last letter of such a run, or its only one: of the only one `alone` is true
+                   */
+    TOKEN_SIGNED, /* a word with + or # behind it; the word alone follows as TOKEN_BARE */
+    TOKEN_BARE,   /* at the position of its TOKEN_SIGNED */
+    TOKEN_SYMBOL, /* stands for itself */
 };
 
 struct search_token {
     struct str text; /* the term; valid until the next call */
     uint32_t begin;  /* in the text that was given: bytes [begin, end) are what it was made of */
     uint32_t end;
-    uint32_t position; /* counts words and letters of runs; a whole has its first part's */
+    uint32_t position; /* counts words and letters of runs; a whole has its first part's, a symbol
+                          that of the word behind it: words around one are side by side */
     enum token_kind kind;
     uint8_t parts;   /* of TOKEN_WHOLE */
     uint8_t letters; /* code points of the term */
@@ -47,7 +54,7 @@ struct search_token {
 };
 
 /* Raised when the same text gives other terms than before: what was indexed is to be made again. */
-enum { TOKENS_VERSION = 1 };
+enum { TOKENS_VERSION = 2 };
 
 /* Room for what one code point folds to. */
 enum { TOKEN_FOLD_BYTES = 16 };
@@ -59,6 +66,7 @@ struct tokens {
     uint32_t position;
     bool bound;  /* inside words bound by signs, behind their whole */
     bool in_run; /* inside a run of a script without spaces */
+    bool bare;   /* the word at hand was given with its signs */
     char term[TERM_BYTES + TOKEN_FOLD_BYTES];
 };
 

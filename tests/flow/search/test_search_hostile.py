@@ -91,15 +91,13 @@ def test_the_public_sees_public_fields(staff):
     assert "platinum" not in str(search(staff.admin, "platinum", public=True)["items"])
 
 
-@pytest.mark.parametrize("query, member", [
-    ("x" * 10240, "q"), ("ab " * 1000, "q"), ("* " * 5000, "q"), ("\u65e5" * 600, "q"), ("\u65e5" * 300, "q"), ("-" * 600, "q"),
-    ("a-" * 200, "q"), ("a*" * 200, "q"), ('"' + "a " * 100 + '"', "q"), ('"' * 301, "q")])
-def test_queries_that_are_too_much(staff, query, member):
+@pytest.mark.parametrize("query", [
+    "x" * 10240, "ab " * 1000, "* " * 5000, "\u65e5" * 600, "\u65e5" * 300, "-" * 600, "a-" * 200, "a*" * 200, '"' + "a " * 100 + '"', '"' * 301,
+    "a+" * 250, "\u2665\u2764" * 200])
+def test_queries_that_are_too_much(staff, query):
     for client, path in ((staff.caller, "/search"), (staff.client(), "/search/public")):
         answer = client.get(path, params={"q": query})
-        assert answer.status_code in (200, 400, 414, 431), answer.text[:300]
-        if answer.status_code == 400:
-            assert [error["field"] for error in answer.json()["errors"]] == [member]
+        assert answer.status_code in (200, 414, 431), answer.text[:300]
     assert staff.caller.get("/search/suggest", params={"q": query}).status_code in (200, 414, 431)
 
 

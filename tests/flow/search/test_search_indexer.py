@@ -47,6 +47,21 @@ def test_changes_and_removals(project, index, indexer):
     assert index.rows("select count(*) from {p}.outbox")[0][0] == 0, "rows of search alone do not stay"
 
 
+def test_an_index_of_an_older_version(project, index, indexer):
+    """Its words were made otherwise than queries make them now: another generation is made, though nothing else has changed."""
+    books = index.entity()
+    index.ready(books)
+    one, = add(project, 1)
+    index.wait(lambda: index.find(books, "walnut") == {one})
+    index.settle()
+    before = index.live(books)
+    index.execute("update {p}.search_indexes set shape = '1' || substr(shape, strpos(shape, ' ')) where id = %s", before)
+    index.wait(lambda: index.live(books) not in (None, before))
+    index.settle()
+    assert index.find(books, "walnut") == {one}
+    index.check(books)
+
+
 def test_types_of_fields(project, index, indexer):
     project.admin.post("/enums", {"name": "status", "values": ["open", "paid"]}, expect=201)
     things = index.entity("things", code={"type": "varchar", "searchable": True}, state={

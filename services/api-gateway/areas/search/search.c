@@ -16,7 +16,10 @@ static const struct query_param search_query_params[] = {
      .type = FIELD_STR,
      .fallback = "*",
      .doc = "Words, the last of which may go on; \"a phrase\", -without, field:word, wor*; * lists "
-            "what there is, newest first. At most 512 letters and 10 words"},
+            "what there is, newest first. Any text is a query: a quotation mark that is not closed "
+            "reaches to its end, signs that say nothing are passed over, and so is what stands "
+            "behind the first 512 letters or 10 words. Symbols and emoji are found as they are "
+            "written, and so are C++ and C#. A text without words and symbols finds nothing"},
     {.name = "e",
      .type = FIELD_STR,
      .doc = "Entities to search in, separated by commas; all that are searchable when left out"},
@@ -25,7 +28,8 @@ static const struct query_param search_query_params[] = {
      .has_min = true,
      .min = 1,
      .fallback = "1",
-     .doc = "Page number, from 1; pages lead to the first 1,000 hits"},
+     .doc = "Page number, from 1; pages lead to the first 1,000 hits, and has_next_page is false "
+            "where they end"},
     {.name = "pageSize",
      .type = FIELD_I64,
      .has_min = true,
@@ -147,9 +151,13 @@ static int read_ask(struct req *r, const struct query *query, struct search_ask 
         ask->records.order = str_is(order, "desc") ? ORDER_DESC : ORDER_ASC;
     if (ask->text.ptr == NULL)
         ask->text = STR("*");
-    if (ask->page > SEARCH_HITS || ask->page * ask->page_size > SEARCH_HITS)
+    if (ask->page > SEARCH_HITS || (ask->page - 1) * ask->page_size >= SEARCH_HITS)
         return search_refuse(
-            r, "page", "page times pageSize is above 1,000: narrow the search instead");
+            r, "page", "the page begins behind the first 1,000 hits: narrow the search instead");
+    ask->first = (ask->page - 1) * ask->page_size;
+    ask->end = ask->first + ask->page_size;
+    if (ask->end > SEARCH_HITS)
+        ask->end = SEARCH_HITS;
     return 0;
 }
 
@@ -177,16 +185,12 @@ int search_words(struct search_plan *plan, struct str text)
 {
     const struct search_fields fields = {search_is_field, plan};
     struct arena *arena = plan->r->task.arena;
-    struct search_error error;
 
-    plan->text = text;
-    int rc = search_query_parse(arena, text, &fields, &plan->query, &error);
-    if (plan->remembered && (rc != 0 || !search_is_plain(plan))) { /* fields may be others */
+    search_query_parse(arena, text, &fields, &plan->query);
+    if (plan->remembered && !search_is_plain(plan)) { /* fields may be others */
         TRY(search_targets_anew(plan));
-        rc = search_query_parse(arena, text, &fields, &plan->query, &error);
+        search_query_parse(arena, text, &fields, &plan->query);
     }
-    if (rc != 0)
-        return search_refuse(plan->r, "q", arena_cstr(arena, error.text));
     plan->plain = search_is_plain(plan);
     return 0;
 }
@@ -230,7 +234,7 @@ static bool has_phrase(const struct search_query *query)
  * of all, as many as all targets may have. */
 static size_t hits_wanted(const struct search_plan *plan, const struct search_ask *ask)
 {
-    size_t pages = (size_t)(ask->page * ask->page_size) + SEARCH_WINDOW;
+    size_t pages = (size_t)ask->end + SEARCH_WINDOW;
     size_t share = SEARCH_LOOKS / (plan->target_count > 0 ? plan->target_count : 1);
     bool asks = ask->records.filter.count > 0 || ask->records.sort.len > 0 ||
                 ask->facets.ptr != NULL || has_phrase(&plan->query);

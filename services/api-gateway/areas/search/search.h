@@ -17,7 +17,7 @@
 #include "search/search_query.h"
 
 enum {
-    SEARCH_HITS = 1000,       /* what pages lead to */
+    SEARCH_HITS = 1000,       /* what pages lead to: the last one may be shorter */
     SEARCH_ENOUGH = 20,       /* fewer hits than these: typos are excused, then words left out */
     SEARCH_WINDOW = 64,       /* the first hits, ordered by their text among equals */
     SEARCH_LOOKS = 10000,     /* hits that a filter, an order or a phrase is asked for */
@@ -128,7 +128,7 @@ struct search_plan {
 AWAITS int
 search_begin(struct req *r, bool public_only, struct str names, struct search_plan **ret_plan)
     MUSTCHECK;
-/* co: the query's words; refuses what is none. */
+/* co: the query's words. */
 AWAITS int search_words(struct search_plan *plan, struct str text) MUSTCHECK;
 int64_t search_took_ms(const struct req *r);
 /* any: the answer when an index was exchanged in each of SEARCH_TRIES tries. What reads lists
@@ -165,10 +165,11 @@ AWAITS int search_add_beginnings(struct search_plan *plan,
                                  size_t count) MUSTCHECK;
 /* any: how many terms are asked for that begin with something. */
 int64_t search_beginnings(const struct search_plan *plan);
-/* co: adds what all words may go on as, and terms with typos. */
+/* co: adds what all words may go on as, terms with typos and, while nothing is found, words without
+ * the signs behind them. */
 AWAITS int search_forgive(struct search_plan *plan) MUSTCHECK;
 /* any: whether a word that is not the last may be the beginning of another. */
-bool search_may_go_on(const struct search_plan *plan, const struct search_expansion *word);
+bool search_may_go_on(const struct search_expansion *word);
 /* co: terms that begin with a text, the text itself apart: the 64 that search_choose() chooses. */
 AWAITS int search_prefix(struct search_plan *plan,
                          struct str prefix,
@@ -242,6 +243,7 @@ double search_score(const struct search_plan *plan, const struct rank_hit *hit);
 struct search_ask {
     struct records_query records; /* filter, sort, fields, expand */
     int64_t page, page_size;
+    int64_t first, end; /* the page among all hits, which end with SEARCH_HITS */
     struct str facets;
     struct str text; /* the query as it was written */
 };

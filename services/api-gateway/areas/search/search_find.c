@@ -18,7 +18,7 @@ static bool can_forgive(const struct search_plan *plan)
 {
     for (size_t i = 0; i < plan->word_count; i++) {
         const struct search_word *word = plan->words[i].word;
-        if (search_may_go_on(plan, &plan->words[i]) ||
+        if (search_may_go_on(&plan->words[i]) || word->bare > 0 ||
             (plan->settings.typos && word->kind == SEARCH_WORD && word->typos > 0))
             return true;
     }
@@ -27,6 +27,8 @@ static bool can_forgive(const struct search_plan *plan)
 
 int search_find(struct search_plan *plan)
 {
+    if (plan->query.count == 0) /* there is nothing to find */
+        return 0;
     TRY(search_expand(plan));
     unsigned all = (unsigned)plan->word_count;
     unsigned least = plan->needed > 0 ? (unsigned)plan->needed : 1;

@@ -301,8 +301,8 @@ int showing_page(struct showing *showing)
 {
     const struct search_ask *ask = showing->ask;
     struct search_plan *plan = showing->plan;
-    size_t first = (size_t)((ask->page - 1) * ask->page_size);
-    size_t end = first + (size_t)ask->page_size;
+    size_t first = (size_t)ask->first;
+    size_t end = (size_t)ask->end;
     bool in_window = first < SEARCH_WINDOW && plan->word_count > 0;
     size_t from = in_window ? 0 : least_of(first, showing->count);
     size_t to = in_window && end + SLACK < SEARCH_WINDOW ? SEARCH_WINDOW : end + SLACK;

@@ -217,15 +217,20 @@ AWAITS static int search_settings_show(struct req *r)
 
 /* --- changing them --- */
 
-/* One term of the index, nothing more: what settings speak of is looked up as it stands there. */
+/* One term of the index, nothing more: what settings speak of is looked up as it stands there. Of
+ * "C++" that is the word with its signs. */
 static bool is_word(struct str text)
 {
     struct tokens tokens;
     struct search_token token;
 
     tokens_init(&tokens, text);
-    return text.len <= (size_t)WORD_LETTERS * 4 && tokens_next(&tokens, &token) &&
-           token.kind == TOKEN_WORD && !tokens_next(&tokens, &token);
+    if (text.len > (size_t)WORD_LETTERS * 4 || !tokens_next(&tokens, &token))
+        return false;
+    if (token.kind == TOKEN_SIGNED)
+        return tokens_next(&tokens, &token) && !tokens_next(&tokens, &token);
+    return (token.kind == TOKEN_WORD || token.kind == TOKEN_SYMBOL) &&
+           !tokens_next(&tokens, &token);
 }
 
 static void check_single_words(struct arena *arena,

@@ -142,8 +142,8 @@ AWAITS static int pick_page(struct showing *showing, struct records_pick *pick)
     pick->query = &ask->records;
     pick->texts = showing_texts(plan, target);
     pick->text_count = target->field_count;
-    pick->offset = (ask->page - 1) * ask->page_size;
-    pick->limit = ask->page_size;
+    pick->offset = ask->first;
+    pick->limit = ask->end - ask->first;
     TRY(items_check(plan->r, plan->ctx, records_pick(plan->ctx, target->entity, pick, picked)));
     showing->found = ARENA_ARRAY(plan->r->task.arena, showing->found, picked->count + 1);
     showing->count = picked->count;
@@ -204,12 +204,11 @@ AWAITS static int count_all(struct showing *showing, const struct search_target 
 AWAITS static int find_newest(struct showing *showing, struct search_target *target)
 {
     struct search_plan *plan = showing->plan;
-    const struct search_ask *ask = showing->ask;
     struct records_pick pick = pick_all(showing, target);
     struct rank_result *found = &target->found;
     int64_t *ids;
 
-    pick.limit = ask->page * ask->page_size;
+    pick.limit = showing->ask->end;
     TRY(items_check(plan->r,
                     plan->ctx,
                     records_pick_ids(plan->ctx, target->entity, &pick, &ids, &found->count)));
@@ -296,7 +295,7 @@ AWAITS static int write_answer(const struct showing *showing, struct search_face
     JW_BOOL(&w, "total_is_exact", showing->exact);
     JW_I64(&w, "page", ask->page);
     JW_I64(&w, "page_size", ask->page_size);
-    JW_BOOL(&w, "has_next_page", showing->has_next);
+    JW_BOOL(&w, "has_next_page", showing->has_next && ask->end < SEARCH_HITS);
     JW_STR(&w, "query", ask->text);
     JW_I64(&w, "took_ms", search_took_ms(r));
     if (facets != NULL)
@@ -323,13 +322,12 @@ AWAITS static int count_facets(const struct showing *showing, struct search_face
         for (size_t k = 0; k < showing->count; k++)
             if (showing->found[k].target == target)
                 ids[pick.count++] = showing->found[k].hit.id;
-        if (plan->word_count > 0)
+        if (!plan->query.all)
             pick.ids = ids;
         TRY(search_facets_count(*ret_facets, target, &pick));
     }
     search_facets_end(*ret_facets,
-                      plan->word_count == 0 ? showing->exact
-                                            : (int64_t)showing->count == showing->total);
+                      plan->query.all ? showing->exact : (int64_t)showing->count == showing->total);
     return 0;
 }
 
@@ -346,7 +344,7 @@ int search_show(struct search_plan *plan, const struct search_ask *ask)
         TRY(count_facets(showing, &facets));
         return write_answer(showing, facets);
     }
-    if (plan->word_count == 0) {
+    if (plan->query.all) {
         for (size_t i = 0; i < plan->target_count && plan->without_count > 0; i++)
             TRY(search_leave_out(plan, &plan->targets[i]));
         showing->exact = plan->complete;

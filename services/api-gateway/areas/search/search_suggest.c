@@ -91,6 +91,7 @@ complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_c
         return 0;
     if (last->whole.count > most)
         last->whole.count = most;
+    plan->word_count = last->number + 1; /* what stands behind it are symbols */
     for (size_t i = 0; i < plan->target_count; i++) {
         TRY(search_read_newest(plan, &plan->targets[i]));
         TRY(search_tally(plan, &plan->targets[i], hits));
@@ -104,22 +105,20 @@ complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_c
 }
 
 /* What stands before the last word stays as it was typed. */
-static struct str before_last(struct str typed)
+static struct str before_last(struct search_plan *plan, struct str typed)
 {
-    size_t len = typed.len;
+    const struct search_expansion *last = last_word(plan);
 
-    while (len > 0 && typed.ptr[len - 1] != ' ')
-        len--;
-    return (struct str){typed.ptr, len};
+    return (struct str){typed.ptr, last ? (size_t)(last->word->text.ptr - typed.ptr) : 0};
 }
 
-static int reply_suggestions(const struct search_plan *plan,
+static int reply_suggestions(struct search_plan *plan,
                              struct str typed,
                              const struct suggestion *suggestions,
                              size_t count)
 {
     struct req *r = plan->r;
-    struct str before = before_last(typed);
+    struct str before = before_last(plan, typed);
     struct jw w = resp_json(r);
 
     jw_obj(&w);
@@ -146,7 +145,6 @@ AWAITS static int suggest_try(struct req *r, const struct query *query)
 {
     struct search_plan *plan;
     struct suggestion *suggestions = ARENA_ARRAY(r->task.arena, suggestions, LOOKED_AT);
-    struct search_error error;
     int64_t limit = SUGGESTIONS;
     size_t count = 0;
 
@@ -155,14 +153,13 @@ AWAITS static int suggest_try(struct req *r, const struct query *query)
     TRY(search_begin(r, false, query_get(query, "e"), &plan));
     if (str_trim(typed).len == 0)
         return reply_suggestions(plan, STR(""), NULL, 0);
-    if (search_query_parse(r->task.arena, typed, NULL, &plan->query, &error) != 0)
-        return reply_suggestions(plan, typed, NULL, 0); /* it is being typed */
+    search_query_parse(r->task.arena, typed, NULL, &plan->query);
     plan->text = typed;
     plan->limit = 1;
     plan->plain = search_is_plain(plan);
     if (!plan->plain)
         TRY(search_targets_anew(plan));
-    if (!plan->query.all)
+    if (plan->query.count > 0 && !plan->query.all)
         TRY(complete(plan, suggestions, &count));
     return reply_suggestions(
         plan, typed, suggestions, count < (size_t)limit ? count : (size_t)limit);

@@ -40,7 +40,8 @@ add_expansion(struct search_plan *plan, struct search_expansion *words, size_t *
     return expansion;
 }
 
-/* Phrases come first: they are never left out. Stop words go while others are there. */
+/* Phrases come first: they are never left out. Symbols come last: they are left out before words
+ * are. Stop words go while others are there. */
 static void sort_words(struct search_plan *plan)
 {
     const struct search_query *query = &plan->query;
@@ -58,10 +59,13 @@ static void sort_words(struct search_plan *plan)
     plan->needed = plan->word_count;
     for (size_t i = 0; i < query->count; i++) {
         const struct search_word *word = &query->words[i];
-        if (!word->without && word->kind != SEARCH_PHRASE &&
+        if (!word->without && word->kind != SEARCH_PHRASE && !word->symbol &&
             (keep_stops || !is_stop_word(&plan->settings, word)))
             (void)add_expansion(plan, plan->words, &plan->word_count, i);
     }
+    for (size_t i = 0; i < query->count; i++)
+        if (query->words[i].symbol && !query->words[i].without)
+            (void)add_expansion(plan, plan->words, &plan->word_count, i);
 }
 
 /* --- look-ups --- */
@@ -364,21 +368,10 @@ static void look_up_firsts(struct search_plan *plan,
         look_up(plan, lookups, firsts[i], &word->whole, RANK_TWO_TYPOS);
 }
 
-/* In quotation marks: as it is written. */
-static bool is_quoted(const struct search_plan *plan, const struct search_word *word)
-{
-    const char *first = plan->text.ptr;
-    const char *at = word->text.ptr;
-
-    if (at <= first || at > first + plan->text.len)
-        return false;
-    return at[-1] == '"' || (at - first >= 3 && at[-3] == '\xE2' && at[-2] == '\x80');
-}
-
-bool search_may_go_on(const struct search_plan *plan, const struct search_expansion *word)
+bool search_may_go_on(const struct search_expansion *word)
 {
     return word->word->kind == SEARCH_WORD && !word->word->prefix &&
-           utf8_length(word->word->term) >= GOES_ON_LETTERS && !is_quoted(plan, word->word);
+           utf8_length(word->word->term) >= GOES_ON_LETTERS && !word->word->quoted;
 }
 
 int search_forgive(struct search_plan *plan)
@@ -388,7 +381,10 @@ int search_forgive(struct search_plan *plan)
     plan->forgiving = true;
     for (size_t i = 0; i < plan->word_count; i++) {
         struct search_expansion *word = &plan->words[i];
-        if (search_may_go_on(plan, word))
+        struct str bare = {word->word->term.ptr, word->word->bare};
+        if (plan->total == 0 && bare.len > 0)
+            look_up(plan, &lookups, bare, &word->whole, RANK_ONE_TYPO);
+        if (search_may_go_on(word))
             TRY(search_prefix(plan, word->word->term, &word->whole));
         if (!plan->settings.typos || word->word->kind != SEARCH_WORD || word->word->typos == 0)
             continue;
