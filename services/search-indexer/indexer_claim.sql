@@ -10,7 +10,7 @@
 
 -- A generation of other terms (TOKENS_VERSION), beside which none is made yet: align_has_other_terms() looks for the same.
 -- part: other_terms
-split_part(x.shape, ' ', 1) <> '2' and not exists (
+split_part(x.shape, ' ', 1) <> '3' and not exists (
   select 1 from {p}.search_indexes o where o.entity_id = x.entity_id and o.state <> 'live' and o.state <> 'dropped')
 
 -- part: claimed

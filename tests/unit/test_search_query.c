@@ -93,6 +93,8 @@ static void queries_are_understood(void **state)
         {"AB-1234", "c:ab1234(ab,1234)*"},
         {"-AB-1234 x", "-c:ab1234(ab,1234) w:x*"},
         {"12:30", "c:12:30(12,30)*"},
+        {"AB-12-34", "c:ab1234(ab,12,34)*"},
+        {"978-3-16-148410-0", "c:9783161484100(978,3,16,148410,0)*"},
         {"title:12:30", "c:title=12:30(12,30)*"},
         {"a|b", "w:a w:b*"},
         {"\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD",
@@ -267,6 +269,11 @@ static void words_are_marked(void **state)
     assert_string_equal(marked("order AB 1234 now", "AB-1234"),
                         "order <mark>AB</mark> <mark>1234</mark> now");
     assert_int_equal(match.words, 1);
+    assert_string_equal(marked("ISBN 978-3-16-148410-0.", "9783161484100"),
+                        "ISBN <mark>978-3-16-148410-0</mark>.");
+    assert_string_equal(marked("ISBN 9783161484100.", "978-3-16-148410-0"),
+                        "ISBN <mark>9783161484100</mark>.");
+    assert_string_equal(marked("pi is 3.14", "314"), "");
     assert_string_equal(
         marked("\xE6\x96\xB0\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD\xE5\xBA\x81",
                "\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD"),

@@ -255,6 +255,39 @@ static void give(struct tokens *tokens,
     };
 }
 
+enum { JOINED_DIGITS = 5 };
+
+static bool is_hyphen(char c)
+{
+    return c == '-' || c == '_';
+}
+
+/* Takes the hyphens between digits out of a whole that has no other signs: people write a code or a
+ * long number with them or without, AB-12-34 and 978-3-16-148410-0. In a short number they stay:
+ * "10-12" is from ten to twelve. */
+static void join_digits(struct tokens *tokens, struct made *made)
+{
+    size_t digits = 0;
+    size_t hyphens = 0;
+    size_t joined = 0;
+
+    for (size_t i = 0; i < tokens->len; i++) {
+        char c = tokens->term[i];
+        digits += c >= '0' && c <= '9';
+        hyphens += is_hyphen(c);
+        if ((unsigned char)c < 0x80 && !ascii_fold[(unsigned char)c] && !is_hyphen(c))
+            return;
+    }
+    bool letters = digits + hyphens < tokens->len;
+    if (!letters && digits < JOINED_DIGITS)
+        return;
+    for (size_t i = 0; i < tokens->len; i++)
+        if (!is_hyphen(tokens->term[i]))
+            tokens->term[joined++] = tokens->term[i];
+    tokens->len = joined;
+    made->letters -= hyphens;
+}
+
 /* Words bound by signs from an offset on: their whole. False if there is one word only, or too
  * many, or the whole is too long. */
 static bool give_whole(struct tokens *tokens, size_t begin, struct search_token *ret_token)
@@ -274,6 +307,7 @@ static bool give_whole(struct tokens *tokens, size_t begin, struct search_token 
     }
     if (parts == 1 || made.cut)
         return false;
+    join_digits(tokens, &made);
     give(tokens, &made, TOKEN_WHOLE, begin, at, ret_token);
     ret_token->parts = (uint8_t)parts;
     return true;

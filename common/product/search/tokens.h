@@ -9,7 +9,9 @@
  * script. ä, ö, ü, å and ñ fold as the search engines fold them. Words bound by one sign without a
  * space ("AB-1234", "O'Brien", "12.50", "me@x.org") give the whole first and then the parts: the
  * whole without its signs, but for those between two digits ("ab1234", "obrien", "12.50",
- * "mexorg"): AB1234 finds it, 1250 does not. A word with up to three of + and # behind it gives
+ * "mexorg"): AB1234 finds it, 1250 does not. Hyphens between digits go, too, of a code with letters
+ * and of a number of five digits or more: "AB-12-34" is "ab1234", "978-3-16-148410-0" is
+ * "9783161484100", "10-12" and "1.2-3456" stay. A word with up to three of + and # behind it gives
  * itself with them first ("c++", "c#") and then without. Symbols and emoji are terms by themselves:
  * several of one kind side by side are one, a flag's two letters are one, colours of skin are left
  * out. Other signs stand between words. Scripts without spaces (Han, kana, Thai, Lao, Khmer,
@@ -54,7 +56,7 @@ struct search_token {
 };
 
 /* Raised when the same text gives other terms than before: what was indexed is to be made again. */
-enum { TOKENS_VERSION = 2 };
+enum { TOKENS_VERSION = 3 };
 
 /* Room for what one code point folds to. */
 enum { TOKEN_FOLD_BYTES = 16 };

@@ -7,7 +7,8 @@ from oracle import Oracle, Query, Word
 STEMS = ("walnut linen cotton astrolabe harbour lantern meadow copper saffron velvet orchard granite thimble juniper "
          "marble pepper cinder willow barley feather quarry sextant compass almanac kettle ribbon timber hollow").split()
 ACCENTED = ["café", "naïve", "Straße", "Ærø", "señor", "Zürich"]
-CODES = ["AB-1234", "AB-9876", "x99-1", "O'Brien", "12.50", "me@home.org"]
+CODES = ["AB-1234", "AB-9876", "x99-1", "O'Brien", "12.50", "me@home.org", "AB-12-34", "978-3-16-148410-0", "10-12"]
+JOINED = ["AB1234", "9783161484100", "1012"]
 GRAMS = ["日本語", "東京都", "京都"]
 FIELDS = ["title", "body", "secretive"]
 
@@ -31,7 +32,7 @@ class Corpus:
         self.words += [mistyped(self.chance, word) for word in STEMS if self.chance.random() < 0.3]
         self.words += [word[:self.chance.randrange(3, 5)] for word in STEMS if self.chance.random() < 0.2]
         self.chance.shuffle(self.words)
-        self.words += ACCENTED + CODES + GRAMS
+        self.words += ACCENTED + CODES + JOINED + GRAMS
         self.weights = [1 / (rank + 3) for rank in range(len(self.words))]
 
     def some_words(self, least, most):

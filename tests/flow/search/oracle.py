@@ -76,11 +76,16 @@ def codes(text):
 
 
 def whole(group):
-    """Without its signs, but for those between two digits."""
-    text = group[0]
+    """Without its signs, but for those between two digits. Hyphens there go, too, of a code with letters and of a number of five
+    digits, when there are no other signs between digits."""
+    text, kept = group[0], set()
     for sign, part in zip(group[1::2], group[2::2]):
-        text += (sign if text[-1].isdigit() and part[0].isdigit() else "") + part
-    return fold(text)
+        between = text[-1].isdigit() and part[0].isdigit()
+        kept |= {sign} if between else set()
+        text += (sign if between else "") + part
+    bare = text.replace("-", "").replace("_", "")
+    joined = kept <= {"-", "_"} and (not bare.isdigit() or len(bare) >= 5)
+    return fold(bare if joined else text)
 
 
 @functools.lru_cache(maxsize=100000)

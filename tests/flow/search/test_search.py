@@ -105,6 +105,27 @@ def test_scripts_and_codes(project, books):
     assert found(project.admin, "東京") == found(project.admin, "京都") == found(project.admin, "東京都庁") == [kanji]
 
 
+def test_codes_with_hyphens_and_without(project, books):
+    written, plain = books(title="ISBN 978-3-16-148410-0"), books(title="ISBN 9783161484100")
+    code, joined = books(title="Part AB-12-34"), books(title="Part AB1234")
+    phone, pi, ages = books(title="call 030-1234567"), books(title="pi is 3.14"), books(title="ages 10-12")
+    serial = books(title="550e8400-e29b-41d4-a716-446655440000")
+    books.ready()
+    for query in ("9783161484100", "978-3-16-148410-0", "978-3161484100", "978316148", "978-3-16"):
+        assert set(found(project.admin, query)) == {written, plain}, query
+    for query in ("AB-12-34", "AB1234", "ab-1234", "AB-12-3", "ab123"):
+        assert set(found(project.admin, query)) == {code, joined}, query
+    assert found(project.admin, "0301234567") == [phone]
+    assert found(project.admin, "550e8400e29b41d4a716446655440000") == [serial]
+    assert found(project.admin, "314") == [] == found(project.admin, "1012")
+    assert found(project.admin, "3.14")[0] == pi and found(project.admin, "10-12") == [ages]  # 3 and 14.. are parts of the ISBN
+    assert found(project.admin, "isbn -9783161484100") == [] == found(project.admin, "part -AB-12-34")
+    snippets = [item["highlights"][0]["snippet"] for item in search(project.admin, "9783161484100")["items"]]
+    assert set(snippets) == {"ISBN <mark>978-3-16-148410-0</mark>", "ISBN <mark>9783161484100</mark>"}
+    suggested = project.admin.get("/search/suggest", params={"q": "978316"}, expect=200).json()["items"]
+    assert [(item["text"], item["hits"]) for item in suggested] == [("9783161484100", 2)]
+
+
 def test_everything(project, books):
     numbers = [books(title=f"n{n}", pages=n) for n in range(5)]
     books.ready()
