@@ -93,6 +93,40 @@ static void test_problem_shape(void **state)
     assert_null(json_object_get(body_of(r), "request_id"));
 }
 
+/* Nothing is advised that the route does not know. */
+static void test_too_large_advises(void **state)
+{
+    static const struct query_param searched[] = {
+        {.name = "q"}, {.name = "pageSize"}, {.name = "fields"}, {0}};
+    static const struct query_param listed[] = {
+        {.name = "limit"}, {.name = "fields"}, {.name = "expand"}, {0}};
+    static const struct {
+        struct route route;
+        const char *ways;
+    } cases[] = {
+        {{.path = "/search", .query = searched},
+         ": ask for fewer results with pageSize, fewer fields with fields."},
+        {{.path = "/entities/{entity}/items", .query = listed},
+         ": ask for fewer records with limit, fewer fields with fields, fewer relations with "
+         "expand, or for the export."},
+        {{.path = "/entities/{entity}/public/items/{id}", .query = listed + 1},
+         ": ask for fewer fields with fields, fewer relations with expand."},
+        {{.path = "/charts/{id}/data"}, "."},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct req *r = new_req("");
+        r->route = &cases[i].route;
+        assert_int_equal(fail_too_large(r), 400);
+        struct str detail = arena_printf(arena, "The answer would be too large%s", cases[i].ways);
+        assert_string_equal(member(body_of(r), "detail"), arena_cstr(arena, detail));
+        r->scope->db_failure = 0;
+        assert_int_equal(fail_db(r, DB_TOO_LARGE), 400);
+        assert_string_equal(member(body_of(r), "detail"), arena_cstr(arena, detail));
+    }
+}
+
 /* Whatever a handler had written before it failed is gone, also a body that had overflowed. */
 static void test_problem_replaces(void **state)
 {
@@ -321,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_problem_shape, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_too_large_advises, setup, teardown),
         cmocka_unit_test_setup_teardown(test_problem_replaces, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_code, setup, teardown),
         cmocka_unit_test_setup_teardown(test_status_headers, setup, teardown),

@@ -26,10 +26,7 @@ static const struct db_problem problems[] = {
      "The connection was lost while saving; the change may have been made."},
     {DB_SCHEMA, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data model changed; repeat the request."},
     {DB_FULL, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database has no room left."},
-    {DB_TOO_LARGE,
-     PROBLEM_TOO_LARGE_ANSWER,
-     "The answer would be too large: ask for fewer records with limit, for fewer fields with "
-     "fields, or for the export."},
+    {DB_TOO_LARGE, PROBLEM_TOO_LARGE_ANSWER, "The answer would be too large."},
     {DB_BUSY,
      PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
      "This project has too much under way at once; try again."},

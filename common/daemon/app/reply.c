@@ -142,6 +142,41 @@ int fail(struct req *r, enum problem problem, const char *detail, ...)
     return fail_with(r, problem, text, NULL);
 }
 
+static bool takes(const struct route *route, const char *name)
+{
+    for (const struct query_param *param = route->query; param && param->name; param++)
+        if (str_is(str_from(param->name), name))
+            return true;
+    return false;
+}
+
+/* How an answer of the route becomes smaller, by the parameters that it takes. */
+static struct str too_large_text(struct req *r)
+{
+    static const struct {
+        const char *param, *way;
+    } ways[] = {
+        {"limit", "fewer records with limit"},
+        {"pageSize", "fewer results with pageSize"},
+        {"fields", "fewer fields with fields"},
+        {"expand", "fewer relations with expand"},
+        {"facets", "fewer fields with facets"},
+    };
+    struct str text = STR_NONE;
+
+    for (size_t i = 0; r->route && i < ARRAY_LEN(ways); i++)
+        if (takes(r->route, ways[i].param))
+            text = arena_printf(
+                r->task.arena, "%.*s%s%s", STR_ARG(text), text.len ? ", " : "", ways[i].way);
+    bool exports = r->route && str_ends(str_from(r->route->path), STR("/items"));
+    if (text.len == 0)
+        return str_from(db_problem(DB_TOO_LARGE)->detail);
+    return arena_printf(r->task.arena,
+                        "The answer would be too large: ask for %.*s%s.",
+                        STR_ARG(text),
+                        exports ? ", or for the export" : "");
+}
+
 int fail_with(struct req *r,
               enum problem problem,
               struct str detail,
@@ -149,6 +184,8 @@ int fail_with(struct req *r,
 {
     int status = problem_info(problem)->status;
 
+    if (str_is(detail, db_problem(DB_TOO_LARGE)->detail))
+        detail = too_large_text(r);
     put_status_headers(r, status, problem);
     return put_problem(r, status, problem, detail, errors);
 }

@@ -68,6 +68,12 @@ AWAITS int records_pick_ids(struct records_ctx *ctx,
                             const struct records_pick *pick,
                             int64_t **ret_ids,
                             size_t *ret_count) MUSTCHECK;
+/* co: bytes of pick->texts of each of pick->ids, in their order; 0 of one that is not there for the
+ * caller. No text is read for it. */
+AWAITS int records_pick_sizes(struct records_ctx *ctx,
+                              const struct entity *entity,
+                              const struct records_pick *pick,
+                              int64_t *ret_bytes) MUSTCHECK;
 /* co: how many of pick->ids, or of all records, there are for the caller. */
 AWAITS int records_pick_count(struct records_ctx *ctx,
                               const struct entity *entity,

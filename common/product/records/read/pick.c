@@ -33,11 +33,11 @@ static void pick_text(const struct records_ctx *ctx,
                       struct sql_params *params)
 {
     if (text->shown == NULL) {
-        strbuf_printf(sql, ", t.%.*s", STR_ARG(text->field->column));
+        strbuf_printf(sql, "t.%.*s", STR_ARG(text->field->column));
         return;
     }
     strbuf_printf(sql,
-                  ", (select r.%.*s from {p}.%.*s r where r.id = t.%.*s",
+                  "(select r.%.*s from {p}.%.*s r where r.id = t.%.*s",
                   STR_ARG(text->shown->column),
                   STR_ARG(text->field->target->table),
                   STR_ARG(text->field->column));
@@ -76,6 +76,7 @@ static const size_t *pick_texts(const struct records_ctx *ctx,
         if (columns[i] != 0)
             continue;
         columns[i] = next++;
+        strbuf_str(sql, STR(", "));
         pick_text(ctx, text, sql, params);
     }
     return columns;
@@ -260,6 +261,33 @@ int records_pick_ids(struct records_ctx *ctx,
     *ret_count = rows.count;
     for (size_t i = 0; i < rows.count; i++)
         (*ret_ids)[i] = rows_i64(&rows, i, 0);
+    return 0;
+}
+
+int records_pick_sizes(struct records_ctx *ctx,
+                       const struct entity *entity,
+                       const struct records_pick *pick,
+                       int64_t *ret_bytes)
+{
+    struct sql_params params;
+    struct strbuf text;
+    struct rows rows;
+
+    sql_start(ctx->task->arena, &text, &params);
+    strbuf_str(&text, STR("select c.n, 0::bigint"));
+    for (size_t i = 0; i < pick->text_count; i++) {
+        strbuf_str(&text, STR(" + coalesce(octet_length(("));
+        pick_text(ctx, &pick->texts[i], &text, &params);
+        strbuf_str(&text, STR(")::text), 0)"));
+    }
+    TRY(pick_from(ctx, entity, pick, true, &text, &params));
+    struct sql *sql = sql_dynamic(ctx, "records.pick_sizes", &text, params.count, SQL_MANY);
+    TRY(records_db(
+        ctx, entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
+    for (size_t i = 0; i < pick->count; i++)
+        ret_bytes[i] = 0;
+    for (size_t i = 0; i < rows.count; i++)
+        ret_bytes[rows_i64(&rows, i, 0) - 1] = rows_i64(&rows, i, 1);
     return 0;
 }
 

@@ -6,7 +6,8 @@
 enum {
     SLACK = 2,  /* fetched beside the page, for what has gone since it was indexed */
     SIGNS = 16, /* around a word */
-    FOLDED = 3  /* bytes of a text that one of a term was made of, at most */
+    FOLDED = 3, /* bytes of a text that one of a term was made of, at most */
+    TEXT_PIECE_BYTES = 256 * 1024 /* of texts, read at a time */
 };
 
 /* --- order --- */
@@ -89,7 +90,7 @@ bool showing_has_phrases(const struct showing *showing, const struct found *foun
     for (size_t i = 0; i < plan->needed; i++)
         wanted |= 1U << plan->words[i].at;
     for (size_t i = 0; i < found->target->field_count; i++) {
-        struct str text = records_picked_text(found->picked, found->row, i);
+        struct str text = showing_text(found, i);
         if (text.len > 0)
             wanted &= ~highlight_field(
                            showing->marks, found->target->fields[i].text.field->name, text, NULL)
@@ -103,7 +104,7 @@ static int closeness(const struct showing *showing, const struct found *found)
     int best = 0;
 
     for (size_t i = 0; i < found->target->field_count && best < 2; i++) {
-        struct str text = records_picked_text(found->picked, found->row, i);
+        struct str text = showing_text(found, i);
         if (text.len == 0)
             continue;
         struct highlight_match match =
@@ -117,6 +118,14 @@ static int closeness(const struct showing *showing, const struct found *found)
 }
 
 /* --- fetching --- */
+
+enum fetched { FETCH_RECORDS = 1, FETCH_TEXTS = 2 };
+
+struct str showing_text(const struct found *found, size_t field)
+{
+    return found->texts != NULL ? records_picked_text(found->texts, found->text_row, field)
+                                : STR_NONE;
+}
 
 const struct records_text *showing_texts(const struct search_plan *plan,
                                          const struct search_target *target)
@@ -156,6 +165,7 @@ static const struct picked_row *rows_by_id(struct arena *arena, const struct rec
 AWAITS static int fetch_target(const struct showing *showing,
                                struct search_target *target,
                                const struct records_query *query,
+                               unsigned fetched,
                                size_t from,
                                size_t to)
 {
@@ -178,7 +188,7 @@ AWAITS static int fetch_target(const struct showing *showing,
         .count = count,
         .query = query,
         .texts = showing_texts(plan, target),
-        .text_count = target->field_count,
+        .text_count = fetched & FETCH_TEXTS ? target->field_count : 0,
         .whole = whole,
         .most = showing->most > 0 ? (int64_t)showing->most * FOLDED + SIGNS : 0,
         .ascii = (int64_t)showing->most + SIGNS,
@@ -195,20 +205,139 @@ AWAITS static int fetch_target(const struct showing *showing,
                 : NULL;
         if (row == NULL)
             continue;
-        found->picked = picked;
-        found->row = row->row;
+        if (fetched & FETCH_RECORDS) {
+            found->picked = picked;
+            found->row = row->row;
+        }
+        if (fetched & FETCH_TEXTS) {
+            found->texts = picked;
+            found->text_row = row->row;
+        }
     }
     return 0;
 }
 
-int showing_fetch(const struct showing *showing,
-                  const struct records_query *query,
-                  size_t from,
-                  size_t to)
+/* Hits of found[from, to); what there is not for the caller stays NULL. A result of records.h. */
+AWAITS static int fetch_some(const struct showing *showing,
+                             const struct records_query *query,
+                             unsigned fetched,
+                             size_t from,
+                             size_t to)
 {
     for (size_t i = 0; i < showing->plan->target_count; i++)
-        TRY(fetch_target(showing, &showing->plan->targets[i], query, from, to));
+        TRY(fetch_target(showing, &showing->plan->targets[i], query, fetched, from, to));
     return 0;
+}
+
+/* Records, and their texts if these are not read by pieces, or where nothing is looked for. */
+AWAITS static int fetch_records(const struct showing *showing,
+                                const struct records_query *query,
+                                size_t from,
+                                size_t to)
+{
+    bool texts = !showing->apart && showing->plan->word_count > 0;
+
+    return fetch_some(
+        showing, query, texts ? FETCH_RECORDS | FETCH_TEXTS : FETCH_RECORDS, from, to);
+}
+
+/* --- texts by pieces --- */
+
+bool showing_too_large(const struct showing *showing, int rc)
+{
+    struct records_error *error = &showing->plan->ctx->error;
+    bool is_large = rc == RECORDS_FAILED && error->code == PROBLEM_TOO_LARGE_ANSWER;
+
+    if (is_large)
+        *error = (struct records_error){0};
+    return is_large;
+}
+
+AWAITS static int
+measure_target(struct showing *showing, struct search_target *target, size_t from, size_t to)
+{
+    const struct records_query everything = {.fields = STR_NONE};
+    struct search_plan *plan = showing->plan;
+    struct arena *arena = plan->r->task.arena;
+    int64_t *ids = ARENA_ARRAY(arena, ids, to - from + 1);
+    int64_t *bytes = ARENA_ARRAY(arena, bytes, to - from + 1);
+    size_t count = 0;
+
+    for (size_t i = from; i < to; i++)
+        if (showing->found[i].target == target)
+            ids[count++] = showing->found[i].hit.id;
+    if (count == 0)
+        return 0;
+    const struct records_pick pick = {
+        .ids = ids,
+        .count = count,
+        .query = &everything,
+        .texts = showing_texts(plan, target),
+        .text_count = target->field_count,
+        .limit = (int64_t)count,
+    };
+    TRY(items_check(
+        plan->r, plan->ctx, records_pick_sizes(plan->ctx, target->entity, &pick, bytes)));
+    for (size_t i = to; i-- > from;)
+        if (showing->found[i].target == target)
+            showing->found[i].bytes = bytes[--count];
+    return 0;
+}
+
+int showing_measure(struct showing *showing, size_t from, size_t to)
+{
+    for (size_t i = 0; i < showing->plan->target_count; i++)
+        TRY(measure_target(showing, &showing->plan->targets[i], from, to));
+    return 0;
+}
+
+static void piece_free(void *arg)
+{
+    struct showing *showing = arg;
+
+    arena_free(showing->piece);
+    showing->piece = NULL;
+}
+
+/* Texts in memory of their own, which goes with the next piece, or with the request: errors lie
+ * there, too. */
+AWAITS static int read_text_piece(struct showing *showing, size_t from, size_t to)
+{
+    const struct records_query ids_only = {.fields = STR("id")};
+    struct task *task = &showing->plan->r->task;
+    struct arena *own = task->arena;
+
+    if (showing->piece == NULL)
+        arena_defer(own, piece_free, showing);
+    piece_free(showing);
+    for (size_t i = 0; i < showing->count; i++)
+        showing->found[i].texts = NULL;
+    task->arena = showing->piece = arena_new(0);
+    int rc = fetch_some(showing, &ids_only, FETCH_TEXTS, from, to);
+    task->arena = own;
+    return rc;
+}
+
+int showing_piece(struct showing *showing, size_t from, size_t to, size_t *ret_end)
+{
+    int64_t bytes = 0;
+    size_t end = from;
+
+    while (end < to && (end == from || bytes + showing->found[end].bytes <= TEXT_PIECE_BYTES))
+        bytes += showing->found[end++].bytes;
+    if (showing->piece_bytes + bytes > SEARCH_BYTES) {
+        showing->unread = true;
+        *ret_end = to;
+        return 0;
+    }
+    showing->piece_bytes += bytes;
+    *ret_end = end;
+    int rc = read_text_piece(showing, from, end);
+    if (showing_too_large(showing, rc)) {
+        showing->unread = true;
+        return 0;
+    }
+    return items_check(showing->plan->r, showing->plan->ctx, rc);
 }
 
 /* Takes out of found[from, to) what is not there for the caller: since the index saw it. */
@@ -243,7 +372,7 @@ static size_t level_end(const struct showing *showing, size_t last, size_t to)
 AWAITS static int order_window(struct showing *showing, size_t window)
 {
     for (size_t i = 0; i < window; i++) {
-        if (showing->found[i].picked != NULL)
+        if (showing->found[i].texts != NULL)
             showing->found[i].closeness = closeness(showing, &showing->found[i]);
         TRY(task_yield_if_due(&showing->plan->r->task));
     }
@@ -289,11 +418,19 @@ AWAITS static int fill_page(struct showing *showing, const struct records_query 
         if (i == FILLS)
             break;
         TRY(items_check(
-            plan->r, plan->ctx, showing_fetch(showing, query, showing->first, showing->end)));
+            plan->r, plan->ctx, fetch_records(showing, query, showing->first, showing->end)));
         drop_missing(showing, showing->first, showing->end);
     }
     showing->end = showing->first; /* records go faster than they are read */
     return 0;
+}
+
+static void forget_fetched(struct showing *showing, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        showing->found[i].picked = NULL;
+        showing->found[i].texts = NULL;
+    }
 }
 
 /* Fetches what the page needs, the first hits in the order that their texts give them. */
@@ -312,16 +449,19 @@ int showing_page(struct showing *showing)
     to = level_end(showing, least_of(end + SLACK, showing->count), least_of(to, showing->count));
     showing->whole = least_of(end + SLACK, to);
     showing->most = in_window ? equal_bytes(plan) : 0;
-    int rc = showing_fetch(showing, &whole, from, to);
-    if (rc == RECORDS_FAILED && in_window && plan->ctx->error.code == PROBLEM_TOO_LARGE_ANSWER) {
-        plan->ctx->error = (struct records_error){0}; /* the page alone, as the index orders it */
-        for (size_t i = from; i < to; i++)
-            showing->found[i].picked = NULL;
+    int rc = fetch_records(showing, &whole, from, to);
+    if (in_window && showing_too_large(showing, rc)) { /* the page alone, as the index orders it */
+        forget_fetched(showing, from, to);
         in_window = false;
         showing->most = 0;
         from = least_of(first, showing->count);
         to = least_of(end, showing->count);
-        rc = showing_fetch(showing, &whole, from, to);
+        rc = fetch_records(showing, &whole, from, to);
+    }
+    if (plan->word_count > 0 && showing_too_large(showing, rc)) {
+        forget_fetched(showing, from, to);
+        showing->apart = true;
+        rc = fetch_records(showing, &whole, from, to);
     }
     TRY(items_check(plan->r, plan->ctx, rc));
     size_t before = showing->count;

@@ -64,23 +64,26 @@ enum { PHRASE_BATCH = 200, PHRASE_LOOKS = 2000 };
 AWAITS static int check_phrases(struct showing *showing)
 {
     struct search_plan *plan = showing->plan;
-    struct records_query ids_only = {.fields = STR("id")};
     bool *kept = ARENA_ARRAY(plan->r->task.arena, kept, showing->count + 1);
     size_t looks = showing->count < PHRASE_LOOKS ? showing->count : PHRASE_LOOKS;
+    size_t measured = 0;
+    size_t to;
 
     if (plan->needed == 0)
         return 0;
-    for (size_t from = 0; from < looks; from += PHRASE_BATCH) {
-        size_t to = looks - from < PHRASE_BATCH ? looks : from + PHRASE_BATCH;
-        TRY(items_check(plan->r, plan->ctx, showing_fetch(showing, &ids_only, from, to)));
+    for (size_t from = 0; from < looks; from = to) {
+        if (from == measured) {
+            measured = looks - from < PHRASE_BATCH ? looks : from + PHRASE_BATCH;
+            TRY(showing_measure(showing, from, measured));
+        }
+        TRY(showing_piece(showing, from, measured, &to));
         for (size_t i = from; i < to; i++) {
-            struct found *found = &showing->found[i];
-            kept[i] = found->picked != NULL && showing_has_phrases(showing, found);
-            found->picked = NULL;
+            const struct found *found = &showing->found[i];
+            kept[i] = found->texts != NULL && showing_has_phrases(showing, found);
             TRY(task_yield_if_due(&plan->r->task));
         }
     }
-    showing->exact = showing->exact && looks == showing->count;
+    showing->exact = showing->exact && looks == showing->count && !showing->unread;
     keep_only(showing, kept);
     return 0;
 }
@@ -141,10 +144,16 @@ AWAITS static int pick_page(struct showing *showing, struct records_pick *pick)
 
     pick->query = &ask->records;
     pick->texts = showing_texts(plan, target);
-    pick->text_count = target->field_count;
+    pick->text_count = plan->word_count > 0 ? target->field_count : 0;
     pick->offset = ask->first;
     pick->limit = ask->end - ask->first;
-    TRY(items_check(plan->r, plan->ctx, records_pick(plan->ctx, target->entity, pick, picked)));
+    int rc = records_pick(plan->ctx, target->entity, pick, picked);
+    if (pick->text_count > 0 && showing_too_large(showing, rc)) {
+        showing->apart = true;
+        pick->text_count = 0;
+        rc = records_pick(plan->ctx, target->entity, pick, picked);
+    }
+    TRY(items_check(plan->r, plan->ctx, rc));
     showing->found = ARENA_ARRAY(plan->r->task.arena, showing->found, picked->count + 1);
     showing->count = picked->count;
     showing->first = 0;
@@ -154,8 +163,12 @@ AWAITS static int pick_page(struct showing *showing, struct records_pick *pick)
         const struct rank_hit wanted = {.id = records_picked_id(picked, row)};
         const struct rank_hit *hit =
             hit_count > 0 ? bsearch(&wanted, hits, hit_count, sizeof(*hits), hit_compare) : NULL;
-        showing->found[row] = (struct found){
-            .target = target, .hit = hit != NULL ? *hit : wanted, .picked = picked, .row = row};
+        showing->found[row] = (struct found){.target = target,
+                                             .hit = hit != NULL ? *hit : wanted,
+                                             .picked = picked,
+                                             .row = row,
+                                             .texts = pick->text_count > 0 ? picked : NULL,
+                                             .text_row = row};
     }
     return 0;
 }
@@ -245,7 +258,7 @@ static void write_highlights(const struct showing *showing, const struct found *
     jw_arr(w);
     for (size_t i = 0; i < found->target->field_count; i++) {
         struct str name = found->target->fields[i].text.field->name;
-        struct str text = records_picked_text(found->picked, found->row, i);
+        struct str text = showing_text(found, i);
         if (text.len == 0)
             continue;
         strbuf_init(&snippet, showing->plan->r->task.arena, SNIPPET_BYTES);
@@ -279,7 +292,21 @@ write_found(const struct showing *showing, const struct found *found, struct jw 
     return 0;
 }
 
-AWAITS static int write_answer(const struct showing *showing, struct search_facets *facets)
+AWAITS static int write_hits(struct showing *showing, struct jw *w)
+{
+    size_t end = showing->apart ? showing->first : showing->end; /* of the piece at hand */
+
+    if (showing->apart)
+        TRY(showing_measure(showing, showing->first, showing->end));
+    for (size_t i = showing->first; i < showing->end; i++) {
+        if (i == end)
+            TRY(showing_piece(showing, i, showing->end, &end));
+        TRY(write_found(showing, &showing->found[i], w));
+    }
+    return 0;
+}
+
+AWAITS static int write_answer(struct showing *showing, struct search_facets *facets)
 {
     const struct search_ask *ask = showing->ask;
     struct req *r = showing->plan->r;
@@ -288,8 +315,7 @@ AWAITS static int write_answer(const struct showing *showing, struct search_face
     jw_obj(&w);
     jw_lit(&w, "items");
     jw_arr(&w);
-    for (size_t i = showing->first; i < showing->end; i++)
-        TRY(write_found(showing, &showing->found[i], &w));
+    TRY(write_hits(showing, &w));
     jw_arr_end(&w);
     JW_I64(&w, "total_items", showing->total);
     JW_BOOL(&w, "total_is_exact", showing->exact);
