@@ -298,8 +298,7 @@ static void import_csv(struct shop *shop)
 static void import_csv_broken(struct shop *shop)
 {
     struct records_ctx ann = shop_ctx(shop, shop->ann);
-    static const char *const files[] = {
-        "sku\nA\"B\n", "sku\n\"A\"B\n", "sku\n\"A", "", "sku\n\"", "\xef\xbbsku\n", "\n\n"};
+    static const char *const files[] = {"\"sku\nA\n", "\"sku\"B\nA\n", "", "\xef\xbbsku\n", "\n\n"};
 
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
         assert_string_equal(import_text(&ann, PRODUCTS, IMPORT_CSV, files[i], 2),
@@ -309,6 +308,30 @@ static void import_csv_broken(struct shop *shop)
     assert_string_equal(import_text(&ann, CUSTOMERS, IMPORT_CSV, "name,note\nA,1\n", 9),
                         "!validation_failed note:unknown_field");
     assert_string_equal(import_text(&ann, PRODUCTS, IMPORT_CSV, "sku,price", 9), "0 0 []");
+}
+
+/* Rows that are broken, and those after them. */
+static void import_csv_rows(struct shop *shop)
+{
+    struct records_ctx ann = shop_ctx(shop, shop->ann);
+    static const struct {
+        const char *file, *report;
+    } cases[] = {
+        {"sku\nA\"B\nC", "2 0 []"},
+        {"sku\n\"A\"B\nC\n",
+         "1 1 [{\"row\":1,\"code\":\"validation_failed\",\"detail\":\"text follows"},
+        {"sku\n\"A",
+         "0 1 [{\"row\":1,\"code\":\"validation_failed\",\"detail\":\"a quote is not closed"},
+        {"sku\n\"A\nB\n\"C\nD\"x\n\"E\nF\"\nG\n\"",
+         "4 3 [{\"row\":1,\"code\":\"validation_failed\",\"detail\":\"text follows a closing "
+         "quote\"},{\"row\":3"},
+    };
+
+    for (size_t step = 1; step < 30; step += 3)
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+            exec(shop->task, &shop->project->db, "delete from {p}.e_2");
+            has(import_text(&ann, PRODUCTS, IMPORT_CSV, cases[i].file, step), cases[i].report);
+        }
 }
 
 static void import_json(struct shop *shop)
@@ -371,6 +394,7 @@ static void imports(struct task *task, struct directory *one, struct directory *
     shop_make(&shop, task, one);
     import_csv(&shop);
     import_csv_broken(&shop);
+    import_csv_rows(&shop);
     import_json(&shop);
     import_long(&shop);
 }

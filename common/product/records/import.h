@@ -2,8 +2,8 @@
 /*
  * Imports: pieces of a file, as they arrive, become records. CSV (RFC 4180, UTF-8, header row of
  * field names), a JSON array of objects, or JSON Lines. Rows are written in chunks as non-atomic
- * bulk creates: a row that is refused is reported and the rest goes on. Memory does not grow with
- * the file.
+ * bulk creates: a row that is refused or cannot be read is reported and the rest goes on. Memory
+ * does not grow with the file.
  *
  * Members that the service sets (id, created_at, ...) and masked secrets are passed over, so that
  * an export can be imported; so is the apostrophe that an export puts before "=", "+", "-" and "@".

@@ -156,7 +156,7 @@ AWAITS static int write_chunk(struct import *import)
     size_t count = json_array_size(import->chunk);
 
     if (count == 0)
-        return 0;
+        return import->config.dry_run ? IMPORT_ENOUGH : 0;
     struct arena *arena = arena_new(0);
     ctx->task->arena = arena;
     ctx->reloaded = false;
@@ -261,6 +261,9 @@ static int read_header(struct import *import, const struct import_row *row)
     struct records_ctx *ctx = import->ctx;
 
     import->header_done = true;
+    if (row->reason != NULL)
+        return records_fail(
+            ctx, PROBLEM_VALIDATION_FAILED, "The header cannot be read: %s.", row->reason);
     import->columns = ARENA_ARRAY(ctx->task->arena, import->columns, row->cell_count);
     for (size_t i = 0; i < row->cell_count; i++) {
         struct str name = str_trim(row->cells[i]);
@@ -300,9 +303,6 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
 {
     size_t bytes = 0;
 
-    if (!import->header_done)
-        return read_header(import, row);
-    import->rows++;
     if (row->cell_count != import->column_count)
         return refuse_shape(import, row);
     for (size_t i = 0; i < row->cell_count; i++) {
@@ -363,7 +363,6 @@ AWAITS static int take_text(struct import *import, struct str text)
 {
     json_t *record = value_document(text);
 
-    import->rows++;
     if (record == NULL) {
         report_error(import, import->rows, PROBLEM_INVALID_JSON, STR("the row is not valid JSON"));
         return 0;
@@ -381,9 +380,16 @@ AWAITS static int import_take_row(void *arg, const struct import_row *row)
 {
     struct import *import = arg;
 
-    if (import->split.format == IMPORT_CSV)
-        return take_cells(import, row);
-    return take_text(import, row->text);
+    if (import->split.format == IMPORT_CSV && !import->header_done)
+        return read_header(import, row);
+    import->rows++;
+    if (row->reason != NULL)
+        report_error(import, import->rows, PROBLEM_VALIDATION_FAILED, str_from(row->reason));
+    else if (import->split.format == IMPORT_CSV)
+        TRY(take_cells(import, row));
+    else
+        TRY(take_text(import, row->text));
+    return import->config.dry_run && import->rows == CHUNK_ROWS ? write_chunk(import) : 0;
 }
 
 static void free_chunk(void *chunk)
@@ -406,7 +412,7 @@ struct import *records_import_new(struct records_ctx *ctx,
     import->chunk = json_array();
     arena_defer(arena, free_chunk, import->chunk);
     import->report.errors = import->errors;
-    import_split_init(&import->split, arena, config->format, import_take_row, import);
+    import_split_init(&import->split, ctx->task, config->format, import_take_row, import);
     return import;
 }
 

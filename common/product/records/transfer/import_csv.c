@@ -1,0 +1,199 @@
+/*
+ * Rows of CSV (RFC 4180), one byte at a time. A quote counts where it opens a cell; within a cell
+ * without quotes it is text. A row that is broken ends with its line: when it has several lines the
+ * quote that joined them was not meant to, and its second line is read again as a row.
+ */
+#include "records/transfer/import_csv.h"
+
+#include <string.h>
+
+#include "loop/task.h"
+
+enum csv_state { CSV_CELL, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE, CSV_BROKEN };
+
+#define SEPARATOR ','
+
+/* --- reading again --- */
+
+/* Keeps what follows this byte: the first line end within quotes. */
+static void window_open(struct import_window *window)
+{
+    if (window->is_open)
+        return;
+    if (window->at == window->bytes.len)
+        window->at = window->bytes.len = 0;
+    window->start = window->at;
+    window->is_open = true;
+}
+
+static void window_add(struct import_window *window, char c)
+{
+    struct strbuf *bytes = &window->bytes;
+
+    if (window->start > 0) {
+        bytes->len -= window->start;
+        memmove(bytes->ptr, bytes->ptr + window->start, bytes->len);
+        window->start = 0;
+    }
+    strbuf_char(bytes, c);
+    window->at = bytes->len;
+}
+
+static size_t window_kept(const struct import_window *window)
+{
+    return window->bytes.len - window->start;
+}
+
+/* Files can be written of which each line opens a quote: they are read twice, not a thousand times.
+ */
+static bool can_read_again(const struct import_window *window)
+{
+    return window->is_open && window->again_bytes + window_kept(window) <=
+                                  window->first_bytes + 2 * IMPORT_ROW_BYTES_MAX;
+}
+
+/* --- rows --- */
+
+static void csv_cell_end(struct import_split *split)
+{
+    split->state = CSV_CELL;
+    if (split->cell_count < IMPORT_CELLS_MAX)
+        split->ends[split->cell_count++] = split->text.len;
+    else if (split->row_reason == NULL)
+        split->row_reason = "the row has more than 1,000 cells";
+}
+
+/* co: hands the row on, as its cells or with the reason why it cannot be read. */
+AWAITS static int csv_row_end(struct import_split *split)
+{
+    struct str *items = split->cells;
+    size_t start = 0;
+
+    csv_cell_end(split);
+    for (size_t i = 0; i < split->cell_count; i++) {
+        items[i] = (struct str){split->text.ptr + start, split->ends[i] - start};
+        start = split->ends[i];
+    }
+    const struct import_row row = {
+        .cells = items, .cell_count = split->cell_count, .reason = split->row_reason};
+    bool blank = row.reason == NULL && row.cell_count == 1 && items[0].len == 0;
+    split->window.is_open = false;
+    int rc = blank ? 0 : split->fn(split->arg, &row);
+    split->text.len = 0;
+    split->text.overflow = false;
+    split->cell_count = 0;
+    split->row_reason = NULL;
+    return rc;
+}
+
+/* co: the row cannot be read. `c` is the byte that shows it. */
+AWAITS static int csv_break(struct import_split *split, const char *reason, char c)
+{
+    struct import_window *window = &split->window;
+
+    if (split->row_reason == NULL)
+        split->row_reason = reason;
+    if (can_read_again(window)) {
+        window->again_bytes += window_kept(window);
+        window->at = window->start;
+        return csv_row_end(split);
+    }
+    window->is_open = false;
+    split->state = CSV_BROKEN;
+    return c == '\n' || c == '\r' ? csv_row_end(split) : 0;
+}
+
+AWAITS static int csv_put(struct import_split *split, char c)
+{
+    return import_split_put(split, c) ? 0 : csv_break(split, split->row_reason, c);
+}
+
+/* co: outside quotes, where separators and line ends count. */
+AWAITS static int csv_mark(struct import_split *split, char c)
+{
+    if (c != SEPARATOR)
+        return csv_row_end(split);
+    csv_cell_end(split);
+    return split->row_reason == NULL ? 0 : csv_break(split, split->row_reason, c);
+}
+
+AWAITS static int csv_byte(struct import_split *split, char c)
+{
+    bool line_end = c == '\r' || c == '\n';
+    bool marks = line_end || c == SEPARATOR;
+    bool paired = split->after_cr && c == '\n';
+
+    split->after_cr = c == '\r' && split->state != CSV_QUOTED;
+    if (paired)
+        return 0;
+    switch ((enum csv_state)split->state) {
+    case CSV_CELL:
+        if (marks)
+            return csv_mark(split, c);
+        split->state = c == '"' ? CSV_QUOTED : CSV_PLAIN;
+        return c == '"' ? 0 : csv_put(split, c);
+    case CSV_PLAIN:
+        return marks ? csv_mark(split, c) : csv_put(split, c);
+    case CSV_QUOTED:
+        if (c == '"') {
+            split->state = CSV_QUOTE;
+            return 0;
+        }
+        if (line_end)
+            window_open(&split->window);
+        return csv_put(split, c);
+    case CSV_QUOTE:
+        if (marks)
+            return csv_mark(split, c);
+        split->state = CSV_QUOTED;
+        return c == '"' ? csv_put(split, c) : csv_break(split, "text follows a closing quote", c);
+    case CSV_BROKEN:
+        return line_end ? csv_row_end(split) : 0;
+    }
+    return 0;
+}
+
+/* --- the file --- */
+
+/* co: the next byte of the file. */
+AWAITS static int csv_next(struct import_split *split, char c)
+{
+    struct import_window *window = &split->window;
+
+    window->first_bytes++;
+    if (window->is_open)
+        window_add(window, c);
+    return csv_byte(split, c);
+}
+
+int import_csv_feed(struct import_split *split, struct str piece)
+{
+    struct import_window *window = &split->window;
+    size_t taken = 0;
+
+    for (size_t steps = 1;; steps++) {
+        if (steps % 4096 == 0)
+            TRY(task_yield_if_due(split->task));
+        if (window->at < window->bytes.len)
+            TRY(csv_byte(split, window->bytes.ptr[window->at++]));
+        else if (taken == piece.len)
+            return 0;
+        else if (window->is_open && window_kept(window) == IMPORT_ROW_BYTES_MAX)
+            TRY(csv_break(split, "the row is longer than 2 MB", 0));
+        else
+            TRY(csv_next(split, piece.ptr[taken++]));
+    }
+}
+
+int import_csv_end(struct import_split *split)
+{
+    while (split->state == CSV_QUOTED && can_read_again(&split->window)) {
+        TRY(csv_break(split, "a quote is not closed", 0));
+        TRY(import_csv_feed(split, STR("")));
+    }
+    if (split->state == CSV_QUOTED)
+        split->row_reason = "a quote is not closed";
+    if (split->state == CSV_CELL && split->cell_count == 0)
+        return 0;
+    return csv_row_end(split);
+}
