@@ -286,8 +286,12 @@ static const char *export(
     strbuf_init(&received->text, ctx.task->arena, (size_t)1 << 24);
     int rc = items_query_read(&ctx, &from, &query);
     if (rc == 0)
-        rc = records_export(
-            &ctx, model_entity_by_id(ctx.model, entity), &query, csv, receive, received);
+        rc = records_export(&ctx,
+                            model_entity_by_id(ctx.model, entity),
+                            &query,
+                            csv ? &(struct csv_style){0} : NULL,
+                            receive,
+                            received);
     if (rc == RECORDS_FAILED)
         return library_failure(&ctx);
     assert_int_equal(rc, received->answer);

@@ -1,14 +1,17 @@
 #pragma once
 /*
- * Imports: pieces of a file, as they arrive, become records. CSV (RFC 4180, UTF-8, header row of
- * field names), a JSON array of objects, or JSON Lines. Rows are written in chunks as non-atomic
- * bulk creates: a row that is refused or cannot be read is reported and the rest goes on. Memory
- * does not grow with the file.
+ * Imports: pieces of a file, as they arrive, become records. CSV (RFC 4180, UTF-8 with or without a
+ * byte order mark, header row of field names), a JSON array of objects, or JSON Lines. Rows are
+ * written in chunks as non-atomic bulk creates: a row that is refused or cannot be read is reported
+ * and the rest goes on. Memory does not grow with the file.
  *
  * Members that the service sets (id, created_at, ...) and masked secrets are passed over, so that
- * an export can be imported; so is the apostrophe that an export puts before "=", "+", "-" and "@".
- * An empty CSV cell is a value left out.
+ * an export can be imported; so is the apostrophe that an export puts before what looks like a
+ * formula (transfer/cell.h). Cells mean what they mean to PostgreSQL's COPY: nothing between two
+ * separators is null, or the default of a required field; two quotes are the empty text. A blank
+ * cell of a field that is no text is null, too.
  */
+#include "records/csv.h"
 #include "records/records.h"
 
 enum import_format { IMPORT_CSV, IMPORT_JSON, IMPORT_JSONL };
@@ -24,6 +27,7 @@ struct import_mapping {
 
 struct import_config {
     enum import_format format;
+    struct csv_style csv;
     const struct import_mapping *mapping; /* borrowed until the import ends */
     size_t mapping_count;
     bool dry_run; /* the first rows are written and taken back: records_import_preview() */

@@ -17,6 +17,7 @@
 #include "base/strbuf.h"
 #include "json/schema.h"
 #include "project/project.h"
+#include "records/csv.h"
 #include "records/query.h"
 #include "rights/rights.h"
 
@@ -143,12 +144,13 @@ AWAITS int records_row_right(struct records_ctx *ctx,
                              int64_t id,
                              struct records_row_right *ret_right) MUSTCHECK;
 
-/* Streams all matching rows as CSV or JSON Lines through `sink`, in constant memory. */
+/* Streams all matching rows through `sink`, in constant memory: as CSV in the style of `csv`, as
+ * JSON Lines when it is NULL. */
 typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero stops */
 AWAITS int records_export(struct records_ctx *ctx,
                           const struct entity *entity,
                           const struct records_query *query,
-                          bool csv,
+                          const struct csv_style *csv,
                           records_sink_fn sink,
                           void *arg) MUSTCHECK;
 

@@ -2,9 +2,9 @@
  * All matching records as CSV (RFC 4180, a header row of field names) or JSON Lines, page by page
  * along the sort keys: each page is a statement of its own, bounded in bytes, and no connection is
  * held while the receiver takes what it was. So a record is as it is when its page is read; one
- * that is written meanwhile is there once, unless the write moves it in the order. Spreadsheets run
- * cells that begin like a formula: text cells beginning with = + - @ or a control character get an
- * apostrophe in front, in CSV only.
+ * that is written meanwhile is there once, unless the write moves it in the order. In CSV null is
+ * nothing between two separators and the empty text two quotes, as in PostgreSQL's COPY; texts that
+ * spreadsheets would run are guarded (cell.h).
  */
 #include <string.h>
 
@@ -19,6 +19,7 @@
 #include "records/rules/error.h"
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
+#include "records/transfer/cell.h"
 
 #define PAGE_BYTES   ((size_t)96 * 1024)        /* rows of one statement that are kept */
 #define PIECE_BYTES  ((size_t)24 * 1024)        /* sent on when this much is collected */
@@ -31,7 +32,8 @@
 struct export
 {
     struct records_ctx *ctx;
-    bool csv;
+    const struct csv_style *csv; /* NULL = JSON Lines */
+    char separator;
     records_sink_fn sink;
     void *arg;
     struct columns plan;
@@ -75,32 +77,32 @@ static void export_put_quoted(struct strbuf *out, struct str text)
     }
 }
 
-static bool needs_quotes(struct str text)
+static bool needs_quotes(const struct export *export, struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (ascii_among(text.ptr[i], "\",\r\n"))
+        if (text.ptr[i] == export->separator || ascii_among(text.ptr[i], "\"\r\n"))
             return true;
-    return text.len > 0 && (text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ');
+    return text.len == 0 || text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ';
 }
 
-static void put_cell(struct strbuf *out, struct str text)
+static void put_cell(struct export *export, struct str text)
 {
-    if (needs_quotes(text))
-        export_put_quoted(out, text);
+    if (needs_quotes(export, text))
+        export_put_quoted(&export->piece, text);
     else
-        strbuf_str(out, text);
+        strbuf_str(&export->piece, text);
 }
 
 /* "=1+1" as "'=1+1": shown, never run. */
-static void put_text_cell(struct strbuf *out, struct str text)
+static void put_text_cell(struct export *export, struct str text)
 {
-    if (text.len > 0 && ascii_among(text.ptr[0], "=+-@\t\r\n"))
-        text = arena_printf(out->arena, "'%.*s", STR_ARG(text));
-    put_cell(out, text);
+    if (cell_is_guarded(text))
+        text = arena_printf(export->piece.arena, "'%.*s", STR_ARG(text));
+    put_cell(export, text);
 }
 
 /* A value other than text, as JSON writes it but without quotes around it. */
-static void put_value_cell(struct strbuf *out,
+static void put_value_cell(struct export *export,
                            struct strbuf *scratch,
                            const struct model_field *field,
                            const struct rows *rows,
@@ -115,7 +117,7 @@ static void put_value_cell(struct strbuf *out,
     struct str text = strbuf_view(scratch);
     if (field->type != TYPE_JSON && text.len >= 2 && text.ptr[0] == '"')
         text = (struct str){text.ptr + 1, text.len - 2};
-    put_cell(out, text);
+    put_cell(export, text);
 }
 
 static bool export_is_text(const struct model_field *field)
@@ -125,11 +127,16 @@ static bool export_is_text(const struct model_field *field)
 
 /* --- rows --- */
 
-static void export_put_header(struct strbuf *out, const struct columns *plan)
+static void export_put_header(struct export *export)
 {
+    const struct columns *plan = &export->plan;
+    struct strbuf *out = &export->piece;
+
+    if (export->csv->has_mark)
+        strbuf_str(out, STR("\xef\xbb\xbf"));
     for (size_t i = 0; i < plan->count; i++) {
         if (i > 0)
-            strbuf_char(out, ',');
+            strbuf_char(out, export->separator);
         strbuf_str(out, plan->fields[i]->name);
     }
     strbuf_str(out, STR("\r\n"));
@@ -154,13 +161,13 @@ put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, 
         const struct model_field *field = plan->fields[i];
         size_t at = columns_at(plan, i, &column);
         if (i > 0)
-            strbuf_char(&export->piece, ',');
+            strbuf_char(&export->piece, export->separator);
         if (!field->many && has_no_value(field, rows, row, at))
             continue;
         if (export_is_text(field))
-            put_text_cell(&export->piece, rows_str(rows, row, at));
+            put_text_cell(export, rows_str(rows, row, at));
         else
-            put_value_cell(&export->piece, scratch, field, rows, row, at);
+            put_value_cell(export, scratch, field, rows, row, at);
     }
     strbuf_str(&export->piece, STR("\r\n"));
 }
@@ -224,10 +231,10 @@ AWAITS static int on_rows(const struct rows *rows, void *arg)
         keep_place(export, rows);
     strbuf_init(&scratch, arena, BUFFER_BYTES);
     strbuf_init(&export->piece, arena, BUFFER_BYTES);
-    if (export->csv && !export->sent)
-        export_put_header(&export->piece, &export->plan);
+    if (export->csv != NULL && !export->sent)
+        export_put_header(export);
     for (size_t row = 0; row < rows->count && rc == 0; row++) {
-        if (export->csv)
+        if (export->csv != NULL)
             put_csv(export, &scratch, rows, row);
         else
             rc = put_json_line(export, rows, row);
@@ -336,14 +343,14 @@ AWAITS static int all_pages(struct export *export, const struct entity *entity)
 AWAITS static int send_empty(struct export *export)
 {
     strbuf_init(&export->piece, export->ctx->task->arena, BUFFER_BYTES);
-    export_put_header(&export->piece, &export->plan);
+    export_put_header(export);
     return export_flush(export);
 }
 
 int records_export(struct records_ctx *ctx,
                    const struct entity *entity,
                    const struct records_query *query,
-                   bool csv,
+                   const struct csv_style *csv,
                    records_sink_fn sink,
                    void *arg)
 {
@@ -351,6 +358,7 @@ int records_export(struct records_ctx *ctx,
 
     *export = (struct export){
         .ctx = ctx, .csv = csv, .sink = sink, .arg = arg, .cursor = {.wanted = true}};
+    export->separator = csv != NULL && csv->separator != 0 ? csv->separator : ',';
     arena_defer(ctx->task->arena, free_place, export);
     TRY(columns_plan(ctx, entity, query->fields, &export->plan));
     TRY(filter_plan(ctx, entity, &query->filter, &export->filter));
@@ -364,7 +372,7 @@ int records_export(struct records_ctx *ctx,
     if (rc == RECORDS_SCHEMA && export->sent)
         return records_fail(
             ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data model changed meanwhile.");
-    if (rc == 0 && export->csv && !export->sent)
+    if (rc == 0 && csv != NULL && !export->sent)
         return send_empty(export);
     return rc;
 }

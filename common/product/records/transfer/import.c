@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ascii.h"
 #include "base/utf8.h"
 #include "loop/task.h"
 #include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/field_rule.h"
+#include "records/transfer/cell.h"
 #include "records/transfer/import_preview.h"
 #include "records/transfer/import_split.h"
 #include "records/write/bulk.h"
+#include "records/write/value.h"
 
 #define CHUNK_ROWS  200
 #define CHUNK_BYTES ((size_t)1024 * 1024)
@@ -278,12 +279,27 @@ static int read_header(struct import *import, const struct import_row *row)
     return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
-/* As it was before an export made it safe for spreadsheets. */
-static struct str plain_cell(struct str cell)
+static bool import_is_text(const struct model_field *field)
 {
-    if (cell.len > 1 && cell.ptr[0] == '\'' && ascii_among(cell.ptr[1], "=+-@\t\r\n"))
-        return (struct str){cell.ptr + 1, cell.len - 1};
-    return cell;
+    return field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_SECRET;
+}
+
+/* Null or nothing, owned: a cell without a value of a field that has to have one takes its default;
+ * so does what the caller may not write, which null would change as well as any value. */
+static json_t *empty_cell(const struct records_ctx *ctx, const struct model_field *field)
+{
+    bool is_left_out = field->required && field->fallback != NULL;
+
+    return is_left_out || !field_rule_allows(ctx, field, ACT_CREATE) ? NULL : json_null();
+}
+
+/* The value of a cell, owned; NULL when it is left out. */
+static json_t *
+read_cell(const struct records_ctx *ctx, const struct model_field *field, struct str cell)
+{
+    if (cell.ptr == NULL || (!import_is_text(field) && str_trim(cell).len == 0))
+        return empty_cell(ctx, field);
+    return value_cell(field, field->type == TYPE_SECRET ? cell : cell_unguarded(cell));
 }
 
 static int refuse_shape(struct import *import, const struct import_row *row)
@@ -317,11 +333,10 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct model_field *field = import->columns[i];
         if (import->preview != NULL)
-            import_preview_cell(import->preview, i, plain_cell(row->cells[i]));
-        if (field == NULL || row->cells[i].len == 0)
-            continue;
-        (void)json_object_setn_new(
-            record, field->name.ptr, field->name.len, value_cell(field, plain_cell(row->cells[i])));
+            import_preview_cell(import->preview, i, cell_unguarded(row->cells[i]));
+        json_t *value = field != NULL ? read_cell(import->ctx, field, row->cells[i]) : NULL;
+        if (value != NULL)
+            (void)json_object_setn_new(record, field->name.ptr, field->name.len, value);
     }
     return import_add_row(import, record, bytes);
 }
@@ -412,7 +427,8 @@ struct import *records_import_new(struct records_ctx *ctx,
     import->chunk = json_array();
     arena_defer(arena, free_chunk, import->chunk);
     import->report.errors = import->errors;
-    import_split_init(&import->split, ctx->task, config->format, import_take_row, import);
+    import_split_init(
+        &import->split, ctx->task, config->format, config->csv.separator, import_take_row, import);
     return import;
 }
 

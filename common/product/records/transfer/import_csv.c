@@ -1,17 +1,19 @@
 /*
- * Rows of CSV (RFC 4180), one byte at a time. A quote counts where it opens a cell; within a cell
- * without quotes it is text. A row that is broken ends with its line: when it has several lines the
- * quote that joined them was not meant to, and its second line is read again as a row.
+ * Rows of CSV (RFC 4180; also with semicolons or tabs), one byte at a time. A quote counts where it
+ * opens a cell; within a cell without quotes it is text. A row that is broken ends with its line:
+ * when it has several lines the quote that joined them was not meant to, and its second line is
+ * read again as a row.
  */
 #include "records/transfer/import_csv.h"
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "loop/task.h"
 
-enum csv_state { CSV_CELL, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE, CSV_BROKEN };
+#define SEPARATORS ",;\t" /* the first one when the header has none */
 
-#define SEPARATOR ','
+enum csv_state { CSV_CELL, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE, CSV_BROKEN };
 
 /* --- reading again --- */
 
@@ -56,11 +58,16 @@ static bool can_read_again(const struct import_window *window)
 
 static void csv_cell_end(struct import_split *split)
 {
+    bool quoted = split->state == CSV_QUOTE;
+
     split->state = CSV_CELL;
-    if (split->cell_count < IMPORT_CELLS_MAX)
-        split->ends[split->cell_count++] = split->text.len;
-    else if (split->row_reason == NULL)
-        split->row_reason = "the row has more than 1,000 cells";
+    if (split->cell_count == IMPORT_CELLS_MAX) {
+        if (split->row_reason == NULL)
+            split->row_reason = "the row has more than 1,000 cells";
+        return;
+    }
+    split->quoted[split->cell_count] = quoted;
+    split->ends[split->cell_count++] = split->text.len;
 }
 
 /* co: hands the row on, as its cells or with the reason why it cannot be read. */
@@ -71,12 +78,14 @@ AWAITS static int csv_row_end(struct import_split *split)
 
     csv_cell_end(split);
     for (size_t i = 0; i < split->cell_count; i++) {
-        items[i] = (struct str){split->text.ptr + start, split->ends[i] - start};
+        items[i] = split->quoted[i] ? STR("") : STR_NONE;
+        if (split->ends[i] > start)
+            items[i] = (struct str){split->text.ptr + start, split->ends[i] - start};
         start = split->ends[i];
     }
     const struct import_row row = {
         .cells = items, .cell_count = split->cell_count, .reason = split->row_reason};
-    bool blank = row.reason == NULL && row.cell_count == 1 && items[0].len == 0;
+    bool blank = row.reason == NULL && row.cell_count == 1 && items[0].ptr == NULL;
     split->window.is_open = false;
     int rc = blank ? 0 : split->fn(split->arg, &row);
     split->text.len = 0;
@@ -111,7 +120,7 @@ AWAITS static int csv_put(struct import_split *split, char c)
 /* co: outside quotes, where separators and line ends count. */
 AWAITS static int csv_mark(struct import_split *split, char c)
 {
-    if (c != SEPARATOR)
+    if (c != split->separator)
         return csv_row_end(split);
     csv_cell_end(split);
     return split->row_reason == NULL ? 0 : csv_break(split, split->row_reason, c);
@@ -120,7 +129,7 @@ AWAITS static int csv_mark(struct import_split *split, char c)
 AWAITS static int csv_byte(struct import_split *split, char c)
 {
     bool line_end = c == '\r' || c == '\n';
-    bool marks = line_end || c == SEPARATOR;
+    bool marks = line_end || c == split->separator;
     bool paired = split->after_cr && c == '\n';
 
     split->after_cr = c == '\r' && split->state != CSV_QUOTED;
@@ -153,6 +162,79 @@ AWAITS static int csv_byte(struct import_split *split, char c)
     return 0;
 }
 
+/* --- the separator --- */
+
+/* How often the mark stands outside of quotes. */
+static size_t count_marks(struct str row, char mark)
+{
+    bool in_quotes = false;
+    bool begins = true; /* a cell, where a quote opens it */
+    size_t count = 0;
+
+    for (size_t i = 0; i < row.len; i++) {
+        char c = row.ptr[i];
+        count += !in_quotes && c == mark;
+        if (c == '"' && (in_quotes || begins))
+            in_quotes = !in_quotes;
+        begins = ascii_among(c, SEPARATORS);
+    }
+    return count;
+}
+
+/* Excel's own line above the header: sep=; */
+static bool names_separator(struct str row)
+{
+    return row.len == 5 && str_ieq((struct str){row.ptr, 4}, STR("sep=")) &&
+           ascii_among(row.ptr[4], SEPARATORS);
+}
+
+/* Looks at the header, which lies in the window and is read from there. */
+static void csv_begin(struct import_split *split)
+{
+    struct strbuf *bytes = &split->window.bytes;
+    struct str row = strbuf_view(bytes);
+    size_t most = 0;
+
+    while (row.len > 0 && ascii_among(row.ptr[row.len - 1], "\r\n"))
+        row.len--;
+    split->is_begun = true;
+    if (names_separator(row)) {
+        split->separator = row.ptr[4];
+        bytes->len = 0;
+    }
+    if (split->separator != 0)
+        return;
+    split->separator = SEPARATORS[0];
+    for (const char *mark = SEPARATORS; *mark != '\0'; mark++) {
+        size_t count = count_marks(row, *mark);
+        if (count > most)
+            split->separator = *mark;
+        most = count > most ? count : most;
+    }
+}
+
+/* Takes the header up to its line end: how many bytes of the piece. */
+static size_t csv_take_header(struct import_split *split, struct str piece)
+{
+    struct strbuf *bytes = &split->window.bytes;
+
+    for (size_t i = 0; i < piece.len; i++) {
+        char c = piece.ptr[i];
+        bool line_end = c == '\r' || c == '\n';
+        bool begins = bytes->len == 0 || ascii_among(bytes->ptr[bytes->len - 1], SEPARATORS);
+        if (line_end && bytes->len == 0)
+            continue;
+        strbuf_char(bytes, c);
+        if (c == '"' && (split->in_quotes || begins))
+            split->in_quotes = !split->in_quotes;
+        if ((line_end && !split->in_quotes) || bytes->len == IMPORT_ROW_BYTES_MAX) {
+            csv_begin(split);
+            return i + 1;
+        }
+    }
+    return piece.len;
+}
+
 /* --- the file --- */
 
 /* co: the next byte of the file. */
@@ -169,8 +251,10 @@ AWAITS static int csv_next(struct import_split *split, char c)
 int import_csv_feed(struct import_split *split, struct str piece)
 {
     struct import_window *window = &split->window;
-    size_t taken = 0;
+    size_t taken = split->is_begun ? 0 : csv_take_header(split, piece);
 
+    if (!split->is_begun)
+        return 0;
     for (size_t steps = 1;; steps++) {
         if (steps % 4096 == 0)
             TRY(task_yield_if_due(split->task));
@@ -187,6 +271,10 @@ int import_csv_feed(struct import_split *split, struct str piece)
 
 int import_csv_end(struct import_split *split)
 {
+    if (!split->is_begun) {
+        csv_begin(split);
+        TRY(import_csv_feed(split, STR("")));
+    }
     while (split->state == CSV_QUOTED && can_read_again(&split->window)) {
         TRY(csv_break(split, "a quote is not closed", 0));
         TRY(import_csv_feed(split, STR("")));

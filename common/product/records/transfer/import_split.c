@@ -106,13 +106,16 @@ AWAITS static int list_byte(struct import_split *split, char c)
 void import_split_init(struct import_split *split,
                        struct task *task,
                        enum import_format format,
+                       char separator,
                        import_row_fn fn,
                        void *arg)
 {
     struct arena *arena = task->arena;
 
-    *split = (struct import_split){.task = task, .format = format, .fn = fn, .arg = arg};
+    *split = (struct import_split){
+        .task = task, .format = format, .separator = separator, .fn = fn, .arg = arg};
     split->ends = ARENA_ARRAY(arena, split->ends, IMPORT_CELLS_MAX);
+    split->quoted = ARENA_ARRAY(arena, split->quoted, IMPORT_CELLS_MAX);
     split->cells = ARENA_ARRAY(arena, split->cells, IMPORT_CELLS_MAX);
     strbuf_init(&split->text, arena, IMPORT_ROW_BYTES_MAX);
     strbuf_init(&split->window.bytes, arena, IMPORT_ROW_BYTES_MAX);

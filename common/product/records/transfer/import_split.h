@@ -8,15 +8,16 @@
 
 struct import_row {
     struct str text;         /* JSON formats: the object's text */
-    const struct str *cells; /* CSV */
+    const struct str *cells; /* CSV; STR_NONE = nothing between two separators */
     size_t cell_count;
     const char *reason; /* why the row cannot be read; NULL = it can */
 };
 /* co: takes a row, borrowed for the call; non-zero stops the split and is returned. */
 typedef int (*import_row_fn)(void *arg, const struct import_row *row);
 
-/* CSV: bytes that are read a second time when a quote that was opened on an earlier line turns out
- * not to be closed: those of the row from its second line on. */
+/* CSV: bytes that are read a second time. Those of the header, in which the separator is found; and
+ * those of a row from its second line on, when a quote that was opened on an earlier line turns out
+ * not to be closed. */
 struct import_window {
     struct strbuf bytes;
     size_t at;    /* the next byte to be read; the length: the next one is the file's */
@@ -29,8 +30,12 @@ struct import_split {
     struct task *task; /* borrowed */
     enum import_format format;
     int state;
+    char separator;     /* CSV; with is_begun */
+    bool is_begun;      /* CSV: the separator is known */
+    bool in_quotes;     /* CSV: of the header, before */
     struct strbuf text; /* of the row so far, without the marks around cells */
     size_t *ends;       /* of the cells within text */
+    bool *quoted;       /* parallel: the cell stood in quotes */
     struct str *cells;  /* of the row that is handed on */
     size_t cell_count;
     unsigned depth; /* of an array's element */
@@ -45,10 +50,12 @@ struct import_split {
     void *arg;
 };
 
-/* any: `task` is borrowed while the split is used; memory is of its arena at this moment. */
+/* any: `task` is borrowed while the split is used; memory is of its arena at this moment.
+ * `separator` of CSV, 0 = found in the header. */
 void import_split_init(struct import_split *split,
                        struct task *task,
                        enum import_format format,
+                       char separator,
                        import_row_fn fn,
                        void *arg);
 /* co: 0, IMPORT_BROKEN, or the result of fn. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "areas/items/items.h"
+#include "areas/items/items_csv.h"
 #include "base/clock.h"
 #include "http/multipart.h"
 #include "records/import.h"
@@ -230,7 +231,8 @@ AWAITS static int open_upload(struct req *r,
         return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send the file as multipart/form-data.");
     if (rc)
         return gateway_upload_check(r, rc);
-    return find_file(upload, in->format, &ret_config->format);
+    TRY(find_file(upload, in->format, &ret_config->format));
+    return items_csv_read(r, in->query, ret_config->format == IMPORT_CSV, &ret_config->csv);
 }
 
 int items_import_run(struct req *r,

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "areas/items/items.h"
+#include "areas/items/items_csv.h"
 #include "areas/items/items_import.h"
 
 #define EXPORT_TIMEOUT_MS (10 * 60 * 1000)
@@ -15,6 +16,11 @@ static const struct query_param export_query[] = {
      .values = (const char *const[]){"csv", "jsonl", NULL},
      .fallback = "jsonl",
      .doc = "csv: RFC 4180 with a header row; jsonl: one JSON object a line"},
+    CSV_SEPARATOR_PARAM("comma", "Between the cells of CSV"),
+    {.name = "bom",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "CSV begins with a byte order mark, by which Excel knows UTF-8"},
     {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for the list"},
     {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
     {.name = "order",
@@ -28,7 +34,7 @@ static const struct query_param export_query[] = {
 struct export_stream {
     struct req *r;
     const struct entity *entity;
-    bool csv;
+    const struct csv_style *csv; /* NULL = JSON Lines */
     bool begun;
 };
 
@@ -57,14 +63,16 @@ AWAITS static int items_export(struct req *r)
     struct records_ctx *ctx = items_ctx(r);
     struct records_query wanted;
     const struct query *query;
-    bool csv;
+    struct csv_style style;
     int rc;
 
     TRY(req_query(r, &query));
     TRY(items_check(r, ctx, items_query_read(ctx, query, &wanted)));
-    csv = str_is(query_get(query, "format"), "csv");
-    struct export_stream stream = {.r = r, .entity = r->scope->entity, .csv = csv};
-    rc = records_export(ctx, r->scope->entity, &wanted, csv, export_piece, &stream);
+    bool is_csv = str_is(query_get(query, "format"), "csv");
+    TRY(items_csv_read(r, query, is_csv, &style));
+    struct export_stream stream = {
+        .r = r, .entity = r->scope->entity, .csv = is_csv ? &style : NULL};
+    rc = records_export(ctx, r->scope->entity, &wanted, stream.csv, export_piece, &stream);
     if (!stream.begun && rc == 0)
         TRY(export_piece(STR(""), &stream));
     if (!stream.begun)
@@ -83,6 +91,7 @@ static const struct query_param import_query[] = {
      .type = FIELD_STR,
      .values = (const char *const[]){"csv", "json", "jsonl", NULL},
      .doc = "Of the uploaded file; found by its name or content type when left out"},
+    CSV_SEPARATOR_PARAM(NULL, "Between the cells of CSV; found in the header row when left out"),
     {.name = "mapping",
      .type = FIELD_STR,
      .deep = true,
