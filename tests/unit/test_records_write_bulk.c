@@ -264,7 +264,7 @@ static const char *import_text(struct records_ctx *ctx,
     OUT(ctx, out);
     const struct import_report *report = records_import_report(import);
     strbuf_printf(&out, "%lld %lld ", (long long)report->done, (long long)report->failed);
-    records_import_errors(import, &out);
+    records_import_errors(report, &out);
     return strbuf_cstring(&out);
 }
 

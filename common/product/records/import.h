@@ -2,8 +2,8 @@
 /*
  * Imports: pieces of a file, as they arrive, become records. CSV (RFC 4180, UTF-8 with or without a
  * byte order mark, header row of field names), a JSON array of objects, or JSON Lines. Rows are
- * written in chunks as non-atomic bulk creates: a row that is refused or cannot be read is reported
- * and the rest goes on. Memory does not grow with the file.
+ * written in chunks, as new records or as changes of those that are there: a row that is refused or
+ * cannot be read is reported and the rest goes on. Memory does not grow with the file.
  *
  * Members that the service sets (id, created_at, ...) and masked secrets are passed over, so that
  * an export can be imported; so is the apostrophe that an export puts before what looks like a
@@ -30,6 +30,10 @@ struct import_config {
     struct csv_style csv;
     const struct import_mapping *mapping; /* borrowed until the import ends */
     size_t mapping_count;
+    /* Rows change the records that have the same value of this field, which is unique or the id,
+     * and make others: those of a new value, but for an id, where a row without one makes one. NULL
+     * = rows make records. */
+    const struct model_field *key;
     bool dry_run; /* the first rows are written and taken back: records_import_preview() */
 };
 
@@ -42,8 +46,8 @@ struct import_error {
 };
 
 struct import_report {
-    int64_t done, failed;              /* rows */
-    const struct import_error *errors; /* the first IMPORT_ERRORS_MAX */
+    int64_t done, failed;                          /* rows */
+    struct import_error errors[IMPORT_ERRORS_MAX]; /* the first ones */
     size_t error_count;
 };
 
@@ -60,7 +64,7 @@ AWAITS int records_import_finish(struct import *import) MUSTCHECK;
 /* any: progress so far, valid until the next call. */
 const struct import_report *records_import_report(const struct import *import);
 /* any: the errors as a JSON array: [{"row":3,"code":"validation_failed","detail":"..."}]. */
-void records_import_errors(const struct import *import, struct strbuf *out);
+void records_import_errors(const struct import_report *report, struct strbuf *out);
 /* any: notes as the last error why nothing behind the rows read so far was read. */
 void records_import_stopped(struct import *import, enum problem code, struct str detail);
 /* any: of a dry run: it has seen all that it looks at. */

@@ -41,6 +41,8 @@ struct records_ctx {
     struct str traceparent; /* W3C trace context, for outbox rows; may be empty */
     bool public_only;       /* public route: only public fields of public_read entities */
     bool reloaded;          /* records_again() */
+    bool repeats;           /* `db` is a transaction that the caller makes again from its beginning:
+                               DB_CONFLICT and RECORDS_SCHEMA come back to it */
     json_t *values;         /* an array: records are appended to it, as values, instead of to `out`,
                                which may be NULL then (list, get, create, update) */
     size_t values_bytes;    /* about as much text may be in them; beyond it: output_too_large */
@@ -91,7 +93,8 @@ struct records_bulk {
     bool upsert;
     const struct model_field *const *on_conflict; /* unique fields */
     size_t on_conflict_count;
-    bool atomic; /* all or nothing, default true */
+    bool atomic; /* all or nothing, default true; else an upsert in the caller's transaction refuses
+                    items by checks alone, and fails as a whole where the database refuses one */
 };
 struct records_bulk_result {
     int64_t id; /* 0 = failed */

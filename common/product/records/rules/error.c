@@ -186,7 +186,9 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
     case DB_FOREIGN_KEY:
         return fail_foreign_key(ctx, entity, error);
     case DB_SCHEMA:
-        return ctx->db->lease == NULL ? RECORDS_SCHEMA : fail_db_result(ctx, rc);
+        return ctx->db->lease == NULL || ctx->repeats ? RECORDS_SCHEMA : fail_db_result(ctx, rc);
+    case DB_CONFLICT:
+        return ctx->repeats ? DB_CONFLICT : fail_db_result(ctx, rc);
     default:
         return fail_db_result(ctx, rc);
     }

@@ -32,6 +32,7 @@ int records_fail_not_found(struct records_ctx *ctx);
 int records_fits(struct records_ctx *ctx, const struct strbuf *out) MUSTCHECK;
 
 /* any: result of a db_ call to a result of records/: 0 and negatives as they are, DB_SCHEMA to
- * RECORDS_SCHEMA (inside a transaction to a failure), all others to RECORDS_FAILED. `entity` names
- * the fields of u_<id> and fk_<id>. Call it right after the db_ call. */
+ * RECORDS_SCHEMA (inside a transaction that is not repeated to a failure), DB_CONFLICT to itself in
+ * one that is, all others to RECORDS_FAILED. `entity` names the fields of u_<id> and fk_<id>. Call
+ * it right after the db_ call. */
 int records_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;

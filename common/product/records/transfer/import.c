@@ -1,11 +1,7 @@
-/*
- * Rows of a file as records, in chunks through the bulk writer. Each chunk has an arena of its own,
- * which the task works with while it is written: memory stays as large as one chunk.
- */
+/* Rows of a file as records: what each column is, and what a row's values are. */
 #include "records/import.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -16,76 +12,47 @@
 #include "records/transfer/cell.h"
 #include "records/transfer/import_preview.h"
 #include "records/transfer/import_split.h"
-#include "records/write/bulk.h"
+#include "records/transfer/import_write.h"
 #include "records/write/value.h"
-
-#define CHUNK_ROWS  200
-#define CHUNK_BYTES ((size_t)1024 * 1024)
 
 struct import {
     struct records_ctx *ctx;
-    const struct entity *entity;
     struct import_config config;
+    struct import_writer writer;
     struct import_preview *preview; /* of a dry run */
     bool enough;
     struct import_split split;
     const struct model_field **columns; /* CSV: NULL = passed over */
     size_t column_count;
     bool header_done;
-    json_t *chunk; /* rows to be written */
-    int64_t numbers[CHUNK_ROWS];
-    size_t chunk_bytes;
     int64_t rows; /* read so far */
-    struct import_error errors[IMPORT_ERRORS_MAX];
-    struct import_report report;
 };
 
 /* --- report --- */
 
-/* Texts of errors live as long as the import: ctx->task->arena must be the outer one here. */
-static void report_error(struct import *import, int64_t row, enum problem code, struct str detail)
-{
-    import->report.failed++;
-    if (import->report.error_count == IMPORT_ERRORS_MAX)
-        return;
-    import->errors[import->report.error_count++] = (struct import_error){
-        .row = row,
-        .code = code,
-        .detail = arena_dup(import->ctx->task->arena, detail),
-    };
-}
-
 const struct import_report *records_import_report(const struct import *import)
 {
-    return &import->report;
+    return &import->writer.report;
 }
 
 void records_import_stopped(struct import *import, enum problem code, struct str detail)
 {
-    struct import_report *report = &import->report;
+    struct import_report *report = &import->writer.report;
 
     if (report->error_count == IMPORT_ERRORS_MAX)
         report->error_count--;
-    import->errors[report->error_count++] = (struct import_error){
+    report->errors[report->error_count++] = (struct import_error){
         .row = import->rows + 1,
         .code = code,
         .detail = arena_dup(import->ctx->task->arena, detail),
     };
 }
 
-static int order_errors(const void *left, const void *right)
-{
-    int64_t a = ((const struct import_error *)left)->row;
-    int64_t b = ((const struct import_error *)right)->row;
-
-    return (a > b) - (a < b);
-}
-
-static void import_put_errors(const struct import *import, struct jw *w)
+static void import_put_errors(const struct import_report *report, struct jw *w)
 {
     jw_arr(w);
-    for (size_t i = 0; i < import->report.error_count; i++) {
-        const struct import_error *error = &import->errors[i];
+    for (size_t i = 0; i < report->error_count; i++) {
+        const struct import_error *error = &report->errors[i];
         jw_obj(w);
         JW_I64(w, "row", error->row);
         JW_CSTR(w, "code", problem_code(error->code));
@@ -95,115 +62,40 @@ static void import_put_errors(const struct import *import, struct jw *w)
     jw_arr_end(w);
 }
 
-void records_import_errors(const struct import *import, struct strbuf *out)
+void records_import_errors(const struct import_report *report, struct strbuf *out)
 {
     struct jw w;
 
     jw_init(&w, out);
-    import_put_errors(import, &w);
+    import_put_errors(report, &w);
 }
 
-/* --- chunks --- */
+/* --- fields --- */
 
-/* A model that was read again while the chunk was written: its reference goes with the chunk's
- * arena, so take one that stays. */
-static void keep_model(struct import *import, struct arena *arena, const struct model *before)
+/* Set by the service: "version" too, unless the entity has a field of that name. The id is not where
+ * rows are changes of the records that they name. */
+static bool passed_over(const struct import *import, struct str name)
 {
-    const struct model *model = import->ctx->model;
+    const struct model_field *field = entity_field(import->writer.entity, name);
 
-    if (model != before)
-        model_adopt(arena, model_ref((struct model *)model));
+    if (field == NULL)
+        return str_is(name, "version");
+    return field->system && !(import_writer_is_by_id(&import->writer) && str_is(name, "id"));
 }
 
-/* The failure's texts, out of the chunk's arena. */
-static void keep_error(struct records_ctx *ctx, struct arena *arena)
+/* A record that is made by the row may have the field, and one that is changed. */
+static bool may_write(const struct import *import, const struct model_field *field)
 {
-    struct records_error *error = &ctx->error;
+    const struct records_ctx *ctx = import->ctx;
+    bool changes = import->config.key != NULL;
 
-    error->detail = arena_dup(arena, error->detail);
-    for (size_t i = 0; i < error->fields.count && i < ARRAY_LEN(error->fields.items); i++) {
-        struct schema_error *item = &error->fields.items[i];
-        item->field = arena_dup(arena, item->field);
-        item->message = arena_dup(arena, item->message);
-    }
-}
-
-/* In a dry run, what was written is taken back. */
-AWAITS static int import_write_rows(struct import *import,
-                                    const struct records_bulk *bulk,
-                                    struct records_bulk_outcome *ret_outcome)
-{
-    struct records_ctx *ctx = import->ctx;
-    struct db *db = ctx->db;
-    struct db *tx;
-
-    if (!import->config.dry_run)
-        return records_bulk_write(ctx, import->entity, bulk, ret_outcome);
-    TRY(records_db(ctx, import->entity, db_begin(ctx->task, db, &tx)));
-    ctx->db = tx;
-    int rc = records_bulk_write(ctx, import->entity, bulk, ret_outcome);
-    ctx->db = db;
-    db_rollback(tx);
-    return rc;
-}
-
-AWAITS static int write_chunk(struct import *import)
-{
-    const struct records_bulk bulk = {.items = import->chunk};
-    struct records_bulk_outcome outcome = {0};
-    struct records_ctx *ctx = import->ctx;
-    const struct model *model = ctx->model;
-    struct arena *outer = ctx->task->arena;
-    size_t count = json_array_size(import->chunk);
-
-    if (count == 0)
-        return import->config.dry_run ? IMPORT_ENOUGH : 0;
-    struct arena *arena = arena_new(0);
-    ctx->task->arena = arena;
-    ctx->reloaded = false;
-    int rc;
-    do
-        rc = import_write_rows(import, &bulk, &outcome);
-    while (records_again(ctx, &import->entity, &rc));
-    ctx->task->arena = outer;
-    keep_model(import, outer, model);
-    if (rc != 0)
-        keep_error(ctx, outer);
-    for (size_t i = 0; rc == 0 && i < outcome.count; i++) {
-        const struct records_bulk_result *result = &outcome.results[i];
-        if (result->id != 0)
-            import->report.done++;
-        else
-            report_error(import, import->numbers[i], result->error.code, result->error.detail);
-    }
-    /* Rows that could not be read were reported before those of their chunk. */
-    qsort(import->errors, import->report.error_count, sizeof(*import->errors), order_errors);
-    arena_free(arena);
-    (void)json_array_clear(import->chunk);
-    import->chunk_bytes = 0;
-    return rc == 0 && import->config.dry_run ? IMPORT_ENOUGH : rc;
-}
-
-/* Takes the reference to `row`. */
-AWAITS static int import_add_row(struct import *import, json_t *row, size_t bytes)
-{
-    import->numbers[json_array_size(import->chunk)] = import->rows;
-    (void)json_array_append_new(import->chunk, row);
-    import->chunk_bytes += bytes;
-    if (json_array_size(import->chunk) < CHUNK_ROWS && import->chunk_bytes < CHUNK_BYTES)
-        return 0;
-    return write_chunk(import);
+    if (import_writer_is_by_id(&import->writer))
+        return field_rule_allows(ctx, field, ACT_UPDATE);
+    return field_rule_allows(ctx, field, ACT_CREATE) &&
+           (!changes || field_rule_allows(ctx, field, ACT_UPDATE));
 }
 
 /* --- CSV --- */
-
-/* Set by the service: "version" too, unless the entity has a field of that name. */
-static bool passed_over(const struct entity *entity, struct str name)
-{
-    const struct model_field *field = entity_field(entity, name);
-
-    return field != NULL ? field->system : str_is(name, "version");
-}
 
 static bool clean(struct str text)
 {
@@ -218,11 +110,6 @@ static const struct import_mapping *mapping_of(const struct import *import, stru
     return NULL;
 }
 
-static bool may_import(const struct records_ctx *ctx, const struct model_field *field)
-{
-    return field_rule_allows(ctx, field, ACT_READ) || field_rule_allows(ctx, field, ACT_CREATE);
-}
-
 /* The field of one column; findings for what is none, unless a dry run is to tell so. */
 static const struct model_field *find_column(struct import *import, struct str name)
 {
@@ -231,10 +118,11 @@ static const struct model_field *find_column(struct import *import, struct str n
 
     if (mapping != NULL)
         field = mapping->field;
-    else if (!passed_over(import->entity, name))
-        field = entity_field(import->entity, name);
-    bool known = field != NULL && may_import(import->ctx, field);
-    if (!known && mapping == NULL && !passed_over(import->entity, name) && !import->config.dry_run)
+    else if (!passed_over(import, name))
+        field = entity_field(import->writer.entity, name);
+    bool known = field != NULL && (field_rule_allows(import->ctx, field, ACT_READ) ||
+                                   may_write(import, field));
+    if (!known && mapping == NULL && !passed_over(import, name) && !import->config.dry_run)
         records_finding(import->ctx, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     for (size_t i = 0; known && i < import->column_count; i++)
         if (import->columns[i] == field)
@@ -254,6 +142,18 @@ static void check_mapping(struct import *import, const struct import_row *row)
             records_finding(
                 import->ctx, wanted, PROBLEM_VALIDATION_FAILED, "is no column of the file");
     }
+}
+
+static void check_key(struct import *import)
+{
+    const struct model_field *key = import->config.key;
+    size_t at = 0;
+
+    while (at < import->column_count && import->columns[at] != key)
+        at++;
+    if (key != NULL && at == import->column_count)
+        records_finding(
+            import->ctx, key->name, PROBLEM_REQUIRED, "is on_conflict, and no column of the file");
 }
 
 /* A field for each cell of the header; what the caller may neither read nor write is unknown. */
@@ -276,6 +176,7 @@ static int read_header(struct import *import, const struct import_row *row)
             import_preview_column(import->preview, name, field);
     }
     check_mapping(import, row);
+    check_key(import);
     return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
@@ -286,23 +187,23 @@ static bool import_is_text(const struct model_field *field)
 
 /* Null or nothing, owned: a cell without a value of a field that has to have one takes its default;
  * so does what the caller may not write, which null would change as well as any value. */
-static json_t *empty_cell(const struct records_ctx *ctx, const struct model_field *field)
+static json_t *empty_cell(const struct import *import, const struct model_field *field)
 {
-    bool is_left_out = field->required && field->fallback != NULL;
+    bool is_left_out = field->system || (field->required && field->fallback != NULL);
 
-    return is_left_out || !field_rule_allows(ctx, field, ACT_CREATE) ? NULL : json_null();
+    return is_left_out || !may_write(import, field) ? NULL : json_null();
 }
 
 /* The value of a cell, owned; NULL when it is left out. */
 static json_t *
-read_cell(const struct records_ctx *ctx, const struct model_field *field, struct str cell)
+read_cell(const struct import *import, const struct model_field *field, struct str cell)
 {
     if (cell.ptr == NULL || (!import_is_text(field) && str_trim(cell).len == 0))
-        return empty_cell(ctx, field);
+        return empty_cell(import, field);
     return value_cell(field, field->type == TYPE_SECRET ? cell : cell_unguarded(cell));
 }
 
-static int refuse_shape(struct import *import, const struct import_row *row)
+AWAITS static int refuse_shape(struct import *import, const struct import_row *row)
 {
     char text[96];
 
@@ -311,8 +212,8 @@ static int refuse_shape(struct import *import, const struct import_row *row)
              "the row has %zu cells, the header %zu",
              row->cell_count,
              import->column_count);
-    report_error(import, import->rows, PROBLEM_VALIDATION_FAILED, str_from(text));
-    return 0;
+    return import_writer_refuse(
+        &import->writer, import->rows, PROBLEM_VALIDATION_FAILED, str_from(text));
 }
 
 AWAITS static int take_cells(struct import *import, const struct import_row *row)
@@ -325,25 +226,26 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
         bytes += row->cells[i].len;
         if (clean(row->cells[i]))
             continue;
-        report_error(
-            import, import->rows, PROBLEM_VALIDATION_FAILED, STR("the row is not UTF-8 text"));
-        return 0;
+        return import_writer_refuse(&import->writer,
+                                    import->rows,
+                                    PROBLEM_VALIDATION_FAILED,
+                                    STR("the row is not UTF-8 text"));
     }
     json_t *record = json_object();
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct model_field *field = import->columns[i];
         if (import->preview != NULL)
             import_preview_cell(import->preview, i, cell_unguarded(row->cells[i]));
-        json_t *value = field != NULL ? read_cell(import->ctx, field, row->cells[i]) : NULL;
+        json_t *value = field != NULL ? read_cell(import, field, row->cells[i]) : NULL;
         if (value != NULL)
             (void)json_object_setn_new(record, field->name.ptr, field->name.len, value);
     }
-    return import_add_row(import, record, bytes);
+    return import_writer_add(&import->writer, import->rows, record, bytes);
 }
 
 /* --- JSON --- */
 
-static void drop_members(const struct entity *entity, json_t *record)
+static void drop_members(const struct import *import, json_t *record)
 {
     void *next;
     const char *key;
@@ -351,7 +253,7 @@ static void drop_members(const struct entity *entity, json_t *record)
 
     json_object_foreach_safe(record, next, key, value)
     {
-        if (passed_over(entity, str_from(key)))
+        if (passed_over(import, str_from(key)))
             (void)json_object_del(record, key);
     }
 }
@@ -378,15 +280,16 @@ AWAITS static int take_text(struct import *import, struct str text)
 {
     json_t *record = value_document(text);
 
-    if (record == NULL) {
-        report_error(import, import->rows, PROBLEM_INVALID_JSON, STR("the row is not valid JSON"));
-        return 0;
-    }
+    if (record == NULL)
+        return import_writer_refuse(&import->writer,
+                                    import->rows,
+                                    PROBLEM_INVALID_JSON,
+                                    STR("the row is not valid JSON"));
     if (import->preview != NULL && json_is_object(record))
-        import_preview_members(import->preview, import->entity, record);
+        import_preview_members(import->preview, import->writer.entity, record);
     map_members(import, record);
-    drop_members(import->entity, record);
-    return import_add_row(import, record, text.len);
+    drop_members(import, record);
+    return import_writer_add(&import->writer, import->rows, record, text.len);
 }
 
 /* --- life --- */
@@ -399,17 +302,14 @@ AWAITS static int import_take_row(void *arg, const struct import_row *row)
         return read_header(import, row);
     import->rows++;
     if (row->reason != NULL)
-        report_error(import, import->rows, PROBLEM_VALIDATION_FAILED, str_from(row->reason));
+        TRY(import_writer_refuse(
+            &import->writer, import->rows, PROBLEM_VALIDATION_FAILED, str_from(row->reason)));
     else if (import->split.format == IMPORT_CSV)
         TRY(take_cells(import, row));
     else
         TRY(take_text(import, row->text));
-    return import->config.dry_run && import->rows == CHUNK_ROWS ? write_chunk(import) : 0;
-}
-
-static void free_chunk(void *chunk)
-{
-    json_decref(chunk);
+    /* A dry run has seen a chunk. */
+    return import->config.dry_run && import->writer.count == 0 ? IMPORT_ENOUGH : 0;
 }
 
 struct import *records_import_new(struct records_ctx *ctx,
@@ -420,13 +320,10 @@ struct import *records_import_new(struct records_ctx *ctx,
     struct import *import = ARENA_NEW(arena, import);
 
     import->ctx = ctx;
-    import->entity = entity;
     import->config = *config;
+    import_writer_init(&import->writer, ctx, entity, &import->config);
     if (config->dry_run)
         import->preview = import_preview_new(arena);
-    import->chunk = json_array();
-    arena_defer(arena, free_chunk, import->chunk);
-    import->report.errors = import->errors;
     import_split_init(
         &import->split, ctx->task, config->format, config->csv.separator, import_take_row, import);
     return import;
@@ -457,7 +354,8 @@ int records_import_finish(struct import *import)
     TRY(import_settle(import, import_split_end(&import->split)));
     if (import->split.format == IMPORT_CSV && !import->header_done)
         return records_fail(import->ctx, PROBLEM_VALIDATION_FAILED, "The file has no header row.");
-    return import_settle(import, write_chunk(import));
+    import->enough = import->config.dry_run;
+    return import_writer_flush(&import->writer);
 }
 
 /* --- dry runs --- */
@@ -474,11 +372,11 @@ void records_import_preview(const struct import *import, struct strbuf *out)
     jw_init(&w, out);
     jw_obj(&w);
     JW_I64(&w, "rows", import->rows);
-    JW_I64(&w, "taken", import->report.done);
-    JW_I64(&w, "refused", import->report.failed);
+    JW_I64(&w, "taken", import->writer.report.done);
+    JW_I64(&w, "refused", import->writer.report.failed);
     jw_lit(&w, "columns");
     import_preview_json(import->preview, &w);
     jw_lit(&w, "errors");
-    import_put_errors(import, &w);
+    import_put_errors(&import->writer.report, &w);
     jw_obj_end(&w);
 }

@@ -126,11 +126,11 @@ prepare_items(struct records_ctx *ctx, const struct entity *entity, struct bulk 
 
 /* --- writing --- */
 
-/* A failure that says nothing about the item: the ones after it would meet it, too. */
-static bool is_general(enum problem code)
+bool bulk_is_general(enum problem code)
 {
     return code == PROBLEM_DEPENDENCY_UNAVAILABLE || code == PROBLEM_TIMEOUT ||
-           code == PROBLEM_OUTCOME_UNKNOWN || code == PROBLEM_INTERNAL;
+           code == PROBLEM_OUTCOME_UNKNOWN || code == PROBLEM_INTERNAL ||
+           code == PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT;
 }
 
 /* Upserts of which some may fail: a transaction an item. */
@@ -142,7 +142,7 @@ upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *b
 
     for (size_t i = 0; i < bulk->count; i++) {
         struct records_bulk_result *result = &bulk->out.results[bulk->index[i]];
-        bool general = rc != 0 && is_general(ctx->error.code);
+        bool general = rc != 0 && bulk_is_general(ctx->error.code);
         if (rc == RECORDS_FAILED && !general)
             ctx->error = (struct records_error){0};
         if (!general)
@@ -159,16 +159,16 @@ upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *b
     return 0;
 }
 
-/* All or nothing: the item that failed is named. */
+/* All or nothing: of an atomic one the item that failed is named. */
 AWAITS static int
 upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     struct arena *arena = ctx->task->arena;
+    struct records_bulk_result *results = ARENA_ARRAY(arena, results, bulk->count);
     size_t failed = bulk->count;
 
-    int rc =
-        upsert_rows(ctx, entity, bulk->key, bulk->rows, bulk->count, bulk->out.results, &failed);
-    if (rc == RECORDS_FAILED && failed < bulk->count) {
+    int rc = upsert_rows(ctx, entity, bulk->key, bulk->rows, bulk->count, results, &failed);
+    if (rc == RECORDS_FAILED && failed < bulk->count && bulk->atomic) {
         struct schema_errors found = ctx->error.fields;
         ctx->error.fields = (struct schema_errors){0};
         bulk_find_item(ctx, failed, &found);
@@ -177,8 +177,10 @@ upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bu
     }
     if (rc != 0)
         return rc;
-    for (size_t i = 0; i < bulk->count; i++)
-        bulk->ids[i] = bulk->out.results[i].id;
+    for (size_t i = 0; i < bulk->count; i++) {
+        bulk->ids[i] = results[i].id;
+        bulk->out.results[bulk->index[i]].updated = results[i].updated;
+    }
     return 0;
 }
 
@@ -187,8 +189,9 @@ bulk_write_rows(struct records_ctx *ctx, const struct entity *entity, struct bul
 {
     if (bulk->count == 0)
         return 0;
+    bool is_one = bulk->atomic || ctx->db->lease != NULL; /* which a refusal takes with it */
     if (bulk->key != NULL)
-        return bulk->atomic ? upsert_all(ctx, entity, bulk) : upsert_each(ctx, entity, bulk);
+        return is_one ? upsert_all(ctx, entity, bulk) : upsert_each(ctx, entity, bulk);
     bool notify = write_listens(entity, EVENT_CREATED) || ctx->model->live;
     return write_transaction(ctx, entity, bulk_insert, bulk, notify);
 }
@@ -212,11 +215,7 @@ int records_bulk_write(struct records_ctx *ctx,
                        const struct records_bulk *in,
                        struct records_bulk_outcome *ret_outcome)
 {
-    /* In the caller's open transaction a failed upsert would take everything with it anyway. */
-    struct bulk bulk = {
-        .in = in,
-        .atomic = in->atomic || (in->upsert && ctx->db->lease != NULL),
-    };
+    struct bulk bulk = {.in = in, .atomic = in->atomic};
 
     if (!json_is_array(in->items))
         return records_fail_field(ctx,

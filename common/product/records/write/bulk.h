@@ -24,6 +24,8 @@ struct str bulk_path(struct arena *arena, size_t index, struct str name);
 /* any: moves ctx->error to the result of an item, in the words that a request of its own would have
  * got. */
 void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item);
+/* any: a failure with this code says nothing about an item: others would meet it, too. */
+bool bulk_is_general(enum problem code);
 /* co: a write_fn: inserts all items. Those that meet a unique value fail it when atomic, else they
  * are refused and the rest goes in. */
 AWAITS int

@@ -91,7 +91,7 @@ static struct str errors_json(struct upload *upload)
     struct strbuf out;
 
     strbuf_init(&out, upload->r->task.arena, 1024UL * 1024);
-    records_import_errors(upload->import, &out);
+    records_import_errors(records_import_report(upload->import), &out);
     return strbuf_view(&out);
 }
 
@@ -187,6 +187,40 @@ AWAITS static int start_task(struct upload *upload, const struct entity *entity)
 
 /* --- what the query says --- */
 
+/* mode=upsert and on_conflict, which is the id or a field as the bulk route takes it. */
+static int read_mode(struct req *r,
+                     const struct entity *entity,
+                     const struct query *query,
+                     struct import_config *config)
+{
+    struct str name = query_get(query, "on_conflict");
+    bool is_upsert = str_is(query_get(query, "mode"), "upsert");
+
+    if (!is_upsert && name.ptr)
+        return fail(
+            r, PROBLEM_INVALID_QUERY, "Query parameter 'on_conflict' goes with mode=upsert.");
+    if (!is_upsert)
+        return 0;
+    if (!name.len)
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "mode=upsert needs on_conflict: id, or the name of a unique field.");
+    if (!caller_can_entity(r->scope->caller, entity->id, ACT_UPDATE))
+        return fail(
+            r, PROBLEM_FORBIDDEN, "This needs the permission %.*s:update.", STR_ARG(entity->name));
+    const struct model_field *field = entity_field(entity, name);
+    if (!field || !caller_field(r->scope->caller, field, ACT_READ))
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "Query parameter 'on_conflict': the entity has no such field.");
+    if (!str_is(name, "id") && (!field->unique || field->system))
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "Query parameter 'on_conflict': the field must be id, or unique.");
+    config->key = field;
+    return 0;
+}
+
 /* mapping[column]=field; an empty one goes nowhere. */
 static int read_mapping(struct req *r,
                         const struct entity *entity,
@@ -202,7 +236,8 @@ static int read_mapping(struct req *r,
         if (item->key_count != 1)
             return fail(r, PROBLEM_INVALID_QUERY, "Write mapping[column]=field.");
         const struct model_field *field = entity_field(entity, item->value);
-        if (item->value.len && (!field || field->system))
+        bool is_key = field && field == config->key;
+        if (item->value.len && (!field || (field->system && !is_key)))
             return fail(r,
                         PROBLEM_INVALID_QUERY,
                         "Query parameter 'mapping': %.*s is no field that is imported.",
@@ -225,6 +260,7 @@ AWAITS static int open_upload(struct req *r,
 
     *upload = (struct upload){.r = r, .ctx = items_ctx(r)};
     *ret_config = (struct import_config){0};
+    TRY(read_mode(r, entity, in->query, ret_config));
     TRY(read_mapping(r, entity, in->query, ret_config));
     int rc = multipart_new(r, conf->upload_bytes, &upload->multipart);
     if (rc == MULTIPART_INVALID)

@@ -92,6 +92,16 @@ static const struct query_param import_query[] = {
      .values = (const char *const[]){"csv", "json", "jsonl", NULL},
      .doc = "Of the uploaded file; found by its name or content type when left out"},
     CSV_SEPARATOR_PARAM(NULL, "Between the cells of CSV; found in the header row when left out"),
+    {.name = "mode",
+     .type = FIELD_STR,
+     .values = (const char *const[]){"create", "upsert", NULL},
+     .fallback = "create",
+     .doc = "upsert: a row changes the record that on_conflict finds, which needs the permission "
+            "to update, too; fields without a column stay"},
+    {.name = "on_conflict",
+     .type = FIELD_STR,
+     .doc = "With mode=upsert: a unique field, whose value finds the record or makes one; or id: "
+            "a row without one makes a record"},
     {.name = "mapping",
      .type = FIELD_STR,
      .deep = true,

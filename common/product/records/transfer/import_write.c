@@ -1,0 +1,353 @@
+/* Chunks of an import. */
+#include "records/transfer/import_write.h"
+
+#include <stdlib.h>
+
+#include "json/jr.h"
+#include "loop/task.h"
+#include "records/records.h"
+#include "records/rules/error.h"
+#include "records/write/bulk.h"
+#include "records/write/size.h"
+#include "records/write/write.h"
+
+/* Rows that are written together. */
+struct chunk {
+    struct import_writer *writer;
+    size_t from, to;             /* of the entries */
+    struct import_report report; /* with them */
+};
+
+/* --- report --- */
+
+static void report_refuse(struct import_report *report,
+                          struct arena *arena,
+                          int64_t row,
+                          enum problem code,
+                          struct str detail)
+{
+    report->failed++;
+    if (report->error_count == IMPORT_ERRORS_MAX)
+        return;
+    report->errors[report->error_count++] =
+        (struct import_error){.row = row, .code = code, .detail = arena_dup(arena, detail)};
+}
+
+static void entry_refuse(struct import_writer *writer,
+                         struct import_report *report,
+                         const struct import_entry *entry)
+{
+    report_refuse(report, writer->arena, entry->row, entry->code, entry->detail);
+}
+
+/* --- by id --- */
+
+struct by_id {
+    int64_t id; /* 0 = the row makes a record */
+    json_t *record;
+    size_t place;
+};
+
+static int order_by_id(const void *left, const void *right)
+{
+    const struct by_id *a = left;
+    const struct by_id *b = right;
+
+    if (a->id != b->id)
+        return (a->id > b->id) - (a->id < b->id);
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static int read_row_id(struct records_ctx *ctx, const json_t *record, int64_t *ret_id)
+{
+    const json_t *id = json_object_get(record, "id");
+
+    *ret_id = json_is_integer(id) ? json_integer_value(id) : 0;
+    if (id == NULL || json_is_null(id) || *ret_id > 0)
+        return 0;
+    return records_fail_field(
+        ctx, PROBLEM_VALIDATION_FAILED, STR("id"), PROBLEM_TYPE_MISMATCH, "expected an id");
+}
+
+/* co: as the routes that create and change one record do it. */
+AWAITS static int
+write_by_id(struct records_ctx *ctx, const struct entity *entity, const struct by_id *row)
+{
+    json_t *body = jr_adopt(ctx->task->arena, json_copy(row->record));
+    struct strbuf out;
+    int64_t version;
+    int64_t id;
+
+    strbuf_init(&out,
+                ctx->task->arena,
+                2 * (size_t)size_json_limit(directory_record_bytes(ctx->directory)));
+    (void)json_object_del(body, "id");
+    if (row->id != 0)
+        return records_update(ctx, entity, row->id, body, 0, &out, &version);
+    return records_create(ctx, entity, body, &out, &id, &version);
+}
+
+/* The failure's texts, out of an arena that ends. */
+static void keep_error(struct records_ctx *ctx, struct arena *arena)
+{
+    struct records_error *error = &ctx->error;
+
+    error->detail = arena_dup(arena, error->detail);
+    for (size_t i = 0; i < error->fields.count && i < ARRAY_LEN(error->fields.items); i++) {
+        struct schema_error *item = &error->fields.items[i];
+        item->field = arena_dup(arena, item->field);
+        item->message = arena_dup(arena, item->message);
+    }
+}
+
+/* co: one row in memory of its own: records may be larger than what the file says of them. */
+AWAITS static int
+write_by_id_apart(struct records_ctx *ctx, const struct entity *entity, const struct by_id *row)
+{
+    struct arena *outer = ctx->task->arena;
+    struct arena *arena = arena_new(0);
+
+    ctx->task->arena = arena;
+    int rc = write_by_id(ctx, entity, row);
+    ctx->task->arena = outer;
+    if (rc != 0)
+        keep_error(ctx, outer);
+    arena_free(arena);
+    return rc;
+}
+
+/* co: all rows or none, in the order of their ids. */
+AWAITS static int
+chunk_by_id(struct records_ctx *ctx, const struct entity *entity, struct chunk *chunk)
+{
+    struct by_id *rows = ARENA_ARRAY(ctx->task->arena, rows, chunk->to - chunk->from);
+    size_t count = 0;
+
+    for (size_t i = chunk->from; i < chunk->to; i++) {
+        json_t *record = chunk->writer->entries[i].record;
+        if (record == NULL)
+            continue;
+        rows[count] = (struct by_id){.record = record, .place = i};
+        TRY(read_row_id(ctx, record, &rows[count++].id));
+    }
+    qsort(rows, count, sizeof(*rows), order_by_id);
+    for (size_t i = 0; i < count; i++)
+        TRY(write_by_id_apart(ctx, entity, &rows[i]));
+    chunk->report.done += (int64_t)count;
+    return 0;
+}
+
+/* --- by bulk writes --- */
+
+/* co: new records, or upserts by a unique field. */
+AWAITS static int
+chunk_bulk(struct records_ctx *ctx, const struct entity *entity, struct chunk *chunk)
+{
+    struct import_writer *writer = chunk->writer;
+    const struct model_field *key = writer->config->key;
+    const struct records_bulk bulk = {
+        .items = jr_adopt(ctx->task->arena, json_array()),
+        .upsert = key != NULL,
+        .on_conflict = &key,
+        .on_conflict_count = key != NULL,
+    };
+    struct records_bulk_outcome outcome = {0};
+    size_t at = 0;
+
+    for (size_t i = chunk->from; i < chunk->to; i++)
+        if (writer->entries[i].record != NULL)
+            (void)json_array_append((json_t *)bulk.items, writer->entries[i].record);
+    TRY(records_bulk_write(ctx, entity, &bulk, &outcome));
+    for (size_t i = chunk->from; i < chunk->to; i++) {
+        struct import_entry entry = writer->entries[i];
+        const struct records_bulk_result *result = NULL;
+        if (entry.record != NULL)
+            result = &outcome.results[at++];
+        if (result != NULL && result->id != 0) {
+            chunk->report.done++;
+            continue;
+        }
+        if (result != NULL) {
+            entry.code = result->error.code;
+            entry.detail = result->error.detail;
+        }
+        entry_refuse(writer, &chunk->report, &entry);
+    }
+    return 0;
+}
+
+/* --- transactions --- */
+
+bool import_writer_is_by_id(const struct import_writer *writer)
+{
+    return writer->config->key != NULL && writer->config->key->system;
+}
+
+AWAITS static int
+chunk_write(struct records_ctx *ctx, const struct entity *entity, struct chunk *chunk)
+{
+    struct import_writer *writer = chunk->writer;
+
+    if (!import_writer_is_by_id(writer))
+        return chunk_bulk(ctx, entity, chunk);
+    TRY(chunk_by_id(ctx, entity, chunk));
+    for (size_t i = chunk->from; i < chunk->to; i++)
+        if (writer->entries[i].record == NULL)
+            entry_refuse(writer, &chunk->report, &writer->entries[i]);
+    return 0;
+}
+
+/* co: a write_fn. In a dry run, what was written is taken back. */
+AWAITS static int
+chunk_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+{
+    struct chunk *chunk = arg;
+    struct db *db = ctx->db;
+
+    chunk->report = chunk->writer->report;
+    ctx->error = (struct records_error){0};
+    ctx->db = tx;
+    ctx->repeats = true;
+    int rc = chunk_write(ctx, entity, chunk);
+    ctx->repeats = false;
+    ctx->db = db;
+    return rc == 0 && chunk->writer->config->dry_run ? IMPORT_ENOUGH : rc;
+}
+
+/* co: entries in a transaction; the report tells of them when it has been committed. */
+AWAITS static int chunk_transact(struct import_writer *writer, size_t from, size_t to)
+{
+    struct records_ctx *ctx = writer->ctx;
+    struct chunk *chunk = ARENA_NEW(ctx->task->arena, chunk);
+    int rc;
+
+    *chunk = (struct chunk){.writer = writer, .from = from, .to = to};
+    ctx->reloaded = false;
+    do {
+        const struct entity *entity = writer->entity;
+        bool notify = write_listens(entity, EVENT_CREATED) ||
+                      write_listens(entity, EVENT_UPDATED) || ctx->model->live;
+        rc = write_transaction(ctx, entity, chunk_in, chunk, notify);
+    } while (records_again(ctx, &writer->entity, &rc));
+    if (rc != 0 && rc != IMPORT_ENOUGH)
+        return rc;
+    writer->report = chunk->report;
+    return 0;
+}
+
+/* The failure is one of a row, not of the import. */
+static bool is_refused(const struct import_writer *writer, int rc)
+{
+    const struct records_ctx *ctx = writer->ctx;
+
+    return rc == RECORDS_FAILED && !bulk_is_general(ctx->error.code) &&
+           model_entity_by_id(ctx->model, writer->entity->id) != NULL;
+}
+
+/* co: a transaction a row. */
+AWAITS static int chunk_each(struct import_writer *writer)
+{
+    struct records_ctx *ctx = writer->ctx;
+
+    for (size_t i = 0; i < writer->count; i++) {
+        struct import_entry entry = writer->entries[i];
+        int rc = entry.record != NULL ? chunk_transact(writer, i, i + 1) : 0;
+        if (is_refused(writer, rc)) {
+            entry.code = ctx->error.code;
+            entry.detail = ctx->error.detail;
+        } else if (rc != 0) {
+            return rc;
+        }
+        if (rc != 0 || entry.record == NULL)
+            entry_refuse(writer, &writer->report, &entry);
+    }
+    ctx->error = (struct records_error){0};
+    return 0;
+}
+
+/* A model that was read again while the chunk was written: its reference goes with the chunk's
+ * arena, so take one that stays. */
+static void keep_model(const struct import_writer *writer, const struct model *before)
+{
+    const struct model *model = writer->ctx->model;
+
+    if (model != before)
+        model_adopt(writer->arena, model_ref((struct model *)model));
+}
+
+static void forget_entries(struct import_writer *writer)
+{
+    for (size_t i = 0; i < writer->count; i++)
+        json_decref(writer->entries[i].record);
+    writer->count = 0;
+    writer->bytes = 0;
+}
+
+int import_writer_flush(struct import_writer *writer)
+{
+    struct records_ctx *ctx = writer->ctx;
+    const struct model *model = ctx->model;
+
+    if (writer->count == 0)
+        return 0;
+    struct arena *arena = arena_new(0);
+    ctx->task->arena = arena;
+    int rc = chunk_transact(writer, 0, writer->count);
+    if (is_refused(writer, rc))
+        rc = chunk_each(writer);
+    ctx->task->arena = writer->arena;
+    keep_model(writer, model);
+    if (rc != 0)
+        keep_error(ctx, writer->arena);
+    arena_free(arena);
+    forget_entries(writer);
+    return rc;
+}
+
+/* --- rows --- */
+
+AWAITS static int flush_if_full(struct import_writer *writer)
+{
+    if (writer->count < IMPORT_CHUNK_ROWS && writer->bytes < IMPORT_CHUNK_BYTES)
+        return 0;
+    return import_writer_flush(writer);
+}
+
+int import_writer_add(struct import_writer *writer, int64_t row, json_t *record, size_t bytes)
+{
+    writer->entries[writer->count++] = (struct import_entry){.row = row, .record = record};
+    writer->bytes += bytes;
+    return flush_if_full(writer);
+}
+
+int import_writer_refuse(struct import_writer *writer,
+                         int64_t row,
+                         enum problem code,
+                         struct str detail)
+{
+    bool has_room = writer->report.error_count < IMPORT_ERRORS_MAX;
+
+    writer->entries[writer->count++] = (struct import_entry){
+        .row = row,
+        .code = code,
+        .detail = has_room ? arena_dup(writer->arena, detail) : STR_NONE,
+    };
+    return flush_if_full(writer);
+}
+
+static void writer_free(void *arg)
+{
+    forget_entries(arg);
+}
+
+void import_writer_init(struct import_writer *writer,
+                        struct records_ctx *ctx,
+                        const struct entity *entity,
+                        const struct import_config *config)
+{
+    writer->ctx = ctx;
+    writer->entity = entity;
+    writer->config = config;
+    writer->arena = ctx->task->arena;
+    arena_defer(writer->arena, writer_free, writer);
+}
