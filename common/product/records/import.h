@@ -25,20 +25,6 @@ struct import_mapping {
     const struct model_field *field; /* NULL: nowhere */
 };
 
-struct import_config {
-    enum import_format format;
-    struct csv_style csv;
-    const struct import_mapping *mapping; /* borrowed until the import ends */
-    size_t mapping_count;
-    /* Rows change the records that have the same value of this field, which is unique or the id,
-     * and make others: those of a new value, but for an id, where a row without one makes one. NULL
-     * = rows make records. */
-    const struct model_field *key;
-    bool dry_run; /* the first rows are written and taken back: records_import_preview() */
-};
-
-struct import;
-
 struct import_error {
     int64_t row; /* from 1, the header not counted */
     enum problem code;
@@ -51,22 +37,53 @@ struct import_report {
     size_t error_count;
 };
 
+/* How far an import is: what is true of the rows up to one of them. */
+struct import_progress {
+    int64_t rows;
+    struct str digest; /* hexadecimal, of these rows: by it the same file is known again */
+    const struct import_report *report;
+};
+/* co: notes the progress in the transaction that makes it, so that both are there or neither.
+ * *ret_is_held: no other request has taken the import over. Results as of db_query(). */
+typedef AWAITS int (*import_progress_fn)(void *arg,
+                                         struct db *tx,
+                                         const struct import_progress *progress,
+                                         bool *ret_is_held);
+
+struct import_config {
+    enum import_format format;
+    struct csv_style csv;
+    const struct import_mapping *mapping; /* borrowed until the import ends */
+    size_t mapping_count;
+    /* Rows change the records that have the same value of this field, which is unique or the id,
+     * and make others: those of a new value, but for an id, where a row without one makes one. NULL
+     * = rows make records. */
+    const struct model_field *key;
+    import_progress_fn progress; /* NULL in a dry run */
+    void *progress_arg;
+    struct import_progress from; /* rows before it were dealt with: they are passed over, and have
+                                    to be the same */
+    bool dry_run; /* the first rows are written and taken back: records_import_preview() */
+};
+
+struct import;
+
 /* any: `ctx` is borrowed until the import ends, ctx->db autocommit. Lives in ctx->task->arena. */
 struct import *records_import_new(struct records_ctx *ctx,
                                   const struct entity *entity,
                                   const struct import_config *config);
 /* co: takes the next piece of the file. RECORDS_FAILED ends the import with ctx->error: the file's
- * form is broken, its header names an unknown field, or the database is not available; rows
- * reported as done stay. */
+ * form is broken, its header names an unknown field, the database is not available, or another
+ * request goes on with the import; rows reported as done stay. */
 AWAITS int records_import_feed(struct import *import, struct str piece) MUSTCHECK;
 /* co: the file is over: writes what is left. RECORDS_FAILED as above, also for a file cut short. */
 AWAITS int records_import_finish(struct import *import) MUSTCHECK;
-/* any: progress so far, valid until the next call. */
+/* any: rows written and refused so far, valid until the next call. */
 const struct import_report *records_import_report(const struct import *import);
+/* any: after records_import_finish(): of the whole file. Arena-owned, valid until the next call. */
+struct import_progress records_import_progress(const struct import *import);
 /* any: the errors as a JSON array: [{"row":3,"code":"validation_failed","detail":"..."}]. */
 void records_import_errors(const struct import_report *report, struct strbuf *out);
-/* any: notes as the last error why nothing behind the rows read so far was read. */
-void records_import_stopped(struct import *import, enum problem code, struct str detail);
 /* any: of a dry run: it has seen all that it looks at. */
 bool records_import_enough(const struct import *import);
 /* any: of a dry run, as an object: rows looked at, which of them would be taken, columns with the

@@ -35,16 +35,12 @@ const struct import_report *records_import_report(const struct import *import)
     return &import->writer.report;
 }
 
-void records_import_stopped(struct import *import, enum problem code, struct str detail)
+struct import_progress records_import_progress(const struct import *import)
 {
-    struct import_report *report = &import->writer.report;
-
-    if (report->error_count == IMPORT_ERRORS_MAX)
-        report->error_count--;
-    report->errors[report->error_count++] = (struct import_error){
-        .row = import->rows + 1,
-        .code = code,
-        .detail = arena_dup(import->ctx->task->arena, detail),
+    return (struct import_progress){
+        .rows = import->rows,
+        .digest = import_writer_digest(&import->writer),
+        .report = &import->writer.report,
     };
 }
 
@@ -144,7 +140,7 @@ static void check_mapping(struct import *import, const struct import_row *row)
     }
 }
 
-static void check_key(struct import *import)
+static void check_key_column(struct import *import)
 {
     const struct model_field *key = import->config.key;
     size_t at = 0;
@@ -176,7 +172,7 @@ static int read_header(struct import *import, const struct import_row *row)
             import_preview_column(import->preview, name, field);
     }
     check_mapping(import, row);
-    check_key(import);
+    check_key_column(import);
     return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
@@ -294,6 +290,25 @@ AWAITS static int take_text(struct import *import, struct str text)
 
 /* --- life --- */
 
+static int fail_other_rows(struct import *import)
+{
+    return records_fail(import->ctx,
+                        PROBLEM_CONFLICT,
+                        "The first %lld rows of the file are not those that the import has dealt "
+                        "with: send the file as it was up to there, or import it without resume.",
+                        (long long)import->config.from.rows);
+}
+
+/* A row that was dealt with before: the last one shows whether it is the same file. */
+static int pass_row(struct import *import)
+{
+    const struct import_progress *from = &import->config.from;
+
+    if (import->rows < from->rows || str_eq(import_writer_digest(&import->writer), from->digest))
+        return 0;
+    return fail_other_rows(import);
+}
+
 AWAITS static int import_take_row(void *arg, const struct import_row *row)
 {
     struct import *import = arg;
@@ -301,6 +316,9 @@ AWAITS static int import_take_row(void *arg, const struct import_row *row)
     if (import->split.format == IMPORT_CSV && !import->header_done)
         return read_header(import, row);
     import->rows++;
+    import_writer_read(&import->writer, row->text);
+    if (import->rows <= import->config.from.rows)
+        return pass_row(import);
     if (row->reason != NULL)
         TRY(import_writer_refuse(
             &import->writer, import->rows, PROBLEM_VALIDATION_FAILED, str_from(row->reason)));
@@ -354,6 +372,8 @@ int records_import_finish(struct import *import)
     TRY(import_settle(import, import_split_end(&import->split)));
     if (import->split.format == IMPORT_CSV && !import->header_done)
         return records_fail(import->ctx, PROBLEM_VALIDATION_FAILED, "The file has no header row.");
+    if (import->rows < import->config.from.rows)
+        return fail_other_rows(import);
     import->enough = import->config.dry_run;
     return import_writer_flush(&import->writer);
 }

@@ -83,8 +83,10 @@ AWAITS static int csv_row_end(struct import_split *split)
             items[i] = (struct str){split->text.ptr + start, split->ends[i] - start};
         start = split->ends[i];
     }
-    const struct import_row row = {
-        .cells = items, .cell_count = split->cell_count, .reason = split->row_reason};
+    const struct import_row row = {.text = strbuf_view(&split->text),
+                                   .cells = items,
+                                   .cell_count = split->cell_count,
+                                   .reason = split->row_reason};
     bool blank = row.reason == NULL && row.cell_count == 1 && items[0].ptr == NULL;
     split->window.is_open = false;
     int rc = blank ? 0 : split->fn(split->arg, &row);

@@ -7,7 +7,7 @@
 #define IMPORT_CELLS_MAX 1000
 
 struct import_row {
-    struct str text;         /* JSON formats: the object's text */
+    struct str text;         /* JSON formats: the object's text; CSV: that of all cells */
     const struct str *cells; /* CSV; STR_NONE = nothing between two separators */
     size_t cell_count;
     const char *reason; /* why the row cannot be read; NULL = it can */

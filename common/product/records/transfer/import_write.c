@@ -2,7 +2,9 @@
 #include "records/transfer/import_write.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/codec.h"
 #include "json/jr.h"
 #include "loop/task.h"
 #include "records/records.h"
@@ -48,7 +50,7 @@ struct by_id {
     size_t place;
 };
 
-static int order_by_id(const void *left, const void *right)
+static int order_rows_by_id(const void *left, const void *right)
 {
     const struct by_id *a = left;
     const struct by_id *b = right;
@@ -130,7 +132,7 @@ chunk_by_id(struct records_ctx *ctx, const struct entity *entity, struct chunk *
         rows[count] = (struct by_id){.record = record, .place = i};
         TRY(read_row_id(ctx, record, &rows[count++].id));
     }
-    qsort(rows, count, sizeof(*rows), order_by_id);
+    qsort(rows, count, sizeof(*rows), order_rows_by_id);
     for (size_t i = 0; i < count; i++)
         TRY(write_by_id_apart(ctx, entity, &rows[i]));
     chunk->report.done += (int64_t)count;
@@ -157,7 +159,8 @@ chunk_bulk(struct records_ctx *ctx, const struct entity *entity, struct chunk *c
     for (size_t i = chunk->from; i < chunk->to; i++)
         if (writer->entries[i].record != NULL)
             (void)json_array_append((json_t *)bulk.items, writer->entries[i].record);
-    TRY(records_bulk_write(ctx, entity, &bulk, &outcome));
+    if (json_array_size(bulk.items) > 0)
+        TRY(records_bulk_write(ctx, entity, &bulk, &outcome));
     for (size_t i = chunk->from; i < chunk->to; i++) {
         struct import_entry entry = writer->entries[i];
         const struct records_bulk_result *result = NULL;
@@ -197,6 +200,35 @@ chunk_write(struct records_ctx *ctx, const struct entity *entity, struct chunk *
     return 0;
 }
 
+static struct str digest_hex(struct arena *arena, const uint8_t digest[DIGEST_SHA256_BYTES])
+{
+    return codec_hex(arena, (struct str){(const char *)digest, DIGEST_SHA256_BYTES});
+}
+
+/* co: in the transaction that writes the rows. */
+AWAITS static int
+chunk_progress(struct records_ctx *ctx, const struct entity *entity, struct chunk *chunk)
+{
+    struct import_writer *writer = chunk->writer;
+    const struct import_config *config = writer->config;
+    const struct import_entry *last = &writer->entries[chunk->to - 1];
+    const struct import_progress progress = {
+        .rows = last->row,
+        .digest = digest_hex(ctx->task->arena, last->digest),
+        .report = &chunk->report,
+    };
+    bool is_held = true;
+
+    if (config->progress == NULL)
+        return 0;
+    int rc = config->progress(config->progress_arg, ctx->db, &progress, &is_held);
+    TRY(write_tx_db(ctx, entity, rc));
+    writer->is_lost = !is_held;
+    if (is_held)
+        return 0;
+    return records_fail(ctx, PROBLEM_CONFLICT, "Another request goes on with this import.");
+}
+
 /* co: a write_fn. In a dry run, what was written is taken back. */
 AWAITS static int
 chunk_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
@@ -209,6 +241,8 @@ chunk_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, vo
     ctx->db = tx;
     ctx->repeats = true;
     int rc = chunk_write(ctx, entity, chunk);
+    if (rc == 0)
+        rc = chunk_progress(ctx, entity, chunk);
     ctx->repeats = false;
     ctx->db = db;
     return rc == 0 && chunk->writer->config->dry_run ? IMPORT_ENOUGH : rc;
@@ -236,11 +270,11 @@ AWAITS static int chunk_transact(struct import_writer *writer, size_t from, size
 }
 
 /* The failure is one of a row, not of the import. */
-static bool is_refused(const struct import_writer *writer, int rc)
+static bool is_row_refused(const struct import_writer *writer, int rc)
 {
     const struct records_ctx *ctx = writer->ctx;
 
-    return rc == RECORDS_FAILED && !bulk_is_general(ctx->error.code) &&
+    return rc == RECORDS_FAILED && !writer->is_lost && !bulk_is_general(ctx->error.code) &&
            model_entity_by_id(ctx->model, writer->entity->id) != NULL;
 }
 
@@ -252,7 +286,7 @@ AWAITS static int chunk_each(struct import_writer *writer)
     for (size_t i = 0; i < writer->count; i++) {
         struct import_entry entry = writer->entries[i];
         int rc = entry.record != NULL ? chunk_transact(writer, i, i + 1) : 0;
-        if (is_refused(writer, rc)) {
+        if (is_row_refused(writer, rc)) {
             entry.code = ctx->error.code;
             entry.detail = ctx->error.detail;
         } else if (rc != 0) {
@@ -293,7 +327,7 @@ int import_writer_flush(struct import_writer *writer)
     struct arena *arena = arena_new(0);
     ctx->task->arena = arena;
     int rc = chunk_transact(writer, 0, writer->count);
-    if (is_refused(writer, rc))
+    if (is_row_refused(writer, rc))
         rc = chunk_each(writer);
     ctx->task->arena = writer->arena;
     keep_model(writer, model);
@@ -306,6 +340,27 @@ int import_writer_flush(struct import_writer *writer)
 
 /* --- rows --- */
 
+void import_writer_read(struct import_writer *writer, struct str bytes)
+{
+    struct digest digest;
+
+    digest_init(&digest);
+    digest_update(&digest, (struct str){(const char *)writer->digest, sizeof(writer->digest)});
+    digest_update(&digest, bytes);
+    digest_final(&digest, writer->digest);
+}
+
+struct str import_writer_digest(const struct import_writer *writer)
+{
+    return digest_hex(writer->arena, writer->digest);
+}
+
+static void put_entry(struct import_writer *writer, struct import_entry entry)
+{
+    memcpy(entry.digest, writer->digest, sizeof(entry.digest));
+    writer->entries[writer->count++] = entry;
+}
+
 AWAITS static int flush_if_full(struct import_writer *writer)
 {
     if (writer->count < IMPORT_CHUNK_ROWS && writer->bytes < IMPORT_CHUNK_BYTES)
@@ -315,7 +370,7 @@ AWAITS static int flush_if_full(struct import_writer *writer)
 
 int import_writer_add(struct import_writer *writer, int64_t row, json_t *record, size_t bytes)
 {
-    writer->entries[writer->count++] = (struct import_entry){.row = row, .record = record};
+    put_entry(writer, (struct import_entry){.row = row, .record = record});
     writer->bytes += bytes;
     return flush_if_full(writer);
 }
@@ -327,11 +382,12 @@ int import_writer_refuse(struct import_writer *writer,
 {
     bool has_room = writer->report.error_count < IMPORT_ERRORS_MAX;
 
-    writer->entries[writer->count++] = (struct import_entry){
-        .row = row,
-        .code = code,
-        .detail = has_room ? arena_dup(writer->arena, detail) : STR_NONE,
-    };
+    put_entry(writer,
+              (struct import_entry){
+                  .row = row,
+                  .code = code,
+                  .detail = has_room ? arena_dup(writer->arena, detail) : STR_NONE,
+              });
     return flush_if_full(writer);
 }
 
@@ -349,5 +405,7 @@ void import_writer_init(struct import_writer *writer,
     writer->entity = entity;
     writer->config = config;
     writer->arena = ctx->task->arena;
+    if (config->from.report != NULL)
+        writer->report = *config->from.report;
     arena_defer(writer->arena, writer_free, writer);
 }

@@ -4,6 +4,7 @@
  * database refuses is made row by row. A chunk has an arena of its own, which the task works with
  * while it is written: memory stays as large as one chunk.
  */
+#include "crypto/digest.h"
 #include "records/import.h"
 
 #define IMPORT_CHUNK_ROWS  200
@@ -15,6 +16,7 @@ struct import_entry {
     json_t *record; /* owned; NULL = it was refused already */
     enum problem code;
     struct str detail;
+    uint8_t digest[DIGEST_SHA256_BYTES]; /* of the rows up to it */
 };
 
 struct import_writer {
@@ -25,7 +27,9 @@ struct import_writer {
     struct import_report report;
     struct import_entry entries[IMPORT_CHUNK_ROWS];
     size_t count;
-    size_t bytes; /* of the chunk */
+    size_t bytes;                        /* of the chunk */
+    uint8_t digest[DIGEST_SHA256_BYTES]; /* of the rows that were read */
+    bool is_lost;                        /* another request goes on with the import */
 };
 
 /* any: `config` and ctx are borrowed; memory is of the task's arena at this moment, which ends with
@@ -36,6 +40,10 @@ void import_writer_init(struct import_writer *writer,
                         const struct import_config *config);
 /* any: the import takes its rows as changes of records with their ids. */
 bool import_writer_is_by_id(const struct import_writer *writer);
+/* any: a row was read: its bytes, for the digest. */
+void import_writer_read(struct import_writer *writer, struct str bytes);
+/* any: the digest of the rows that were read, hexadecimal, arena-owned. */
+struct str import_writer_digest(const struct import_writer *writer);
 /* co: takes a row and the reference to its record, and writes a chunk that is full. */
 AWAITS int import_writer_add(struct import_writer *writer,
                              int64_t row,

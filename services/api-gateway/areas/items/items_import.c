@@ -1,7 +1,9 @@
 /*
  * Import: the upload is read and written at the same time, so that it never lies in memory or on
  * disk, and a client that sends faster than PostgreSQL writes is slowed down. Rows are written in
- * chunks that commit one by one; the task row follows once a second.
+ * chunks that commit one by one, each with the task row: what that says of rows is true whatever
+ * dies. Another request may go on with the task (resume), and is from then on the only one that can
+ * write rows for it.
  */
 #include "areas/items/items_import.h"
 
@@ -11,6 +13,7 @@
 #include "areas/items/items_csv.h"
 #include "base/clock.h"
 #include "http/multipart.h"
+#include "json/jr.h"
 #include "records/import.h"
 #include "tasks_sql.h"
 
@@ -23,7 +26,9 @@ struct upload {
     struct multipart *multipart;
     struct import *import;
     int64_t task_id;
+    int64_t run; /* of the task: which of the requests that went on with it */
     int64_t reported_ms;
+    int64_t done_before; /* by other requests */
 };
 
 /* --- what is uploaded --- */
@@ -86,64 +91,168 @@ find_file(struct upload *upload, struct str wanted, enum import_format *ret_form
 
 /* --- the task row --- */
 
-static struct str errors_json(struct upload *upload)
+static struct str errors_json(struct req *r, const struct import_report *report)
 {
     struct strbuf out;
 
-    strbuf_init(&out, upload->r->task.arena, 1024UL * 1024);
-    records_import_errors(records_import_report(upload->import), &out);
+    strbuf_init(&out, r->task.arena, 1024UL * 1024);
+    records_import_errors(report, &out);
     return strbuf_view(&out);
 }
 
-AWAITS static int report_progress(struct upload *upload)
+/* co: import_progress_fn. */
+AWAITS static int keep_progress(void *arg,
+                                struct db *tx,
+                                const struct import_progress *progress,
+                                bool *ret_is_held)
 {
-    const struct import_report *report = records_import_report(upload->import);
+    struct upload *upload = arg;
+    struct req *r = upload->r;
+    struct rows kept;
 
+    int rc = db_query(&r->task,
+                      tx,
+                      SQL_TASK_PROGRESS(.id = upload->task_id,
+                                        .run = upload->run,
+                                        .done = progress->report->done,
+                                        .failed = progress->report->failed,
+                                        .errors = errors_json(r, progress->report),
+                                        .rows = progress->rows,
+                                        .digest = progress->digest),
+                      &kept);
+    *ret_is_held = rc != 0 || kept.count > 0;
+    upload->reported_ms = clock_mono_ms();
+    return rc;
+}
+
+/* co: an upload that is slow is alive. */
+AWAITS static int tell_alive(struct upload *upload)
+{
     if (clock_mono_ms() - upload->reported_ms < PROGRESS_MS)
         return 0;
     upload->reported_ms = clock_mono_ms();
-    return sql_exec(upload->r,
-                    NULL,
-                    SQL_TASK_PROGRESS(.id = upload->task_id,
-                                      .done = report->done,
-                                      .failed = report->failed,
-                                      .errors = errors_json(upload)));
+    return sql_exec(upload->r, NULL, SQL_TASK_SEEN(.id = upload->task_id, .run = upload->run));
 }
 
-AWAITS static int finish_task(struct upload *upload, bool whole)
+AWAITS static int finish_task(struct upload *upload)
 {
-    const struct import_report *report = records_import_report(upload->import);
+    struct req *r = upload->r;
+    const struct import_progress progress = records_import_progress(upload->import);
+    const struct import_report *report = progress.report;
     const char *status = "succeeded";
+    int64_t affected;
 
-    if (!whole || (report->failed && !report->done))
-        status = "failed";
-    else if (report->failed)
-        status = "partial";
-    return sql_exec(upload->r,
-                    NULL,
-                    SQL_TASK_FINISH(.id = upload->task_id,
-                                    .status = str_from(status),
-                                    .done = report->done,
-                                    .failed = report->failed,
-                                    .errors = errors_json(upload)));
+    if (report->failed)
+        status = report->done ? "partial" : "failed";
+    TRY(sql_exec(r,
+                 &affected,
+                 SQL_TASK_FINISH(.id = upload->task_id,
+                                 .run = upload->run,
+                                 .status = str_from(status),
+                                 .done = report->done,
+                                 .failed = report->failed,
+                                 .errors = errors_json(r, report),
+                                 .rows = progress.rows,
+                                 .digest = progress.digest)));
+    if (!affected)
+        return fail(r, PROBLEM_CONFLICT, "Another request goes on with this import.");
+    return 0;
 }
 
-/* The caller left, or the time is over: the task row still learns what was written. */
-AWAITS static void finish_late(struct upload *upload, int rc)
+/* co: the import ends before the file does. */
+AWAITS static int stop_task(struct upload *upload, enum problem code, struct str detail)
+{
+    return sql_exec(upload->r,
+                    NULL,
+                    SQL_TASK_STOP(.id = upload->task_id,
+                                  .run = upload->run,
+                                  .code = str_from(problem_code(code)),
+                                  .detail = detail));
+}
+
+/* The caller left, or the time is over: the task row still learns of it. */
+AWAITS static void stop_late(struct upload *upload, int rc)
 {
     struct task *task = &upload->r->task;
     bool cancelled = task->cancelled;
     int64_t deadline_ms = task->deadline_ms;
 
-    if (rc == -ETIMEDOUT)
-        records_import_stopped(upload->import, PROBLEM_TIMEOUT, STR("the import took too long"));
-    else
-        records_import_stopped(upload->import, PROBLEM_BAD_REQUEST, STR("the upload ended early"));
     task->cancelled = false;
     task->deadline_ms = clock_mono_ms() + LAST_MS;
-    (void)finish_task(upload, false);
+    if (rc == -ETIMEDOUT)
+        (void)stop_task(upload, PROBLEM_TIMEOUT, STR("the import took too long"));
+    else
+        (void)stop_task(upload, PROBLEM_BAD_REQUEST, STR("the upload ended early"));
     task->cancelled = cancelled;
     task->deadline_ms = deadline_ms;
+}
+
+/* What the task says of rows, as the import goes on with it. */
+static int read_report(struct req *r,
+                       const struct sql_task_resume_row *row,
+                       struct import_report **ret_report)
+{
+    struct import_report *report = ARENA_NEW(r->task.arena, report);
+    struct jr_error error;
+    json_t *errors;
+
+    report->done = row->done;
+    report->failed = row->failed;
+    if (jr_parse(r->task.arena, row->errors, &errors, &error))
+        return ERROR(-EINVAL);
+    for (size_t i = 0; i < json_array_size(errors) && i < IMPORT_ERRORS_MAX; i++) {
+        const json_t *item = json_array_get(errors, i);
+        report->errors[report->error_count++] = (struct import_error){
+            .row = json_integer_value(json_object_get(item, "row")),
+            .code = problem_find(json_string_value(json_object_get(item, "code"))),
+            .detail = str_from(json_string_value(json_object_get(item, "detail"))),
+        };
+    }
+    *ret_report = report;
+    return 0;
+}
+
+/* co: takes the task over, also from a request that is under way: it writes no more rows. */
+AWAITS static int resume_task(struct upload *upload,
+                              const struct entity *entity,
+                              int64_t task_id,
+                              struct import_config *config)
+{
+    struct req *r = upload->r;
+    struct import_report *report;
+    struct rows rows;
+
+    TRY(sql_one(r,
+                &rows,
+                SQL_TASK_STATUS(.id = task_id,
+                                .created_by = r->scope->caller->user_id,
+                                .entity_id = entity->id)));
+    TRY(sql_all(r, &rows, SQL_TASK_RESUME(.id = task_id)));
+    if (!rows.count)
+        return fail(r, PROBLEM_CONFLICT, "This import has ended: there is nothing to go on with.");
+    const struct sql_task_resume_row row = sql_task_resume_row(&rows, 0);
+    TRY(read_report(r, &row, &report));
+    upload->task_id = task_id;
+    upload->run = row.run;
+    upload->done_before = row.done;
+    config->from =
+        (struct import_progress){.rows = row.rows, .digest = row.digest, .report = report};
+    return 0;
+}
+
+AWAITS static int start_task(struct upload *upload, const struct entity *entity)
+{
+    struct req *r = upload->r;
+    struct rows task;
+
+    TRY(sql_one(r,
+                &task,
+                SQL_TASK_ADD(.created_by = r->scope->caller->user_id,
+                             .entity = entity->name,
+                             .entity_id = entity->id)));
+    upload->task_id = sql_task_add_row(&task, 0).id;
+    upload->run = 1;
+    return 0;
 }
 
 /* --- the way of the file --- */
@@ -159,30 +268,8 @@ AWAITS static int feed(struct upload *upload, int *ret_records_rc)
                                     : records_import_finish(upload->import);
         if (*ret_records_rc || !piece.len)
             return *ret_records_rc < 0 ? *ret_records_rc : 0;
-        TRY(report_progress(upload));
+        TRY(tell_alive(upload));
     }
-}
-
-AWAITS static int start_task(struct upload *upload, const struct entity *entity)
-{
-    struct req *r = upload->r;
-    struct strbuf doc;
-    struct rows task;
-    struct jw w;
-
-    strbuf_init(&doc, r->task.arena, 1024);
-    jw_init(&w, &doc);
-    jw_obj(&w);
-    JW_STR(&w, "entity", entity->name);
-    jw_obj_end(&w);
-    TRY(sql_one(r,
-                &task,
-                SQL_TASK_ADD(.kind = STR("import"),
-                             .created_by = r->scope->caller->user_id,
-                             .doc = strbuf_view(&doc))));
-    upload->task_id = sql_task_add_row(&task, 0).id;
-    upload->reported_ms = clock_mono_ms();
-    return 0;
 }
 
 /* --- what the query says --- */
@@ -271,6 +358,23 @@ AWAITS static int open_upload(struct req *r,
     return items_csv_read(r, in->query, ret_config->format == IMPORT_CSV, &ret_config->csv);
 }
 
+/* co: the import ended before the file did. */
+AWAITS static int run_stopped(struct upload *upload, int rc, int records_rc)
+{
+    struct req *r = upload->r;
+    const struct records_error *error = &upload->ctx->error;
+
+    if (records_rc)
+        TRY(stop_task(upload, error->code, error->detail));
+    else
+        TRY(stop_task(upload, problem_find(r->error_code), STR("the upload was not complete")));
+    if (rc)
+        return rc;
+    if (records_import_report(upload->import)->done == upload->done_before)
+        return items_check(r, upload->ctx, records_rc);
+    return 0;
+}
+
 int items_import_run(struct req *r,
                      const struct entity *entity,
                      const struct items_import_config *in,
@@ -281,23 +385,21 @@ int items_import_run(struct req *r,
     int records_rc = 0;
 
     TRY(open_upload(r, entity, in, upload, &config));
-    TRY(start_task(upload, entity));
+    TRY(in->resume ? resume_task(upload, entity, in->resume, &config)
+                   : start_task(upload, entity));
+    config.progress = keep_progress;
+    config.progress_arg = upload;
+    upload->reported_ms = clock_mono_ms();
     upload->import = records_import_new(upload->ctx, entity, &config);
     int rc = feed(upload, &records_rc);
     if (rc < 0) {
-        finish_late(upload, rc);
+        stop_late(upload, rc);
         return rc;
     }
-    if (records_rc)
-        records_import_stopped(upload->import, upload->ctx->error.code, upload->ctx->error.detail);
-    else if (rc)
-        records_import_stopped(
-            upload->import, problem_find(r->error_code), STR("the upload was not complete"));
-    TRY(finish_task(upload, rc == 0 && records_rc == 0));
-    if (rc)
-        return rc;
-    if (records_rc && !records_import_report(upload->import)->done)
-        return items_check(r, upload->ctx, records_rc);
+    if (rc || records_rc)
+        TRY(run_stopped(upload, rc, records_rc));
+    else
+        TRY(finish_task(upload));
     *ret_task_id = upload->task_id;
     return 0;
 }

@@ -5,7 +5,8 @@
 /* What the query says of it. */
 struct items_import_config {
     struct str format;         /* csv, json, jsonl, or empty: the file's name and type decide */
-    const struct query *query; /* mapping[column]=field */
+    const struct query *query; /* mapping[column]=field, and the rest */
+    int64_t resume;            /* the task to go on with; 0 = a new one */
 };
 
 /* co: reads the upload's part "file" and writes its records while it arrives; the task row says

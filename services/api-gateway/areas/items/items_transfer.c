@@ -4,6 +4,7 @@
 #include "areas/items/items.h"
 #include "areas/items/items_csv.h"
 #include "areas/items/items_import.h"
+#include "base/num.h"
 
 #define EXPORT_TIMEOUT_MS (10 * 60 * 1000)
 #define IMPORT_TIMEOUT_MS (10 * 60 * 1000)
@@ -106,6 +107,12 @@ static const struct query_param import_query[] = {
      .type = FIELD_STR,
      .deep = true,
      .doc = "mapping[column]=field: where a column of the file goes; nothing behind '=': nowhere"},
+    {.name = "resume",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "The task of an import that did not end: the same file is sent again, and what the task "
+            "has dealt with is passed over"},
     DRY_RUN_PARAM("Nothing is imported: the first 200 rows are tried and taken back"),
     {0},
 };
@@ -155,8 +162,12 @@ AWAITS static int items_import(struct req *r)
     struct jw w;
 
     TRY(req_query(r, &query));
-    const struct items_import_config config = {query_get(query, "format"), query};
-    if (str_is(query_get(query, "dry_run"), "true"))
+    struct items_import_config config = {.format = query_get(query, "format"), .query = query};
+    bool resumes = num_parse_i64(query_get(query, "resume"), &config.resume);
+    bool tries = str_is(query_get(query, "dry_run"), "true");
+    if (resumes && tries)
+        return fail(r, PROBLEM_INVALID_QUERY, "Nothing is resumed in a dry run.");
+    if (tries)
         return items_import_try(r, r->scope->entity, &config);
     TRY(items_import_run(r, r->scope->entity, &config, &task_id));
     w = resp_json(r);
@@ -198,7 +209,7 @@ static const struct route items_transfer_routes[] = {
         .body_type = "multipart/form-data",
         .ok = {202, &import_out_schema},
         .dry_run = &tried_schema,
-        .fails = {404, 408},
+        .fails = {404, 408, 409},
         .run = items_import,
         .class = CLASS_HEAVY,
         .timeout_ms = IMPORT_TIMEOUT_MS,
