@@ -11,6 +11,7 @@
 #include "base/ascii.h"
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/timezone.h"
 #include "db/answer.h"
 #include "records/query/cursor.h"
 #include "records/query/filter.h"
@@ -101,6 +102,49 @@ static void put_text_cell(struct export *export, struct str text)
     put_cell(export, text);
 }
 
+/* A moment on the clock of the project. */
+static struct str local_moment(const struct project *project, struct str moment, char *buf)
+{
+    const struct timezone_rules *zone = NULL;
+    int64_t wall_ms;
+
+    if (project->settings.timezone.len > 0)
+        zone = timezone_find(project->settings.timezone);
+    if (zone == NULL || !clock_parse(moment, &wall_ms))
+        return moment;
+    int64_t offset_s = timezone_span(zone, floor_div(wall_ms, 1000)).offset;
+    return str_from(clock_format(buf, wall_ms + offset_s * 1000));
+}
+
+/* The text, which it may change, in the style of the export; it may lie in `room` then. */
+static struct str styled(const struct export *export,
+                         enum model_type type,
+                         char *text,
+                         size_t len,
+                         struct cell_text *room)
+{
+    enum csv_dates dates = export->csv->dates;
+    char buf[CLOCK_TEXT_BYTES];
+    struct str plain = {text, len};
+
+    switch (type) {
+    case TYPE_FLOAT:
+    case TYPE_DECIMAL:
+        for (size_t i = 0; export->csv->has_decimal_comma && i < len; i++)
+            if (text[i] == '.')
+                text[i] = ',';
+        return plain;
+    case TYPE_DATE:
+        return dates == CSV_DATES_ISO ? plain : cell_moment_print(plain, dates, room);
+    case TYPE_DATETIME:
+        if (dates == CSV_DATES_ISO)
+            return plain;
+        return cell_moment_print(local_moment(export->ctx->project, plain, buf), dates, room);
+    default:
+        return plain;
+    }
+}
+
 /* A value other than text, as JSON writes it but without quotes around it. */
 static void put_value_cell(struct export *export,
                            struct strbuf *scratch,
@@ -114,10 +158,10 @@ static void put_value_cell(struct export *export,
     scratch->len = 0;
     jw_init(&w, scratch);
     columns_value(&w, field, rows, row, column);
-    struct str text = strbuf_view(scratch);
-    if (field->type != TYPE_JSON && text.len >= 2 && text.ptr[0] == '"')
-        text = (struct str){text.ptr + 1, text.len - 2};
-    put_cell(export, text);
+    struct cell_text room;
+    bool quoted = field->type != TYPE_JSON && scratch->len >= 2 && scratch->ptr[0] == '"';
+    char *text = scratch->ptr + quoted;
+    put_cell(export, styled(export, field->type, text, scratch->len - 2 * (size_t)quoted, &room));
 }
 
 static bool export_is_text(const struct model_field *field)

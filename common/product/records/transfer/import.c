@@ -1,6 +1,7 @@
 /* Rows of a file as records: what each column is, and what a row's values are. */
 #include "records/import.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,8 +69,8 @@ void records_import_errors(const struct import_report *report, struct strbuf *ou
 
 /* --- fields --- */
 
-/* Set by the service: "version" too, unless the entity has a field of that name. The id is not where
- * rows are changes of the records that they name. */
+/* Set by the service: "version" too, unless the entity has a field of that name. The id is not
+ * where rows are changes of the records that they name. */
 static bool passed_over(const struct import *import, struct str name)
 {
     const struct model_field *field = entity_field(import->writer.entity, name);
@@ -116,8 +117,8 @@ static const struct model_field *find_column(struct import *import, struct str n
         field = mapping->field;
     else if (!passed_over(import, name))
         field = entity_field(import->writer.entity, name);
-    bool known = field != NULL && (field_rule_allows(import->ctx, field, ACT_READ) ||
-                                   may_write(import, field));
+    bool known = field != NULL &&
+                 (field_rule_allows(import->ctx, field, ACT_READ) || may_write(import, field));
     if (!known && mapping == NULL && !passed_over(import, name) && !import->config.dry_run)
         records_finding(import->ctx, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     for (size_t i = 0; known && i < import->column_count; i++)
@@ -190,49 +191,86 @@ static json_t *empty_cell(const struct import *import, const struct model_field 
     return is_left_out || !may_write(import, field) ? NULL : json_null();
 }
 
-/* The value of a cell, owned; NULL when it is left out. */
-static json_t *
-read_cell(const struct import *import, const struct model_field *field, struct str cell)
+/* The cell as it would be written without a style, in `text` or as it is; why not, else NULL. */
+static const char *plain_cell(const struct csv_style *style,
+                              const struct model_field *field,
+                              struct cell_text *text,
+                              struct str *cell)
 {
-    if (cell.ptr == NULL || (!import_is_text(field) && str_trim(cell).len == 0))
-        return empty_cell(import, field);
-    return value_cell(field, field->type == TYPE_SECRET ? cell : cell_unguarded(cell));
+    switch (field->type) {
+    case TYPE_INTEGER:
+    case TYPE_FLOAT:
+    case TYPE_DECIMAL:
+        if (style->has_decimal_comma && !cell_number_read(*cell, text, cell))
+            return cell_number_expected();
+        return NULL;
+    case TYPE_DATE:
+    case TYPE_DATETIME:
+        if (style->dates != CSV_DATES_ISO && !cell_moment_read(*cell, style->dates, text, cell))
+            return cell_moment_expected(style->dates);
+        return NULL;
+    default:
+        return NULL;
+    }
 }
 
-AWAITS static int refuse_shape(struct import *import, const struct import_row *row)
+/* The value of a cell, owned; NULL when it is left out, or cannot be read: then *ret_reason says
+ * why. */
+static json_t *read_cell(const struct import *import,
+                         const struct model_field *field,
+                         struct str cell,
+                         const char **ret_reason)
 {
-    char text[96];
+    struct cell_text text;
 
-    snprintf(text,
-             sizeof(text),
-             "the row has %zu cells, the header %zu",
-             row->cell_count,
-             import->column_count);
+    *ret_reason = NULL;
+    if (cell.ptr == NULL || (!import_is_text(field) && str_trim(cell).len == 0))
+        return empty_cell(import, field);
+    if (field->type == TYPE_SECRET)
+        return value_cell(field, cell);
+    cell = cell_unguarded(cell);
+    *ret_reason = field->system ? NULL : plain_cell(&import->config.csv, field, &text, &cell);
+    return *ret_reason == NULL ? value_cell(field, cell) : NULL;
+}
+
+AWAITS static int PRINTF_LIKE(2, 3) refuse_row(struct import *import, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
     return import_writer_refuse(
         &import->writer, import->rows, PROBLEM_VALIDATION_FAILED, str_from(text));
 }
 
 AWAITS static int take_cells(struct import *import, const struct import_row *row)
 {
+    const char *reason = NULL;
     size_t bytes = 0;
 
     if (row->cell_count != import->column_count)
-        return refuse_shape(import, row);
+        return refuse_row(
+            import, "the row has %zu cells, the header %zu", row->cell_count, import->column_count);
     for (size_t i = 0; i < row->cell_count; i++) {
         bytes += row->cells[i].len;
         if (clean(row->cells[i]))
             continue;
-        return import_writer_refuse(&import->writer,
-                                    import->rows,
-                                    PROBLEM_VALIDATION_FAILED,
-                                    STR("the row is not UTF-8 text"));
+        return refuse_row(import, "the row is not UTF-8 text");
     }
     json_t *record = json_object();
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct model_field *field = import->columns[i];
         if (import->preview != NULL)
             import_preview_cell(import->preview, i, cell_unguarded(row->cells[i]));
-        json_t *value = field != NULL ? read_cell(import, field, row->cells[i]) : NULL;
+        if (field == NULL)
+            continue;
+        json_t *value = read_cell(import, field, row->cells[i], &reason);
+        if (reason != NULL) {
+            json_decref(record);
+            return refuse_row(import, "%.*s: %s", STR_ARG(field->name), reason);
+        }
         if (value != NULL)
             (void)json_object_setn_new(record, field->name.ptr, field->name.len, value);
     }
@@ -277,10 +315,8 @@ AWAITS static int take_text(struct import *import, struct str text)
     json_t *record = value_document(text);
 
     if (record == NULL)
-        return import_writer_refuse(&import->writer,
-                                    import->rows,
-                                    PROBLEM_INVALID_JSON,
-                                    STR("the row is not valid JSON"));
+        return import_writer_refuse(
+            &import->writer, import->rows, PROBLEM_INVALID_JSON, STR("the row is not valid JSON"));
     if (import->preview != NULL && json_is_object(record))
         import_preview_members(import->preview, import->writer.entity, record);
     map_members(import, record);
@@ -320,8 +356,7 @@ AWAITS static int import_take_row(void *arg, const struct import_row *row)
     if (import->rows <= import->config.from.rows)
         return pass_row(import);
     if (row->reason != NULL)
-        TRY(import_writer_refuse(
-            &import->writer, import->rows, PROBLEM_VALIDATION_FAILED, str_from(row->reason)));
+        TRY(refuse_row(import, "%s", row->reason));
     else if (import->split.format == IMPORT_CSV)
         TRY(take_cells(import, row));
     else
@@ -341,7 +376,7 @@ struct import *records_import_new(struct records_ctx *ctx,
     import->config = *config;
     import_writer_init(&import->writer, ctx, entity, &import->config);
     if (config->dry_run)
-        import->preview = import_preview_new(arena);
+        import->preview = import_preview_new(arena, &import->config.csv);
     import_split_init(
         &import->split, ctx->task, config->format, config->csv.separator, import_take_row, import);
     return import;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/utf8.h"
+#include "records/transfer/cell.h"
 #include "records/write/value.h"
 
 #define COLUMNS_MAX     1000
@@ -53,15 +54,17 @@ struct column {
 
 struct import_preview {
     struct arena *arena;
+    const struct csv_style *style;
     struct column *columns;
     size_t count, room;
 };
 
-struct import_preview *import_preview_new(struct arena *arena)
+struct import_preview *import_preview_new(struct arena *arena, const struct csv_style *style)
 {
     struct import_preview *preview = ARENA_NEW(arena, preview);
 
     preview->arena = arena;
+    preview->style = style;
     return preview;
 }
 
@@ -99,9 +102,22 @@ static unsigned kinds_of_text(struct str text)
     return kinds;
 }
 
-static unsigned kinds_of_cell(struct str cell)
+/* The number or date of a cell as it is written without a style; what is none stays as it is. */
+static struct str plain_of(const struct csv_style *style, struct str cell, struct cell_text *text)
 {
-    struct str text = str_trim(cell);
+    struct str plain;
+
+    if (style->has_decimal_comma && cell_number_read(cell, text, &plain))
+        return plain;
+    if (style->dates != CSV_DATES_ISO && cell_moment_read(cell, style->dates, text, &plain))
+        return plain;
+    return cell;
+}
+
+static unsigned kinds_of_cell(const struct csv_style *style, struct str cell)
+{
+    struct cell_text plain;
+    struct str text = plain_of(style, str_trim(cell), &plain);
     unsigned kinds = kinds_of_text(text);
     double number;
     int64_t whole;
@@ -157,7 +173,7 @@ void import_preview_cell(struct import_preview *preview, size_t at, struct str c
     if (str_trim(cell).len == 0)
         preview->columns[at].empty++;
     else
-        preview_take(preview, &preview->columns[at], kinds_of_cell(cell), cell);
+        preview_take(preview, &preview->columns[at], kinds_of_cell(preview->style, cell), cell);
 }
 
 static struct column *

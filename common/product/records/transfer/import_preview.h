@@ -4,7 +4,8 @@
 
 struct import_preview;
 
-struct import_preview *import_preview_new(struct arena *arena);
+/* any: `style`, which is borrowed, is how the cells of CSV are written. */
+struct import_preview *import_preview_new(struct arena *arena, const struct csv_style *style);
 /* any: a column by its name in the file; `field` where it goes, NULL = nowhere. Texts are taken
  * over. */
 void import_preview_column(struct import_preview *preview,

@@ -45,10 +45,9 @@ void import_writer_read(struct import_writer *writer, struct str bytes);
 /* any: the digest of the rows that were read, hexadecimal, arena-owned. */
 struct str import_writer_digest(const struct import_writer *writer);
 /* co: takes a row and the reference to its record, and writes a chunk that is full. */
-AWAITS int import_writer_add(struct import_writer *writer,
-                             int64_t row,
-                             json_t *record,
-                             size_t bytes) MUSTCHECK;
+AWAITS int
+import_writer_add(struct import_writer *writer, int64_t row, json_t *record, size_t bytes)
+    MUSTCHECK;
 /* co: the same for a row that cannot be read; `detail` is copied. */
 AWAITS int import_writer_refuse(struct import_writer *writer,
                                 int64_t row,

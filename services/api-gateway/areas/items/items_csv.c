@@ -3,9 +3,12 @@
 
 const char *const items_csv_separators[] = {"comma", "semicolon", "tab", NULL};
 static const char separators[] = {',', ';', '\t'};
+const char *const items_csv_decimals[] = {"point", "comma", NULL};
+const char *const items_csv_dates[] = {"iso", "dmy", "mdy", NULL};
+static const enum csv_dates dates[] = {CSV_DATES_ISO, CSV_DATES_DMY, CSV_DATES_MDY};
 
 /* Those that say nothing of other formats. */
-static const char *const csv_params[] = {"separator", "bom"};
+static const char *const csv_params[] = {"separator", "bom", "decimal", "dates"};
 
 int items_csv_read(struct req *r,
                    const struct query *query,
@@ -13,7 +16,11 @@ int items_csv_read(struct req *r,
                    struct csv_style *ret_style)
 {
     struct str separator = query_get(query, "separator");
-    struct csv_style style = {.has_mark = str_is(query_get(query, "bom"), "true")};
+    struct str order = query_get(query, "dates");
+    struct csv_style style = {
+        .has_mark = str_is(query_get(query, "bom"), "true"),
+        .has_decimal_comma = str_is(query_get(query, "decimal"), "comma"),
+    };
 
     for (size_t i = 0; !is_csv && i < ARRAY_LEN(csv_params); i++)
         if (query_get(query, csv_params[i]).ptr)
@@ -24,6 +31,9 @@ int items_csv_read(struct req *r,
     for (size_t i = 0; i < ARRAY_LEN(separators); i++)
         if (str_is(separator, items_csv_separators[i]))
             style.separator = separators[i];
+    for (size_t i = 0; i < ARRAY_LEN(dates); i++)
+        if (str_is(order, items_csv_dates[i]))
+            style.dates = dates[i];
     *ret_style = style;
     return 0;
 }

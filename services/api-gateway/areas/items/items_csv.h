@@ -4,11 +4,21 @@
 #include "records/csv.h"
 
 extern const char *const items_csv_separators[];
+extern const char *const items_csv_decimals[];
+extern const char *const items_csv_dates[];
 
 /* clang-format off */
 #define CSV_SEPARATOR_PARAM(default_name, text)                                                    \
     {.name = "separator", .type = FIELD_STR, .values = items_csv_separators,                       \
      .fallback = (default_name), .doc = (text)}
+#define CSV_DECIMAL_PARAM                                                                          \
+    {.name = "decimal", .type = FIELD_STR, .values = items_csv_decimals, .fallback = "point",      \
+     .doc = "In numbers of CSV; with comma, points, blanks or apostrophes may stand between "      \
+            "thousands"}
+#define CSV_DATES_PARAM                                                                            \
+    {.name = "dates", .type = FIELD_STR, .values = items_csv_dates, .fallback = "iso",             \
+     .doc = "In CSV: dmy or mdy as spreadsheets write dates and times, in the time zone of the "   \
+            "project: 31.01.2026 14:05 or 1/31/2026 2:05 PM"}
 /* clang-format on */
 
 /* any: the style that the query asks for; 400 when it asks for one though the file is not CSV. */

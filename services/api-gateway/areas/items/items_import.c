@@ -101,10 +101,8 @@ static struct str errors_json(struct req *r, const struct import_report *report)
 }
 
 /* co: import_progress_fn. */
-AWAITS static int keep_progress(void *arg,
-                                struct db *tx,
-                                const struct import_progress *progress,
-                                bool *ret_is_held)
+AWAITS static int
+keep_progress(void *arg, struct db *tx, const struct import_progress *progress, bool *ret_is_held)
 {
     struct upload *upload = arg;
     struct req *r = upload->r;
@@ -188,9 +186,8 @@ AWAITS static void stop_late(struct upload *upload, int rc)
 }
 
 /* What the task says of rows, as the import goes on with it. */
-static int read_report(struct req *r,
-                       const struct sql_task_resume_row *row,
-                       struct import_report **ret_report)
+static int
+read_report(struct req *r, const struct sql_task_resume_row *row, struct import_report **ret_report)
 {
     struct import_report *report = ARENA_NEW(r->task.arena, report);
     struct jr_error error;
@@ -385,8 +382,7 @@ int items_import_run(struct req *r,
     int records_rc = 0;
 
     TRY(open_upload(r, entity, in, upload, &config));
-    TRY(in->resume ? resume_task(upload, entity, in->resume, &config)
-                   : start_task(upload, entity));
+    TRY(in->resume ? resume_task(upload, entity, in->resume, &config) : start_task(upload, entity));
     config.progress = keep_progress;
     config.progress_arg = upload;
     upload->reported_ms = clock_mono_ms();

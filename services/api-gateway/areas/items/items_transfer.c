@@ -22,6 +22,8 @@ static const struct query_param export_query[] = {
      .type = FIELD_BOOL,
      .fallback = "false",
      .doc = "CSV begins with a byte order mark, by which Excel knows UTF-8"},
+    CSV_DECIMAL_PARAM,
+    CSV_DATES_PARAM,
     {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for the list"},
     {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
     {.name = "order",
@@ -93,6 +95,8 @@ static const struct query_param import_query[] = {
      .values = (const char *const[]){"csv", "json", "jsonl", NULL},
      .doc = "Of the uploaded file; found by its name or content type when left out"},
     CSV_SEPARATOR_PARAM(NULL, "Between the cells of CSV; found in the header row when left out"),
+    CSV_DECIMAL_PARAM,
+    CSV_DATES_PARAM,
     {.name = "mode",
      .type = FIELD_STR,
      .values = (const char *const[]){"create", "upsert", NULL},
@@ -111,8 +115,9 @@ static const struct query_param import_query[] = {
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "The task of an import that did not end: the same file is sent again, and what the task "
-            "has dealt with is passed over"},
+     .doc =
+         "The task of an import that did not end: the same file is sent again, and what the task "
+         "has dealt with is passed over"},
     DRY_RUN_PARAM("Nothing is imported: the first 200 rows are tried and taken back"),
     {0},
 };
