@@ -42,11 +42,11 @@ static void read_web(struct providers *p, struct str doc, struct str plain)
     struct jr_error ignored;
     json_t *root;
 
-    if (jr_parse(p->arena, doc, &root, &ignored) != 0 ||
-        !vapid_subject_ok(jr_str(root, "subject")) || ec_key_from_pkcs8(plain, &p->key) != 0)
+    if (jr_parse(p->arena, doc, &root, &ignored) != 0 || ec_key_from_pkcs8(plain, &p->key) != 0)
         return;
-    if (ec_key_has_private(p->key))
-        p->vapid = vapid_new(p->key, jr_str(root, "subject"));
+    struct str subject = jr_str(root, "subject");
+    if (ec_key_has_private(p->key) && subject.len > 0 && subject.len <= VAPID_SUBJECT_MAX)
+        p->vapid = vapid_new(p->key, subject);
 }
 
 AWAITS static int providers_read_one(struct task *task,

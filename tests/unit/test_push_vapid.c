@@ -119,6 +119,19 @@ static void test_subjects(void **state)
     } cases[] = {
         {"mailto:a@example.com", true},
         {"https://example.com/contact", true},
+        {"https://example.com:8443/a?b=c", true},
+        {"mailto:a@Sub.Example.com", true},
+        {"mailto:a@localhost", false},
+        {"mailto:a@intranet", false},
+        {"mailto:a@shop.localhost", false},
+        {"mailto:a@192.0.2.1", false},
+        {"mailto:<a@example.com>", false},
+        {"mailto:example.com", false},
+        {"https://localhost", false},
+        {"https://localhost:3000/contact", false},
+        {"https://intranet/contact", false},
+        {"https://192.0.2.1/", false},
+        {"https://[2001:db8::1]/", false},
         {"mailto:", false},
         {"https://", false},
         {"http://example.com", false},
@@ -133,12 +146,12 @@ static void test_subjects(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        if (vapid_subject_ok(str_from(cases[i].text)) != cases[i].ok)
+        if (vapid_subject_ok(arena, str_from(cases[i].text)) != cases[i].ok)
             fail_msg("%s", cases[i].text);
     memset(text, 'a', sizeof(text));
-    memcpy(text, "mailto:", 7);
-    assert_true(vapid_subject_ok((struct str){text, VAPID_SUBJECT_MAX}));
-    assert_false(vapid_subject_ok((struct str){text, VAPID_SUBJECT_MAX + 1}));
+    memcpy(text, "https://example.com/", 20);
+    assert_true(vapid_subject_ok(arena, (struct str){text, VAPID_SUBJECT_MAX}));
+    assert_false(vapid_subject_ok(arena, (struct str){text, VAPID_SUBJECT_MAX + 1}));
 }
 
 /* A quote in the subject ends no JSON text. */

@@ -3,12 +3,15 @@
 
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/codec.h"
 #include "base/map.h"
 #include "base/panic.h"
 #include "crypto/ec.h"
 #include "crypto/jws.h"
+#include "fetch/fetch.h"
 #include "json/jw.h"
+#include "json/schema.h"
 
 enum { CLAIMS_BYTES_MAX = 8192 };
 
@@ -29,19 +32,41 @@ struct vapid {
     uint64_t uses;
 };
 
-bool vapid_subject_ok(struct str subject)
+/* A name of the public DNS, in letter case of any kind: not "localhost", and no IP address. */
+static bool is_public_name(struct str host)
 {
-    const struct str schemes[] = {STR("mailto:"), STR("https://")};
+    static const char *const local[] = {"localhost", "local", "internal", "invalid", "test"};
+    struct str last = host;
+
+    if (host.len == 0 || memchr(host.ptr, '.', host.len) == NULL ||
+        !ascii_only(host, ASCII_ALNUM, "-."))
+        return false;
+    for (struct str rest = host; rest.ptr != NULL;)
+        last = str_split(&rest, '.');
+    for (size_t i = 0; i < ARRAY_LEN(local); i++)
+        if (str_ieq(last, str_from(local[i])))
+            return false;
+    return last.len > 0 && !ascii_only(last, ASCII_DIGIT, "");
+}
+
+bool vapid_subject_ok(struct arena *arena, struct str subject)
+{
+    const struct str mail = STR("mailto:");
+    struct str host;
 
     if (subject.len > VAPID_SUBJECT_MAX)
         return false;
     for (size_t i = 0; i < subject.len; i++)
         if (subject.ptr[i] <= ' ' || subject.ptr[i] > '~')
             return false;
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-        if (str_starts(subject, schemes[i]) && subject.len > schemes[i].len)
-            return true;
-    return false;
+    if (!str_starts(subject, mail))
+        return str_starts(subject, STR("https://")) && schema_format_ok("url", subject) &&
+               fetch_url_host(arena, subject, &host) == 0 && is_public_name(host);
+    host = (struct str){subject.ptr + mail.len, subject.len - mail.len};
+    if (!schema_format_ok("email", host))
+        return false;
+    (void)str_split(&host, '@');
+    return is_public_name(host);
 }
 
 struct str vapid_public_key(struct arena *arena, const struct ec_key *key)

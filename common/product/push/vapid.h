@@ -21,14 +21,15 @@ struct vapid;
 #define VAPID_ORIGINS_MAX 64
 #define VAPID_SUBJECT_MAX 512
 
-/* "mailto:..." or "https://..." of printable characters, so that a push service can reach somebody.
+/* Whether push services take it: "mailto:" and an email address, or an https address, at a name of
+ * the public DNS in printable ASCII. Apple's service refuses "localhost" and names without a dot.
  */
-bool vapid_subject_ok(struct str subject);
+bool vapid_subject_ok(struct arena *arena, struct str subject);
 /* base64url of the public point, what browsers call applicationServerKey; arena-owned. */
 struct str vapid_public_key(struct arena *arena, const struct ec_key *key);
 
-/* Borrows the key, which must have a private part and live longer; copies the subject, which
- * vapid_subject_ok() has accepted. Returns owned. */
+/* Borrows the key, which must have a private part and live longer; copies the subject,
+ * VAPID_SUBJECT_MAX bytes at most. Returns owned. */
 struct vapid *vapid_new(const struct ec_key *key, struct str subject);
 /* NULL is fine. */
 void vapid_free(struct vapid *vapid);

@@ -70,7 +70,8 @@ def test_no_service_account_at_all(shared_project, text):
 
 
 def test_web_push_keeps_its_pair_of_keys(project, db):
-    for subject in ("", "ftp://example.org", "someone@example.org", "mailto:", "https://a b", "mailto:x\ny@example.org"):
+    for subject in ("", "ftp://example.org", "someone@example.org", "mailto:", "https://a b", "mailto:x\ny@example.org",
+                    "mailto:push@localhost", "mailto:push@intranet", "https://localhost:3000", "https://192.0.2.1"):
         assert "subject" in codes(project.admin.put(WEB, {"subject": subject}, expect=400))
     made = project.admin.put(WEB, {"subject": "mailto:push@example.org"}, expect=200).json()
     key = made["public_key"]

@@ -279,9 +279,12 @@ AWAITS static int push_credentials_web_push(struct req *r)
     struct str sealed;
 
     TRY(req_json(r, &web_push_schema, &in));
-    if (!vapid_subject_ok(in.subject.value))
-        return fail_field(
-            r, "subject", PROBLEM_PATTERN, "must be an address behind mailto: or https://");
+    if (!vapid_subject_ok(r->task.arena, in.subject.value))
+        return fail_field(r,
+                          "subject",
+                          PROBLEM_PATTERN,
+                          "must be mailto: with an email address, or an https address, at a public "
+                          "domain name: push services refuse others");
     struct str public_key = new_pair(r, &sealed);
     TRY(push_register_project(r));
     TRY(sql_begin(r));
