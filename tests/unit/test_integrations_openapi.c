@@ -154,6 +154,34 @@ static void left_out(void **state)
     }
 }
 
+/* What operations that are in the result do without. */
+static void done_without(void **state)
+{
+    static const struct {
+        const char *operation, *reason;
+    } rows[] = {
+        {"\"post\":{\"parameters\":[{\"name\":\"c\",\"in\":\"cookie\"},"
+         "{\"name\":\"d\",\"in\":\"cookie\"}]}",
+         "optional cookies"},
+        {"\"post\":{\"parameters\":[{\"name\":\"\",\"in\":\"query\"}]}", "whose name"},
+        {"\"post\":{\"requestBody\":{\"content\":{\"image/png\":{}}}}", "without its body"},
+        {"\"get\":{\"requestBody\":{\"content\":{\"application/json\":{}}}}", "without its body"},
+    };
+    json_t *skipped;
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct str text = arena_printf(arena, HEAD "\"paths\":{\"/a\":{%s}}}", rows[i].operation);
+        json_t *body = import(text.ptr, &skipped);
+        assert_int_equal(json_array_size(json_object_get(body, "operations")), 1);
+        assert_int_equal(json_array_size(skipped), 1);
+        const char *reason =
+            json_string_value(json_object_get(json_array_get(skipped, 0), "reason"));
+        if (strstr(reason, rows[i].reason) == NULL)
+            fail_msg("%s: %s", rows[i].reason, reason);
+    }
+}
+
 static void schemes(void **state)
 {
     static const struct {
@@ -447,6 +475,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parameters, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bodies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(done_without, set_up, tear_down),
         cmocka_unit_test_setup_teardown(schemes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(references_that_lead_nowhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_documents_are_bounded, set_up, tear_down),

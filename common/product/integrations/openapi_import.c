@@ -1,5 +1,6 @@
 /* OpenAPI documents: the operations, and the whole. */
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/ascii.h"
 #include "base/codec.h"
@@ -359,6 +360,21 @@ result_fault(struct openapi_reader *reader, const json_t *auth, const json_t *op
         .ptr;
 }
 
+/* Lists what an operation that is in the result does without. */
+static void losses_list(struct openapi_reader *reader, struct str name)
+{
+    static const char *const reasons[LOSSES] = {
+        [LOST_COOKIE] = "it is called without its optional cookies",
+        [LOST_NAME] = "it is called without an optional parameter whose name cannot be kept",
+        [LOST_BODY] = "it is called without its body, which is optional and neither JSON nor a "
+                      "form, or belongs to a GET or HEAD",
+    };
+
+    for (size_t i = 0; i < LOSSES; i++)
+        if (reader->lost[i])
+            openapi_skip(reader, name, reasons[i]);
+}
+
 static void
 read_operation(struct openapi_reader *reader, const struct openapi_place *place, const char *method)
 {
@@ -376,6 +392,7 @@ read_operation(struct openapi_reader *reader, const struct openapi_place *place,
         return;
     }
     json_t *result = jr_adopt(reader->arena, openapi_object(reader));
+    memset(reader->lost, 0, sizeof(reader->lost));
     struct str about = openapi_text(reader, operation, "summary");
     if (!about.len)
         about = openapi_text(reader, operation, "description");
@@ -396,6 +413,7 @@ read_operation(struct openapi_reader *reader, const struct openapi_place *place,
     else if (!reader->is_spent) {
         name_take(reader, name);
         MUST(json_array_append(place->operations, result) == 0);
+        losses_list(reader, name);
     }
 }
 
@@ -511,6 +529,12 @@ bool openapi_import(struct arena *arena,
     struct str version = jr_str(wish->document, "openapi");
     size_t before = errors->count;
 
+    if (json_object_get(wish->document, "swagger") != NULL) {
+        openapi_fault(&reader,
+                      STR("document.swagger"),
+                      "is of Swagger 2.0: convert the document to OpenAPI 3.0 or 3.1 first");
+        return false;
+    }
     if (!str_starts(version, STR("3."))) {
         openapi_fault(&reader, STR("document.openapi"), "must be 3.0 or 3.1");
         return false;

@@ -2,8 +2,8 @@
 /*
  * An integration out of an OpenAPI 3 document (3.0, 3.1). $ref within the document is followed,
  * circles and what leads out of it are findings; what an integration cannot say (cookies, uploads,
- * servers of single operations) is left out and listed. Whatever comes out passes
- * integration_check().
+ * servers of single operations) is left out and listed, also where the operation does without it.
+ * Whatever comes out passes integration_check().
  */
 #include "integrations/integration.h"
 

@@ -213,10 +213,14 @@ static const char *read_parameter(struct openapi_reader *reader,
         known = known || str_is(place, places[i]);
     if (str_is(place, "header") && is_ignored_header(wire))
         return NULL;
-    if (!known)
+    if (!known) {
+        reader->lost[LOST_COOKIE] = true;
         return required ? "a parameter that is required is in no path, query or header" : NULL;
-    if (!name_param(reader, params, wire, arena_cstr(reader->arena, place), param))
+    }
+    if (!name_param(reader, params, wire, arena_cstr(reader->arena, place), param)) {
+        reader->lost[LOST_NAME] = true;
         return required ? "a parameter has a name that cannot be kept" : NULL;
+    }
     openapi_put_str(reader, param, "in", place);
     openapi_schema(reader, schema, at, false, param);
     flatten_array(reader, parameter, place, param);
@@ -350,6 +354,7 @@ read_properties(struct openapi_reader *reader, const json_t *schema, struct str 
         if (!name_param(reader, params, str_from(name), "body", param)) {
             if (map_get(required, str_from(name)) != NULL)
                 return "a member of its body has a name that cannot be kept";
+            reader->lost[LOST_NAME] = true;
             continue;
         }
         openapi_put_str(reader, param, "in", STR("body"));
@@ -437,11 +442,15 @@ static const char *read_body(struct openapi_reader *reader,
     struct str method = jr_str(result, "method");
     bool form;
 
-    if (json_object_size(content) == 0 || str_is(method, "GET") || str_is(method, "HEAD"))
+    if (json_object_size(content) == 0)
         return NULL;
-    const json_t *media = media_of(reader, content, &form);
-    if (media == NULL)
-        return jr_bool(body, "required", false) ? "its body is neither JSON nor a form" : NULL;
+    bool is_sent = !str_is(method, "GET") && !str_is(method, "HEAD");
+    const json_t *media = is_sent ? media_of(reader, content, &form) : NULL;
+    if (media == NULL) {
+        reader->lost[LOST_BODY] = true;
+        return is_sent && jr_bool(body, "required", false) ? "its body is neither JSON nor a form"
+                                                           : NULL;
+    }
     const json_t *schema = openapi_follow(reader, json_object_get(media, "schema"), where);
     if (form)
         openapi_put_str(reader, result, "body_type", STR("form"));

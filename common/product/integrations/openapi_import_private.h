@@ -2,6 +2,14 @@
 /* What the files of the import share. */
 #include "integrations/openapi_import.h"
 
+/* What an operation of the result does without. */
+enum openapi_loss {
+    LOST_COOKIE,
+    LOST_NAME,
+    LOST_BODY,
+    LOSSES,
+};
+
 /* A document while it is read. */
 struct openapi_reader {
     struct arena *arena;
@@ -15,6 +23,7 @@ struct openapi_reader {
     size_t wanted;       /* operations so far */
     struct map *names;   /* of operations of the result */
     struct map *choices; /* names that the caller wants */
+    bool lost[LOSSES];   /* of the operation that is being read */
 };
 
 /* any: a finding in the document. */

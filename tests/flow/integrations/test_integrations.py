@@ -438,7 +438,7 @@ GET = {"get": {"operationId": "a", "responses": {}}}
 
 
 @pytest.mark.parametrize("wanted, field", [
-    ({"openapi": "2.0"}, "document.openapi"), (document(paths={}), "document.paths"), (document(), "document.paths"),
+    ({"openapi": "2.0"}, "document.openapi"), ({"swagger": "2.0", "paths": {"/a": GET}}, "document.swagger"), (document(paths={}), "document.paths"), (document(), "document.paths"),
     (document(servers=[{"url": "/v1"}], paths={"/a": GET}), "base_url"),
     (document(paths={"/a": {"get": {"parameters": [{"$ref": "https://evil.example/x"}]}}}), "document.paths./a.get.parameters[0]"),
     (document(paths={"/a": {"get": {"parameters": [{"$ref": "#/nowhere"}]}}}), "document.paths./a.get.parameters[0]"),

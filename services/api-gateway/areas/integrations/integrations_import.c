@@ -81,7 +81,8 @@ static const struct field imported_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &skipped_schema,
-     .doc = "What an integration cannot say, and was left out"},
+     .doc = "What an integration cannot say: operations that were left out, and what operations "
+            "that are there do without"},
 };
 static const struct schema imported_schema = SCHEMA_OUT("IntegrationImported", imported_fields);
 
@@ -193,7 +194,8 @@ static const struct route integrations_import_routes[] = {
         .summary = "Make an integration out of an OpenAPI document",
         .doc = "Parameters keep their names, members of JSON bodies and forms become parameters. "
                "What an integration cannot say (cookies, uploads, other servers) is left out and "
-               "listed. Reading the document may take 500,000 steps (each operation, parameter, "
+               "listed. YAML and Swagger 2.0 are converted first. Reading the document may take "
+               "500,000 steps (each operation, parameter, "
                "reference and value that is tried or compared is one) and 16 MB; beyond that, and "
                "above 200 operations, it is 400: name those that you need in operations.",
     },
