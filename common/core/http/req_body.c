@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/gunzip.h"
+#include "base/panic.h"
 #include "http/bounds_private.h"
 #include "http/req_body_private.h"
 
@@ -259,6 +260,18 @@ int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)
     ex->body_taken += buffer->len;
     *ret_body = buffer->len > 0 ? (struct str){buffer->ptr, buffer->len} : STR("");
     return 0;
+}
+
+void req_body_replace(struct req *req, struct str body)
+{
+    struct exchange *ex = EXCHANGE(req);
+
+    MUST(ex->body_complete);
+    *filling(ex) = (struct body_buffer){
+        .ptr = (char *)(uintptr_t)body.ptr,
+        .len = body.len,
+        .cap = body.len,
+    };
 }
 
 AWAITS static int body_read_piece(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)

@@ -12,6 +12,7 @@
 #include "base/codec.h"
 #include "crypto/digest.h"
 #include "stages/refusals.h"
+#include "stages/sent_back.h"
 #include "stages/stages.h"
 #include "stages_sql.h"
 
@@ -34,8 +35,8 @@ static bool replaces(const struct route *route)
            !route->undocumented_entity && !(route->headers & HEADER_IF_MATCH);
 }
 
-/* The first other route of this path that `fits`. */
-static const struct route *beside(const struct route *route, bool (*fits)(const struct route *))
+const struct route *conditional_beside(const struct route *route,
+                                       bool (*fits)(const struct route *))
 {
     for (size_t t = 0; t < route_table_count; t++) {
         if (strcmp(route_tables[t]->mount, PROJECT_MOUNT) != 0)
@@ -52,12 +53,14 @@ static const struct route *beside(const struct route *route, bool (*fits)(const 
 /* The GET of what a PUT or DELETE changes; NULL = the route has no conditions here. */
 static const struct route *shown_by(const struct route *route)
 {
-    return replaces(route) && route->auth != AUTH_OPERATOR ? beside(route, shows_one) : NULL;
+    return replaces(route) && route->auth != AUTH_OPERATOR ? conditional_beside(route, shows_one)
+                                                           : NULL;
 }
 
 static bool conditional_is_shown(const struct route *route)
 {
-    return shows_one(route) && route->auth != AUTH_OPERATOR && beside(route, replaces) != NULL;
+    return shows_one(route) && route->auth != AUTH_OPERATOR &&
+           conditional_beside(route, replaces) != NULL;
 }
 
 bool conditional_tagged(const struct route *route)
@@ -142,18 +145,9 @@ static bool list_names(struct str list, struct str tag)
  * there. Else what the GET has answered. */
 AWAITS static int current_tag(struct req *r, const struct route *shown, struct str *ret_tag)
 {
-    const struct route *own = r->route;
-    enum http_method method = r->method;
-    struct str query = r->query;
     size_t headers = r->extra_headers.len;
+    int rc = handler_show(r, shown);
 
-    r->route = shown;
-    r->method = HTTP_GET_M;
-    r->query = STR_NONE;
-    int rc = shown->run(r);
-    r->route = own;
-    r->method = method;
-    r->query = query;
     *ret_tag = rc == 200 ? tag_of(r, shown->ok.schema) : STR_NONE;
     if (rc < 0 || rc >= 500)
         return rc;
@@ -215,7 +209,7 @@ int conditional_run(struct req *r)
         r->scope->begun = in_transaction;
         TRY(conditional_check(r, shown)); /* before anything else is done, or anybody asked */
     }
-    int rc = handler_run(r);
+    int rc = sent_back_run(r);
     /* A writer that changed something outside of sql_begin() would pass by its conditions. */
     if (r->scope->begun && rc >= 200 && rc < 300 && r->task.lasting != lasting)
         log_error("conditional.unlocked", L_CSTR("route", r->route->id));

@@ -13,6 +13,9 @@
 
 /* co: the route's handler between the conditions of the request. */
 AWAITS int conditional_run(struct req *r);
+/* any: the first route of this path that `fits`; NULL = none. */
+const struct route *conditional_beside(const struct route *route,
+                                       bool (*fits)(const struct route *));
 /* any: the headers that a route understands, conditions with them: bits of enum route_header. */
 unsigned conditional_headers(const struct route *route);
 /* any: whether the route's success carries an ETag. */

@@ -54,6 +54,22 @@ int handler_run_once(struct req *r)
     return handler_decide(r);
 }
 
+int handler_show(struct req *r, const struct route *shown)
+{
+    const struct route *own = r->route;
+    enum http_method method = r->method;
+    struct str query = r->query;
+
+    r->route = shown;
+    r->method = HTTP_GET_M;
+    r->query = STR_NONE;
+    int rc = shown->run(r);
+    r->route = own;
+    r->method = method;
+    r->query = query;
+    return rc;
+}
+
 void handler_forget(struct req *r, size_t headers)
 {
     r->body.len = 0;

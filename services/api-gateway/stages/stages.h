@@ -31,6 +31,9 @@ AWAITS int authorize_run(struct req *r);
 AWAITS int handler_run(struct req *r);
 /* co: the route's guard and its handler, once. */
 AWAITS int handler_run_once(struct req *r);
+/* co: puts the answer of `shown`, a GET of the request's own path, as r->scope->db shows the
+ * resource to the caller; its rights on that route are not asked. */
+AWAITS int handler_show(struct req *r, const struct route *shown);
 /* any: is it a status by which a guard refuses (route.h)? */
 bool handler_is_refusal(int status);
 /* any: takes the answer back that a try has put; of the headers the first `headers` bytes stay. */

@@ -379,6 +379,14 @@ static struct str schedule_doc(struct req *r, const struct processor_fee *rows, 
     return strbuf_view(&out);
 }
 
+static bool is_default_schedule(struct req *r, const struct processor_fee *rows, size_t count)
+{
+    size_t default_count;
+    const struct processor_fee *defaults = processor_fee_default(&default_count);
+
+    return str_eq(schedule_doc(r, rows, count), schedule_doc(r, defaults, default_count));
+}
+
 AWAITS static int schedule_update(struct req *r)
 {
     const struct payment_settings *settings;
@@ -389,16 +397,15 @@ AWAITS static int schedule_update(struct req *r)
         return fail_field(r, "rows", PROBLEM_OUT_OF_RANGE, "must not be empty");
     struct processor_fee *rows = ARENA_ARRAY(r->task.arena, rows, in.rows.count + 1);
     TRY(fees_read_rows(r, &in.rows, rows));
+    size_t count = is_default_schedule(r, rows, in.rows.count) ? 0 : in.rows.count;
     TRY(sql_begin(r));
-    TRY(fees_save(r,
-                  PAYMENT_SETTINGS_SCHEDULE,
-                  "processor_fees.update",
-                  schedule_doc(r, rows, in.rows.count)));
+    TRY(fees_save(
+        r, PAYMENT_SETTINGS_SCHEDULE, "processor_fees.update", schedule_doc(r, rows, count)));
     TRY(pay_settings(r, false, &settings));
     struct payment_settings shown = *settings;
     shown.schedule = rows;
-    shown.schedule_count = in.rows.count;
-    if (in.rows.null)
+    shown.schedule_count = count;
+    if (count == 0)
         shown.schedule = processor_fee_default(&shown.schedule_count);
     return reply_schedule(r, &shown);
 }
