@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/gunzip.h"
 #include "base/panic.h"
@@ -267,11 +268,11 @@ void req_body_replace(struct req *req, struct str body)
     struct exchange *ex = EXCHANGE(req);
 
     MUST(ex->body_complete);
-    *filling(ex) = (struct body_buffer){
-        .ptr = (char *)(uintptr_t)body.ptr,
-        .len = body.len,
-        .cap = body.len,
-    };
+    /* Not over the text that was read before: that lives as long as the request. */
+    *filling(ex) = (struct body_buffer){0};
+    buffer_reserve(ex, body.len);
+    memcpy(filling(ex)->ptr, body.ptr, body.len);
+    filling(ex)->len = body.len;
 }
 
 AWAITS static int body_read_piece(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)

@@ -80,6 +80,18 @@ struct str file_name_clean(struct arena *arena, struct str sent)
     return name.len > 0 ? arena_dup(arena, name) : STR("file");
 }
 
+struct str file_name_save_as(struct arena *arena, struct str wished, struct str own)
+{
+    struct str name = file_name_clean(arena, wished);
+    struct str ending = ending_of(own);
+
+    if (str_ieq(ending_of(name), ending))
+        return name;
+    if (ending.len == 0)
+        return own;
+    return file_name_clean(arena, arena_printf(arena, "%.*s%.*s", STR_ARG(name), STR_ARG(ending)));
+}
+
 bool file_name_ok(struct arena *arena, struct str name)
 {
     return name.len > 0 && str_eq(file_name_clean(arena, name), name);

@@ -12,6 +12,10 @@
  * text around ("gpj.exe" shown as "exe.jpg"), valid UTF-8, at most FILE_NAME_BYTES with its ending
  * intact. "file" when nothing is left. Arena-owned. */
 struct str file_name_clean(struct arena *arena, struct str sent);
+/* any: `wished`, which a link names, as the name to save a file by: cleaned, with the ending of the
+ * file's `own` name, because the ending chooses the program that opens the file; `own` itself when
+ * `own` has no ending and `wished` has one. Arena-owned, or `own`. */
+struct str file_name_save_as(struct arena *arena, struct str wished, struct str own);
 /* any: is it one already? For names that are chosen, not sent along. */
 bool file_name_ok(struct arena *arena, struct str name);
 /* any: the name in what clients of tus tell of a file, "filename d29ybGQucGRm,is_confidential": of

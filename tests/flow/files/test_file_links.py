@@ -49,8 +49,9 @@ def test_links(project, admin, put):
     nobody.get(f"/files/{one['id']}/shared", expect=401)
     decorated = {"token": token, "utm_source": "mail", "fbclid": "a[b]", "x": ["1", "2"]}
     assert nobody.get(f"/files/{one['id']}/shared", params=decorated, expect=200).content == b"first file"
-    answer = nobody.get(f"/files/{one['id']}/shared", params={**decorated, "filename": "b.txt"}, expect=200)
-    assert answer.headers["Content-Disposition"] == "attachment; filename=\"b.txt\""
+    for wished, name in (("b.txt", "b.txt"), ("B.TXT", "B.TXT"), ("setup.exe", "setup.exe.txt"), ("b", "b.txt")):
+        answer = nobody.get(f"/files/{one['id']}/shared", params={**decorated, "filename": wished}, expect=200)
+        assert answer.headers["Content-Disposition"] == f"attachment; filename=\"{name}\""
     nobody.get(f"/files/{one['id']}/shared", params={"token": [token, token]}, expect=400)
     nobody.get(f"/files/{one['id']}/shared", params={**decorated, "width": "x"}, expect=400)
     for wrong in (0, -1, 7 * 24 * 3600 + 1, "60"):

@@ -128,6 +128,24 @@ def test_text_has_the_type_of_its_ending(shared_project, put, name, content, kin
     assert answer.headers["Content-Disposition"].startswith("inline" if kind == "image/png" else "attachment")
 
 
+@pytest.mark.parametrize("name, content, kind", [("a.js", b"alert(1);\n", "text/javascript"), ("a.css", b"a { b: c }\n", "text/css")])
+def test_no_page_of_ours_runs_a_file(shared_project, put, name, content, kind):
+    """A browser takes neither script nor style of another type (nosniff)."""
+    made = put(shared_project.admin, name, content)
+
+    def type_for(site, wanted_as):
+        answer = shared_project.admin.get(f"/files/{made['id']}/get", expect=200,
+                                          headers={"Sec-Fetch-Site": site, "Sec-Fetch-Dest": wanted_as})
+        assert "Sec-Fetch-Dest" in answer.headers["Vary"]
+        return answer.headers["Content-Type"]
+
+    for wanted_as in ("script", "style", "worker", "serviceworker", "audioworklet", "iframe"):
+        assert type_for("same-origin", wanted_as) == "application/octet-stream"
+        assert type_for("cross-site", wanted_as) == kind
+    for wanted_as in ("empty", "document"):
+        assert type_for("same-origin", wanted_as) == kind
+
+
 def test_a_download_under_another_name(admin, put):
     """Who asks chooses the name, and to save what would be shown; never to show what would be saved."""
     picture, page = put(admin, "a.png", png())["id"], put(admin, "a.html", b"<!DOCTYPE html><html></html>")["id"]

@@ -120,20 +120,42 @@ static const char *const dispositions[] = {"inline", "attachment", NULL};
     }
 /* clang-format on */
 
-/* Who asks may have less shown, and the name written otherwise, but nothing shown that is not. */
-static int download_disposition(struct req *r, const struct file_row *file, struct str *ret_header)
+/* The caller may have less shown, and the name written otherwise, but nothing shown that is not. A
+ * link that strangers follow may come from a stranger: its name keeps the file's ending. */
+static int download_disposition(struct req *r,
+                                const struct file_row *file,
+                                bool strangers,
+                                struct str *ret_header)
 {
     const struct query *query;
 
     TRY(req_query(r, &query));
     struct str name = query_get(query, "filename");
+    if (name.len == 0)
+        name = file->filename;
+    else if (strangers)
+        name = file_name_save_as(r->task.arena, name, file->filename);
+    else
+        name = file_name_clean(r->task.arena, name);
     bool attachment =
         !type_is_inline(file->mime_type) || str_is(query_get(query, "disposition"), "attachment");
-    *ret_header =
-        disposition_header(r->task.arena,
-                           attachment,
-                           name.len ? file_name_clean(r->task.arena, name) : file->filename);
+    *ret_header = disposition_header(r->task.arena, attachment, name);
     return 0;
+}
+
+/* No page of our own origin loads a project's file as its script or style, even when somebody has
+ * got an element for it into the page: the browser tells which site loads the file and as what
+ * (Fetch Metadata), and takes no script or style of another type. */
+static void guard_own_pages(struct req *r, struct file_row *file)
+{
+    struct str wanted_as = req_header(r, "sec-fetch-dest");
+
+    if (!str_is(file->mime_type, "text/javascript") && !str_is(file->mime_type, "text/css"))
+        return;
+    resp_header(r, "Vary", STR("Sec-Fetch-Dest, Sec-Fetch-Site"));
+    if (str_is(req_header(r, "sec-fetch-site"), "same-origin") && !str_is(wanted_as, "empty") &&
+        !str_is(wanted_as, "document"))
+        file->mime_type = STR("application/octet-stream");
 }
 
 static void put_headers(struct req *r,
@@ -196,10 +218,11 @@ send_file(struct req *r, const struct rows *rows, bool strangers, struct str cac
     file_row_read(rows, 0, &file);
     TRY(files_need_store(r));
     TRY(files_variant(r, strangers, &file, &is_variant));
-    TRY(download_disposition(r, &file, &disposition));
+    TRY(download_disposition(r, &file, strangers, &disposition));
     const struct range whole = {0, file.size};
     struct str etag = arena_printf(r->task.arena, "\"%.*s\"", ETAG_DIGITS, file.sha256.ptr);
     size_t headers = r->extra_headers.len;
+    guard_own_pages(r, &file);
     put_headers(r, &file, cache, disposition, &modified);
     if (resp_etag(r, etag))
         return reply_empty(r, 304);
