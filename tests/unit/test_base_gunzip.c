@@ -1,4 +1,4 @@
-/* gzip: how much of a body one call takes. */
+/* gzip and deflate: formats, and how much of a body one call takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,10 +38,41 @@ static void test_a_call_takes_few_bytes(void **state)
     arena_free(arena);
 }
 
+/* "aaaaaaaa" in each of the formats that servers mean, a byte at a time. */
+static void deflate_has_three_formats(void **state)
+{
+    static const struct str packed[] = {
+        STR_INIT("\x78\x9c\x4b\x4c\x84\x00\x00\x0d\xac\x03\x09"),
+        STR_INIT("\x4b\x4c\x84\x00\x00"),
+        STR_INIT("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03"
+                 "\x4b\x4c\x84\x00\x00\x46\x80\x84\xbf\x08\x00\x00\x00"),
+    };
+    struct arena *arena = arena_new(0);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(packed); i++) {
+        struct gunzip *gunzip = gunzip_new_deflate(arena);
+        char out[16];
+        size_t len = 0;
+        for (size_t at = 0; at < packed[i].len + 1; at++) {
+            /* What follows the end is dropped. */
+            struct str byte = at < packed[i].len ? (struct str){packed[i].ptr + at, 1} : STR("x");
+            size_t made;
+            assert_int_equal(gunzip_is_whole(gunzip), at == packed[i].len);
+            assert_true(gunzip_some(gunzip, &byte, out + len, sizeof(out) - len, &made));
+            len += made;
+        }
+        assert_true(str_is((struct str){out, len}, "aaaaaaaa"));
+        assert_true(gunzip_is_whole(gunzip));
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_call_takes_few_bytes),
+        cmocka_unit_test(deflate_has_three_formats),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

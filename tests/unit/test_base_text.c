@@ -11,11 +11,9 @@
 
 #include "base/ascii.h"
 #include "base/backoff.h"
-#include "base/charset.h"
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/email.h"
-#include "base/gunzip.h"
 #include "base/json_scan.h"
 #include "base/num.h"
 #include "base/panic.h"
@@ -498,83 +496,6 @@ static void utf8_goes_without_its_mark(void **state)
     assert_str(utf8_unmarked(STR_NONE), "");
 }
 
-/* --- charsets --- */
-
-static void charsets_become_utf8(void **state)
-{
-    static const struct {
-        const char *charset;
-        struct str bytes;
-        int rc;
-        const char *text;
-    } cases[] = {
-        {"ISO-8859-1", STR_INIT("caf\xe9"), 0, "caf\xc3\xa9"},
-        {"windows-1252", STR_INIT("\x80"), 0, "\xe2\x82\xac"},
-        {"latin1", STR_INIT("\x81\x80"), 0, "\xc2\x81\xc2\x80"},
-        {"iso-8859-15", STR_INIT("\xa4"), 0, "\xe2\x82\xac"},
-        {"koi8-r", STR_INIT("\xc1"), 0, "\xd0\xb0"},
-        {"utf-16le", STR_INIT("\xe9\0"), 0, "\xc3\xa9"},
-        {"utf-16be", STR_INIT("\0\xe9"), 0, "\xc3\xa9"},
-        {"utf-16", STR_INIT("\0a\0\xe9"), 0, "a\xc3\xa9"},
-        {"utf-16", STR_INIT("a\0\xe9\0"), 0, "a\xc3\xa9"},
-        {"utf-16le", STR_INIT("\x3d\xd8\0\xde"), 0, "\xf0\x9f\x98\x80"},
-        {"utf-16le", STR_INIT("\x3d\xd8"), CHARSET_INVALID, NULL},
-        {"utf-16le", STR_INIT("a\0b"), CHARSET_INVALID, NULL},
-        {"shift_jis", STR_INIT("\x93"), CHARSET_INVALID, NULL},
-        {"iso-2022-cn-ext", STR_INIT("a"), CHARSET_UNKNOWN, NULL},
-        {"utf-7", STR_INIT("a"), CHARSET_UNKNOWN, NULL},
-        {"../../x", STR_INIT("a"), CHARSET_UNKNOWN, NULL},
-        {"", STR_INIT("a"), CHARSET_UNKNOWN, NULL},
-        {"latin1", STR_INIT("\xe9\xe9\xe9"), 0, "\xc3\xa9\xc3\xa9\xc3\xa9"},
-        {"latin1", STR_INIT("\xe9\xe9\xe9\xe9"), CHARSET_TOO_LARGE, NULL},
-    };
-    struct arena *arena = arena_new(0);
-    struct str text;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        int rc = charset_decode(arena, str_from(cases[i].charset), cases[i].bytes, 7, &text);
-        assert_int_equal(rc, cases[i].rc);
-        if (rc == 0)
-            assert_str(text, cases[i].text);
-    }
-    assert_true(charset_is_utf8(STR("UTF-8")) && charset_is_utf8(STR("us-ascii")));
-    assert_false(charset_is_utf8(STR("utf-16")) || charset_is_utf8(STR_NONE));
-    arena_free(arena);
-}
-
-/* --- deflate --- */
-
-/* "aaaaaaaa" in each of the formats that servers mean, a byte at a time. */
-static void deflate_has_three_formats(void **state)
-{
-    static const struct str packed[] = {
-        STR_INIT("\x78\x9c\x4b\x4c\x84\x00\x00\x0d\xac\x03\x09"),
-        STR_INIT("\x4b\x4c\x84\x00\x00"),
-        STR_INIT("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03"
-                 "\x4b\x4c\x84\x00\x00\x46\x80\x84\xbf\x08\x00\x00\x00"),
-    };
-    struct arena *arena = arena_new(0);
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(packed); i++) {
-        struct gunzip *gunzip = gunzip_new_deflate(arena);
-        char out[16];
-        size_t len = 0;
-        for (size_t at = 0; at < packed[i].len + 1; at++) {
-            /* What follows the end is dropped. */
-            struct str byte = at < packed[i].len ? (struct str){packed[i].ptr + at, 1} : STR("x");
-            size_t made;
-            assert_int_equal(gunzip_is_whole(gunzip), at == packed[i].len);
-            assert_true(gunzip_some(gunzip, &byte, out + len, sizeof(out) - len, &made));
-            len += made;
-        }
-        assert_str(((struct str){out, len}), "aaaaaaaa");
-        assert_true(gunzip_is_whole(gunzip));
-    }
-    arena_free(arena);
-}
-
 /* --- ascii --- */
 
 static void characters_have_classes_in_every_locale(void **state)
@@ -831,8 +752,6 @@ int main(void)
         cmocka_unit_test(utf8_follows_rfc_3629),
         cmocka_unit_test(utf8_is_cut_between_characters),
         cmocka_unit_test(utf8_goes_without_its_mark),
-        cmocka_unit_test(charsets_become_utf8),
-        cmocka_unit_test(deflate_has_three_formats),
         cmocka_unit_test(characters_have_classes_in_every_locale),
         cmocka_unit_test(texts_consist_of_classes),
         cmocka_unit_test(addresses_have_one_spelling),
