@@ -214,6 +214,30 @@ static void wrong_rows(struct task *task, struct db *db, void *arg)
     assert_null(rows.shape);
 }
 
+/* What a text does is told by its words, not by the ends of words in it. */
+static void words(struct task *task, struct db *db, void *arg)
+{
+    static const struct {
+        const char *text;
+        unsigned lasts;
+    } cases[] = {
+        {"select count(*) from (select 1 as can_update , 2 as can_delete , 3 as may_merge ) rights",
+         0},
+        {"select 1 as points_into , 2 as last_insert ", 0},
+        {"select count(*) from (select n from noted for key share) kept", 1},
+        {"select count(*) from (select n from noted for no key update) kept", 1},
+        {"with gone as (delete from noted returning n) select count(*) from gone", 1},
+    };
+
+    (void)arg;
+    pg_exec("create table noted (n bigint); insert into noted values (1)");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        unsigned before = task->lasting;
+        assert_int_equal(number(task, db, cases[i].text), 1);
+        assert_int_equal(task->lasting - before, cases[i].lasts);
+    }
+}
+
 #define TEST(fn)                                                                                   \
     static void test_##fn(void **state)                                                            \
     {                                                                                              \
@@ -228,6 +252,7 @@ TEST(alike)
 TEST(batches)
 TEST(pages)
 TEST(wrong_rows)
+TEST(words)
 
 int main(void)
 {
@@ -240,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_wrong_rows),
+        cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

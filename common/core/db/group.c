@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/panic.h"
 #include "db/group_private.h"
 #include "db/pipe_private.h"
@@ -396,24 +397,34 @@ static bool starts_with_word(const char *text, const char *word)
     return strncasecmp(text, word, strlen(word)) == 0;
 }
 
+/* A word that is not the end of another one, as of the column can_update. */
+static bool has_word(const char *text, const char *word)
+{
+    for (const char *at = text; (at = strcasestr(at, word)) != NULL; at++)
+        if (at == text || (!ascii_is(at[-1], ASCII_ALNUM) && at[-1] != '_'))
+            return true;
+    return false;
+}
+
 static bool text_writes(const char *text)
 {
     static const char *const words[] = {"insert ",
                                         "update ",
                                         "delete ",
                                         "merge ",
-                                        " for update",
-                                        " for share",
-                                        " for no key",
+                                        "for update",
+                                        "for share",
+                                        "for no key",
+                                        "for key",
                                         "nextval(",
                                         "setval(",
-                                        " into "};
+                                        "into "};
 
     if (!starts_with_word(text, "select") && !starts_with_word(text, "with") &&
         !starts_with_word(text, "values"))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strcasestr(text, words[i]))
+        if (has_word(text, words[i]))
             return true;
     return false;
 }
