@@ -132,6 +132,11 @@ AWAITS static int tell_alive(struct upload *upload)
     return sql_exec(upload->r, NULL, SQL_TASK_SEEN(.id = upload->task_id, .run = upload->run));
 }
 
+static int fail_taken_over(struct req *r)
+{
+    return fail(r, PROBLEM_CONFLICT, "Another request goes on with this import.");
+}
+
 AWAITS static int finish_task(struct upload *upload)
 {
     struct req *r = upload->r;
@@ -152,16 +157,16 @@ AWAITS static int finish_task(struct upload *upload)
                                  .errors = errors_json(r, report),
                                  .rows = progress.rows,
                                  .digest = progress.digest)));
-    if (!affected)
-        return fail(r, PROBLEM_CONFLICT, "Another request goes on with this import.");
-    return 0;
+    return affected ? 0 : fail_taken_over(r);
 }
 
-/* co: the import ends before the file does. */
-AWAITS static int stop_task(struct upload *upload, enum problem code, struct str detail)
+/* co: the import ends before the file does; *ret_stopped (may be NULL) is 0 when another request
+ * goes on with it. */
+AWAITS static int
+stop_task(struct upload *upload, enum problem code, struct str detail, int64_t *ret_stopped)
 {
     return sql_exec(upload->r,
-                    NULL,
+                    ret_stopped,
                     SQL_TASK_STOP(.id = upload->task_id,
                                   .run = upload->run,
                                   .code = str_from(problem_code(code)),
@@ -178,9 +183,9 @@ AWAITS static void stop_late(struct upload *upload, int rc)
     task->cancelled = false;
     task->deadline_ms = clock_mono_ms() + LAST_MS;
     if (rc == -ETIMEDOUT)
-        (void)stop_task(upload, PROBLEM_TIMEOUT, STR("the import took too long"));
+        (void)stop_task(upload, PROBLEM_TIMEOUT, STR("the import took too long"), NULL);
     else
-        (void)stop_task(upload, PROBLEM_BAD_REQUEST, STR("the upload ended early"));
+        (void)stop_task(upload, PROBLEM_BAD_REQUEST, STR("the upload ended early"), NULL);
     task->cancelled = cancelled;
     task->deadline_ms = deadline_ms;
 }
@@ -360,13 +365,17 @@ AWAITS static int run_stopped(struct upload *upload, int rc, int records_rc)
 {
     struct req *r = upload->r;
     const struct records_error *error = &upload->ctx->error;
+    int64_t stopped;
 
     if (records_rc)
-        TRY(stop_task(upload, error->code, error->detail));
+        TRY(stop_task(upload, error->code, error->detail, &stopped));
     else
-        TRY(stop_task(upload, problem_find(r->error_code), STR("the upload was not complete")));
+        TRY(stop_task(
+            upload, problem_find(r->error_code), STR("the upload was not complete"), &stopped));
     if (rc)
         return rc;
+    if (!stopped)
+        return fail_taken_over(r);
     if (records_import_report(upload->import)->done == upload->done_before)
         return items_check(r, upload->ctx, records_rc);
     return 0;
