@@ -105,3 +105,10 @@ void page_json(struct jw *w, const struct page *page, int64_t total, bool has_ne
     JW_I64(w, "page_size", page->limit);
     JW_BOOL(w, "has_next_page", has_next);
 }
+
+void page_whole_json(struct jw *w, size_t count)
+{
+    const struct page whole = {.page = 1, .limit = count > 0 ? (int64_t)count : 1};
+
+    page_json(w, &whole, (int64_t)count, false);
+}

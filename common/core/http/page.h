@@ -29,3 +29,13 @@ static inline int64_t page_offset(const struct page *page)
 }
 /* any: the envelope's other members after "items": total_items, page, page_size, has_next_page. */
 void page_json(struct jw *w, const struct page *page, int64_t total, bool has_next);
+/* any: the same of a list that takes no page parameters, because it is always one page. */
+void page_whole_json(struct jw *w, size_t count);
+/* The fields that page_whole_json() writes, for the schema of such a list. */
+/* clang-format off */
+#define PAGE_WHOLE_FIELDS                                                                          \
+    {.name = "total_items", .type = FIELD_I64, .required = true},                                  \
+    {.name = "page", .type = FIELD_I64, .required = true, .doc = "1: the list has one page"},      \
+    {.name = "page_size", .type = FIELD_I64, .required = true, .doc = "total_items, at least 1"},  \
+    {.name = "has_next_page", .type = FIELD_BOOL, .required = true, .doc = "false"}
+/* clang-format on */

@@ -123,6 +123,7 @@ AWAITS static int reply_grants(struct req *r, const struct rows *grants)
     jw_obj(&w);
     jw_lit(&w, "items");
     rows_json_array(&r->task, &w, grants, grants->count);
+    page_whole_json(&w, grants->count);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
@@ -368,9 +369,11 @@ static const struct schema user_out_schema = SCHEMA_OUT("RecordUserGrantShown", 
 static const struct schema group_out_schema = SCHEMA_OUT("RecordGroupGrantShown", group_out_fields);
 static const struct field users_out_fields[] = {
     {.name = "items", .type = FIELD_LIST, .required = true, .sub = &user_out_schema},
+    PAGE_WHOLE_FIELDS,
 };
 static const struct field groups_out_fields[] = {
     {.name = "items", .type = FIELD_LIST, .required = true, .sub = &group_out_schema},
+    PAGE_WHOLE_FIELDS,
 };
 static const struct schema users_out_schema = SCHEMA_OUT("RecordUserGrantList", users_out_fields);
 static const struct schema groups_out_schema =

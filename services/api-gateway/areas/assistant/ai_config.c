@@ -112,6 +112,7 @@ static const struct field model_fields[] = {
 static const struct schema model_schema = SCHEMA_OUT("AiModel", model_fields);
 static const struct field models_fields[] = {
     {.name = "items", .type = FIELD_LIST, .required = true, .sub = &model_schema},
+    PAGE_WHOLE_FIELDS,
 };
 static const struct schema models_schema = SCHEMA_OUT("AiModels", models_fields);
 
@@ -340,6 +341,7 @@ AWAITS static int ai_models_list(struct req *r)
     struct ai_config config = {0};
     struct model_names names;
     struct jw w;
+    size_t count = 0;
 
     TRY(ai_config_load(r, &config));
     int rc = ai_models_known(&r->task, &config, &names);
@@ -351,12 +353,14 @@ AWAITS static int ai_models_list(struct req *r)
     for (size_t i = 0; i < names.count; i++) {
         if (!ai_model_allowed(&config, names.items[i]))
             continue;
+        count++;
         jw_obj(&w);
         JW_STR(&w, "id", names.items[i]);
         JW_BOOL(&w, "is_default", str_eq(names.items[i], config.default_model));
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
+    page_whole_json(&w, count);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

@@ -78,6 +78,7 @@ static const struct field shown_menu_fields[] = {
 static const struct schema shown_menu_schema = SCHEMA_OUT("MyMenu", shown_menu_fields);
 static const struct field shown_fields[] = {
     {.name = "items", .type = FIELD_LIST, .required = true, .sub = &shown_menu_schema},
+    PAGE_WHOLE_FIELDS,
 };
 static const struct schema shown_schema = SCHEMA_OUT("MyMenus", shown_fields);
 
@@ -156,6 +157,7 @@ AWAITS static int menus_my(struct req *r)
         put_shown(r, &w, &menu, &tree, &languages);
     }
     jw_arr_end(&w);
+    page_whole_json(&w, calls[0].rows.count);
     jw_obj_end(&w);
     resp_header(r, "Vary", STR("Accept-Language"));
     return reply_json(r, 200);

@@ -40,6 +40,7 @@ static const struct schema suggestion_schema = SCHEMA_OUT("SearchSuggestion", su
 
 static const struct field suggest_fields[] = {
     {.name = "items", .type = FIELD_LIST, .required = true, .sub = &suggestion_schema},
+    PAGE_WHOLE_FIELDS,
     {.name = "query", .type = FIELD_STR, .required = true},
     {.name = "took_ms", .type = FIELD_I64, .required = true},
 };
@@ -135,6 +136,7 @@ static int reply_suggestions(struct search_plan *plan,
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
+    page_whole_json(&w, count);
     JW_STR(&w, "query", typed);
     JW_I64(&w, "took_ms", search_took_ms(r));
     jw_obj_end(&w);
