@@ -31,38 +31,47 @@ struct phc_params {
     int64_t lanes;
 };
 
-/* Returns owned (nfc_free()): the password in NFC. {NULL}: it has no other form than its bytes. */
-static struct str nfc(struct str password)
+/* A password in NFC; `bytes` NULL: it has no other form than its own bytes. */
+struct nfc {
+    uint8_t *bytes; /* owned, nfc_free() */
+    size_t len;
+};
+
+static struct nfc nfc_of(struct str password)
 {
-    size_t len = 0;
+    struct nfc form = {0};
 
     if (password.len == 0 || !utf8_valid(password))
-        return STR_NONE;
-    uint8_t *text =
-        u8_normalize(UNINORM_NFC, (const uint8_t *)password.ptr, password.len, NULL, &len);
-    if (text == NULL)
-        PANIC("out of memory (password)");
-    struct str form = {(const char *)text, len};
-    if (!str_eq(form, password))
         return form;
-    free(text);
-    return STR_NONE;
+    form.bytes =
+        u8_normalize(UNINORM_NFC, (const uint8_t *)password.ptr, password.len, NULL, &form.len);
+    if (form.bytes == NULL)
+        PANIC("out of memory (password)");
+    if (form.len == password.len && memcmp(form.bytes, password.ptr, form.len) == 0) {
+        free(form.bytes);
+        form = (struct nfc){0};
+    }
+    return form;
 }
 
-static void nfc_free(struct str form)
+static struct str nfc_text(const struct nfc *form, struct str password)
 {
-    if (form.ptr == NULL)
-        return;
-    explicit_bzero((void *)(uintptr_t)form.ptr, form.len);
-    free((void *)(uintptr_t)form.ptr);
+    return form->bytes != NULL ? (struct str){(const char *)form->bytes, form->len} : password;
+}
+
+static void nfc_free(struct nfc *form)
+{
+    if (form->bytes != NULL)
+        explicit_bzero(form->bytes, form->len);
+    free(form->bytes);
 }
 
 size_t password_length(struct str password)
 {
-    struct str form = nfc(password);
-    size_t length = utf8_length(form.ptr ? form : password);
+    struct nfc form = nfc_of(password);
+    size_t length = utf8_length(nfc_text(&form, password));
 
-    nfc_free(form);
+    nfc_free(&form);
     return length;
 }
 
@@ -89,10 +98,10 @@ static struct str hash_of_bytes(struct arena *arena, struct str password)
 
 struct str password_hash(struct arena *arena, struct str password)
 {
-    struct str form = nfc(password);
-    struct str hash = hash_of_bytes(arena, form.ptr ? form : password);
+    struct nfc form = nfc_of(password);
+    struct str hash = hash_of_bytes(arena, nfc_text(&form, password));
 
-    nfc_free(form);
+    nfc_free(&form);
     return hash;
 }
 
@@ -152,13 +161,12 @@ static int bytes_verify(struct str phc, struct str password)
 
 int password_verify(struct str phc, struct str password)
 {
-    struct str form = nfc(password);
+    struct nfc form = nfc_of(password);
+    bool has_other = form.bytes != NULL;
 
-    if (form.ptr == NULL)
-        return bytes_verify(phc, password);
-    int rc = bytes_verify(phc, form);
-    nfc_free(form);
-    if (rc != PASSWORD_WRONG)
+    int rc = bytes_verify(phc, nfc_text(&form, password));
+    nfc_free(&form);
+    if (rc != PASSWORD_WRONG || !has_other)
         return rc;
     return bytes_verify(phc, password) == PASSWORD_WRONG ? PASSWORD_WRONG : PASSWORD_OK_REHASH;
 }

@@ -96,7 +96,7 @@ bool req_body_is_awaited(struct req *req);
 /* co: the whole body, the same at every call, at most `max_bytes` (answers Expect: 100-continue).
  * 0, a REQ_BODY_*, or a negative. */
 AWAITS int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body) MUSTCHECK;
-/* any: what req_body_read_all() gives from now on, once it has read the body. */
+/* any: a text, not empty, that req_body_read_all() gives from now on, once it has read the body. */
 void req_body_replace(struct req *req, struct str body);
 /* co: the next piece of a streamed body, valid until the next call; empty at the end. Same results.
  * The connection stops reading from the socket while a piece waits (backpressure). */

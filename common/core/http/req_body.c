@@ -267,7 +267,7 @@ void req_body_replace(struct req *req, struct str body)
 {
     struct exchange *ex = EXCHANGE(req);
 
-    MUST(ex->body_complete);
+    MUST(ex->body_complete && body.len > 0);
     /* Not over the text that was read before: that lives as long as the request. */
     *filling(ex) = (struct body_buffer){0};
     buffer_reserve(ex, body.len);

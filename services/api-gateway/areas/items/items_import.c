@@ -221,7 +221,7 @@ AWAITS static int resume_task(struct upload *upload,
                               struct import_config *config)
 {
     struct req *r = upload->r;
-    struct import_report *report;
+    struct import_report *report = NULL;
     struct rows rows;
 
     TRY(sql_one(r,
