@@ -452,8 +452,7 @@ static bool give_symbol(struct tokens *tokens, struct search_token *ret_token)
         append(tokens, &made, next.folded);
         end += next.bytes;
     } else {
-        for (; next.class == UNICODE_SYMBOL && str_eq(next.folded, first.folded);
-             next = letter_at(tokens->text, end))
+        for (; next.code == first.code; next = letter_at(tokens->text, end))
             end = ignored_end(tokens->text, end + next.bytes);
     }
     give(tokens, &made, TOKEN_SYMBOL, begin, end, ret_token);

@@ -364,7 +364,7 @@ api_send(struct step_call *call, struct fetch_request *request, struct fetch_res
 int step_call_an_api(struct step_call *call)
 {
     struct fetch_request request = {.once = true};
-    struct fetch_response response;
+    struct fetch_response response = {0};
 
     TRY(api_read_request(call, &request));
     TRY(check_host(call, request.url));
