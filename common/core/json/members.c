@@ -1,0 +1,105 @@
+/* Members of objects, out of their texts. */
+#include "json/members.h"
+
+#include "base/ascii.h"
+#include "json/jr.h"
+
+static void members_skip(struct json_members *members, const char *set)
+{
+    while (members->at < members->end && ascii_among(*members->at, set))
+        members->at++;
+}
+
+/* From a quote to behind the one that ends the text; what is between is returned. */
+static struct str members_read_text(struct json_members *members)
+{
+    const char *from = ++members->at;
+
+    while (members->at < members->end && *members->at != '"')
+        members->at += *members->at == '\\' ? 2 : 1;
+    if (members->at >= members->end) {
+        members->at = members->end;
+        return (struct str){from, (size_t)(members->end - from)};
+    }
+    return (struct str){from, (size_t)(members->at++ - from)};
+}
+
+/* From a bracket to behind the one that closes it. */
+static void members_skip_scope(struct json_members *members)
+{
+    size_t depth = 0;
+
+    do {
+        char c = *members->at;
+        if (c == '"') {
+            (void)members_read_text(members);
+            continue;
+        }
+        if (c == '{' || c == '[')
+            depth++;
+        else if (c == '}' || c == ']')
+            depth--;
+        members->at++;
+    } while (depth > 0 && members->at < members->end);
+}
+
+static struct str members_read_value(struct json_members *members)
+{
+    const char *from = members->at;
+
+    if (*from == '"')
+        (void)members_read_text(members);
+    else if (*from == '{' || *from == '[')
+        members_skip_scope(members);
+    else
+        while (members->at < members->end && !ascii_among(*members->at, ",}] \t\r\n"))
+            members->at++;
+    return (struct str){from, (size_t)(members->at - from)};
+}
+
+struct json_members json_members_of(struct str object)
+{
+    struct json_members members = {object.ptr, object.ptr + object.len};
+
+    members_skip(&members, " \t\r\n");
+    if (members.at < members.end && *members.at == '{')
+        members.at++;
+    else
+        members.at = members.end;
+    return members;
+}
+
+bool json_members_next(struct json_members *members, struct json_member *ret_member)
+{
+    members_skip(members, " \t\r\n,");
+    if (members->at == members->end || *members->at != '"')
+        return false;
+    ret_member->key = members_read_text(members);
+    members_skip(members, " \t\r\n:");
+    if (members->at == members->end)
+        return false;
+    ret_member->value = members_read_value(members);
+    return true;
+}
+
+struct str json_member_find(struct str object, const char *key)
+{
+    struct json_members members = json_members_of(object);
+    struct json_member member;
+
+    while (json_members_next(&members, &member))
+        if (str_is(member.key, key))
+            return member.value;
+    return STR_NONE;
+}
+
+struct str json_text_decode(struct arena *arena, struct str written)
+{
+    struct jr_error error;
+    json_t *text;
+
+    if (memchr(written.ptr, '\\', written.len) == NULL ||
+        jr_parse(arena, arena_printf(arena, "\"%.*s\"", STR_ARG(written)), &text, &error) != 0)
+        return written;
+    return (struct str){json_string_value(text), json_string_length(text)};
+}
