@@ -203,14 +203,126 @@ static void calls_without_numbers(void **state)
     assert_true(str_is(strbuf_view(&completion.calls[1].arguments), "{}"));
 }
 
+/* The chunk that is passed on is as OpenAI's clients expect it. */
+static void calls_as_servers_write_them(void **state)
+{
+    static const struct {
+        const char *parts[4];
+        const char *printed; /* of the last part */
+    } rows[] = {
+        /* From 1, with id and name in each part. */
+        {{"\"index\":1,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":\"{\"}",
+          "\"index\":1,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":\"}\"}",
+          "\"index\":2,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"{\"}",
+          "\"index\":2,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"}\"}"},
+         "{\"index\":1,\"id\":\"c2\",\"function\":{\"arguments\":\"}\"}}"},
+        /* All as 0. */
+        {{"\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":\"{\"}",
+          "\"index\":0,\"function\":{\"arguments\":\"}\"}",
+          "\"index\":0,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"{\"}",
+          "\"index\":0,\"function\":{\"arguments\":\"}\"}"},
+         "{\"index\":1,\"function\":{\"arguments\":\"}\"}}"},
+        /* All as 0, one between the parts of another. */
+        {{"\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":\"{\"}",
+          "\"index\":0,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}",
+          "\"index\":0,\"id\":\"c1\",\"function\":{\"arguments\":\"}\"}"},
+         "{\"index\":0,\"id\":\"c1\",\"function\":{\"arguments\":\"}\"}}"},
+        /* With objects, numbers between which some are missing. */
+        {{"\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":{}}",
+          "\"index\":7,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":{}}"},
+         "{\"index\":1,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}}"},
+        /* Without ids, all as 0 or without a number. */
+        {{"\"index\":0,\"id\":\"\",\"function\":{\"name\":\"a\",\"arguments\":\"{}\"}",
+          "\"index\":0,\"id\":\"\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}"},
+         "{\"index\":1,\"id\":\"call_1\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}}"},
+        {{"\"function\":{\"name\":\"a\",\"arguments\":\"{\"}",
+          "\"function\":{\"name\":\"a\",\"arguments\":\"}\"}",
+          "\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}"},
+         "{\"function\":{\"name\":\"b\",\"arguments\":\"{}\"},\"id\":\"call_1\",\"index\":1}"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct completion completion;
+        struct jr_error error;
+        json_t *chunk = NULL;
+        completion_init(&completion, arena);
+        for (size_t n = 0; n < ARRAY_LEN(rows[i].parts) && rows[i].parts[n] != NULL; n++) {
+            struct str text =
+                arena_printf(arena,
+                             "{\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{%s}]}}]}",
+                             rows[i].parts[n]);
+            assert_int_equal(jr_parse(arena, text, &chunk, &error), 0);
+            assert_int_equal(completion_add(&completion, chunk), 0);
+        }
+        assert_int_equal(completion.call_count, 2);
+        for (size_t n = 0; n < 2; n++) {
+            struct str id = strbuf_view(&completion.calls[n].id);
+            assert_true(id.len == 0 || str_is(id, n == 0 ? "c1" : "c2"));
+            assert_true(str_is(strbuf_view(&completion.calls[n].name), n == 0 ? "a" : "b"));
+            assert_true(str_is(strbuf_view(&completion.calls[n].arguments), "{}"));
+        }
+        const json_t *choice = json_array_get(json_object_get(chunk, "choices"), 0);
+        const json_t *calls = json_object_get(json_object_get(choice, "delta"), "tool_calls");
+        assert_string_equal(arena_cstr(arena, jr_print(arena, json_array_get(calls, 0))),
+                            rows[i].printed);
+    }
+}
+
+/* Two calls of one tool, though they have one number and no ids. */
+static void one_tool_called_twice(void **state)
+{
+    struct completion completion;
+    (void)state;
+
+    completion_init(&completion, arena);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(add(&completion,
+                             CALL("\"index\":0,\"function\":{\"name\":\"a\",\"arguments\":"
+                                  "\"{\\\"id\\\":7}\"}")),
+                         0);
+    assert_int_equal(completion.call_count, 2);
+    assert_true(str_is(strbuf_view(&completion.calls[1].arguments), "{\"id\":7}"));
+}
+
+static void content_in_parts(void **state)
+{
+    struct completion completion;
+    (void)state;
+
+    completion_init(&completion, arena);
+    assert_int_equal(
+        add(&completion,
+            DELTA("\"content\":[\"a\",{\"type\":\"text\",\"text\":\"b\"},{\"type\":\"image\"}]")),
+        0);
+    assert_int_equal(add(&completion, DELTA("\"content\":[]")), 0);
+    assert_int_equal(completion.new_bytes, 0);
+    assert_true(str_is(strbuf_view(&completion.text), "ab"));
+}
+
+static void errors_in_place_of_chunks(void **state)
+{
+    static const char *const chunks[] = {
+        "{\"error\":{\"message\":\"m\"}}",
+        "{\"error\":\"m\"}",
+        "{\"object\":\"error\",\"message\":\"m\"}",
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
+        struct completion completion;
+        completion_init(&completion, arena);
+        assert_int_equal(add(&completion, chunks[i]), 0);
+        assert_true(completion.failed);
+        assert_int_equal(add(&completion, "{\"error\":null,\"choices\":[]}"), 0);
+    }
+}
+
 static void what_makes_no_sense(void **state)
 {
     static const char *const chunks[] = {
         "[]",
         "7",
-        CALL("\"index\":1,\"id\":\"c\""),
-        CALL("\"index\":-1,\"id\":\"c\""),
-        CALL("\"index\":99999999999,\"id\":\"c\""),
         CALL("\"index\":0,\"id\":"
              "\"ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
              "ccccccccccccccc\""),
@@ -223,9 +335,10 @@ static void what_makes_no_sense(void **state)
         assert_int_equal(add(&completion, chunks[i]), ASSISTANT_BAD);
     }
     completion_init(&completion, arena);
-    for (int i = 0; i < COMPLETION_CALLS_MAX; i++)
-        assert_int_equal(add(&completion, CALL("\"id\":\"c\"")), 0);
-    assert_int_equal(add(&completion, CALL("\"id\":\"c\"")), ASSISTANT_BAD);
+    for (int i = 0; i <= COMPLETION_CALLS_MAX; i++) {
+        const char *call = arena_printf(arena, CALL("\"id\":\"c%d\""), i).ptr;
+        assert_int_equal(add(&completion, call), i < COMPLETION_CALLS_MAX ? 0 : ASSISTANT_BAD);
+    }
 }
 
 static void what_is_passed_over(void **state)
@@ -286,6 +399,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(texts, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_come_in_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(calls_without_numbers, setup, teardown),
+        cmocka_unit_test_setup_teardown(calls_as_servers_write_them, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_tool_called_twice, setup, teardown),
+        cmocka_unit_test_setup_teardown(content_in_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(errors_in_place_of_chunks, setup, teardown),
         cmocka_unit_test_setup_teardown(what_makes_no_sense, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(usage_is_believed_within_reason, setup, teardown),

@@ -2,6 +2,7 @@
 #include "assistant/completion.h"
 
 #include "json/jr.h"
+#include "json/skim.h"
 
 #define BYTES_PER_TOKEN      4
 #define MOST_BYTES_PER_TOKEN 16
@@ -35,40 +36,131 @@ struct completion_usage completion_usage_of(const json_t *answer)
                                      usage_member(usage, "completion_tokens")};
 }
 
+/* --- messages --- */
+
+/* The text of a part of a list; a part may be a text itself. */
+static struct str part_text(const json_t *part)
+{
+    return json_is_string(part) ? (struct str){json_string_value(part), json_string_length(part)}
+                                : jr_str(part, "text");
+}
+
+static void content_tidy(struct arena *arena, json_t *message)
+{
+    const json_t *parts = json_object_get(message, "content");
+    struct strbuf text;
+    size_t bytes = 1;
+
+    if (!json_is_array(parts))
+        return;
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        bytes += part_text(json_array_get(parts, i)).len;
+    strbuf_init(&text, arena, bytes);
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        strbuf_str(&text, part_text(json_array_get(parts, i)));
+    (void)json_object_set_new(message, "content", jr_text(strbuf_view(&text)));
+}
+
+void completion_message_tidy(struct arena *arena, json_t *message)
+{
+    const json_t *calls = json_object_get(message, "tool_calls");
+
+    content_tidy(arena, message);
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        json_t *function = json_object_get(json_array_get(calls, i), "function");
+        const json_t *arguments = json_object_get(function, "arguments");
+        if (json_is_object(arguments))
+            (void)json_object_set_new(function, "arguments", jr_text(jr_print(arena, arguments)));
+    }
+}
+
 /* --- tool calls --- */
 
-/* The call that a part belongs to: servers count them from 0, some leave the number out and name
- * each with its first part. */
-static struct completion_call *call_of(struct completion *completion, const json_t *part)
+/* The newest call of a number (-1: of any), and of an id where the part has one. */
+static struct completion_call *
+call_find(struct completion *completion, int64_t index, struct str id)
 {
-    size_t last = completion->call_count > 0 ? completion->call_count - 1 : 0;
-    bool named = jr_str(part, "id").len > 0;
-    int64_t index = jr_i64(part, "index", (int64_t)(named ? completion->call_count : last));
-
-    if (index < 0 || index > (int64_t)completion->call_count || index >= COMPLETION_CALLS_MAX)
-        return NULL;
-    struct completion_call *call = &completion->calls[index];
-    if (index == (int64_t)completion->call_count) {
-        completion->call_count++;
-        strbuf_init(&call->id, completion->arena, COMPLETION_WORD_BYTES);
-        strbuf_init(&call->name, completion->arena, COMPLETION_WORD_BYTES);
-        strbuf_init(&call->arguments, completion->arena, COMPLETION_CALL_BYTES);
+    for (size_t i = completion->call_count; i > 0; i--) {
+        struct completion_call *call = &completion->calls[i - 1];
+        if ((index < 0 || call->index == index) &&
+            (id.len == 0 || str_eq(strbuf_view(&call->id), id)))
+            return call;
     }
+    return NULL;
+}
+
+/* Whether a part that has a name begins another call than the one that its number or its id leads
+ * to: some servers give all calls the same, and others repeat the name in each part of a call. */
+static bool is_another(struct arena *arena, const struct completion_call *call, json_t *function)
+{
+    struct str name = jr_str(function, "name");
+    struct str arguments = jr_str(function, "arguments");
+    const char *reason;
+
+    if (name.len == 0 || call->arguments.len == 0)
+        return false;
+    if (!str_eq(strbuf_view(&call->name), name))
+        return true;
+    return (arguments.ptr == NULL || str_starts(arguments, STR("{"))) &&
+           skim(arena, strbuf_view(&call->arguments), NULL, 0, &reason) == 0;
+}
+
+/* NULL: there are too many. */
+static struct completion_call *call_new(struct completion *completion, int64_t index)
+{
+    if (completion->call_count == COMPLETION_CALLS_MAX)
+        return NULL;
+    struct completion_call *call = &completion->calls[completion->call_count++];
+    call->index = index;
+    strbuf_init(&call->id, completion->arena, COMPLETION_WORD_BYTES);
+    strbuf_init(&call->name, completion->arena, COMPLETION_WORD_BYTES);
+    strbuf_init(&call->arguments, completion->arena, COMPLETION_CALL_BYTES);
     return call;
 }
 
-/* An id comes once; names and arguments may come in parts. */
-static int call_add(struct completion *completion, const json_t *part)
+/* The call that a part belongs to; the part gets its place among all calls as its number. */
+static struct completion_call *call_of(struct completion *completion, json_t *part)
 {
+    struct str id = jr_str(part, "id");
+    int64_t index = jr_i64(part, "index", -1);
+    struct completion_call *call = call_find(completion, index, id);
+    bool is_sure = index >= 0 && id.len > 0;
+
+    if (call == NULL ||
+        (!is_sure && is_another(completion->arena, call, json_object_get(part, "function")))) {
+        call = call_new(completion, index);
+        if (call != NULL && id.len == 0)
+            (void)json_object_set_new(
+                part, "id", json_sprintf("call_%zu", completion->call_count - 1));
+    }
+    if (call != NULL)
+        (void)json_object_set_new(part, "index", json_integer(call - completion->calls));
+    return call;
+}
+
+/* Names come whole, in parts, or whole with each part. */
+static void name_add(struct completion_call *call, json_t *function)
+{
+    struct str name = jr_str(function, "name");
+
+    if (name.len > 0 && str_eq(strbuf_view(&call->name), name))
+        (void)json_object_del(function, "name");
+    else
+        strbuf_str(&call->name, name);
+}
+
+static int call_add(struct completion *completion, json_t *part)
+{
+    struct str id = jr_str(part, "id"); /* before the part is given one */
     struct completion_call *call = call_of(completion, part);
-    const json_t *function = json_object_get(part, "function");
+    json_t *function = json_object_get(part, "function");
     struct str arguments = jr_str(function, "arguments");
 
     if (call == NULL)
         return ASSISTANT_BAD;
     if (call->id.len == 0)
-        strbuf_str(&call->id, jr_str(part, "id"));
-    strbuf_str(&call->name, jr_str(function, "name"));
+        strbuf_str(&call->id, id);
+    name_add(call, function);
     strbuf_str(&call->arguments, arguments);
     completion->bytes += arguments.len;
     return call->id.overflow || call->name.overflow || call->arguments.overflow ? ASSISTANT_BAD : 0;
@@ -85,10 +177,11 @@ static int calls_add(struct completion *completion, const json_t *parts)
 
 static int choice_add(struct completion *completion, const json_t *choice)
 {
-    const json_t *delta = json_object_get(choice, "delta");
-    struct str text = jr_str(delta, "content");
+    json_t *delta = json_object_get(choice, "delta");
     struct str finish = jr_str(choice, "finish_reason");
 
+    completion_message_tidy(completion->arena, delta);
+    struct str text = jr_str(delta, "content");
     strbuf_str(&completion->text, text);
     completion->new_bytes = text.len;
     completion->bytes += text.len;
@@ -96,6 +189,14 @@ static int choice_add(struct completion *completion, const json_t *choice)
         completion->finish = arena_dup(completion->arena, finish);
     TRY(calls_add(completion, json_object_get(delta, "tool_calls")));
     return completion->text.overflow || completion->bytes > COMPLETION_BYTES ? ASSISTANT_BAD : 0;
+}
+
+bool completion_is_error(const json_t *answer)
+{
+    const json_t *error = json_object_get(answer, "error");
+
+    return json_is_object(error) || json_is_string(error) ||
+           str_is(jr_str(answer, "object"), "error");
 }
 
 /* Some say with every chunk what they have used so far: the last word counts. */
@@ -109,14 +210,14 @@ static void usage_add(struct completion *completion, const json_t *chunk)
         completion->usage.answer = usage.answer;
 }
 
-int completion_add(struct completion *completion, const json_t *chunk)
+int completion_add(struct completion *completion, json_t *chunk)
 {
-    const json_t *choices = json_object_get(chunk, "choices");
+    json_t *choices = json_object_get(chunk, "choices");
 
     completion->new_bytes = 0;
     if (!json_is_object(chunk))
         return ASSISTANT_BAD;
-    if (json_is_object(json_object_get(chunk, "error"))) {
+    if (completion_is_error(chunk)) {
         completion->failed = true;
         return 0;
     }

@@ -20,6 +20,7 @@
 
 /* A tool that the model wants called; its arguments are JSON text as the model wrote it. */
 struct completion_call {
+    int64_t index; /* as its server numbers it; -1 = it does not */
     struct strbuf id, name, arguments;
 };
 
@@ -45,8 +46,15 @@ void completion_init(struct completion *completion, struct arena *arena);
 /* any: what follows is another answer, behind the calls of this one: its text goes on. */
 void completion_again(struct completion *completion);
 /* any: one chunk ("object": "chat.completion.chunk"). 0, or ASSISTANT_BAD: it is none, or the
- * answer grows beyond what one may be. */
-int completion_add(struct completion *completion, const json_t *chunk) MUSTCHECK;
+ * answer grows beyond what one may be. The chunk is changed to what OpenAI's clients put together:
+ * completion_message_tidy(), calls are numbered from 0 and have an id, a name comes once. */
+int completion_add(struct completion *completion, json_t *chunk) MUSTCHECK;
+/* any: a message or the delta of one as OpenAI's clients expect it: content that is a list of parts
+ * becomes the text of those that are texts, arguments of calls that are an object become its text.
+ */
+void completion_message_tidy(struct arena *arena, json_t *message);
+/* any: whether an answer or a chunk is an error in place of one. */
+bool completion_is_error(const json_t *answer);
 /* any: usage of a whole answer that is not streamed; -1 where it says none. */
 struct completion_usage completion_usage_of(const json_t *answer);
 

@@ -52,9 +52,9 @@ def kept(client, message):
     return client.get(f"/ai/conversations/{message['conversation_id']}/messages/{message['id']}", expect=200).json()
 
 
-def call(client, *calls):
+def call(client, *calls, word="call"):
     """What the tools said, one after the other."""
-    text, message = answered(client, "call " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]))
+    text, message = answered(client, f"{word} " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]))
     assert message["status"] == "complete"
     return [json.loads(line) for line in text.split("\n")], message
 

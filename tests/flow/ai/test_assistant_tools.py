@@ -3,7 +3,7 @@ import json
 import threading
 
 import pytest
-from assistant import answered, ask, begin, call, events
+from assistant import answered, ask, begin, call, complete, events, lines
 from groundwork.deadline import until
 from groundwork.search import *  # noqa: F401,F403
 from groundwork.workflows import workflow
@@ -39,6 +39,21 @@ def test_tools_see_what_the_caller_sees(shop, model):
     logged = shop.admin.get("/audit-log", params={"limit": 100}, expect=200).json()["items"]
     logged = [each for each in logged if each["action"] == "ai.tool"]
     assert len(logged) == 9 and logged[0]["detail"]["message_id"] == message["id"]
+
+
+@pytest.mark.parametrize("word", ["onward", "alike", "nameless", "objects"])
+def test_calls_as_servers_write_them(shop, word):
+    item = shop.item("chairs", name="Red")
+    asked = ("get_record", {"entity": "chairs", "id": item["id"]}), ("list_entities", {})
+    assert call(shop.admin, *asked, word=word)[0] == call(shop.admin, *asked)[0]
+    text = f"{word} " + json.dumps([[name, json.dumps(arguments)] for name, arguments in asked])
+    parts = [part for line in lines(complete(shop.admin, text, stream=True))[:-1]
+             for part in json.loads(line)["choices"][0]["delta"].get("tool_calls", [])]
+    for n, (name, arguments) in enumerate(asked):
+        own = [part["function"] for part in parts if part["index"] == n]
+        assert len({part["id"] for part in parts if part.get("id") and part["index"] == n}) == 1
+        assert "".join(part.get("name", "") for part in own) == name
+        assert json.loads("".join(part["arguments"] for part in own)) == arguments
 
 
 def test_tools_reach_nothing_through_relations(shop):

@@ -8,14 +8,18 @@ import time
 
 KEY = "sk-of-the-project"
 MODELS = ["small", "large", "secret"]
+CALLS = ("call", "use", "onward", "alike", "nameless", "objects")
 
 
 class Model:
     """Its last message's first word: say (echoes the rest, a word a chunk), slow (the same, 50 ms a word), stall (says "Half" and
     nothing more until release()), break (the same, and hangs up), silent and liar (no usage, wrong usage), garbage, failed (an
     error in place of a chunk), endless, comments (and nothing else, for ever), huge (a call's arguments), many (calls), long (a call's name), latin
-    (no UTF-8), surrogate (half a character), whole (as if no stream were asked for), renamed (another model says it), redirect, crlf, told (what it was told, as JSON), status 429, call (JSON: [[tool, arguments], ...], and
-    then says what they said), use (the same, but keeps it to itself), again (calls for ever). `requests` are bodies with headers,
+    (no UTF-8), surrogate (half a character), whole (as if no stream were asked for), renamed (another model says it), redirect, crlf, told (what it was told, as JSON), status 429 (and words that it says), call (JSON: [[tool, arguments], ...], and
+    then says what they said), use (the same, but keeps it to itself), again (calls for ever), onward, alike, nameless and objects (as call, numbered from 1
+    with name and id in each part; all numbered 0; the same without ids, each call in one part; arguments are objects), modern (refuses
+    max_tokens), plain (refuses stream_options), lost (404 in other words), parts (content is a list), open (leaves without the empty line behind
+    [DONE]), wrong (an error with status 200, or in place of a chunk, that is a text). `requests` are bodies with headers,
     `left` how many clients hung up before the end."""
 
     def __init__(self, port=0):
@@ -49,7 +53,16 @@ class Model:
                 last = [each for each in body["messages"] if each["role"] == "user"][-1]["content"]
                 word, _, rest = last.partition(" ")
                 if word == "status":
-                    return self.answer(int(rest), {"error": {"message": f"refused as asked {KEY if rest == '422' else ''}"}})
+                    status, _, words = rest.partition(" ")
+                    return self.answer(int(status), {"error": {"message": f"refused as asked {KEY if rest == '422' else words}"}})
+                if word == "modern" and "max_tokens" in body:
+                    return self.answer(400, {"error": {
+                        "message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+                        "type": "invalid_request_error", "param": "max_tokens", "code": "unsupported_parameter"}})
+                if word == "plain" and "stream_options" in body:
+                    return self.answer(422, {"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]})
+                if word == "lost":
+                    return self.answer(404, {"detail": "there is no such model here"})
                 if word == "redirect":
                     self.send_response(307)
                     self.send_header("Location", f"{model.url}/chat/completions?redirected")
@@ -68,6 +81,8 @@ class Model:
                     model.left += 1
 
             def whole(self, body, rest):
+                if body["messages"][-1]["content"].startswith("wrong"):
+                    return self.answer(200, {"error": f"wrong as asked {rest}"})
                 self.answer(200, {
                     "id": "c1", "object": "chat.completion", "model": body["model"], "choices": [
                         {"index": 0, "message": {"role": "assistant", "content": rest}, "finish_reason": "stop"}],
@@ -99,6 +114,11 @@ class Model:
                     self.event({"id": "c2", "model": "free-of-charge", "choices": [{"index": 0, "delta": {"content": "re"}}]})
                 if word == "failed":
                     return self.event({"error": {"message": f"overloaded {KEY}"}})
+                if word == "wrong":
+                    return self.event({"error": f"wrong as asked {rest}"})
+                if word == "parts":
+                    self.chunk(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": rest}])
+                    rest = "."
                 if word in ("stall", "break"):
                     self.chunk(content="Half")
                     return self.wait() if word == "stall" else None
@@ -106,10 +126,10 @@ class Model:
                     rest = json.dumps(body["messages"])
                 asked = max(n for n, each in enumerate(body["messages"]) if each["role"] == "user")
                 results = [each["content"] for each in body["messages"][asked:] if each["role"] == "tool"]
-                if word in ("call", "use", "again") and (word == "again" or not results):
-                    return self.call(json.loads(rest))
-                if word in ("call", "use"):
-                    rest = "\n".join(results) if word == "call" else "used"
+                if word in (*CALLS, "again") and (word == "again" or not results):
+                    return self.call(json.loads(rest), word)
+                if word in CALLS:
+                    rest = "used" if word == "use" else "\n".join(results)
                 pieces = [piece + " " for piece in rest.split(" ")]
                 pieces[-1] = pieces[-1][:-1]
                 for piece in ["x" * 1000] * 1000 if word == "endless" else pieces:
@@ -121,13 +141,21 @@ class Model:
                     usage = (10**12, -4) if word == "liar" else (20, 5)
                     self.event({"id": "c1", "object": "chat.completion.chunk", "choices": [], "usage": {
                         "prompt_tokens": usage[0], "completion_tokens": usage[1]}}, end)
+                if word == "open":
+                    return self.wfile.write(b"data:[DONE]")
                 self.event("[DONE]", end)
 
-            def call(self, calls):
+            def call(self, calls, word="call"):
                 for n, (name, arguments) in enumerate(calls):
-                    self.chunk(tool_calls=[{"index": n, "id": f"call{n}", "type": "function", "function": {"name": name, "arguments": ""}}])
-                    for half in (arguments[:5], arguments[5:]):
-                        self.chunk(tool_calls=[{"index": n, "function": {"arguments": half}}])
+                    if word == "nameless":
+                        self.chunk(tool_calls=[{"index": 0, "id": "", "function": {"name": name, "arguments": arguments}}])
+                        continue
+                    number = {"onward": n + 1, "alike": 0}.get(word, n)
+                    again = {"id": f"call{n}", "type": "function"} if word == "onward" else {}
+                    first = json.loads(arguments) if word == "objects" else ""
+                    self.chunk(tool_calls=[{"index": number, "id": f"call{n}", "type": "function", "function": {"name": name, "arguments": first}}])
+                    for half in (arguments[:5], arguments[5:]) if word != "objects" else ():
+                        self.chunk(tool_calls=[{"index": number, **again, "function": {**({"name": name} if again else {}), "arguments": half}}])
                 self.chunk(finish="tool_calls")
                 self.event("[DONE]")
 

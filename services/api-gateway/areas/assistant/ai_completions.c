@@ -258,9 +258,10 @@ static void passing_body(struct passing *passing,
 static void completions_count(struct passing *passing, const json_t *answer)
 {
     const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
-    const json_t *message = json_object_get(choice, "message");
+    json_t *message = json_object_get(choice, "message");
     const json_t *calls = json_object_get(message, "tool_calls");
 
+    completion_message_tidy(passing->r->task.arena, message);
     passing->usage = completion_usage_of(answer);
     passing->bytes = jr_str(message, "content").len;
     for (size_t i = 0; i < json_array_size(calls); i++)
