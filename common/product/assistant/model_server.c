@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "json/jr.h"
+#include "json/members.h"
 #include "loop/task.h"
 
 #define LIST_BYTES    ((size_t)64 * 1024)
@@ -25,27 +26,88 @@ static size_t headers_of(struct arena *arena,
     return count;
 }
 
-/* --- asking --- */
+/* --- what servers refuse --- */
 
-/* co: its words, if they are the protocol's and do not tell the key. */
-AWAITS static void read_refusal(struct task *task,
-                                const struct model_server *server,
-                                struct fetch_stream *stream,
-                                struct model_refusal *refusal)
+static bool has_text(struct str text, struct str part)
+{
+    return part.len <= text.len && memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
+}
+
+struct str model_error_words(const struct model_server *server, const json_t *error)
+{
+    const json_t *inner = json_object_get(error, "error");
+    const struct str places[] = {jr_str(inner, "message"), /* OpenAI's */
+                                 jr_str(error, "error"),
+                                 jr_str(error, "message"),
+                                 jr_str(error, "detail")};
+    struct str words = STR_NONE;
+
+    for (size_t i = 0; i < ARRAY_LEN(places) && words.len == 0; i++)
+        words = places[i];
+    if (words.len == 0 || (server->key.len > 0 && has_text(words, server->key)))
+        return STR_NONE;
+    return utf8_cut(words, REFUSAL_SHOWN);
+}
+
+static unsigned quirks_of(struct str text, const json_t *body)
+{
+    const json_t *error = json_object_get(body, "error");
+    bool refuses_max_tokens = str_is(jr_str(error, "code"), "unsupported_parameter") &&
+                              str_is(jr_str(error, "param"), "max_tokens");
+    unsigned quirks = 0;
+
+    if (refuses_max_tokens || has_text(text, STR("max_completion_tokens")))
+        quirks |= MODEL_NO_MAX_TOKENS;
+    if (has_text(text, STR("stream_options")))
+        quirks |= MODEL_NO_STREAM_OPTIONS;
+    return quirks;
+}
+
+static void refusal_read(struct arena *arena,
+                         const struct model_server *server,
+                         long status,
+                         struct str text,
+                         struct model_refusal *ret_refusal)
 {
     struct jr_error error;
-    struct str text;
-    json_t *body;
+    json_t *body = NULL;
 
-    if (fetch_stream_rest(stream, REFUSAL_BYTES, &text) != 0 ||
-        jr_parse_foreign(task->arena, text, &body, &error) != 0)
-        return;
-    struct str message = jr_str(json_object_get(body, "error"), "message");
-    bool tells = server->key.len > 0 &&
-                 memmem(message.ptr, message.len, server->key.ptr, server->key.len) != NULL;
-    if (message.len > 0 && !tells)
-        refusal->message = utf8_cut(message, REFUSAL_SHOWN);
+    if (jr_parse_foreign(arena, text, &body, &error) == 0)
+        ret_refusal->message = model_error_words(server, body);
+    ret_refusal->status = status;
+    if (model_is_bad_request(ret_refusal))
+        ret_refusal->quirks = quirks_of(text, body);
 }
+
+struct str model_body_without(struct arena *arena, struct str body, unsigned quirks)
+{
+    const bool renames =
+        (quirks & MODEL_NO_MAX_TOKENS) != 0 && json_member_find(body, "max_tokens").ptr != NULL;
+    const bool has_other = renames && json_member_find(body, "max_completion_tokens").ptr != NULL;
+    const bool drops = (quirks & MODEL_NO_STREAM_OPTIONS) != 0 &&
+                       json_member_find(body, "stream_options").ptr != NULL;
+    struct json_members members = json_members_of(body);
+    struct json_member member;
+    struct strbuf out;
+
+    if (!renames && !drops)
+        return body;
+    strbuf_init(&out, arena, body.len + sizeof("max_completion_tokens"));
+    strbuf_char(&out, '{');
+    while (json_members_next(&members, &member)) {
+        const bool is_limit = renames && str_is(member.key, "max_tokens");
+        if ((is_limit && has_other) || (drops && str_is(member.key, "stream_options")))
+            continue;
+        strbuf_cstr(&out, out.len > 1 ? ",\"" : "\"");
+        strbuf_str(&out, is_limit ? STR("max_completion_tokens") : member.key);
+        strbuf_str(&out, STR("\":"));
+        strbuf_str(&out, member.value);
+    }
+    strbuf_char(&out, '}');
+    return strbuf_view(&out);
+}
+
+/* --- asking --- */
 
 int model_ask(struct task *task,
               const struct model_server *server,
@@ -56,6 +118,7 @@ int model_ask(struct task *task,
     struct fetch_header headers[HEADERS_MAX];
     const struct fetch_response *head;
     struct fetch_stream *stream;
+    struct str text;
     struct fetch_stream_request request = {
         .method = STR("POST"),
         .url = arena_printf(task->arena, "%.*s/chat/completions", STR_ARG(server->endpoint)),
@@ -71,8 +134,10 @@ int model_ask(struct task *task,
     TRY(fetch_stream_write(stream, body));
     TRY(fetch_stream_head(stream, &head));
     if (head->status < 200 || head->status > 299) {
-        ret_refusal->status = head->status;
-        read_refusal(task, server, stream, ret_refusal);
+        long status = head->status;
+        if (fetch_stream_rest(stream, REFUSAL_BYTES, &text) != 0)
+            text = STR("");
+        refusal_read(task->arena, server, status, text, ret_refusal);
         fetch_stream_close(stream);
         return ASSISTANT_REFUSED;
     }
@@ -119,6 +184,9 @@ int model_read(
         rc = bytes > MODEL_ANSWER_BYTES ? ASSISTANT_BAD
                                         : event_stream_feed(&events, piece, on_event, &reading);
     } while (rc == 0 && piece.len > 0 && !reading.done);
+    /* Some servers leave without the empty line behind their last event. */
+    if (rc == 0 && !reading.done)
+        rc = event_stream_feed(&events, STR("\n\n"), on_event, &reading);
     *ret_done = reading.done;
     fetch_stream_close(stream);
     return reading.done ? 0 : rc;
@@ -126,7 +194,10 @@ int model_read(
 
 /* --- models --- */
 
-int model_list(struct task *task, const struct model_server *server, struct model_names *ret_names)
+int model_list(struct task *task,
+               const struct model_server *server,
+               struct model_names *ret_names,
+               struct model_refusal *ret_refusal)
 {
     struct fetch_header headers[HEADERS_MAX];
     struct fetch_response response;
@@ -141,9 +212,12 @@ int model_list(struct task *task, const struct model_server *server, struct mode
         .purpose = FETCH_INTEGRATION,
     };
 
+    *ret_refusal = (struct model_refusal){0};
     TRY(fetch(task, &request, &response));
-    if (response.status != 200)
+    if (response.status != 200) {
+        refusal_read(task->arena, server, response.status, response.body, ret_refusal);
         return ASSISTANT_REFUSED;
+    }
     if (jr_parse_foreign(task->arena, response.body, &body, &error) != 0)
         return ASSISTANT_BAD;
     const json_t *models = json_object_get(body, "data");

@@ -19,7 +19,7 @@ def test_the_key_is_never_shown_and_goes_to_no_other_host(home, model, db):
     shown = home.admin.get("/ai/config", expect=200)
     assert shown.json()["api_key"] == "********" and shown.json()["endpoint"] == model.url and KEY not in shown.text
     schema = home.schema(db)
-    stored = rows(db, f"select doc::text, encode(sealed, 'escape') from {schema}.settings where kind = 'ai'")
+    stored = rows(db, f"select doc::text, encode(sealed, 'escape') from {schema}.settings where kind = 'ai' and key = 'config'")
     assert len(stored) == 1 and stored[0][1] and KEY not in str(stored)
     assert KEY not in str(rows(db, f"select detail::text from {schema}.audit_log where action = 'ai_config.update'"))
     refused = home.admin.put("/ai/config", {"endpoint": "http://127.0.0.1:1/v1"}, expect=400).json()
@@ -377,6 +377,92 @@ def test_completions_pass_whole_and_streamed(home, model):
     used = until(lambda: [each for each in home.admin.get("/ai/usage", params={"user_id": home.admin.user["id"]}, expect=200).json()["items"]
                          if each["model"] == "large" and not each["reserved_tokens"]])
     assert (used[0]["prompt_tokens"], used[0]["completion_tokens"]) == (20, 5)
+
+
+def test_models_that_want_another_limit(home, ann, model):
+    """max_tokens is refused once for each model, and each process; a setting says it at once."""
+    def asked():
+        return [(body.get("max_tokens"), body.get("max_completion_tokens")) for body, _ in model.requests[before:]]
+
+    before = len(model.requests)
+    assert answered(ann, "modern hello", model="large")[0] == "hello"
+    assert asked() == [(4096, None), (None, 4096)]
+    for _ in range(4):
+        assert answered(ann, "modern again", model="large")[0] == "again"
+    assert len(asked()) <= 2 + 4 + 1, "once a worker"
+    whole = complete(ann, "modern x", model="secret", max_tokens=7).json()
+    assert whole["choices"][0]["message"]["content"] == "x" and asked()[-1] == (None, 7)
+    before = len(model.requests)
+    assert complete(ann, "modern x", model="large", max_tokens=7, max_completion_tokens=8, stream=True).status_code == 200
+    assert asked()[-1] == (None, 8)
+    shown = home.admin.put("/ai/config", {"output_limit": "max_completion_tokens"}, expect=200).json()
+    assert shown["output_limit"] == "max_completion_tokens"
+    before = len(model.requests)
+    assert answered(ann, "modern now")[0] == "now" and complete(ann, "modern now", max_tokens=7)
+    assert asked() == [(None, 4096), (None, 7)]
+    home.admin.put("/ai/config", {"output_limit": "max_tokens"}, expect=200)
+    before = len(model.requests)
+    assert answered(ann, "modern no", model="large")[1]["code"] == "provider_error", "the project has said which"
+    assert asked() == [(4096, None)]
+    home.admin.put("/ai/config", {"output_limit": None}, expect=200)
+    home.admin.put("/ai/config", {"output_limit": "tokens"}, expect=400)
+
+
+def test_what_a_process_learns_of_a_model_ends_with_a_refusal(ann, other, model):
+    """A request that is refused for something else teaches nothing, though its refusal names the member."""
+    def limits(content, expect=200):
+        before = len(model.requests)
+        complete(there, content, expect=expect, model="fickle")
+        return ["max_tokens" in body for body, _ in model.requests[before:]]
+
+    there = elsewhere(ann, other)
+    assert limits("status 400 max_completion_tokens", 400) == [True, False]
+    assert limits("say x") == [True]
+    assert limits("modern x") == [True, False] and limits("say x") == [False]
+    assert limits("status 429", 429) == [False] and limits("say x") == [False]
+    assert limits("status 400", 400) == [False] and limits("say x") == [True]
+
+
+def test_servers_that_know_no_options_of_streams(ann, model):
+    before = len(model.requests)
+    text, message = answered(ann, "plain hello")
+    assert text == "hello" and message["status"] == "complete"
+    assert "".join(json.loads(line)["choices"][0]["delta"].get("content") or ""
+                   for line in lines(complete(ann, "plain x", stream=True))[:-1]) == "x"
+    assert 3 <= len(model.requests) - before <= 4, "once a worker"
+
+
+def test_content_in_parts_and_streams_that_end_early(ann):
+    assert answered(ann, "parts of it")[0] == "of it."
+    streamed = [json.loads(line)["choices"][0]["delta"].get("content") for line in lines(complete(ann, "parts of it", stream=True))[:-1]]
+    assert "".join(text or "" for text in streamed) == "of it."
+    assert answered(ann, "open end")[1]["status"] == "complete" and lines(complete(ann, "open end", stream=True))[-1] == "[DONE]"
+
+
+def test_administrators_read_what_the_server_refuses(home, ann, model, db):
+    """Its words, whatever its status; callers are told the status, and words of a wrong request alone."""
+    def refusal():
+        found = home.admin.get("/ai/config", expect=200).json()["last_refusal"]
+        return found and (found["status"], found["model"], found["message"])
+
+    assert "no such model" not in complete(ann, "lost x", model="large", expect=502).text
+    until(lambda: refusal() == (404, "large", "there is no such model here"))
+    assert answered(ann, "status 401")[1]["code"] == "provider_error"
+    until(lambda: refusal() == (401, "small", "refused as asked "))
+    complete(ann, "status 422", expect=400)
+    until(lambda: refusal() == (422, "small", None), "the key is not told")
+    assert "as asked" not in complete(ann, "wrong way", expect=502).text
+    until(lambda: refusal() == (200, "small", "wrong as asked way"))
+    assert "as asked" not in "".join(lines(complete(ann, "wrong again", stream=True)))
+    until(lambda: refusal() == (200, "small", "wrong as asked again"))
+    assert answered(ann, f"wrong {KEY}")[1]["code"] == "provider_error"
+    until(lambda: refusal() == (200, "small", None))
+    assert KEY not in str(rows(db, f"select doc::text from {home.schema(db)}.settings"))
+    ann.get("/ai/config", expect=403)
+    home.admin.put("/ai/config", {"api_key": "wrong"}, expect=200)
+    assert ann.get("/ai/models", expect=502).json()["detail"] == "The model server answered with status 401."
+    until(lambda: refusal() == (401, None, "no"))
+    home.admin.put("/ai/config", {"api_key": KEY}, expect=200)
 
 
 def test_completions_that_fail(home, ann):

@@ -19,7 +19,8 @@ struct ai_config {
     int64_t user_daily_tokens, project_daily_tokens, max_output_tokens;
     int64_t user_answers, project_answers; /* that are made at once */
     int64_t updated_ms;
-    bool tools; /* models may have them called */
+    bool tools;              /* models may have them called */
+    struct str output_limit; /* the member that limits an answer; STR_NONE = it is learnt */
 };
 /* co: 409 when no endpoint is set. */
 AWAITS int ai_config_load(struct req *r, struct ai_config *ret_config) MUSTCHECK;

@@ -1,5 +1,6 @@
 /* Answers as they are made. */
 #include "areas/assistant/ai_answer.h"
+#include "areas/assistant/ai_ask.h"
 #include "areas/assistant/ai_events.h"
 #include "areas/assistant/ai_follow.h"
 #include "areas/assistant/ai_hearer.h"
@@ -35,7 +36,7 @@ struct ai_answer {
     int64_t left_ms;         /* when that one went */
     int64_t project, user_id, conversation_id, message_id;
     struct model_server server;
-    struct str body;
+    struct ai_asking asking;
     struct ai_bill bill;
     struct share *place;
     int64_t most_tokens;
@@ -81,8 +82,10 @@ static int on_chunk(struct str event, void *arg)
     if (jr_parse_foreign(answer->scratch, event, &chunk, &error) != 0)
         return ASSISTANT_BAD;
     TRY(completion_add(completion, chunk));
-    if (completion->failed)
+    if (completion->failed) {
+        ai_error_note(&answer->asking, chunk);
         return ASSISTANT_BAD;
+    }
     if (completion->new_bytes == 0)
         return 0;
     struct str text = strbuf_view(&completion->text);
@@ -166,7 +169,7 @@ AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answe
     json_t *body;
 
     TRY(project_find_number(task, gateway_directory(), answer->project, &user.project));
-    MUST(jr_parse(task->arena, answer->body, &body, &error) == 0);
+    MUST(jr_parse(task->arena, answer->asking.body, &body, &error) == 0);
     json_t *messages = json_object_get(body, "messages");
     json_t *asked = json_pack("{s:s,s:s,s:[]}", "role", "assistant", "content", "", "tool_calls");
     calls = json_object_get(asked, "tool_calls");
@@ -182,7 +185,7 @@ AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answe
         (void)json_array_append_new(calls, call_json(call, id));
         (void)json_array_append_new(messages, result_json(id, result));
     }
-    answer->body = jr_print(task->arena, body);
+    answer->asking.body = jr_print(task->arena, body);
     return 0;
 }
 
@@ -192,12 +195,12 @@ AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answe
 static void ai_answer_count(struct ai_answer *answer)
 {
     const struct completion *completion = &answer->completion;
-    int64_t asked = (int64_t)answer->body.len;
+    int64_t asked = (int64_t)answer->asking.body.len;
     int64_t bytes = (int64_t)completion->bytes;
     int64_t most = answer->most_tokens > bytes ? answer->most_tokens : bytes;
 
     answer->prompt_tokens +=
-        completion_tokens(completion->usage.prompt, answer->body.len, asked + PROMPT_BEYOND);
+        completion_tokens(completion->usage.prompt, answer->asking.body.len, asked + PROMPT_BEYOND);
     answer->tokens += completion_tokens(completion->usage.answer, completion->bytes, most);
 }
 
@@ -206,7 +209,7 @@ AWAITS static int ai_answer_ask(struct task *task, struct ai_answer *answer)
     struct fetch_stream *stream;
     bool done;
 
-    TRY(model_ask(task, &answer->server, answer->body, &stream, &answer->refusal));
+    TRY(ai_ask(task, &answer->asking, &stream, &answer->refusal));
     int rc = model_read(task, stream, on_chunk, answer, &done);
     ai_answer_count(answer);
     TRY(rc);
@@ -479,9 +482,14 @@ static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *
         .key = arena_dup(arena, question->config->server.key),
         .stall_ms = question->config->server.stall_ms,
     };
-    answer->body = arena_dup(arena, question->body);
     answer->bill = *question->bill;
     answer->bill.model = arena_dup(arena, question->bill->model);
+    answer->asking = (struct ai_asking){.project = answer->project,
+                                        .server = &answer->server,
+                                        .model = answer->bill.model,
+                                        .body = arena_dup(arena, question->body)};
+    if (question->config->output_limit.len > 0)
+        answer->asking.output_limit = arena_dup(arena, question->config->output_limit);
     answer->bill.day = arena_dup(arena, question->bill->day);
     answer->place = ai_place_keep(question->hold);
     answer->most_tokens = question->config->max_output_tokens;

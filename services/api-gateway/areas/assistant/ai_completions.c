@@ -1,6 +1,6 @@
 /* /ai/v1/chat/completions: OpenAI's protocol, with the keys and within the limits of the project.
  */
-#include "areas/assistant/ai.h"
+#include "areas/assistant/ai_ask.h"
 #include "areas/assistant/ai_hearer.h"
 
 #include "assistant/completion.h"
@@ -97,7 +97,7 @@ struct passing {
     struct req *r;
     struct ai_config config;
     struct ai_bill bill;
-    struct str body;  /* to the server */
+    struct ai_asking asking;
     bool wants_usage; /* the client asked for the chunk with it */
     struct completion completion;
     struct completion_usage usage;
@@ -119,7 +119,7 @@ static struct list passings = {&passings, &passings};
 static void passing_settle(void *arg)
 {
     struct passing *passing = arg;
-    int64_t asked = (int64_t)passing->body.len;
+    int64_t asked = (int64_t)passing->asking.body.len;
     int64_t bytes = (int64_t)passing->bytes;
     int64_t limit = passing->config.max_output_tokens;
 
@@ -132,7 +132,7 @@ static void passing_settle(void *arg)
     }
     ai_usage_settle_later(
         &passing->bill,
-        completion_tokens(passing->usage.prompt, passing->body.len, asked + PROMPT_BEYOND),
+        completion_tokens(passing->usage.prompt, passing->asking.body.len, asked + PROMPT_BEYOND),
         completion_tokens(passing->usage.answer, passing->bytes, limit > bytes ? limit : bytes));
 }
 
@@ -250,7 +250,7 @@ static void passing_body(struct passing *passing,
         (void)json_object_set_new(doc, "stream_options", json_pack("{s:b}", "include_usage", 1));
     else
         (void)json_object_del(doc, "stream_options");
-    passing->body = jr_print(arena, doc);
+    passing->asking.body = jr_print(arena, doc);
 }
 
 /* --- the answer, whole --- */
@@ -280,6 +280,10 @@ AWAITS static int pass_whole(struct passing *passing, struct fetch_stream *strea
     passing->bytes = text.len;
     if (jr_parse_foreign(r->task.arena, text, &answer, &error) != 0 || !json_is_object(answer))
         return ai_server_check(r, ASSISTANT_BAD, NULL);
+    if (completion_is_error(answer)) {
+        ai_error_note(&passing->asking, answer);
+        return ai_server_check(r, ASSISTANT_BAD, NULL);
+    }
     completions_count(passing, answer);
     struct jw w = resp_json(r);
     jw_json(&w, answer);
@@ -314,8 +318,10 @@ AWAITS static int pass_chunk(struct str event, void *arg)
     TRY(completion_add(&passing->completion, chunk));
     passing->usage = passing->completion.usage;
     passing->bytes = passing->completion.bytes;
-    if (passing->completion.failed)
+    if (passing->completion.failed) {
+        ai_error_note(&passing->asking, chunk);
         return ASSISTANT_BAD;
+    }
     if (!passing->wants_usage && json_array_size(json_object_get(chunk, "choices")) == 0)
         return 0;
     return write_event(passing->r, passing->scratch, jr_print(passing->scratch, chunk));
@@ -343,7 +349,8 @@ AWAITS static int pass_streamed(struct passing *passing, struct fetch_stream *st
                     r->task.arena,
                     whole ? STR("[DONE]")
                           : STR("{\"error\":{\"message\":\"The model server broke off.\","
-                                "\"type\":\"server_error\",\"code\":\"provider_error\"}}")));
+                                "\"type\":\"server_error\",\"param\":null,"
+                                "\"code\":\"provider_error\"}}")));
     TRY(resp_stream_end(r));
     return 200;
 }
@@ -367,14 +374,18 @@ AWAITS static int ai_completions_create(struct req *r)
         return fail_fields(r, errors);
     TRY(ai_config_load(r, &passing->config));
     TRY(ai_model_choose(r, &passing->config, &in.model, STR_NONE, &model));
+    passing->asking = (struct ai_asking){.project = r->scope->project->number,
+                                         .server = &passing->config.server,
+                                         .model = model,
+                                         .output_limit = passing->config.output_limit};
     passing_body(passing, body, &in, model);
     TRY(ai_place_take(r, &hold));
     TRY(sql_begin(r));
-    TRY(ai_usage_reserve(r, &passing->config, model, passing->body.len, &passing->bill));
+    TRY(ai_usage_reserve(r, &passing->config, model, passing->asking.body.len, &passing->bill));
     TRY(sql_commit(r));
     arena_defer(r->task.arena, passing_settle, passing);
     completions_watch_begin(passing);
-    int rc = model_ask(&r->task, &passing->config.server, passing->body, &stream, &refusal);
+    int rc = ai_ask(&r->task, &passing->asking, &stream, &refusal);
     TRY(ai_server_check(r, rc, &refusal));
     passing->asked = true;
     rc = in.stream.value ? pass_streamed(passing, stream) : pass_whole(passing, stream);
@@ -397,7 +408,7 @@ static const struct route ai_completions_routes[] = {
         .summary = "Ask a model in OpenAI's protocol",
         .doc = "For clients of OpenAI: base URL {base_url}/ai/v1, an API key of the project. "
                "Nothing is kept but what it used; the project's system prompt stands in "
-               "conversations alone.",
+               "conversations alone. A problem has OpenAI's member error beside its own.",
     },
 };
 ROUTES(ai_completions, "Assistant");

@@ -13,8 +13,10 @@
 
 #define MODELS_MAX 100
 
+static const char *const output_limits[] = {"max_tokens", "max_completion_tokens", NULL};
+
 struct config_in {
-    struct in_str endpoint, api_key, default_model, system_prompt;
+    struct in_str endpoint, api_key, default_model, system_prompt, output_limit;
     struct in_strs models;
     struct in_i64 user_answers, project_answers;
     struct in_i64 user_daily_tokens, project_daily_tokens, max_output_tokens, stall_seconds;
@@ -73,6 +75,14 @@ static const struct field config_fields[] = {
     LIMIT(project_daily_tokens, 0, 1e12, "Of all users; 2000000", "500000"),
     LIMIT(max_output_tokens, 1, 100000, "Of one answer; 4096", "1024"),
     LIMIT(stall_seconds, 1, 120, "So long the server may say nothing; 60", "30"),
+    {.name = "output_limit",
+     FIELD_AT(struct config_in, output_limit),
+     .type = FIELD_STR,
+     .nullable = true,
+     .values = output_limits,
+     .doc = "The member that tells the server how long an answer may be; null: max_tokens, and "
+            "max_completion_tokens for a model whose server refuses max_tokens and names it",
+     .example = "\"max_completion_tokens\""},
     {.name = "tools",
      FIELD_AT(struct config_in, tools),
      .type = FIELD_BOOL,
@@ -83,6 +93,28 @@ static const struct field config_fields[] = {
 };
 static const struct schema config_schema =
     SCHEMA("AiConfigUpdate", struct config_in, config_fields);
+
+static const struct field refusal_fields[] = {
+    {.name = "at", .type = FIELD_TIME, .required = true},
+    {.name = "status",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "200: the error came in place of the answer, or of the rest of it",
+     .example = "401"},
+    {.name = "model",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "null: the list of models was asked for",
+     .example = "\"gpt-4o-mini\""},
+    {.name = "message",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "The first 300 bytes of what the server says; null: it says nothing, or tells the key",
+     .example = "\"Incorrect API key provided\""},
+};
+static const struct schema refusal_schema = SCHEMA_OUT("AiRefusal", refusal_fields);
 
 static const struct field config_out_fields[] = {
     {.name = "endpoint", .type = FIELD_STR, .required = true, .nullable = true},
@@ -101,6 +133,19 @@ static const struct field config_out_fields[] = {
     {.name = "max_output_tokens", .type = FIELD_I64, .required = true},
     {.name = "stall_seconds", .type = FIELD_I64, .required = true},
     {.name = "tools", .type = FIELD_BOOL, .required = true},
+    {.name = "output_limit",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .values = output_limits},
+    {.name = "last_refusal",
+     .type = FIELD_OBJ,
+     .required = true,
+     .nullable = true,
+     .noted = true,
+     .sub = &refusal_schema,
+     .doc = "What the model server refused last. The caller of that request was told the status, "
+            "and the message of a 400 or 422"},
     {.name = "updated_at", .type = FIELD_TIME, .required = true, .nullable = true},
 };
 static const struct schema config_out_schema = SCHEMA_OUT("AiConfig", config_out_fields);
@@ -143,6 +188,7 @@ int ai_config_load(struct req *r, struct ai_config *ret_config)
         .max_output_tokens = row.max_output_tokens,
         .updated_ms = row.updated_at,
         .tools = row.tools,
+        .output_limit = row.output_limit,
     };
     if (row.sealed.ptr == NULL)
         return 0;
@@ -182,7 +228,7 @@ int ai_server_check(struct req *r, int rc, const struct model_refusal *refusal)
         return rc;
     if (rc == ASSISTANT_REFUSED && refusal->status == 429)
         return fail(r, PROBLEM_RATE_LIMITED, "The model server has too much to do; try later.");
-    if (rc == ASSISTANT_REFUSED && (refusal->status == 400 || refusal->status == 422))
+    if (rc == ASSISTANT_REFUSED && model_is_bad_request(refusal))
         return fail(r,
                     PROBLEM_BAD_REQUEST,
                     "The model server refuses the request: %.*s",
@@ -251,6 +297,7 @@ static struct str config_doc(struct req *r, const struct config_in *in)
     config_put_text(doc, "endpoint", &in->endpoint);
     config_put_text(doc, "default_model", &in->default_model);
     config_put_text(doc, "system_prompt", &in->system_prompt);
+    config_put_text(doc, "output_limit", &in->output_limit);
     config_put_number(doc, "user_answers", &in->user_answers);
     config_put_number(doc, "project_answers", &in->project_answers);
     config_put_number(doc, "user_daily_tokens", &in->user_daily_tokens);
@@ -319,6 +366,7 @@ AWAITS static int ai_config_update(struct req *r)
         {"default_model", in.default_model.set},
         {"models", in.models.set},
         {"system_prompt", in.system_prompt.set},
+        {"output_limit", in.output_limit.set},
         {"user_answers", in.user_answers.set},
         {"project_answers", in.project_answers.set},
         {"user_daily_tokens", in.user_daily_tokens.set},
@@ -338,29 +386,23 @@ AWAITS static int ai_config_update(struct req *r)
 
 AWAITS static int ai_models_list(struct req *r)
 {
-    struct ai_config config = {0};
+    struct ai_config config;
     struct model_names names;
     struct jw w;
-    size_t count = 0;
 
-    TRY(ai_config_load(r, &config));
-    int rc = ai_models_known(&r->task, &config, &names);
-    TRY(ai_server_check(r, rc, &(struct model_refusal){.status = 502}));
+    TRY(ai_models_find(r, &config, &names));
     w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "items");
     jw_arr(&w);
     for (size_t i = 0; i < names.count; i++) {
-        if (!ai_model_allowed(&config, names.items[i]))
-            continue;
-        count++;
         jw_obj(&w);
         JW_STR(&w, "id", names.items[i]);
         JW_BOOL(&w, "is_default", str_eq(names.items[i], config.default_model));
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
-    page_whole_json(&w, count);
+    page_whole_json(&w, names.count);
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

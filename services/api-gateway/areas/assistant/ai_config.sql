@@ -13,7 +13,8 @@ from (values (1)) as one (n) left join {p}.settings s on s.kind = 'ai' and s.key
 -- name: ai_config_get :one
 select s.doc ->> 'endpoint' as endpoint, case when s.sealed is not null then '********' end as api_key,
   s.doc ->> 'default_model' as default_model, coalesce(s.doc -> 'models', '[]') as models,
-  s.doc ->> 'system_prompt' as system_prompt, {limits}, s.updated_at
+  s.doc ->> 'system_prompt' as system_prompt, {limits}, s.doc ->> 'output_limit' as output_limit,
+  (select e.doc from {p}.settings e where e.kind = 'ai' and e.key = 'refusal') as last_refusal, s.updated_at
 {stored}
 
 -- name: ai_config_use :one
@@ -25,6 +26,7 @@ select s.doc ->> 'endpoint' as endpoint:text?, s.sealed:bytea?, s.doc ->> 'defau
   coalesce((s.doc ->> 'project_daily_tokens')::bigint, 2000000) as project_daily_tokens:bigint,
   coalesce((s.doc ->> 'max_output_tokens')::bigint, 4096) as max_output_tokens:bigint,
   coalesce((s.doc ->> 'stall_seconds')::bigint, 60) as stall_seconds:bigint, coalesce((s.doc ->> 'tools')::boolean, false) as tools:boolean,
+  s.doc ->> 'output_limit' as output_limit:text?,
   s.updated_at:timestamptz?
 {stored}
 
@@ -37,3 +39,9 @@ insert into {p}.settings as s (kind, key, doc, sealed) values ('ai', 'config', j
 on conflict (kind, key) do update
 set doc = jsonb_strip_nulls(s.doc || :doc::jsonb), sealed = case when :keeps::boolean then s.sealed else excluded.sealed end,
   updated_at = greatest(clock_timestamp(), s.updated_at)
+
+-- What the model server refused last, for administrators.
+-- name: ai_refusal_put :exec
+insert into {p}.settings as s (kind, key, doc)
+values ('ai', 'refusal', jsonb_build_object('at', now(), 'status', :status::bigint, 'model', :model::text?, 'message', :message::text?))
+on conflict (kind, key) do update set doc = excluded.doc, updated_at = greatest(clock_timestamp(), s.updated_at)

@@ -1,6 +1,7 @@
 /* Models, remembered. */
 #include "areas/assistant/ai_models.h"
 
+#include "areas/assistant/ai_ask.h"
 #include "base/clock.h"
 
 #define KEPT_MS 30000
@@ -35,9 +36,11 @@ static void models_keep(struct kept *place,
     place->names = names_dup(place->arena, names);
 }
 
-int ai_models_known(struct task *task,
-                    const struct ai_config *config,
-                    struct model_names *ret_names)
+/* co: as model_list(). */
+AWAITS static int models_known(struct task *task,
+                               const struct ai_config *config,
+                               struct model_names *ret_names,
+                               struct model_refusal *ret_refusal)
 {
     struct kept *place = &places[(uint64_t)task->tenant % PLACES];
 
@@ -46,8 +49,27 @@ int ai_models_known(struct task *task,
         *ret_names = names_dup(task->arena, &place->names);
         return 0;
     }
-    TRY(model_list(task, &config->server, ret_names));
+    TRY(model_list(task, &config->server, ret_names, ret_refusal));
     models_keep(place, task->tenant, config, ret_names);
+    return 0;
+}
+
+int ai_models_find(struct req *r, struct ai_config *ret_config, struct model_names *ret_names)
+{
+    struct model_refusal refusal;
+    size_t allowed = 0;
+
+    TRY(ai_config_load(r, ret_config));
+    int rc = models_known(&r->task, ret_config, ret_names, &refusal);
+    if (rc == ASSISTANT_REFUSED)
+        ai_refusal_note(
+            &(struct ai_asking){.project = r->task.tenant, .server = &ret_config->server},
+            &refusal);
+    TRY(ai_server_check(r, rc, &refusal));
+    for (size_t i = 0; i < ret_names->count; i++)
+        if (ai_model_allowed(ret_config, ret_names->items[i]))
+            ret_names->items[allowed++] = ret_names->items[i];
+    ret_names->count = allowed;
     return 0;
 }
 

@@ -1,0 +1,120 @@
+/* Asking model servers. */
+#include "areas/assistant/ai_ask.h"
+
+#include "ai_config_sql.h"
+#include "loop/background.h"
+
+#define FACTS   256 /* a fact whose place another one takes is learnt again */
+#define NOTE_MS 5000
+
+/* --- what is learnt --- */
+
+/* Of this process: each learns for itself, at the cost of one refused request. */
+static struct fact {
+    unsigned long long key;
+    unsigned quirks;
+} facts[FACTS];
+
+/* By project, server and model. */
+static unsigned long long fact_key(const struct ai_asking *asking)
+{
+    struct str project = {(const char *)&asking->project, sizeof(asking->project)};
+    unsigned long long key = str_hash_more(STR_HASH_NONE, project);
+
+    key = str_hash_more(key, asking->server->endpoint);
+    key = str_hash_more(key, STR("\n"));
+    return str_hash_more(key, asking->model);
+}
+
+/* The quirks that the project leaves to be learnt. */
+static unsigned learnable_quirks(const struct ai_asking *asking)
+{
+    return asking->output_limit.len > 0 ? MODEL_NO_STREAM_OPTIONS
+                                        : MODEL_NO_STREAM_OPTIONS | MODEL_NO_MAX_TOKENS;
+}
+
+static unsigned known_quirks(const struct ai_asking *asking, unsigned long long key)
+{
+    const struct fact *fact = &facts[key % FACTS];
+    unsigned said = str_is(asking->output_limit, "max_completion_tokens") ? MODEL_NO_MAX_TOKENS : 0;
+
+    return said | (fact->key == key ? fact->quirks & learnable_quirks(asking) : 0);
+}
+
+/* --- what administrators read --- */
+
+struct noting {
+    int64_t project;
+    struct str model, message;
+    long status;
+};
+
+AWAITS static void note_run(struct task *task, void *arg)
+{
+    const struct noting *noting = arg;
+    struct project *project;
+
+    task->tenant = noting->project;
+    if (project_find_number(task, gateway_directory(), noting->project, &project) != 0)
+        return;
+    struct db_call call = db_call(SQL_AI_REFUSAL_PUT(.status = noting->status,
+                                                     .model = noting->model,
+                                                     .message = noting->message));
+    if (db_batch(task, &project->db, &call, 1, NULL) != 0)
+        log_debug("ai.refusal_unnoted", L_I64("project", noting->project));
+}
+
+void ai_refusal_note(const struct ai_asking *asking, const struct model_refusal *refusal)
+{
+    if (ai_limits_stopped())
+        return;
+    struct background *background = background_new(NOTE_MS);
+    struct arena *arena = background_arena(background);
+    struct noting *noting = ARENA_NEW(arena, noting);
+    *noting = (struct noting){.project = asking->project, .status = refusal->status};
+    if (asking->model.len > 0)
+        noting->model = arena_dup(arena, asking->model);
+    if (refusal->message.len > 0)
+        noting->message = arena_dup(arena, refusal->message);
+    background_start(background, note_run, noting);
+}
+
+void ai_error_note(const struct ai_asking *asking, const json_t *error)
+{
+    ai_refusal_note(asking,
+                    &(struct model_refusal){.status = 200,
+                                            .message = model_error_words(asking->server, error)});
+}
+
+/* --- asking --- */
+
+/* Sends again what is refused for a quirk that the request was not free of. */
+int ai_ask(struct task *task,
+           struct ai_asking *asking,
+           struct fetch_stream **ret_stream,
+           struct model_refusal *ret_refusal)
+{
+    unsigned long long key = fact_key(asking);
+    struct fact *fact = &facts[key % FACTS];
+    unsigned quirks = known_quirks(asking, key);
+    struct str body = model_body_without(task->arena, asking->body, quirks);
+    struct str sent;
+    int rc;
+
+    do {
+        asking->body = sent = body;
+        rc = model_ask(task, asking->server, sent, ret_stream, ret_refusal);
+        if (rc == ASSISTANT_REFUSED) {
+            quirks |= ret_refusal->quirks & learnable_quirks(asking);
+            body = model_body_without(task->arena, sent, quirks);
+        }
+    } while (body.ptr != sent.ptr);
+    if (rc == 0 && quirks != known_quirks(asking, key))
+        *fact = (struct fact){key, quirks};
+    if (rc == ASSISTANT_REFUSED) {
+        if (fact->key == key && model_is_bad_request(ret_refusal))
+            *fact = (struct fact){0};
+        ai_refusal_note(asking, ret_refusal);
+    }
+    return rc;
+}
