@@ -29,9 +29,9 @@ static void put_errors(struct jw *w, const struct schema_errors *errors)
     jw_arr_end(w);
 }
 
-/* RFC 9457, one shape for all services and all statuses. */
-/* Below {base_url}/auth/v1: there, clients of GoTrue and of OAuth read members of their own. */
-static bool is_sign_in(const struct req *r)
+/* Below {base_url}/auth/v1 and {base_url}/ai/v1 clients of GoTrue and OAuth, and of OpenAI, read
+ * members of their own. */
+static bool is_below(const struct req *r, struct str prefix)
 {
     struct str rest = r->path;
 
@@ -39,7 +39,7 @@ static bool is_sign_in(const struct req *r)
         return false;
     rest = (struct str){rest.ptr + 5, rest.len - 5};
     (void)str_split(&rest, '/');
-    return rest.ptr && str_starts(rest, STR("auth/v1/"));
+    return rest.ptr && str_starts(rest, prefix);
 }
 
 static void put_sign_in(struct jw *w, enum problem problem, struct str detail)
@@ -50,6 +50,44 @@ static void put_sign_in(struct jw *w, enum problem problem, struct str detail)
     JW_STR(w, "error_description", detail);
 }
 
+static const char *openai_type(int status)
+{
+    switch (status) {
+    case 401:
+        return "authentication_error";
+    case 403:
+        return "permission_error";
+    case 429:
+        return "rate_limit_error";
+    default:
+        return status >= 500 ? "server_error" : "invalid_request_error";
+    }
+}
+
+/* The message of an invalid field names the field: clients show nothing else. */
+static void put_openai(struct jw *w,
+                       int status,
+                       const char *code,
+                       struct str detail,
+                       const struct schema_errors *errors)
+{
+    struct str field = STR_NONE;
+
+    if (errors != NULL && errors->count > 0) {
+        field = errors->items[0].field;
+        detail = arena_printf(
+            w->out->arena, "%.*s %.*s", STR_ARG(field), STR_ARG(errors->items[0].message));
+    }
+    jw_lit(w, "error");
+    jw_obj(w);
+    JW_STR(w, "message", detail);
+    JW_CSTR(w, "type", openai_type(status));
+    JW_STR_OR_NULL(w, "param", field);
+    JW_CSTR(w, "code", code);
+    jw_obj_end(w);
+}
+
+/* RFC 9457, one shape for all services and all statuses. */
 static int put_problem(struct req *r,
                        int status,
                        enum problem problem,
@@ -70,8 +108,10 @@ static int put_problem(struct req *r,
     if (!detail.len)
         detail = str_from(info->title);
     JW_STR(&w, "detail", detail);
-    if (is_sign_in(r))
+    if (is_below(r, STR("auth/v1/")))
         put_sign_in(&w, problem, detail);
+    else if (is_below(r, STR("ai/v1/")))
+        put_openai(&w, status, info->code, detail, errors);
     if (r->request_id.len)
         JW_STR(&w, "request_id", r->request_id);
     if (errors && errors->count)

@@ -429,7 +429,10 @@ struct str openapi_problem(struct arena *arena, bool codes)
     jw_obj_end(w);
     put_text(w, "error_code", "Below /auth/v1: the code as clients of GoTrue know it", NULL);
     put_text(w, "msg", "Below /auth/v1: the same as detail", NULL);
-    put_text(w, "error", "Below /auth/v1: the error of RFC 6749", NULL);
+    jw_lit(w, "error");
+    jw_raw(w,
+           STR("{\"description\":\"Below /auth/v1: the error of RFC 6749, a text. Below /ai/v1: "
+               "OpenAI's, an object with message, type, param and code\"}"));
     put_text(w, "error_description", "Below /auth/v1: the same as detail", NULL);
     jw_lit(w, "payment_id");
     jw_raw(

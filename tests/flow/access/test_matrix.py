@@ -337,6 +337,7 @@ ROWS = {
     "GET /ai/config": ("/ai/config", None),
     "PUT /ai/config": ("/ai/config", {"stall_seconds": 60}),
     "GET /ai/models": ("/ai/models", None),
+    "GET /ai/v1/models": ("/ai/v1/models", None),
     "GET /ai/usage": ("/ai/usage", None),
     "GET /ai/conversations": ("/ai/conversations", None),
     "GET /ai/conversations/{id}": (f"/ai/conversations/{NONE}", None),

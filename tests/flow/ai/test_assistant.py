@@ -1,7 +1,10 @@
 """The assistant: its settings, conversations and how their answers are made, followed, cut off and counted."""
+import http.client
 import json
 import pathlib
+import select
 import shutil
+import socket
 import subprocess
 import threading
 
@@ -437,6 +440,59 @@ def test_content_in_parts_and_streams_that_end_early(ann):
     streamed = [json.loads(line)["choices"][0]["delta"].get("content") for line in lines(complete(ann, "parts of it", stream=True))[:-1]]
     assert "".join(text or "" for text in streamed) == "of it."
     assert answered(ann, "open end")[1]["status"] == "complete" and lines(complete(ann, "open end", stream=True))[-1] == "[DONE]"
+
+
+def openai_error(refused):
+    error = refused.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"} and error["message"] and error["code"] == refused.json()["code"], error
+    return error["type"], error["code"], error["param"]
+
+
+def test_refusals_in_openais_shape(home, ann):
+    path = "/ai/v1/chat/completions"
+    ask = {"messages": [{"role": "user", "content": "say x"}]}
+    for refused, shown in (
+            (complete(ann, "status 400", expect=400), ("invalid_request_error", "bad_request", None)),
+            (complete(ann, "status 401", expect=502), ("server_error", "provider_error", None)),
+            (complete(ann, "status 429", expect=429), ("rate_limit_error", "rate_limited", None)),
+            (complete(ann, "wrong", expect=502), ("server_error", "provider_error", None)),
+            (ann.post(path, {}, expect=400), ("invalid_request_error", "validation_failed", "messages")),
+            (ann.post(path, data=b"{", headers={"Content-Type": "application/json"}, expect=400), ("invalid_request_error", "invalid_json", None)),
+            (ann.post(path, data=b"{}", headers={"Content-Type": "text/plain"}, expect=415), ("invalid_request_error", "unsupported_media_type", None)),
+            (complete(ann, "x" * 1100000, expect=413), ("invalid_request_error", "payload_too_large", None)),
+            (home.client().get("/ai/v1/models", expect=401), ("authentication_error", "unauthorized", None)),
+            (home.client(token="x").post(path, ask, expect=401), ("authentication_error", "token_invalid", None)),
+            (complete(home.user(role_ids=[home.role()["id"]]), "say x", expect=403), ("permission_error", "forbidden", None)),
+            (ann.get("/ai/v1/embeddings", expect=404), ("invalid_request_error", "route_not_found", None)),
+            (ann.put("/ai/v1/models", {}, expect=405), ("invalid_request_error", "method_not_allowed", None))):
+        assert openai_error(refused) == shown, refused.text
+    assert ann.post(path, {}, expect=400).json()["error"]["message"] == "messages is required"
+    assert "error" not in ann.get("/ai/conversations/424242", expect=404).json()
+
+
+def test_refusals_before_a_route_in_openais_shape(home, start_gateway):
+    """One of two bodies that arrive at once is refused while it arrives."""
+    busy = start_gateway("gateway-ai-busy", WORKERS=1, BODIES_PER_ADDRESS=1)
+    path = home.base_url.replace(home.gateway.url, "")
+    callers = [socket.create_connection(("127.0.0.1", busy.port), timeout=60) for _ in range(2)]
+    for caller in callers:
+        caller.sendall(f"POST {path}/ai/v1/chat/completions HTTP/1.1\r\nHost: h\r\n"
+                       f"Authorization: Bearer {home.admin.token}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+    [refused], _, _ = select.select(callers, [], [], 60)
+    answer = http.client.HTTPResponse(refused)
+    answer.begin()
+    body = json.load(answer)
+    assert answer.status == 503 and body["error"] == {
+        "message": body["detail"], "type": "server_error", "param": None, "code": body["code"]}
+    for caller in callers:
+        caller.close()
+
+
+def test_models_in_openais_shape(home, ann):
+    home.admin.put("/ai/config", {"models": ["small", "large"]}, expect=200)
+    listed = ann.get("/ai/v1/models", expect=200).json()
+    home.admin.put("/ai/config", {"models": None}, expect=200)
+    assert listed["object"] == "list" and [(each["id"], each["object"]) for each in listed["data"]] == [("small", "model"), ("large", "model")]
 
 
 def test_administrators_read_what_the_server_refuses(home, ann, model, db):

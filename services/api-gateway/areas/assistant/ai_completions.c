@@ -2,6 +2,7 @@
  */
 #include "areas/assistant/ai_ask.h"
 #include "areas/assistant/ai_hearer.h"
+#include "areas/assistant/ai_models.h"
 
 #include "assistant/completion.h"
 #include "base/clock.h"
@@ -393,7 +394,64 @@ AWAITS static int ai_completions_create(struct req *r)
     return rc;
 }
 
+/* --- models --- */
+
+static const struct field openai_model_fields[] = {
+    {.name = "id", .type = FIELD_STR, .required = true, .example = "\"gpt-4o-mini\""},
+    {.name = "object", .type = FIELD_STR, .required = true, .example = "\"model\""},
+    {.name = "created", .type = FIELD_I64, .required = true, .doc = "Always 0"},
+    {.name = "owned_by",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "Always model-server",
+     .example = "\"model-server\""},
+};
+static const struct schema openai_model_schema = SCHEMA_OUT("AiOpenaiModel", openai_model_fields);
+static const struct field openai_models_fields[] = {
+    {.name = "object", .type = FIELD_STR, .required = true, .example = "\"list\""},
+    {.name = "data", .type = FIELD_LIST, .required = true, .sub = &openai_model_schema},
+};
+static const struct schema openai_models_schema =
+    SCHEMA_OUT("AiOpenaiModels", openai_models_fields);
+
+AWAITS static int ai_completions_models(struct req *r)
+{
+    struct ai_config config;
+    struct model_names names;
+    struct jw w;
+
+    TRY(ai_models_find(r, &config, &names));
+    w = resp_json(r);
+    jw_obj(&w);
+    JW_CSTR(&w, "object", "list");
+    jw_lit(&w, "data");
+    jw_arr(&w);
+    for (size_t i = 0; i < names.count; i++) {
+        jw_obj(&w);
+        JW_STR(&w, "id", names.items[i]);
+        JW_CSTR(&w, "object", "model");
+        JW_I64(&w, "created", 0);
+        JW_CSTR(&w, "owned_by", "model-server");
+        jw_obj_end(&w);
+    }
+    jw_arr_end(&w);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
 static const struct route ai_completions_routes[] = {
+    {
+        .method = HTTP_GET_M,
+        .path = "/ai/v1/models",
+        .id = "ai_completions_models",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AI_CHAT_READ,
+        .ok = {200, &openai_models_schema},
+        .fails = {409, 429, 502},
+        .run = ai_completions_models,
+        .summary = "List models in OpenAI's protocol",
+        .doc = "The models of GET /ai/models.",
+    },
     {
         .method = HTTP_POST_M,
         .path = "/ai/v1/chat/completions",
