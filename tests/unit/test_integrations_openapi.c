@@ -22,6 +22,35 @@ static json_t *parse(const char *text)
     return value;
 }
 
+/* The names of all operations of an integration. */
+static struct in_strs names_of(const json_t *body)
+{
+    const json_t *operations = json_object_get(body, "operations");
+    struct in_strs names = {.set = true, .count = json_array_size(operations)};
+
+    names.items = arena_alloc(arena, (names.count + 1) * sizeof(struct str));
+    for (size_t i = 0; i < names.count; i++)
+        names.items[i] = jr_str(json_array_get(operations, i), "name");
+    return names;
+}
+
+/* Chosen out of the text, the same operations come out as out of the tree. */
+static void is_same_out_of_text(const char *text, const json_t *expected)
+{
+    const struct in_strs names = names_of(expected);
+    const struct openapi_wish wish = {.text = str_from(text), .only = &names};
+    struct schema_errors errors = {0};
+    json_t *skipped;
+    json_t *body;
+
+    if (names.count == 0)
+        return;
+    if (!openapi_import(arena, &wish, &body, &skipped, &errors))
+        fail_msg("%.*s: %.*s", STR_ARG(errors.items[0].field), STR_ARG(errors.items[0].message));
+    assert_string_equal(arena_cstr(arena, jr_print(arena, body)),
+                        arena_cstr(arena, jr_print(arena, expected)));
+}
+
 /* Of one that is imported: whatever comes out is one that can be stored. */
 static json_t *import(const char *text, json_t **ret_skipped)
 {
@@ -38,6 +67,7 @@ static json_t *import(const char *text, json_t **ret_skipped)
         fail_msg("%.*s: %.*s", STR_ARG(errors.items[0].field), STR_ARG(errors.items[0].message));
     if (ret_skipped)
         *ret_skipped = skipped;
+    is_same_out_of_text(text, body);
     return body;
 }
 
@@ -224,27 +254,33 @@ static void references_that_lead_nowhere(void **state)
         {"#/paths/%zz", "not there"},
         {"#/paths/~1a/get/parameters/1", "not there"},
     };
+    struct str names[] = {STR("get_a")};
+    const struct in_strs only = {.set = true, .items = names, .count = ARRAY_LEN(names)};
     (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct openapi_wish wish = {
-            .document = parse(arena_printf(arena,
-                                           HEAD "\"paths\":{\"/a\":{\"get\":{\"parameters\":[{"
-                                                "\"$ref\":\"%s\"}]}}}}",
-                                           rows[i].reference)
-                                  .ptr)};
-        struct schema_errors errors = {0};
         json_t *skipped;
         json_t *body;
-        assert_false(openapi_import(arena, &wish, &body, &skipped, &errors));
-        assert_true(str_is(errors.items[0].field, "document.paths./a.get.parameters[0]"));
-        assert_non_null(strstr(errors.items[0].message.ptr, rows[i].message));
+        const char *text = arena_printf(arena,
+                                        HEAD "\"paths\":{\"/a\":{\"get\":{\"parameters\":[{"
+                                             "\"$ref\":\"%s\"}]}}}}",
+                                        rows[i].reference)
+                               .ptr;
+        const struct openapi_wish wishes[] = {{.document = parse(text)},
+                                              {.text = str_from(text), .only = &only}};
+        for (size_t n = 0; n < ARRAY_LEN(wishes); n++) {
+            struct schema_errors errors = {0};
+            assert_false(openapi_import(arena, &wishes[n], &body, &skipped, &errors));
+            assert_true(str_is(errors.items[0].field, "document.paths./a.get.parameters[0]"));
+            assert_non_null(strstr(errors.items[0].message.ptr, rows[i].message));
+        }
     }
 }
 
 /* --- what an import may cost --- */
 
 #define LARGE_BYTES (1 << 20) /* of a document: the largest body */
+#define TEXT_BYTES  ((size_t)40 << 20)
 
 static struct strbuf large;
 
@@ -440,6 +476,74 @@ static void few_of_very_many_operations(void **state)
 }
 
 /* Names that many operations would have get numbers in their order. */
+/* Sixteen megabytes of operations that have nothing. */
+static void text_of_operations(void)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{");
+    large_list(800000, "\"/%zu\":{\"get\":{}}");
+    strbuf_cstr(&large, "}}");
+}
+
+/* An operation that leads to a schema of megabytes. */
+static void text_of_one_schema(void)
+{
+    strbuf_cstr(&large,
+                HEAD "\"paths\":{\"/a\":{\"get\":{\"parameters\":[{\"in\":\"query\",\"name\":\"x\","
+                     "\"schema\":{\"$ref\":\"#/components/schemas/a\"}}]}}},"
+                     "\"components\":{\"schemas\":{\"a\":{\"enum\":[");
+    large_list(4000000, "%zu");
+    strbuf_cstr(&large, "]}}}}");
+}
+
+/* The same, beside what nobody asks for. */
+static void text_beside_which_much_stands(void)
+{
+    strbuf_cstr(&large, HEAD "\"paths\":{\"/a\":{\"get\":{\"responses\":[");
+    large_list(1000000, "{\"a\":[]}");
+    strbuf_cstr(&large, "]}}},\"x-more\":{\"a\":[");
+    large_list(100000, "{\"a\":\"%zu\"}");
+    strbuf_cstr(&large, "]}}");
+}
+
+static void large_texts_are_bounded(void **state)
+{
+    static const struct {
+        void (*write)(void);
+        bool is_fine;
+    } rows[] = {
+        {many_operations, false},
+        {operations_of_one_long_name, false},
+        {parameters_of_path_and_operation, false},
+        {members_and_required_members, false},
+        {parts_of_parts, false},
+        {values_of_many_parameters, false},
+        {schemes_with_long_names, false},
+        {long_paths_with_many_parameters, false},
+        {paths_that_are_left_out, false},
+        {text_of_operations, false},
+        {text_of_one_schema, false},
+        {text_beside_which_much_stands, true},
+    };
+    struct str names[] = {STR("get_a")};
+    const struct in_strs only = {.set = true, .items = names, .count = ARRAY_LEN(names)};
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct schema_errors errors = {0};
+        json_t *skipped;
+        json_t *body;
+        strbuf_init(&large, arena, TEXT_BYTES);
+        rows[i].write();
+        assert_false(large.overflow);
+        const struct openapi_wish wish = {.text = strbuf_view(&large), .only = &only};
+        size_t before = arena_used_bytes(arena);
+        bool is_fine = openapi_import(arena, &wish, &body, &skipped, &errors);
+        assert_true(arena_used_bytes(arena) - before <= OPENAPI_BYTES_MAX);
+        assert_int_equal(is_fine, rows[i].is_fine);
+        assert_int_equal(errors.count == 0, is_fine);
+    }
+}
+
 static void one_name_of_many_operations(void **state)
 {
     (void)state;
@@ -479,6 +583,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(schemes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(references_that_lead_nowhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_documents_are_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_texts_are_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(few_of_very_many_operations, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_name_of_many_operations, set_up, tear_down),
     };

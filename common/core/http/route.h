@@ -81,6 +81,7 @@ struct route {
     bool exact_numbers; /* integers of the body may be longer than 64 bits: of records, and what
                            bounds them */
     size_t body_max;    /* 0 = the server's JSON limit */
+    bool large_as_text; /* a body above that limit becomes no tree: .run reads its text */
     struct route_ok ok;
     const struct schema *dry_run; /* with ?dry_run=true: 200 and this, and nothing is done */
     int fails[8];                 /* what the handler adds to what any route is refused with */

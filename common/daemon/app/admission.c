@@ -173,7 +173,8 @@ int admission_body(struct req *r, struct seat *seat, struct str body)
 {
     if (body.len <= BODY_FREE_BYTES)
         return 0;
-    return admission_bytes_hold(r, seat, (BODY_COPIES - 1) * body.len + jr_tree_bytes(body));
+    size_t tree_bytes = req_json_is_large(r, body) ? 0 : jr_tree_bytes(body);
+    return admission_bytes_hold(r, seat, (BODY_COPIES - 1) * body.len + tree_bytes);
 }
 
 AWAITS static int take_lookup(struct req *r, struct seat *seat)

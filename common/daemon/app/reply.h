@@ -82,6 +82,10 @@ struct seat;
 AWAITS int req_body_unpack(struct req *r, struct seat *seat, struct str *ret_text) MUSTCHECK;
 /* The most bytes that a JSON body may have here: the route's limit, or the server's. */
 size_t req_json_max(const struct req *r);
+/* co: the text of a JSON body, which is not looked at; empty only where the body is optional. */
+AWAITS int req_json_unparsed(struct req *r, struct str *ret_text) MUSTCHECK;
+/* any: whether the route reads a body of this length as a text (route.large_as_text). */
+bool req_json_is_large(const struct req *r, struct str body);
 /* co: the text of a body that may be any JSON value, checked as every body is; STR_NONE when there
  * is none and the route says optional. */
 AWAITS int req_json_text(struct req *r, struct str *ret_text) MUSTCHECK;

@@ -124,6 +124,19 @@ static int fail_json(struct req *r, struct str text, const struct jr_error *erro
                      errors);
 }
 
+int req_json_unparsed(struct req *r, struct str *ret_text)
+{
+    TRY(input_read_text(r, ret_text));
+    if (!ret_text->len && !r->route->body_optional)
+        return fail(r, PROBLEM_INVALID_JSON, "A JSON body is required.");
+    return 0;
+}
+
+bool req_json_is_large(const struct req *r, struct str body)
+{
+    return r->route->large_as_text && body.len > http_server_limits(r->server)->json_body_bytes;
+}
+
 /* *ret_text (may be NULL) is what was parsed. */
 AWAITS static int input_read_json(struct req *r, json_t **ret_root, struct str *ret_text)
 {
@@ -131,11 +144,9 @@ AWAITS static int input_read_json(struct req *r, json_t **ret_root, struct str *
     struct jr_error error;
 
     *ret_root = NULL;
-    TRY(input_read_text(r, &text));
-    if (!text.len && r->route->body_optional)
-        return 0;
+    TRY(req_json_unparsed(r, &text));
     if (!text.len)
-        return fail(r, PROBLEM_INVALID_JSON, "A JSON body is required.");
+        return 0;
     int rc =
         jr_parse_in_turn(&r->task, r->task.arena, text, r->route->exact_numbers, ret_root, &error);
     if (rc == -EAGAIN)

@@ -5,24 +5,21 @@
 #include "base/ascii.h"
 #include "base/codec.h"
 #include "base/map.h"
-#include "base/num.h"
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "fetch/fetch.h"
 #include "integrations/openapi_import_private.h"
 #include "json/jr.h"
 
-#define HOPS_MAX        32 /* of one reference */
 #define TEXT_BYTES      900
 #define NAME_BYTES      64
 #define NAME_READ_BYTES 512 /* of an operationId or a path, from which a name is made */
 #define PLACE_BYTES     200 /* of a path, in findings and in the list of skipped operations */
 #define SKIPPED_MAX     1000
-#define POINTER_COPIES  4   /* of a pointer, while it is decoded */
 #define STEP_BYTES      64  /* compared or copied in one step */
 #define OBJECT_BYTES    512 /* of an object with a few members, before their texts */
 
-static const char *const openapi_methods[] = {
+const char *const openapi_methods[] = {
     "get", "put", "post", "delete", "patch", "head", "options", NULL};
 
 /* --- what the files share --- */
@@ -137,76 +134,6 @@ struct map *openapi_map(struct arena *arena)
     return map;
 }
 
-/* --- references --- */
-
-/* One part of a JSON pointer (RFC 6901) in a fragment: percent-encoded, ~1 is /, ~0 is ~. */
-static bool pointer_part(struct arena *arena, struct str part, struct str *ret_name)
-{
-    struct strbuf name;
-    struct str plain;
-
-    if (!codec_percent_decode(arena, part, false, &plain))
-        return false;
-    strbuf_init(&name, arena, plain.len + 1);
-    for (size_t i = 0; i < plain.len; i++) {
-        if (plain.ptr[i] != '~') {
-            strbuf_char(&name, plain.ptr[i]);
-            continue;
-        }
-        if (i + 1 == plain.len || (plain.ptr[i + 1] != '0' && plain.ptr[i + 1] != '1'))
-            return false;
-        strbuf_char(&name, plain.ptr[++i] == '0' ? '~' : '/');
-    }
-    *ret_name = strbuf_view(&name);
-    return true;
-}
-
-static const json_t *pointer_find(struct openapi_reader *reader, struct str pointer)
-{
-    const json_t *at = reader->root;
-    struct str rest = pointer;
-    struct str name;
-    int64_t index;
-
-    (void)str_split(&rest, '/');
-    while (rest.ptr != NULL && at != NULL) {
-        if (!pointer_part(reader->arena, str_split(&rest, '/'), &name))
-            return NULL;
-        if (json_is_array(at))
-            at = num_parse_i64(name, &index) && index >= 0 ? json_array_get(at, (size_t)index)
-                                                           : NULL;
-        else
-            at = json_object_getn(at, name.ptr ? name.ptr : "", name.len);
-    }
-    return at;
-}
-
-const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value, struct str at)
-{
-    for (int hops = 0; hops < HOPS_MAX; hops++) {
-        struct str pointer = jr_str(value, "$ref");
-        if (!openapi_spend(reader, 1, pointer.len * POINTER_COPIES))
-            return NULL;
-        if (pointer.ptr == NULL)
-            return value;
-        if (!str_starts(pointer, STR("#/"))) {
-            openapi_fault(reader, at, "refers to another document, which is not fetched");
-            return NULL;
-        }
-        value = pointer_find(reader, pointer);
-        if (value == NULL) {
-            openapi_fault(reader,
-                          at,
-                          "refers to what is not there: %.*s",
-                          (int)(pointer.len < 200 ? pointer.len : 200),
-                          pointer.ptr);
-            return NULL;
-        }
-    }
-    openapi_fault(reader, at, "refers to itself in a circle");
-    return NULL;
-}
-
 /* --- names --- */
 
 /* Characters that names do not have become _, several together one. */
@@ -258,12 +185,11 @@ static struct str free_name(struct openapi_reader *reader, struct str name)
     return numbered;
 }
 
-static struct str operation_name(struct openapi_reader *reader,
-                                 const json_t *operation,
-                                 const char *method,
-                                 struct str path)
+struct str openapi_operation_name(struct openapi_reader *reader,
+                                  struct str id,
+                                  const char *method,
+                                  struct str path)
 {
-    struct str id = jr_str(operation, "operationId");
     struct str text = id.len ? id : path;
 
     if (text.len > NAME_READ_BYTES)
@@ -272,7 +198,7 @@ static struct str operation_name(struct openapi_reader *reader,
         return STR_NONE;
     if (!id.len)
         text = arena_printf(reader->arena, "%s%.*s", method, STR_ARG(text));
-    return free_name(reader, plain_name(reader->arena, text));
+    return plain_name(reader->arena, text);
 }
 
 /* --- operations --- */
@@ -291,6 +217,17 @@ static bool has_choice(const struct openapi_wish *wish)
     return wish->only != NULL && wish->only->set && !wish->only->null;
 }
 
+struct str openapi_stem(struct str name)
+{
+    size_t len = name.len;
+
+    while (len > 0 && ascii_is(name.ptr[len - 1], ASCII_DIGIT))
+        len--;
+    if (len > 1 && len < name.len && name.ptr[len - 1] == '_')
+        name.len = len - 1;
+    return name;
+}
+
 /* An operation that the caller named. */
 struct choice {
     bool is_found;
@@ -303,9 +240,12 @@ static void choices_read(struct openapi_reader *reader, const struct openapi_wis
     if (!has_choice(wish))
         return;
     choices = ARENA_ARRAY(reader->arena, choices, wish->only->count + 1);
-    for (size_t i = 0; i < wish->only->count; i++)
-        if (map_get(reader->choices, wish->only->items[i]) == NULL)
-            (void)map_put(reader->choices, wish->only->items[i], &choices[i]);
+    for (size_t i = 0; i < wish->only->count; i++) {
+        struct str name = wish->only->items[i];
+        if (map_get(reader->choices, name) == NULL)
+            (void)map_put(reader->choices, name, &choices[i]);
+        (void)map_put(reader->stems, openapi_stem(name), choices);
+    }
 }
 
 /* Whether an operation becomes one of the result; *ret_name is its name then. Without a choice
@@ -320,7 +260,11 @@ static bool operation_choose(struct openapi_reader *reader,
         reader->wanted++;
         return false;
     }
-    *ret_name = operation_name(reader, operation, method, place->path);
+    *ret_name =
+        openapi_operation_name(reader, jr_str(operation, "operationId"), method, place->path);
+    if (reader->is_spent)
+        return false;
+    *ret_name = free_name(reader, *ret_name);
     if (reader->is_spent)
         return false;
     if (has_choice(place->wish)) {
@@ -424,7 +368,7 @@ static void read_paths(struct openapi_reader *reader, struct openapi_place *plac
     size_t len;
     json_t *item;
 
-    if (!json_is_object(paths) || json_object_size(paths) == 0) {
+    if (!json_is_object(paths) || (json_object_size(paths) == 0 && reader->pieces == NULL)) {
         openapi_fault(reader, STR("document.paths"), "the document has none");
         return;
     }
@@ -524,22 +468,25 @@ bool openapi_import(struct arena *arena,
         .arena_before = arena_used_bytes(arena),
         .names = openapi_map(arena),
         .choices = openapi_map(arena),
+        .stems = openapi_map(arena),
     };
     json_t *body = jr_adopt(arena, json_object());
-    struct str version = jr_str(wish->document, "openapi");
     size_t before = errors->count;
 
-    if (json_object_get(wish->document, "swagger") != NULL) {
+    choices_read(&reader, wish);
+    if (wish->text.ptr != NULL)
+        openapi_outline(&reader, wish->text);
+    if (json_object_get(reader.root, "swagger") != NULL) {
         openapi_fault(&reader,
                       STR("document.swagger"),
                       "is of Swagger 2.0: convert the document to OpenAPI 3.0 or 3.1 first");
         return false;
     }
-    if (!str_starts(version, STR("3."))) {
+    if (!str_starts(jr_str(reader.root, "openapi"), STR("3."))) {
         openapi_fault(&reader, STR("document.openapi"), "must be 3.0 or 3.1");
         return false;
     }
-    struct str title = openapi_text(&reader, json_object_get(wish->document, "info"), "title");
+    struct str title = openapi_text(&reader, json_object_get(reader.root, "info"), "title");
     openapi_put_str(&reader, body, "name", wish->name.len ? wish->name : plain_name(arena, title));
     if (title.len)
         openapi_put_str(&reader, body, "description", title);
@@ -548,7 +495,6 @@ bool openapi_import(struct arena *arena,
     openapi_put(body, "auth", auth);
     struct openapi_place place = {.wish = wish, .auth = auth, .operations = json_array()};
     openapi_put(body, "operations", place.operations);
-    choices_read(&reader, wish);
     read_paths(&reader, &place);
     read_wanted(&reader, wish);
     *ret_body = body;

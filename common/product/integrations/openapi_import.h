@@ -9,13 +9,15 @@
 
 /* What one import may cost. Each operation, parameter, reference, name and value that is tried,
  * compared or copied is a step, and 64 bytes of a text are one. Both are checked before the work.
- * As many steps take a thread less than 0.2 s. */
+ * As many steps take a thread less than 0.2 s. A document that is a text is scanned eight times
+ * besides, and what is read of it counts as if it were made. */
 #define OPENAPI_STEPS_MAX 500000
 #define OPENAPI_BYTES_MAX 16777216 /* made by one import, without the document itself */
 
 /* What its caller says of it; empty = as the document has it. */
 struct openapi_wish {
-    const json_t *document;
+    const json_t *document; /* NULL = it is a text */
+    struct str text;        /* of a large document, valid JSON; with it `only` says something */
     struct str name, base_url;
     const json_t *auth;         /* an object, NULL = from its securitySchemes */
     const struct in_strs *only; /* names of operations; NULL = all of them */

@@ -13,7 +13,8 @@ enum openapi_loss {
 /* A document while it is read. */
 struct openapi_reader {
     struct arena *arena;
-    const json_t *root;
+    const json_t *root; /* an outline where the document is a text */
+    struct map *pieces; /* of the text, by their paths; NULL = the root is all there is */
     struct schema_errors *errors;
     json_t *skipped;
     size_t steps;        /* of OPENAPI_STEPS_MAX */
@@ -23,6 +24,7 @@ struct openapi_reader {
     size_t wanted;       /* operations so far */
     struct map *names;   /* of operations of the result */
     struct map *choices; /* names that the caller wants */
+    struct map *stems;   /* of those names */
     bool lost[LOSSES];   /* of the operation that is being read */
 };
 
@@ -40,6 +42,19 @@ void openapi_skip(struct openapi_reader *reader, struct str what, const char *re
 /* any: `value`, or what its $ref leads to in the end; NULL with a finding when it leads nowhere,
  * and without one when there is none. */
 const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value, struct str at);
+/* any: makes the root of a document that is a text: what is about the whole, and the operations
+ * that may be chosen, without their answers. References lead into the text from now on. */
+void openapi_outline(struct openapi_reader *reader, struct str document);
+/* Methods of operations, in small letters; NULL ends them. */
+extern const char *const openapi_methods[];
+/* any: the name of an operation, without the number that it gets where another one has the name;
+ * `id` may be empty. Counted; STR_NONE beyond the limit. */
+struct str openapi_operation_name(struct openapi_reader *reader,
+                                  struct str id,
+                                  const char *method,
+                                  struct str path);
+/* any: a name without the number behind its last _. */
+struct str openapi_stem(struct str name);
 /* any: a text without what does not belong in one, at most so many bytes; STR_NONE = none. */
 struct str openapi_text(struct openapi_reader *reader, const json_t *object, const char *member);
 /* any: a new object, counted. */

@@ -472,6 +472,44 @@ def test_imports_whose_clients_hang_up_hold_up_nobody(crm):
         crm.admin.get("/integrations", expect=200)
 
 
+def of_kilobytes(kilobytes, operations=900):
+    """A document whose answers and schemas are what makes it large."""
+    filler = "x\\\"}]" * (kilobytes * 1000 // 7 // operations)
+    return document(
+        security=[{"key": []}],
+        paths={f"/a/{n}": {
+            "parameters": [{"$ref": "#/components/parameters/page%20size"}],
+            "post": {"operationId": f"a{n}", "responses": {"200": {"description": filler}},
+                     "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Order"}}}}},
+            "get": {"responses": {}}} for n in range(operations)},
+        components={"schemas": {"Order": {"type": "object", "required": ["sku"], "properties": {"sku": {"$ref": "#/components/schemas/Sku"}}},
+                                "Sku": {"type": "string", "description": "Of the shop"}},
+                    "parameters": {"page size": {"name": "size", "in": "query", "schema": {"type": "integer"}}},
+                    "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}})
+
+
+def test_some_of_a_document_of_megabytes(crm):
+    """The same comes out of 15 MB as of 0.7 MB; of more than 1 MB operations says what is wanted."""
+    few, many = of_kilobytes(700, 450), of_kilobytes(15500)
+    assert 500_000 < len(json.dumps(few)) < 1_000_000 and 15_000_000 < len(json.dumps(many)) < 16 << 20
+    wanted = ["a7", "get_a_44", "a449"]
+    made = [bring(crm, each, operations=wanted, name=f"part{n}") for n, each in enumerate((few, many))]
+    assert [one["name"] for one in made[0]["operations"]] == wanted
+    for member in ("operations", "auth", "base_url", "skipped"):
+        assert made[0][member] == made[1][member]
+    assert bring(crm, many, expect=400)["errors"][0]["field"] == "operations"
+    assert bring(crm, many, expect=400, operations=["a7", "b"])["errors"][0]["field"] == "operations[1]"
+    assert bring(crm, many, expect=400, operations=["a7"], colour=1)["errors"][0]["field"] == "colour"
+    assert bring(crm, many, expect=400, operations=["a7"], name="x" * 70000)["errors"][0]["field"] == "name"
+    assert bring(crm, {**many, "openapi": "2"}, expect=400, operations=["a7"])["errors"][0]["field"] == "document.openapi"
+    assert bring(crm, {**many, "x": many["paths"], "paths": []}, expect=400, operations=["a7"])["errors"][0]["field"] == "document.paths"
+    assert bring(crm, [many], expect=400, operations=["a7"])["errors"][0]["field"] == "document"
+    assert bring(crm, {**many, "x": "y" * (1 << 20)}, expect=413, operations=["a7"])["code"] == "payload_too_large"
+    for broken in (json.dumps({"document": many, "operations": ["a7"]})[:-1], '{"document": {"paths": {"/a": %s}}}' % ("[" * 2000000)):
+        refused = crm.admin.post("/integrations/import", data=broken.encode(), headers={"Content-Type": "application/json"}, expect=400)
+        assert refused.json()["code"] == "invalid_json"
+
+
 def test_some_of_a_large_document(crm):
     wanted = document(paths={f"/a/{n}": {"get": {"operationId": f"a{n}"}} for n in range(900)})
     made = bring(crm, wanted, operations=["a7", "a800"], base_url="https://other.example.org", name="some", auth={"scheme": "bearer"})

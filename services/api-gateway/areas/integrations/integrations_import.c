@@ -3,13 +3,19 @@
 
 #include <errno.h>
 
+#include "base/utf8.h"
 #include "integrations/openapi_import.h"
+#include "json/members.h"
+#include "json/skim.h"
 #include "loop/shares.h"
 #include "loop/work.h"
 #include "stages/refusals.h"
 
 #define IMPORTS_AT_ONCE 4 /* of a process, each of which may make OPENAPI_BYTES_MAX */
 #define IMPORTS_WAITING 32
+#define IMPORT_BYTES    ((size_t)16 << 20) /* of a body with a large document */
+#define NAME_SHOWN      64
+#define OTHERS_BYTES    ((size_t)64 << 10) /* of what stands beside that document */
 
 struct import_in {
     struct in_json document;
@@ -23,7 +29,8 @@ static const struct field import_fields[] = {
      FIELD_AT(struct import_in, document),
      .type = FIELD_MAP,
      .required = true,
-     .doc = "OpenAPI 3.0 or 3.1 as JSON; $ref within it alone",
+     .doc = "OpenAPI 3.0 or 3.1 as JSON; $ref within it alone. A body of more than 1 MB names in "
+            "operations which of its operations are wanted",
      .example = "{\"openapi\": \"3.0.3\", \"info\": {\"title\": \"crm\", \"version\": \"1\"}, "
                 "\"servers\": [{\"url\": \"https://api.example.com\"}], \"paths\": {\"/users\": "
                 "{\"get\": {\"operationId\": \"listUsers\", \"responses\": {}}}}}"},
@@ -104,23 +111,105 @@ static struct shares *import_room(void)
 /* On a thread: a document may have thousands of operations. */
 struct import_work {
     struct arena *arena; /* of its own, freed on a thread */
+    struct str text;     /* of a large body; STR_NONE = the wish is there already */
+    const char *reason;  /* why the text is no JSON */
     struct openapi_wish wish;
+    struct in_strs only;
     json_t *body, *skipped;
     struct schema_errors *errors;
     bool fine;
 };
+
+/* The wish that a body says. The document may be an empty object in place of a text. */
+static bool import_decode(struct arena *arena,
+                          struct import_work *work,
+                          const json_t *body,
+                          struct str document)
+{
+    struct import_in in;
+
+    if (!schema_decode(arena, &import_schema, body, &in, work->errors))
+        return false;
+    if (in.auth.value != NULL)
+        integration_check_auth(arena, in.auth.value, work->errors);
+    if (document.ptr != NULL && in.operations.count == 0)
+        schema_error_add(arena,
+                         work->errors,
+                         STR("operations"),
+                         PROBLEM_REQUIRED,
+                         "is required: a body of more than 1 MB is imported in part alone");
+    work->only = in.operations;
+    work->wish = (struct openapi_wish){
+        .document = document.ptr == NULL ? in.document.value : NULL,
+        .text = document,
+        .name = in.name.value,
+        .base_url = in.base_url.value,
+        .auth = in.auth.value != NULL ? json_object_get(body, "auth") : NULL,
+        .only = in.operations.set ? &work->only : NULL,
+    };
+    return work->errors->count == 0;
+}
+
+/* Reads the wish out of a large body, the document of which becomes no tree. */
+static bool import_read_text(struct import_work *work)
+{
+    struct json_members members = json_members_of(work->text);
+    struct json_member member;
+    json_t *body = jr_adopt(work->arena, json_object());
+    struct str document = STR_NONE;
+    struct jr_error error;
+    size_t left = OTHERS_BYTES;
+    json_t *value;
+
+    if (skim(work->arena, work->text, NULL, 0, &work->reason) != 0)
+        return false;
+    while (json_members_next(&members, &member)) {
+        struct str name = json_text_decode(work->arena, member.key);
+        struct str text = member.value;
+        if (str_is(name, "document")) {
+            document = text;
+            text = str_starts(text, STR("{")) ? STR("{}") : STR("null");
+        }
+        size_t bytes = name.len + text.len;
+        if (bytes > left) {
+            schema_error_add(work->arena,
+                             work->errors,
+                             utf8_cut(name, NAME_SHOWN),
+                             PROBLEM_OUT_OF_RANGE,
+                             "is too large: 64 KB may stand beside the document");
+            return false;
+        }
+        if (jr_parse(work->arena, text, &value, &error) != 0 ||
+            json_object_getn(body, name.ptr, name.len) != NULL) {
+            work->reason = "a value beside the document is out of range, or a key is there twice";
+            return false;
+        }
+        left -= bytes;
+        (void)json_object_setn(body, name.ptr, name.len, value);
+    }
+    return import_decode(work->arena, work, body, document);
+}
 
 static void import_run(void *arg)
 {
     struct import_work *work = arg;
 
     work->fine =
+        (work->text.ptr == NULL || import_read_text(work)) &&
         openapi_import(work->arena, &work->wish, &work->body, &work->skipped, work->errors);
 }
 
 static void import_free(void *arena)
 {
     arena_free(arena);
+}
+
+AWAITS static int import_answer(struct req *r, const struct import_work *work)
+{
+    if (work->reason != NULL)
+        return fail(r, PROBLEM_INVALID_JSON, "The body is not valid JSON: %s.", work->reason);
+    return work->fine ? integration_make(r, work->body, work->skipped)
+                      : fail_fields(r, work->errors);
 }
 
 /* co: within the room that imports have. -EAGAIN: too many wait. -ECANCELED when the client has
@@ -131,8 +220,7 @@ AWAITS static int import_read(struct req *r, struct import_work *work)
     int rc = work_run(&r->task, WORK_PARSE, import_run, work);
 
     if (rc == 0)
-        rc = work->fine ? integration_make(r, work->body, work->skipped)
-                        : fail_fields(r, work->errors);
+        rc = import_answer(r, work);
     work_later(import_free, work->arena);
     return rc;
 }
@@ -156,26 +244,18 @@ AWAITS static int import_in_turn(struct req *r, struct import_work *work)
 
 AWAITS static int integrations_import(struct req *r)
 {
-    struct import_work work = {0};
-    struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    struct import_in in;
+    struct import_work work = {.errors = ARENA_NEW(r->task.arena, work.errors)};
+    struct str text;
     json_t *body;
 
-    TRY(req_json_any(r, &body));
-    if (!schema_decode(r->task.arena, &import_schema, body, &in, errors))
-        return fail_fields(r, errors);
-    if (in.auth.value != NULL)
-        integration_check_auth(r->task.arena, in.auth.value, errors);
-    if (errors->count)
-        return fail_fields(r, errors);
-    work.errors = errors;
-    work.wish = (struct openapi_wish){
-        .document = in.document.value,
-        .name = in.name.value,
-        .base_url = in.base_url.value,
-        .auth = in.auth.value != NULL ? json_object_get(body, "auth") : NULL,
-        .only = in.operations.set ? &in.operations : NULL,
-    };
+    TRY(req_json_unparsed(r, &text));
+    if (req_json_is_large(r, text)) {
+        work.text = text;
+    } else {
+        TRY(req_json_any(r, &body));
+        if (!import_decode(r->task.arena, &work, body, STR_NONE))
+            return fail_fields(r, work.errors);
+    }
     return import_in_turn(r, &work);
 }
 
@@ -187,6 +267,8 @@ static const struct route integrations_import_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_CREATE,
         .body = &import_schema,
+        .body_max = IMPORT_BYTES,
+        .large_as_text = true,
         .ok = {201, &imported_schema},
         .fails = {409},
         .run = integrations_import,
@@ -197,7 +279,8 @@ static const struct route integrations_import_routes[] = {
                "listed. YAML and Swagger 2.0 are converted first. Reading the document may take "
                "500,000 steps (each operation, parameter, "
                "reference and value that is tried or compared is one) and 16 MB; beyond that, and "
-               "above 200 operations, it is 400: name those that you need in operations.",
+               "above 200 operations, it is 400: name those that you need in operations. Of a body "
+               "of 1 to 16 MB nothing else is read.",
     },
 };
 ROUTES(integrations_import, "Integrations");

@@ -1,0 +1,288 @@
+/* OpenAPI documents: where references lead, and the outline of a document that is a text. */
+#include "base/codec.h"
+#include "base/map.h"
+#include "base/num.h"
+#include "base/panic.h"
+#include "integrations/openapi_import_private.h"
+#include "json/jr.h"
+#include "json/members.h"
+
+#define HOPS_MAX       32 /* of one reference */
+#define POINTER_COPIES 4  /* of a pointer, while it is decoded */
+#define PIECE_LEVELS   3  /* "components", "schemas", "Order" */
+#define PIECE_BYTES    64 /* of a piece, besides its path */
+
+/* --- pieces --- */
+
+/* A value of a document that is a text, where references may lead. Its path is the key of the map:
+ * each name with a NUL before it. */
+struct piece {
+    struct str text;
+    json_t *tree; /* NULL = it has not been needed */
+};
+
+/* The value of a text, counted; NULL with a finding. */
+static json_t *text_parse(struct openapi_reader *reader, struct str text)
+{
+    size_t bytes = jr_tree_bytes(text);
+    struct jr_error error;
+    json_t *value;
+
+    if (!openapi_spend(reader, 1, bytes))
+        return NULL;
+    reader->json_bytes += bytes;
+    if (jr_parse(reader->arena, text, &value, &error) == 0)
+        return value;
+    openapi_fault(reader, STR("document"), "is not valid JSON: %s", error.text);
+    return NULL;
+}
+
+/* NULL for NULL, or with a finding. */
+static json_t *piece_tree(struct openapi_reader *reader, struct piece *piece)
+{
+    if (piece != NULL && piece->tree == NULL)
+        piece->tree = text_parse(reader, piece->text);
+    return piece != NULL ? piece->tree : NULL;
+}
+
+static struct str piece_path(struct arena *arena, struct str parent, struct str name)
+{
+    struct strbuf path;
+
+    strbuf_init(&path, arena, parent.len + 1 + name.len);
+    strbuf_str(&path, parent);
+    strbuf_char(&path, '\0');
+    strbuf_str(&path, name);
+    return strbuf_view(&path);
+}
+
+static struct piece *piece_of_root(const struct openapi_reader *reader, const char *name)
+{
+    return map_get(reader->pieces, piece_path(reader->arena, STR_NONE, str_from(name)));
+}
+
+/* NOLINTBEGIN(misc-no-recursion): PIECE_LEVELS deep */
+static void
+pieces_note(struct openapi_reader *reader, struct str parent, struct str object, int levels)
+{
+    struct json_members members = json_members_of(object);
+    struct json_member member;
+
+    while (levels > 0 && json_members_next(&members, &member)) {
+        if (!openapi_spend(reader, 1, parent.len + 2 * member.key.len + PIECE_BYTES))
+            return;
+        struct str name = json_text_decode(reader->arena, member.key);
+        struct str path = piece_path(reader->arena, parent, name);
+        struct piece *piece = ARENA_NEW(reader->arena, piece);
+        piece->text = member.value;
+        reader->json_bytes += path.len;
+        if (map_put(reader->pieces, path, piece) != NULL)
+            openapi_fault(reader, STR("document"), "is not valid JSON: duplicate object key");
+        pieces_note(reader, path, member.value, levels - 1);
+    }
+}
+/* NOLINTEND(misc-no-recursion) */
+
+/* --- references --- */
+
+/* One part of a JSON pointer (RFC 6901) in a fragment: percent-encoded, ~1 is /, ~0 is ~. */
+static bool pointer_part(struct arena *arena, struct str part, struct str *ret_name)
+{
+    struct strbuf name;
+    struct str plain;
+
+    if (!codec_percent_decode(arena, part, false, &plain))
+        return false;
+    strbuf_init(&name, arena, plain.len + 1);
+    for (size_t i = 0; i < plain.len; i++) {
+        if (plain.ptr[i] != '~') {
+            strbuf_char(&name, plain.ptr[i]);
+            continue;
+        }
+        if (i + 1 == plain.len || (plain.ptr[i + 1] != '0' && plain.ptr[i + 1] != '1'))
+            return false;
+        strbuf_char(&name, plain.ptr[++i] == '0' ? '~' : '/');
+    }
+    *ret_name = strbuf_view(&name);
+    return true;
+}
+
+/* The piece that a pointer leads to or through, with the least of it left in *rest. */
+static const json_t *piece_find(struct openapi_reader *reader, struct str *rest)
+{
+    struct str behind = *rest;
+    struct str path = STR_NONE;
+    struct piece *found = NULL;
+    struct str name;
+
+    for (int level = 0; level < PIECE_LEVELS && behind.ptr != NULL; level++) {
+        if (!pointer_part(reader->arena, str_split(&behind, '/'), &name))
+            return NULL;
+        path = piece_path(reader->arena, path, name);
+        struct piece *piece = map_get(reader->pieces, path);
+        if (piece == NULL)
+            break;
+        found = piece;
+        *rest = behind;
+    }
+    return piece_tree(reader, found);
+}
+
+static const json_t *pointer_find(struct openapi_reader *reader, struct str pointer)
+{
+    const json_t *at = reader->root;
+    struct str rest = pointer;
+    struct str name;
+    int64_t index;
+
+    (void)str_split(&rest, '/');
+    if (reader->pieces != NULL)
+        at = piece_find(reader, &rest);
+    while (rest.ptr != NULL && at != NULL) {
+        if (!pointer_part(reader->arena, str_split(&rest, '/'), &name))
+            return NULL;
+        if (json_is_array(at))
+            at = num_parse_i64(name, &index) && index >= 0 ? json_array_get(at, (size_t)index)
+                                                           : NULL;
+        else
+            at = json_object_getn(at, name.ptr ? name.ptr : "", name.len);
+    }
+    return at;
+}
+
+const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value, struct str at)
+{
+    for (int hops = 0; hops < HOPS_MAX; hops++) {
+        struct str pointer = jr_str(value, "$ref");
+        if (!openapi_spend(reader, 1, pointer.len * POINTER_COPIES))
+            return NULL;
+        if (pointer.ptr == NULL)
+            return value;
+        if (!str_starts(pointer, STR("#/"))) {
+            openapi_fault(reader, at, "refers to another document, which is not fetched");
+            return NULL;
+        }
+        value = pointer_find(reader, pointer);
+        if (value == NULL) {
+            openapi_fault(reader,
+                          at,
+                          "refers to what is not there: %.*s",
+                          (int)(pointer.len < 200 ? pointer.len : 200),
+                          pointer.ptr);
+            return NULL;
+        }
+    }
+    openapi_fault(reader, at, "refers to itself in a circle");
+    return NULL;
+}
+
+/* --- outlines --- */
+
+/* An object with those members of an object's text that have one of the names. */
+static json_t *
+members_parse(struct openapi_reader *reader, struct str object, const char *const *names)
+{
+    struct json_members members = json_members_of(object);
+    struct json_member member;
+    json_t *result = jr_adopt(reader->arena, openapi_object(reader));
+
+    while (json_members_next(&members, &member)) {
+        size_t i = 0;
+        while (names[i] != NULL && !str_is(member.key, names[i]))
+            i++;
+        json_t *value = names[i] != NULL ? text_parse(reader, member.value) : NULL;
+        if (value != NULL)
+            MUST(json_object_set(result, names[i], value) == 0);
+    }
+    return result;
+}
+
+/* Whether an operation may become one of the result: its name is chosen, or one with another number
+ * behind it, or it is no object, which is a finding. */
+static bool is_chosen(struct openapi_reader *reader, struct json_member operation, struct str path)
+{
+    struct str id = json_member_find(operation.value, "operationId");
+    const char *method = arena_cstr(reader->arena, operation.key);
+
+    if (!str_starts(operation.value, STR("{")))
+        return true;
+    if (str_starts(id, STR("\"")))
+        id = json_text_decode(reader->arena, (struct str){id.ptr + 1, id.len - 2});
+    else
+        id = STR_NONE;
+    struct str name = openapi_operation_name(reader, id, method, path);
+    return name.len > 0 && map_get(reader->stems, openapi_stem(name)) != NULL;
+}
+
+static bool is_method(struct str name)
+{
+    for (size_t i = 0; openapi_methods[i] != NULL; i++)
+        if (str_is(name, openapi_methods[i]))
+            return true;
+    return false;
+}
+
+/* NULL where no operation of a path may become one of the result. */
+static json_t *item_outline(struct openapi_reader *reader, struct str path, struct str item)
+{
+    static const char *const shared[] = {"$ref", "parameters", "servers", NULL};
+    static const char *const wanted[] = {
+        "operationId", "summary", "description", "servers", "parameters", "requestBody", NULL};
+    struct json_members members = json_members_of(item);
+    struct json_member member;
+    json_t *result = NULL;
+
+    while (json_members_next(&members, &member) && !reader->is_spent) {
+        bool is_operation = is_method(member.key);
+        if (is_operation ? !is_chosen(reader, member, path) : !str_is(member.key, "$ref"))
+            continue;
+        if (result == NULL)
+            result = members_parse(reader, item, shared);
+        if (!is_operation)
+            continue;
+        json_t *operation = str_starts(member.value, STR("{"))
+                                ? members_parse(reader, member.value, wanted)
+                                : text_parse(reader, member.value);
+        if (operation != NULL)
+            MUST(json_object_setn(result, member.key.ptr, member.key.len, operation) == 0);
+    }
+    return result;
+}
+
+static json_t *paths_outline(struct openapi_reader *reader, struct str paths)
+{
+    struct json_members members = json_members_of(paths);
+    struct json_member member;
+    json_t *result = jr_adopt(reader->arena, openapi_object(reader));
+
+    while (json_members_next(&members, &member) && !reader->is_spent) {
+        struct str path = json_text_decode(reader->arena, member.key);
+        json_t *item = item_outline(reader, path, member.value);
+        if (item != NULL)
+            MUST(json_object_setn(result, path.ptr, path.len, item) == 0);
+    }
+    return result;
+}
+
+void openapi_outline(struct openapi_reader *reader, struct str document)
+{
+    static const char *const head[] = {"openapi", "swagger", "info", "servers", "security"};
+    static const char *const schemes[] = {"securitySchemes", NULL};
+    json_t *root = jr_adopt(reader->arena, openapi_object(reader));
+
+    reader->root = root;
+    reader->pieces = openapi_map(reader->arena);
+    pieces_note(reader, STR_NONE, document, PIECE_LEVELS);
+    for (size_t i = 0; i < ARRAY_LEN(head); i++) {
+        json_t *value = piece_tree(reader, piece_of_root(reader, head[i]));
+        if (value != NULL)
+            MUST(json_object_set(root, head[i], value) == 0);
+    }
+    const struct piece *components = piece_of_root(reader, "components");
+    const struct piece *paths = piece_of_root(reader, "paths");
+    if (components != NULL)
+        openapi_put(
+            root, "components", json_incref(members_parse(reader, components->text, schemes)));
+    if (paths != NULL && str_starts(paths->text, STR("{")))
+        openapi_put(root, "paths", json_incref(paths_outline(reader, paths->text)));
+}
