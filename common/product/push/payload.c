@@ -125,17 +125,9 @@ static void fcm_android(struct jw *w, const struct push_message *message)
     jw_obj_end(w);
 }
 
-static void fcm_apns(struct jw *w, const struct push_message *message)
+/* What an iPhone gets besides notification and data. */
+static void fcm_apns_shown(struct jw *w, const struct push_message *message)
 {
-    jw_lit(w, "apns");
-    jw_obj(w);
-    jw_lit(w, "headers");
-    jw_obj(w);
-    JW_CSTR(w, "apns-priority", "10");
-    JW_CSTR(w, "apns-push-type", "alert");
-    if (message->ttl_s > 0)
-        number_text(w, "apns-expiration", message->sent_ms / 1000 + message->ttl_s, "");
-    jw_obj_end(w);
     jw_lit(w, "payload");
     jw_obj(w);
     jw_lit(w, "aps");
@@ -152,21 +144,28 @@ static void fcm_apns(struct jw *w, const struct push_message *message)
         JW_STR(w, "image", message->image_url);
         jw_obj_end(w);
     }
+}
+
+static void fcm_apns(struct jw *w, const struct push_message *message)
+{
+    jw_lit(w, "apns");
+    jw_obj(w);
+    jw_lit(w, "headers");
+    jw_obj(w);
+    JW_CSTR(w, "apns-priority", "10");
+    JW_CSTR(w, "apns-push-type", "alert");
+    if (message->ttl_s > 0)
+        number_text(w, "apns-expiration", message->sent_ms / 1000 + message->ttl_s, "");
+    jw_obj_end(w);
+    fcm_apns_shown(w, message);
     jw_obj_end(w);
 }
 
-static void fcm_webpush(struct jw *w, const struct push_message *message)
+/* What a browser gets besides notification and data. */
+static void fcm_webpush_shown(struct jw *w, const struct push_message *message)
 {
     bool link = str_starts(message->click_action, STR("https://")); /* FCM takes no other */
 
-    jw_lit(w, "webpush");
-    jw_obj(w);
-    if (message->ttl_s > 0) {
-        jw_lit(w, "headers");
-        jw_obj(w);
-        number_text(w, "TTL", message->ttl_s, "");
-        jw_obj_end(w);
-    }
     if (message->nbuttons > 0) {
         jw_lit(w, "notification");
         jw_obj(w);
@@ -179,6 +178,19 @@ static void fcm_webpush(struct jw *w, const struct push_message *message)
         JW_STR(w, "link", message->click_action);
         jw_obj_end(w);
     }
+}
+
+static void fcm_webpush(struct jw *w, const struct push_message *message)
+{
+    jw_lit(w, "webpush");
+    jw_obj(w);
+    if (message->ttl_s > 0) {
+        jw_lit(w, "headers");
+        jw_obj(w);
+        number_text(w, "TTL", message->ttl_s, "");
+        jw_obj_end(w);
+    }
+    fcm_webpush_shown(w, message);
     jw_obj_end(w);
 }
 
@@ -195,34 +207,50 @@ fcm_ours(struct arena *arena, const struct push_message *message, struct push_da
     to[3] = (struct push_datum){STR("click_action"), message->click_action};
 }
 
-size_t push_fcm_bytes(struct arena *arena, const struct push_message *message)
+typedef void fcm_part_fn(struct jw *w, const struct push_message *message);
+
+static size_t part_bytes(struct arena *arena, const struct push_message *message, fcm_part_fn *part)
 {
-    size_t bytes = message->title.len + message->body.len + message->image_url.len;
+    struct strbuf text;
+    struct jw w;
+
+    strbuf_init(&text, arena, PAYLOAD_MAX);
+    jw_init(&w, &text);
+    jw_obj(&w);
+    part(&w, message);
+    jw_obj_end(&w);
+    MUST(jw_done(&w));
+    return text.len;
+}
+
+static void fcm_all_get(struct jw *w, const struct push_message *message)
+{
     struct push_datum ours[FCM_OURS];
 
-    fcm_ours(arena, message, ours);
-    for (size_t i = 0; i < FCM_OURS; i++)
-        bytes += ours[i].value.len > 0 ? ours[i].name.len + ours[i].value.len : 0;
-    for (size_t i = 0; i < message->ndata; i++) {
-        if (!datum_is_taken(ours, FCM_OURS, message->data[i].name))
-            bytes += message->data[i].name.len + message->data[i].value.len;
-    }
-    return bytes;
+    fcm_ours(w->out->arena, message, ours);
+    fcm_notification(w, message);
+    data(w, message, ours, FCM_OURS);
+}
+
+size_t push_fcm_bytes(struct arena *arena, const struct push_message *message)
+{
+    size_t apns_bytes = part_bytes(arena, message, fcm_apns_shown);
+    size_t webpush_bytes = part_bytes(arena, message, fcm_webpush_shown);
+
+    return part_bytes(arena, message, fcm_all_get) +
+           (apns_bytes > webpush_bytes ? apns_bytes : webpush_bytes);
 }
 
 struct str push_fcm_rest(struct arena *arena, const struct push_message *message)
 {
-    struct push_datum ours[FCM_OURS];
     struct strbuf text;
     struct jw w;
 
-    fcm_ours(arena, message, ours);
     /* Written as an object of its own, whose opening brace is then the comma behind the token. */
     strbuf_init(&text, arena, PAYLOAD_MAX);
     jw_init(&w, &text);
     jw_obj(&w);
-    fcm_notification(&w, message);
-    data(&w, message, ours, FCM_OURS);
+    fcm_all_get(&w, message);
     fcm_android(&w, message);
     fcm_apns(&w, message);
     fcm_webpush(&w, message);

@@ -51,8 +51,9 @@ struct push_message {
  * first. */
 bool push_data_name_ok(struct str name);
 
-/* What FCM takes of notification and data together. It does not say how it counts: these are the
- * texts and the names in data alone, so what is above the limit here is so there. */
+/* What FCM takes for one device. FCM does not say how it counts: this is the JSON of notification
+ * and data with all that is added to them, and of what an iPhone or a browser gets besides,
+ * whichever is more. So what is within the limit here is so for every device. */
 #define PUSH_FCM_BYTES_MAX 4096
 size_t push_fcm_bytes(struct arena *arena, const struct push_message *message);
 /* A body of messages:send without the token: {"message":{"token":<token>,<rest>. Made once a send;

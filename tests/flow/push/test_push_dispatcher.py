@@ -254,6 +254,21 @@ def test_too_long_for_fcm(pushing, fcm):
     assert fcm.sends() == []
 
 
+def test_what_fits_fcm_is_measured_as_it_travels(pushing, fcm):
+    """With the JSON around it, and what is added: what is not refused here FCM does not refuse for its length."""
+    pushing.phones(1, f"fits{pushing.number}")
+    for body in ('"' * 2500, '"' * 1990):
+        log = pushing.ended(pushing.send(body=body))
+        assert log["first_error"] in (None, "PAYLOAD_TOO_LARGE"), log
+    low, high = 1000, 4096
+    while low < high:
+        middle = (low + high + 1) // 2
+        log = pushing.ended(pushing.send(body="x" * middle))
+        assert log["first_error"] in (None, "PAYLOAD_TOO_LARGE"), log
+        low, high = (middle, high) if log["first_error"] is None else (low, middle - 1)
+    assert low > 3800
+
+
 def test_vapid_token_is_used_again(pushing, push_service):
     for _ in range(5):
         pushing.browser()

@@ -133,16 +133,25 @@ def test_what_is_sent(project, db):
         send(project, 400, **wrong)
 
 
+AROUND_FCM = len('{"notification":{"title":"Dinner","body":""},"data":{"notification_id":""}}{"payload":{"aps":{"sound":"default"}}}') + 50
+AROUND_WEB = len('{"title":"Dinner","body":"","data":{"notification_id":""}}') + 50
+
+
 def test_what_no_device_would_take(project):
-    """4,096 bytes of FCM's, with the token of taps; 3,993 of web push with all around them."""
-    fits = 4096 - len("Dinner") - len("notification_id") - 50
-    send(project, body="x" * 4000, data={"n": "y" * (fits - 4001)})
-    assert codes(send(project, 400, body="x" * 4000, data={"n": "y" * (fits - 4000)})) == {"body": "too_long"}
-    send(project, body="ä" * (fits // 2))
-    assert codes(send(project, 400, body="ä" * (fits // 2 + 1))) == {"body": "too_long"}
-    around = len('{"title":"Dinner","body":"","data":{"notification_id":""}}') + 50
-    send(project, body="x" * (3993 - around), provider="web_push")
-    assert codes(send(project, 400, body="x" * (3994 - around), provider="web_push")) == {"body": "too_long"}
+    """4,096 bytes of FCM, 3,993 of web push, of the JSON that travels: with the token of taps and all else that is added."""
+    fits = 4096 - AROUND_FCM
+    for body, more in (("x" * fits, "x"), ("ä" * (fits // 2), "ä"), ('"' * (fits // 2), '"'), ("x" * (fits - len('"n":"yy",')), "x")):
+        data = {"data": {"n": "yy"}} if len(body) not in (fits, fits // 2) else {}
+        send(project, body=body, provider="fcm", **data)
+        refused = send(project, 400, body=body + more, provider="fcm", **data)
+        assert codes(refused) == {"body": "too_long"} and " of 4096 " in refused.text
+    send(project, body="x" * (3993 - AROUND_WEB), provider="web_push")
+    assert codes(send(project, 400, body="x" * (3994 - AROUND_WEB), provider="web_push")) == {"body": "too_long"}
+    send(project, body="x" * fits)
+    assert codes(send(project, 400, body="x" * (fits + 1))) == {"body": "too_long"}
+    icon = f"https://example.org/{'i' * (fits // 3)}.png"
+    send(project, body="x" * (fits // 3), image_url=icon), "browsers get the address once, iPhones twice"
+    assert codes(send(project, 400, body="x" * (fits // 3), image_url=icon, provider="fcm")) == {"body": "too_long"}
 
 
 def test_a_templates_part(project, db):
