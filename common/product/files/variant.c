@@ -4,7 +4,10 @@
 #include "base/panic.h"
 #include "variant_sql.h"
 
-#define TRIES 3
+/* Is part of a spec: no variant that an earlier recipe made is found, and each makes room in time.
+ */
+#define RECIPE 2
+#define TRIES  3
 
 static const struct {
     const char *type, *ending;
@@ -38,11 +41,12 @@ static struct str variant_spec(const struct variant_ask *ask)
     bool box = wanted->width > 0 && wanted->height > 0;
 
     return arena_printf(ask->task->arena,
-                        "%ux%u-%s-%s",
+                        "%ux%u-%s-%s-%d",
                         wanted->width,
                         wanted->height,
                         box ? fits[wanted->fit] : fits[MEDIA_INSIDE],
-                        variant_ending(wanted->format));
+                        variant_ending(wanted->format),
+                        RECIPE);
 }
 
 /* --- one at a time --- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "media-sandbox/codec.h"
+#include "media-sandbox/color.h"
 
 #define SPEED       8
 #define QUANTIZER   24              /* of 0 (all) to 63 (least) */
@@ -66,6 +67,9 @@ void decode_avif(struct media_source *source, struct scale *scale)
     avif_insist(avifDecoderParse(decoder));
     avif_insist(avifDecoderNextImage(decoder));
     scale_check(scale, decoder->image->width, decoder->image->height);
+    color_profile(decoder->image->icc.data,
+                  decoder->image->icc.size,
+                  decoder->image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400);
     free(all);
     scale_begin(scale, decoder->image->width, decoder->image->height);
     avif_give_rows(decoder->image, scale);

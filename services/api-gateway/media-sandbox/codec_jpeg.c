@@ -4,13 +4,17 @@
 #include <stdio.h>
 /* after stdio.h, which it needs */
 #include <jpeglib.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/result.h"
 #include "media-sandbox/codec.h"
+#include "media-sandbox/color.h"
 
 #define QUALITY    80
 #define SHRINK_MAX 8
+#define MARKER_ICC (JPEG_APP0 + 2)
+#define MARKER_MAX 0xFFFF
 
 /* --- reading --- */
 
@@ -78,6 +82,17 @@ static void jpeg_from_cmyk(const uint8_t *row, uint32_t width, uint8_t *rgba)
     }
 }
 
+/* Pixels of inks are RGB already when they are converted: the profile is not theirs. */
+static void jpeg_read_profile(j_decompress_ptr jpeg)
+{
+    JOCTET *profile = NULL;
+    unsigned bytes = 0;
+
+    if (jpeg->num_components != 4 && jpeg_read_icc_profile(jpeg, &profile, &bytes))
+        color_profile(profile, bytes, jpeg->num_components == 1);
+    free(profile);
+}
+
 void decode_jpeg(struct media_source *source, struct scale *scale)
 {
     static struct input input;
@@ -95,7 +110,9 @@ void decode_jpeg(struct media_source *source, struct scale *scale)
     input.base.resync_to_restart = jpeg_resync_to_restart;
     input.base.term_source = jpeg_input_nothing;
     jpeg.src = &input.base;
+    jpeg_save_markers(&jpeg, MARKER_ICC, MARKER_MAX);
     (void)jpeg_read_header(&jpeg, TRUE);
+    jpeg_read_profile(&jpeg);
     scale_check(scale, jpeg.image_width, jpeg.image_height);
     bool cmyk = jpeg.num_components == 4;
     jpeg.out_color_space = cmyk ? JCS_CMYK : JCS_EXT_RGBA;

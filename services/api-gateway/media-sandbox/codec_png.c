@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "media-sandbox/codec.h"
+#include "media-sandbox/color.h"
 
 #define SIDE_MAX    1000000
 #define CHUNK_BYTES (8 << 20) /* of what is compressed beside the picture */
@@ -61,6 +62,17 @@ static void png_read_as_rgba(png_structp png)
     png_set_add_alpha(png, 0xFF, PNG_FILLER_AFTER);
 }
 
+static void png_read_profile(png_structp png, png_infop info)
+{
+    png_charp name;
+    png_bytep profile;
+    png_uint_32 bytes;
+    int compression;
+
+    if (png_get_iCCP(png, info, &name, &compression, &profile, &bytes) == PNG_INFO_iCCP)
+        color_profile(profile, bytes, (png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) == 0);
+}
+
 /* Its rows are whole only after the last pass: all of it is held. */
 static void
 png_read_interlaced(png_structp png, struct scale *scale, uint32_t width, uint32_t height)
@@ -93,6 +105,7 @@ void decode_png(struct media_source *source, struct scale *scale)
     uint32_t width = png_get_image_width(png, info);
     uint32_t height = png_get_image_height(png, info);
     scale_check(scale, width, height);
+    png_read_profile(png, info);
     png_read_as_rgba(png);
     bool interlaced = png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
     (void)png_set_interlace_handling(png);

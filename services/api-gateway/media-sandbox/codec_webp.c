@@ -6,6 +6,7 @@
 #include <webp/encode.h>
 
 #include "media-sandbox/codec.h"
+#include "media-sandbox/color.h"
 
 #define QUALITY    80
 #define METHOD     4
@@ -39,6 +40,14 @@ webp_read_whole(const WebPIterator *first, WebPDecoderConfig *config, struct sca
     config->options.scaled_height = (int)((unsigned)first->height + shrink - 1) / (int)shrink;
 }
 
+static void webp_read_profile(const WebPDemuxer *demuxer)
+{
+    WebPChunkIterator chunk;
+
+    if (WebPDemuxGetChunk(demuxer, "ICCP", 1, &chunk))
+        color_profile(chunk.chunk.bytes, chunk.chunk.size, false);
+}
+
 void decode_webp(struct media_source *source, struct scale *scale)
 {
     const WebPData data = {peer_read_all(source), (size_t)source->size};
@@ -52,6 +61,7 @@ void decode_webp(struct media_source *source, struct scale *scale)
     scale_check(scale,
                 WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_WIDTH),
                 WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_HEIGHT));
+    webp_read_profile(demuxer);
     bool whole =
         (uint32_t)first.width == scale->from_width && (uint32_t)first.height == scale->from_height;
     config.output.colorspace = MODE_RGBA;

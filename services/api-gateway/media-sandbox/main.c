@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "confine/confine.h"
+#include "media-sandbox/color.h"
 #include "media-sandbox/peer.h"
 #include "media-sandbox/variant.h"
 
@@ -102,6 +103,7 @@ int main(int argc, char **argv)
 
     sandbox_yield_memory();
     confine_start("media-sandbox", environment);
+    color_prepare();
     confine_prepare(memory_bytes < MEMORY_MIN ? MEMORY_MIN : memory_bytes);
     (void)signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
     while ((fd = sandbox_receive()) >= 0) {

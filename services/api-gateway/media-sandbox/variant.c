@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "media-sandbox/codec.h"
+#include "media-sandbox/color.h"
 
 /* What is made, as it will be seen. */
 struct plan {
@@ -189,6 +190,7 @@ void variant_make(const struct media_request *request,
     struct scale scale = stored_part(&plan, facts, facts->orientation);
     decoders[facts->kind](source, &scale);
     scale_end(&scale);
+    color_convert(scale.pixels, (size_t)scale.to_width * scale.to_height);
     struct bitmap bitmap = show(&plan, &scale, facts->orientation);
     scale_free(&scale);
     if (request->format == MEDIA_JPEG)

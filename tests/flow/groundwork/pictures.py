@@ -89,6 +89,35 @@ def are_looked_at(client):
     until(lambda: all(tells() for _ in range(6)), "uploads wait for their facts")
 
 
+# XYZ of red, green and blue, as a profile has them: seen under D50.
+ADOBE = ((0.60974, 0.31111, 0.01947), (0.20528, 0.62567, 0.06087), (0.14919, 0.06322, 0.74457))
+DISPLAY_P3 = ((0.51512, 0.24120, -0.00105), (0.29198, 0.69225, 0.04189), (0.15710, 0.06657, 0.78407))
+D50 = (0.96420, 1.0, 0.82491)
+
+
+def profile(primaries=None, gamma=2.2, padding=0):
+    """An ICC profile (version 2) of these primaries and one gamma; of gray without primaries. `padding` bytes stand behind it."""
+    def fixed(*values):
+        return struct.pack(f">{len(values)}i", *(round(value * 65536) for value in values))
+
+    curve = b"curv" + bytes(4) + struct.pack(">IHH", 1, round(gamma * 256), 0)
+    tags = {b"desc": b"desc" + bytes(4) + struct.pack(">I", 5) + b"test\0" + bytes(79), b"cprt": b"text" + bytes(4) + b"none\0\0\0\0",
+            b"wtpt": b"XYZ " + bytes(4) + fixed(*D50)}
+    if primaries:
+        for name, each in zip((b"r", b"g", b"b"), primaries):
+            tags |= {name + b"XYZ": b"XYZ " + bytes(4) + fixed(*each), name + b"TRC": curve}
+    else:
+        tags[b"kTRC"] = curve
+    at, table, data = 132 + 12 * len(tags), struct.pack(">I", len(tags)), b""
+    for name, value in tags.items():
+        table += name + struct.pack(">II", at + len(data), len(value))
+        data += value + bytes(-len(value) % 4)
+    data += bytes(padding)
+    head = struct.pack(">I4sI4s4s4s6H4s", at + len(data), b"lcms", 0x02100000, b"mntr", b"RGB " if primaries else b"GRAY", b"XYZ ",
+                       2020, 1, 1, 0, 0, 0, b"acsp") + bytes(28) + fixed(*D50)
+    return head + bytes(128 - len(head)) + table + data
+
+
 def png_chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 

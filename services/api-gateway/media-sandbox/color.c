@@ -1,0 +1,62 @@
+/* The intent is perceptual. A profile of a camera or a screen (Adobe RGB, Display P3) has one
+ * matrix for all intents; a profile with tables has its perceptual ones made for photographs:
+ * colours that sRGB lacks keep their distance to each other, where relative ones become one and the
+ * same. */
+#include "media-sandbox/color.h"
+
+#include <lcms2.h>
+#include <stdlib.h>
+
+#define COLOR_PROFILE_BYTES (4U << 20) /* what printers' tables take; a screen's takes 1 KB */
+#define GRAYS               256
+
+static cmsHPROFILE srgb;
+static cmsHTRANSFORM of_rgb;
+static uint8_t (*of_gray)[3]; /* GRAYS of them */
+
+void color_prepare(void)
+{
+    srgb = cmsCreate_sRGBProfile(); /* it asks for the time of day, in a zone */
+}
+
+static cmsHTRANSFORM color_transform(cmsHPROFILE profile, cmsUInt32Number from, cmsUInt32Number to)
+{
+    return cmsCreateTransform(profile, from, srgb, to, INTENT_PERCEPTUAL, cmsFLAGS_COPY_ALPHA);
+}
+
+static void color_make_grays(cmsHPROFILE profile)
+{
+    cmsHTRANSFORM transform = color_transform(profile, TYPE_GRAY_8, TYPE_RGB_8);
+    uint8_t ramp[GRAYS];
+
+    if (!transform || !(of_gray = malloc(sizeof(*of_gray) * GRAYS)))
+        return;
+    for (int i = 0; i < GRAYS; i++)
+        ramp[i] = (uint8_t)i;
+    cmsDoTransform(transform, ramp, of_gray, GRAYS);
+    cmsDeleteTransform(transform);
+}
+
+void color_profile(const void *bytes, size_t count, bool is_gray)
+{
+    cmsHPROFILE profile = count <= COLOR_PROFILE_BYTES && srgb
+                              ? cmsOpenProfileFromMem(bytes, (cmsUInt32Number)count)
+                              : NULL;
+
+    if (!profile)
+        return;
+    if (!is_gray && cmsGetColorSpace(profile) == cmsSigRgbData)
+        of_rgb = color_transform(profile, TYPE_RGBA_8, TYPE_RGBA_8);
+    else if (is_gray && cmsGetColorSpace(profile) == cmsSigGrayData)
+        color_make_grays(profile);
+    cmsCloseProfile(profile);
+}
+
+void color_convert(uint8_t *rgba, size_t count)
+{
+    if (of_rgb)
+        cmsDoTransform(of_rgb, rgba, rgba, (cmsUInt32Number)count);
+    for (; of_gray && count > 0; count--, rgba += 4)
+        for (int i = 0; i < 3; i++)
+            rgba[i] = of_gray[rgba[i]][i];
+}

@@ -1,0 +1,95 @@
+"""Colours of variants: a picture with a profile looks as it did, without one."""
+import io
+
+import pytest
+from groundwork import pictures
+from groundwork.pictures import ADOBE, DISPLAY_P3, distance, drawn, encoded, profile, seen, variant
+from PIL import Image, ImageCms
+
+PROFILES = {"adobe": profile(ADOBE), "p3": profile(DISPLAY_P3), "linear": profile(ADOBE, gamma=1)}
+LOSSLESS = {"JPEG": {"quality": 100, "subsampling": 0}, "PNG": {}, "WEBP": {"lossless": True, "exact": True}}
+
+
+@pytest.fixture(scope="module")
+def project(shared_project):
+    """One for all: each test looks at pictures of its own."""
+    pictures.are_looked_at(shared_project.admin)
+    return shared_project
+
+
+def as_srgb(image, icc):
+    """As the library of the tests converts it."""
+    return ImageCms.profileToProfile(image, ImageCms.ImageCmsProfile(io.BytesIO(icc)), ImageCms.createProfile("sRGB"), outputMode=image.mode)
+
+
+def without_profile(content):
+    image = seen(content)
+    assert "icc_profile" not in image.info
+    return image
+
+
+@pytest.mark.parametrize("kind", LOSSLESS)
+@pytest.mark.parametrize("name", PROFILES)
+def test_profiles_become_srgb(admin, put, kind, name):
+    icc, image = PROFILES[name], drawn(60, 40)
+    made = put(admin, "x", encoded(image, kind, icc_profile=icc, **LOSSLESS[kind]))
+    want = as_srgb(image, icc)
+    assert distance(image, want) > 5
+    assert distance(without_profile(variant(admin, made, format="png").content), want) < 1.5
+    for format in ("jpeg", "webp"):
+        assert distance(without_profile(variant(admin, made, format=format).content), want) < 15
+    small = image.resize((30, 20), Image.Resampling.LANCZOS)
+    assert distance(without_profile(variant(admin, made, width=30, format="png").content), as_srgb(small, icc)) < 2
+
+
+@pytest.mark.parametrize("name, stored, shown", [
+    ("adobe", (128, 128, 128), (129, 129, 129)), ("adobe", (100, 180, 60), (0, 181, 42)), ("adobe", (250, 250, 250), (250, 250, 250)),
+    ("p3", (200, 100, 50), (216, 93, 24))])
+def test_known_colors(admin, put, name, stored, shown):
+    """Worked out by hand, without the library."""
+    made = put(admin, "x.png", encoded(Image.new("RGB", (8, 8), stored), "PNG", icc_profile=PROFILES[name]))
+    got = seen(variant(admin, made, width=4).content).convert("RGB").getpixel((1, 1))
+    assert all(abs(a - b) <= 2 for a, b in zip(got, shown)), got
+
+
+def test_avif_keeps_colors(admin, put):
+    """From a photo to AVIF, and from that to others: converted once."""
+    made = put(admin, "x.png", encoded(drawn(60, 40), "PNG", icc_profile=PROFILES["p3"]))
+    again = put(admin, "x.avif", variant(admin, made, format="avif").content)
+    assert distance(seen(variant(admin, again, format="png").content), as_srgb(drawn(60, 40), PROFILES["p3"])) < 4
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_gray(admin, put, kind):
+    image, icc = drawn(60, 40, "L"), profile(gamma=1)
+    made = put(admin, "x", encoded(image, kind, icc_profile=icc, **LOSSLESS[kind]))
+    got = without_profile(variant(admin, made, format="png").content).convert("RGB")
+    want = image.point([round(255 * (12.92 * v / 255 if v / 255 < 0.0031308 else 1.055 * (v / 255) ** (1 / 2.4) - 0.055)) for v in range(256)])
+    assert distance(got, want) < 1.5
+
+
+def test_what_is_clear_stays_clear(admin, put):
+    image = drawn(60, 40, "RGBA")
+    made = put(admin, "x.png", encoded(image, "PNG", icc_profile=PROFILES["adobe"]))
+    got = seen(variant(admin, made, format="png").content)
+    assert distance(got.getchannel("A"), image.getchannel("A")) < 1
+    opaque = image.copy()
+    opaque.putalpha(255)
+    assert distance(got.convert("RGB"), as_srgb(opaque.convert("RGB"), PROFILES["adobe"])) < 12  # what is nearly clear has few colours
+
+
+@pytest.mark.parametrize("icc", [b"", b"no profile", PROFILES["adobe"][:200], PROFILES["adobe"][:-300], profile(gamma=1), bytes(128) + b"\xff" * 400,
+                                 profile(ADOBE, padding=5 << 20)],
+                         ids=["empty", "words", "cut", "half", "of-gray", "noise", "large"])
+def test_profiles_that_are_ignored(admin, put, icc):
+    """Broken, of another kind of pixels, or larger than 4 MB: as if there were none."""
+    for kind in ("JPEG", "WEBP"):
+        made = put(admin, "x", encoded(drawn(60, 40), kind, icc_profile=icc, **LOSSLESS[kind]))
+        assert distance(seen(variant(admin, made, format="png").content), drawn(60, 40)) < 1.5
+
+
+def test_ink_is_as_before(admin, put):
+    """A CMYK picture is converted without its profile."""
+    image = drawn(60, 40, "CMYK")
+    made = put(admin, "x.jpg", encoded(image, "JPEG", quality=100, icc_profile=PROFILES["adobe"]))
+    assert distance(seen(variant(admin, made, format="png").content), image.convert("RGB")) < 5
