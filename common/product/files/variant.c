@@ -38,13 +38,14 @@ static struct str variant_spec(const struct variant_ask *ask)
         [MEDIA_FILL] = "fill",
     };
     const struct media_variant *wanted = &ask->wanted;
-    bool box = wanted->width > 0 && wanted->height > 0;
+    bool is_box = wanted->width > 0 && wanted->height > 0;
+    enum media_fit fit = is_box || wanted->fit == MEDIA_INSIDE ? wanted->fit : MEDIA_COVER;
 
     return arena_printf(ask->task->arena,
                         "%ux%u-%s-%s-%d",
                         wanted->width,
                         wanted->height,
-                        box ? fits[wanted->fit] : fits[MEDIA_INSIDE],
+                        fits[fit],
                         variant_ending(wanted->format),
                         RECIPE);
 }

@@ -43,21 +43,29 @@ static void plan_cover(struct plan *plan, double width, double height)
     plan->part_y = (height - plan->part_h) / 2;
 }
 
+/* A picture is enlarged to what is asked for, one side or both, unless it is to stay inside of it.
+ */
+static double ratio_inside(const struct media_request *request, double width, double height)
+{
+    double across = request->width > 0 ? request->width / width : INFINITY;
+    double down = request->height > 0 ? request->height / height : INFINITY;
+    double ratio = fmin(across, down);
+
+    return isinf(ratio) || (request->fit == MEDIA_INSIDE && ratio > 1) ? 1 : ratio;
+}
+
 static struct plan plan_make(const struct media_request *request, const struct media_facts *facts)
 {
     struct plan plan = {.part_w = facts->width, .part_h = facts->height};
     double width = facts->width;
     double height = facts->height;
-    bool box = request->width > 0 && request->height > 0;
+    bool is_box = request->width > 0 && request->height > 0;
 
-    if (!box || request->fit == MEDIA_INSIDE) { /* never larger than it is */
-        plan_inside(&plan,
-                    width,
-                    height,
-                    fmin(request->width > 0 ? request->width : width, width),
-                    fmin(request->height > 0 ? request->height : height, height));
-        plan.width = plan.inner_width;
-        plan.height = plan.inner_height;
+    if (!is_box || request->fit == MEDIA_INSIDE) {
+        double ratio = ratio_inside(request, width, height);
+
+        plan.width = plan.inner_width = side(width * ratio);
+        plan.height = plan.inner_height = side(height * ratio);
         return plan;
     }
     plan.width = plan.inner_width = side(request->width);

@@ -11,23 +11,27 @@
      .min = 1,                                                                                     \
      .has_max = true,                                                                              \
      .max = 4096,                                                                                  \
-     .doc = "Of a picture: pixels; without height in its own proportions"},                        \
+     .doc = "Of a picture: pixels; without height in its own proportions. A smaller picture is "   \
+            "enlarged to the width, the height or both, unless fit is inside"},                    \
         {.name = "height",                                                                         \
          .type = FIELD_I64,                                                                        \
          .has_min = true,                                                                          \
          .min = 1,                                                                                 \
          .has_max = true,                                                                          \
          .max = 4096,                                                                              \
-         .doc = "Of a picture: pixels; without width in its own proportions"},                     \
+         .doc =                                                                                    \
+             "Of a picture: pixels; without width in its own proportions. A smaller picture is "   \
+             "enlarged to the width, the height or both, unless fit is inside"},                   \
         {.name = "fit",                                                                            \
          .type = FIELD_STR,                                                                        \
          .values = files_variant_fits,                                                             \
          .fallback = "cover",                                                                      \
-         .doc = "When both are given. cover: fills them, and what stands out is cut off; "         \
-                "contain: all "                                                                    \
-                "of it, with transparent (in JPEG white) borders; inside: at most so large, and "  \
-                "never "                                                                           \
-                "larger than it is; fill: stretched"},                                             \
+         .doc =                                                                                    \
+             "How a picture has the width and the height that are given. cover: fills both and "   \
+             "is cut where its proportions are others; contain: all of it, with transparent "      \
+             "(in JPEG white) borders; fill: stretched; inside: all of it without borders, at "    \
+             "most as large as given and never larger than it is. With one side given, cover, "    \
+             "contain and fill are the same"},                                                     \
     {                                                                                              \
         .name = "format", .type = FIELD_STR, .values = files_variant_formats,                      \
         .doc = "As it is, when left out (GIF becomes PNG); auto: WebP for who accepts it"          \
