@@ -9,7 +9,8 @@
 #include "media/probe.h"
 
 #define MEDIA_SIDE_LIMIT    4096U        /* of a variant */
-#define MEDIA_PIXELS_LIMIT  100000000ULL /* of what a variant is made of */
+#define MEDIA_PIXELS_LIMIT  100000000ULL /* of what a variant is made of, all frames together */
+#define MEDIA_FRAMES_LIMIT  2000U        /* of a picture that moves */
 #define MEDIA_INPUT_LIMIT   (64LL << 20) /* of bytes of it */
 #define MEDIA_PIECE_BYTES   65536U       /* at most at once, either way */
 #define MEDIA_VARIANT_BYTES (64LL << 20) /* of an answer */
@@ -22,8 +23,8 @@ struct media_request {
     uint32_t format; /* enum media_kind: JPEG, PNG, WEBP, AVIF */
     uint32_t fit;
     uint32_t width, height; /* 0 = as the other one asks for; both 0: as it is */
-    uint32_t unused;
-    int64_t size; /* of the file */
+    uint32_t is_still;      /* the first frame of a picture that moves */
+    int64_t size;           /* of the file */
 };
 
 /* From the sandbox. */

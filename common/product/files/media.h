@@ -48,6 +48,7 @@ struct media_variant {
     enum media_fit fit;
     enum media_kind format;
     uint32_t width, height;
+    bool is_still; /* the first frame of a picture that moves */
 };
 /* Takes the next bytes of what is made; what it returns other than 0 ends it. */
 typedef AWAITS int (*media_piece_fn)(void *arg, struct str piece);

@@ -6,7 +6,7 @@
 
 /* Is part of a spec: no variant that an earlier recipe made is found, and each makes room in time.
  */
-#define RECIPE 2
+#define RECIPE 3
 #define TRIES  3
 
 static const struct {
@@ -39,14 +39,16 @@ static struct str variant_spec(const struct variant_ask *ask)
     };
     const struct media_variant *wanted = &ask->wanted;
     bool is_box = wanted->width > 0 && wanted->height > 0;
+    bool is_still = wanted->is_still && wanted->format == MEDIA_WEBP; /* no other moves */
     enum media_fit fit = is_box || wanted->fit == MEDIA_INSIDE ? wanted->fit : MEDIA_COVER;
 
     return arena_printf(ask->task->arena,
-                        "%ux%u-%s-%s-%d",
+                        "%ux%u-%s-%s%s-%d",
                         wanted->width,
                         wanted->height,
                         fits[fit],
                         variant_ending(wanted->format),
+                        is_still ? "-first" : "",
                         RECIPE);
 }
 

@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+void animation_check(uint64_t frames, uint64_t pixels)
+{
+    if (frames > MEDIA_FRAMES_LIMIT || pixels > MEDIA_PIXELS_LIMIT)
+        peer_fail(MEDIA_TOO_LARGE);
+}
+
 void codec_rows(const struct codec_frame *frame, struct scale *scale)
 {
     uint8_t *canvas = peer_alloc(frame->width, 4);

@@ -1,16 +1,18 @@
-/* WebP by libwebp; of a moving picture the first frame. */
+/* WebP by libwebp: pictures, the first frame of one that moves, and all of its frames. */
 #include <stdlib.h>
 #include <string.h>
 #include <webp/decode.h>
 #include <webp/demux.h>
 #include <webp/encode.h>
+#include <webp/mux.h>
 
 #include "media-sandbox/codec.h"
 #include "media-sandbox/color.h"
 
-#define QUALITY    80
-#define METHOD     4
-#define SHRINK_MAX 64
+#define QUALITY      80
+#define METHOD       4
+#define METHOD_FRAME 2 /* half the time of a method that saves a tenth of the bytes more */
+#define SHRINK_MAX   64
 
 static void webp_insist(bool ok, enum media_failure failure)
 {
@@ -84,6 +86,61 @@ void decode_webp(struct media_source *source, struct scale *scale)
     codec_rows(&frame, scale);
 }
 
+/* --- all frames --- */
+
+#define ANIMATION_AT   20 /* the flags of a VP8X chunk, which is the first one */
+#define ANIMATION_FLAG 0x02
+
+struct webp_frames {
+    WebPAnimDecoder *decoder;
+    int end_ms; /* of the last frame */
+};
+
+static bool webp_next(void *arg, const uint8_t **ret_canvas, uint32_t *ret_ms)
+{
+    struct webp_frames *frames = arg;
+    uint8_t *canvas;
+    int end_ms;
+
+    if (!WebPAnimDecoderHasMoreFrames(frames->decoder))
+        return false;
+    webp_insist(WebPAnimDecoderGetNext(frames->decoder, &canvas, &end_ms), MEDIA_BROKEN);
+    *ret_canvas = canvas;
+    *ret_ms = (uint32_t)(end_ms - frames->end_ms);
+    frames->end_ms = end_ms;
+    return true;
+}
+
+static void webp_check(const WebPDemuxer *demuxer)
+{
+    uint64_t frames = WebPDemuxGetI(demuxer, WEBP_FF_FRAME_COUNT);
+    uint64_t width = WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_WIDTH);
+
+    animation_check(frames, frames * width * WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_HEIGHT));
+}
+
+bool animation_open_webp(struct media_source *source, struct animation *ret)
+{
+    static struct webp_frames frames;
+    const uint8_t *flags = source_at(source, ANIMATION_AT, 1);
+    WebPAnimDecoderOptions options;
+    WebPAnimInfo info;
+
+    if (!flags || (*flags & ANIMATION_FLAG) == 0)
+        return false;
+    const WebPData data = {peer_read_all(source), (size_t)source->size};
+    WebPDemuxer *demuxer = WebPDemux(&data);
+    webp_insist(demuxer != NULL, MEDIA_BROKEN);
+    webp_check(demuxer);
+    webp_read_profile(demuxer);
+    WebPDemuxDelete(demuxer);
+    webp_insist(WebPAnimDecoderOptionsInit(&options), MEDIA_BROKEN);
+    frames.decoder = WebPAnimDecoderNew(&data, &options);
+    webp_insist(frames.decoder && WebPAnimDecoderGetInfo(frames.decoder, &info), MEDIA_TOO_LARGE);
+    *ret = (struct animation){.plays = info.loop_count, .arg = &frames, .next = webp_next};
+    return true;
+}
+
 /* --- writing --- */
 
 static int webp_on_write(const uint8_t *bytes, size_t count, const WebPPicture *picture)
@@ -93,21 +150,66 @@ static int webp_on_write(const uint8_t *bytes, size_t count, const WebPPicture *
     return 1;
 }
 
+static void
+webp_prepare(const struct bitmap *bitmap, int method, WebPConfig *config, WebPPicture *picture)
+{
+    int stride = (int)bitmap->width * 4;
+
+    webp_insist(WebPConfigPreset(config, WEBP_PRESET_DEFAULT, QUALITY) && WebPPictureInit(picture),
+                MEDIA_BROKEN);
+    config->method = method;
+    picture->width = (int)bitmap->width;
+    picture->height = (int)bitmap->height;
+    webp_insist(bitmap->opaque ? WebPPictureImportRGBX(picture, bitmap->pixels, stride)
+                               : WebPPictureImportRGBA(picture, bitmap->pixels, stride),
+                MEDIA_TOO_LARGE);
+}
+
 void encode_webp(const struct bitmap *bitmap)
 {
     WebPConfig config;
     WebPPicture picture;
 
-    webp_insist(WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, QUALITY) &&
-                    WebPPictureInit(&picture),
-                MEDIA_BROKEN);
-    config.method = METHOD;
-    picture.width = (int)bitmap->width;
-    picture.height = (int)bitmap->height;
+    webp_prepare(bitmap, METHOD, &config, &picture);
     picture.writer = webp_on_write;
-    int stride = (int)bitmap->width * 4;
-    webp_insist(bitmap->opaque ? WebPPictureImportRGBX(&picture, bitmap->pixels, stride)
-                               : WebPPictureImportRGBA(&picture, bitmap->pixels, stride),
-                MEDIA_TOO_LARGE);
     webp_insist(WebPEncode(&config, &picture), MEDIA_TOO_LARGE);
+}
+
+struct webp_writer {
+    WebPAnimEncoder *encoder;
+    int end_ms; /* of the last frame */
+};
+
+struct webp_writer *webp_writer_new(uint32_t width, uint32_t height, uint32_t plays)
+{
+    struct webp_writer *writer = peer_alloc(1, sizeof(*writer));
+    WebPAnimEncoderOptions options;
+
+    webp_insist(WebPAnimEncoderOptionsInit(&options), MEDIA_BROKEN);
+    options.anim_params.loop_count = (int)plays;
+    *writer = (struct webp_writer){WebPAnimEncoderNew((int)width, (int)height, &options), 0};
+    webp_insist(writer->encoder != NULL, MEDIA_TOO_LARGE);
+    return writer;
+}
+
+void webp_writer_add(struct webp_writer *writer, const struct bitmap *bitmap, uint32_t ms)
+{
+    WebPConfig config;
+    WebPPicture picture;
+
+    webp_prepare(bitmap, METHOD_FRAME, &config, &picture);
+    webp_insist(WebPAnimEncoderAdd(writer->encoder, &picture, writer->end_ms, &config),
+                MEDIA_TOO_LARGE);
+    WebPPictureFree(&picture);
+    writer->end_ms += (int)ms;
+}
+
+void webp_writer_end(struct webp_writer *writer)
+{
+    WebPData data;
+
+    webp_insist(WebPAnimEncoderAdd(writer->encoder, NULL, writer->end_ms, NULL) &&
+                    WebPAnimEncoderAssemble(writer->encoder, &data),
+                MEDIA_TOO_LARGE);
+    peer_piece(data.bytes, data.size);
 }

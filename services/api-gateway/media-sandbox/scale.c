@@ -15,7 +15,7 @@ typedef float pixel __attribute__((vector_size(16)));
 /* Of one place of the result: which places it is made of, and how much of each. */
 struct taps {
     uint32_t first, count;
-    const float *weights;
+    float *weights;
 };
 
 struct scale_state {
@@ -72,6 +72,12 @@ taps_make(double from, double length, uint32_t places, uint32_t results, uint32_
             *ret_most = taps[i].count;
     }
     return taps;
+}
+
+static void taps_free(struct taps *taps)
+{
+    free(taps->weights); /* all of them begin with the first one's */
+    free(taps);
 }
 
 void scale_check(const struct scale *scale, uint32_t width, uint32_t height)
@@ -205,5 +211,9 @@ void scale_free(struct scale *scale)
     free(scale->pixels);
     free(scale->state->ring);
     free(scale->state->wide);
+    taps_free(scale->state->across);
+    taps_free(scale->state->down);
+    free(scale->state);
     scale->pixels = NULL;
+    scale->state = NULL;
 }

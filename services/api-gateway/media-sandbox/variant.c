@@ -3,10 +3,14 @@
 #include "media-sandbox/variant.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/result.h"
 #include "media-sandbox/codec.h"
 #include "media-sandbox/color.h"
+
+#define NO_TIME_MS 100 /* a frame that says 0 is shown for so long by browsers */
 
 /* What is made, as it will be seen. */
 struct plan {
@@ -158,6 +162,17 @@ static struct bitmap show(const struct plan *plan, const struct scale *scale, un
     return seen;
 }
 
+/* The scaled pixels as they are seen, in the colours of sRGB; what scaled them is gone then. */
+static struct bitmap
+variant_show(const struct plan *plan, struct scale *scale, unsigned orientation)
+{
+    scale_end(scale);
+    color_convert(scale->pixels, (size_t)scale->to_width * scale->to_height);
+    struct bitmap bitmap = show(plan, scale, orientation);
+    scale_free(scale);
+    return bitmap;
+}
+
 /* --- all of it --- */
 
 /* Formats without transparency show it white. */
@@ -174,9 +189,43 @@ static void flatten(struct bitmap *bitmap)
     bitmap->opaque = true;
 }
 
-void variant_make(const struct media_request *request,
-                  struct media_source *source,
-                  const struct media_facts *facts)
+/* All frames as a WebP that moves; false: the picture, or its variant, does not move. */
+static bool variant_animate(const struct media_request *request,
+                            struct media_source *source,
+                            const struct media_facts *facts,
+                            const struct plan *plan)
+{
+    static bool (*const openers[])(struct media_source * source, struct animation * ret) = {
+        [MEDIA_GIF] = animation_open_gif,
+        [MEDIA_WEBP] = animation_open_webp,
+    };
+    struct animation animation;
+    const uint8_t *canvas;
+    uint32_t ms;
+
+    if (request->format != MEDIA_WEBP || request->is_still || facts->kind >= ARRAY_LEN(openers) ||
+        !openers[facts->kind] || !openers[facts->kind](source, &animation))
+        return false;
+    struct webp_writer *writer = webp_writer_new(plan->width, plan->height, animation.plays);
+    for (uint64_t frames = 1; animation.next(animation.arg, &canvas, &ms); frames++) {
+        struct scale scale = stored_part(plan, facts, facts->orientation);
+
+        animation_check(frames, frames * plan->width * plan->height);
+        scale_begin(&scale, scale.from_width, scale.from_height);
+        for (uint32_t y = 0; y < scale.from_height; y++)
+            scale_row(&scale, canvas + (size_t)y * scale.from_width * 4);
+        struct bitmap bitmap = variant_show(plan, &scale, facts->orientation);
+        webp_writer_add(writer, &bitmap, ms > 0 ? ms : NO_TIME_MS);
+        free(bitmap.pixels);
+    }
+    webp_writer_end(writer);
+    return true;
+}
+
+static void variant_draw(const struct media_request *request,
+                         struct media_source *source,
+                         const struct media_facts *facts,
+                         const struct plan *plan)
 {
     static void (*const decoders[])(struct media_source * source, struct scale * scale) = {
         [MEDIA_PNG] = decode_png,
@@ -185,22 +234,10 @@ void variant_make(const struct media_request *request,
         [MEDIA_WEBP] = decode_webp,
         [MEDIA_AVIF] = decode_avif,
     };
-    struct media_facts made = {.kind = request->format, .orientation = 1};
+    struct scale scale = stored_part(plan, facts, facts->orientation);
 
-    if (!media_is_picture(facts->kind))
-        peer_fail(MEDIA_NOT_PICTURE);
-    if (facts->width == 0 || facts->height == 0)
-        peer_fail(MEDIA_BROKEN);
-    if ((uint64_t)facts->width * facts->height > MEDIA_PIXELS_LIMIT ||
-        source->size > MEDIA_INPUT_LIMIT)
-        peer_fail(MEDIA_TOO_LARGE);
-    struct plan plan = plan_make(request, facts);
-    struct scale scale = stored_part(&plan, facts, facts->orientation);
     decoders[facts->kind](source, &scale);
-    scale_end(&scale);
-    color_convert(scale.pixels, (size_t)scale.to_width * scale.to_height);
-    struct bitmap bitmap = show(&plan, &scale, facts->orientation);
-    scale_free(&scale);
+    struct bitmap bitmap = variant_show(plan, &scale, facts->orientation);
     if (request->format == MEDIA_JPEG)
         flatten(&bitmap);
     if (request->format == MEDIA_JPEG)
@@ -211,7 +248,26 @@ void variant_make(const struct media_request *request,
         encode_avif(&bitmap);
     else
         encode_png(&bitmap);
-    made.width = bitmap.width;
-    made.height = bitmap.height;
-    peer_done(&made);
+}
+
+void variant_make(const struct media_request *request,
+                  struct media_source *source,
+                  const struct media_facts *facts)
+{
+    if (!media_is_picture(facts->kind))
+        peer_fail(MEDIA_NOT_PICTURE);
+    if (facts->width == 0 || facts->height == 0)
+        peer_fail(MEDIA_BROKEN);
+    if ((uint64_t)facts->width * facts->height > MEDIA_PIXELS_LIMIT ||
+        source->size > MEDIA_INPUT_LIMIT)
+        peer_fail(MEDIA_TOO_LARGE);
+    const struct plan plan = plan_make(request, facts);
+    if (!variant_animate(request, source, facts, &plan))
+        variant_draw(request, source, facts, &plan);
+    peer_done(&(struct media_facts){
+        .kind = request->format,
+        .orientation = 1,
+        .width = plan.width,
+        .height = plan.height,
+    });
 }

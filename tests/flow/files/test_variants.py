@@ -135,8 +135,9 @@ def test_formats_and_names(admin, put):
         assert got.headers["Content-Type"] == kind and f"me & you.{name}" in got.headers["Content-Disposition"]
         assert got.headers["Content-Disposition"].startswith("inline")
     assert variant(admin, made, width=20).headers["Content-Type"] == "image/jpeg"
-    moving = put(admin, "x.gif", encoded(drawn(), "GIF"))
-    assert variant(admin, moving, width=20).headers["Content-Type"] == "image/png"
+    drawing = put(admin, "x.gif", encoded(drawn(), "GIF"))
+    assert variant(admin, drawing, width=20).headers["Content-Type"] == "image/webp"
+    assert variant(admin, drawing, width=20, format="auto", headers={"Accept": "image/*"}).headers["Content-Type"] == "image/png"
 
 
 @pytest.mark.parametrize("accept, kind", [
@@ -149,7 +150,7 @@ def test_as_the_client_can_show(admin, put, accept, kind):
 
 
 @pytest.mark.parametrize("query", [dict(width=0), dict(width=-1), dict(width=4097), dict(height="x"), dict(width="1e3"), dict(fit="outside"),
-                                   dict(format="gif"), dict(format="svg"), dict(format=""), dict(size=1), dict(width="")])
+                                   dict(format="gif"), dict(format="svg"), dict(format=""), dict(frame="last"), dict(frame=1), dict(size=1), dict(width="")])
 def test_what_cannot_be_asked(admin, put, query):
     made = put(admin, "x.png", encoded(drawn(), "PNG"))
     variant(admin, made, expect=400, **query)

@@ -23,7 +23,7 @@ def kept(project, db):
 def test_made_once(admin, put, kept, stored, project):
     made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
     first = variant(admin, made, width=50)
-    assert [spec for spec, _ in kept()] == ["50x0-cover-jpg-2"] and len(stored(project)) == 2
+    assert [spec for spec, _ in kept()] == ["50x0-cover-jpg-3"] and len(stored(project)) == 2
     before = kept(), stored(project)
     for _ in range(3):
         again = variant(admin, made, width=50, fit="fill")
@@ -58,7 +58,7 @@ def test_so_many_of_a_file(admin, project, put, kept, stored, ledger):
     made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
     for width in range(1, 41):
         variant(admin, made, width=width)
-    assert [spec for spec, _ in kept()] == [f"{width}x0-cover-jpg-2" for width in range(9, 41)]
+    assert [spec for spec, _ in kept()] == [f"{width}x0-cover-jpg-3" for width in range(9, 41)]
     until(lambda: len(stored(project)) == 33 and not ledger(project)[1], "removed")
     assert seen(variant(admin, made, width=1).content).size == (1, 1)
 

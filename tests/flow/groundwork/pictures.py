@@ -118,6 +118,26 @@ def profile(primaries=None, gamma=2.2, padding=0):
     return head + bytes(128 - len(head)) + table + data
 
 
+def gif(size, frames, loops=None, end=b";"):
+    """A GIF with the colours red, green, blue and white. A frame is (left, top, width, height, colour, hundredths, disposal)."""
+    def blocks(data):
+        return b"".join(bytes([len(data[at:at + 255])]) + data[at:at + 255] for at in range(0, len(data), 255)) + b"\0"
+
+    def packed(color, count):
+        """LZW that never learns: each two pixels begin anew."""
+        codes = ([4, color, color] * ((count + 1) // 2))[:3 * (count // 2) + 2 * (count % 2)] + [5]
+        bits = "".join(f"{code:03b}" for code in reversed(codes))
+        return b"\x02" + blocks(int(bits, 2).to_bytes((len(bits) + 7) // 8, "little"))
+
+    out = [b"GIF89a", struct.pack("<HHBBB", *size, 0x81, 0, 0), bytes((255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255))]
+    if loops is not None:
+        out.append(b"!\xff\x0bNETSCAPE2.0\x03\x01" + struct.pack("<H", loops) + b"\0")
+    for left, top, width, height, color, hundredths, disposal in frames:
+        out.append(b"!\xf9\x04" + struct.pack("<BHB", disposal << 2, hundredths, 0) + b"\0")
+        out.append(b"," + struct.pack("<HHHHB", left, top, width, height, 0) + packed(color, width * height))
+    return b"".join(out) + end
+
+
 def png_chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 

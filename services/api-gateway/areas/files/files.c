@@ -135,12 +135,17 @@ int files_check(struct req *r, int rc)
     case PICTURE_TOO_LARGE:
         return fail(r,
                     PROBLEM_PICTURE_TOO_LARGE,
-                    "The picture has more than %d million pixels or %lld MB, or needs more memory "
-                    "than it may take.",
+                    "The picture has more than %d million pixels (of all frames together), %u "
+                    "frames or %lld MB, or needs more memory than it may take. Of one that moves "
+                    "frame=first makes a still picture.",
                     (int)(MEDIA_PIXELS_LIMIT / 1000000),
+                    MEDIA_FRAMES_LIMIT,
                     MEDIA_INPUT_LIMIT >> 20);
     case PICTURE_TOO_SLOW:
-        return fail(r, PROBLEM_PICTURE_TOO_LARGE, "The picture needs more time than it may take.");
+        return fail(r,
+                    PROBLEM_PICTURE_TOO_LARGE,
+                    "The picture needs more time than it may take. Of one that moves frame=first "
+                    "makes a still picture.");
     case DB_FOREIGN_KEY: /* the folder was there a moment ago */
         return fail_field(
             r, "folder_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a folder that does not exist");

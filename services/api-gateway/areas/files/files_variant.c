@@ -9,6 +9,7 @@
 
 const char *const files_variant_fits[] = {"cover", "contain", "inside", "fill", NULL};
 const char *const files_variant_formats[] = {"auto", "jpeg", "png", "webp", "avif", NULL};
+const char *const files_variant_frames[] = {"all", "first", NULL};
 
 /* --- what is asked for --- */
 
@@ -34,7 +35,7 @@ static bool accepts(struct str header, const char *type)
     return false;
 }
 
-/* Of the picture itself; those that nobody writes become the nearest. */
+/* Of the picture itself; a format that nobody writes becomes the nearest that does what it does. */
 static enum media_kind own_format(struct str mime_type)
 {
     static const struct {
@@ -44,6 +45,7 @@ static enum media_kind own_format(struct str mime_type)
         {"image/jpeg", MEDIA_JPEG},
         {"image/webp", MEDIA_WEBP},
         {"image/avif", MEDIA_AVIF},
+        {"image/gif", MEDIA_WEBP}, /* may move, and is transparent */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
@@ -117,15 +119,17 @@ int files_variant(struct req *r, bool strangers, struct file_row *file, bool *re
     TRY(req_query(r, &query));
     struct str fit = query_get(query, "fit");
     struct str format = query_get(query, "format");
+    struct str frame = query_get(query, "frame");
     TRY(wanted_side(r, query, "width", &wanted.width));
     TRY(wanted_side(r, query, "height", &wanted.height));
-    *ret_is_one = wanted.width > 0 || wanted.height > 0 || fit.ptr || format.ptr;
+    *ret_is_one = wanted.width > 0 || wanted.height > 0 || fit.ptr || format.ptr || frame.ptr;
     if (!*ret_is_one)
         return 0;
     if (!type_is_inline(file->mime_type))
         return files_check(r, PICTURE_NONE);
     if (fit.ptr)
         wanted.fit = (enum media_fit)place_of(fit, files_variant_fits);
+    wanted.is_still = str_is(frame, "first");
     wanted.format = wanted_format(r, format, file);
     const struct variant_ask ask = ask_of(r, file, &wanted, strangers);
     TRY(files_check(r, variant_find(&ask, &variant)));

@@ -32,12 +32,21 @@
              "(in JPEG white) borders; fill: stretched; inside: all of it without borders, at "    \
              "most as large as given and never larger than it is. With one side given, cover, "    \
              "contain and fill are the same"},                                                     \
+        {.name = "format",                                                                         \
+         .type = FIELD_STR,                                                                        \
+         .values = files_variant_formats,                                                          \
+         .doc =                                                                                    \
+             "As it is, when left out (GIF becomes WebP); auto: WebP for who accepts it. GIF and " \
+             "WebP that move go on moving as WebP, and give their first frame in other formats"},  \
     {                                                                                              \
-        .name = "format", .type = FIELD_STR, .values = files_variant_formats,                      \
-        .doc = "As it is, when left out (GIF becomes PNG); auto: WebP for who accepts it"          \
+        .name = "frame", .type = FIELD_STR, .values = files_variant_frames, .fallback = "all",     \
+        .doc =                                                                                     \
+            "Of a picture that moves. all: it goes on moving, up to 2000 frames and 100 million "  \
+            "pixels of all frames together; first: the first frame"                                \
     }
 /* clang-format on */
-extern const char *const files_variant_fits[], *const files_variant_formats[];
+extern const char *const files_variant_fits[], *const files_variant_formats[],
+                                                   *const files_variant_frames[];
 
 /* co: when the query asks for one, *file becomes its row: with other bytes, type, name and time.
  * Else nothing happens. */
