@@ -145,7 +145,7 @@ $(BUILD)/plain/%.o: %.c $(FLAGS_STAMP)
 	@echo "  CC   $< (plain)"
 	@$(CC) $(CPPFLAGS) $(filter-out -fsanitize%,$(CFLAGS)) -MMD -MP -c $< -o $@
 PACKAGES_script-sandbox := javascriptcoregtk-4.1 libseccomp
-PACKAGES_media-sandbox  := libjpeg libpng libwebp libwebpdemux libwebpmux libavif lcms2 libseccomp
+PACKAGES_media-sandbox  := libjpeg libpng libwebp libwebpdemux libwebpmux libavif libheif libtiff-4 lcms2 libseccomp
 LIBS_media-sandbox      := -lgif # has no pkg-config file
 # Pixels: loops that become vectors.
 $(BUILD)/services/api-gateway/media-sandbox/%.o: CFLAGS += -O3

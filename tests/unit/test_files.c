@@ -95,6 +95,11 @@ static void test_types(void **state)
     assert_false(type_is_inline(STR("image/svg+xml")));
     assert_false(type_is_inline(STR("text/html")));
     assert_false(type_is_inline(STR("application/pdf")));
+    assert_false(type_is_inline(STR("image/tiff")));
+    assert_true(type_has_variants(STR("image/png")));
+    assert_true(type_has_variants(STR("image/tiff")));
+    assert_true(type_has_variants(STR("image/heic")));
+    assert_false(type_has_variants(STR("image/svg+xml")));
     assert_string_equal(type_kind(STR("image/svg+xml")), "image");
     assert_string_equal(type_kind(STR("application/zip")), "archive");
     assert_string_equal(type_kind(STR("application/vnd.oasis.opendocument.text")), "document");

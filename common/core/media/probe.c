@@ -25,23 +25,38 @@ void facts_duration(struct media_facts *facts, double units, double units_a_seco
         facts->duration = seconds;
 }
 
-static bool brand_is_avif(const uint8_t *brand)
+/* MEDIA_MP4 for a brand that is no picture's. */
+static enum media_kind kind_of_brand(const uint8_t *brand)
 {
-    return memcmp(brand, "avif", 4) == 0 || memcmp(brand, "avis", 4) == 0;
+    static const struct {
+        char name[5];
+        enum media_kind kind;
+    } brands[] = {
+        {"avif", MEDIA_AVIF},
+        {"avis", MEDIA_AVIF},
+        {"heic", MEDIA_HEIC},
+        {"heix", MEDIA_HEIC},
+        {"heim", MEDIA_HEIC},
+        {"heis", MEDIA_HEIC},
+    };
+
+    for (size_t i = 0; i < sizeof(brands) / sizeof(brands[0]); i++)
+        if (memcmp(brand, brands[i].name, 4) == 0)
+            return brands[i].kind;
+    return MEDIA_MP4;
 }
 
 /* A file type box whose brands tell pictures from films. */
 static enum media_kind kind_of_boxes(struct media_source *source, const uint8_t *head)
 {
     uint32_t bytes = be32(head);
-    enum media_kind kind = brand_is_avif(head + 8) ? MEDIA_AVIF : MEDIA_MP4;
+    enum media_kind kind = kind_of_brand(head + 8);
 
     for (uint32_t at = 16; kind == MEDIA_MP4 && at + 4 <= bytes && at < 256; at += 4) {
         const uint8_t *brand = source_at(source, at, 4);
         if (!brand)
             break;
-        if (brand_is_avif(brand))
-            kind = MEDIA_AVIF;
+        kind = kind_of_brand(brand);
     }
     return kind;
 }
@@ -58,6 +73,8 @@ static enum media_kind kind_of(struct media_source *source)
         return MEDIA_JPEG;
     if (memcmp(head, "GIF87a", 6) == 0 || memcmp(head, "GIF89a", 6) == 0)
         return MEDIA_GIF;
+    if (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "MM\0*", 4) == 0)
+        return MEDIA_TIFF;
     if (memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WEBP", 4) == 0)
         return MEDIA_WEBP;
     if (memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WAVE", 4) == 0)
@@ -122,6 +139,8 @@ struct media_facts media_probe(struct media_source *source)
         [MEDIA_GIF] = probe_gif,
         [MEDIA_WEBP] = probe_webp,
         [MEDIA_AVIF] = probe_boxes,
+        [MEDIA_TIFF] = probe_tiff,
+        [MEDIA_HEIC] = probe_boxes,
         [MEDIA_MP4] = probe_boxes,
         [MEDIA_MATROSKA] = probe_matroska,
         [MEDIA_OGG] = probe_ogg,

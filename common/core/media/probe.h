@@ -1,9 +1,9 @@
 #pragma once
 /*
  * What pictures and recordings say of themselves, out of their heads and no more: sizes of PNG,
- * JPEG, GIF, WebP and AVIF as they are to be shown (turned as EXIF or their container says),
- * durations of MP4 (M4A, MOV), WebM (Matroska), Ogg, WAV, FLAC and MP3. Pure but for the source;
- * whatever the bytes are, it ends after a bounded number of looks at them.
+ * JPEG, GIF, WebP, AVIF, HEIC and TIFF as they are to be shown (turned as EXIF or their container
+ * says), durations of MP4 (M4A, MOV), WebM (Matroska), Ogg, WAV, FLAC and MP3. Pure but for the
+ * source; whatever the bytes are, it ends after a bounded number of looks at them.
  */
 #include "media/source.h"
 
@@ -14,6 +14,8 @@ enum media_kind {
     MEDIA_GIF,
     MEDIA_WEBP,
     MEDIA_AVIF,
+    MEDIA_TIFF,
+    MEDIA_HEIC,
     MEDIA_MP4,
     MEDIA_MATROSKA,
     MEDIA_OGG,
@@ -34,5 +36,5 @@ struct media_facts media_probe(struct media_source *source);
 /* One that media-sandbox can make a variant of. */
 static inline int media_is_picture(enum media_kind kind)
 {
-    return kind >= MEDIA_PNG && kind <= MEDIA_AVIF;
+    return kind >= MEDIA_PNG && kind <= MEDIA_HEIC;
 }

@@ -1,5 +1,5 @@
 /* Boxes of ISO/IEC 14496-12: films and their sounds (MP4, M4A, MOV), and pictures of AVIF
- * (23008-12). */
+ * and HEIC (23008-12). */
 #include <string.h>
 
 #include "media/probe_private.h"
@@ -210,6 +210,15 @@ static bool property_is_among(const uint16_t *numbers, size_t count, unsigned nu
     return false;
 }
 
+/* What a picture is cut to: whole pixels. No reader of AVIF that there is here cuts. */
+static void picture_cut(struct walk *walk, const struct box *box, struct media_facts *facts)
+{
+    const uint8_t *cut = facts->kind == MEDIA_HEIC ? box_at(walk, box, 0, 16) : NULL;
+
+    if (cut && be32(cut + 4) > 0 && be32(cut + 12) > 0)
+        facts_size(facts, be32(cut) / be32(cut + 4), be32(cut + 8) / be32(cut + 12));
+}
+
 static void probe_picture(struct walk *walk, const struct box *meta, struct media_facts *facts)
 {
     /* Quarters against the clock, then not mirrored, upside down, or left to right: as EXIF says.
@@ -236,6 +245,8 @@ static void probe_picture(struct walk *walk, const struct box *meta, struct medi
         const uint8_t *value = NULL;
         if (strcmp(box.type, "ispe") == 0 && (value = box_at(walk, &box, 4, 8)))
             facts_size(facts, be32(value), be32(value + 4));
+        else if (strcmp(box.type, "clap") == 0)
+            picture_cut(walk, &box, facts);
         else if (strcmp(box.type, "irot") == 0 && (value = box_at(walk, &box, 0, 1)))
             turned = value[0] & 3;
         else if (strcmp(box.type, "imir") == 0 && (value = box_at(walk, &box, 0, 1)))
@@ -251,7 +262,7 @@ void probe_boxes(struct media_source *source, struct media_facts *facts)
     struct box box;
 
     while (next_box(&walk, &at, source->size, &box)) {
-        if (facts->kind == MEDIA_AVIF && strcmp(box.type, "meta") == 0) {
+        if (media_is_picture(facts->kind) && strcmp(box.type, "meta") == 0) {
             probe_picture(&walk, &box, facts);
             return;
         }

@@ -11,7 +11,8 @@ void probe_png(struct media_source *source, struct media_facts *facts);
 void probe_jpeg(struct media_source *source, struct media_facts *facts);
 void probe_gif(struct media_source *source, struct media_facts *facts);
 void probe_webp(struct media_source *source, struct media_facts *facts);
-/* AVIF and MP4: facts->kind says which. */
+void probe_tiff(struct media_source *source, struct media_facts *facts);
+/* AVIF, HEIC and MP4: facts->kind says which. */
 void probe_boxes(struct media_source *source, struct media_facts *facts);
 void probe_matroska(struct media_source *source, struct media_facts *facts);
 void probe_ogg(struct media_source *source, struct media_facts *facts);

@@ -131,3 +131,10 @@ bool type_is_inline(struct str mime_type)
 
     return one_of(mime_type, shown);
 }
+
+bool type_has_variants(struct str mime_type)
+{
+    static const char *const read[] = {"image/tiff", "image/heic", "image/heif", NULL};
+
+    return type_is_inline(mime_type) || one_of(mime_type, read);
+}

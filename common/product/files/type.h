@@ -17,3 +17,5 @@ const char *type_kind(struct str mime_type);
 /* any: may a browser show it inside a page of ours? Raster images alone: anything else may run
  * scripts in our name, or is shown by plug-ins that might. */
 bool type_is_inline(struct str mime_type);
+/* any: can variants be made of it? Those are shown, also where the file itself is not. */
+bool type_has_variants(struct str mime_type);

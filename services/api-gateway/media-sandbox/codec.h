@@ -15,6 +15,11 @@ void decode_png(struct media_source *source, struct scale *scale);
 void decode_gif(struct media_source *source, struct scale *scale);
 void decode_webp(struct media_source *source, struct scale *scale);
 void decode_avif(struct media_source *source, struct scale *scale);
+void decode_tiff(struct media_source *source, struct scale *scale);
+/* Gives the picture as it is shown, turned. */
+void decode_heif(struct media_source *source, struct scale *scale);
+/* Makes what a confined process may not make. */
+void heif_prepare(void);
 
 /* A picture that moves: whole canvases, one after the other, as they are shown. */
 struct animation {

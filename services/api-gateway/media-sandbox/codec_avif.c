@@ -1,5 +1,6 @@
 /* AVIF by libavif (dav1d reads, libaom writes), one thread. */
-#include <avif/avif.h>
+#include "media-sandbox/codec_avif.h"
+
 #include <stdlib.h>
 
 #include "media-sandbox/codec.h"
@@ -27,7 +28,7 @@ static void avif_pixels_of(const avifImage *image, avifRGBImage *rgb)
 }
 
 /* As it was decoded it takes a byte and a half a pixel; as RGBA it is never there as a whole. */
-static void avif_give_rows(const avifImage *image, struct scale *scale)
+void avif_give_rows(const avifImage *image, struct scale *scale)
 {
     avifImage *band = avifImageCreateEmpty();
     avifRGBImage rgb;

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "confine/confine.h"
+#include "media-sandbox/codec.h"
 #include "media-sandbox/color.h"
 #include "media-sandbox/peer.h"
 #include "media-sandbox/variant.h"
@@ -24,7 +25,8 @@
 #define NICE        5 /* whoever waits for a row of a table goes first */
 #define WALL_FACTOR 3 /* waiting for the file counts, too */
 
-static const char *const environment[] = {"TZ=UTC", NULL};
+/* libheif looks for plugins in the folder that is named here, which is none. */
+static const char *const environment[] = {"TZ=UTC", "LIBHEIF_PLUGIN_PATH=/dev/null", NULL};
 
 /* Where memory ends, it is a picture that ends first, and not whom it was to be shown by. */
 static void sandbox_yield_memory(void)
@@ -104,6 +106,7 @@ int main(int argc, char **argv)
     sandbox_yield_memory();
     confine_start("media-sandbox", environment);
     color_prepare();
+    heif_prepare();
     confine_prepare(memory_bytes < MEMORY_MIN ? MEMORY_MIN : memory_bytes);
     (void)signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
     while ((fd = sandbox_receive()) >= 0) {

@@ -227,17 +227,23 @@ static void variant_draw(const struct media_request *request,
                          const struct media_facts *facts,
                          const struct plan *plan)
 {
-    static void (*const decoders[])(struct media_source * source, struct scale * scale) = {
-        [MEDIA_PNG] = decode_png,
-        [MEDIA_JPEG] = decode_jpeg,
-        [MEDIA_GIF] = decode_gif,
-        [MEDIA_WEBP] = decode_webp,
-        [MEDIA_AVIF] = decode_avif,
+    static const struct {
+        void (*decode)(struct media_source *source, struct scale *scale);
+        bool turns; /* it gives the picture as it is shown */
+    } decoders[] = {
+        [MEDIA_PNG] = {.decode = decode_png},
+        [MEDIA_JPEG] = {.decode = decode_jpeg},
+        [MEDIA_GIF] = {.decode = decode_gif},
+        [MEDIA_WEBP] = {.decode = decode_webp},
+        [MEDIA_AVIF] = {.decode = decode_avif},
+        [MEDIA_TIFF] = {.decode = decode_tiff},
+        [MEDIA_HEIC] = {.decode = decode_heif, .turns = true},
     };
-    struct scale scale = stored_part(plan, facts, facts->orientation);
+    unsigned orientation = decoders[facts->kind].turns ? 1 : facts->orientation;
+    struct scale scale = stored_part(plan, facts, orientation);
 
-    decoders[facts->kind](source, &scale);
-    struct bitmap bitmap = variant_show(plan, &scale, facts->orientation);
+    decoders[facts->kind].decode(source, &scale);
+    struct bitmap bitmap = variant_show(plan, &scale, orientation);
     if (request->format == MEDIA_JPEG)
         flatten(&bitmap);
     if (request->format == MEDIA_JPEG)

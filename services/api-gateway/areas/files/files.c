@@ -129,7 +129,9 @@ int files_check(struct req *r, int rc)
         return fail(
             r, PROBLEM_DEPENDENCY_UNAVAILABLE, "No program is free to read pictures; try again.");
     case PICTURE_NONE:
-        return fail(r, PROBLEM_NOT_A_PICTURE, "The file is no PNG, JPEG, GIF, WebP or AVIF.");
+        return fail(r,
+                    PROBLEM_NOT_A_PICTURE,
+                    "The file is no PNG, JPEG, GIF, WebP, AVIF, HEIC or TIFF that can be read.");
     case PICTURE_BROKEN:
         return fail(r, PROBLEM_PICTURE_BROKEN, "The picture ends early, or contradicts itself.");
     case PICTURE_TOO_LARGE:

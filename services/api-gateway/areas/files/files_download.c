@@ -357,10 +357,10 @@ static const struct route files_download_routes[] = {
         .guard = files_read_guard,
         .summary = "Download a file",
         .doc =
-            "Raster images come inline, everything else as an attachment. With width, height, fit "
-            "or "
-            "format a PNG, JPEG, GIF, WebP or AVIF comes in that size and format; it is made once, "
-            "turned as its EXIF says, and 32 of a file are kept.",
+            "PNG, JPEG, GIF, WebP and AVIF come inline, everything else as an attachment. With "
+            "width, height, fit, format or frame one of these, a HEIC or a TIFF (its first page) "
+            "comes in that size and format; it is made once, turned as its EXIF says, in the "
+            "colours of sRGB, and 32 of a file are kept.",
     },
     {
         .method = HTTP_GET_M,

@@ -46,6 +46,9 @@ static enum media_kind own_format(struct str mime_type)
         {"image/webp", MEDIA_WEBP},
         {"image/avif", MEDIA_AVIF},
         {"image/gif", MEDIA_WEBP}, /* may move, and is transparent */
+        {"image/tiff", MEDIA_JPEG},
+        {"image/heic", MEDIA_JPEG},
+        {"image/heif", MEDIA_JPEG},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
@@ -125,7 +128,7 @@ int files_variant(struct req *r, bool strangers, struct file_row *file, bool *re
     *ret_is_one = wanted.width > 0 || wanted.height > 0 || fit.ptr || format.ptr || frame.ptr;
     if (!*ret_is_one)
         return 0;
-    if (!type_is_inline(file->mime_type))
+    if (!type_has_variants(file->mime_type))
         return files_check(r, PICTURE_NONE);
     if (fit.ptr)
         wanted.fit = (enum media_fit)place_of(fit, files_variant_fits);

@@ -36,7 +36,8 @@
          .type = FIELD_STR,                                                                        \
          .values = files_variant_formats,                                                          \
          .doc =                                                                                    \
-             "As it is, when left out (GIF becomes WebP); auto: WebP for who accepts it. GIF and " \
+             "As it is, when left out (GIF becomes WebP, HEIC and TIFF become JPEG); auto: WebP "  \
+             "for who accepts it. GIF and "                                                        \
              "WebP that move go on moving as WebP, and give their first frame in other formats"},  \
     {                                                                                              \
         .name = "frame", .type = FIELD_STR, .values = files_variant_frames, .fallback = "all",     \
