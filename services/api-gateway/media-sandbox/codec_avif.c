@@ -52,6 +52,29 @@ void avif_give_rows(const avifImage *image, struct scale *scale)
     }
 }
 
+void avif_read_primaries(const avifImage *image)
+{
+    bool is_wide = image->colorPrimaries == AVIF_COLOR_PRIMARIES_SMPTE432 ||
+                   image->colorPrimaries == AVIF_COLOR_PRIMARIES_BT2020;
+    bool is_bright = image->transferCharacteristics == AVIF_TRANSFER_CHARACTERISTICS_SMPTE2084 ||
+                     image->transferCharacteristics == AVIF_TRANSFER_CHARACTERISTICS_HLG;
+    float at[8];
+
+    if (!is_wide || is_bright) /* what is brighter than a screen has no place in sRGB */
+        return;
+    avifColorPrimariesGetValues(image->colorPrimaries, at);
+    color_primaries(at);
+}
+
+static void avif_read_profile(const avifImage *image)
+{
+    if (image->icc.size > 0)
+        color_profile(
+            image->icc.data, image->icc.size, image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400);
+    else
+        avif_read_primaries(image);
+}
+
 void decode_avif(struct media_source *source, struct scale *scale)
 {
     avifDecoder *decoder = avifDecoderCreate();
@@ -68,9 +91,7 @@ void decode_avif(struct media_source *source, struct scale *scale)
     avif_insist(avifDecoderParse(decoder));
     avif_insist(avifDecoderNextImage(decoder));
     scale_check(scale, decoder->image->width, decoder->image->height);
-    color_profile(decoder->image->icc.data,
-                  decoder->image->icc.size,
-                  decoder->image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400);
+    avif_read_profile(decoder->image);
     free(all);
     scale_begin(scale, decoder->image->width, decoder->image->height);
     avif_give_rows(decoder->image, scale);

@@ -58,13 +58,15 @@ static void heif_check_memory(const struct heif_image_handle *handle)
     free(peer_alloc(pixels, is_deep ? 2 * PLANES_BYTES : PLANES_BYTES));
 }
 
-static void heif_read_profile(const struct heif_image_handle *handle)
+static void heif_read_profile(const struct heif_image_handle *handle, const avifImage *image)
 {
     size_t bytes = heif_image_handle_get_raw_color_profile_size(handle);
     void *profile = bytes > 0 ? peer_alloc(bytes, 1) : NULL;
 
     if (profile && heif_image_handle_get_raw_color_profile(handle, profile).code == heif_error_Ok)
         color_profile(profile, bytes, false);
+    else
+        avif_read_primaries(image);
     free(profile);
 }
 
@@ -88,13 +90,13 @@ static void heif_read_matrix(const struct heif_image_handle *handle,
 }
 
 static uint8_t *
-heif_plane(const struct heif_image *picture, enum heif_channel channel, uint32_t *ret_row_bytes)
+heif_plane(struct heif_image *picture, enum heif_channel channel, uint32_t *ret_row_bytes)
 {
     int row_bytes = 0;
-    const uint8_t *plane = heif_image_get_plane_readonly(picture, channel, &row_bytes);
+    uint8_t *plane = heif_image_get_plane(picture, channel, &row_bytes);
 
     *ret_row_bytes = (uint32_t)row_bytes;
-    return (uint8_t *)(uintptr_t)plane;
+    return plane;
 }
 
 /* The same planes, borrowed, in the words of libavif. */
@@ -127,7 +129,7 @@ void decode_heif(struct media_source *source, struct scale *scale)
     heif_as_avif(picture, image);
     heif_read_matrix(handle, picture, image);
     scale_check(scale, image->width, image->height);
-    heif_read_profile(handle);
+    heif_read_profile(handle, image);
     scale_begin(scale, image->width, image->height);
     avif_give_rows(image, scale);
     heif_image_release(picture); /* what is made of it may need as much */

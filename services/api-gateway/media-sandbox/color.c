@@ -52,6 +52,25 @@ void color_profile(const void *bytes, size_t count, bool is_gray)
     cmsCloseProfile(profile);
 }
 
+void color_primaries(const float at[8])
+{
+    const cmsCIExyYTRIPLE primaries = {
+        .Red = {at[0], at[1], 1},
+        .Green = {at[2], at[3], 1},
+        .Blue = {at[4], at[5], 1},
+    };
+    const cmsCIExyY white = {at[6], at[7], 1};
+    const cmsFloat64Number parameters[] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
+    cmsToneCurve *curve = cmsBuildParametricToneCurve(NULL, 4, parameters);
+    cmsToneCurve *curves[] = {curve, curve, curve};
+    cmsHPROFILE profile = curve ? cmsCreateRGBProfile(&white, &primaries, curves) : NULL;
+
+    if (profile)
+        of_rgb = color_transform(profile, TYPE_RGBA_8, TYPE_RGBA_8);
+    cmsCloseProfile(profile);
+    cmsFreeToneCurve(curve);
+}
+
 void color_convert(uint8_t *rgba, size_t count)
 {
     if (of_rgb)

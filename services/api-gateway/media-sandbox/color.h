@@ -11,5 +11,7 @@ void color_prepare(void);
  * than 4 MB, or of other pixels than the picture's (gray, or RGB) is ignored: pixels stay as they
  * are. */
 void color_profile(const void *bytes, size_t count, bool is_gray);
+/* Instead of a profile: x and y of red, green, blue and white, with the curve of sRGB. */
+void color_primaries(const float at[8]);
 /* Converts `count` pixels, RGBA and not premultiplied, in their place. */
 void color_convert(uint8_t *rgba, size_t count);

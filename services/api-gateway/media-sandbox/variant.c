@@ -239,6 +239,8 @@ static void variant_draw(const struct media_request *request,
         [MEDIA_TIFF] = {.decode = decode_tiff},
         [MEDIA_HEIC] = {.decode = decode_heif, .turns = true},
     };
+    if (!decoders[facts->kind].decode)
+        peer_fail(MEDIA_NOT_PICTURE);
     unsigned orientation = decoders[facts->kind].turns ? 1 : facts->orientation;
     struct scale scale = stored_part(plan, facts, orientation);
 

@@ -2,7 +2,7 @@
 import io
 
 import pytest
-from groundwork import pictures
+from groundwork import heic, pictures
 from groundwork.pictures import ADOBE, DISPLAY_P3, distance, drawn, encoded, profile, seen, variant
 from PIL import Image, ImageCms
 
@@ -57,6 +57,21 @@ def test_avif_keeps_colors(admin, put):
     made = put(admin, "x.png", encoded(drawn(60, 40), "PNG", icc_profile=PROFILES["p3"]))
     again = put(admin, "x.avif", variant(admin, made, format="avif").content)
     assert distance(seen(variant(admin, again, format="png").content), as_srgb(drawn(60, 40), PROFILES["p3"])) < 4
+
+
+@pytest.mark.parametrize("kind", ["avif", "heic"])
+@pytest.mark.parametrize("number, shown", [(1, (200, 100, 50)), (12, (215, 93, 31)), (9, (241, 76, 29))])
+def test_colors_by_numbers(admin, put, kind, number, shown):
+    """AVIF and HEIC tell Display P3 and BT.2020 by a number, without a profile."""
+    image = Image.new("RGB", (64, 64), (200, 100, 50))
+    if kind == "avif":
+        content = variant(admin, put(admin, "x.png", encoded(image, "PNG")), format="avif").content.replace(b"nclx\0\1", b"nclx\0" + bytes([number]))
+    else:
+        whole = heic.encoded(image, icc=PROFILES["adobe"])
+        at = whole.index(b"colrprof")
+        content = whole[:at] + b"colrnclx" + bytes([0, number, 0, 13, 0, 6, 0x80]) + whole[at + 15:]
+    got = seen(variant(admin, put(admin, "x", content), format="png").content).convert("RGB").getpixel((8, 8))
+    assert all(abs(a - b) <= 3 for a, b in zip(got, shown)), got
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
