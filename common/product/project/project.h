@@ -43,6 +43,8 @@ struct project_settings {
     struct str mail_sender;
     struct str auth_page_url; /* what links in mails open */
     struct str timezone;      /* of dates and times that name none; empty = UTC */
+    struct str locale;        /* how texts are ordered; empty = the root's order */
+    struct str collation;     /* of PostgreSQL for it, or the one in its place; never empty */
 };
 
 struct project {

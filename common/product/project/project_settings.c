@@ -91,6 +91,13 @@ static const struct field settings_fields[] = {
                 NULL,
                 "IANA time zone of dates and times that come without an offset, such as "
                 "Europe/Berlin; UTC when not set"),
+    SETTING_STR(
+        locale,
+        64,
+        NULL,
+        "Language whose order texts are sorted and compared in (gt, gte, lt, lte, between, min, "
+        "max, groups), such as de, sv or en-GB; the order of Unicode's root collation when not "
+        "set. Equality, prefixes and uniqueness are the same in each"),
     SETTING_STR(auth_page_url,
                 URL_BYTES,
                 NULL,
@@ -318,6 +325,27 @@ bool project_in_check(struct arena *arena,
     return errors->count == before;
 }
 
+int project_in_check_locale(struct task *task,
+                            struct project *project,
+                            const struct project_in *in,
+                            struct schema_errors *errors)
+{
+    const struct project_settings_in *settings = in->settings.value;
+    struct rows rows;
+
+    if (settings == NULL || settings->locale.value.ptr == NULL)
+        return 0;
+    TRY(db_query(task, &project->db, SQL_PROJECT_LOCALE(.locale = settings->locale.value), &rows));
+    if (rows.count == 0)
+        schema_error_add(task->arena,
+                         errors,
+                         STR("settings.locale"),
+                         PROBLEM_PATTERN,
+                         "must be a language that the database knows the order of, such as de, "
+                         "sv, en-GB or zh-Hant");
+    return 0;
+}
+
 /* --- merge --- */
 
 static void merge_i64(int64_t *value, const struct in_i64 *in, int64_t fallback)
@@ -381,6 +409,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
     merge_str(&settings->mail_sender, &in->mail_sender);
     merge_str(&settings->auth_page_url, &in->auth_page_url);
     merge_str(&settings->timezone, &in->timezone);
+    merge_str(&settings->locale, &in->locale);
     if (secret_given(in->oidc_client_secret.value, STR(SECRET_MASK)) == SECRET_NEW)
         merge_str(&settings->oidc_client_secret, &in->oidc_client_secret);
 }
@@ -429,6 +458,7 @@ static void json_members(struct jw *w, const struct project_settings *settings)
     json_str(w, "mail_sender", settings->mail_sender);
     json_str(w, "auth_page_url", settings->auth_page_url);
     json_str(w, "timezone", settings->timezone);
+    json_str(w, "locale", settings->locale);
 }
 
 void project_settings_json(struct jw *w, const struct project_settings *settings)
@@ -532,6 +562,7 @@ int settings_read(struct task *task,
         return rc;
     parse_stored(arena, project, row.doc, row.sealed, ret_settings);
     cut_rates(ret_settings);
+    ret_settings->collation = arena_dup(arena, row.collation);
     *ret_model_version = row.model_version;
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Keyset cursors: version (1 byte), context (8), then per key its length (2, little-endian; 0xffff
- * = null) and PostgreSQL's text of the value, which reads back exactly. */
+/* Keyset cursors: version (1 byte), context (8), order (8), then per key its length (2,
+ * little-endian; 0xffff = null) and PostgreSQL's text of the value, which reads back exactly. */
 #include "records/query/cursor.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
 
-#define CURSOR_VERSION 1
-#define CURSOR_HEAD    9
+#define CURSOR_VERSION 2
+#define CURSOR_HEAD    17
 #define CURSOR_BYTES   (CURSOR_HEAD + (SORT_KEYS + 1) * (2 + CURSOR_VALUE_BYTES))
 #define LENGTH_NULL    0xffffU
 
@@ -21,6 +21,15 @@ context_hash(struct arena *arena, const struct entity *entity, const struct reco
     struct str id = arena_printf(arena, "%lld", (long long)entity->id);
 
     return str_hash_more(str_hash(id), query->context);
+}
+
+/* All texts of one query are ordered by one collation. */
+static uint64_t order_hash(const struct sort *sort)
+{
+    for (size_t i = 0; i < sort->count; i++)
+        if (sort->keys[i].path.collation.len > 0)
+            return str_hash(sort->keys[i].path.collation);
+    return 0;
 }
 
 /* --- reading --- */
@@ -54,15 +63,19 @@ static bool take_value(struct str *rest, struct str *ret_value)
     return utf8_valid(*ret_value) && memchr(ret_value->ptr, 0, len) == NULL;
 }
 
-static bool
-read_cursor(struct arena *arena, struct str text, const struct sort *sort, struct cursor *cursor)
+static bool read_cursor(struct arena *arena,
+                        struct str text,
+                        const struct sort *sort,
+                        struct cursor *cursor,
+                        uint64_t *ret_order)
 {
     struct str rest;
     uint8_t version;
     uint64_t context;
 
     if (!codec_b64url_decode(arena, text, &rest) || !cursor_take(&rest, &version, 1) ||
-        !cursor_take(&rest, &context, sizeof(context)))
+        !cursor_take(&rest, &context, sizeof(context)) ||
+        !cursor_take(&rest, ret_order, sizeof(*ret_order)))
         return false;
     if (version != CURSOR_VERSION || context != cursor->context)
         return false;
@@ -80,6 +93,7 @@ int cursor_open(struct records_ctx *ctx,
 {
     struct arena *arena = ctx->task->arena;
     struct str text = query->cursor;
+    uint64_t order = 0;
 
     *ret_cursor = (struct cursor){.wanted = text.ptr != NULL, .positioned = text.len > 0};
     if (text.ptr == NULL)
@@ -91,12 +105,22 @@ int cursor_open(struct records_ctx *ctx,
                                   PROBLEM_INVALID_QUERY,
                                   "does not go with page");
     ret_cursor->context = context_hash(arena, entity, query);
-    if (ret_cursor->positioned && !read_cursor(arena, text, sort, ret_cursor))
+    ret_cursor->order = order_hash(sort);
+    if (!ret_cursor->positioned)
+        return 0;
+    if (!read_cursor(arena, text, sort, ret_cursor, &order))
         return records_fail_field(ctx,
                                   PROBLEM_INVALID_QUERY,
                                   STR("cursor"),
                                   PROBLEM_INVALID_QUERY,
                                   "is not a cursor of this query");
+    if (order != ret_cursor->order)
+        return records_fail_field(ctx,
+                                  PROBLEM_INVALID_QUERY,
+                                  STR("cursor"),
+                                  PROBLEM_INVALID_QUERY,
+                                  "was made when the project had another locale, which orders "
+                                  "texts otherwise: begin again with an empty cursor");
     return 0;
 }
 
@@ -129,6 +153,11 @@ static void cursor_put_key(const struct writing *out, size_t i)
     path_value(out->ctx, &out->sort->keys[i].path, out->alias, out->sql, out->params);
 }
 
+static void cursor_put_ordered(const struct writing *out, size_t i)
+{
+    path_ordered(out->ctx, &out->sort->keys[i].path, out->alias, out->sql, out->params);
+}
+
 static void cursor_put_value(const struct writing *out, size_t i)
 {
     sql_bind(out->sql,
@@ -152,7 +181,7 @@ static void put_row_comparison(const struct writing *out)
     strbuf_char(out->sql, '(');
     for (size_t i = 0; i < out->sort->count; i++) {
         strbuf_str(out->sql, i > 0 ? STR(", ") : STR(""));
-        cursor_put_key(out, i);
+        cursor_put_ordered(out, i);
     }
     strbuf_str(out->sql, out->sort->keys[0].descending ? STR(") < (") : STR(") > ("));
     for (size_t i = 0; i < out->sort->count; i++) {
@@ -183,7 +212,7 @@ static void put_after(const struct writing *out, size_t i)
         return;
     }
     strbuf_char(out->sql, '(');
-    cursor_put_key(out, i);
+    cursor_put_ordered(out, i);
     strbuf_str(out->sql, key->descending ? STR(" < ") : STR(" > "));
     cursor_put_value(out, i);
     if (path_nullable(&key->path)) {
@@ -237,6 +266,7 @@ struct str cursor_print(struct arena *arena,
     strbuf_init(&bytes, arena, CURSOR_BYTES);
     strbuf_char(&bytes, CURSOR_VERSION);
     strbuf_str(&bytes, (struct str){(const char *)&cursor->context, sizeof(cursor->context)});
+    strbuf_str(&bytes, (struct str){(const char *)&cursor->order, sizeof(cursor->order)});
     for (size_t i = 0; i < sort->count; i++) {
         struct str value = rows_str(rows, row, column + i);
         size_t len = value.ptr != NULL ? value.len : LENGTH_NULL;

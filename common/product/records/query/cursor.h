@@ -1,9 +1,10 @@
 #pragma once
 /*
  * Keyset cursors. A cursor is the last row's sort keys, opaque to callers
- * (base64url), tied to entity, sort and filter so that one is not used with another query. It
- * grants nothing: row and field rules are applied again, and forged values are parameters like any
- * other.
+ * (base64url), tied to entity, sort and filter so that one is not used with another query, and to
+ * the locale that texts among the keys are ordered by: behind one of another locale come other
+ * records. It grants nothing: row and field rules are applied again, and forged values are
+ * parameters like any other.
  */
 #include "records/query/sort.h"
 #include "records/rules/statement.h"
@@ -14,6 +15,7 @@ struct cursor {
     bool wanted;     /* the answer has a next_cursor */
     bool positioned; /* not the first page */
     uint64_t context;
+    uint64_t order;                   /* of the locale that texts are sorted by; 0 without texts */
     struct str values[SORT_KEYS + 1]; /* ptr NULL = null */
 };
 

@@ -15,6 +15,7 @@ struct writing {
 struct column {
     const char *alias;
     const struct model_field *field;
+    struct str collation; /* of what is more and less; empty: none */
 };
 
 static void filter_put(const struct writing *out, const char *text)
@@ -41,6 +42,18 @@ static void filter_compare(const struct writing *out,
                            struct db_param value)
 {
     filter_put_column(out, column);
+    filter_put(out, op);
+    filter_put_value(out, column, value);
+}
+
+/* By more and less: texts in the order of the project's locale. */
+static void filter_compare_ordered(const struct writing *out,
+                                   const struct column *column,
+                                   const char *op,
+                                   struct db_param value)
+{
+    filter_put_column(out, column);
+    statement_collate(out->sql, column->collation);
     filter_put(out, op);
     filter_put_value(out, column, value);
 }
@@ -144,9 +157,15 @@ static void put_plain_test(const struct writing *out,
         put_list(out, column, test);
         return;
     case OP_BETWEEN:
-        filter_compare(out, column, " >= ", test->values[0]);
+        filter_compare_ordered(out, column, " >= ", test->values[0]);
         filter_put(out, " and ");
-        filter_compare(out, column, " <= ", test->values[1]);
+        filter_compare_ordered(out, column, " <= ", test->values[1]);
+        return;
+    case OP_GT:
+    case OP_GTE:
+    case OP_LT:
+    case OP_LTE:
+        filter_compare_ordered(out, column, sql, test->values[0]);
         return;
     default:
         MUST(sql != NULL);
@@ -231,7 +250,7 @@ static void put_test(const struct writing *out, const struct filter_test *asked,
         alias = next;
     }
 
-    struct column column = {alias, test->path.field};
+    struct column column = {alias, test->path.field, test->path.collation};
     bool spans = test->op != OP_NULL && test->op != OP_IN && test->op != OP_NIN;
     if (test->path.field->many)
         put_links_test(out, &column, test);

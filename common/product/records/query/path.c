@@ -18,6 +18,7 @@ bool path_find(const struct records_ctx *ctx,
             return false;
         if (rest.ptr == NULL) {
             path.field = field;
+            path.collation = statement_collation(ctx, field);
             *ret_path = path;
             return true;
         }
@@ -72,4 +73,14 @@ void path_value(const struct records_ctx *ctx,
         (void)rls_where(ctx, step->target, ACT_READ, aliases[i], sql, params);
         strbuf_char(sql, ')');
     }
+}
+
+void path_ordered(const struct records_ctx *ctx,
+                  const struct path *path,
+                  const char *alias,
+                  struct strbuf *sql,
+                  struct sql_params *params)
+{
+    path_value(ctx, path, alias, sql, params);
+    statement_collate(sql, path->collation);
 }

@@ -11,6 +11,7 @@ struct path {
     const struct model_field *steps[PATH_STEPS]; /* relations on the way */
     size_t count;
     const struct model_field *field;
+    struct str collation; /* of a text: the order that it is compared in; empty: C's, or no text */
 };
 
 /* any: false when any part does not exist or may not be read, or there are too many: one answer for
@@ -30,3 +31,10 @@ void path_value(const struct records_ctx *ctx,
                 const char *alias,
                 struct strbuf *sql,
                 struct sql_params *params);
+/* any: the same where it is ordered or compared by more and less: texts as the project's locale
+ * has them. The order is total: what the locale does not tell apart comes by its bytes. */
+void path_ordered(const struct records_ctx *ctx,
+                  const struct path *path,
+                  const char *alias,
+                  struct strbuf *sql,
+                  struct sql_params *params);

@@ -107,7 +107,7 @@ void sort_order(const struct records_ctx *ctx,
         const struct sort_key *key = &sort->keys[i];
         if (i > 0)
             strbuf_str(sql, STR(", "));
-        path_value(ctx, &key->path, alias, sql, params);
+        path_ordered(ctx, &key->path, alias, sql, params);
         if (!key->descending)
             continue;
         /* Only where there can be nulls: a plain index does not serve "desc nulls last". */

@@ -132,7 +132,7 @@ static void grouping_put_key(const struct records_ctx *ctx,
                              struct sql_params *params)
 {
     if (key->bucket == BUCKET_NONE) {
-        path_value(ctx, &key->path, "t", text, params);
+        path_ordered(ctx, &key->path, "t", text, params);
         return;
     }
     strbuf_printf(text, "date_trunc('%s', ", bucket_name(key->bucket));
@@ -197,7 +197,7 @@ void grouping_select(struct records_ctx *ctx,
     strbuf_str(text, STR("count(*)"));
     for (size_t i = 0; i < in->metric_count; i++) {
         strbuf_printf(text, ", %s(", grouping_function(in->metrics[i].kind));
-        path_value(ctx, &in->metrics[i].path, "t", text, params);
+        path_ordered(ctx, &in->metrics[i].path, "t", text, params);
         strbuf_char(text, ')');
     }
     strbuf_printf(text, " from {p}.%.*s t where true", STR_ARG(in->entity->table));

@@ -327,7 +327,9 @@ int records_pick_values(struct records_ctx *ctx,
                                   PROBLEM_INVALID_QUERY,
                                   "fields of this type have no single value to count");
     sql_start(ctx->task->arena, &text, &params);
-    strbuf_printf(&text, "select t.%.*s, count(*)", STR_ARG(field->column));
+    strbuf_printf(&text, "select t.%.*s", STR_ARG(field->column));
+    statement_collate(&text, statement_collation(ctx, field));
+    strbuf_str(&text, STR(", count(*)"));
     TRY(pick_from(ctx, entity, pick, false, &text, &params));
     strbuf_printf(
         &text, " and t.%.*s is not null group by 1 order by 2 desc, 1", STR_ARG(field->column));

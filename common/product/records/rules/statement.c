@@ -112,3 +112,18 @@ const char *statement_type(const struct model_field *field)
     }
     PANIC("field %lld has no type", (long long)field->id);
 }
+
+struct str statement_collation(const struct records_ctx *ctx, const struct model_field *field)
+{
+    bool is_text = strcmp(statement_type(field), "text") == 0;
+
+    return is_text && ctx->project != NULL
+               ? arena_dup(ctx->task->arena, ctx->project->settings.collation)
+               : STR("");
+}
+
+void statement_collate(struct strbuf *sql, struct str collation)
+{
+    if (collation.len > 0)
+        strbuf_printf(sql, " collate \"%.*s\"", STR_ARG(collation));
+}

@@ -37,3 +37,9 @@ struct sql *sql_dynamic(struct records_ctx *ctx,
                         enum sql_kind kind);
 /* any: PostgreSQL type of a field's column: "text", "bigint", "timestamptz", ... */
 const char *statement_type(const struct model_field *field);
+/* any: the collation that a field's texts are ordered by, a copy in the task's arena; empty for
+ * what is no text. It is asked once for a query: another locale may come while pages of it are
+ * read. */
+struct str statement_collation(const struct records_ctx *ctx, const struct model_field *field);
+/* any: appends ' collate "de-x-icu"', or nothing for an empty one. */
+void statement_collate(struct strbuf *sql, struct str collation);

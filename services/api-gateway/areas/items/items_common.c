@@ -33,8 +33,15 @@ const struct query_param items_list_query[] = {
          "filter[field][in][]=a&filter[field][in][]=b, or with [0], [1] for their places, and "
          "the same for nin and between; filter[or][0][field]=value; paths through relations: "
          "filter[author.country]=BO; a field behind a relation that is empty, or whose record the "
-         "caller may not read, is null; null passes ne and nin, and no other comparison"},
-    {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
+         "caller may not read, is null; null passes ne and nin, and no other comparison; gt, gte, "
+         "lt, "
+         "lte and between have texts in the order of the project's locale, all others as they are "
+         "written"},
+    {.name = "sort",
+     .type = FIELD_STR,
+     .doc =
+         "Fields separated by commas; '-' in front reverses; texts in the order of the project's "
+         "locale, nulls last"},
     {.name = "order",
      .type = FIELD_STR,
      .values = page_orders,
@@ -51,7 +58,9 @@ const struct query_param items_list_query[] = {
      .doc = "false leaves the count out: total_items is then -1"},
     {.name = "cursor",
      .type = FIELD_STR,
-     .doc = "'start', then the next_cursor of each answer: walks a list of any size"},
+     .doc =
+         "'start', then the next_cursor of each answer: walks a list of any size; one that sorts "
+         "by texts begins again when the project's locale has changed"},
     {0},
 };
 

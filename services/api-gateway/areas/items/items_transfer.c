@@ -25,7 +25,7 @@ static const struct query_param export_query[] = {
     CSV_DECIMAL_PARAM,
     CSV_DATES_PARAM,
     {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for the list"},
-    {.name = "sort", .type = FIELD_STR, .doc = "Fields separated by commas; '-' in front reverses"},
+    {.name = "sort", .type = FIELD_STR, .doc = "As for the list"},
     {.name = "order",
      .type = FIELD_STR,
      .values = page_orders,

@@ -78,6 +78,7 @@ AWAITS static int project_update(struct req *r)
     TRY(reload_project(r)); /* a mask, and the audit's detail, are compared with what is stored */
     (void)project_in_check(r->task.arena, &in, &r->scope->project->settings, errors);
     check_issuer(r->task.arena, &in, errors);
+    TRY(sql_check(r, project_in_check_locale(&r->task, r->scope->project, &in, errors)));
     if (errors->count)
         return fail_fields(r, errors);
     TRY(check_admins(r, &in));
