@@ -12,6 +12,7 @@
 #include "runner_claim_sql.h"
 #include "runner_retain_sql.h"
 #include "runner_sweep_sql.h"
+#include "text_indexes.h"
 #include "views.h"
 #include "workflow/jobs.h"
 #include "workflow_stops_sql.h"
@@ -222,6 +223,7 @@ void work_prepare(void)
     queue_prepare(&events);
     mails_prepare();
     views_prepare();
+    text_indexes_prepare();
 }
 
 void work_start(void)
@@ -248,6 +250,7 @@ void work_start(void)
     if (!work_is_apart()) {
         mails_start();
         views_start();
+        text_indexes_start();
     }
 }
 
@@ -257,6 +260,7 @@ void work_stop_looking(void)
     queue_stop_looking(w.events);
     mails_stop_looking();
     views_stop_looking();
+    text_indexes_stop_looking();
 }
 
 /* Mails last: steps wait for theirs. */
@@ -277,6 +281,7 @@ void work_drain(loop_fn done, void *arg)
 
     queue_drain(w.events, last_call_ms, NULL, NULL);
     views_drain(last_call_ms, NULL, NULL);
+    text_indexes_drain(last_call_ms);
     ending = (struct ending){done, arg, last_call_ms};
     queue_drain(w.jobs, last_call_ms, on_jobs_drained, NULL);
 }
@@ -286,6 +291,7 @@ void work_stop(void)
     queue_stop(w.events);
     mails_stop();
     views_stop();
+    text_indexes_stop();
     queue_stop(w.jobs);
     w.jobs = w.events = NULL;
 }

@@ -347,6 +347,50 @@ static void transacts(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select count(*) from once"), 0);
 }
 
+/* What PostgreSQL takes outside of transactions only; each statement stays, whatever comes behind.
+ */
+static int session_work(struct task *task, struct db *session, void *arg)
+{
+    struct sql sql = make_sql("select current_setting('statement_timeout') || ' ' ||"
+                              " current_setting('lock_timeout')",
+                              SQL_ONE);
+    struct rows rows;
+
+    (void)arg;
+    assert_int_equal(db_query(task, session, &sql, NULL, 0, &rows), 0);
+    assert_true(str_is(rows_str(&rows, 0, 0), "90s 90s"));
+    assert_int_equal(number(task, session, "select pg_try_advisory_lock(77)::int"), 1);
+    assert_int_equal(exec(task, session, "create index concurrently beside_n on beside (n)"), 0);
+    assert_int_equal(exec(task, session, "insert into beside values (1)"), 0);
+    return exec(task, session, "select 1 / 0");
+}
+
+static void sessions(struct task *task, struct db *db, void *arg)
+{
+    (void)arg;
+    pg_exec("create table beside(n bigint)");
+    assert_int_equal(db_session_ddl(task, db, 90000, session_work, NULL), DB_CHECK);
+    assert_int_equal(number(task, db, "select count(*) from beside"), 1);
+    WAIT_FOR(task,
+             number(task, db, "select count(*) from pg_locks where locktype = 'advisory'") == 0);
+    assert_int_equal(leased(), 0);
+    assert_int_equal(number(task,
+                            db,
+                            "select count(*) from pg_index where indexrelid = "
+                            "'beside_n'::regclass and indisvalid"),
+                     1);
+    struct sql timeout = make_sql("select current_setting('lock_timeout')", SQL_ONE);
+    struct rows rows;
+    assert_int_equal(db_query(task, db, &timeout, NULL, 0, &rows), 0);
+    assert_true(str_is(rows_str(&rows, 0, 0), "2s"));
+}
+
+static void test_sessions(void **state)
+{
+    (void)state;
+    run(sessions);
+}
+
 static void test_transacts(void **state)
 {
     (void)state;
@@ -715,6 +759,7 @@ int main(void)
         cmocka_unit_test(test_tx),
         cmocka_unit_test(test_failed_statements),
         cmocka_unit_test(test_transacts),
+        cmocka_unit_test(test_sessions),
         cmocka_unit_test(test_retire),
         cmocka_unit_test(test_batch_commit),
         cmocka_unit_test(test_conflict),

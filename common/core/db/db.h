@@ -109,6 +109,13 @@ typedef AWAITS int db_work(struct task *task, struct db *tx, void *arg);
 AWAITS int db_transact(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
 /* co: the same on a connection of db_begin_ddl(). */
 AWAITS int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
+/* co: the same on a connection of db_begin_ddl() without a transaction, for what PostgreSQL does
+ * outside of them only, such as CREATE INDEX CONCURRENTLY: each db_query() of `work` is committed
+ * by itself and may take `ms`, and wait as long for locks. The connection is closed behind it: what
+ * the session holds, advisory locks, goes then. The server ends a statement that it has begun, also
+ * when this process dies or the task is cancelled. */
+AWAITS int db_session_ddl(struct task *task, struct db *db, int64_t ms, db_work *work, void *arg)
+    MUSTCHECK;
 /* co: for a transaction that outlives the function that begins it; others use db_transact(). Leases
  * a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned. It ends with
  * db_commit(), db_batch_commit() or db_rollback(), with a statement that fails, at the latest when

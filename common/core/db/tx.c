@@ -22,6 +22,7 @@ struct db_tx {
     struct db db; /* first: what the caller holds */
     bool begun;
     bool ended;
+    bool alone; /* each statement is committed by itself: there is no BEGIN */
 };
 
 /* Prepared: parsing them each time costs as much as a small statement. */
@@ -35,6 +36,13 @@ const struct sql sql_set_timeout = {.name = "db.set_timeout",
                                     .hash = 0x83f1d20c6b9e5a47,
                                     .arity = 1,
                                     .kind = SQL_ONE};
+static const struct sql sql_set_session = {
+    .name = "db.set_session",
+    .text = "select set_config('statement_timeout', $1::text, false),"
+            " set_config('lock_timeout', $1::text, false)",
+    .hash = 0x5c1e83f7a2d94b06,
+    .arity = 1,
+    .kind = SQL_ONE};
 static const struct sql sql_broken = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
 
 static struct db_tx *tx_of(struct db *db)
@@ -140,7 +148,7 @@ run_part(struct task *task, struct db *db, struct db_op *ops, size_t count, size
 {
     int rc;
 
-    if (tx_of(db)->begun)
+    if (tx_of(db)->begun || tx_of(db)->alone)
         rc = lease_run(task, db->lease, ops, count, true, ret_failed);
     else
         rc = run_first(task, db, ops, count, true, ret_failed);
@@ -276,4 +284,23 @@ int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg)
     struct db ddl = {.server = server_ddl(db->server), .schema = db->schema};
 
     return db_transact(task, &ddl, work, arg);
+}
+
+/* On nobody's account: a project's other statements do not wait for one that takes hours. */
+int db_session_ddl(struct task *task, struct db *db, int64_t ms, db_work *work, void *arg)
+{
+    struct db control = {.server = server_ddl(db->server)};
+    struct db *session;
+
+    TRY(db_begin(task, &control, &session));
+    tx_of(session)->alone = true;
+    session->schema = db->schema;
+    session->lease->retired = true;
+    session->lease->limit_ms = ms + 1000;
+    struct str text = arena_printf(task->arena, "%lld", (long long)ms);
+    int rc = db_query(task, session, &sql_set_session, PARAMS(P_STR(text)), NULL);
+    if (rc == 0)
+        rc = work(task, session, arg);
+    tx_end(tx_of(session));
+    return rc;
 }

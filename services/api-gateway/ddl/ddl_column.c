@@ -1,4 +1,6 @@
 /* Columns of fields: type, default, constraints, indexes, and how they change. */
+#include <string.h>
+
 #include "base/codec.h"
 #include "base/panic.h"
 #include "ddl/ddl.h"
@@ -75,6 +77,12 @@ enum ddl_index ddl_index_of(const struct model_field *field)
                                                                                       : INDEX_NONE;
 }
 
+static bool column_is_text(const struct model_field *field)
+{
+    return strcmp(ddl_type(field), "text") == 0;
+}
+
+/* Texts have another one, in the order of the project's locale (0061_text_indexes.sql). */
 static void add_index(struct ddl *ddl, const struct model_field *field)
 {
     bool unique = ddl_index_of(field) == INDEX_UNIQUE;
@@ -89,6 +97,8 @@ static void add_index(struct ddl *ddl, const struct model_field *field)
             id,
             (long long)field->entity->id,
             id);
+    if (column_is_text(field))
+        ddl_add(ddl, "call {p}.text_index_add(%lld, %lld)", (long long)field->entity->id, id);
 }
 
 static void drop_index(struct ddl *ddl, const struct model_field *field)
@@ -99,6 +109,11 @@ static void drop_index(struct ddl *ddl, const struct model_field *field)
             "drop index {p}.%s_%lld",
             ddl_index_of(field) == INDEX_UNIQUE ? "u" : "i",
             (long long)field->id);
+    if (column_is_text(field))
+        ddl_add(ddl,
+                "call {p}.text_index_drop(%lld, %lld)",
+                (long long)field->entity->id,
+                (long long)field->id);
 }
 
 static void add_length_check(struct ddl *ddl, const struct model_field *field)

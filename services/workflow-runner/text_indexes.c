@@ -1,0 +1,146 @@
+/* Indexes of texts in the order of the project's locale. */
+#include "text_indexes.h"
+
+#include "app.h"
+#include "base/clock.h"
+#include "log/log.h"
+#include "queue/queue.h"
+#include "runner_text_indexes_sql.h"
+
+#define AT_ONCE    2                          /* projects, in a process */
+#define STATEMENTS 10                         /* of one project, before it waits for its turn */
+#define BUILD_MS   (INT64_C(6) * 3600 * 1000) /* of one statement, and of a pass */
+#define PAUSE_MS   60000                      /* after one that failed */
+
+static struct queue *text_indexes;
+
+/* Outside of transactions: neither stops those who write. */
+AWAITS static int
+text_index_change(struct task *task, struct db *session, const struct sql_text_index_next_row *row)
+{
+    struct arena *arena = task->arena;
+    struct str text =
+        row->made ? arena_printf(arena, "drop index concurrently {p}.%.*s", STR_ARG(row->name))
+                  : arena_printf(arena,
+                                 "create index concurrently %.*s on {p}.e_%lld (f_%lld collate "
+                                 "\"%.*s\")",
+                                 STR_ARG(row->name),
+                                 (long long)row->entity_id.value,
+                                 (long long)row->field_id.value,
+                                 STR_ARG(row->collation));
+    const struct sql sql = {
+        .name = "text_index.change",
+        .text = text.ptr,
+        .hash = str_hash(text),
+        .kind = SQL_EXEC,
+        .writes = true,
+        .no_prepare = true,
+    };
+
+    return db_query(task, session, &sql, NULL, 0, NULL);
+}
+
+struct index_pass {
+    struct project *project;
+    struct queue *queue;
+    bool more;
+};
+
+/* co: one after the other, while no other runner does it. */
+AWAITS static int text_indexes_make(struct task *task, struct db *session, void *arg)
+{
+    struct index_pass *pass = arg;
+    struct rows rows;
+
+    TRY(db_query(task, session, SQL_TEXT_INDEXES_LOCK(), &rows));
+    pass->more = sql_text_indexes_lock_row(&rows, 0).locked;
+    for (size_t i = 0; pass->more && i < STATEMENTS && !queue_draining(pass->queue); i++) {
+        int64_t begun_ms = clock_mono_ms();
+        TRY(db_query(task, session, SQL_TEXT_INDEX_NEXT(), &rows));
+        pass->more = rows.count > 0;
+        if (!pass->more)
+            break;
+        const struct sql_text_index_next_row row = sql_text_index_next_row(&rows, 0);
+        TRY(text_index_change(task, session, &row));
+        log_info(row.made ? "text_index.dropped" : "text_index.made",
+                 L_I64("project", pass->project->number),
+                 L_STR("index", row.name),
+                 L_I64("ms", clock_mono_ms() - begun_ms));
+    }
+    return 0;
+}
+
+AWAITS static int
+take_text_indexes(struct task *task, struct queue *queue, struct project *project, bool *ret_more)
+{
+    struct index_pass pass = {.project = project, .queue = queue};
+
+    int rc = db_session_ddl(task, &project->db, BUILD_MS, text_indexes_make, &pass);
+    if (rc < 0)
+        return rc;
+    if (rc > 0) {
+        log_warn("text_index.failed", L_I64("project", project->number), L_RESULT("rc", rc));
+        queue_pause(queue, project->number, PAUSE_MS);
+    }
+    *ret_more = rc == 0 && pass.more;
+    return 0;
+}
+
+AWAITS static int text_indexes_looked(struct task *task,
+                                      struct db *db,
+                                      const struct rows *projects UNUSED,
+                                      size_t project UNUSED,
+                                      const struct rows *found)
+{
+    if (sql_text_indexes_look_row(found, 0).due)
+        return 0;
+    return db_query(task,
+                    directory_control(runner_directory()),
+                    SQL_TEXT_INDEXES_LOOKED(.number = db->schema),
+                    NULL);
+}
+
+static const struct queue_kind kind = {
+    .name = "text_indexes",
+    .pass = take_text_indexes,
+    .pass_ms = BUILD_MS,
+    .projects = &SQL_TEXT_INDEX_PROJECTS,
+    .look = &SQL_TEXT_INDEXES_LOOK,
+    .looked = text_indexes_looked,
+};
+
+void text_indexes_prepare(void)
+{
+    queue_prepare(&kind);
+}
+
+void text_indexes_start(void)
+{
+    text_indexes = queue_start(&kind,
+                               &(struct queue_config){
+                                   .directory = runner_directory(),
+                                   .holder = runner_id(),
+                                   .slots = AT_ONCE,
+                                   .slots_per_project = 1,
+                                   .sweep_ms = runner_conf()->sweep_ms,
+                               });
+}
+
+void text_indexes_stop_looking(void)
+{
+    if (text_indexes)
+        queue_stop_looking(text_indexes);
+}
+
+void text_indexes_drain(int64_t last_call_mono_ms)
+{
+    if (text_indexes)
+        queue_drain(text_indexes, last_call_mono_ms, NULL, NULL);
+}
+
+void text_indexes_stop(void)
+{
+    if (text_indexes)
+        queue_stop(text_indexes);
+    text_indexes = NULL;
+}

@@ -1,0 +1,134 @@
+"""Indexes of texts in the order of the project's locale: of new fields, of projects that had none, of another locale, after a kill."""
+import pytest
+from groundwork.chaos import kill
+from groundwork.deadline import until
+from groundwork.records import column, execute, rows, table
+from groundwork.soon import settle
+
+RUNNER = {"SWEEP_MS": 200}
+ITEMS = "/entities/words/items"
+
+
+@pytest.fixture
+def words(project):
+    return project.entity("words", [
+        {"name": "w", "type": "varchar", "indexed": True}, {"name": "code", "type": "text", "unique": True, "options": {"max_length": 100}},
+        {"name": "n", "type": "integer", "indexed": True}, {"name": "free", "type": "varchar"}], row_level_security=False)
+
+
+def indexes(project, db, words):
+    """{column: collation} of the indexes for orders; "" of one that is not finished."""
+    found = rows(db, """
+        select a.attname, case when i.indisvalid then o.collname else '' end
+        from pg_index i join pg_class c on c.oid = i.indexrelid join pg_collation o on o.oid = i.indcollation[0]
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+        where i.indrelid = %s::regclass and c.relname like 'c\\_%%'""", table(project, db, words))
+    assert len(dict(found)) == len(found), found
+    names = {column(words, field["name"]): field["name"] for field in words["fields"]}
+    return {names[of]: name for of, name in found}
+
+
+def made(name):
+    return {"w": f"{name}-x-icu", "code": f"{name}-x-icu"}
+
+
+def drop(project, db, words):
+    """As a project of before has it."""
+    for (name,) in rows(db, "select c.oid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid "
+                            "where i.indrelid = %s::regclass and c.relname like 'c\\_%%'", table(project, db, words)):
+        execute(db, f"drop index {name}")
+    assert indexes(project, db, words) == {}
+
+
+def locale(project, name):
+    project.admin.put("/", {"settings": {"locale": name}}, expect=200)
+    settle()
+
+
+def test_with_the_field(project, db, words):
+    assert indexes(project, db, words) == made("und")
+    project.admin.put("/entities/words/fields/w", {"indexed": False}, expect=200)
+    assert "w" not in indexes(project, db, words)
+    locale(project, "sv")
+    project.admin.put("/entities/words/fields/w", {"indexed": True}, expect=200)
+    project.admin.put("/entities/words/fields/free", {"unique": True}, expect=200)
+    assert indexes(project, db, words) == {"w": "sv-x-icu", "code": "und-x-icu", "free": "sv-x-icu"}
+    project.admin.put("/entities/words/fields/free", {"unique": False, "indexed": False}, expect=200)
+    project.item("words", w="12", code="1")
+    project.admin.put("/entities/words/fields/w", {"type": "integer"}, expect=200)
+    assert indexes(project, db, words) == {"code": "und-x-icu"}
+    project.admin.delete("/entities/words/fields/code", expect=204)
+    assert indexes(project, db, words) == {}
+
+
+def test_of_a_project_that_had_none(project, db, words, start_one):
+    drop(project, db, words)
+    execute(db, "delete from platform.text_index_looks")
+    start_one()
+    until(lambda: indexes(project, db, words) == made("und"), within=20)
+    until(lambda: rows(db, "select 1 from platform.text_index_looks l join platform.projects p on p.number = l.number where p.slug = %s", project.id))
+
+
+def test_a_sorted_list_reads_the_index(project, db, words):
+    name, key = table(project, db, words), column(words, "w")
+    execute(db, f"insert into {name} ({key}) select md5(n::text) from generate_series(1, 20000) n")
+    execute(db, f"analyze {name}")
+    execute(db, f"delete from {name} where {key} is null")
+    project.admin.put("/entities/words/fields/w", {"required": True}, expect=200)
+
+    def scans():
+        (scanned, read), = rows(db, "select sum(idx_scan)::bigint, sum(idx_tup_read)::bigint from pg_stat_user_indexes "
+                                    "where relid = %s::regclass and indexrelname like 'c\\_%%'", name)
+        return scanned, read
+
+    for query in ("sort=w", "sort=-w", "sort=w&filter[w][gt]=c", "sort=w&cursor=start"):
+        scanned, read = scans()
+        project.admin.get(f"{ITEMS}?limit=20&count=false&{query}", expect=200)
+        until(lambda: scans()[0] > scanned, query, within=20)
+        assert scans()[1] - read < 100, query
+
+
+def test_another_locale(project, db, words, start_one):
+    start_one()
+    locale(project, "sv")
+    until(lambda: indexes(project, db, words) == made("sv"), within=20)
+    locale(project, None)
+    until(lambda: indexes(project, db, words) == made("und"), within=20)
+
+
+def test_what_is_not_of_a_field_goes(project, db, words, start_one):
+    """A gateway of an earlier release knows nothing of them; an index of another version of ICU would lose records."""
+    execute(db, f"update {project.schema(db)}.fields set indexed = false where name = 'w'")
+    stale, = rows(db, "select c.oid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid "
+                      "where i.indrelid = %s::regclass and c.relname ~ %s", table(project, db, words), f"^c_{column(words, 'code')[2:]}_")
+    execute(db, f"alter index {stale[0]} rename to c_{column(words, 'code')[2:]}_00000000")
+    start_one()
+    until(lambda: indexes(project, db, words) == {"code": "und-x-icu"}
+          and not rows(db, "select 1 from pg_class where relname like 'c\\_%%\\_00000000'"), within=20)
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_runner_that_dies_while_one_is_made(project, db, words, servers, start_one, ended):
+    """The index waits for a transaction that writes; its runner is killed. What it leaves is unfinished or whole, and the next one ends it.
+    Those who write go on meanwhile. `ended`: the server's own process dies as well; it would end the index by itself."""
+    drop(project, db, words)
+    held = servers.connect()
+    held.autocommit = False
+    with held.cursor() as cursor:
+        cursor.execute(f"insert into {table(project, db, words)} ({column(words, 'w')}) values ('held')")
+    runner = start_one()
+    until(lambda: "" in indexes(project, db, words).values(), within=20)
+    project.item("words", w="meanwhile", code="1")
+    assert [item["w"] for item in project.admin.get(f"{ITEMS}?sort=w", expect=200).json()["items"]] == ["meanwhile"]
+    kill(runner)
+    making = "from pg_stat_activity a where a.query like 'create index concurrently c\\_%%' and a.state = 'active'"
+    if ended:
+        rows(db, f"select pg_terminate_backend(a.pid) {making}")
+        until(lambda: not rows(db, f"select 1 {making}"))
+    assert "" in indexes(project, db, words).values()
+    start_one()
+    start_one()
+    held.commit()
+    held.close()
+    until(lambda: indexes(project, db, words) == made("und"), within=30)
+    assert [item["w"] for item in project.admin.get(f"{ITEMS}?sort=w", expect=200).json()["items"]] == ["held", "meanwhile"]
