@@ -731,8 +731,8 @@ static void pages(struct task *task, struct db *db, void *arg)
 
     (void)arg;
     page.sort = "id,k";
-    struct sql *down = db_sql_page(task->arena, &page, "k", true);
-    struct sql *up = db_sql_page(task->arena, &page, "k", false);
+    struct sql *down = db_sql_page(task->arena, &page, "k", true, STR("und-x-icu"));
+    struct sql *up = db_sql_page(task->arena, &page, "k", false, STR(""));
     assert_true(down->hash != up->hash && down->hash != page.hash);
     assert_int_equal(db_query(task, db, down, PARAMS(P_I64(10), P_I64(3), P_I64(1)), &rows), 0);
     assert_int_equal(rows.count, 3);

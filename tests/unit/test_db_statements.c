@@ -185,7 +185,7 @@ static void pages(struct task *task, struct db *db, void *arg)
     struct rows kept;
 
     (void)arg;
-    const struct sql *page = db_sql_page(task->arena, &SQL_ST_PAGE, "n", true);
+    const struct sql *page = db_sql_page(task->arena, &SQL_ST_PAGE, "n", true, STR(""));
     assert_int_equal(db_query(task, db, page, params, 3, &rows), 0);
     assert_int_equal(rows.count, 2);
     assert_int_equal(sql_st_page_row(&rows, 0).n, 6);

@@ -42,9 +42,13 @@ struct arena;
 
 /* any: a :page statement as it is sent, arena-owned: ordered by one of its `sort` columns, then by
  * id (by the first of them, which is unique, when there is no id among them), limit $arity+1,
- * offset $arity+2. */
-struct sql *
-db_sql_page(struct arena *arena, const struct sql *page, const char *order_column, bool descending);
+ * offset $arity+2. Names that people choose (name, title, label, filename, where they are not the
+ * key) are ordered by the collation; empty: as the database does. */
+struct sql *db_sql_page(struct arena *arena,
+                        const struct sql *page,
+                        const char *order_column,
+                        bool descending,
+                        struct str collation);
 /* any: its count, one row with the column total_items; parameters as in the page's own text. */
 struct sql *db_sql_count(struct arena *arena, const struct sql *page);
 

@@ -33,8 +33,27 @@ static const char *tie_breaker(struct arena *arena, const struct sql *page)
     return "id";
 }
 
-struct sql *
-db_sql_page(struct arena *arena, const struct sql *page, const char *order_column, bool descending)
+/* Columns that hold what people call things, in all lists; all of them are texts. The name of a
+ * secret is its key, and there is no id. */
+static bool is_spoken(struct str column)
+{
+    return str_is(column, "name") || str_is(column, "title") || str_is(column, "label") ||
+           str_is(column, "filename");
+}
+
+static struct str
+page_collate(struct arena *arena, const struct sql *page, struct str column, struct str collation)
+{
+    if (collation.len == 0 || !is_spoken(column) || str_is(column, tie_breaker(arena, page)))
+        return STR("");
+    return arena_printf(arena, " collate \"%.*s\"", STR_ARG(collation));
+}
+
+struct sql *db_sql_page(struct arena *arena,
+                        const struct sql *page,
+                        const char *order_column,
+                        bool descending,
+                        struct str collation)
 {
     const char *direction = descending ? "desc" : "asc";
     struct str column = str_from(order_column);
@@ -42,10 +61,11 @@ db_sql_page(struct arena *arena, const struct sql *page, const char *order_colum
     /* It comes from the statement's own sort list, but a slip there must not become SQL. */
     MUST(ascii_only(column, ASCII_LOWER | ASCII_DIGIT, "_"));
     struct str text = arena_printf(arena,
-                                   "select * from (%s) q order by q.%s %s nulls last, q.%s %s"
+                                   "select * from (%s) q order by q.%s%.*s %s nulls last, q.%s %s"
                                    " limit $%u offset $%u",
                                    page->text,
                                    order_column,
+                                   STR_ARG(page_collate(arena, page, column, collation)),
                                    direction,
                                    tie_breaker(arena, page),
                                    direction,

@@ -143,6 +143,14 @@ AWAITS static int page_rows(struct req *r,
     return reply_json(r, 200);
 }
 
+/* The operator's lists have no project's language. */
+static struct str page_collation(const struct req *r)
+{
+    const struct project *project = r->scope->project;
+
+    return project != NULL ? project->settings.collation : STR("");
+}
+
 int reply_page(struct req *r,
                const char *default_sort,
                const struct sql *sql,
@@ -182,7 +190,8 @@ int reply_page_shown(struct req *r,
     paged[count + 1] = P_I64(page_offset(&page));
 
     struct db_call calls[2] = {
-        {.sql = db_sql_page(r->task.arena, sql, arena_cstr(r->task.arena, column), descending),
+        {.sql = db_sql_page(
+             r->task.arena, sql, arena_cstr(r->task.arena, column), descending, page_collation(r)),
          .params = paged,
          .param_count = count + 2},
         {.sql = db_sql_count(r->task.arena, sql), .params = params, .param_count = count},

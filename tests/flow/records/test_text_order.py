@@ -170,3 +170,20 @@ def test_a_locale_that_the_server_lost(words, db):
     execute(db, "update platform.projects set epoch = epoch + 1 where slug = %s", words.id)
     settle()
     assert texts(words, sort="w") == ROOT
+
+
+def test_names_of_other_lists(words):
+    """Whatever people give a name to; what the service itself is given as a key stays in the order of its bytes."""
+    for name in ("Banana", "apple", "Äpfel"):
+        words.admin.post("/roles", {"name": name}, expect=201)
+        words.admin.post("/folders", {"name": name}, expect=201)
+        words.admin.post("/groups", {"name": name}, expect=201)
+
+    def shown(path, order):
+        items = words.admin.get(path, params={"sort": order}, expect=200).json()["items"]
+        return [item["name"] for item in items if item["name"] in ROOT]
+
+    for name, order in ((None, ROOT), ("sv", SWEDISH)):
+        locale(words, name)
+        for path in ("/roles", "/folders", "/groups"):
+            assert shown(path, "name") == order and shown(path, "-name") == order[::-1]

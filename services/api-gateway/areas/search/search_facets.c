@@ -8,6 +8,7 @@ enum { VALUE_BYTES = 1 << 20 };
 struct facet_value {
     struct str json;
     int64_t count;
+    size_t place; /* in which it was found */
 };
 
 struct facet {
@@ -104,7 +105,7 @@ static void add_value(struct search_facets *facets, struct facet *facet, struct 
                facet->values,
                facet->count,
                facet->cap,
-               (struct facet_value){json, n});
+               (struct facet_value){json, n, facet->count});
 }
 
 int search_facets_count(struct search_facets *facets,
@@ -138,6 +139,7 @@ int search_facets_count(struct search_facets *facets,
     return 0;
 }
 
+/* Each entity has its values in the order of its field. */
 static int value_compare(const void *a, const void *b)
 {
     const struct facet_value *one = a;
@@ -145,7 +147,7 @@ static int value_compare(const void *a, const void *b)
 
     if (one->count != other->count)
         return one->count > other->count ? -1 : 1;
-    return str_cmp(one->json, other->json);
+    return one->place < other->place ? -1 : 1;
 }
 
 void search_facets_end(struct search_facets *facets, bool exact)
