@@ -66,7 +66,33 @@ static void send_all(struct arena *arena, const struct integration_in *in)
         send(arena, &operations[i]);
 }
 
-static void check_import(struct arena *arena, const json_t *document)
+/* The operations of an integration, chosen by their names out of the document's text and out of its
+ * tree: they are the same. */
+static void
+check_text(struct arena *arena, const json_t *document, struct str text, const json_t *imported)
+{
+    const json_t *operations = json_object_get(imported, "operations");
+    struct in_strs names = {.set = true, .count = json_array_size(operations)};
+    json_t *skipped;
+    json_t *bodies[2];
+
+    names.items = ARENA_ARRAY(arena, names.items, names.count + 1);
+    for (size_t i = 0; i < names.count; i++)
+        names.items[i] = jr_str(json_array_get(operations, i), "name");
+    for (size_t i = 0; i < 2; i++) {
+        const struct openapi_wish wish = {.document = i == 0 ? document : NULL,
+                                          .text = i == 0 ? STR_NONE : text,
+                                          .name = STR("fuzz"),
+                                          .base_url = STR(BASE),
+                                          .only = &names};
+        struct schema_errors errors = {0};
+        if (!openapi_import(arena, &wish, &bodies[i], &skipped, &errors))
+            bodies[i] = NULL;
+    }
+    MUST(json_equal(bodies[0], bodies[1]) || (bodies[0] == NULL && bodies[1] == NULL));
+}
+
+static void check_import(struct arena *arena, const json_t *document, struct str text)
 {
     const struct openapi_wish wish = {
         .document = document, .name = STR("fuzz"), .base_url = STR(BASE)};
@@ -82,6 +108,8 @@ static void check_import(struct arena *arena, const json_t *document)
     MUST(schema_decode(arena, &integration_create_schema, body, &in, &errors));
     MUST(integration_check(arena, &in, &errors));
     send_all(arena, &in);
+    if (in.operations.count > 0)
+        check_text(arena, document, text, body);
 }
 
 static void check_written(struct arena *arena, const json_t *body)
@@ -102,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *value;
 
     if (size > 0 && jr_parse(arena, text, &value, &error) == 0 && json_is_object(value)) {
-        check_import(arena, value);
+        check_import(arena, value, text);
         check_written(arena, value);
     }
     arena_free(arena);

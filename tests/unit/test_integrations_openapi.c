@@ -92,7 +92,8 @@ static void names_and_addresses(void **state)
 {
     (void)state;
     json_t *body =
-        import(HEAD "\"paths\":{\"/a/b\":{\"get\":{},\"post\":{\"operationId\":\"9 lives\"},"
+        import(HEAD "\"paths\":{\"/a\\u002fb\":{\"get\":{},\"p\\u006fst\":{\"operation\\u0049d\":"
+                    "\"9 \\u006cives\"},"
                     "\"put\":{\"operationId\":\"get_a_b\"}}}}",
                NULL);
 

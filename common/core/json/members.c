@@ -82,17 +82,6 @@ bool json_members_next(struct json_members *members, struct json_member *ret_mem
     return true;
 }
 
-struct str json_member_find(struct str object, const char *key)
-{
-    struct json_members members = json_members_of(object);
-    struct json_member member;
-
-    while (json_members_next(&members, &member))
-        if (str_is(member.key, key))
-            return member.value;
-    return STR_NONE;
-}
-
 struct str json_text_decode(struct arena *arena, struct str written)
 {
     struct jr_error error;
@@ -102,4 +91,15 @@ struct str json_text_decode(struct arena *arena, struct str written)
         jr_parse(arena, arena_printf(arena, "\"%.*s\"", STR_ARG(written)), &text, &error) != 0)
         return written;
     return (struct str){json_string_value(text), json_string_length(text)};
+}
+
+struct str json_member_find(struct arena *arena, struct str object, const char *key)
+{
+    struct json_members members = json_members_of(object);
+    struct json_member member;
+
+    while (json_members_next(&members, &member))
+        if (str_is(json_text_decode(arena, member.key), key))
+            return member.value;
+    return STR_NONE;
 }

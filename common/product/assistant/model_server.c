@@ -81,11 +81,12 @@ static void refusal_read(struct arena *arena,
 
 struct str model_body_without(struct arena *arena, struct str body, unsigned quirks)
 {
-    const bool renames =
-        (quirks & MODEL_NO_MAX_TOKENS) != 0 && json_member_find(body, "max_tokens").ptr != NULL;
-    const bool has_other = renames && json_member_find(body, "max_completion_tokens").ptr != NULL;
+    const bool renames = (quirks & MODEL_NO_MAX_TOKENS) != 0 &&
+                         json_member_find(arena, body, "max_tokens").ptr != NULL;
+    const bool has_other =
+        renames && json_member_find(arena, body, "max_completion_tokens").ptr != NULL;
     const bool drops = (quirks & MODEL_NO_STREAM_OPTIONS) != 0 &&
-                       json_member_find(body, "stream_options").ptr != NULL;
+                       json_member_find(arena, body, "stream_options").ptr != NULL;
     struct json_members members = json_members_of(body);
     struct json_member member;
     struct strbuf out;

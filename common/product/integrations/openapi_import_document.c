@@ -187,8 +187,9 @@ members_parse(struct openapi_reader *reader, struct str object, const char *cons
     json_t *result = jr_adopt(reader->arena, openapi_object(reader));
 
     while (json_members_next(&members, &member)) {
+        struct str key = json_text_decode(reader->arena, member.key);
         size_t i = 0;
-        while (names[i] != NULL && !str_is(member.key, names[i]))
+        while (names[i] != NULL && !str_is(key, names[i]))
             i++;
         json_t *value = names[i] != NULL ? text_parse(reader, member.value) : NULL;
         if (value != NULL)
@@ -201,7 +202,7 @@ members_parse(struct openapi_reader *reader, struct str object, const char *cons
  * behind it, or it is no object, which is a finding. */
 static bool is_chosen(struct openapi_reader *reader, struct json_member operation, struct str path)
 {
-    struct str id = json_member_find(operation.value, "operationId");
+    struct str id = json_member_find(reader->arena, operation.value, "operationId");
     const char *method = arena_cstr(reader->arena, operation.key);
 
     if (!str_starts(operation.value, STR("{")))
@@ -233,6 +234,7 @@ static json_t *item_outline(struct openapi_reader *reader, struct str path, stru
     json_t *result = NULL;
 
     while (json_members_next(&members, &member) && !reader->is_spent) {
+        member.key = json_text_decode(reader->arena, member.key);
         bool is_operation = is_method(member.key);
         if (is_operation ? !is_chosen(reader, member, path) : !str_is(member.key, "$ref"))
             continue;
