@@ -310,8 +310,8 @@ static void losses_list(struct openapi_reader *reader, struct str name)
     static const char *const reasons[LOSSES] = {
         [LOST_COOKIE] = "it is called without its optional cookies",
         [LOST_NAME] = "it is called without an optional parameter whose name cannot be kept",
-        [LOST_BODY] = "it is called without its body, which is optional and neither JSON nor a "
-                      "form, or belongs to a GET or HEAD",
+        [LOST_BODY] = ("it is called without its body, which is optional and neither JSON nor a "
+                       "form, or belongs to a GET or HEAD"),
     };
 
     for (size_t i = 0; i < LOSSES; i++)
