@@ -23,9 +23,10 @@ void heif_prepare(void);
 
 /* A picture that moves: whole canvases, one after the other, as they are shown. */
 struct animation {
-    uint32_t plays; /* 0 = for ever */
+    uint32_t width, height; /* of each canvas */
+    uint32_t plays;         /* 0 = for ever */
     void *arg;
-    /* The next canvas, RGBA of the picture's size, borrowed until the next call. False: there is
+    /* The next canvas, RGBA, borrowed until the next call. False: there is
      * none; what cannot be read ends in peer_fail(). */
     bool (*next)(void *arg, const uint8_t **ret_canvas, uint32_t *ret_ms);
 };

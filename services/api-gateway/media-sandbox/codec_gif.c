@@ -332,13 +332,19 @@ bool animation_open_gif(struct media_source *source, struct animation *ret)
 
     gif_open(&heads, source);
     uint32_t count = gif_count(&heads);
-    *ret = (struct animation){.plays = heads.plays, .arg = &frames, .next = gif_next};
+    *ret = (struct animation){
+        .width = (uint32_t)heads.gif->SWidth,
+        .height = (uint32_t)heads.gif->SHeight,
+        .plays = heads.plays,
+        .arg = &frames,
+        .next = gif_next,
+    };
     gif_close(&heads);
     if (count < 2)
         return false;
     gif_open(&frames.graphic, source);
-    frames.width = (uint32_t)frames.graphic.gif->SWidth;
-    frames.height = (uint32_t)frames.graphic.gif->SHeight;
+    frames.width = ret->width;
+    frames.height = ret->height;
     frames.canvas = peer_alloc(canvas_bytes(&frames), 1);
     memset(frames.canvas, 0, canvas_bytes(&frames));
     return true;

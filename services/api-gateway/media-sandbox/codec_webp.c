@@ -1,4 +1,5 @@
 /* WebP by libwebp: pictures, the first frame of one that moves, and all of its frames. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <webp/decode.h>
@@ -88,7 +89,8 @@ void decode_webp(struct media_source *source, struct scale *scale)
 
 /* --- all frames --- */
 
-#define ANIMATION_AT   20 /* the flags of a VP8X chunk, which is the first one */
+#define EXTENDED_AT    12 /* the first chunk, when there may be frames: its name, length, flags */
+#define EXTENDED_BYTES 9
 #define ANIMATION_FLAG 0x02
 
 struct webp_frames {
@@ -122,11 +124,11 @@ static void webp_check(const WebPDemuxer *demuxer)
 bool animation_open_webp(struct media_source *source, struct animation *ret)
 {
     static struct webp_frames frames;
-    const uint8_t *flags = source_at(source, ANIMATION_AT, 1);
+    const uint8_t *head = source_at(source, EXTENDED_AT, EXTENDED_BYTES);
     WebPAnimDecoderOptions options;
     WebPAnimInfo info;
 
-    if (!flags || (*flags & ANIMATION_FLAG) == 0)
+    if (!head || memcmp(head, "VP8X", 4) != 0 || (head[8] & ANIMATION_FLAG) == 0)
         return false;
     const WebPData data = {peer_read_all(source), (size_t)source->size};
     WebPDemuxer *demuxer = WebPDemux(&data);
@@ -137,7 +139,13 @@ bool animation_open_webp(struct media_source *source, struct animation *ret)
     webp_insist(WebPAnimDecoderOptionsInit(&options), MEDIA_BROKEN);
     frames.decoder = WebPAnimDecoderNew(&data, &options);
     webp_insist(frames.decoder && WebPAnimDecoderGetInfo(frames.decoder, &info), MEDIA_TOO_LARGE);
-    *ret = (struct animation){.plays = info.loop_count, .arg = &frames, .next = webp_next};
+    *ret = (struct animation){
+        .width = info.canvas_width,
+        .height = info.canvas_height,
+        .plays = info.loop_count,
+        .arg = &frames,
+        .next = webp_next,
+    };
     return true;
 }
 
@@ -197,6 +205,7 @@ void webp_writer_add(struct webp_writer *writer, const struct bitmap *bitmap, ui
     WebPConfig config;
     WebPPicture picture;
 
+    webp_insist(ms <= (uint32_t)(INT_MAX - writer->end_ms), MEDIA_TOO_LARGE);
     webp_prepare(bitmap, METHOD_FRAME, &config, &picture);
     webp_insist(WebPAnimEncoderAdd(writer->encoder, &picture, writer->end_ms, &config),
                 MEDIA_TOO_LARGE);

@@ -211,6 +211,7 @@ static bool variant_animate(const struct media_request *request,
         struct scale scale = stored_part(plan, facts, facts->orientation);
 
         animation_check(frames, frames * plan->width * plan->height);
+        scale_check(&scale, animation.width, animation.height);
         scale_begin(&scale, scale.from_width, scale.from_height);
         for (uint32_t y = 0; y < scale.from_height; y++)
             scale_row(&scale, canvas + (size_t)y * scale.from_width * 4);

@@ -150,6 +150,15 @@ def test_webp_bombs(admin, put):
     assert variant(admin, put(admin, "x.webp", bytes(content)), expect=422, width=8).json()["code"] == "picture_too_large"
 
 
+def test_webp_that_lasts_too_long(admin, put):
+    """Each frame for the longest time that the format has, together longer than an integer holds."""
+    frames = [Image.new("L", (8, 8), n % 256) for n in range(200)]
+    content = encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:], duration=20, lossless=True)
+    head, *rest = content.split(b"ANMF")
+    content = b"ANMF".join([head, *(part[:16] + b"\xff\xff\xff" + part[19:] for part in rest)])
+    assert variant(admin, put(admin, "x.webp", content), expect=422, width=8).json()["code"] == "picture_too_large"
+
+
 def test_as_many_as_may_be(admin, put):
     made = put(admin, "x.gif", gif((10, 10), MANY[:2000], loops=0))
     assert seen(variant(admin, made, width=8).content).n_frames > 1
