@@ -302,6 +302,7 @@ static void test_joined(void **state)
         {"//example.org/c", 0, "https://example.org/c"},
         {"http://example.org/c", 0, "http://example.org/c"},
         {"/\xc3\xa9 x", 0, "https://example.com/%c3%a9%20x"},
+        {"?q=\xc3\xa9 x+y", 0, "https://example.com/a/b?q=%c3%a9%20x+y"},
         {"http://10.0.0.1/", FETCH_REFUSED, NULL},
         {"http://169.254.169.254/latest", FETCH_REFUSED, NULL},
         {"http://[::1]/", FETCH_REFUSED, NULL},

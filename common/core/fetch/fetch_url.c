@@ -274,6 +274,17 @@ struct str fetch_url_escape(struct arena *arena, struct str url)
                : arena_printf(arena, "%.*s%.*s", (int)begin, url.ptr, STR_ARG(rest));
 }
 
+/* A blank of a query is no plus sign here, which is a form's word for it. */
+static struct str blanks_escape(struct arena *arena, struct str location)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, arena, 3 * location.len);
+    for (size_t i = 0; i < location.len; i++)
+        strbuf_str(&out, location.ptr[i] == ' ' ? STR("%20") : (struct str){location.ptr + i, 1});
+    return strbuf_view(&out);
+}
+
 /* The URL that libcurl makes of the two; NULL when it makes none. Owned: curl_free(). */
 static char *url_join(struct arena *arena, struct str base, struct str location)
 {
@@ -285,7 +296,7 @@ static char *url_join(struct arena *arena, struct str base, struct str location)
             CURLUE_OK &&
         curl_url_set(joined,
                      CURLUPART_URL,
-                     arena_cstr(arena, location),
+                     arena_cstr(arena, blanks_escape(arena, location)),
                      CURLU_DISALLOW_USER | CURLU_URLENCODE) == CURLUE_OK &&
         curl_url_set(joined, CURLUPART_FRAGMENT, NULL, 0) == CURLUE_OK)
         (void)curl_url_get(joined, CURLUPART_URL, &text, 0);
