@@ -4,6 +4,8 @@
 #include "base/ascii.h"
 #include "json/jr.h"
 
+#define ESCAPE_BYTES 6 /* of a character */
+
 static void members_skip(struct json_members *members, const char *set)
 {
     while (members->at < members->end && ascii_among(*members->at, set))
@@ -87,19 +89,25 @@ struct str json_text_decode(struct arena *arena, struct str written)
     struct jr_error error;
     json_t *text;
 
-    if (memchr(written.ptr, '\\', written.len) == NULL ||
+    if (written.len == 0 || memchr(written.ptr, '\\', written.len) == NULL ||
         jr_parse(arena, arena_printf(arena, "\"%.*s\"", STR_ARG(written)), &text, &error) != 0)
         return written;
     return (struct str){json_string_value(text), json_string_length(text)};
 }
 
-struct str json_member_find(struct arena *arena, struct str object, const char *key)
+bool json_key_is(struct arena *arena, struct str key, const char *name)
+{
+    return str_is(key, name) ||
+           (key.len <= ESCAPE_BYTES * strlen(name) && str_is(json_text_decode(arena, key), name));
+}
+
+struct str json_member_find(struct arena *arena, struct str object, const char *name)
 {
     struct json_members members = json_members_of(object);
     struct json_member member;
 
     while (json_members_next(&members, &member))
-        if (str_is(json_text_decode(arena, member.key), key))
+        if (json_key_is(arena, member.key, name))
             return member.value;
     return STR_NONE;
 }

@@ -7,10 +7,11 @@
 #include "json/jr.h"
 #include "json/members.h"
 
-#define HOPS_MAX       32 /* of one reference */
-#define POINTER_COPIES 4  /* of a pointer, while it is decoded */
-#define PIECE_LEVELS   3  /* "components", "schemas", "Order" */
-#define PIECE_BYTES    64 /* of a piece, besides its path */
+#define HOPS_MAX       32   /* of one reference */
+#define POINTER_COPIES 4    /* of a pointer, while it is decoded */
+#define PIECE_LEVELS   3    /* "components", "schemas", "Order" */
+#define PIECE_BYTES    64   /* of a piece, besides its path */
+#define ID_BYTES       4096 /* of an operationId whose escapes are decoded */
 
 /* --- pieces --- */
 
@@ -187,9 +188,8 @@ members_parse(struct openapi_reader *reader, struct str object, const char *cons
     json_t *result = jr_adopt(reader->arena, openapi_object(reader));
 
     while (json_members_next(&members, &member)) {
-        struct str key = json_text_decode(reader->arena, member.key);
         size_t i = 0;
-        while (names[i] != NULL && !str_is(key, names[i]))
+        while (names[i] != NULL && !json_key_is(reader->arena, member.key, names[i]))
             i++;
         json_t *value = names[i] != NULL ? text_parse(reader, member.value) : NULL;
         if (value != NULL)
@@ -200,27 +200,27 @@ members_parse(struct openapi_reader *reader, struct str object, const char *cons
 
 /* Whether an operation may become one of the result: its name is chosen, or one with another number
  * behind it, or it is no object, which is a finding. */
-static bool is_chosen(struct openapi_reader *reader, struct json_member operation, struct str path)
+static bool
+is_chosen(struct openapi_reader *reader, const char *method, struct str path, struct str operation)
 {
-    struct str id = json_member_find(reader->arena, operation.value, "operationId");
-    const char *method = arena_cstr(reader->arena, operation.key);
+    struct str id = json_member_find(reader->arena, operation, "operationId");
 
-    if (!str_starts(operation.value, STR("{")))
+    if (!str_starts(operation, STR("{")))
         return true;
-    if (str_starts(id, STR("\"")))
-        id = json_text_decode(reader->arena, (struct str){id.ptr + 1, id.len - 2});
-    else
-        id = STR_NONE;
+    id = str_starts(id, STR("\"")) ? (struct str){id.ptr + 1, id.len - 2} : STR_NONE;
+    if (id.len <= ID_BYTES)
+        id = json_text_decode(reader->arena, id);
     struct str name = openapi_operation_name(reader, id, method, path);
     return name.len > 0 && map_get(reader->stems, openapi_stem(name)) != NULL;
 }
 
-static bool is_method(struct str name)
+/* The method that a key of a path names; NULL = none. */
+static const char *method_of(struct openapi_reader *reader, struct str key)
 {
     for (size_t i = 0; openapi_methods[i] != NULL; i++)
-        if (str_is(name, openapi_methods[i]))
-            return true;
-    return false;
+        if (json_key_is(reader->arena, key, openapi_methods[i]))
+            return openapi_methods[i];
+    return NULL;
 }
 
 /* NULL where no operation of a path may become one of the result. */
@@ -234,19 +234,19 @@ static json_t *item_outline(struct openapi_reader *reader, struct str path, stru
     json_t *result = NULL;
 
     while (json_members_next(&members, &member) && !reader->is_spent) {
-        member.key = json_text_decode(reader->arena, member.key);
-        bool is_operation = is_method(member.key);
-        if (is_operation ? !is_chosen(reader, member, path) : !str_is(member.key, "$ref"))
+        const char *method = method_of(reader, member.key);
+        if (method != NULL ? !is_chosen(reader, method, path, member.value)
+                           : !json_key_is(reader->arena, member.key, "$ref"))
             continue;
         if (result == NULL)
             result = members_parse(reader, item, shared);
-        if (!is_operation)
+        if (method == NULL)
             continue;
         json_t *operation = str_starts(member.value, STR("{"))
                                 ? members_parse(reader, member.value, wanted)
                                 : text_parse(reader, member.value);
         if (operation != NULL)
-            MUST(json_object_setn(result, member.key.ptr, member.key.len, operation) == 0);
+            MUST(json_object_set(result, method, operation) == 0);
     }
     return result;
 }
@@ -257,7 +257,7 @@ static json_t *paths_outline(struct openapi_reader *reader, struct str paths)
     struct json_member member;
     json_t *result = jr_adopt(reader->arena, openapi_object(reader));
 
-    while (json_members_next(&members, &member) && !reader->is_spent) {
+    while (json_members_next(&members, &member) && openapi_spend(reader, 1, 2 * member.key.len)) {
         struct str path = json_text_decode(reader->arena, member.key);
         json_t *item = item_outline(reader, path, member.value);
         if (item != NULL)

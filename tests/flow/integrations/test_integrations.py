@@ -460,6 +460,15 @@ def test_a_document_that_takes_too_much_is_refused(crm):
     assert refused["field"] == "document" and "name fewer operations in operations" in refused["message"], refused
 
 
+def test_yaml_is_named_in_its_refusal(crm):
+    yaml = "openapi: 3.0.3\ninfo: {title: Shop}\npaths: {}\n"
+    for text, more in ((yaml, {}), (yaml + "#" * (1 << 20), {"operations": ["a"]})):
+        [error] = bring(crm, text, expect=400, **more)["errors"]
+        assert error["field"] == "document" and "YAML" in error["message"]
+    refused = crm.admin.post("/integrations/import", data=yaml.encode(), headers={"Content-Type": "application/yaml"}, expect=415)
+    assert "YAML" in refused.json()["detail"]
+
+
 def test_imports_whose_clients_hang_up_hold_up_nobody(crm):
     """A run of the loop of 500 ms without a wait fails the test that caused it."""
     body = json.dumps({"document": costly()}).encode()

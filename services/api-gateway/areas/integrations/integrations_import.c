@@ -128,6 +128,14 @@ static bool import_decode(struct arena *arena,
 {
     struct import_in in;
 
+    if (json_is_string(json_object_get(body, "document"))) {
+        schema_error_add(arena,
+                         work->errors,
+                         STR("document"),
+                         PROBLEM_TYPE_MISMATCH,
+                         "expected an object: convert YAML to JSON first, and send no text");
+        return false;
+    }
     if (!schema_decode(arena, &import_schema, body, &in, work->errors))
         return false;
     if (in.auth.value != NULL)
@@ -164,21 +172,23 @@ static bool import_read_text(struct import_work *work)
     if (skim(work->arena, work->text, NULL, 0, &work->reason) != 0)
         return false;
     while (json_members_next(&members, &member)) {
-        struct str name = json_text_decode(work->arena, member.key);
         struct str text = member.value;
-        if (str_is(name, "document")) {
+        if (json_key_is(work->arena, member.key, "document")) {
             document = text;
-            text = str_starts(text, STR("{")) ? STR("{}") : STR("null");
+            text = str_starts(text, STR("{"))    ? STR("{}")
+                   : str_starts(text, STR("\"")) ? STR("\"\"")
+                                                 : STR("null");
         }
-        size_t bytes = name.len + text.len;
+        size_t bytes = member.key.len + text.len;
         if (bytes > left) {
             schema_error_add(work->arena,
                              work->errors,
-                             utf8_cut(name, NAME_SHOWN),
+                             utf8_cut(member.key, NAME_SHOWN),
                              PROBLEM_OUT_OF_RANGE,
                              "is too large: 64 KB may stand beside the document");
             return false;
         }
+        struct str name = json_text_decode(work->arena, member.key);
         if (jr_parse(work->arena, text, &value, &error) != 0 ||
             json_object_getn(body, name.ptr, name.len) != NULL) {
             work->reason = "a value beside the document is out of range, or a key is there twice";
@@ -245,9 +255,15 @@ AWAITS static int import_in_turn(struct req *r, struct import_work *work)
 AWAITS static int integrations_import(struct req *r)
 {
     struct import_work work = {.errors = ARENA_NEW(r->task.arena, work.errors)};
+    struct str type = req_header(r, "content-type");
     struct str text;
     json_t *body;
 
+    if (type.len > 0 && memmem(type.ptr, type.len, "yaml", 4) != NULL)
+        return fail(r,
+                    PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                    "Convert YAML to JSON first, and send it as the member document of an "
+                    "application/json body.");
     TRY(req_json_unparsed(r, &text));
     if (req_json_is_large(r, text)) {
         work.text = text;
