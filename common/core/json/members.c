@@ -12,18 +12,27 @@ static void members_skip(struct json_members *members, const char *set)
         members->at++;
 }
 
-/* From a quote to behind the one that ends the text; what is between is returned. */
+/* Whether the quote is part of the text: an odd number of backslashes stands before it. */
+static bool is_escaped_quote(const char *from, const char *quote)
+{
+    const char *at = quote;
+
+    while (at > from && at[-1] == '\\')
+        at--;
+    return (quote - at) % 2 != 0;
+}
+
+/* From a quote to behind the quote that ends the text; returns what is between them. */
 static struct str members_read_text(struct json_members *members)
 {
     const char *from = ++members->at;
+    const char *quote;
 
-    while (members->at < members->end && *members->at != '"')
-        members->at += *members->at == '\\' ? 2 : 1;
-    if (members->at >= members->end) {
-        members->at = members->end;
-        return (struct str){from, (size_t)(members->end - from)};
-    }
-    return (struct str){from, (size_t)(members->at++ - from)};
+    do {
+        quote = memchr(members->at, '"', (size_t)(members->end - members->at));
+        members->at = quote != NULL ? quote + 1 : members->end;
+    } while (quote != NULL && is_escaped_quote(from, quote));
+    return (struct str){from, (size_t)((quote != NULL ? quote : members->end) - from)};
 }
 
 /* From a bracket to behind the one that closes it. */
