@@ -105,8 +105,7 @@ unsigned exif_orientation(struct media_source *source, int64_t from, int64_t end
     return 1;
 }
 
-/* A file of a camera may begin with a small picture of the large one: that one's size is not told.
- */
+/* A camera's raw file may begin with a thumbnail: the thumbnail's size is not the picture's. */
 void probe_tiff(struct media_source *source, struct media_facts *facts)
 {
     struct tiff_tags tags;

@@ -74,7 +74,7 @@ static void gif_close(struct graphic *graphic)
     (void)DGifCloseFile(graphic->gif, &error);
 }
 
-/* What browsers made of NETSCAPE's extension: so many times more, and not so many times. */
+/* Browsers play a picture once more than NETSCAPE's extension says. */
 static void gif_read_loops(struct graphic *graphic, const GifByteType *bytes)
 {
     if (bytes[0] == LOOPS_NAME)

@@ -10,8 +10,8 @@
 
 #define PLANES_BYTES 3 /* of a pixel: its planes of 8 bits, and these once more, turned */
 
-/* libheif has libde265 start a thread, and does not ask whether there is one then. This definition
- * stands before the library's: all is done in the thread that asks. */
+/* libheif has libde265 start a thread, which the filter of system calls would end the process for.
+ * The linker takes this definition before the library's: libde265 decodes in the calling thread. */
 de265_error de265_start_worker_threads(de265_decoder_context *decoder, int number_of_threads)
 {
     (void)decoder;
@@ -21,7 +21,7 @@ de265_error de265_start_worker_threads(de265_decoder_context *decoder, int numbe
 
 void heif_prepare(void)
 {
-    (void)heif_init(NULL); /* what it cannot do fails later, with each picture */
+    (void)heif_init(NULL); /* after a failure each picture is refused */
 }
 
 static void heif_insist(struct heif_error error)
@@ -48,7 +48,7 @@ static struct heif_image_handle *heif_open(struct media_source *source)
     return handle;
 }
 
-/* The library ends the process where memory ends: before that it is asked whether there is any. */
+/* libheif ends the process where memory ends, so memory is asked for before libheif decodes. */
 static void heif_check_memory(const struct heif_image_handle *handle)
 {
     size_t pixels =

@@ -55,7 +55,7 @@ static toff_t tiff_on_size(thandle_t arg)
     return input->size;
 }
 
-/* The library goes on after many of its errors: results decide. */
+/* libtiff goes on after many of its errors: the results of its functions decide. */
 static int tiff_on_error(TIFF *tiff UNUSED,
                          void *arg,
                          const char *module UNUSED,
@@ -108,7 +108,7 @@ static TIFF *tiff_open(struct input *input)
     return tiff;
 }
 
-/* The library has more of them, which hardly a picture needs and a stranger may try. */
+/* libtiff reads more compressions: hardly a picture has them, and each is one more to attack. */
 static bool tiff_is_read_by_us(TIFF *tiff)
 {
     static const uint16_t known[] = {
@@ -155,7 +155,7 @@ static uint32_t tiff_rows(TIFF *tiff, uint32_t height)
     return rows > 0 && rows < height ? rows : height;
 }
 
-/* What the library gives is premultiplied. */
+/* libtiff gives premultiplied pixels. */
 static void tiff_divide(uint8_t *rgba, size_t count)
 {
     for (; count > 0; count--, rgba += 4)

@@ -16,7 +16,7 @@ static uint8_t (*of_gray)[3]; /* GRAYS of them */
 
 void color_prepare(void)
 {
-    srgb = cmsCreate_sRGBProfile(); /* it asks for the time of day, in a zone */
+    srgb = cmsCreate_sRGBProfile(); /* lcms2 asks for the time of day, whose zone is a file */
 }
 
 static cmsHTRANSFORM color_transform(cmsHPROFILE profile, cmsUInt32Number from, cmsUInt32Number to)

@@ -230,7 +230,7 @@ static void variant_draw(const struct media_request *request,
 {
     static const struct {
         void (*decode)(struct media_source *source, struct scale *scale);
-        bool turns; /* it gives the picture as it is shown */
+        bool turns; /* the decoder gives the picture as it is shown */
     } decoders[] = {
         [MEDIA_PNG] = {.decode = decode_png},
         [MEDIA_JPEG] = {.decode = decode_jpeg},
