@@ -89,10 +89,10 @@ def are_looked_at(client):
     until(lambda: all(tells() for _ in range(6)), "uploads wait for their facts")
 
 
-# XYZ of red, green and blue, as a profile has them: seen under D50.
+# XYZ of red, green and blue as a profile has them: seen under its own white.
 ADOBE = ((0.60974, 0.31111, 0.01947), (0.20528, 0.62567, 0.06087), (0.14919, 0.06322, 0.74457))
 DISPLAY_P3 = ((0.51512, 0.24120, -0.00105), (0.29198, 0.69225, 0.04189), (0.15710, 0.06657, 0.78407))
-D50 = (0.96420, 1.0, 0.82491)
+PROFILE_WHITE = (0.96420, 1.0, 0.82491)
 
 
 def profile(primaries=None, gamma=2.2, padding=0):
@@ -102,7 +102,7 @@ def profile(primaries=None, gamma=2.2, padding=0):
 
     curve = b"curv" + bytes(4) + struct.pack(">IHH", 1, round(gamma * 256), 0)
     tags = {b"desc": b"desc" + bytes(4) + struct.pack(">I", 5) + b"test\0" + bytes(79), b"cprt": b"text" + bytes(4) + b"none\0\0\0\0",
-            b"wtpt": b"XYZ " + bytes(4) + fixed(*D50)}
+            b"wtpt": b"XYZ " + bytes(4) + fixed(*PROFILE_WHITE)}
     if primaries:
         for name, each in zip((b"r", b"g", b"b"), primaries):
             tags |= {name + b"XYZ": b"XYZ " + bytes(4) + fixed(*each), name + b"TRC": curve}
@@ -114,7 +114,7 @@ def profile(primaries=None, gamma=2.2, padding=0):
         data += value + bytes(-len(value) % 4)
     data += bytes(padding)
     head = struct.pack(">I4sI4s4s4s6H4s", at + len(data), b"lcms", 0x02100000, b"mntr", b"RGB " if primaries else b"GRAY", b"XYZ ",
-                       2020, 1, 1, 0, 0, 0, b"acsp") + bytes(28) + fixed(*D50)
+                       2020, 1, 1, 0, 0, 0, b"acsp") + bytes(28) + fixed(*PROFILE_WHITE)
     return head + bytes(128 - len(head)) + table + data
 
 
