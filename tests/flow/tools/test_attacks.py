@@ -15,7 +15,7 @@ TREE = [*(ROOT / "common").rglob("*"), *(ROOT / "services").rglob("*"), *(ROOT /
         *(ROOT / "scripts").glob("*"), *(ROOT / "deploy").rglob("*"), *ROOT.glob("*.md"), ROOT / "Makefile"]
 OF_C, OF_PYTHON, OF_TEXT, OF_SQL = {".c", ".h", ".def", ".proto"}, {".py"}, {".md"}, {".sql"}
 # What looks like a case and is none.
-NO_CASE = {"C0", "D50"}  # control characters, a kind of daylight
+NO_CASE = {"C0"}  # control characters
 
 
 def rows():
