@@ -72,8 +72,8 @@ def test_put_merges_and_patch_is_put(shop):
     moved = admin.put(path, {"trigger": {"kind": "manual"}, "start_step": None}, expect=200).json()
     assert moved["trigger"] == {"kind": "manual"} and moved["steps"] == two["steps"] and moved["start_step"] == "a"
     assert admin.get(path).json() == moved
-    for body in ({"name": None}, {"trigger": None}, {"steps": None}, {"enabled": None}, {"name": ""}, {"name": "x" * 201}, {"id": 1},
-                 {"version": 3}, {"editor_id": 1}, {"next_fire_at": None}, {"created_at": "x"}, {"surprise": 1}, {"steps": {}},
+    for body in ({"name": None}, {"trigger": None}, {"steps": None}, {"enabled": None}, {"name": ""}, {"name": "x" * 201}, {"id": 424242},
+                 {"version": 3}, {"editor_id": 424242}, {"next_fire_at": made["created_at"]}, {"created_at": "x"}, {"surprise": 1}, {"steps": {}},
                  {"trigger": []}, {"enabled": "yes"}):
         admin.put(path, body, expect=400)
     assert admin.get(path).json() == moved
