@@ -1,20 +1,21 @@
 -- Indexes of texts in the order of the project's locale (0061_text_indexes.sql).
 
--- A change of the locale is a change of the project; who sees the setting of before may still change the model for a while. Once an
--- hour for what nobody announces: another version of ICU, a gateway of an earlier release.
+-- After each change of model or settings; once an hour for what nobody announces: another version of ICU, a gateway that died before it
+-- told of its change.
 -- name: text_index_projects :many
-select p.number:bigint, p.server:text
+select p.number:bigint, p.server:text, p.epoch:bigint
 from platform.projects p left join platform.text_index_looks l on l.number = p.number
-where p.state = 'active' and (l.looked_at is null or l.looked_at < now() - interval '1 hour' or p.updated_at > now() - interval '2 minutes')
+where p.state = 'active' and (l.number is null or l.epoch <> p.epoch or l.looked_at < now() - interval '1 hour')
 order by p.number
 
 -- name: text_indexes_look :one
 select exists (select 1 from {p}.text_indexes_wrong()) as due:boolean
 
--- Not with each of the looks that follow a change.
+-- :epoch is the one of before the look.
 -- name: text_indexes_looked :exec
-insert into platform.text_index_looks as l (number) select p.number from platform.projects p where p.number = :number::bigint
-on conflict (number) do update set looked_at = now() where l.looked_at < now() - interval '1 minute'
+insert into platform.text_index_looks as l (number, epoch)
+select p.number, :epoch::bigint from platform.projects p where p.number = :number::bigint
+on conflict (number) do update set epoch = excluded.epoch, looked_at = now()
 
 -- Of the session, and so of the server's process that makes the index: when a runner dies it goes on for a while.
 -- name: text_indexes_lock :one

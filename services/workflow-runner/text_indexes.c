@@ -10,7 +10,7 @@
 #define AT_ONCE    2                          /* projects, in a process */
 #define STATEMENTS 10                         /* of one project, before it waits for its turn */
 #define BUILD_MS   (INT64_C(6) * 3600 * 1000) /* of one statement, and of a pass */
-#define PAUSE_MS   60000                      /* after one that failed */
+#define PAUSE_MS   10000 /* after one that failed, or while another runner does it */
 
 static struct queue *text_indexes;
 
@@ -54,6 +54,8 @@ AWAITS static int text_indexes_make(struct task *task, struct db *session, void 
 
     TRY(db_query(task, session, SQL_TEXT_INDEXES_LOCK(), &rows));
     pass->more = sql_text_indexes_lock_row(&rows, 0).locked;
+    if (!pass->more)
+        queue_pause(pass->queue, pass->project->number, PAUSE_MS);
     for (size_t i = 0; pass->more && i < STATEMENTS && !queue_draining(pass->queue); i++) {
         int64_t begun_ms = clock_mono_ms();
         TRY(db_query(task, session, SQL_TEXT_INDEX_NEXT(), &rows));
@@ -88,16 +90,18 @@ take_text_indexes(struct task *task, struct queue *queue, struct project *projec
 
 AWAITS static int text_indexes_looked(struct task *task,
                                       struct db *db,
-                                      const struct rows *projects UNUSED,
-                                      size_t project UNUSED,
+                                      const struct rows *projects,
+                                      size_t project,
                                       const struct rows *found)
 {
     if (sql_text_indexes_look_row(found, 0).due)
         return 0;
-    return db_query(task,
-                    directory_control(runner_directory()),
-                    SQL_TEXT_INDEXES_LOOKED(.number = db->schema),
-                    NULL);
+    return db_query(
+        task,
+        directory_control(runner_directory()),
+        SQL_TEXT_INDEXES_LOOKED(.number = db->schema,
+                                .epoch = sql_text_index_projects_row(projects, project).epoch),
+        NULL);
 }
 
 static const struct queue_kind kind = {

@@ -33,9 +33,9 @@ select m.model_version:bigint, s.doc:jsonb?, s.sealed:bytea?, {p}.text_collation
   array(select encode(k.wrapped, 'hex') from {p}.data_keys k order by k.id) as key_texts:text[]
 from {p}.meta m left join {p}.settings s on s.kind = 'setting' and s.key = 'project';
 
--- As {p}.text_collation() looks for it (0060_text_order.sql).
+-- As PostgreSQL writes it; {p}.text_collation() looks for that (0060_text_order.sql).
 -- name: project_locale :opt
-select c.collname::text as collation:text from pg_catalog.pg_collation c
+select left(c.collname::text, -6) as locale:text! from pg_catalog.pg_collation c
 where lower(c.collname) = lower(:locale::text) || '-x-icu' and c.collnamespace = 'pg_catalog'::regnamespace
   and c.collisdeterministic and c.collprovider = 'i';
 

@@ -327,16 +327,18 @@ bool project_in_check(struct arena *arena,
 
 int project_in_check_locale(struct task *task,
                             struct project *project,
-                            const struct project_in *in,
+                            struct project_in *in,
                             struct schema_errors *errors)
 {
-    const struct project_settings_in *settings = in->settings.value;
+    struct project_settings_in *settings = in->settings.value;
     struct rows rows;
 
     if (settings == NULL || settings->locale.value.ptr == NULL)
         return 0;
     TRY(db_query(task, &project->db, SQL_PROJECT_LOCALE(.locale = settings->locale.value), &rows));
-    if (rows.count == 0)
+    if (rows.count > 0)
+        settings->locale.value = sql_project_locale_row(&rows, 0).locale;
+    else
         schema_error_add(task->arena,
                          errors,
                          STR("settings.locale"),

@@ -63,11 +63,12 @@ bool project_in_check(struct arena *arena,
                       const struct project_in *in,
                       const struct project_settings *stored,
                       struct schema_errors *errors);
-/* co: the same of what the project's database has to know: that it has a collation of the locale.
- * Findings go to errors. 0, a DB_* or a negative. */
+/* co: the same of what the project's database has to know: that it has a collation of the locale,
+ * which is then written as the database does, en-GB. Findings go to errors. 0, a DB_* or a
+ * negative. */
 AWAITS int project_in_check_locale(struct task *task,
                                    struct project *project,
-                                   const struct project_in *in,
+                                   struct project_in *in,
                                    struct schema_errors *errors) MUSTCHECK;
 /* any: applies what is set. Texts are borrowed from `in`. */
 void project_settings_merge(struct project_settings *settings, const struct project_in *in);

@@ -61,6 +61,16 @@ def test_with_the_field(project, db, words):
     assert indexes(project, db, words) == {}
 
 
+def test_a_large_table_waits_for_a_runner(project, db, words, start_one):
+    """A change of the model holds up everybody; it makes what is short."""
+    name, key = table(project, db, words), column(words, "free")
+    execute(db, f"insert into {name} ({key}) select md5(n::text) from generate_series(1, 60000) n")
+    project.admin.put("/entities/words/fields/free", {"indexed": True}, expect=200)
+    assert indexes(project, db, words) == made("und")
+    start_one()
+    until(lambda: indexes(project, db, words) == {**made("und"), "free": "und-x-icu"}, within=20)
+
+
 def test_of_a_project_that_had_none(project, db, words, start_one):
     drop(project, db, words)
     execute(db, "delete from platform.text_index_looks")
