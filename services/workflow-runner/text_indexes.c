@@ -23,7 +23,7 @@ text_index_change(struct task *task, struct db *session, const struct sql_text_i
         row->made ? arena_printf(arena, "drop index concurrently {p}.%.*s", STR_ARG(row->name))
                   : arena_printf(arena,
                                  "create index concurrently %.*s on {p}.e_%lld (f_%lld collate "
-                                 "\"%.*s\")",
+                                 "\"%.*s\", id)",
                                  STR_ARG(row->name),
                                  (long long)row->entity_id.value,
                                  (long long)row->field_id.value,

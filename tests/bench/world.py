@@ -120,11 +120,11 @@ def standard_user(admin, entity):
     return client
 
 
-def products(world, slug, records=RECORDS):
-    """The entity of the benchmark, filled through SQL; returns (client, table, columns by name)."""
+def products(world, slug, records=RECORDS, named=False):
+    """The entity of the benchmark, filled through SQL; returns (client, table, columns by name). `named`: by names, too, lists are read."""
     admin = world.project(slug)
     fields = [
-        {"name": "name", "type": "varchar", "required": True},
+        {"name": "name", "type": "varchar", "required": True, "indexed": named},
         {"name": "price", "type": "float", "indexed": True},
         {"name": "in_stock", "type": "bool"},
     ]

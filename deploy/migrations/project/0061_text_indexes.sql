@@ -1,7 +1,7 @@
 -- An index of each indexed text in the order of the project's locale, beside the one that finds its values: a sorted list then reads
--- as many records as it shows. New fields get it with their column; runners make and drop what is missing, unfinished or out of
--- date without stopping writers. Its name says which collation it is in, and of which version of ICU: an index in the order of another version
--- would lose records.
+-- as many records as it shows, also among many that are equal, since ids stand behind the text as in every order. New fields get it
+-- with their column; runners make and drop what is missing, unfinished or out of date without stopping writers. Its name says which
+-- collation it is in, and of which version of ICU: an index in the order of another version would lose records.
 
 create function {p}.text_index_mark() returns text language sql stable as $$
   select left(md5(concat_ws(' ', c.collname, pg_collation_actual_version(c.oid))), 8)
@@ -29,7 +29,7 @@ $$;
 create procedure {p}.text_index_add(entity bigint, field bigint) language plpgsql as $$
 begin
   if pg_relation_size(format('{p}.e_%s', entity)::regclass) <= 4 * 1024 * 1024 then
-    execute format('create index c_%2$s_%3$s on {p}.e_%1$s (f_%2$s collate %4$I)', entity, field, {p}.text_index_mark(), {p}.text_collation());
+    execute format('create index c_%2$s_%3$s on {p}.e_%1$s (f_%2$s collate %4$I, id)', entity, field, {p}.text_index_mark(), {p}.text_collation());
   end if;
 end $$;
 
