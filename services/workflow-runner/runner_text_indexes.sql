@@ -21,6 +21,10 @@ on conflict (number) do update set epoch = excluded.epoch, looked_at = now()
 -- name: text_indexes_lock :one
 select pg_try_advisory_lock(hashtextextended('{p}.text_indexes', 0)) as locked:boolean
 
+-- At once; the end of a session takes the server a moment.
+-- name: text_indexes_unlock :one
+select pg_advisory_unlock(hashtextextended('{p}.text_indexes', 0)) as unlocked:boolean
+
 -- name: text_index_next :opt
 select w.name:text, w.entity_id:bigint?, w.field_id:bigint?, w.made:boolean, {p}.text_collation() as collation:text
 from {p}.text_indexes_wrong() w order by not w.made, w.field_id limit 1

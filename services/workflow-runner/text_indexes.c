@@ -46,17 +46,14 @@ struct index_pass {
     bool more;
 };
 
-/* co: one after the other, while no other runner does it. */
-AWAITS static int text_indexes_make(struct task *task, struct db *session, void *arg)
+/* co: one after the other. */
+AWAITS static int
+text_indexes_change(struct task *task, struct db *session, struct index_pass *pass)
 {
-    struct index_pass *pass = arg;
     struct rows rows;
 
-    TRY(db_query(task, session, SQL_TEXT_INDEXES_LOCK(), &rows));
-    pass->more = sql_text_indexes_lock_row(&rows, 0).locked;
-    if (!pass->more)
-        queue_pause(pass->queue, pass->project->number, PAUSE_MS);
-    for (size_t i = 0; pass->more && i < STATEMENTS && !queue_draining(pass->queue); i++) {
+    pass->more = true;
+    for (size_t i = 0; i < STATEMENTS && !queue_draining(pass->queue); i++) {
         int64_t begun_ms = clock_mono_ms();
         TRY(db_query(task, session, SQL_TEXT_INDEX_NEXT(), &rows));
         pass->more = rows.count > 0;
@@ -70,6 +67,21 @@ AWAITS static int text_indexes_make(struct task *task, struct db *session, void 
                  L_I64("ms", clock_mono_ms() - begun_ms));
     }
     return 0;
+}
+
+/* co: while no other runner does it. */
+AWAITS static int text_indexes_make(struct task *task, struct db *session, void *arg)
+{
+    struct index_pass *pass = arg;
+    struct rows rows;
+
+    TRY(db_query(task, session, SQL_TEXT_INDEXES_LOCK(), &rows));
+    if (!sql_text_indexes_lock_row(&rows, 0).locked) {
+        queue_pause(pass->queue, pass->project->number, PAUSE_MS);
+        return 0;
+    }
+    TRY(text_indexes_change(task, session, pass));
+    return db_query(task, session, SQL_TEXT_INDEXES_UNLOCK(), NULL);
 }
 
 AWAITS static int
