@@ -3,6 +3,7 @@
 
 #include "app.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "log/log.h"
 #include "queue/queue.h"
 #include "runner_text_indexes_sql.h"
@@ -13,6 +14,7 @@
 #define PAUSE_MS   10000 /* after one that failed, or while another runner does it */
 
 static struct queue *text_indexes;
+static struct list passes = {&passes, &passes};
 
 /* Outside of transactions: neither stops those who write. */
 AWAITS static int
@@ -41,6 +43,8 @@ text_index_change(struct task *task, struct db *session, const struct sql_text_i
 }
 
 struct index_pass {
+    struct task *task;
+    struct list link; /* passes */
     struct project *project;
     struct queue *queue;
     bool more;
@@ -87,9 +91,11 @@ AWAITS static int text_indexes_make(struct task *task, struct db *session, void 
 AWAITS static int
 take_text_indexes(struct task *task, struct queue *queue, struct project *project, bool *ret_more)
 {
-    struct index_pass pass = {.project = project, .queue = queue};
+    struct index_pass pass = {.task = task, .project = project, .queue = queue};
 
+    list_append(&passes, &pass.link);
     int rc = db_session_ddl(task, &project->db, BUILD_MS, text_indexes_make, &pass);
+    list_remove(&pass.link);
     if (rc < 0)
         return rc;
     if (rc > 0) {
@@ -152,6 +158,8 @@ void text_indexes_drain(int64_t last_call_mono_ms)
 {
     if (text_indexes)
         queue_drain(text_indexes, last_call_mono_ms, NULL, NULL);
+    LIST_FOR (node, &passes)
+        task_cancel(LIST_ITEM(node, struct index_pass, link)->task);
 }
 
 void text_indexes_stop(void)

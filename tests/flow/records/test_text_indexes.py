@@ -118,15 +118,33 @@ def test_what_is_not_of_a_field_goes(project, db, words, start_one):
           and not rows(db, "select 1 from pg_class where relname like 'c\\_%%\\_00000000'"), within=20)
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_a_runner_that_dies_while_one_is_made(project, db, words, servers, start_one, ended):
-    """The index waits for a transaction that writes; its runner is killed. What it leaves is unfinished or whole, and the next one ends it.
-    Those who write go on meanwhile. `ended`: the server's own process dies as well; it would end the index by itself."""
+@pytest.fixture
+def writer(project, db, words, servers):
+    """A transaction that no index of the table passes, which has none."""
     drop(project, db, words)
     held = servers.connect()
     held.autocommit = False
     with held.cursor() as cursor:
         cursor.execute(f"insert into {table(project, db, words)} ({column(words, 'w')}) values ('held')")
+    yield held
+    held.close()
+
+
+def test_a_runner_that_ends_while_one_is_made(project, db, words, start_runner, start_one, writer):
+    """It does not wait for the index, which the server goes on making."""
+    runner = start_runner(**RUNNER, DRAIN_TIMEOUT_MS=600000)
+    until(lambda: "" in indexes(project, db, words).values(), within=20)
+    runner.stop()
+    assert "" in indexes(project, db, words).values()
+    start_one()
+    writer.commit()
+    until(lambda: indexes(project, db, words) == made("und"), within=30)
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_runner_that_dies_while_one_is_made(project, db, words, start_one, writer, ended):
+    """The index waits for a transaction that writes; its runner is killed. What it leaves is unfinished or whole, and the next one ends it.
+    Those who write go on meanwhile. `ended`: the server's own process dies as well; it would end the index by itself."""
     runner = start_one()
     until(lambda: "" in indexes(project, db, words).values(), within=20)
     project.item("words", w="meanwhile", code="1")
@@ -139,7 +157,6 @@ def test_a_runner_that_dies_while_one_is_made(project, db, words, servers, start
     assert "" in indexes(project, db, words).values()
     start_one()
     start_one()
-    held.commit()
-    held.close()
+    writer.commit()
     until(lambda: indexes(project, db, words) == made("und"), within=30)
     assert [item["w"] for item in project.admin.get(f"{ITEMS}?sort=w", expect=200).json()["items"]] == ["held", "meanwhile"]
