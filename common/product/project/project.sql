@@ -43,6 +43,10 @@ where lower(c.collname) = lower(:locale::text) || '-x-icu' and c.collnamespace =
 select s.doc:jsonb?, s.sealed:bytea?
 from {p}.settings s where s.kind = 'setting' and s.key = 'project' for update;
 
+-- Materialised views are made in the order of the locale, once more at least when every process knows of the new one.
+-- name: project_views_again :exec
+update {p}.materialized_views set requested_at = now() + interval '5 seconds';
+
 -- name: project_settings_set :exec
 update {p}.settings set doc = :doc::jsonb, sealed = :sealed::bytea, updated_at = greatest(now(), updated_at)
 where kind = 'setting' and key = 'project';

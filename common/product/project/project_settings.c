@@ -600,12 +600,14 @@ int project_settings_save(struct task *task,
 {
     struct project_settings settings;
     struct rows rows;
-    struct db_call calls[2] = {{0}};
+    struct db_call calls[3] = {{0}};
+    size_t count = 1;
 
     TRY(db_query(task, tx, SQL_PROJECT_SETTINGS_LOCK(), &rows));
     const struct sql_project_settings_lock_row row =
         sql_project_settings_lock_row(task->arena, &rows, 0);
     parse_stored(task->arena, project, row.doc, row.sealed, &settings);
+    const struct str locale = settings.locale;
     project_settings_merge(&settings, in);
 
     /* What is not changed stays as it is sealed: it may be by a key that this process does not know
@@ -620,9 +622,11 @@ int project_settings_save(struct task *task,
                            secret_place(task->arena, project));
     calls[0] = db_call(
         SQL_PROJECT_SETTINGS_SET(.doc = print_stored(task->arena, &settings), .sealed = sealed));
+    if (!str_eq(settings.locale, locale))
+        calls[count++] = db_call(SQL_PROJECT_VIEWS_AGAIN());
     if (audit != NULL)
-        calls[1] = *audit;
-    TRY(db_batch(task, tx, calls, audit != NULL ? 2 : 1, NULL));
+        calls[count++] = *audit;
+    TRY(db_batch(task, tx, calls, count, NULL));
     return db_query(task,
                     directory_control(directory),
                     SQL_PROJECT_RENAME(.number = project->number,

@@ -56,6 +56,23 @@ def rows(client, name, query="", expect=200):
     return client.get(f"{VIEW}/{name}/rows{query}", expect=expect).json()
 
 
+def test_made_anew_in_the_order_of_another_locale(mill, project):
+    """The runner of `mill` makes views of every project."""
+    project.entity("loads", [{"name": "grain", "type": "varchar"}], row_level_security=False)
+    for grain in ("Zeder", "Ähre"):
+        project.item("loads", grain=grain)
+    project.admin.post(VIEW, {"name": "grains", "entity": "loads", "aggregates": [{"function": "min", "field": "grain"}],
+                              "group_by": [{"field": "grain"}]}, expect=201)
+
+    def shown():
+        return [row["grain"] for row in project.admin.get(f"{VIEW}/grains/rows", expect=200).json()["items"]]
+
+    until(project, "grains", "ready")
+    assert shown() == ["Ähre", "Zeder"]
+    project.admin.put("/", {"settings": {"locale": "sv"}}, expect=200)
+    wait_until(lambda: shown() == ["Zeder", "Ähre"], within=20)
+
+
 def test_made_read_changed_deleted(mill):
     shown = make(mill, "monthly")
     assert shown["columns"] == [{"name": "day", "type": "date"}, {"name": "field_farm", "type": "varchar"},

@@ -172,6 +172,20 @@ def test_a_locale_that_the_server_lost(words, db):
     assert texts(words, sort="w") == ROOT
 
 
+def test_a_chart_that_is_kept(words):
+    fill(words, ["Banana", "apple", "Äpfel"])
+    chart = words.admin.post("/charts", {
+        "name": "by word", "kind": "bar", "entity": "words", "group_by": [{"field": "w"}],
+        "aggregates": [{"function": "count"}]}, expect=201).json()
+
+    def shown():
+        return [row[0] for row in words.admin.get(f"/charts/{chart['id']}/data", expect=200).json()["rows"]]
+
+    for name, order in ((None, ROOT), ("sv", SWEDISH), ("de", ROOT)):
+        locale(words, name)
+        assert shown() == order
+
+
 def test_names_of_other_lists(words):
     """Whatever people give a name to; what the service itself is given as a key stays in the order of its bytes."""
     for name in ("Banana", "apple", "Äpfel"):

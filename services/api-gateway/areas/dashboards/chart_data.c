@@ -406,6 +406,7 @@ static struct chart_key chart_key_of(const struct req *r, const struct chart *ch
         hash_ids(&hash, rights->role_ids, rights->role_count);
     }
     digest_update(&hash, chart->entity->table); /* a view's next one is another */
+    digest_update(&hash, r->scope->project->settings.collation);
     digest_update(&hash, chart->text);
     digest_final(&hash, key.bytes);
     return key;
