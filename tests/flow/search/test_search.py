@@ -52,6 +52,24 @@ def test_an_answer(project, books):
     assert 0 < item["score"] <= 1
 
 
+def test_facets_and_sorts_in_the_order_of_the_locale(project, books):
+    """Values that are found equally often; numbers by what they are worth."""
+    for shelf, pages in (("Zeder", 10), ("Ähre", 9), ("apfel", 100)):
+        books(title="oak", shelf=shelf, pages=pages)
+    books.ready()
+
+    def shown():
+        answer = search(project.admin, "oak", e="books", facets="shelf,pages")
+        assert [value["value"] for value in answer["facets"]["pages"]] == [9, 10, 100]
+        ordered = search(project.admin, "oak", e="books", sort="shelf")["items"]
+        return [value["value"] for value in answer["facets"]["shelf"]], [item["record"]["shelf"] for item in ordered]
+
+    assert shown() == (["Ähre", "apfel", "Zeder"],) * 2
+    project.admin.put("/", {"settings": {"locale": "sv"}}, expect=200)
+    settle()
+    assert shown() == (["apfel", "Zeder", "Ähre"],) * 2
+
+
 def test_a_snippet_is_safe_html(project, books):
     books(title="<script>alert('oak')</script> & \"oak\"")
     books.ready()
