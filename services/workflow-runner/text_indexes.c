@@ -11,7 +11,8 @@
 #define AT_ONCE    2                          /* projects, in a process */
 #define STATEMENTS 10                         /* of one project, before it waits for its turn */
 #define BUILD_MS   (INT64_C(6) * 3600 * 1000) /* of one statement, and of a pass */
-#define PAUSE_MS   10000 /* after one that failed, or while another runner does it */
+#define BUSY_MS    10000                      /* while another runner does it */
+#define FAILED_MS  300000                     /* a full disk is not filled again at once */
 
 static struct queue *text_indexes;
 static struct list passes = {&passes, &passes};
@@ -81,7 +82,7 @@ AWAITS static int text_indexes_make(struct task *task, struct db *session, void 
 
     TRY(db_query(task, session, SQL_TEXT_INDEXES_LOCK(), &rows));
     if (!sql_text_indexes_lock_row(&rows, 0).locked) {
-        queue_pause(pass->queue, pass->project->number, PAUSE_MS);
+        queue_pause(pass->queue, pass->project->number, BUSY_MS);
         return 0;
     }
     TRY(text_indexes_change(task, session, pass));
@@ -100,7 +101,7 @@ take_text_indexes(struct task *task, struct queue *queue, struct project *projec
         return rc;
     if (rc > 0) {
         log_warn("text_index.failed", L_I64("project", project->number), L_RESULT("rc", rc));
-        queue_pause(queue, project->number, PAUSE_MS);
+        queue_pause(queue, project->number, FAILED_MS);
     }
     *ret_more = rc == 0 && pass.more;
     return 0;
