@@ -18,6 +18,7 @@ NO_OPERATION = {405, 417, 501, 505}
 PROBLEM = {"type", "title", "status", "code", "detail", "request_id", "errors", "payment_id", "client_secret"}
 # What GoTrue's clients read, beside it, at the endpoints of sign-in.
 SIGN_IN_PROBLEM = {"error", "error_code", "error_description", "msg"}
+OPENAI_PROBLEM = {"error"}  # the same of OpenAI's clients, below /ai/v1
 
 # What a caller says of itself, and tus of its version.
 OWN_HEADERS = {"Authorization", "x-api-key", "Tus-Resumable"}
@@ -207,7 +208,8 @@ class Recorder:
             return
         body = response.json()
         lacking = {"type", "title", "status", "code", "request_id"} - set(body)
-        known = PROBLEM | (SIGN_IN_PROBLEM if "/auth/v1/" in response.request.url else set())
+        own = {"/auth/v1/": SIGN_IN_PROBLEM, "/ai/v1/": OPENAI_PROBLEM}
+        known = PROBLEM.union(*(members for path, members in own.items() if path in response.request.url))
         if lacking or set(body) - known:
             yield f"error lacks {lacking or '{}'}, has {set(body) - known or '{}'} beyond the shape"
         elif body["status"] != response.status_code:

@@ -5,6 +5,11 @@ from groundwork.soon import soon
 from test_entities import NAME, codes, insert
 
 
+def whole(items):
+    """A list that has one page."""
+    return {"items": items, "total_items": len(items), "page": 1, "page_size": max(1, len(items)), "has_next_page": False}
+
+
 @pytest.fixture
 def project(emptied):
     return emptied
@@ -20,18 +25,18 @@ def record(project, db):
 def test_users(project, record):
     ids = sorted(project.user().user["id"] for _ in range(2))
     path = record + "/rls-users"
-    assert project.admin.get(path, expect=200).json() == {"items": []}
+    assert project.admin.get(path, expect=200).json() == whole([])
     items = [
         {"user_id": ids[0], "can_update": True, "can_delete": False},
         {"user_id": ids[1], "can_update": False, "can_delete": False},
     ]
     sent = [items[0], {"user_id": ids[1]}]
-    assert project.admin.put(path, {"items": sent}, expect=200).json() == {"items": items}
-    assert project.admin.get(path, expect=200).json() == {"items": items}
+    assert project.admin.put(path, {"items": sent}, expect=200).json() == whole(items)
+    assert project.admin.get(path, expect=200).json() == whole(items)
     project.admin.put(path, {"items": items[1:]}, expect=200)
-    assert project.admin.get(path, expect=200).json() == {"items": items[1:]}
+    assert project.admin.get(path, expect=200).json() == whole(items[1:])
     project.admin.delete(path, expect=204)
-    assert project.admin.get(path, expect=200).json() == {"items": []}
+    assert project.admin.get(path, expect=200).json() == whole([])
     project.admin.delete(path, expect=204)
 
 
@@ -43,12 +48,12 @@ def test_groups_and_roles(project, record):
         {"group_id": group, "role_id": None, "can_update": True, "can_delete": True},
         {"group_id": None, "role_id": role, "can_update": False, "can_delete": False},
     ]
-    assert project.admin.put(path, {"items": [*reversed(items)]}, expect=200).json() == {"items": items}
-    assert project.admin.put(path, project.admin.get(path).json(), expect=200).json() == {"items": items}
+    assert project.admin.put(path, {"items": [*reversed(items)]}, expect=200).json() == whole(items)
+    assert project.admin.put(path, project.admin.get(path).json(), expect=200).json() == whole(items)
     user = project.user().user["id"]
     project.admin.put(record + "/rls-users", {"items": [{"user_id": user}]}, expect=200)
     project.admin.delete(path, expect=204)
-    assert project.admin.get(path, expect=200).json() == {"items": []}
+    assert project.admin.get(path, expect=200).json() == whole([])
     assert len(project.admin.get(record + "/rls-users", expect=200).json()["items"]) == 1
 
 
@@ -62,7 +67,7 @@ def test_a_deleted_grantee_leaves_no_grant(project, record):
     for path in (f"/groups/{group}", f"/roles/{role}", f"/users/{user}"):
         project.admin.delete(path, expect=204)
     for kind in ("users", "groups"):
-        assert project.admin.get(f"{record}/rls-{kind}", expect=200).json() == {"items": []}
+        assert project.admin.get(f"{record}/rls-{kind}", expect=200).json() == whole([])
 
 
 @pytest.mark.parametrize(
