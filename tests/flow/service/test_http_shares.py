@@ -328,7 +328,7 @@ def test_names_of_nothing_are_looked_up_for_a_while(start_small, make_project, s
 
 
 def test_unread_answers_are_bounded_by_project(start_small, make_project, sockets):
-    gateway = start_small(ANSWER_BYTES=8 << 20, REQUESTS_BYTES=32 << 20)
+    gateway = start_small(STATEMENT_TIMEOUT_MS=5000, ANSWER_BYTES=8 << 20, REQUESTS_BYTES=32 << 20)
     one, other = make_project(gateway), make_project(gateway)
     for project in (one, other):
         project.entity("pages", [{"name": "text", "type": "text"}])
