@@ -286,7 +286,7 @@ int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg)
     return db_transact(task, &ddl, work, arg);
 }
 
-/* On nobody's account: a project's other statements do not wait for one that takes hours. */
+/* The lease counts for no project: a statement that takes hours delays no other of its project. */
 int db_session_ddl(struct task *task, struct db *db, int64_t ms, db_work *work, void *arg)
 {
     struct db control = {.server = server_ddl(db->server)};

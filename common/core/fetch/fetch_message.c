@@ -123,7 +123,7 @@ void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t 
     strbuf_init(&answer->body, arena, max_bytes ? max_bytes : FETCH_DEFAULT_RESPONSE_BYTES);
 }
 
-/* libcurl would unpack such a body by itself, without our bounds, though nobody asked for it. */
+/* libcurl unpacks such a body by itself and without our bounds, whatever the request accepts. */
 static bool is_packed_transfer(struct str name, struct str value)
 {
     return str_ieq(name, STR("Transfer-Encoding")) && !str_ieq(value, STR("chunked")) &&

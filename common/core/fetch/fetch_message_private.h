@@ -31,7 +31,7 @@ struct fetch_answer {
     struct gunzip *unpacker;      /* NULL = it has no content coding */
     struct arena *unpacker_arena; /* until fetch_answer_end() */
     size_t unpacked;              /* of a piece that comes again */
-    CURL *easy;                   /* whose answer it is, from the transfer's start */
+    CURL *easy;                   /* the transfer, once it has started */
     struct fetch_room_wait room;
 };
 /* `max_bytes` of body, 0 = default. */

@@ -210,7 +210,7 @@ static bool property_is_among(const uint16_t *numbers, size_t count, unsigned nu
     return false;
 }
 
-/* What a picture is cut to: whole pixels. No reader of AVIF that there is here cuts. */
+/* The part of a HEIC that is shown, in whole pixels. Our reader of AVIF does not cut. */
 static void picture_cut(struct walk *walk, const struct box *box, struct media_facts *facts)
 {
     const uint8_t *cut = facts->kind == MEDIA_HEIC ? box_at(walk, box, 0, 16) : NULL;

@@ -1,4 +1,4 @@
-/* TIFF 6.0: pictures of it, and the one tag of EXIF that changes what is seen. */
+/* TIFF 6.0: the size of its pictures, and EXIF's tag of their orientation. */
 #include "media/probe_private.h"
 
 #define TIFF_HEAD_BYTES 8
