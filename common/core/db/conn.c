@@ -122,6 +122,14 @@ static void connect_step(struct db_conn *conn)
     }
 }
 
+/* A statement waits for a lock two fifths of the time that it may run, at most 20 seconds. */
+static int64_t lock_timeout_ms(int64_t statement_timeout_ms)
+{
+    int64_t share_ms = statement_timeout_ms * 2 / 5;
+
+    return share_ms < 20000 ? share_ms : 20000;
+}
+
 /* Our settings, in the connection string's own syntax for `options`; ours come last and win.
  * Parallel plans stay, which may be the better ones for one process, too; workers they get none. */
 static const char *
@@ -131,12 +139,13 @@ session_options(struct arena *arena, const struct db_config *config, const char 
                                    "%s -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
                                    " -c bytea_output=hex -c extra_float_digits=1"
                                    " -c client_min_messages=error -c statement_timeout=%lld"
-                                   " -c lock_timeout=2000"
+                                   " -c lock_timeout=%lld"
                                    " -c idle_in_transaction_session_timeout=%lld"
                                    " -c plan_cache_mode=auto -c jit=off"
                                    " -c max_parallel_workers=0",
                                    theirs ? theirs : "",
                                    (long long)config->statement_timeout_ms,
+                                   (long long)lock_timeout_ms(config->statement_timeout_ms),
                                    (long long)config->statement_timeout_ms * 2);
     return text.ptr;
 }

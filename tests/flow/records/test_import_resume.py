@@ -231,6 +231,7 @@ def test_a_task_that_was_cut_off_says_so(empty, db):
     shop = empty
     number = cut_off(shop, content("csv", 3000), 400)["id"]
     schema = shop.schema(db)
+    execute(db, f"update {schema}.tasks set created_at = created_at - interval '10 minutes' where id = %s", number)
     for count in (0, 100):
         errors = json.dumps([{"row": n + 1, "code": "conflict", "detail": "x"} for n in range(count)])
         execute(db, f"update {schema}.tasks set status = 'running', updated_at = now() - interval '3 minutes', errors = %s where id = %s", errors, number)

@@ -43,5 +43,7 @@ set doc = jsonb_strip_nulls(s.doc || :doc::jsonb), sealed = case when :keeps::bo
 -- What the model server refused last, for administrators.
 -- name: ai_refusal_put :exec
 insert into {p}.settings as s (kind, key, doc)
-values ('ai', 'refusal', jsonb_build_object('at', now(), 'status', :status::bigint, 'model', :model::text?, 'message', :message::text?))
+values ('ai', 'refusal', jsonb_build_object(
+  'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+  'status', :status::bigint, 'model', :model::text?, 'message', :message::text?))
 on conflict (kind, key) do update set doc = excluded.doc, updated_at = greatest(clock_timestamp(), s.updated_at)
