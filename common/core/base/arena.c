@@ -1,6 +1,6 @@
 /*
- * Arena: the bump pointer walks through a chain of blocks. Blocks double up to 64 KiB; what would
- * fill half a block gets one of its own, so that the room left in the current block is not lost.
+ * Arena: bump allocation in a chain of blocks. Blocks double up to 64 KiB. An allocation of at
+ * least half a block gets its own block, so that the space left in the current block is not lost.
  */
 #include "base/arena.h"
 
@@ -16,7 +16,7 @@
 #define BLOCK_BYTES_DEFAULT 4096U
 #define BLOCK_BYTES_MIN     256U
 #define BLOCK_BYTES_MAX     65536U
-#define MORE_FIRST          8 /* items of an array that grows */
+#define MORE_FIRST          8 /* items that a growing array has room for at first */
 
 struct block {
     struct block *older;
@@ -37,9 +37,9 @@ struct arena {
     size_t held;
     struct cleanup *cleanups;
     void *slot;
-    struct block *blocks; /* newest first, without the first block below */
+    struct block *blocks; /* newest first, without the first block, which is `first` */
     size_t first_bytes;
-    size_t next_bytes; /* data of the next block to be made */
+    size_t next_bytes; /* size of the data of the next block */
     _Alignas(ALIGNMENT) char first[];
 };
 
@@ -53,7 +53,7 @@ static void *alloc_or_panic(size_t bytes)
 
 static void run_cleanups(struct arena *arena)
 {
-    /* A cleanup may add another one. */
+    /* A cleanup may add another cleanup. */
     while (arena->cleanups) {
         struct cleanup *cleanup = arena->cleanups;
         arena->cleanups = cleanup->older;
@@ -76,7 +76,7 @@ static void drop_blocks(struct arena *arena)
     arena->next_bytes = arena->first_bytes;
 }
 
-static atomic_size_t live_arenas; /* work threads make arenas, too */
+static atomic_size_t live_arenas; /* worker threads make arenas too */
 
 size_t arena_count(void)
 {
@@ -164,7 +164,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     size_t rounded = (bytes + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
     char *memory = arena->free;
 
-    /* A request near SIZE_MAX rounds down to less than itself. */
+    /* A size near SIZE_MAX wraps to a small number when rounded up. */
     if (__builtin_expect(rounded < bytes || rounded > (size_t)(arena->end - memory), 0))
         return alloc_slow(arena, rounded < bytes ? bytes : rounded);
     arena->free = memory + rounded;
@@ -174,8 +174,8 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 
 #endif
 
-/* Where the block is linked that holds this allocation, which is too large to share one; NULL when
- * it lies in the first. */
+/* Returns the link to the block of this allocation, which is too large to share a block; NULL when
+ * the allocation is in the first block. */
 static struct block **own_block(struct arena *arena, const void *ptr)
 {
     struct block **at = &arena->blocks;

@@ -1,5 +1,6 @@
 #pragma once
-/* Classes of ASCII characters, in every locale; what is above 0x7f belongs to none. Any thread. */
+/* Classes of ASCII characters, the same in every locale. Bytes above 0x7f belong to no class. Any
+ * thread. */
 #include <stdbool.h>
 
 #include "base/str.h"
@@ -12,10 +13,11 @@ enum ascii_class {
     ASCII_ALNUM = ASCII_LETTER | ASCII_DIGIT,
 };
 
-/* What an HTTP token has besides letters and digits (RFC 9110 section 5.6.2), for ascii_only(). */
+/* Characters of an HTTP token that are neither letters nor digits (RFC 9110 section 5.6.2), for
+ * ascii_only(). */
 #define ASCII_TOKEN_MARKS "!#$%&'*+-.^_`|~"
 
-/* Whether the character is of one of these classes. */
+/* Returns whether the character belongs to one of these classes. */
 static inline bool ascii_is(char c, unsigned classes)
 {
     return (classes & ASCII_DIGIT && c >= '0' && c <= '9') ||
@@ -23,17 +25,19 @@ static inline bool ascii_is(char c, unsigned classes)
            (classes & ASCII_UPPER && c >= 'A' && c <= 'Z');
 }
 
+/* Returns a letter in lower case, any other character as it is. */
 static inline char ascii_lower(char c)
 {
     return ascii_is(c, ASCII_UPPER) ? (char)(c - 'A' + 'a') : c;
 }
 
+/* Returns a letter in upper case, any other character as it is. */
 static inline char ascii_upper(char c)
 {
     return ascii_is(c, ASCII_LOWER) ? (char)(c - 'a' + 'A') : c;
 }
 
-/* Of a hexadecimal digit in either case; -1 = none. */
+/* Returns the value of a hexadecimal digit in either case, -1 for any other character. */
 static inline int ascii_hex(int c)
 {
     if (c >= '0' && c <= '9')
@@ -43,13 +47,14 @@ static inline int ascii_hex(int c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Whether the character is one of `set`; a NUL is not. */
+/* Returns whether the character is in `set`, which never contains NUL. */
 static inline bool ascii_among(char c, const char *set)
 {
     return c != '\0' && strchr(set, c) != NULL;
 }
 
-/* How many characters of these classes the text begins with. */
+/* Returns how many characters of these classes the text begins with. */
 size_t ascii_span(struct str text, unsigned classes);
-/* Whether all of it is of these classes or one of `others`; the empty text is, a NUL is not. */
+/* Returns whether each character belongs to these classes or is in `others`: true for the empty
+ * text, false for a text with a NUL. */
 bool ascii_only(struct str text, unsigned classes, const char *others);

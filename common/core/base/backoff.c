@@ -1,4 +1,4 @@
-/* Pauses that double. */
+/* Pauses that double with each failed try. */
 #include "base/backoff.h"
 
 #include "base/rand.h"

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Pauses before something is tried again: each twice as long as the one before, up to a limit, with
- * up to a quarter more or less by chance, so that those who failed together do not return together.
+ * Pauses between retries. Each pause is twice as long as the previous one, up to a limit, and
+ * varies at random by up to a quarter, so that callers that failed at the same time do not retry at
+ * the same time.
  *
  *   struct backoff pause = {.first_ms = 50, .most_ms = 1000};
  *   while ((rc = work(task)) == DB_UNAVAILABLE)
@@ -11,8 +12,8 @@
 
 struct backoff {
     int64_t first_ms, most_ms;
-    unsigned tries; /* that have failed; 0 begins anew */
+    unsigned tries; /* failed tries; 0 starts again at first_ms */
 };
 
-/* Counts a try that failed: the milliseconds until the next. Any thread. */
+/* Counts a failed try and returns the milliseconds to wait before the next try. Any thread. */
 int64_t backoff_next(struct backoff *backoff);

@@ -1,4 +1,4 @@
-/* Charsets by iconv of glibc. */
+/* Charsets, decoded by glibc's iconv. */
 #include "base/charset.h"
 
 #include <errno.h>
@@ -7,9 +7,10 @@
 #include "base/ascii.h"
 #include "base/panic.h"
 
-#define UTF8_BYTES_MAX 4 /* of a character */
+#define UTF8_BYTES_MAX 4 /* per character */
 
-/* Names as peers write them (IANA, WHATWG) and the decoders that are tried, the first that fits. */
+/* A name as peers write it (IANA, WHATWG), and the decoders for it. charset_decode() tries them in
+ * order until one accepts the bytes. */
 struct charset {
     const char *name;
     const char *decoders[2];
@@ -20,7 +21,7 @@ struct charset {
         "CP1252", "ISO-8859-1"                                                                     \
     }
 static const struct charset charsets[] = {
-    {"utf-16", {NULL, NULL}}, /* by its bytes */
+    {"utf-16", {NULL, NULL}}, /* utf16_decoder() chooses by the bytes */
     {"utf-16le", {"UTF-16LE", NULL}},
     {"utf-16be", {"UTF-16BE", NULL}},
     {"iso-8859-1", LATIN_1},
@@ -81,7 +82,8 @@ static const struct charset *charset_find(struct str name)
     return NULL;
 }
 
-/* Zeros are the high halves of ASCII: they come first in big-endian texts. */
+/* Chooses the byte order. Zeros are the high halves of ASCII characters, which come first in
+ * big-endian texts. */
 static const char *utf16_decoder(struct str bytes)
 {
     size_t zeros[2] = {0, 0};
@@ -95,7 +97,7 @@ static int decode_with(
     struct arena *arena, const char *decoder, struct str bytes, size_t most, struct str *ret_text)
 {
     iconv_t converter = iconv_open("UTF-8", decoder);
-    if (converter == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): its word for no */
+    if (converter == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): iconv's failure */
         return CHARSET_UNKNOWN;
     size_t room = bytes.len <= most / UTF8_BYTES_MAX ? bytes.len * UTF8_BYTES_MAX : most;
     char *text = arena_alloc(arena, room + 1);

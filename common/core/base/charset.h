@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Texts in other charsets than UTF-8. The list of charsets is closed: a peer's word loads no
- * decoder that is not on it. Any thread; the first text of a charset reads a file of glibc, and a
- * megabyte takes some milliseconds, so that loops call this on a thread.
+ * Texts in charsets other than UTF-8. The list of charsets is fixed, so a name that a peer sends
+ * cannot load any other decoder. Any thread. The first text of a charset reads a file of glibc, and
+ * a megabyte takes some milliseconds, so event loops call charset_decode() on a worker thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,12 +11,14 @@
 #include "base/result.h"
 #include "base/str.h"
 
-/* any: is it a name of UTF-8, or of ASCII, which is a part of it? ASCII case-insensitive. */
+/* any: Returns whether the name means UTF-8, or ASCII, which is a subset of UTF-8. ASCII
+ * case-insensitive. */
 bool charset_is_utf8(struct str name);
-/* any: `bytes` as UTF-8, at most `most` bytes, arena-owned. 0, CHARSET_UNKNOWN (no charset of the
- * list), CHARSET_INVALID (bytes that the charset does not have), CHARSET_TOO_LARGE. `utf-16`
- * without a byte order is read in the order in which more of its characters are ASCII;
- * `iso-8859-1` is read as windows-1252, as browsers do, where all bytes are of that. */
+/* any: Converts `bytes` to UTF-8 of at most `most` bytes, arena-owned. Returns 0, CHARSET_UNKNOWN
+ * (the list has no such charset), CHARSET_INVALID (bytes that the charset does not define) or
+ * CHARSET_TOO_LARGE. `utf-16` is decoded in the byte order in which more of the characters are
+ * ASCII. `iso-8859-1` is decoded as windows-1252, as browsers do, unless windows-1252 does not
+ * define all of the bytes. */
 int charset_decode(struct arena *arena,
                    struct str name,
                    struct str bytes,

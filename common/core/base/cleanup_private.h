@@ -1,5 +1,5 @@
 #pragma once
-/* Scope cleanup for plain C scopes (start-up, tools, tests, work threads); requests use arenas. */
+/* Cleanup at the end of a C scope (start-up, tools, tests, worker threads). Requests use arenas. */
 #include <stdlib.h>
 #include <unistd.h>
 

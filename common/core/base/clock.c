@@ -82,7 +82,8 @@ char *clock_format(char buf[CLOCK_TEXT_BYTES], int64_t wall_ms)
 
 char *clock_format_mail(char buf[CLOCK_TEXT_BYTES], int64_t wall_ms)
 {
-    static const char days[7][4] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"}; /* of 1970 */
+    /* 1970-01-01 was a Thursday. */
+    static const char days[7][4] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
     static const char months[12][4] = {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     char iso[CLOCK_TEXT_BYTES]; /* 1994-11-06T08:49:37.000Z */
@@ -129,7 +130,7 @@ static bool clock_take_char(struct str *text, char upper)
     return true;
 }
 
-/* full-date of RFC 3339: the days since 1970-01-01. */
+/* Takes a full-date of RFC 3339 off the front, as days since 1970-01-01. */
 static bool take_date(struct str *text, int64_t *ret_days)
 {
     static const int month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -155,7 +156,7 @@ static bool take_date(struct str *text, int64_t *ret_days)
     return true;
 }
 
-/* "." and 1-9 digits, or nothing. */
+/* Takes "." and 1-9 digits off the front, or nothing. */
 static bool take_fraction(struct str *text, int *ret_ms)
 {
     int ms = 0;
@@ -177,7 +178,7 @@ static bool take_fraction(struct str *text, int *ret_ms)
     return true;
 }
 
-/* "Z" or "+hh:mm" or "-hh:mm"; as people write it also "+hhmm" and "+hh". */
+/* Takes "Z", "+hh:mm" or "-hh:mm" off the front; for `people` also "+hhmm" and "+hh". */
 static bool take_offset(struct str *text, bool people, int *ret_minutes)
 {
     int hours;
@@ -205,7 +206,7 @@ static bool take_offset(struct str *text, bool people, int *ret_minutes)
     return true;
 }
 
-/* "12:00:00.5" as milliseconds of a day; as people write it also "12:00". */
+/* Takes "12:00:00.5" off the front as milliseconds of a day; for `people` also "12:00". */
 static bool clock_take_time(struct str *text, bool people, int64_t *ret_ms)
 {
     int hour;

@@ -14,7 +14,7 @@ static const char alphabet_b64url[] =
 static const char hex_lower[] = "0123456789abcdef";
 static const char hex_upper[] = "0123456789ABCDEF";
 
-/* Without padding; returns the end of what was written. */
+/* Encodes without padding. Returns the end of the written text. */
 static char *b64_encode(char *out, struct str bytes, const char *alphabet)
 {
     const unsigned char *in = (const unsigned char *)bytes.ptr;
@@ -51,7 +51,7 @@ static int b64_value(char c, const char *alphabet)
     return c == alphabet[63] ? 63 : -1;
 }
 
-/* `text` is without padding. */
+/* Decodes a text without padding. */
 static bool b64_decode(struct arena *arena, struct str text, const char *alphabet, struct str *ret)
 {
     size_t len = text.len / 4 * 3 + (text.len % 4 > 0 ? text.len % 4 - 1 : 0);
@@ -136,7 +136,7 @@ struct str codec_hex(struct arena *arena, struct str bytes)
     return (struct str){out, bytes.len * 2};
 }
 
-/* -1 when not a hexadecimal digit in lower case. */
+/* Returns the value of a hexadecimal digit in lower case, -1 for any other character. */
 static int hex_value_lower(char c)
 {
     return ascii_is(c, ASCII_UPPER) ? -1 : ascii_hex(c);
@@ -177,7 +177,7 @@ codec_unescape(struct arena *arena, struct str text, bool plus_is_space, struct 
         char c = text.ptr[i];
         if (c == '+' && plus_is_space)
             c = ' ';
-        if (c == '%') { /* in either case (RFC 3986 section 2.1) */
+        if (c == '%') { /* digits in either case (RFC 3986 section 2.1) */
             int high = text.len - i > 2 ? ascii_hex(text.ptr[i + 1]) : -1;
             int low = high >= 0 ? ascii_hex(text.ptr[i + 2]) : -1;
             if (low < 0)

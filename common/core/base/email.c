@@ -1,4 +1,4 @@
-/* Addresses of accounts: libidn2 knows the two spellings of a domain. */
+/* Addresses of accounts. libidn2 converts between the two spellings of a domain. */
 #include "base/email.h"
 
 #include <idn2.h>
@@ -8,7 +8,7 @@
 #include "base/ascii.h"
 #include "base/panic.h"
 
-/* Letters that TR46 keeps apart ("fa\xc3\x9f.de" is not "fass.de"), as browsers do today. */
+/* Non-transitional processing of UTS 46, as in browsers: "fa\xc3\x9f.de" is not "fass.de". */
 #define DOMAIN_FLAGS (IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL)
 
 static bool email_is_blank(char c)
@@ -34,7 +34,7 @@ struct str email_trim(struct str typed)
     }
 }
 
-/* True of a domain of which there may be another spelling. `domain` is in lower case. */
+/* Returns whether the domain may have another spelling. `domain` is in lower case. */
 static bool has_labels(struct str domain)
 {
     for (size_t i = 0; i < domain.len; i++)
@@ -49,7 +49,7 @@ static struct str email_with(struct arena *arena, struct str local, const char *
     return arena_printf(arena, "%.*s@%s", STR_ARG(local), domain);
 }
 
-/* Both spellings of the address, or `typed` twice. */
+/* Writes both spellings of the address; `typed` twice when the domain has one or is not valid. */
 static void
 email_spell(struct arena *arena, struct str typed, struct str *ret_unicode, struct str *ret_ascii)
 {

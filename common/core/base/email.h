@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Addresses of accounts. The domain of an address has two spellings (RFC 5890): U-labels, as people
- * write them, and A-labels ("xn--..."), as the DNS has them. Accounts are kept under U-labels;
- * those of before may be kept under either. Any thread.
+ * write them, and A-labels ("xn--..."), as the DNS has them. New accounts are stored under
+ * U-labels; older accounts may be stored under either spelling. Any thread.
  */
 #include <stddef.h>
 
@@ -12,18 +12,18 @@ struct arena;
 
 #define EMAIL_FORMS_MAX 3
 
-/* The spellings under which an account of an address may be kept, as typed first. */
+/* The spellings under which the account of an address may be stored, the typed spelling first. */
 struct email_forms {
     struct str forms[EMAIL_FORMS_MAX];
     size_t count;
 };
 
-/* The address without the blanks around it, which keyboards and clipboards add; borrows. */
+/* Returns the address without the blanks that keyboards and clipboards add around it; borrowed. */
 struct str email_trim(struct str typed);
-/* The address that a new account is kept under: without blanks around it, ASCII letters in lower
- * case, its domain in U-labels. A domain that IDNA2008 does not know stays as it is. NFC and the
- * lower case of other letters are left to the database. Arena-owned. */
+/* Returns the address under which a new account is stored: without blanks around it, ASCII letters
+ * in lower case, the domain in U-labels. A domain that is not valid under IDNA2008 stays as it is.
+ * The database applies NFC and converts other letters to lower case. Arena-owned. */
 struct str email_canonical(struct arena *arena, struct str typed);
-/* The address as typed, as email_canonical() makes it, and with A-labels, where they differ.
- * Arena-owned. */
+/* Returns the distinct spellings of an address: trimmed and in lower case, as from
+ * email_canonical(), and with A-labels. Arena-owned. */
 struct email_forms email_forms_of(struct arena *arena, struct str typed);

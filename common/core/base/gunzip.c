@@ -1,24 +1,24 @@
-/* gzip and deflate by zlib. */
+/* gzip and deflate with zlib. */
 #include <limits.h>
 #include <stdint.h>
-#define ZLIB_CONST /* input is not changed */
+#define ZLIB_CONST /* zlib takes const input */
 #include <zlib.h>
 
 #include "base/gunzip.h"
 #include "base/panic.h"
 #include "base/result.h"
 
-#define GZIP_ALONE (16 + MAX_WBITS) /* neither zlib's own format nor a bare stream */
-#define STEP_BYTES 16384U           /* of input: empty members and blocks make nothing of it */
-#define GZIP_MAGIC 0x1f             /* the first byte of a member */
-#define ZLIB_LOW   0x08             /* the low half of the first byte of zlib's own format */
+#define GZIP_ALONE (16 + MAX_WBITS) /* neither zlib's own format nor a raw stream */
+#define STEP_BYTES 16384U /* input of a call: blocks may be empty, so output is no bound */
+#define GZIP_MAGIC 0x1f   /* first byte of a member */
+#define ZLIB_LOW   0x08   /* low half of the first byte of zlib's own format */
 
 struct gunzip {
     z_stream stream;
-    bool inside; /* of a member */
-    bool whole;
-    bool deflate; /* not gzip */
-    bool begun;
+    bool inside;  /* a member or stream that has not ended */
+    bool whole;   /* the last member or the stream has ended */
+    bool deflate; /* HTTP's deflate, not gzip */
+    bool begun;   /* of deflate: the format is chosen */
 };
 
 static void gunzip_on_end(void *stream)
@@ -43,8 +43,9 @@ struct gunzip *gunzip_new_deflate(struct arena *arena)
     return gunzip;
 }
 
-/* Of which format a `deflate` is, by its first byte: as a bare stream, 8 in its low half would be a
- * stored block with padding that no packer writes, and the magic of gzip is none at all. */
+/* Chooses the format of a `deflate` body by its first byte. As a raw stream, a low half of 8 would
+ * be a stored block with non-zero padding, which no encoder writes, and gzip's magic would be an
+ * invalid block type. */
 static void deflate_begin(struct gunzip *gunzip, struct str input)
 {
     unsigned char first = (unsigned char)input.ptr[0];
@@ -72,7 +73,7 @@ bool gunzip_some(struct gunzip *gunzip, struct str *input, char *out, size_t roo
     ahead = input->len < STEP_BYTES ? input->len : STEP_BYTES;
     stream->next_out = (Bytef *)out;
     stream->avail_out = (uInt)room;
-    /* Without input too: zlib may hold bytes that had no room before. */
+    /* Call inflate() without input too: zlib may hold output that had no room before. */
     while (stream->avail_out > 0 && (ahead > 0 || gunzip->inside) && rc != Z_BUF_ERROR) {
         stream->next_in = (const Bytef *)input->ptr;
         stream->avail_in = (uInt)ahead;

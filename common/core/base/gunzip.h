@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Packed texts, unpacked a few kilobytes at a time: members of gzip (RFC 1952), one behind the
- * other, and HTTP's deflate (RFC 9110, 8.4.1.2).
+ * Decompression, a few kilobytes at a time: a sequence of gzip members (RFC 1952), or HTTP's
+ * deflate (RFC 9110, section 8.4.1.2).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,16 +9,19 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-struct gunzip; /* with its memory, some 40 KB, in an arena */
+struct gunzip; /* with some 40 KB that zlib allocates */
 
+/* Returns a decoder for gzip. The arena owns it and frees zlib's memory as well. */
 struct gunzip *gunzip_new(struct arena *arena);
-/* The same for `deflate`: zlib's own format (RFC 1950), or what some servers call so: a bare stream
- * (RFC 1951), or gzip. What follows its end is dropped. */
+/* Returns a decoder for `deflate`, owned likewise. It accepts zlib's format (RFC 1950) and the
+ * formats that some servers send under this name: a raw stream (RFC 1951), or gzip. Input after the
+ * end of the stream is dropped. */
 struct gunzip *gunzip_new_deflate(struct arena *arena);
-/* any: cuts off the front of *input what `room` bytes of `out` take, 16 KB at most, so that a call
- * takes a fraction of a millisecond. *ret_made 0 with no input left: it needs more. False: this is
- * not its format. */
+/* any: Decompresses the front of *input into `out` and cuts off what it consumed. A call consumes
+ * at most 16 KB and writes at most `room` bytes (above 0), so it takes a fraction of a millisecond.
+ * *ret_made receives the number of bytes written; 0 with *input empty means that the decoder needs
+ * more input. Returns false when the input does not have the decoder's format. */
 bool gunzip_some(struct gunzip *gunzip, struct str *input, char *out, size_t room, size_t *ret_made)
     MUSTCHECK;
-/* any: the input ended with a member, or with the stream. */
+/* any: Returns whether the input consumed so far ends with a complete member or stream. */
 bool gunzip_is_whole(const struct gunzip *gunzip);

@@ -1,4 +1,4 @@
-/* Nothing of the process in core dumps. */
+/* Keeps the memory of the process out of core dumps. */
 #include "base/harden.h"
 
 #include <fcntl.h>
@@ -19,19 +19,20 @@ void harden_hide(const void *bytes, size_t len)
     size_t into = (uintptr_t)bytes % page;
     const char *first = (const char *)bytes - into;
 
-    /* An old kernel that refuses leaves the other measures. */
+    /* On an old kernel that refuses, the other measures remain. */
     (void)madvise((void *)first, (into + len + page - 1) / page * page, MADV_DONTDUMP);
 }
 
-/* Keys come in here. */
+/* The environment contains keys. */
 static void hide_environment(void)
 {
     for (char **it = environ; *it; it++)
         harden_hide(*it, strlen(*it) + 1);
 }
 
-/* No anonymous memory in a dump that is piped to a program or made by a debugger, which ask for
- * neither limit nor owner (core(5)); /proc may be read-only. */
+/* Leaves memory out of dumps that are piped to a program or written by a debugger, which ignore the
+ * limit and the owner of the process (core(5)). Failures are ignored, because /proc may be
+ * read-only. */
 static void leave_memory_out(void)
 {
     int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Keys and what projects store never reach a core dump: none is written, other processes of the
- * same user cannot attach, and should the kernel or a debugger write one all the same, no memory of
- * ours is in it.
+ * Keeps keys and the data of projects out of core dumps. The process writes no dump, other
+ * processes of the same user cannot attach to it, and a dump that the kernel or a debugger writes
+ * nevertheless contains none of its memory.
  */
 #include <stddef.h>
 
-/* First thing in a daemon's main(); its workers inherit all of it. */
+/* Takes these measures for the process; workers inherit them. Comes first in a daemon's main(). */
 void harden_process(void);
-/* any: leaves the pages that hold these bytes out of dumps. */
+/* any: Leaves the pages that hold these bytes out of core dumps. */
 void harden_hide(const void *bytes, size_t len);

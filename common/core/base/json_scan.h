@@ -1,12 +1,14 @@
 #pragma once
 /*
- * A look over a JSON text without reading it: brackets, commas and where strings and numbers begin,
- * for whoever counts before a parser allocates or recurses. Checks no grammar. Any thread.
+ * Scans a JSON text without parsing it: callers see brackets, commas, and where strings and numbers
+ * begin, and can count them before a parser allocates or recurses. The grammar is not checked. Any
+ * thread.
  */
 #include "base/str.h"
 
-/* The byte at *at, which is moved behind it, and behind the whole of a string, for which '"'
- * stands; -1 at the end. White space and all else come as they are. */
+/* Returns the byte at *at and advances *at past it; returns -1 at the end. For a string, returns
+ * '"' and advances *at past the whole string. White space and all other bytes are returned as they
+ * are. */
 static inline int json_scan(struct str text, size_t *at)
 {
     if (*at >= text.len)
@@ -20,7 +22,7 @@ static inline int json_scan(struct str text, size_t *at)
     return (unsigned char)c;
 }
 
-/* What a byte of json_scan() adds to the depth: 1, -1 or 0. */
+/* Returns how a byte from json_scan() changes the nesting depth: 1, -1 or 0. */
 static inline int json_scan_depth(int c)
 {
     return (c == '{' || c == '[') - (c == '}' || c == ']');

@@ -1,7 +1,7 @@
 /*
  * Hash map: linear probing over a power of two of slots, at most three quarters in use. The hash is
- * SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input PRF") under a key drawn at process
- * start, because callers of the service choose many of the keys.
+ * SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input PRF") under a random secret,
+ * because clients of the service choose many of the map's keys.
  */
 #include "base/map.h"
 
@@ -14,7 +14,8 @@
 
 #define SLOTS_FIRST 8U
 
-/* Free: no key, no value. Grave (removed, probing goes on): no key, but a value. */
+/* A free slot has neither key nor value. A grave is the slot of a removed key: it has a value but
+ * no key, and probing continues past it. */
 struct slot {
     char *key; /* owned */
     size_t len;
@@ -24,7 +25,7 @@ struct slot {
 
 struct map {
     struct slot *slots;
-    size_t mask; /* slots - 1 */
+    size_t mask; /* number of slots - 1 */
     size_t size;
     size_t graves;
 };
@@ -130,7 +131,7 @@ static struct slot *slot_find(const struct map *map, struct str key, uint64_t ha
     }
 }
 
-/* Makes room: doubles when really full, only sweeps out the graves otherwise. */
+/* Makes room: doubles the slots when keys fill half of them, else only removes the graves. */
 static void map_rebuild(struct map *map)
 {
     size_t old_count = map->mask + 1;
@@ -199,7 +200,8 @@ void *map_remove(struct map *map, struct str key)
     free(slot->key);
     *slot = (struct slot){0};
     map->size--;
-    /* Probing stops at a free neighbour anyway; otherwise a grave keeps the chain together. */
+    /* Probing stops anyway when the next slot is free. Otherwise it must reach the keys that
+     * follow: leave a grave. */
     next = &map->slots[((size_t)(slot - map->slots) + 1) & map->mask];
     if (next->key || next->value) {
         slot->value = &grave_mark;

@@ -9,9 +9,9 @@
 
 #include "base/panic.h"
 
-#define TEXT_BYTES_MAX    512U               /* of a number to parse */
+#define TEXT_BYTES_MAX    512U               /* longest text that num_parse_f64() takes */
 #define EXACT_INTEGER_MAX 9007199254740992.0 /* 2^53: above it doubles skip integers */
-#define EXACT_DIGITS      15U                /* decimal digits every double can tell apart */
+#define EXACT_DIGITS      15U                /* decimal digits that a double always preserves */
 #define EXACT_POWER       22U                /* 10^22 is the last power of ten that is exact */
 
 static const double powers_of_ten[EXACT_POWER + 1] = {
@@ -46,11 +46,11 @@ bool num_parse_i64(struct str text, int64_t *ret_value)
     return true;
 }
 
-/* What the grammar check learns on its way: enough to skip strtod for most numbers. */
+/* A number as the grammar check reads it. For most numbers this makes strtod() unnecessary. */
 struct decimal {
-    uint64_t digits;
-    unsigned digit_count; /* without leading zeros */
-    unsigned fraction_count;
+    uint64_t digits;         /* the first EXACT_DIGITS as an integer */
+    unsigned digit_count;    /* without leading zeros */
+    unsigned fraction_count; /* digits after the point */
     bool negative;
     bool has_exponent;
 };
@@ -73,7 +73,7 @@ static size_t num_skip_digits(struct str text, size_t at)
     return at;
 }
 
-/* RFC 8259 section 6: [-] int [frac] [exp] */
+/* Checks the grammar of RFC 8259 section 6: [-] int [frac] [exp]. */
 static bool decimal_scan(struct str text, struct decimal *decimal)
 {
     size_t at = 0;
@@ -114,7 +114,7 @@ bool num_is_json(struct str text)
     return decimal_scan(text, &ignored);
 }
 
-/* glibc hands out its static C locale here: nothing is allocated. */
+/* Returns the C locale, for which glibc has a static object: nothing is allocated. */
 static locale_t c_locale(void)
 {
     locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -151,7 +151,7 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
                                   "50515253545556575859606162636465666768697071727374"
                                   "75767778798081828384858687888990919293949596979899";
 
-/* Writes the digits so that they end just before `end`; returns where they begin. */
+/* Writes the digits so that they end just before `end`, and returns where they begin. */
 static char *print_backwards(char *end, uint64_t value)
 {
     while (value >= 100) {
@@ -180,8 +180,8 @@ size_t num_print_i64(char *buf, int64_t value)
     return (size_t)(end - start);
 }
 
-/* Numbers with few decimals (prices, rates): true when `value` is exactly the double nearest to
- * integer / 10^decimals; that text is then the shortest one. */
+/* Prints a number with few decimals (a price, a rate). Returns false unless `value` is the double
+ * nearest to integer / 10^decimals for up to 6 decimals; that text is then the shortest one. */
 static bool print_fixed(char *buf, double value, size_t *ret_len)
 {
     for (unsigned decimals = 1; decimals <= 6; decimals++) {
@@ -211,7 +211,7 @@ static bool print_fixed(char *buf, double value, size_t *ret_len)
 static size_t print_general(char *buf, double value)
 {
     locale_t before = uselocale(c_locale());
-    /* Subnormals carry fewer digits than others. */
+    /* Subnormal numbers have fewer significant digits: begin with one. */
     int precision = value < DBL_MIN ? 1 : (int)EXACT_DIGITS;
     char text[32];
     int len;
@@ -247,9 +247,9 @@ size_t num_print_f64(char *buf, double value)
     return sign + print_general(buf + sign, value);
 }
 
-/* --- whole numbers in other words --- */
+/* --- whole numbers in any notation --- */
 
-#define EXPONENT_MOST 100000000 /* far beyond what anything holds: more digits do not count */
+#define EXPONENT_MOST 100000000 /* far beyond any range: further digits are ignored */
 
 static int64_t read_exponent(const char *at, const char *end)
 {
@@ -284,7 +284,7 @@ bool num_parse_whole(struct str text, int64_t *ret_value)
         power -= point;
         if (len == sign && *at == '0')
             continue;
-        /* More digits than fit may still be zeros behind the point. */
+        /* Skip zeros that do not fit: a zero after the point does not change the value. */
         if (len - sign == I64_DIGITS) {
             if (*at != '0')
                 return false;
@@ -310,12 +310,11 @@ bool num_parse_whole(struct str text, int64_t *ret_value)
 
 /* --- comparison --- */
 
-/* A number by its digits: from the first that is not 0, which stands for 10 to the power of `top`.
- */
+/* The digits of a number, from its first digit that is not 0. */
 struct digits {
     bool negative;
-    const char *at, *end; /* of the mantissa, with its point; at == end: zero */
-    int64_t top;
+    const char *at, *end; /* rest of the mantissa, with its point; at == end: the number is 0 */
+    int64_t top;          /* power of ten of the first digit */
 };
 
 static struct digits digits_of(struct str text)
@@ -323,8 +322,8 @@ static struct digits digits_of(struct str text)
     struct digits digits = {.negative = text.len > 0 && text.ptr[0] == '-'};
     const char *end = text.ptr + text.len;
     const char *at = text.ptr + digits.negative;
-    int64_t whole = 0; /* digits before the point from the first that counts */
-    int64_t zeros = 0; /* behind the point in front of it */
+    int64_t whole = 0; /* digits before the point, from the first that is not 0 */
+    int64_t zeros = 0; /* between the point and the first digit that is not 0 */
     bool point = false;
 
     for (; at < end && *at != 'e' && *at != 'E'; at++) {
@@ -356,7 +355,7 @@ static int next_digit(struct digits *digits)
     return digits->at < digits->end ? *digits->at++ : '0';
 }
 
-/* Without their signs; neither is zero. */
+/* Compares absolute values; neither number is 0. */
 static int compare_sizes(struct digits a, struct digits b)
 {
     if (a.top != b.top)

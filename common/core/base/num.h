@@ -5,26 +5,26 @@
 
 #include "base/str.h"
 
-/* Whole text must be a decimal integer without '+', spaces or leading zeros; false if not or out of
- * range (nothing written). */
+/* Parses a text that is a decimal integer without '+', spaces and leading zeros. Returns false, and
+ * writes nothing, when the text is anything else or out of range. */
 bool num_parse_i64(struct str text, int64_t *ret_value);
-/* Whole text must be a JSON-style number (RFC 8259 section 6) that is finite as a double and
- * at most 512 bytes long. */
+/* Parses a text that is a JSON number (RFC 8259 section 6) of at most 512 bytes and finite as a
+ * double. Returns false, and writes nothing, for any other text. */
 bool num_parse_f64(struct str text, double *ret_value);
-/* Writes at most 20 bytes and no NUL; returns the length. */
+/* Writes at most 20 bytes without a NUL and returns their number. */
 size_t num_print_i64(char *buf, int64_t value);
-/* Shortest text that reads back as the same double, valid JSON, at most 32 bytes, no NUL.
- * Infinities and NaN, which JSON cannot say, give "null". */
+/* Writes the shortest JSON number that reads back as the same double: at most 32 bytes, without a
+ * NUL. Infinities and NaN, which JSON does not have, become "null". Returns the number of bytes. */
 size_t num_print_f64(char *buf, double value);
-/* A JSON-style number that is whole, however it is written: 7.0, 1e2, 9223372036854775807.0. False
- * when it is not, or out of range. */
+/* Parses a JSON number whose value is whole in any notation: 7.0, 1e2, 9223372036854775807.0.
+ * Returns false when the value is not whole or out of range. `text` must be a JSON number. */
 bool num_parse_whole(struct str text, int64_t *ret_value);
-/* Of two int64_t, for qsort() and bsearch(). */
+/* Compares two int64_t, for qsort() and bsearch(). */
 int num_order_i64(const void *left, const void *right);
-/* Sorts the numbers, and keeps each once: how many are left. */
+/* Sorts the numbers and removes duplicates. Returns how many numbers remain. */
 size_t num_sort_once(int64_t *numbers, size_t count);
-/* Below 0, 0 or above 0 as `left` is less than, equal to or greater than `right`: exactly, by their
- * digits. Both must be JSON-style numbers. */
+/* Compares two JSON numbers exactly, by their digits. Returns a value below 0, 0 or above 0 when
+ * `left` is less than, equal to or greater than `right`. */
 int num_compare(struct str left, struct str right);
-/* Whether the whole text is a JSON-style number, however large or long. */
+/* Returns whether the whole text is a JSON number, of any size and length. */
 bool num_is_json(struct str text);

@@ -1,4 +1,4 @@
-/* The end of the process: message and backtrace on stderr, then abort() for a core dump. */
+/* The end of the process: message and backtrace on stderr, then abort(). */
 #include "base/panic.h"
 
 #include <execinfo.h>
@@ -17,7 +17,7 @@ void panic_hook_set(void (*fn)(void))
 
 void panic(const char *file, int line, const char *format, ...)
 {
-    /* Taken out first: a hook that panics must not run again. */
+    /* Clear the hook before it runs: a hook that panics must not run again. */
     void (*last_words)(void) = atomic_exchange(&hook, NULL);
     char message[512];
     void *frames[48];
@@ -28,7 +28,7 @@ void panic(const char *file, int line, const char *format, ...)
     va_end(args);
     if (last_words)
         last_words();
-    /* No heap from here on: it may be what is broken. */
+    /* Use no heap from here on: the heap may be broken. */
     (void)dprintf(STDERR_FILENO, "panic: %s (%s:%d)\n", message, file, line);
     backtrace_symbols_fd(frames, backtrace(frames, (int)ARRAY_LEN(frames)), STDERR_FILENO);
     abort();

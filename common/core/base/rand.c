@@ -1,7 +1,7 @@
 /*
- * Randomness straight from the kernel. Ids, which are unique but no secrets, come from a buffer of
- * it, because one system call for every request would show; the buffer is emptied in a forked
- * child.
+ * Randomness straight from the kernel. Ids are unique but not secret, so their random bytes come
+ * from a buffer: a system call for each request would be noticeable. A forked child starts with an
+ * empty buffer.
  */
 #include "base/rand.h"
 
@@ -49,7 +49,7 @@ static void watch_forks(void)
     MUST(pthread_atfork(NULL, NULL, empty_pool) == 0);
 }
 
-/* For ids only. */
+/* Takes random bytes from the buffer, for ids only. */
 static void noise_bytes(void *ret_buf, size_t bytes)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,4 +1,4 @@
-/* Names of results, and where unexpected ones arose. */
+/* Names of results, and the place where an unexpected result arose. */
 #include "base/result.h"
 
 #include <string.h>

@@ -1,53 +1,58 @@
 #pragma once
 /*
- * Results. Every fallible function returns int:
- *   0         success, outputs are written
- *   negative  unexpected (an errno), made with ERROR(): forward it unchanged; the edge logs it
- *   positive  a condition of base/result.def, named by the header that declares the function;
- *             handle it, or forward it to who does: no two modules share a value
- * Outputs are written only on success.
+ * Results. Every function that can fail returns int:
+ *   0         success; only then outputs are written
+ *   negative  an unexpected error (an errno), made with ERROR(): forward it unchanged, the edge of
+ *             the service logs it
+ *   positive  a condition of base/result.def, which the function's header names: handle it, or
+ *             forward it to a caller that does; no two modules share a value
  */
 
 #include <stddef.h>
 
 enum {
-    RESULT_FIRST = 1000, /* below: HTTP statuses, which handlers return */
+    RESULT_FIRST = 1000, /* lower values are HTTP statuses, which handlers return */
 #define RESULT(name, text) name,
 #include "base/result.def"
 #undef RESULT
     RESULT_END,
 };
 
-/* "DB_UNIQUE", "EINVAL" of -EINVAL, "OK" of 0, "HTTP_STATUS", "?" of anything else. */
+/* Returns the static name of a result: "DB_UNIQUE" for DB_UNIQUE, "EINVAL" for -EINVAL, "OK" for 0,
+ * "HTTP_STATUS" for 100 to 599, "?" for any other value. */
 const char *result_name(int rc);
 
-/* Where an unexpected error arose; hangs off the running task, which loop/ swaps. */
+/* The place where an unexpected error arose. Each task has a record; loop/ selects the record of
+ * the running task. */
 struct result_site {
     const char *file;
     int line;
-    int rc; /* 0 = nothing is noted */
+    int rc; /* the recorded result; 0 = none */
 };
 
-/* Notes where `rc`, a negative, arises, and returns it:
+/* Records the file and line where the negative result `rc` arises, and returns `rc`:
  *     return ERROR(-EINVAL);
- * What only forwards it, or changes its value, is not noted; expected ones (-ECANCELED, -ETIMEDOUT,
- * -EAGAIN) are returned without. */
+ * Functions that forward a result or change its value do not record again. The expected results
+ * -ECANCELED, -ETIMEDOUT and -EAGAIN are returned without ERROR(). */
 #define ERROR(rc) result_note((rc), __FILE__, __LINE__)
+/* Does the work of ERROR(). A result that equals the recorded one keeps the recorded place. */
 int result_note(int rc, const char *file, int line);
-/* Notes go there from now on; NULL: to the thread's own. Borrowed. */
+/* Sets the record that ERROR() writes on this thread from now on; borrowed. NULL selects the
+ * thread's own record. */
 void result_site_set(struct result_site *site);
 
-/* The function may suspend the running coroutine: no borrowed pointer into shared state survives
- * it. */
+/* Marks a function that may suspend the running coroutine. Borrowed pointers into shared state are
+ * invalid after the call. */
 #define AWAITS
-/* The result matters: ignoring it is a compile error. */
+/* Makes it a compile error to ignore the result. */
 #define MUSTCHECK                       __attribute__((warn_unused_result))
 #define UNUSED                          __attribute__((unused))
 #define PRINTF_LIKE(fmt, args)          __attribute__((format(printf, fmt, args)))
 #define ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
 #define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-/* Return early with the same non-zero result. For handlers: arenas make every early return safe. */
+/* Returns from the function with the expression's result when that is not 0. Early returns are safe
+ * in handlers, because arenas own their memory. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         int try_rc_ = (expression);                                                                \

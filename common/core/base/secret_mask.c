@@ -1,11 +1,11 @@
-/* Masks of secrets in the bodies that callers send, and names that say credential. */
+/* Masks of secrets in the bodies that callers send, and names of credentials. */
 #include "base/secret_mask.h"
 
 #include "base/ascii.h"
 #include "base/result.h"
 #include "base/strbuf.h"
 
-/* Headers show a credential behind one of these. */
+/* Authentication schemes that may precede a credential in a header. */
 static const struct str schemes[] = {STR_INIT("Bearer "), STR_INIT("Basic "), STR_INIT("Token ")};
 
 static bool has_mask(struct str text)
@@ -51,8 +51,8 @@ static bool is_secret_word(struct str word)
     return false;
 }
 
-/* A word begins after a character that is no letter or digit, and at a capital after a small
- * letter. */
+/* Returns whether a word begins inside of a name: at a capital after a small letter or digit.
+ * secret_name() itself splits at characters that are neither letter nor digit. */
 static bool secret_begins_word(struct str name, size_t at)
 {
     return at > 0 && ascii_is(name.ptr[at], ASCII_UPPER) &&

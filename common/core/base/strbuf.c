@@ -1,4 +1,4 @@
-/* Append-only buffer. One byte beyond `cap` is always there for the NUL of strbuf_cstring(). */
+/* Append-only buffer. Each allocation has one byte more than `cap`, for a NUL. */
 #include "base/strbuf.h"
 
 #include <stdarg.h>
@@ -23,7 +23,7 @@ bool strbuf_reserve(struct strbuf *buf, size_t bytes)
     if (!buf->overflow && bytes <= buf->cap - buf->len)
         return true;
     if (buf->overflow || bytes > buf->max - buf->len) {
-        /* No room is left even for the inline fast paths: overflow sticks. */
+        /* Leave no free byte, so that the inline functions come here again and are refused. */
         buf->overflow = true;
         buf->cap = buf->len;
         return false;

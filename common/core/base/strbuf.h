@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Append-only buffer with a hard maximum. Lives in an arena (old blocks are left behind when it
- * grows, doubling, so at most twice its size is spent). Appending past the maximum sets `overflow`,
- * which sticks; the text is then incomplete and must not be used.
+ * Append-only buffer with a hard maximum. Its memory belongs to an arena. A buffer that grows
+ * doubles its capacity and leaves the old block in the arena, so at most twice its size is spent.
+ * An append beyond the maximum sets `overflow`, which then stays set: the text is incomplete and
+ * must not be used.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,11 +21,13 @@ struct strbuf {
     bool overflow;
 };
 
-/* Nothing is allocated before the first append. `max` in bytes. */
+/* Prepares an empty buffer for at most `max` bytes. The first append allocates memory. */
 void strbuf_init(struct strbuf *buf, struct arena *arena, size_t max);
-/* Makes room for `bytes` more; false (and overflow) when that passes max. */
+/* Makes room for `bytes` more bytes. Returns false and sets `overflow` when the text would exceed
+ * `max`. */
 bool strbuf_reserve(struct strbuf *buf, size_t bytes);
-/* Inline, because JSON is written one small piece at a time. */
+/* Append a text, a NUL-terminated text or one character. Inline, because JSON is written in small
+ * chunks. */
 static inline void strbuf_str(struct strbuf *buf, struct str text)
 {
     if (text.len == 0 || (text.len > buf->cap - buf->len && !strbuf_reserve(buf, text.len)))
@@ -42,12 +45,13 @@ static inline void strbuf_char(struct strbuf *buf, char c)
         return;
     buf->ptr[buf->len++] = c;
 }
+/* Append a decimal integer, or a text that is formatted as by printf(). */
 void strbuf_i64(struct strbuf *buf, int64_t value);
 void strbuf_printf(struct strbuf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Borrowed view of what was appended; valid until the next append. */
+/* Returns the text, borrowed until the next append. */
 static inline struct str strbuf_view(const struct strbuf *buf)
 {
     return (struct str){buf->ptr, buf->len};
 }
-/* NUL-terminates (not counted) and returns the text, arena-owned. */
+/* Returns the text with a NUL after it, which `len` does not count; arena-owned. */
 char *strbuf_cstring(struct strbuf *buf);

@@ -1,4 +1,4 @@
-/* Zones from TZif files (RFC 9636), read once each. */
+/* Zones from TZif files (RFC 9636). Each file is read once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 #define OFFSET_MAX_S ((int64_t)26 * 3600)
 
 struct timezone_rules {
-    struct arena *arena; /* that it lives in */
-    int64_t *times;      /* rising: when types[i] begins */
+    struct arena *arena; /* owns the rules */
+    int64_t *times;      /* ascending: when types[i] begins */
     uint8_t *types;
     size_t count;
-    int32_t *offsets; /* by type; type 0 holds before the first change */
+    int32_t *offsets; /* by type; type 0 applies before the first change */
     size_t type_count;
     bool has_footer;
-    struct posix_rules footer; /* after the last change */
+    struct posix_rules footer; /* applies after the last change */
 };
 
 static int32_t utc_offsets[1];
@@ -51,7 +51,8 @@ static struct str timezone_cut(struct str *rest, size_t len)
     return part;
 }
 
-/* Cuts the header off; false when it is none or counts more than a file can have. */
+/* Cuts the header off. Returns false when the bytes are not a header or a count exceeds the size of
+ * a file. */
 static bool take_header(struct str *rest, struct tzif_header *ret)
 {
     size_t counts[6];
@@ -102,7 +103,7 @@ static bool read_block(struct arena *arena,
     }
     for (size_t i = 0; i < zone->type_count; i++) {
         zone->offsets[i] = (int32_t)(uint32_t)big_endian(block.ptr + i * 6, 4);
-        /* The range that RFC 9636 section 3.2 asks of writers. */
+        /* The range that RFC 9636 section 3.2 recommends to writers. */
         if (zone->offsets[i] <= -25 * 3600 || zone->offsets[i] >= OFFSET_MAX_S)
             return false;
     }
@@ -115,12 +116,12 @@ int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules 
     struct timezone_rules *zone = ARENA_NEW(arena, zone);
 
     zone->arena = arena;
-    /* The first block has 32-bit times, for readers of version 1. */
+    /* Skip the first block: it has 32-bit times for readers of version 1. */
     if (bytes.len > TZIF_MAX_BYTES || !take_header(&bytes, &head) || head.version < '2' ||
         block_bytes(&head, 4) > bytes.len)
         return TZIF_BAD;
     (void)timezone_cut(&bytes, block_bytes(&head, 4));
-    /* Clocks here do not count leap seconds. */
+    /* Refuse leap seconds: our clocks do not count them. */
     if (!take_header(&bytes, &head) || head.leapcnt > 0 || head.typecnt == 0 ||
         head.typecnt > 256 || block_bytes(&head, 8) > bytes.len)
         return TZIF_BAD;
@@ -153,8 +154,8 @@ bool timezone_name_ok(struct str name)
             !ascii_only(part, ASCII_ALNUM, "_-+"))
             return false;
     }
-    /* Not zones, or not by their names: what this machine happens to be set to, copies with and
-     * without leap seconds. */
+    /* Refuse files that are not IANA zones: the setting of this machine, placeholders, and copies
+     * of the zones with and without leap seconds. */
     return !str_is(name, "localtime") && !str_is(name, "posixrules") && !str_is(name, "Factory") &&
            !str_starts(name, STR("posix/")) && !str_starts(name, STR("right/"));
 }
@@ -180,7 +181,7 @@ static int read_file(const char *path, char *buffer, size_t size, size_t *ret_le
 
 const struct timezone_rules *timezone_find(struct str name)
 {
-    static struct map *cache; /* for ever: there are some 600 zones */
+    static struct map *cache; /* never emptied: there are some 600 zones */
     static char buffer[TZIF_MAX_BYTES];
     struct timezone_rules *zone;
     char path[sizeof(ZONEINFO) + 64];
@@ -213,8 +214,10 @@ struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at
 {
     struct timezone_span span = {INT64_MIN, INT64_MAX, zone->offsets[0]};
     size_t low = 0;
-    size_t high = zone->count; /* changes before `low` are not after at_s, those from `high` are */
+    size_t high = zone->count;
 
+    /* Find the first change after at_s: changes before `low` are not later than at_s, changes from
+     * `high` on are. */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (zone->times[middle] <= at_s)
@@ -239,7 +242,7 @@ struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at
 
 int64_t timezone_moment(const struct timezone_rules *zone, int64_t local_s)
 {
-    int64_t from = local_s - OFFSET_MAX_S; /* the clock has not come to local_s in any zone */
+    int64_t from = local_s - OFFSET_MAX_S; /* no zone's clock shows local_s before this moment */
 
     for (;;) {
         struct timezone_span span = timezone_span(zone, from);

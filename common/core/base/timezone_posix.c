@@ -10,7 +10,7 @@ int64_t floor_div(int64_t value, int64_t divisor)
     return value / divisor - (value % divisor < 0);
 }
 
-/* Years begin in March, so that the leap day ends them; 400 of them are an era. */
+/* Years are counted from March, so that the leap day is a year's last day. 400 years are an era. */
 int64_t civil_days(int64_t year, int month, int day)
 {
     int64_t shifted = month <= 2 ? year - 1 : year;
@@ -65,7 +65,7 @@ static bool posix_take_char(struct str *text, char c)
     return true;
 }
 
-/* One to three digits. */
+/* Takes one to three digits off the front. Returns false when the number is above `max`. */
 static bool take_number(struct str *text, int max, int *ret_value)
 {
     size_t digits = 0;
@@ -81,7 +81,7 @@ static bool take_number(struct str *text, int max, int *ret_value)
     return true;
 }
 
-/* "EST" or "<+0330>". */
+/* Takes a name off the front: "EST" or "<+0330>". */
 static bool take_name(struct str *text)
 {
     bool quoted = posix_take_char(text, '<');
@@ -96,7 +96,7 @@ static bool take_name(struct str *text)
     return len >= 3 && len <= 16 && (!quoted || posix_take_char(text, '>'));
 }
 
-/* [+-]hh[:mm[:ss]] as seconds. */
+/* Takes [+-]hh[:mm[:ss]] off the front, as seconds. */
 static bool take_time(struct str *text, int max_hours, int32_t *ret_seconds)
 {
     int hours;
@@ -141,7 +141,7 @@ static bool take_change(struct str *text, struct posix_change *change)
         ok = take_number(text, 365, &change->day);
     }
     change->time_s = 2 * 3600;
-    /* -167 to 167 hours is the extension of RFC 9636 section 3.3.2. */
+    /* RFC 9636 section 3.3.2 extends the hours to -167 to 167. */
     return ok && (!posix_take_char(text, '/') || take_time(text, 167, &change->time_s));
 }
 
@@ -163,7 +163,8 @@ int posix_tz_parse(struct str text, struct posix_rules *ret_rules)
                 return POSIX_TZ_BAD;
             rules.daylight = -west;
         }
-        /* Without rules the changes are up to the implementation: no zone is written like that. */
+        /* Refuse a missing rule: POSIX then lets the implementation choose, and no zone relies on
+         * that. */
         if (!posix_take_char(&text, ',') || !take_change(&text, &rules.begin) ||
             !posix_take_char(&text, ',') || !take_change(&text, &rules.end) || text.len > 0)
             return POSIX_TZ_BAD;
@@ -184,7 +185,7 @@ static int64_t change_day(const struct posix_change *change, int64_t year)
         return first + change->day - 1 + (is_leap(year) && change->day >= 60);
     first = civil_days(year, change->month, 1);
     int64_t day = (change->day - civil_weekday(first) + 7) % 7 + (change->week - 1) * 7;
-    /* Week 5 is the last one, which may be the fourth. */
+    /* Week 5 means the last week of the month, which may be the fourth. */
     if (day >= civil_month_days(year, change->month))
         day -= 7;
     return first + day;
@@ -199,9 +200,9 @@ struct timezone_span posix_tz_span(const struct posix_rules *rules, int64_t at_s
 
     if (!rules->has_daylight)
         return span;
-    /* A change may be a week away from its day: the years beside this one have a say. Of two at one
-     * moment the one to daylight time wins: that is how a zone says "all year" (RFC 9636
-     * section 3.3.1). */
+    /* Check the neighbouring years too: a change may be a week away from its day. When two changes
+     * fall on one moment, the change to daylight time wins: zones with daylight time all year are
+     * written like this (RFC 9636 section 3.3.1). */
     civil_from_days(floor_div(at_s, DAY_S), &year, &month, &day);
     for (int64_t y = year - 2; y <= year + 2; y++) {
         int64_t end = change_day(&rules->end, y) * DAY_S + rules->end.time_s - rules->daylight;

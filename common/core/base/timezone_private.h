@@ -1,5 +1,5 @@
 #pragma once
-/* Internal to timezone.c and timezone_posix.c: how a zone's rules are read. Any thread. */
+/* Internal to timezone.c and timezone_posix.c: parsers of a zone's rules. Any thread. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,20 +18,21 @@ struct posix_change {
 struct posix_rules {
     int32_t standard, daylight; /* seconds east */
     bool has_daylight;
-    struct posix_change begin, end;
+    struct posix_change begin, end; /* of daylight time */
 };
-/* 0 or POSIX_TZ_BAD. */
+/* Parses a TZ string. Returns 0 or POSIX_TZ_BAD. */
 int posix_tz_parse(struct str text, struct posix_rules *ret_rules) MUSTCHECK;
 
+/* Returns the period around `at_s` in which the offset does not change. */
 struct timezone_span posix_tz_span(const struct posix_rules *rules, int64_t at_s);
 
 /* --- zones --- */
 
 #define TZIF_MAX_BYTES 65536
-/* Rules from the bytes of a TZif file, version 2 or later, without leap seconds; arena-owned. 0 or
- * TZIF_BAD. */
+/* Parses a TZif file of version 2 or later without leap seconds; the rules are arena-owned. Returns
+ * 0 or TZIF_BAD. */
 int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules **ret_rules)
     MUSTCHECK;
-/* Letters, digits, _ + - in parts of 1 to 32 characters that begin with a letter, at most three
- * parts. */
+/* Returns whether the name is well-formed: at most three parts with slashes between them, each a
+ * letter and up to 31 letters, digits, _ + and -. False for files that are not IANA zones. */
 bool timezone_name_ok(struct str name);

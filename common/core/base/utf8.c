@@ -1,4 +1,4 @@
-/* UTF-8, eight ASCII bytes at a time; the table of RFC 3629 section 4 for the rest. */
+/* UTF-8. ASCII is checked eight bytes at a time, other text by the table of RFC 3629 section 4. */
 #include "base/utf8.h"
 
 #include "base/arena.h"
@@ -12,7 +12,7 @@ static bool is_ascii8(const char *at)
     return (word & HIGH_BITS) == 0;
 }
 
-/* The bytes of the sequence at `at`, 0 when it is not valid. */
+/* Returns the length in bytes of the sequence at `at`, 0 when the sequence is not valid. */
 static size_t sequence_len(const unsigned char *at, size_t left)
 {
     unsigned char lead = at[0];

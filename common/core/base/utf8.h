@@ -10,23 +10,25 @@ struct arena;
 
 /* The byte order mark. */
 #define UTF8_MARK "\xef\xbb\xbf"
-/* The text without a byte order mark at its beginning; borrowed. */
+/* Returns the text without a leading byte order mark; borrowed. */
 static inline struct str utf8_unmarked(struct str text)
 {
     size_t mark = str_starts(text, STR(UTF8_MARK)) ? sizeof(UTF8_MARK) - 1 : 0;
 
     return mark > 0 ? (struct str){text.ptr + mark, text.len - mark} : text;
 }
-/* No overlong forms, surrogates or code points above U+10FFFF. NUL is allowed here. */
+/* Returns whether the text is UTF-8 without overlong forms, surrogates and code points above
+ * U+10FFFF. NUL is valid. */
 bool utf8_valid(struct str text);
-/* A copy in which U+FFFD stands for every byte that is not part of a valid sequence and for every
- * NUL: what PostgreSQL stores as text. Arena-owned. */
+/* Returns a copy that PostgreSQL accepts as text: U+FFFD replaces each byte that is not part of a
+ * valid sequence, and each NUL. Arena-owned. */
 struct str utf8_clean(struct arena *arena, struct str text);
-/* The longest beginning of at most `max` bytes that ends with a whole character. */
+/* Returns the longest beginning of at most `max` bytes that ends with a whole character. */
 struct str utf8_cut(struct str text, size_t max);
-/* The code point at an offset below the length; the bytes of it, 0 when they are not valid. */
+/* Decodes the code point at offset `at`, which is below the length. Returns its length in bytes, 0
+ * when the bytes are not valid. */
 size_t utf8_decode(struct str text, size_t at, uint32_t *ret_code);
-/* Writes up to 4 bytes of a code point up to U+10FFFF; how many. */
+/* Writes a code point up to U+10FFFF as 1 to 4 bytes and returns their number. */
 size_t utf8_encode(char *room, uint32_t code);
-/* Code points of a valid text. */
+/* Returns the number of code points of a valid text. */
 size_t utf8_length(struct str text);

@@ -1,4 +1,4 @@
-/* Life of a bus: made, stopped, freed; its figures. */
+/* A bus: creation, stopping, freeing and statistics. */
 #include "bus/bus.h"
 
 #include <stdio.h>
@@ -84,7 +84,7 @@ static void bus_on_closed(void *arg)
     bus->stopped(bus->stopped_arg);
 }
 
-/* Waits for what still runs; not to be hurried, for handlers have deadlines of their own. */
+/* Waits for the running coroutines. The wait has no limit, because handlers have deadlines. */
 AWAITS static void close_down(struct task *task, void *arg)
 {
     struct bus *bus = arg;
@@ -116,7 +116,7 @@ void bus_stop(struct bus *bus, loop_fn done, void *arg)
     task_start(&bus->closer, close_down, bus);
 }
 
-/* --- figures --- */
+/* --- statistics --- */
 
 bool bus_up(const struct bus *bus)
 {

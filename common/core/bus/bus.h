@@ -1,11 +1,13 @@
 #pragma once
 /*
- * Notifications between services over Redis streams. PostgreSQL holds the truth: an entry only says
- * which project (and row) to look at, so a lost one costs the time until the next sweep, and one
- * delivered twice finds the work done. Nothing here is needed for correctness.
+ * Notifications between services over Redis streams. PostgreSQL holds the truth: an entry only
+ * names a project (and a row) that has work. A lost entry delays the work until the next sweep, and
+ * the handler of an entry that is delivered twice finds the work done. Correctness does not depend
+ * on the bus.
  *
- * Streams are "<topic>:{p<partition>}", 16 partitions a topic, the project's own; a consumer group
- * per service. Entries hold one field "e": a serialised Envelope (proto/envelope.proto).
+ * A topic has 16 streams, named "<topic>:{p<partition>}"; a project's entries are in the stream of
+ * its partition. Each service has one consumer group. An entry has one field "e": a serialised
+ * Envelope (proto/envelope.proto).
  *
  * Producer:
  *     bus_notify(bus, BUS_JOB, &(struct bus_notification){
@@ -34,32 +36,35 @@ struct redis;
 #define BUS_PARTITIONS 16
 
 enum bus_topic { BUS_EVT, BUS_JOB, BUS_PUSH, BUS_SEARCH, BUS_PAY, BUS_MAIL, BUS_TOPICS };
+/* any: Returns the topic's name in the names of streams. */
 const char *
 bus_topic_name(enum bus_topic topic); /* "evt", "job", "push", "search", "pay", "mail" */
 
-/* What a producer sends. Texts are borrowed for the call. */
+/* A notification as a producer sends it. Texts are borrowed for the call. */
 struct bus_notification {
     int64_t project;
     int partition;
-    const char *kind; /* "event.pending" (BUS_EVT), "job.queued" (BUS_JOB), "push.queued",
-                         "search.changed", "payment.received" */
-    struct str id;    /* may be empty: "there is work in this project" */
-    int64_t row_id;   /* into the body of the topic's message; 0 = unknown */
-    unsigned depth;
+    const char *kind;       /* "event.pending" (BUS_EVT), "job.queued" (BUS_JOB), "push.queued",
+                               "search.changed", "payment.received" */
+    struct str id;          /* may be empty: the project has work */
+    int64_t row_id;         /* the row that has work, for the body of the envelope; 0 = unknown */
+    unsigned depth;         /* how many workflows led to this notification */
     struct str traceparent; /* may be empty */
 };
 
-/* Returns owned. `redis` is borrowed; consumers block on connections of their own to it. */
+/* Returns a bus, owned by the caller. `redis` is borrowed; consumers block on connections of their
+ * own. */
 struct bus *bus_new(struct redis *redis);
-/* any: after bus_stop()'s callback, or when nothing consumes. */
+/* any: Frees the bus, after the callback of bus_stop() or when it has no consumer; NULL is fine. */
 void bus_free(struct bus *bus);
 
-/* any: fire and forget, at the end of this turn. Notifications without id of one topic, project and
- * kind sent within a turn become one entry. Dropped and counted when Redis is away. bus may be NULL
- * (tests). */
+/* any: Sends a notification at the end of this turn of the event loop, or some milliseconds later,
+ * and reports no result. Notifications without id of one topic, project and kind become one entry
+ * when they are sent together. A notification is dropped and counted when Redis is unavailable.
+ * `bus` may be NULL (tests). */
 void bus_notify(struct bus *bus, enum bus_topic topic, const struct bus_notification *notification);
 
-/* An entry as a consumer sees it; valid until the handler returns. */
+/* An entry as a handler receives it; valid until the handler returns. */
 struct bus_entry {
     int64_t project;
     int partition;
@@ -67,12 +72,13 @@ struct bus_entry {
     int64_t row_id;
     int64_t occurred_ms;
     unsigned depth;
-    unsigned deliveries; /* 1 = first */
+    unsigned deliveries; /* 1 = the first delivery */
 };
 
-/* AWAITS: handles a batch of one partition. 0 acknowledges all of them; anything else leaves them
- * pending: they come again after retry_ms, to this consumer or another one, and to the dead letters
- * ("<topic>:dead:{p<n>}") after max_deliveries. What must not be lost is in PostgreSQL anyway. */
+/* AWAITS: Handles a batch of entries of one partition. The result 0 acknowledges all entries of the
+ * batch. Any other result leaves them pending: they are delivered again after retry_ms, to this
+ * consumer or another one, and moved to the dead letters ("<topic>:dead:{p<n>}") after
+ * max_deliveries. Nothing depends on this: the work is in PostgreSQL. */
 typedef int (*bus_handler_fn)(struct task *task,
                               const struct bus_entry *entries,
                               size_t count,
@@ -84,33 +90,33 @@ struct bus_consumer {
     bus_handler_fn handle;
     void *arg;
     unsigned batch;          /* entries per call, 0 = 256 */
-    int64_t retry_ms;        /* claim entries that another consumer left this long, 0 = 30,000 */
+    int64_t retry_ms;        /* age at which pending entries are claimed, 0 = 30,000 */
     unsigned max_deliveries; /* 0 = 10 */
     int64_t handler_ms;      /* deadline of one call, 0 = 30,000 */
 };
-/* any: starts reading all partitions of the topic: groups are made at 0 where missing (again after
- * NOGROUP, a wiped or restarted Redis), abandoned entries are claimed, finished ones trimmed. For
- * the life of the bus. */
+/* any: Starts to read all partitions of the topic, for the life of the bus; `wanted` is copied.
+ * Missing groups are created at id 0, also when Redis was wiped or restarted (NOGROUP). Abandoned
+ * entries are claimed, finished entries trimmed. */
 void bus_consume(struct bus *bus, const struct bus_consumer *wanted);
-/* any: reads no more; done(arg) when the running handlers have ended. */
+/* any: Stops reading, once. Calls done(arg) when the running handlers have ended. */
 void bus_stop(struct bus *bus, loop_fn done, void *arg);
-/* any: entries can be read now. While false, notifications are lost and consumers poll the database
- * instead. */
+/* any: Returns whether entries can be read now. While false, notifications are lost and services
+ * poll the database instead. */
 bool bus_up(const struct bus *bus);
 
 struct bus_stats {
-    uint64_t notified, dropped,
-        coalesced;        /* notifications; dropped: Redis away, full, or too many in one turn */
+    /* Notifications. Dropped: Redis unavailable or full, or too many at once. */
+    uint64_t notified, dropped, coalesced;
     uint64_t read, acked; /* entries */
-    uint64_t failed;      /* entries whose handler did not return 0: they come again */
-    uint64_t reclaimed;   /* entries taken over because they were left too long */
-    uint64_t dead;        /* entries put to the dead letters */
-    uint64_t lost;        /* entries deleted before anybody had finished them */
+    uint64_t failed;      /* entries whose handler did not return 0: delivered again */
+    uint64_t reclaimed;   /* abandoned entries that were claimed */
+    uint64_t dead;        /* entries moved to the dead letters */
+    uint64_t lost;        /* entries deleted before they were finished */
     uint64_t trimmed;     /* finished entries removed */
     uint64_t group_made;
-    int64_t backlog;   /* entries not yet delivered to our groups, all partitions (last look) */
-    int64_t pending;   /* delivered, not acknowledged */
+    int64_t backlog;   /* entries not yet delivered to our groups, all partitions (last check) */
+    int64_t pending;   /* entries delivered but not acknowledged */
     int64_t oldest_ms; /* age of the oldest unfinished entry */
 };
-/* any: borrowed until the next call. */
+/* any: Returns the statistics, borrowed until the next call. */
 const struct bus_stats *bus_stats(struct bus *bus);

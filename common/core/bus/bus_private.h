@@ -1,10 +1,10 @@
 #pragma once
 /*
- * A consumer has readers (coroutines that block in XREADGROUP on a lane of their
- * own), one keeper (a coroutine that looks at one partition after the other: abandoned entries,
- * trimming, figures) and sixteen partitions. A partition is handled by one task at a time, in a
- * coroutine of its own; while it runs, its partition is not read. So a slow handler holds up its
- * partition alone, and nothing is taken that cannot start at once.
+ * A consumer has sixteen partitions, readers, and one keeper. A reader is a coroutine that blocks
+ * in XREADGROUP on its own connection (a lane). The keeper is a coroutine that checks one partition
+ * after the other: it claims abandoned entries, trims and counts. A partition has one task at a
+ * time, a coroutine of its own, and is not read while the task runs. So a slow handler delays only
+ * its partition, and no entry is read that cannot be handled at once.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,10 +26,10 @@
 struct consumer;
 struct reader;
 
-/* An entry as it lies in the stream. */
+/* An entry as the stream holds it. */
 struct raw_entry {
     struct str id;
-    struct str bytes; /* of its field "e"; {NULL, 0} = has none */
+    struct str bytes; /* value of the field "e"; {NULL, 0} = no such field */
     unsigned deliveries;
     bool gone; /* deleted while it was pending */
 };
@@ -41,20 +41,20 @@ struct partition {
     char stream[BUS_NAME_BYTES];
     char dead[BUS_NAME_BYTES];
 
-    bool busy;              /* its task runs, or is about to */
-    int64_t excluded_until; /* mono: not read before, for its key is wrong; 0 = all is well */
+    bool busy;              /* the task runs or is about to run */
+    int64_t excluded_until; /* monotonic: not read before, for lack of a group; 0 = readable */
     struct task task;
-    struct arena *arena; /* of the task */
-    struct raw_entry *raw;
+    struct arena *arena;   /* of the task */
+    struct raw_entry *raw; /* the batch of the task */
     size_t raw_count;
-    /* What was read while abandoned entries were handled: next. */
+    /* The next batch; waits here while the task handles abandoned entries. */
     struct arena *held_arena;
     struct raw_entry *held;
     size_t held_count;
 
-    /* Last look. */
+    /* Results of the keeper's last check. */
     int64_t backlog, pending, oldest_ms;
-    uint64_t trimmed_ms, trimmed_seq; /* id before which nothing is left */
+    uint64_t trimmed_ms, trimmed_seq; /* id below which all entries were removed */
 };
 
 struct reader {
@@ -62,12 +62,12 @@ struct reader {
     struct redis_lane *lane;
     struct task task;
     struct arena *arena;
-    int first, count;     /* partitions */
-    unsigned busy;        /* of these */
-    unsigned left_out;    /* of the read under way */
-    bool up;              /* the last read worked */
-    struct backoff pause; /* after a read that failed */
-    struct await *waiting;
+    int first, count;      /* partitions */
+    unsigned busy;         /* partitions whose task runs */
+    unsigned left_out;     /* partitions that the current read leaves out */
+    bool up;               /* the last read succeeded */
+    struct backoff pause;  /* after a failed read */
+    struct await *waiting; /* the reader waits for free partitions */
     bool waiting_for_all;
 };
 
@@ -75,18 +75,18 @@ struct consumer {
     struct list link;
     struct bus *bus;
     struct bus_consumer def;
-    char name[128]; /* of this process in its group */
+    char name[128]; /* of this process in the group */
     struct partition partitions[BUS_PARTITIONS];
     struct reader readers[BUS_PARTITIONS];
     unsigned reader_count;
     struct task keeper;
     struct arena *keeper_arena;
-    bool look_failed;
+    bool look_failed; /* the keeper's last check failed */
 };
 
 struct notification {
     struct list link; /* in bus->notifications, in order */
-    struct list same; /* in its bucket */
+    struct list same; /* in a bucket of bus->buckets */
     enum bus_topic topic;
     struct bus_notification notification; /* texts in bus->notification_arena */
 };
@@ -101,12 +101,12 @@ struct bus {
     size_t notification_count;
     struct arena *notification_arena;
     struct loop_hook flush;
-    struct loop_timer pace; /* notifications wait for it */
-    int64_t flushed_ms;     /* mono: when notifications last left */
-    unsigned in_flight;     /* posts whose result is not known yet */
-    bool freed;             /* by its owner; its memory goes when nothing points to it any more */
+    struct loop_timer pace; /* delays the next flush */
+    int64_t flushed_ms;     /* monotonic: when notifications were last sent */
+    unsigned in_flight;     /* commands whose result is not known yet */
+    bool freed;             /* bus_free() was called; bus_release() frees the memory */
 
-    unsigned running; /* readers, keepers, partitions: coroutines */
+    unsigned running; /* coroutines of readers, keepers and partitions */
     bool stopping;
     struct task closer;
     struct arena *closer_arena;
@@ -116,14 +116,14 @@ struct bus {
     void *stopped_arg;
 };
 
-/* any: "evt:{p3}" or "evt:dead:{p3}" into buf. */
+/* any: Writes "evt:{p3}" into buf, or "evt:dead:{p3}" for dead letters. */
 void bus_stream_name(char buf[BUS_NAME_BYTES], enum bus_topic topic, int partition, bool dead);
 
-/* any: one coroutine more, or less: the last one lets bus_stop() end. */
+/* any: Count a coroutine that starts or ends. The end of the last one lets bus_stop() continue. */
 void bus_entered(struct bus *bus);
 void bus_left(struct bus *bus);
 
-/* any: frees the memory of a bus that was freed, once nothing points to it. */
+/* any: Frees the memory of the bus after bus_free(), once no command and no hook refers to it. */
 void bus_release(struct bus *bus);
 
 /* --- publishing (publish.c) --- */
@@ -133,26 +133,28 @@ void publish_done(struct bus *bus);
 /* --- reading (consume.c) --- */
 void consumer_stop(struct consumer *consumer);
 void consumer_free(struct consumer *consumer);
-/* co: makes the group where it is missing. 0, or as redis_cmd(). */
+/* co: Creates the partition's group when it is missing. When Redis refuses, the partition is not
+ * read for some seconds. Returns 0 in both cases, else as redis_cmd(). */
 AWAITS int consumer_make_group(struct task *task, struct partition *partition) MUSTCHECK;
 
 /* --- one partition's work (partition.c) --- */
 
-/* any: copies what an answer says about entries; handled now, or when the partition is free. */
+/* any: Copies the entries of an answer as the next batch and starts the task, unless it runs. */
 void partition_take(struct partition *partition, const struct redis_reply *entries);
-/* any: claims abandoned entries and handles them; not busy before. */
+/* any: Starts a task that claims and handles abandoned entries. The partition must not be busy. */
 void partition_start_claim(struct partition *partition);
-/* any: called by a partition at its end (consume.c). */
+/* any: Informs a reader that the task of one of its partitions has ended (consume.c). */
 void reader_freed(struct reader *reader);
 
-/* --- looking after (keep.c, trim.c) --- */
+/* --- maintenance (keep.c, trim.c) --- */
 void keeper_run(struct task *task, void *arg);
-/* any: the value of a name in an answer that is a flat list of names and values; of kind NIL when
- * it has none. */
+/* any: Returns the value of a name in an answer that is a flat list of names and values; a value of
+ * kind NIL when the list lacks the name. */
 const struct redis_reply *reply_member(const struct redis_reply *list, const char *name);
-/* co: takes the consumer's name out of the groups, unless entries are pending under it. */
+/* co: Deletes the consumer's name from the groups, unless entries are pending under the name. */
 AWAITS void keeper_say_goodbye(struct task *task, struct consumer *consumer);
-/* co: removes what every group has finished, given the answer of XINFO GROUPS. */
+/* co: Removes the entries that every group has finished and updates the partition's statistics.
+ * `groups` is the answer of XINFO GROUPS. */
 AWAITS int trim_partition(struct task *task,
                           struct partition *partition,
                           const struct redis_reply *groups) MUSTCHECK;

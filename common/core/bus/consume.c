@@ -1,7 +1,7 @@
 /*
- * Reading: a coroutine that blocks in XREADGROUP for its partitions and hands each one's batch to
- * the partition's task. What goes wrong is answered by making the groups again and by pauses; there
- * is always a next read.
+ * Reading. A reader is a coroutine that blocks in XREADGROUP for its partitions and passes each
+ * partition's batch to the partition's task. After any failure it creates missing groups or pauses,
+ * and reads again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,10 +22,10 @@ enum {
     MAX_DELIVERIES = 10,
     HANDLER_MS = 30000,
     BLOCK_MS = 5000,
-    BLOCK_TRY_MS = 1,     /* after a failure: is it well again? */
+    BLOCK_TRY_MS = 1,     /* after a failure, to learn soon whether reads work again */
     BLOCK_SHORT_MS = 100, /* while partitions are left out: a wake may come too early */
-    ANSWER_MS = 1000,     /* beyond blocking */
-    TOGETHER_MS = 2,      /* handlers that end so soon are waited for */
+    ANSWER_MS = 1000,     /* in addition to the time of blocking */
+    TOGETHER_MS = 2,      /* how long the next read waits for handlers to end */
     PAUSE_MS = 100,
     SETTLE_MS = 5,
     WRONG_KEY_MS = 5000,
@@ -54,8 +54,7 @@ int consumer_make_group(struct task *task, struct partition *partition)
         return rc;
     if (str_starts(reply.text, STR("BUSYGROUP")))
         return 0;
-    /* No memory, or another kind of value under the name: the other partitions are read all the
-     * same. */
+    /* Redis has no memory, or the key has another type. The other partitions are still read. */
     log_debug("bus.no_group", L_CSTR("stream", partition->stream), L_STR("reason", reply.text));
     partition->excluded_until =
         clock_mono_ms() + (str_starts(reply.text, STR("OOM")) ? PAUSE_MS * 10 : WRONG_KEY_MS);
@@ -71,13 +70,14 @@ AWAITS static int make_groups(struct task *task, struct reader *reader)
 
 /* --- waiting for the partitions' tasks --- */
 
-/* The waiter takes itself out. */
+/* Does nothing: wait_freed() removes the await itself. */
 static void consume_forget(struct await *await)
 {
     (void)await;
 }
 
-/* co: until all of the reader's partitions are free, or just one more than now. */
+/* co: Waits until all partitions of the reader are free (`all`), or one more than now. Returns 0
+ * also after limit_ms. */
 AWAITS static int wait_freed(struct task *task, struct reader *reader, bool all, int64_t limit_ms)
 {
     struct await freed;
@@ -124,8 +124,8 @@ static bool consume_may_read(const struct partition *partition, int64_t now_ms)
     return !partition->busy && partition->excluded_until <= now_ms;
 }
 
-/* The command for all partitions that can be read now; and how many are left out. Returns
- * how long it may block, 0 = there is none. */
+/* Builds the command that reads all partitions that can be read now, and counts the partitions left
+ * out. Returns how many milliseconds the command may block; 0 = no partition can be read. */
 static int64_t prepare_read(struct reader *reader, struct read_args *args, unsigned *ret_left_out)
 {
     struct consumer *consumer = reader->consumer;
@@ -169,7 +169,7 @@ static struct partition *partition_named(struct reader *reader, struct str strea
     return NULL;
 }
 
-/* The answer is a list of [stream, entries], or nothing when the time was over. */
+/* The answer is a list of [stream, entries], or nil when the time of blocking has passed. */
 static void dispatch(struct reader *reader, const struct redis_reply *reply)
 {
     for (size_t i = 0; reply->kind == REDIS_KIND_ARRAY && i < reply->count; i++) {
@@ -182,7 +182,7 @@ static void dispatch(struct reader *reader, const struct redis_reply *reply)
     }
 }
 
-/* co: after a read that failed. */
+/* co: Prepares the next read after a failed one. */
 AWAITS static int recover(struct task *task, struct reader *reader, int rc, struct str words)
 {
     static int64_t said_ms;
@@ -197,7 +197,7 @@ AWAITS static int recover(struct task *task, struct reader *reader, int rc, stru
     return task_sleep(task, backoff_next(&reader->pause));
 }
 
-/* co: negative when the reader is to end. */
+/* co: Returns a negative result when the reader must end. */
 AWAITS static int consume_read_once(struct task *task, struct reader *reader)
 {
     struct read_args args;
@@ -224,7 +224,7 @@ AWAITS static int consume_read_once(struct task *task, struct reader *reader)
 
 static struct reader *add_reader(struct consumer *consumer, int first, int count);
 
-/* In a cluster one command must not name streams of several hash slots: a reader for each. */
+/* Adds a reader for each partition: in a cluster, a command must not name streams of two slots. */
 static void split(struct reader *reader)
 {
     struct consumer *consumer = reader->consumer;
@@ -237,7 +237,7 @@ static void split(struct reader *reader)
     }
 }
 
-/* co: until it is known what kind of Redis this is, and the groups are there. */
+/* co: Waits until the kind of Redis is known and the groups exist. */
 AWAITS static int consume_settle(struct task *task, struct reader *reader)
 {
     while (redis_mode(reader->consumer->bus->redis) == REDIS_MODE_UNKNOWN)

@@ -1,7 +1,7 @@
 /*
- * Looking after the streams of a consumer, one partition after the other, all of them within a
- * quarter of the time after which an entry counts as abandoned. Each look is one cheap command when
- * nothing is the matter; it notices a Redis that does not answer, too.
+ * Maintenance of a consumer's streams. The keeper checks one partition after the other, all of them
+ * within a quarter of the time after which an entry counts as abandoned. A check is one cheap
+ * command when nothing is wrong, and notices also that Redis does not answer.
  */
 #include "base/clock.h"
 #include "base/num.h"
@@ -11,12 +11,12 @@
 #include "log/log.h"
 
 enum {
-    ROUND_MS = 5000, /* all partitions, at most */
-    TIDY_MS = 300000,
-    DEAD_CONSUMER_MS = 600000,
+    ROUND_MS = 5000,           /* longest time for all partitions */
+    TIDY_MS = 300000,          /* between two removals of dead consumers */
+    DEAD_CONSUMER_MS = 600000, /* idle time of a dead consumer */
 };
 
-/* Atomic, because taking out a name takes out its pending entries, too. */
+/* Atomic, because deleting a consumer also deletes its pending entries. */
 #define FORGET_SCRIPT                                                                              \
     "if #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2]) == 0 then "                \
     "return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2]) end return -1"
@@ -89,9 +89,9 @@ AWAITS static int keep_tidy(struct task *task, struct partition *partition)
     return 0;
 }
 
-/* --- a look --- */
+/* --- a check --- */
 
-/* co: starts taking over what was abandoned, when there is anything. */
+/* co: Starts to claim when the partition has abandoned entries. */
 AWAITS static int claim_abandoned(struct task *task, struct partition *partition)
 {
     const struct consumer *consumer = partition->consumer;
@@ -149,7 +149,7 @@ void keeper_run(struct task *task, void *arg)
 {
     struct consumer *consumer = arg;
     struct bus *bus = consumer->bus;
-    /* Processes that start together look at different partitions. */
+    /* Processes that start at the same time begin with different partitions. */
     unsigned next = (unsigned)(rand_u64() % BUS_PARTITIONS);
     unsigned tidied = 0;
     int64_t tidy_due_ms = clock_mono_ms() + (int64_t)(rand_u64() % TIDY_MS);

@@ -1,7 +1,7 @@
 /*
- * One partition's work, in a coroutine of its own: a batch that was read, or entries that somebody
- * left. Acknowledged when the handler returned 0, put to the dead letters when they cannot be read
- * or came too often, left pending otherwise.
+ * One partition's work, in a coroutine of its own: a batch that was read, or abandoned entries.
+ * Entries are acknowledged when the handler returns 0, moved to the dead letters when they are
+ * malformed or were delivered too often, and left pending otherwise.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "bus/wire_private.h"
 #include "log/log.h"
 
-/* Copies the entry as it lies in the stream, for an envelope that cannot be read may be anything.
- * Atomic: it is in exactly one of the two places. */
+/* Copies the raw fields of the entry, because a malformed entry may have any fields, and
+ * acknowledges it. The script is atomic: an entry is either pending or a dead letter. */
 #define DEAD_SCRIPT                                                                                \
     "local e = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2]) "                                   \
     "if e[1] then local f = e[1][2] "                                                              \
@@ -35,7 +35,7 @@ static struct str field_e(const struct redis_reply *fields)
     return STR_NONE;
 }
 
-/* The entries of an answer, copied. */
+/* Copies the entries of an answer into the arena. */
 static struct raw_entry *
 copy_entries(struct arena *arena, const struct redis_reply *entries, size_t *ret_count)
 {
@@ -111,7 +111,7 @@ acknowledge(struct task *task, struct partition *partition, const struct str *id
 
 /* --- a batch --- */
 
-/* NULL = it can be handled. */
+/* Returns why an entry is a dead letter, or NULL with *ret_entry for the handler. */
 static const char *dead_letter_reason(struct task *task,
                                       const struct partition *partition,
                                       const struct raw_entry *raw,
@@ -126,7 +126,8 @@ static const char *dead_letter_reason(struct task *task,
     return NULL;
 }
 
-/* co: non-zero when Redis does not do its part. */
+/* co: Handles the batch. Returns non-zero when a command to Redis fails; a failed handler leaves
+ * its entries pending. */
 AWAITS static int partition_handle(struct task *task, struct partition *partition)
 {
     const struct bus_consumer *def = &partition->consumer->def;
@@ -159,7 +160,7 @@ AWAITS static int partition_handle(struct task *task, struct partition *partitio
     return 0;
 }
 
-/* Makes what was held the next batch; false when there is none. */
+/* Makes the held entries the batch. Returns false when no entries are held. */
 static bool next_batch(struct task *task, struct partition *partition)
 {
     struct arena *arena = partition->arena;
@@ -180,7 +181,7 @@ AWAITS static void handle_held(struct task *task, struct partition *partition)
     struct bus *bus = partition->consumer->bus;
 
     while (next_batch(task, partition))
-        (void)partition_handle(task, partition); /* what is not acknowledged comes again */
+        (void)partition_handle(task, partition); /* pending entries are delivered again */
     partition->raw = NULL;
     partition->raw_count = 0;
     arena_reset(partition->arena);
@@ -196,7 +197,8 @@ AWAITS static void run_held(struct task *task, void *arg)
 
 /* --- abandoned entries --- */
 
-/* How often each of them was delivered: known for sure once they are ours. */
+/* Reads how often each entry of the batch was delivered. The number is certain only now that the
+ * entries belong to this consumer. */
 AWAITS static int count_deliveries(struct task *task, struct partition *partition)
 {
     struct redis_reply reply = {0};
@@ -215,7 +217,7 @@ AWAITS static int count_deliveries(struct task *task, struct partition *partitio
                              partition->raw[partition->raw_count - 1].id,
                              ((struct str){most, num_print_i64(most, PENDING_COUNT)}),
                              str_from(consumer->name))));
-    size_t next = 0; /* both are in the order of their ids */
+    size_t next = 0; /* both lists are in the order of ids */
     for (size_t i = 0; reply.kind == REDIS_KIND_ARRAY && i < reply.count; i++) {
         const struct redis_reply *row = &reply.items[i];
         if (row->kind != REDIS_KIND_ARRAY || row->count != 4)
@@ -231,7 +233,7 @@ AWAITS static int count_deliveries(struct task *task, struct partition *partitio
     return 0;
 }
 
-/* co: takes over up to CLAIM_COUNT entries from *cursor on. */
+/* co: Claims up to CLAIM_COUNT abandoned entries from *cursor on and advances *cursor. */
 AWAITS static int
 partition_claim(struct task *task, struct partition *partition, struct str *cursor)
 {

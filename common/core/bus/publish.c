@@ -1,9 +1,9 @@
 /*
- * Publishing: notifications of a turn are collected, equal ones become one, and at the turn's end
- * all leave in one write. When the last ones left a moment ago they wait for that moment to pass:
- * under constant load they go in batches, and a single notification is not held up. Groups make
- * their streams (NOMKSTREAM): a notification of a topic that no service subscribes to leaves
- * nothing behind.
+ * Publishing. The notifications of a turn of the event loop are collected, equal ones are merged,
+ * and all are sent in one write at the end of the turn. When the previous write was less than
+ * NOTIFY_PACE_MS ago, the notifications wait until that time has passed: under constant load they
+ * are sent in batches, and a single notification is not delayed. Only groups create streams
+ * (NOMKSTREAM), so Redis drops notifications of a topic that no service reads.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static struct list *bucket_of(struct bus *bus, enum bus_topic topic, int64_t pro
     return &bus->buckets[(hash >> 32) % BUS_NOTIFICATION_BUCKETS];
 }
 
-/* An equal notification of this turn, NULL = none. */
+/* Returns an equal notification that waits to be sent, or NULL. */
 static struct notification *
 find_same(struct list *bucket, enum bus_topic topic, const struct bus_notification *notification)
 {
@@ -84,7 +84,7 @@ static void send_notifications(void *arg)
     struct list *node;
 
     bus->flushed_ms = clock_mono_ms();
-    bus->in_flight++; /* stays until the end of this */
+    bus->in_flight++; /* keeps the bus until this function ends */
     while ((node = list_shift(&bus->notifications))) {
         struct notification *notification = LIST_ITEM(node, struct notification, link);
         char stream[BUS_NAME_BYTES];

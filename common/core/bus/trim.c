@@ -1,6 +1,7 @@
 /*
- * Trimming: what every group has finished goes, never anything else, so never by length. A group
- * made between the look and the cut starts without the entries that everybody else had finished.
+ * Trimming removes the entries that every group has finished and no others, so it never trims by
+ * length. A group that is created between the check and the trim starts without the entries that
+ * all other groups have finished.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ struct id {
     uint64_t ms, seq;
 };
 
-/* "1700000000000-3"; false when it is none. */
+/* Parses "1700000000000-3". Returns false when the text is not an id. */
 static bool parse_id(struct str text, struct id *ret_id)
 {
     struct str rest = text;
@@ -49,7 +50,8 @@ static int64_t age_ms(struct id id)
     return age > 0 ? age : 0;
 }
 
-/* co: the first entry that the group has not been given. False when there is none. */
+/* co: Finds the first entry after `last`, the last one that the group has received. *ret_any is
+ * false when there is none. */
 AWAITS static int first_waiting(struct task *task,
                                 const struct partition *partition,
                                 struct str last,
@@ -76,7 +78,7 @@ AWAITS static int first_waiting(struct task *task,
     return 0;
 }
 
-/* co: everything before *ret_id is finished in this group. */
+/* co: Finds the id below which this group has finished all entries. */
 AWAITS static int first_unfinished(struct task *task,
                                    const struct partition *partition,
                                    const struct redis_reply *group,
@@ -99,7 +101,7 @@ AWAITS static int first_unfinished(struct task *task,
                   REDIS_ARGS(STR("XPENDING"),
                              str_from(partition->stream),
                              reply_member(group, "name")->text)));
-    /* Entries that were given out since the look are not before the last one known to it. */
+    /* Entries that were delivered after XINFO GROUPS have ids above `last`. */
     if (reply.kind == REDIS_KIND_ARRAY && reply.count == 4 &&
         parse_id(reply.items[1].text, &pending)) {
         *ret_pending = true;
@@ -109,7 +111,7 @@ AWAITS static int first_unfinished(struct task *task,
     return 0;
 }
 
-/* co: the figures of our own group. */
+/* co: Updates the partition's statistics from those of our own group. */
 AWAITS static int trim_measure(struct task *task,
                                struct partition *partition,
                                const struct redis_reply *group,
@@ -128,7 +130,7 @@ AWAITS static int trim_measure(struct task *task,
         task, partition, reply_member(group, "last-delivered-id")->text, &waiting, &unfinished));
     if (waiting)
         partition->oldest_ms = age_ms(unfinished);
-    if (lag->kind != REDIS_KIND_INT) /* Redis has lost count */
+    if (lag->kind != REDIS_KIND_INT) /* Redis does not know the lag */
         partition->backlog = waiting;
     return 0;
 }
@@ -138,7 +140,7 @@ AWAITS static int trim_cut(struct task *task, struct partition *partition, struc
     struct redis_reply reply = {0};
     char id[BUS_ID_BYTES];
 
-    if (below.ms == 0 || /* nothing was ever read */
+    if (below.ms == 0 || /* some group has read nothing yet */
         (partition->trimmed_ms == below.ms && partition->trimmed_seq == below.seq))
         return 0;
     (void)snprintf(id, sizeof(id), "%" PRIu64 "-%" PRIu64, below.ms, below.seq);

@@ -1,4 +1,4 @@
-/* Envelopes as bytes, by protobuf-c, whose allocations come from the caller's arena. */
+/* Converts envelopes to bytes and back by protobuf-c, which allocates from the caller's arena. */
 #include "bus/wire_private.h"
 
 #include <string.h>
@@ -73,7 +73,7 @@ static void wire_put_body(Groundwork__Envelope *envelope,
     }
 }
 
-/* What a reader would refuse is not written: a text that is too long is left out. */
+/* Returns the text, or "" when wire_unpack() would refuse its length. */
 static char *text_for(struct arena *arena, struct str text, size_t max)
 {
     return arena_cstr(arena, text.len <= max ? text : STR(""));
@@ -110,7 +110,7 @@ struct budget {
     size_t left;
 };
 
-/* protobuf-c takes NULL for "no memory" and gives up. */
+/* Returns NULL beyond the budget: protobuf-c then gives up for lack of memory. */
 static void *budget_alloc(void *data, size_t bytes)
 {
     struct budget *budget = data;
@@ -124,7 +124,7 @@ static void *budget_alloc(void *data, size_t bytes)
 static void budget_free(void *data, void *ptr)
 {
     (void)data;
-    (void)ptr; /* the arena's */
+    (void)ptr; /* the arena owns it */
 }
 
 static int64_t wire_row_of(const Groundwork__Envelope *envelope)
@@ -161,7 +161,7 @@ int wire_unpack(struct arena *arena, struct str bytes, struct bus_entry *ret_ent
 
     if (bytes.len == 0 || bytes.len > BYTES_MAX)
         return WIRE_BAD;
-    /* Never freed on its own: every byte of it is the arena's. */
+    /* The envelope is not freed: the arena owns all of its memory. */
     const Groundwork__Envelope *envelope =
         groundwork__envelope__unpack(&allocator, bytes.len, (const uint8_t *)bytes.ptr);
     if (!envelope || envelope->project <= 0 || envelope->occurred_at_ms < 0 ||

@@ -1,4 +1,4 @@
-/* Event tables out of event.def. */
+/* Event tables, generated from event.def. */
 #include "catalog/event.h"
 
 #include "base/panic.h"

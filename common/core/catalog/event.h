@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The kinds of events, in one list: event.def. Pure data.
+ * The kinds of events. event.def is the list. Pure data.
  */
 #include "catalog/perm.h"
 
@@ -10,19 +10,19 @@ enum event_subject {
     EVENT_SUBJECTS,
 };
 
-/* Those of records come first. */
+/* Events of records come first. */
 enum event_kind {
 #define EVENT(constant, name, subject, bit) constant,
 #include "catalog/event.def"
     EVENT_KINDS,
-    /* how many are of records */
+    /* number of events of records */
     ENTITY_EVENTS = 0
-/* NOLINTNEXTLINE(bugprone-macro-parentheses): a sum, term by term */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): each use adds a term to a sum */
 #define EVENT(constant, name, subject, bit) +((subject) == OF_RECORDS)
 #include "catalog/event.def"
 };
 
-/* EVENT_CREATED_BIT ... */
+/* EVENT_CREATED_BIT and so on, each unique among the events of a subject. */
 enum event_bit {
 #define EVENT(constant, name, subject, bit) constant##_BIT = (bit),
 #include "catalog/event.def"
@@ -34,9 +34,10 @@ struct event_info {
     enum event_bit bit;
 };
 
+/* Return the static properties, or the name, of a kind. */
 const struct event_info *event_info(enum event_kind event);
 const char *event_name(enum event_kind event);
-/* EVENT_KINDS when there is none of that name. */
+/* Returns the kind of this name, EVENT_KINDS when there is none. */
 enum event_kind event_find(struct str name);
-/* What somebody needs who is shown data of such a subject. */
+/* Returns the permission that callers need to see data of this subject. */
 enum perm event_permission(enum event_subject subject);

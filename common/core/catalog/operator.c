@@ -1,4 +1,4 @@
-/* Operator tables out of operator.def. */
+/* Operator tables, generated from operator.def. */
 #include "catalog/operator.h"
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ static const struct condition_operator condition_operators[COND_OPS] = {
 #include "catalog/operator.def"
 };
 
-/* Each name has a comma in front of it. */
+/* Each name has ", " before it; filter_op_names and condition_op_names skip the first ", ". */
 static const char filter_names[] =
 #define FILTER_OPERATOR(constant, name, fits, takes, sql) ", " name
 #include "catalog/operator.def"

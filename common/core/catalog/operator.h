@@ -1,20 +1,20 @@
 #pragma once
 /*
- * Operators of comparisons, in one list: operator.def. Pure data: records/ makes SQL of filters,
+ * Comparison operators. operator.def is the list. Pure data: records/ converts filters to SQL,
  * workflow/ evaluates conditions.
  */
 #include "base/str.h"
 
-/* Fields that an operator goes with. */
+/* The fields to which an operator applies. */
 enum operator_fits { FITS_ANY = 1, FITS_ORDERED = 2, FITS_TEXT = 4, FITS_SET = 8 };
-/* The value on its right. */
+/* The value that an operator compares the field with. */
 enum operator_takes {
     TAKES_VALUE,
-    TAKES_PART,  /* a text: it stands anywhere in the field's ... */
-    TAKES_START, /* ... at its start ... */
-    TAKES_END,   /* ... at its end */
+    TAKES_PART,  /* a text that occurs anywhere in the field */
+    TAKES_START, /* a text with which the field begins */
+    TAKES_END,   /* a text with which the field ends */
     TAKES_LIST,
-    TAKES_PAIR, /* a list of the lowest and the highest */
+    TAKES_PAIR, /* a list of the lowest and the highest value */
     TAKES_FLAG, /* true or false */
     TAKES_NONE,
 };
@@ -35,17 +35,18 @@ struct filter_operator {
     const char *name;
     enum operator_fits fits;
     enum operator_takes takes;
-    const char *sql; /* between column and value; NULL: there is more to it */
+    const char *sql; /* between column and value; NULL = filter_sql.c writes the SQL */
 };
 struct condition_operator {
     const char *name;
     enum operator_takes takes;
 };
 
+/* Return the static properties of an operator. */
 const struct filter_operator *filter_operator(enum filter_op op);
 const struct condition_operator *condition_operator(enum condition_op op);
-/* OP_COUNT, COND_OPS when there is none of that name. */
+/* Return the operator of this name; OP_COUNT or COND_OPS when there is none. */
 enum filter_op filter_op_find(struct str name);
 enum condition_op condition_op_find(struct str name);
-/* All of them with commas between: "eq, ne, ...". */
+/* The names of all operators, separated by commas: "eq, ne, ...". */
 extern const char *const filter_op_names, *const condition_op_names;

@@ -1,4 +1,4 @@
-/* Permission tables out of perm.def. */
+/* Permission tables, generated from perm.def. */
 #include "catalog/perm.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ static const char *const action_names[] = {
     [ACT_TRIGGER] = "trigger",
 };
 
-/* Name to info; built once, only read afterwards. */
+/* Maps names to infos. The map is built once and then only read. */
 static struct map *by_name;
 static pthread_once_t by_name_once = PTHREAD_ONCE_INIT;
 

@@ -1,4 +1,4 @@
-/* Problem tables out of problem.def. */
+/* Problem tables, generated from problem.def. */
 #include "catalog/problem.h"
 
 #include <pthread.h>
@@ -69,7 +69,7 @@ static const struct {
     {507, "Insufficient Storage"},
 };
 
-/* Code to info; built once, only read afterwards. */
+/* Maps codes to infos. The map is built once and then only read. */
 static struct map *by_code;
 static pthread_once_t by_code_once = PTHREAD_ONCE_INIT;
 
@@ -100,7 +100,7 @@ enum problem problem_find(const char *code)
     return info ? (enum problem)(info - infos) : PROBLEM_NONE;
 }
 
-/* Ours, as GoTrue names it, and as RFC 6749 does (NULL: by its status). */
+/* A problem, GoTrue's code for it, and the OAuth error for it. */
 static const struct {
     enum problem problem;
     const char *sign_in, *oauth;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Every error code of the API (RFC 9457 bodies), in one list: problem.def. Published in GET /docs.
- * Code is written with the constants, so that a code that does not exist is not built.
+ * Every error code of the API (bodies of RFC 9457). problem.def is the list, which GET /docs
+ * publishes. Code uses the constants, so a code that does not exist does not compile.
  */
 #include "base/str.h"
 
@@ -17,19 +17,19 @@ enum problem {
 
 struct problem_info {
     const char *code;
-    int status;        /* 0: never an answer, only in the history of jobs */
-    const char *title; /* NULL likewise */
+    int status;        /* 0 = never in an answer, only in the history of jobs */
+    const char *title; /* NULL when the status is 0 */
 };
 
-/* Of any constant but PROBLEM_NONE. */
+/* Returns the static properties of any constant but PROBLEM_NONE. */
 const struct problem_info *problem_info(enum problem problem);
-/* "not_found" of PROBLEM_NOT_FOUND. */
+/* Returns the code of a constant: "not_found" for PROBLEM_NOT_FOUND. */
 const char *problem_code(enum problem problem);
-/* The constant of a code as text; PROBLEM_NONE when it is not ours, or NULL. */
+/* Returns the constant of a code, PROBLEM_NONE when the code is NULL or not ours. */
 enum problem problem_find(const char *code);
-/* The code that clients of GoTrue know for it (error_code); most are the same. */
+/* Returns the error_code that clients of GoTrue know for a problem; most are equal to our code. */
 const char *problem_sign_in_code(enum problem problem);
-/* The error of RFC 6749, 5.2 and 4.1.2.1 that it is. */
+/* Returns the OAuth error of a problem (RFC 6749 sections 4.1.2.1, 5.2; RFC 6750 section 3.1). */
 const char *problem_oauth_code(enum problem problem);
-/* Title for a bare status. */
+/* Returns the title of an answer that has a status but no code. */
 const char *problem_status_title(int status);

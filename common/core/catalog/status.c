@@ -1,4 +1,4 @@
-/* Statuses of rows, out of status.def. */
+/* Statuses of rows, generated from status.def. */
 #include "catalog/status.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 #pragma once
-/* Statuses of rows (status.def): a text in the database, read once. */
+/* Statuses of rows (status.def). The database has a text, the code a constant. */
 #include "base/str.h"
 
 enum status_kind { STATUS_OF_STEP, STATUS_OF_JOB, STATUS_OF_SEND, STATUS_OF_SUBSCRIPTION };
@@ -10,7 +10,7 @@ enum status {
 #undef STATUS
 };
 
-/* any: STATUS_NONE: no status of that kind. */
+/* any: Returns the status of this kind with this text, STATUS_NONE when there is none. */
 enum status status_read(enum status_kind kind, struct str text);
-/* any: the text; STR_NONE for STATUS_NONE. */
+/* any: Returns the text of a status, STR_NONE for STATUS_NONE. */
 struct str status_text(enum status status);

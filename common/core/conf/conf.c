@@ -1,5 +1,5 @@
-/* Reads the environment into the struct that the entries declare. Defaults take the same path
- * through a parser as variables do. */
+/* Reads the environment into the struct that the entries declare. Defaults are parsed like
+ * variables. */
 #include "conf/conf.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 const char conf_required[] = "(required)";
 
-/* The order of these includes is their meaning. */
+/* The order of these includes matters. */
 /* clang-format off */
 const struct conf_item conf_common_items[] = {
 #define CONF_OWNER struct conf_common
@@ -27,7 +27,7 @@ const struct conf_item conf_common_items[] = {
 /* clang-format on */
 const size_t conf_common_count = ARRAY_LEN(conf_common_items);
 
-/* The work of one conf_load(). */
+/* The state of one conf_load(). */
 struct loading {
     struct arena *arena;
     const struct conf_spec *spec;
@@ -35,7 +35,7 @@ struct loading {
     char *values; /* the struct app_conf being built */
 };
 
-/* --- parsers: false when the text is not what the entry allows --- */
+/* --- parsers: they return false when the entry does not allow the text --- */
 
 static bool conf_in_bounds(const struct conf_item *item, int64_t value)
 {
@@ -150,7 +150,7 @@ static bool conf_parse(struct loading *l, const struct conf_item *item, struct s
 
 /* --- messages --- */
 
-/* A value fit for a message: one line, not too long, and without the credentials of a URL. */
+/* Returns a value as messages show it: on one line, shortened, without the credentials of a URL. */
 static const char *conf_shown(struct arena *arena, struct str text)
 {
     char *copy = arena_cstr(arena, text);
@@ -200,7 +200,7 @@ say_missing(struct arena *arena, const struct conf_item *item, const char *varia
 
 /* --- loading --- */
 
-/* The value of a variable, STR_NONE when it is not set or empty. */
+/* Returns the value of a variable, STR_NONE when the variable is not set or empty. */
 static struct str lookup(const struct loading *l, struct str variable)
 {
     for (char *const *at = l->environment; *at; at++) {
@@ -212,7 +212,7 @@ static struct str lookup(const struct loading *l, struct str variable)
     return STR_NONE;
 }
 
-/* The text of a file without its last line end. NULL, or a message. */
+/* Reads the text of a file without its last line end. Returns NULL, or a message. */
 static const char *
 conf_read_secret(struct arena *arena, const char *variable, struct str path, struct str *ret_text)
 {
@@ -248,7 +248,7 @@ conf_read_secret(struct arena *arena, const char *variable, struct str path, str
     return NULL;
 }
 
-/* NULL, or a message. */
+/* Loads one entry. Returns NULL, or a message. */
 static const char *load_item(struct loading *l, const struct conf_item *item)
 {
     const char *variable = conf_variable(l->arena, item);
@@ -316,7 +316,8 @@ static bool conf_is_known(const struct loading *l, struct str variable)
     return conf_is_other(l->spec, name);
 }
 
-/* A misspelt variable must not pass for one that was left out. NULL, or a message. */
+/* Refuses unknown variables, so that a misspelt variable does not count as not set. Returns NULL,
+ * or a message. */
 static const char *conf_refuse_unknown(const struct loading *l)
 {
     for (char *const *at = l->environment; *at; at++) {

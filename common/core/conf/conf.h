@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Configuration: environment variables alone, declared once. An entry of a .def file becomes a
- * member of a struct, a parser with bounds, a line of --help-config and a row of the README table:
+ * Configuration. Every setting is an environment variable, declared once: an entry of a .def file
+ * becomes a member of a struct, a parser with bounds, a line of --help-config and a row of the
+ * README table:
  *
  *   services/push-dispatcher/config.def
  *       CONF_INT(push_batch, 100, 1, 500, "Devices notified in one round")
@@ -33,8 +34,9 @@
  *   CONF_MS(name, default, min, max, text)       int64_t, milliseconds; end the name in _ms
  *   CONF_BYTES(name, default, min, max, text)    size_t, bytes; K, M and G (1024) may follow
  *
- * The default of the first four is a text, CONF_REQUIRED, or CONF_OPTIONAL: then an unset variable
- * gives STR_NONE or an empty list. That of numbers is checked against the bounds by the compiler.
+ * The default of the first four is a text, CONF_REQUIRED, or CONF_OPTIONAL. An optional variable
+ * that is not set becomes STR_NONE or an empty list. The compiler checks the default of a number
+ * against its bounds.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -52,7 +54,7 @@ struct conf_list {
     size_t count;
 };
 
-/* What every daemon has; the first member of each struct app_conf. */
+/* The settings of every daemon; the first member of each struct app_conf. */
 /* clang-format off */
 struct conf_common {
 #include "conf/conf_members.h"
@@ -77,7 +79,7 @@ struct conf_item {
     const char *name; /* of the member */
     enum conf_kind kind;
     size_t offset;        /* in struct app_conf */
-    const char *fallback; /* as a variable would say it, or CONF_REQUIRED, or CONF_OPTIONAL */
+    const char *fallback; /* default as the text of a variable, CONF_REQUIRED, or CONF_OPTIONAL */
     const char *choices;  /* of CONF_CHOICE */
     int64_t min;
     int64_t max;
@@ -85,19 +87,19 @@ struct conf_item {
 };
 
 struct conf_spec {
-    const struct conf_item *items; /* beyond common.def */
+    const struct conf_item *items; /* without the entries of common.def */
     size_t count;
     size_t bytes; /* of struct app_conf */
-    /* Names that may be set though this program ignores them, in the form of member names; "push_*"
-     * stands for all that begin so. The help leaves out what of common.def is among them.
-     * NULL-terminated. */
+    /* Names, in the form of member names, of variables that may be set but are ignored by this
+     * program; "push_*" means all names with this beginning. The help leaves out entries of
+     * common.def with these names. NULL-terminated. */
     const char *const *others;
 };
 
-/* Reads `environment` (NULL-terminated, as environ) into *ret_conf, a struct app_conf. NULL =
- * success. Otherwise one line for the operator, arena-owned and without secrets, and nothing is
- * written: the caller prints it and exits with 2. Texts and lists of the result live in
- * the arena. */
+/* Reads `environment` (NULL-terminated, like environ) into *ret_conf, a struct app_conf. Returns
+ * NULL on success. Otherwise writes nothing and returns one line for the operator, arena-owned and
+ * without secrets: the caller prints the line and exits with 2. Texts and lists of the result are
+ * arena-owned. */
 MUSTCHECK const char *conf_load(struct arena *arena,
                                 const struct conf_spec *spec,
                                 char *const *environment,
@@ -105,7 +107,7 @@ MUSTCHECK const char *conf_load(struct arena *arena,
 
 enum conf_help { CONF_HELP_NONE, CONF_HELP_TEXT, CONF_HELP_MARKDOWN };
 
-/* Whether the arguments ask for --help-config or --help-config=markdown. */
+/* Returns which help the arguments request: --help-config or --help-config=markdown. */
 enum conf_help conf_help_wanted(int argc, char *const *argv);
-/* What every variable means, for people or for the README; arena-owned. */
+/* Returns a description of every variable, for people or for the README; arena-owned. */
 struct str conf_help(struct arena *arena, const struct conf_spec *spec, enum conf_help form);

@@ -1,4 +1,4 @@
-/* Ends what conf_members.h or conf_table.h began. Included many times, on purpose. */
+/* Undefines the macros of conf_members.h or conf_table.h. Included many times, on purpose. */
 #undef CONF_STR
 #undef CONF_SECRET
 #undef CONF_KEY

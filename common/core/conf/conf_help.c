@@ -17,7 +17,7 @@ bool conf_is_secret(const struct conf_item *item)
     return item->kind == CONF_KIND_SECRET || item->kind == CONF_KIND_KEY;
 }
 
-/* "1 to 64", or "32" when that is all. */
+/* Returns "1 to 64", or "32" when both bounds are equal. */
 static const char *range(struct arena *arena, const struct conf_item *item)
 {
     if (item->min == item->max)

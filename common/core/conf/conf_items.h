@@ -1,6 +1,7 @@
 #pragma once
-/* Defines app_conf_spec; in exactly one .c file of a program. Names set for other programs are
- * listed beforehand: #define CONF_OTHERS "push_*", "search_url". See conf.h. */
+/* Defines app_conf_spec: include this in exactly one .c file of a program. Define the names of
+ * variables that are set for other programs before: #define CONF_OTHERS "push_*", "search_url". See
+ * conf.h. */
 #include "conf/conf_struct.h"
 
 #ifndef CONF_OTHERS

@@ -1,4 +1,4 @@
-/* Until conf_end.h, entries are members of a struct. Included many times, on purpose. */
+/* Until conf_end.h, entries become members of a struct. Included many times, on purpose. */
 #define CONF_STR(name, fallback, min, max, text)    struct str name;
 #define CONF_SECRET(name, fallback, min, max, text) struct str name;
 #define CONF_KEY(name, fallback, min, max, text)    struct str name;

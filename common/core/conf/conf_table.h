@@ -1,5 +1,5 @@
-/* Until conf_end.h, entries are elements of struct conf_item[] for the struct CONF_OWNER. Included
- * many times, on purpose. */
+/* Until conf_end.h, entries become elements of a struct conf_item[] for the struct CONF_OWNER.
+ * Included many times, on purpose. */
 #define CONF_STR(name, fallback, min, max, text)                                                   \
     CONF_ITEM(CONF_KIND_STR, name, fallback, NULL, min, max, text)
 #define CONF_SECRET(name, fallback, min, max, text)                                                \

@@ -21,7 +21,7 @@
 #define NOBODY      65534
 #define STACK_BYTES (8L << 20)
 #define DATA_SLACK                                                                                 \
-    (16L << 20) /* the watch sees resident memory first; this is the wall behind it */
+    (16L << 20) /* so that the script-sandbox's check of resident memory acts before this limit */
 #define FILTER_MAX 1024
 #define NOFILE     16
 
@@ -38,7 +38,7 @@ static void insist(bool ok, const char *what)
     _exit(1);
 }
 
-/* Lowers a limit; one that is lower already stays. */
+/* Lowers a limit. A limit that is already lower stays. */
 static void confine_limit(int resource, rlim_t value)
 {
     struct rlimit now;
@@ -50,8 +50,8 @@ static void confine_limit(int resource, rlim_t value)
     insist(setrlimit((__rlimit_resource_t)resource, &now) == 0, "setrlimit");
 }
 
-/* What the starter had in its environment is wiped, too: the texts stay in memory when only the
- * list is emptied. */
+/* Replaces the environment. The old texts are wiped, because they stay in memory when only the list
+ * is cleared. */
 static void new_environment(const char *const *environment)
 {
     for (char **at = environ; *at; at++)
@@ -66,8 +66,8 @@ static void new_environment(const char *const *environment)
     }
 }
 
-/* A container may hold a root that may not change its user; the filter confines that one as
- * well. */
+/* Changes root to `nobody`. In a container root may lack the right to change its user; the filter
+ * confines such a root too. */
 static void leave_root(void)
 {
     if (geteuid() != 0)
@@ -90,20 +90,20 @@ void confine_start(const char *program, const char *const *environment)
     confine_limit(RLIMIT_STACK, STACK_BYTES);
     leave_root();
     insist(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
-    /* After the change of user, which resets both. */
+    /* The next two follow the change of user, which resets both. */
     insist(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "dumpable");
     insist(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
     if (getppid() != parent)
         _exit(0);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGINT, SIG_IGN); /* of the terminal: the starter decides */
+    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C is for the process that started this one */
 }
 
 /* --- filter --- */
 
-/* All that the child may ask of the kernel, beside memory that is not executable: */
+/* The system calls of the child, in addition to those for memory that is not executable. */
 static const int allowed[] = {
-    SCMP_SYS(read), /* fd 0: what is asked; 1: what is answered; no other is open */
+    SCMP_SYS(read), /* descriptor 0 has the request, 1 the answer; no other is open */
     SCMP_SYS(write),
     SCMP_SYS(munmap),
     SCMP_SYS(madvise),
@@ -116,10 +116,10 @@ static const int allowed[] = {
     SCMP_SYS(exit_group),
     SCMP_SYS(restart_syscall),
 };
-/* Asked for by the engine, answered with EBADF or EPERM: it looks at its own size
- * (/proc/self/statm, closed), which it may go without. */
+/* System calls that fail with EBADF and whose callers work without them. The script engine reads
+ * its own size (/proc/self/statm, closed). */
 static const int refused[] = {
-    SCMP_SYS(pread64), SCMP_SYS(sysinfo), /* qsort() would like to know how much memory there is */
+    SCMP_SYS(pread64), SCMP_SYS(sysinfo), /* qsort() wants the size of the memory */
 };
 
 static void add_rules(scmp_filter_ctx ctx)
@@ -132,11 +132,11 @@ static void add_rules(scmp_filter_ctx ctx)
         insist(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EBADF), refused[i], 0) == 0, "filter");
     insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_exec) == 0, "filter");
     insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec) == 0, "filter");
-    /* Without MREMAP_FIXED and the like, it only grows or moves what is there. */
+    /* mremap() resizes or moves existing mappings and cannot make memory executable. */
     insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mremap), 0) == 0, "filter");
 }
 
-/* The program of the filter is made once and kept: making it takes longer than many a script. */
+/* Compiles the filter once for all children, because this takes longer than many scripts. */
 static void make_filter(void)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
@@ -154,7 +154,8 @@ static void make_filter(void)
     seccomp_release(ctx);
 }
 
-/* What RLIMIT_DATA counts: the sixth number of statm, in pages. */
+/* Returns the size that RLIMIT_DATA limits: the sixth number of /proc/self/statm, which is in
+ * pages. */
 static long data_bytes(void)
 {
     char text[128];

@@ -1,21 +1,24 @@
 #pragma once
 /*
- * What a program that looks at strangers' bytes takes from itself (script-sandbox, media-sandbox).
- * Two processes: the one that waits for requests gives up what it never needs at its start; the one
- * that does the work, its child, gives up everything but memory and two descriptors. Only for such
- * programs: it needs libseccomp, and ends the process when the kernel refuses what matters.
+ * Confines a program that processes untrusted bytes (script-sandbox, media-sandbox). The program
+ * has two processes. The parent waits for requests and gives up at its start what it never needs.
+ * Its child does the work and gives up everything but memory and two descriptors. Only for such
+ * programs: these functions need libseccomp, and end the process when the kernel refuses a
+ * necessary step.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* At the start: environment (becomes `environment`, "NAME=value" up to a NULL), descriptors above
- * 2, limits, user (nobody, when started by root), privileges. Dies together with the process that
- * started it. `program` is who says what was refused; borrowed. */
+/* Confines the parent, at its start: replaces the environment by `environment` ("NAME=value" up to
+ * a NULL), closes descriptors above 2, lowers limits, changes root to the user `nobody`, and gives
+ * up privileges. The process is killed when the process that started it ends. `program` is the name
+ * in messages about refused steps; borrowed. */
 void confine_start(const char *program, const char *const *environment);
-/* Once, after all is loaded that will be needed: makes the filter of system calls, and limits data
- * segments to what they are now and `memory_bytes` more. */
+/* Prepares the filter of system calls and the memory limit of children: the present size of the
+ * data segments and `memory_bytes` more. Call it once, after the parent has loaded everything that
+ * children need. */
 void confine_prepare(int64_t memory_bytes);
-/* In the child: the two become descriptors 0 and 1, all others are closed, then the filter is on.
- * No way back. */
+/* Confines the child, irrevocably: in_fd and out_fd become descriptors 0 and 1, all other
+ * descriptors are closed, and the filter is enabled. The child ends when `parent` has ended. */
 void confine_child(int in_fd, int out_fd, pid_t parent);

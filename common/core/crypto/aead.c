@@ -32,8 +32,9 @@ static uint32_t id_read(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Key, nonce, and what is authenticated in the clear: version, key id, then the caller's data. The
- * first part has a fixed length, so the two cannot be shifted against each other. */
+/* Starts a cipher with key, nonce and the data that is authenticated but not encrypted: version and
+ * key id, then the caller's data. Version and key id have a fixed length, so bytes cannot move
+ * between both parts. */
 static EVP_CIPHER_CTX *
 cipher_start(const struct aead_key *key, const uint8_t *head, struct str aad, int encrypt)
 {

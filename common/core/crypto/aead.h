@@ -1,8 +1,9 @@
 #pragma once
 /*
  * Authenticated encryption of stored secrets: AES-256-GCM (NIST SP 800-38D) under a random 96-bit
- * nonce, so at most 2^32 values per key. The associated data says where the value belongs (project,
- * table, id, column): a value copied elsewhere does not open. Any thread.
+ * nonce, so at most 2^32 values per key. The associated data (aad) names the place of the value
+ * (project, table, id, column): a value that was copied to another place cannot be opened. Any
+ * thread.
  *
  * Sealed form: version (1 byte, 1), key id (4, big-endian), nonce (12), ciphertext, tag (16).
  * Version and key id are authenticated as well.
@@ -20,23 +21,25 @@
 
 struct aead_key {
     uint8_t bytes[AEAD_KEY_BYTES];
-    uint32_t id; /* tells the keys of a rotation apart; not secret */
+    uint32_t id; /* distinguishes the keys of a rotation; not secret */
 };
 
-/* Arena-owned sealed bytes. The same input gives different bytes each time. */
+/* Encrypts `plain`. Returns the sealed bytes, arena-owned; they differ each time. */
 struct str
 aead_seal(struct arena *arena, const struct aead_key *key, struct str plain, struct str aad);
-/* Picks the key by the id inside `sealed`. 0 with the arena-owned plain text (NUL-terminated as
- * well, the NUL not counted), or AEAD_BAD. */
+/* Decrypts `sealed` with the key that has the id in `sealed`. Returns 0 with the plain text,
+ * arena-owned and with a NUL after it that is not counted, or AEAD_BAD. */
 int aead_open(struct arena *arena,
               const struct aead_key *keys,
               size_t nkeys,
               struct str sealed,
               struct str aad,
               struct str *ret_plain) MUSTCHECK;
-/* The key id of a sealed value, to find what a rotation has still to do; or AEAD_BAD. */
+/* Reads the key id of a sealed value, to find the values that a rotation has still to convert.
+ * Returns 0 or AEAD_BAD. */
 int aead_key_id(struct str sealed, uint32_t *ret_id) MUSTCHECK;
-/* A key for one purpose (HKDF-SHA-256, `label` is the info, up to 255 bytes); the master's id. */
+/* Derives a key for one purpose by HKDF-SHA-256. `label` is the info, up to 255 bytes. The key has
+ * the id of the master key. */
 void aead_derive(const struct aead_key *master, struct str label, struct aead_key *ret_key);
-/* Overwrites key bytes so that the compiler cannot drop it. */
+/* Overwrites the bytes of a key; the compiler cannot remove this. */
 void aead_key_wipe(struct aead_key *key);

@@ -4,5 +4,5 @@
 
 #include "base/str.h"
 
-/* True when both have the same length and bytes. The length of either may leak. */
+/* Returns whether both texts have the same length and bytes. The lengths may leak. */
 bool ct_eq(struct str a, struct str b);

@@ -1,4 +1,4 @@
-/* SHA-256, HMAC and HKDF on OpenSSL. */
+/* SHA-256, HMAC, HKDF and MD5 by OpenSSL. */
 #include "crypto/digest.h"
 
 #include <openssl/crypto.h>

@@ -1,4 +1,4 @@
-/* P-256 keys and ES256 on OpenSSL's EVP interface. */
+/* P-256 keys and ES256 by OpenSSL's EVP interface. */
 #include "crypto/ec.h"
 
 #include <limits.h>
@@ -22,7 +22,7 @@ struct ec_key {
     uint8_t point[POINT_BYTES]; /* 4, x, y */
 };
 
-/* Takes pkey. */
+/* Takes ownership of pkey. */
 static struct ec_key *key_new(EVP_PKEY *pkey, bool has_private)
 {
     size_t point_bytes = 0;
@@ -54,7 +54,7 @@ static bool is_p256(EVP_PKEY *pkey)
            OBJ_txt2nid(group) == NID_X9_62_prime256v1;
 }
 
-/* Private number in range, point on the curve, and the two belong together. */
+/* Returns whether the private number is in range, the point on the curve, and both match. */
 static bool pair_sound(EVP_PKEY *pkey)
 {
     EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, pkey, NULL);
@@ -64,7 +64,7 @@ static bool pair_sound(EVP_PKEY *pkey)
     return sound;
 }
 
-/* The encoding may be "compressed"; all we ever print is the uncompressed form. */
+/* Selects the uncompressed form for output; the key may have been read from the compressed form. */
 static void point_uncompress(EVP_PKEY *pkey)
 {
     ossl_must(EVP_PKEY_set_utf8_string_param(pkey,
@@ -87,7 +87,7 @@ int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key)
     return 0;
 }
 
-/* On the curve and not the point at infinity. */
+/* Returns whether the point is on the curve and not the point at infinity. */
 static bool point_sound(EVP_PKEY *pkey)
 {
     EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, pkey, NULL);
@@ -200,8 +200,8 @@ void ec_shared_secret(const struct ec_key *own,
     ossl_begin();
     EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, own->pkey, NULL);
     ossl_must(ctx != NULL && EVP_PKEY_derive_init(ctx), "agreement");
-    /* The peer's point is on the curve, or there were no key; the cofactor is 1: no further check.
-     */
+    /* No further check of the peer: the point of every ec_key is on the curve, and the cofactor
+     * is 1. */
     ossl_must(EVP_PKEY_derive_set_peer_ex(ctx, peer->pkey, 0), "agreement peer");
     ossl_must(EVP_PKEY_derive(ctx, ret_secret, &secret_bytes), "agreement");
     MUST(secret_bytes == EC_COORDINATE_BYTES);
@@ -230,7 +230,7 @@ void ec_sign_es256(const struct ec_key *key, struct str data, uint8_t ret_sig[EC
     ECDSA_SIG_free(sig);
 }
 
-/* r||s to the DER that OpenSSL wants; returns its length. */
+/* Converts r||s to the DER that OpenSSL expects. Returns the length of the DER. */
 static size_t signature_to_der(const uint8_t *raw, uint8_t ret_der[DER_SIGNATURE_MAX])
 {
     ECDSA_SIG *sig = ECDSA_SIG_new();

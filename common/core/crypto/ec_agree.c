@@ -1,4 +1,4 @@
-/* Key agreement on OpenSSL's group arithmetic, which takes the same time for any secret number. */
+/* Key agreement by OpenSSL's group arithmetic, which takes the same time for any secret number. */
 #include "crypto/ec_agree.h"
 
 #include <openssl/bn.h>
@@ -18,7 +18,7 @@ static void group_make(void)
     ossl_must(p256 != NULL, "P-256");
 }
 
-/* All that an agreement computes with. */
+/* The numbers and points of one agreement. */
 struct agreement {
     BN_CTX *ctx;
     EC_POINT *theirs, *point;
@@ -52,7 +52,7 @@ static void agreement_free(const struct agreement *agreement)
     BN_CTX_free(agreement->ctx);
 }
 
-/* OpenSSL checks that the point lies on the curve; the one at infinity has another length. */
+/* OpenSSL checks that the point is on the curve. The point at infinity has another length. */
 static bool peer_read(const struct agreement *agreement, struct str peer)
 {
     return peer.len == EC_POINT_BYTES && peer.ptr[0] == POINT_CONVERSION_UNCOMPRESSED &&

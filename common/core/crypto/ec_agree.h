@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Key agreement on P-256 with a key pair that is made for one message. OpenSSL's keys (ec.h) make
- * the curve anew for each: here it is made once, a third of the time. Any thread.
+ * Key agreement on P-256 with a key pair for one message only. OpenSSL's keys (ec.h) create the
+ * curve for each key; here it is created once, which takes a third of the time. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,11 +10,12 @@
 #include "base/str.h"
 #include "crypto/ec.h"
 
-/* Is it an uncompressed point (EC_POINT_BYTES) of the curve? */
+/* Returns whether the bytes are an uncompressed point (EC_POINT_BYTES) of the curve. */
 bool ec_point_ok(struct str point);
 
-/* A new pair's point, and the x coordinate that it and the holder of `peer` arrive at. Secret: wipe
- * it after use. 0 or EC_KEY_BAD. */
+/* Makes a key pair and agrees with the holder of `peer`, an uncompressed point. Writes the pair's
+ * public point and the x coordinate that both sides compute, which is secret: wipe it after use.
+ * Returns 0, or EC_KEY_BAD when `peer` is not a point of the curve. */
 int ec_agree(struct str peer,
              uint8_t ret_point[EC_POINT_BYTES],
              uint8_t ret_secret[EC_COORDINATE_BYTES]) MUSTCHECK;

@@ -1,4 +1,4 @@
-/* AES-128-GCM on OpenSSL's EVP interface. */
+/* AES-128-GCM by OpenSSL's EVP interface. */
 #include "crypto/gcm128.h"
 
 #include <limits.h>

@@ -14,7 +14,8 @@
 
 enum { JSON_DEPTH_MAX = 8 };
 
-/* jansson recurses, so depth is counted before it sees the text. Wrong brackets are left to it. */
+/* Returns whether the text is nested at most JSON_DEPTH_MAX deep, because jansson recurses.
+ * Unbalanced brackets are left to jansson. */
 static bool json_shallow(struct str text)
 {
     int depth = 0;
@@ -30,7 +31,8 @@ static void jws_json_release(void *root)
     json_decref(root);
 }
 
-/* An object without duplicate names, released with the arena; NULL otherwise. */
+/* Reads an object without duplicate names, which the arena releases. Returns NULL for any other
+ * text. */
 static const json_t *json_object_read(struct arena *arena, struct str text)
 {
     json_error_t ignored;
@@ -43,7 +45,7 @@ static const json_t *json_object_read(struct arena *arena, struct str text)
     return json_is_object(root) ? root : NULL;
 }
 
-/* A member that is absent or a string; false when it is anything else. */
+/* Reads a string member; STR_NONE when absent. Returns false when the member is of another type. */
 static bool header_text(const json_t *header, const char *name, struct str *ret_text)
 {
     const json_t *value = json_object_get(header, name);
@@ -120,13 +122,13 @@ int jws_verify_rs256(const struct jws *jws, struct str n, struct str e)
     return rsa_verify_rs256(n, e, jws->signing_input, jws->signature) ? 0 : JWS_BAD_SIGNATURE;
 }
 
-/* Needs no escaping inside a JSON string. */
+/* Returns whether the text needs no escaping inside of a JSON string. */
 static bool is_plain_word(struct str text)
 {
     return ascii_only(text, ASCII_ALNUM, "-_.+");
 }
 
-/* "header.payload" in a buffer with room for a signature. */
+/* Writes "header.payload" to a buffer that has room for a signature. */
 static void signing_input(struct arena *arena,
                           const char *alg,
                           struct str kid,

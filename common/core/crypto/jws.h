@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Compact JWS / JWT (RFC 7515, 7519), strict: exactly three canonical base64url parts, header and
- * payload JSON objects without duplicate names and nested at most 8 deep. The algorithm is chosen
- * by the verify function that is called, never by the token; jwk, jku, x5u, x5c are not followed;
- * crit and b64 are refused. Any thread, one arena each.
+ * payload JSON objects without duplicate names and nested at most 8 deep. The verify function that
+ * the caller chooses determines the algorithm, never the token. jwk, jku, x5u and x5c are ignored;
+ * a token with crit or b64 is refused. Any thread, each with its own arena.
  *
  * Order of use: jws_parse, find the key by kid, jws_verify_*, jws_claims_check, then read claims.
  */
@@ -21,10 +21,10 @@ struct rsa_key;
 
 #define JWS_MAX_BYTES 8192
 
-/* Clients see one answer for all JWS_*; the names are for logs and tests. */
+/* Clients get the same answer for all JWS_* results; the names are for logs and tests. */
 
-/* A parsed, not yet verified token. All arena-owned (the JSON roots are released with the arena);
- * signing_input borrows the token that was parsed. */
+/* A parsed token that is not verified. All members are arena-owned, but signing_input borrows from
+ * the token that was parsed. The arena releases the JSON objects. */
 struct jws {
     struct str alg;           /* always present */
     struct str kid;           /* STR_NONE when absent */
@@ -36,40 +36,42 @@ struct jws {
     struct str signature;     /* decoded, not empty */
 };
 
-/* 0 or JWS_BAD. At most JWS_MAX_BYTES. */
+/* Parses a token of at most JWS_MAX_BYTES. Returns 0 or JWS_BAD. */
 int jws_parse(struct arena *arena, struct str token, struct jws *ret_jws) MUSTCHECK;
-/* Same with another size limit (app store notifications carry certificates). */
+/* jws_parse() with another size limit (app store notifications contain certificates). */
 int jws_parse_limit(struct arena *arena, struct str token, size_t max_bytes, struct jws *ret_jws)
     MUSTCHECK;
 
-/* 0, JWS_BAD_ALG or JWS_BAD_SIGNATURE. */
+/* Verifies an ES256 signature. Returns 0, JWS_BAD_ALG or JWS_BAD_SIGNATURE. */
 int jws_verify_es256(const struct jws *jws, const struct ec_key *key) MUSTCHECK;
-/* Same; `n` and `e` are big-endian bytes, limits as in rsa.h. */
+/* Verifies an RS256 signature, with the same results; `n` and `e` as in rsa_private.h. */
 int jws_verify_rs256(const struct jws *jws, struct str n, struct str e) MUSTCHECK;
 
-/* What a token must say. Empty texts and zeroes are not checked, except where noted. */
+/* The values that a token must have. Empty texts and zeroes are not checked, except where noted. */
 struct jws_expect {
     struct str iss;     /* exact; required in the token when given */
-    struct str iss_alt; /* second accepted spelling (some providers have two) */
+    struct str iss_alt; /* another accepted spelling of iss (some providers have two) */
     struct str aud;     /* equal to aud, or in its array; required in the token when given */
     struct str typ;     /* header typ, ASCII case-insensitive; required in the token when given */
     int64_t now_s;      /* seconds since 1970, always used: exp is required */
-    int64_t leeway_s;   /* clock skew granted on exp, nbf, iat */
+    int64_t leeway_s;   /* tolerated clock skew of exp, nbf, iat */
     int64_t max_age_s;  /* iat required and not older than this (plus leeway) */
     bool azp;       /* OpenID Connect Core 3.1.3.7: azp, required with several audiences, is aud */
-    bool fractions; /* times may have them, as some issuers send */
+    bool fractions; /* times may have fractions, which some issuers send */
 };
 
-/* exp, nbf, iat are JSON integers or the token is refused. 0 or one of the names above. */
+/* Checks typ and the claims of a verified token. Refuses a token whose exp, nbf or iat is not a
+ * JSON integer, or with `fractions` a number. Returns 0, JWS_BAD_TYPE, JWS_BAD_ISSUER,
+ * JWS_BAD_AUDIENCE, JWS_BAD_CLAIM, JWS_EXPIRED or JWS_NOT_YET. */
 int jws_claims_check(const struct jws *jws, const struct jws_expect *expect) MUSTCHECK;
-/* A string claim, borrowed from the token's arena; STR_NONE when absent or of another type. */
+/* Returns a string claim, owned by the token's arena; STR_NONE when absent or of another type. */
 struct str jws_claim_str(const struct jws *jws, const char *name);
-/* An integer claim; false when absent or of another type. */
+/* Reads an integer claim. Returns false when the claim is absent or of another type. */
 bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value);
 
-/* A signed token, arena-owned. `kid` has only letters, digits, '-', '_', '.', '+' and may be empty
- * (then the header has none); `typ` likewise, empty = "JWT". `claims_json` is the payload as it
- * is. */
+/* Return a signed token, arena-owned. `kid` has only letters, digits, '-', '_', '.' and '+'; an
+ * empty kid is left out of the header. `typ` has the same characters; empty = "JWT". `claims_json`
+ * is the payload, used without changes. */
 struct str jws_sign_es256(struct arena *arena,
                           const struct ec_key *key,
                           struct str kid,
@@ -79,7 +81,7 @@ struct str jws_sign_es256_typ(struct arena *arena,
                               struct str kid,
                               struct str typ,
                               struct str claims_json);
-/* The same, RS256. */
+/* Returns a token signed with RS256, likewise. */
 struct str jws_sign_rs256(struct arena *arena,
                           const struct rsa_key *key,
                           struct str kid,

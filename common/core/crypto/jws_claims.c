@@ -1,4 +1,5 @@
-/* JWT claims: what a verified token says, against what it must say (RFC 7519 section 4.1). */
+/* JWT claims: compares the claims of a verified token with the expected values (RFC 7519
+ * section 4.1). */
 #include "crypto/jws.h"
 
 struct str jws_claim_str(const struct jws *jws, const char *name)
@@ -18,10 +19,10 @@ bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value)
     return true;
 }
 
-#define TIME_MAX 9007199254740992.0 /* up to which a double holds every second */
+#define TIME_MAX 9007199254740992.0 /* a double represents every second up to here */
 
-/* Reads an optional time: *ret_present says whether it is there. JWS_BAD_CLAIM when not an integer,
- * or, of who has fractions (RFC 7519 section 2), not a number that is a time. */
+/* Reads an optional time; *ret_present tells whether the claim is present. Returns JWS_BAD_CLAIM
+ * when the claim is not an integer, or with `fractions` (RFC 7519 section 2) no number in range. */
 static int claim_time_read(const struct jws *jws,
                            const struct jws_expect *expect,
                            const char *name,
@@ -41,8 +42,8 @@ static int claim_time_read(const struct jws *jws,
     return value == NULL || jws_claim_i64(jws, name, ret_s) ? 0 : JWS_BAD_CLAIM;
 }
 
-/* now_s and leeway_s are ours and small; the token's numbers may be anything, so they stand
- * alone. */
+/* Does arithmetic only with the numbers of `expect`, which are small: those of the token may have
+ * any value and could overflow. */
 static int times_check(const struct jws *jws, const struct jws_expect *expect)
 {
     int64_t exp = 0;
@@ -86,7 +87,7 @@ static bool text_is(const json_t *value, struct str text)
            str_eq((struct str){json_string_value(value), json_string_length(value)}, text);
 }
 
-/* The audience is one string, or an array of nothing but strings. */
+/* The audience is one string, or an array of strings only. */
 static int audience_check(const struct jws *jws, const struct jws_expect *expect)
 {
     const json_t *aud = json_object_get(jws->claims, "aud");

@@ -31,7 +31,7 @@ struct phc_params {
     int64_t lanes;
 };
 
-/* A password in NFC; `bytes` NULL: it has no other form than its own bytes. */
+/* The NFC form of a password; `bytes` is NULL when it would not differ from the password. */
 struct nfc {
     uint8_t *bytes; /* owned, nfc_free() */
     size_t len;
@@ -105,7 +105,7 @@ struct str password_hash(struct arena *arena, struct str password)
     return hash;
 }
 
-/* One "name=number" of the parameter list. */
+/* Takes one "name=number" off the parameter list. */
 static bool param_read(struct str *list, struct str name, int64_t *ret_value)
 {
     struct str part = str_split(list, ',');
@@ -114,7 +114,7 @@ static bool param_read(struct str *list, struct str name, int64_t *ret_value)
     return num_parse_i64((struct str){part.ptr + name.len, part.len - name.len}, ret_value);
 }
 
-/* "$argon2id$v=19$m=..,t=..,p=..$salt$tag"; the library checks salt and tag. */
+/* Reads the parameters of "$argon2id$v=19$m=..,t=..,p=..$salt$tag"; libargon2 checks the rest. */
 static bool phc_params_read(struct str phc, struct phc_params *ret)
 {
     if (!str_is(str_split(&phc, '$'), "") || !phc.ptr)
@@ -171,7 +171,7 @@ int password_verify(struct str phc, struct str password)
     return bytes_verify(phc, password) == PASSWORD_WRONG ? PASSWORD_WRONG : PASSWORD_OK_REHASH;
 }
 
-/* Base64 without padding, as PHC strings have it. */
+/* Returns base64 without padding, as in PHC strings. */
 static struct str phc_part(struct arena *arena, const uint8_t *bytes, size_t len)
 {
     struct str text = codec_b64(arena, (struct str){(const char *)bytes, len});

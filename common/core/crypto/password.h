@@ -1,10 +1,11 @@
 #pragma once
 /*
  * Password hashes: Argon2id (RFC 9106) with 19 MiB, t=2, p=1, 16 bytes of salt, 32 of tag, as PHC
- * strings ("$argon2id$v=19$m=19456,t=2,p=1$salt$tag"). Blocking and slow by design: call on a
- * worker thread (work_run with WORK_HASH), never on the loop. Thread-safe. Passwords are any bytes
- * including NUL; a password that is UTF-8 is hashed in NFC (RFC 8265 section 4.2), so that all
- * keyboards type the same one. Callers refuse more than PASSWORD_MAX_BYTES before they get here.
+ * strings ("$argon2id$v=19$m=19456,t=2,p=1$salt$tag"). Hashing is slow by design and blocks: call
+ * it on a worker thread (work_run with WORK_HASH), never on the loop. Any thread. A password is any
+ * bytes, also NUL. A password that is UTF-8 is hashed in NFC (RFC 8265 section 4.2), so that all
+ * keyboards type the same password. Callers refuse passwords above PASSWORD_MAX_BYTES before they
+ * call these functions.
  */
 #include <stdint.h>
 
@@ -12,8 +13,8 @@
 #include "base/result.h"
 #include "base/str.h"
 
-/* Under the sanitizer a hash of 19 MiB takes five times as long: each of its pages is a fault, and
- * freed memory is not used again. Tests make thousands of hashes. */
+/* With the sanitizer a hash of 19 MiB takes five times as long, because each of its pages faults
+ * and freed memory is not reused. Tests make thousands of hashes. */
 #if defined(GW_SANITIZE)
 #define PASSWORD_MEMORY_KIB 1024
 #else
@@ -23,17 +24,19 @@
 #define PASSWORD_SEED_BYTES 48
 #define PASSWORD_OK         0
 
-/* Arena-owned PHC string. Nobody else may use the arena meanwhile: the task that owns it waits. */
+/* Returns the PHC string of a password, arena-owned. No other thread may use the arena at the same
+ * time: the task that owns the arena waits. */
 struct str password_hash(struct arena *arena, struct str password);
-/* The code points of a password in NFC; any thread, and fast enough for the loop. */
+/* Returns the number of code points of a password in NFC; fast enough for the loop. */
 size_t password_length(struct str password);
-/* PASSWORD_OK, PASSWORD_OK_REHASH or PASSWORD_WRONG. A password that is not in NFC is tried as its
- * bytes too, for hashes made before passwords were normalised: PASSWORD_OK_REHASH. It costs a
- * second hash, whatever `phc` is. PASSWORD_WRONG for anything too that is not an Argon2id PHC
- * string, or one with parameters beyond 256 MiB, t=16, p=4 (nobody gets to choose how long we
- * compute). */
+/* Returns PASSWORD_OK, PASSWORD_OK_REHASH or PASSWORD_WRONG. A password that is not in NFC is also
+ * tried as its bytes, for hashes made before passwords were normalised; a match returns
+ * PASSWORD_OK_REHASH. The second try costs a second hash, for existing and unknown accounts alike.
+ * Also returns PASSWORD_WRONG when `phc` is not an Argon2id PHC string, or its parameters are above
+ * 256 MiB, t=16, p=4, so that a hash cannot choose how long we compute. */
 int password_verify(struct str phc, struct str password) MUSTCHECK;
-/* A PHC string of no password with today's parameters, the same for the same seed; arena-owned. For
- * unknown accounts: verified like any other, it costs what theirs would. What Argon2id costs
- * depends a little on the salt, so one salt for all of them would tell them apart. */
+/* Returns a PHC string with the current parameters that no password matches, arena-owned; equal
+ * seeds give equal strings. For unknown accounts: its verification costs as much as that of an
+ * existing account. The cost of Argon2id depends slightly on the salt, so one salt for all unknown
+ * accounts would reveal which accounts exist. */
 struct str password_of_nobody(struct arena *arena, const uint8_t seed[PASSWORD_SEED_BYTES]);

@@ -1,4 +1,4 @@
-/* RS256 verification on OpenSSL's EVP interface. */
+/* RS256 verification by OpenSSL's EVP interface. */
 #include "crypto/rsa_private.h"
 
 #include <openssl/bn.h>

@@ -1,4 +1,4 @@
-/* RSA private keys and RS256 signing on OpenSSL's EVP interface. */
+/* RSA private keys and RS256 signing by OpenSSL's EVP interface. */
 #include "crypto/rsa_key.h"
 
 #include <openssl/pem.h>
@@ -20,7 +20,7 @@ struct rsa_key {
     EVP_PKEY *pkey;
 };
 
-/* Without one OpenSSL asks whoever sits at the terminal. */
+/* Returns no password. Without this function OpenSSL asks for a password at the terminal. */
 static int rsa_no_password(char *buf, int size, int writing, void *arg)
 {
     (void)buf;
@@ -41,7 +41,8 @@ static EVP_PKEY *pem_read(struct str pem)
     return pkey;
 }
 
-/* Writes RSA_SIGNATURE_MAX bytes at most; returns how many, 0 when the key cannot sign. */
+/* Writes a signature of at most RSA_SIGNATURE_MAX bytes. Returns its length, 0 when the key cannot
+ * sign. */
 static size_t sign(EVP_PKEY *pkey, struct str data, uint8_t ret_sig[RSA_SIGNATURE_MAX])
 {
     size_t sig_bytes = RSA_SIGNATURE_MAX;
@@ -76,7 +77,7 @@ static bool rsa_key_usable(EVP_PKEY *pkey)
     return sig_bytes > 0 && verifies(pkey, probe, sig, sig_bytes);
 }
 
-/* Takes pkey. */
+/* Takes ownership of pkey. */
 static struct rsa_key *rsa_key_new(EVP_PKEY *pkey)
 {
     struct rsa_key *key = calloc(1, sizeof(*key));
@@ -86,7 +87,7 @@ static struct rsa_key *rsa_key_new(EVP_PKEY *pkey)
     return key;
 }
 
-/* Takes pkey, NULL too. */
+/* Takes ownership of pkey, which may be NULL, and checks it. */
 static int rsa_key_take(EVP_PKEY *pkey, struct rsa_key **ret_key)
 {
     if (!pkey)

@@ -54,7 +54,7 @@ struct anchor {
 };
 
 struct x5c_anchors {
-    uint64_t number; /* never used twice: remembered chains belong to one set */
+    uint64_t number; /* unique: a cached chain belongs to one set */
     struct anchor items[ANCHORS_MAX];
     size_t count;
 };
@@ -90,7 +90,7 @@ static bool span_holds(const struct span *span, int64_t at_ms)
     return at_ms >= span->from_ms - SKEW_MS && at_ms <= span->to_ms + SKEW_MS;
 }
 
-/* Basic constraints say so, and the key usage, where there is one, does not contradict. */
+/* Returns whether basic constraints, and key usage if present, allow to sign certificates. */
 static bool may_sign(X509 *certificate)
 {
     return X509_check_ca(certificate) == 1 &&
@@ -115,7 +115,7 @@ static int no_password(char *buf UNUSED, int size UNUSED, int writing UNUSED, vo
     return -1;
 }
 
-/* Takes the certificate, also when it is refused. */
+/* Takes ownership of the certificate, also of one that it refuses. */
 static bool anchor_add(struct x5c_anchors *anchors, X509 *certificate)
 {
     struct anchor *anchor = &anchors->items[anchors->count];
@@ -145,7 +145,7 @@ int x5c_anchors_from_pem(struct str pem, struct x5c_anchors **ret_anchors)
     ossl_must(bio != NULL, "PEM");
     while (good && (certificate = PEM_read_bio_X509(bio, NULL, no_password, NULL)))
         good = anchor_add(anchors, certificate);
-    /* Anything but the end of the text is a block that cannot be read. */
+    /* Any other reason than the end of the text means a malformed block. */
     if (good && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
         good = false;
     BIO_free(bio);
@@ -188,10 +188,9 @@ bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
     return true;
 }
 
-/* --- chains that were verified --- */
+/* --- cache of verified chains --- */
 
-/* What is remembered is that the signatures, marks and keys fit. When the chain is valid is looked
- * at each time. */
+/* A chain with verified signatures, markers and keys. Each use checks the time of validity. */
 struct chain {
     uint64_t anchors; /* number of the set; 0 = free */
     uint8_t hash[DIGEST_SHA256_BYTES];
@@ -203,7 +202,7 @@ static struct chain cache[CACHE_MAX];
 
 static void chain_hash(struct str leaf, struct str intermediate, uint8_t ret[DIGEST_SHA256_BYTES])
 {
-    const uint64_t leaf_bytes = leaf.len; /* the same bytes cut elsewhere are another chain */
+    const uint64_t leaf_bytes = leaf.len; /* the same bytes divided otherwise: another chain */
     struct digest digest = {0};
 
     digest_init(&digest);
@@ -229,7 +228,7 @@ static struct chain *chain_find(uint64_t anchors, const uint8_t *hash)
     return NULL;
 }
 
-/* Takes the key. The oldest makes way. */
+/* Caches a chain and takes ownership of the key. A full cache drops the oldest chain. */
 static struct chain *
 chain_put(uint64_t anchors, const uint8_t *hash, struct ec_key *key, struct span valid)
 {
@@ -271,8 +270,8 @@ static X509 *certificate_read(struct str der)
     return certificate;
 }
 
-/* X509_verify_cert(3): one intermediate, and whoever was made an anchor is one, self-signed or not.
- * When the chain is valid is looked at each time, later. */
+/* Returns whether X509_verify_cert(3) accepts the chain with one intermediate. The anchor is
+ * trusted whether it is self-signed or not. The time of validity is checked later, at each use. */
 static bool leads_to(const struct anchor *anchor, X509 *leaf, X509 *intermediate)
 {
     X509_STORE_CTX *context = X509_STORE_CTX_new();
@@ -289,15 +288,17 @@ static bool leads_to(const struct anchor *anchor, X509 *leaf, X509 *intermediate
     X509_VERIFY_PARAM_set_depth(param, 1);
     X509_VERIFY_PARAM_set_auth_level(param, SECURITY_LEVEL);
     bool good = X509_verify_cert(context) == 1;
-    /* Not past the intermediate, whose marker counts: an anchor may have issued the leaf. */
+    /* Refuse a chain without the intermediate, whose marker is checked: the anchor may have issued
+     * the leaf. */
     good = good && sk_X509_num(X509_STORE_CTX_get0_chain(context)) == ENTRIES;
-    sk_X509_free(between); /* not what is in them */
+    sk_X509_free(between); /* frees the stack, not its certificates */
     sk_X509_free(trusted);
     X509_STORE_CTX_free(context);
     return good;
 }
 
-/* The anchor of the chain; of several with one name and key, the one that lasts longest. */
+/* Returns the anchor of the chain. Of several anchors with one name and key, returns the anchor
+ * that is valid longest. */
 static const struct anchor *
 anchor_of(const struct x5c_anchors *anchors, X509 *leaf, X509 *intermediate)
 {
@@ -312,7 +313,7 @@ anchor_of(const struct x5c_anchors *anchors, X509 *leaf, X509 *intermediate)
     return best;
 }
 
-/* The P-256 key of a certificate; NULL when it has another one. */
+/* Returns the P-256 key of a certificate, NULL when the certificate has another kind of key. */
 static struct ec_key *leaf_key(X509 *leaf)
 {
     struct ec_key *key = NULL;
@@ -365,7 +366,7 @@ static int chain_verify(const struct x5c_anchors *anchors,
         rc = chain_check(anchors, leaf, intermediate, ret_key, ret_valid);
     X509_free(intermediate);
     X509_free(leaf);
-    ossl_begin(); /* nothing of a refused chain stays in the queue */
+    ossl_begin(); /* clears the errors of a refused chain */
     return rc;
 }
 

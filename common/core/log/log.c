@@ -1,6 +1,6 @@
 /*
- * Structured logs. Lines are built in one buffer of the process, behind a lock because work threads
- * log as well, and leave with write(2): a whole number of lines each time.
+ * Structured logs. Lines are built in one buffer of the process, under a lock because worker
+ * threads log too. Each write(2) gets whole lines.
  */
 #include "log/log.h"
 
@@ -16,9 +16,9 @@
 
 #define QUEUE_BYTES ((size_t)32 * 1024)
 #define LINE_BYTES  ((size_t)8 * 1024)
-#define STUCK_MS    100 /* how long a full pipe may hold us up before lines are lost */
+#define STUCK_MS    100 /* how long a full pipe may block the process before lines are dropped */
 
-/* The room for one line; a field that does not fit sets `full` and the line is dropped whole. */
+/* The space for one line. A field that does not fit sets `full`, and the whole line is dropped. */
 struct line {
     char *at;
     char *end;
@@ -29,13 +29,13 @@ static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
 static const char *service_name = "";
 static enum log_level level_min = LOG_INFO;
-static char pid_text[24]; /* once per process, not per line; a fork forgets it */
+static char pid_text[24]; /* printed once per process; a forked child clears it */
 static _Thread_local const struct log_ctx *context;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char queue[QUEUE_BYTES];
 static size_t queued;
-static int64_t dropped; /* lines lost since the last one that was written */
+static int64_t dropped; /* lines dropped since the last queued line */
 
 static void log_put(struct line *line, const char *text, size_t len)
 {
@@ -89,8 +89,8 @@ static void log_put_escape(struct line *line, unsigned char c)
     log_put(line, simple, sizeof(simple));
 }
 
-/* A JSON string. In text that is not UTF-8 every high byte is escaped as if it were Latin-1, so
- * that the line stays valid JSON and the bytes can still be recognised. */
+/* Writes a JSON string. In a text that is not UTF-8, bytes above 0x7f are escaped as if they were
+ * Latin-1: the line is valid JSON and the bytes can be recognised. */
 static void put_string(struct line *line, struct str text)
 {
     bool utf8 = utf8_valid(text);
@@ -202,7 +202,7 @@ static void put_context(struct line *line)
     }
 }
 
-/* Under the lock. Waits a moment for a slow reader, never for a stuck one. */
+/* Writes the queue, under the lock. Waits up to STUCK_MS for a slow reader of the pipe. */
 static void queue_write(void)
 {
     size_t done = 0;
@@ -224,14 +224,14 @@ static void queue_write(void)
     queued = 0;
 }
 
-/* Under the lock. */
+/* Prints the pid once, under the lock. */
 static void pid_refresh(void)
 {
     if (pid_text[0] == '\0')
         pid_text[num_print_i64(pid_text, getpid())] = '\0';
 }
 
-/* A child begins with an empty queue: what waits there is the parent's to write. */
+/* A child begins with an empty queue: the parent writes the queued lines. */
 static void after_fork_in_child(void)
 {
     (void)pthread_mutex_init(&lock, NULL);
@@ -240,7 +240,8 @@ static void after_fork_in_child(void)
     memset(pid_text, 0, sizeof(pid_text));
 }
 
-/* A panic inside this file holds the lock already: the lines are lost then, not the message. */
+/* A panic inside of this file already holds the lock: the queued lines are lost then, but not the
+ * message of the panic. */
 static void flush_at_panic(void)
 {
     if (pthread_mutex_trylock(&lock) != 0)
@@ -269,7 +270,7 @@ void log_write(enum log_level level,
 {
     if (level < level_min)
         return;
-    /* errno belongs to the caller, who may be about to report it. */
+    /* Preserve errno: the caller may report it next. */
     int saved_errno = errno;
     (void)pthread_mutex_lock(&lock);
     if (QUEUE_BYTES - queued < LINE_BYTES)

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Structured logs: one JSON line per event on stderr: time, level, service, pid, event name,
- * context, fields. Code below app/ does not log above debug; the edge that decides does, once.
- * Never bodies, tokens or secrets: L_SECRET prints a length only.
+ * Structured logs: one JSON line on stderr per event, with time, level, service, pid, event name,
+ * context and fields. Code below app/ logs at level debug only; the edge of the service, which
+ * decides what a failure means, logs it once. Bodies, tokens and secrets are never logged: L_SECRET
+ * prints only a length.
  */
 #include <stdint.h>
 
@@ -11,7 +12,7 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-/* What every line carries; hangs off the running task and is swapped when coroutines switch. */
+/* The context in every line. Each task has one; loop/ selects that of the running task. */
 struct log_ctx {
     struct str request_id;
     struct str project;
@@ -31,8 +32,9 @@ struct log_field {
 #define L_BOOL(k, v)    ((struct log_field){.key = (k), .kind = LOG_F_BOOL, .number = (v)})
 #define L_SECRET(k, v)  ((struct log_field){.key = (k), .kind = LOG_F_SECRET, .text = (v)})
 #define L_RESULT(k, rc) L_CSTR((k), result_name(rc))
-/* "at": "<file>:<line>" where `rc` arose, when that is what `site` notes; else no field. */
+/* "at": "<file>:<line>", where `rc` arose; no field when `site` records another result. */
 #define L_AT(site, rc) log_at((site), (rc))
+/* Does the work of L_AT(). */
 struct log_field log_at(const struct result_site *site, int rc);
 
 /* log_info("db.reconnected", L_CSTR("server", name), L_I64("tries", n)); fields are optional. */
@@ -46,19 +48,21 @@ struct log_field log_at(const struct result_site *site, int rc);
 #define log_warn(event, ...)  log_event(LOG_WARN, event, ##__VA_ARGS__)
 #define log_error(event, ...) log_event(LOG_ERROR, event, ##__VA_ARGS__)
 
-/* Once at start; both are borrowed for the life of the process. */
+/* Sets the name of the service, borrowed for the life of the process, and the least level that is
+ * logged. Call it at the start. */
 void log_init(const char *service, enum log_level level);
-/* The first field is a placeholder and is skipped. Writes one whole line or drops it. */
+/* any: Queues one line, or drops the whole line when it is too long. The first field is a
+ * placeholder and is skipped. Use log_event(). */
 void log_write(enum log_level level,
                const char *event,
                const struct log_field *fields,
                size_t count);
-/* The context of the running task; loop/ swaps it. NULL = none. Borrowed. */
+/* Sets the context of this thread, borrowed; NULL = none. loop/ calls it for the running task. */
 void log_context_set(const struct log_ctx *ctx);
-/* What was set, for the tests of loop/ that see it swapped. */
+/* Returns the context of this thread, for the tests of loop/. */
 const struct log_ctx *log_context(void);
-/* debug|info|warn|error -> level; -1 when unknown. */
+/* Returns the level that "debug", "info", "warn" or "error" names, -1 for any other text. */
 int log_level_parse(struct str text);
-/* Lines queued are written when 32 KB are full or this is called (end of loop turn, exit,
- * panic). */
+/* any: Writes the queued lines: at the end of a turn of the event loop, at exit and at a panic.
+ * Lines are also written when the queue of 32 KB is nearly full, and after each error. */
 void log_flush(void);

@@ -1,4 +1,4 @@
-/* Metrics in anonymous shared memory: one slot of numbers a worker, summed when printed. */
+/* Metrics in anonymous shared memory: one slot of numbers per worker, summed when printed. */
 #include "metrics/metrics.h"
 
 #include <stdio.h>
@@ -9,17 +9,17 @@
 #include "base/panic.h"
 
 #define METRICS_MAX 4096
-#define NUMBERS_MAX 32768 /* a worker: 256 KB of address space, touched only where used */
+#define NUMBERS_MAX 32768 /* per worker: 256 KB of address space, of which only some is used */
 #define BUCKETS_MAX 16
 
-#define NAMES_MAX  32 /* of metric_names(); the last one is "other" */
+#define NAMES_MAX  32 /* per metric_names(); the last one is "other" */
 #define NAME_WORDS 6  /* of eight bytes each */
 
 enum series_kind { COUNTER, GAUGE, HISTOGRAM, NAMES };
 
 /* One name of metric_names() in a worker's slot. */
 struct named {
-    char name[NAME_WORDS * sizeof(uint64_t)]; /* empty: free, as are all that follow */
+    char name[NAME_WORDS * sizeof(uint64_t)]; /* empty = free, and so are the following entries */
     uint64_t count;
 };
 #define NAMED_NUMBERS (sizeof(struct named) / sizeof(uint64_t))
@@ -37,7 +37,7 @@ struct metric {
 static struct metric registry[METRICS_MAX];
 static size_t registry_count;
 static size_t number_count;
-static uint64_t *shared; /* workers * number_count */
+static uint64_t *shared; /* workers * NUMBERS_MAX */
 static unsigned worker_count;
 static unsigned worker_index;
 
@@ -79,7 +79,7 @@ struct metric *metric_gauge(const char *name, const char *labels, const char *he
 struct metric *metric_histogram(
     const char *name, const char *labels, const char *help, const double *bounds, size_t count)
 {
-    /* one number a bucket, then +Inf, then the sum as a double */
+    /* one number per bucket, then +Inf, then the sum as a double */
     struct metric *metric = metrics_add(HISTOGRAM, name, labels, help, count + 2);
 
     MUST(count <= BUCKETS_MAX);
@@ -98,7 +98,7 @@ static struct named *names_of(const struct metric *metric, unsigned worker)
     return (struct named *)(void *)(slot(worker) + metric->first);
 }
 
-/* Others read while this worker writes: a count comes before its name. */
+/* Writes the count before the name, because other workers may read at the same time. */
 void metric_count_name(struct metric *metric, const char *name)
 {
     struct named *names = names_of(metric, worker_index);
@@ -213,7 +213,8 @@ static bool ever_observed(const struct metric *metric)
     return false;
 }
 
-/* Of all workers from `worker` on; 0 where an earlier one has the name and has printed it. */
+/* Returns the sum over all workers; 0 when a worker before `worker` has the name, because its sum
+ * is printed already. */
 static uint64_t named_total(const struct metric *metric, unsigned worker, const char *name)
 {
     uint64_t sum = 0;
@@ -251,7 +252,7 @@ static void print_names(struct strbuf *out, const struct metric *metric)
 static void print_one(struct strbuf *out, const struct metric *metric)
 {
     if (metric->kind == HISTOGRAM) {
-        /* A route that was never called costs no lines. */
+        /* Print no lines for a route that was never called. */
         if (ever_observed(metric))
             print_histogram(out, metric);
     } else if (metric->kind == NAMES) {
@@ -271,7 +272,7 @@ void metrics_print(struct strbuf *out)
 {
     static const char *const kinds[] = {"counter", "gauge", "histogram", "counter"};
 
-    /* Prometheus wants all lines of a name together: print by first appearance of each name. */
+    /* Prometheus wants all lines of a name together: print them where the name first appears. */
     for (size_t i = 0; i < registry_count; i++) {
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++)

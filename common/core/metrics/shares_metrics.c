@@ -1,4 +1,4 @@
-/* Shares on /metrics: a row a name in each worker's part of the shared memory. */
+/* Shares on /metrics: each worker has a part of the shared memory, with a row for each name. */
 #include "metrics/shares_metrics.h"
 
 #include <stdatomic.h>
@@ -53,7 +53,7 @@ static struct row *shares_metrics_find(struct part *part, const char *name)
     return NULL;
 }
 
-/* The row of a name of this worker's; NULL when there is no room. */
+/* Returns a name's row in a worker's part, and adds it when missing; NULL = the part is full. */
 static struct row *shares_metrics_row_of(struct part *part, const char *name)
 {
     struct row *row = shares_metrics_find(part, name);
@@ -106,7 +106,7 @@ static uint64_t shares_metrics_total(const char *name, enum column column)
     return sum;
 }
 
-/* A name is printed where it first appears. */
+/* Returns whether an earlier part has the name: names are printed where they first appear. */
 static bool printed_before(unsigned part, const char *name)
 {
     for (unsigned i = 0; i < part; i++) {

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * What projects share, on /metrics: every named struct shares of every worker. They are made after
- * the workers fork, and are not the same in each daemon: rows are found by name, in memory of their
- * own that all workers map.
+ * Metrics of the resources that projects share: every struct shares that has a name, of every
+ * worker. Shares are created after the workers fork and differ between daemons. So they have shared
+ * memory of their own, with rows that are found by name.
  */
 #include "base/strbuf.h"
 
-/* Before fork. */
+/* Maps the memory that `workers` processes share; call it before the fork. */
 void shares_metrics_share(unsigned workers);
-/* any: writes down what this worker's shares hold now. */
+/* any: Records the present numbers of this worker's shares. */
 void shares_metrics_measure(unsigned worker);
-/* any: summed over workers. */
+/* any: Prints the recorded numbers, summed over all workers. */
 void shares_metrics_print(struct strbuf *out);
