@@ -1,4 +1,4 @@
-/* What requests hold: an account for each arena, in pieces of one share for each project. */
+/* Memory that requests hold: each arena has an account and takes chunks of its project's share. */
 #include "db/answer_private.h"
 
 #include <errno.h>
@@ -8,16 +8,16 @@
 #include "db/db.h"
 
 enum {
-    PIECE_BYTES = 32 * 1024, /* taken from the share at once; the first is not counted */
-    LARGE_BYTES = 64 * 1024, /* results worth freeing before the arena ends */
-    WAITING_MAX = 512,       /* of one project */
-    ROW_TIMES = 2,           /* a row, and its text */
+    PIECE_BYTES = 32 * 1024, /* taken from the share at a time; the first chunk is not counted */
+    LARGE_BYTES = 64 * 1024, /* results of this size and above are freed by db_answer_settle() */
+    WAITING_MAX = 512,       /* tasks of one project that may wait for the share */
+    ROW_TIMES = 2,           /* a row counts for itself and for the text that is made of it */
 };
 
 struct answer {
     uint64_t rows;    /* bytes of results */
-    uint64_t text;    /* of what is held besides, and of the answer when it is written */
-    uint64_t charged; /* for them, in the project's share */
+    uint64_t text;    /* bytes of other memory, and of the answer once it is written */
+    uint64_t charged; /* bytes that both have taken from the project's share */
     struct share *share;
     struct large *large; /* newest first */
 };
@@ -104,7 +104,7 @@ uint64_t db_answer_held(struct arena *arena)
     return answer != NULL ? answer->rows + answer->text : 0;
 }
 
-/* What has to be in the share for so much. */
+/* Bytes that an account takes from the share for its rows and text: whole chunks, rounded down. */
 static uint64_t due(uint64_t rows, uint64_t text)
 {
     return (ROW_TIMES * rows + text) / PIECE_BYTES * PIECE_BYTES;
@@ -122,7 +122,7 @@ static int answer_charge(struct task *task, struct answer *answer)
     return 0;
 }
 
-/* What was charged and is not held any more. */
+/* Returns to the share what was charged and is no longer held. */
 static void charge_less(struct answer *answer)
 {
     uint64_t wanted = due(answer->rows, answer->text);
@@ -198,7 +198,7 @@ int answer_wait(struct task *task, int64_t limit_ms)
                           (task->deadline_ms == 0 || clock_mono_ms() < task->deadline_ms)))
         return DB_BUSY;
     if (rc == 0)
-        answer->charged += amount; /* paid ahead */
+        answer->charged += amount; /* charged before the rows arrive */
     return rc;
 }
 

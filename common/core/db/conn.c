@@ -1,9 +1,10 @@
 /*
- * A connection's life: names, libpq's connecting steps on a uv_poll handle, pipeline mode, loss.
+ * The life of a connection: name lookup, libpq's connecting steps on a uv_poll handle, pipeline
+ * mode, loss.
  *
- * libpq closes and opens sockets as it pleases, so the poll is stopped before every step that may
- * do so and PQsocket() is read again after it; a handle's memory is its own and outlives the
- * connection until libuv has closed it.
+ * libpq may close and open sockets in each of its connecting steps, so the poll handle is stopped
+ * before every step and PQsocket() is read again after it. A handle has memory of its own, because
+ * libuv needs it until the handle is closed, which may be after the connection is freed.
  */
 #include "db/conn_private.h"
 #include "db/pipe_private.h"
@@ -48,7 +49,7 @@ static void poll_stop(struct db_conn *conn)
 
 static void conn_on_poll(uv_poll_t *handle, int status, int events);
 
-/* Watches libpq's present socket; false when that is impossible. */
+/* Watches the current socket of libpq. Returns false when that is impossible. */
 static bool poll_set(struct db_conn *conn, int events)
 {
     int fd = PQsocket(conn->pg);
@@ -122,7 +123,7 @@ static void connect_step(struct db_conn *conn)
     }
 }
 
-/* A statement waits for a lock two fifths of the time that it may run, at most 20 seconds. */
+/* A statement may wait for a lock for two fifths of its own time limit, at most 20 seconds. */
 static int64_t lock_timeout_ms(int64_t statement_timeout_ms)
 {
     int64_t share_ms = statement_timeout_ms * 2 / 5;
@@ -130,8 +131,9 @@ static int64_t lock_timeout_ms(int64_t statement_timeout_ms)
     return share_ms < 20000 ? share_ms : 20000;
 }
 
-/* Our settings, in the connection string's own syntax for `options`; ours come last and win.
- * Parallel plans stay, which may be the better ones for one process, too; workers they get none. */
+/* Our settings, in the syntax of the connection string's `options`. They follow the DSN's own
+ * options (`theirs`), so they take precedence. Parallel plans stay allowed, because such a plan may
+ * also be the better one for a single process, but get no workers. */
 static const char *
 session_options(struct arena *arena, const struct db_config *config, const char *theirs)
 {
@@ -175,7 +177,7 @@ static void keyword_defaults(struct keywords *words)
     keyword_add(words, "tcp_user_timeout", "15000");
 }
 
-/* `hosts` NULL: as the DSN has them. */
+/* `hosts` NULL: connects to the hosts of the DSN without a lookup. */
 static void
 conn_start(struct db_conn *conn, const char *hosts, const char *addresses, const char *ports)
 {
@@ -185,7 +187,7 @@ conn_start(struct db_conn *conn, const char *hosts, const char *addresses, const
     char *problem = NULL;
     PQconninfoOption *parsed = PQconninfoParse(conn->server->config.dsn, &problem);
 
-    MUST(parsed != NULL); /* db_conn_open() parsed it before */
+    MUST(parsed != NULL); /* db_conn_open() has parsed the same DSN */
     keyword_defaults(&words);
     for (PQconninfoOption *at = parsed; at->keyword; at++) {
         if (!at->val)
@@ -205,7 +207,8 @@ conn_start(struct db_conn *conn, const char *hosts, const char *addresses, const
     PQconninfoFree(parsed);
     arena_free(arena);
     MUST(conn->pg != NULL);
-    /* As libpq's manual has it: begin as if it had asked for writing. */
+    /* libpq's manual (PQconnectStartParams): begin as if PQconnectPoll() had returned
+     * PGRES_POLLING_WRITING. */
     if (PQstatus(conn->pg) == CONNECTION_BAD || !poll_set(conn, UV_WRITABLE))
         conn_close(conn, PQerrorMessage(conn->pg));
 }
@@ -272,7 +275,7 @@ bool conn_read(struct db_conn *conn)
     if (conn->state != CONN_READY)
         return false;
     int rc = PQconsumeInput(conn->pg);
-    /* What arrived before the end of the stream still counts (the reason of a shutdown). */
+    /* Results before the end of the stream still count: they may have the reason of a shutdown. */
     pipe_receive(conn);
     if (conn->state != CONN_READY)
         return false;
@@ -300,7 +303,7 @@ static void conn_on_poll(uv_poll_t *handle, int status, int events)
     if (!conn)
         return;
     if (status < 0)
-        conn->events = 0; /* libuv has stopped the handle: this comes once */
+        conn->events = 0; /* libuv has stopped the handle and reports an error only once */
     if (conn->state == CONN_CONNECTING) {
         connect_step(conn);
         return;
@@ -321,7 +324,7 @@ void conn_close(struct db_conn *conn, const char *reason)
 
     if (conn->state == CONN_LOST)
         return;
-    /* The reason may be libpq's own memory. */
+    /* `reason` may point into memory that PQfinish() frees: copy it. */
     if (reason)
         snprintf(text, sizeof(text), "%.*s", (int)strcspn(reason, "\n"), reason);
     bool was_connecting = conn->state == CONN_CONNECTING;

@@ -3,12 +3,12 @@
  * One PostgreSQL connection in pipeline mode, and the statements on it.
  *
  * A db_op is one execution of a statement; it lives in the memory of the task that waits for it.
- * What was sent is remembered in the connection's ring of items, in order; an item whose op is NULL
- * has nobody waiting (cancelled, sent again elsewhere): its result is dropped. So a task may leave
- * at any time, and libpq's copy of what it sent is all that stays behind.
+ * The connection remembers what it has sent in a ring of items, in order. An item whose op is NULL
+ * has no waiting task (cancelled, or sent again elsewhere), and its result is dropped. A task may
+ * therefore leave at any time; only libpq's copy of what was sent remains.
  *
- * A connection that is lost wakes everybody waiting on it, leaves its pool and is freed later by
- * the server (server_reap), or by its lease's owner when leased.
+ * A connection that is lost wakes every task that waits on it and leaves its pool. The server's
+ * clock frees the connection later (reap() in server.c), a leased one after its lease has ended.
  */
 #include <libpq-fe.h>
 #include <stdbool.h>
@@ -34,23 +34,23 @@ struct db_op {
     int64_t schema;
     uint64_t key;         /* of the statement in its schema */
     struct db_wait *wait; /* NULL = the group's Sync wakes the waiter */
-    struct db_conn *conn; /* in flight on, NULL = queued or ended */
+    struct db_conn *conn; /* the connection that has sent it; NULL = queued or ended */
     struct list link;     /* server->reads while queued */
-    PGresult *result;     /* owned once ended; also of an error */
+    PGresult *result;     /* owned after the end, of an error too */
     int rc;               /* 0, DB_*, or OP_*: the task that waits decides what to do next */
-    struct task *task;    /* for whose account its rows are counted */
-    uint64_t bytes;       /* of rows, counted */
-    uint64_t keep_bytes;  /* rows beyond are dropped and `cut` is set; 0 = all are wanted */
-    int64_t affected;     /* rows, of a result that came row by row */
-    int over;     /* DB_TOO_LARGE, DB_BUSY: found while rows came, which are dropped since */
-    bool bounded; /* may be refused for its size */
+    struct task *task;    /* the task that the rows count for */
+    uint64_t bytes;       /* counted bytes of rows */
+    uint64_t keep_bytes;  /* rows beyond this size are dropped and `cut` is set; 0 = keep all */
+    int64_t affected;     /* rows that the statement affected (PQcmdTuples) */
+    int over;     /* DB_TOO_LARGE or DB_BUSY once a row was refused; later rows are dropped */
+    bool bounded; /* the result may be refused for its size */
     bool cut;
     int64_t queued_ms;
-    bool alone;     /* gets a Sync of its own */
-    unsigned moved; /* times sent again because it stood behind a stuck one */
+    bool alone;     /* sent with a Sync of its own */
+    unsigned moved; /* times sent again because its connection was stuck */
 };
 
-/* What a task waits on: reads count down their ops, a leased group ends with its Sync. */
+/* The wait of a task: reads count down their ops, a leased group ends with its Sync. */
 struct db_wait {
     struct await await;
     struct db_op *ops;
@@ -65,8 +65,8 @@ enum item_kind { ITEM_PREPARE, ITEM_QUERY, ITEM_PLAIN, ITEM_SYNC };
 
 struct item {
     enum item_kind kind;
-    bool first;        /* its statement was prepared for it: everything is cold */
-    unsigned stmt_seq; /* of the prepared statement it makes or uses, 0 = unnamed */
+    bool first;        /* the statement was prepared for this item: all caches are cold */
+    unsigned stmt_seq; /* prepared statement that the item makes or uses, by number; 0 = unnamed */
     uint64_t key;
     int64_t schema;
     struct db_op *op;
@@ -76,11 +76,11 @@ struct item {
 /* --- connection (conn.c) --- */
 enum db_conn_state { CONN_CONNECTING, CONN_READY, CONN_LOST };
 enum conn_pool { POOL_READ, POOL_WRITE };
-/* Heavy reads, of which there are so many, are LEASE_SLOW; others come when their project keeps the
- * server busy. */
+/* LEASE_SLOW is a heavy read. LEASE_READ is any other read, which leases because its project keeps
+ * the server busy or holds up shared connections. */
 enum lease_use { LEASE_WRITE, LEASE_READ, LEASE_SLOW };
 enum { SERVED_SCHEMAS = 1024 }; /* power of two */
-/* What the server said last of a statement that has been running for long. */
+/* The server's last report on a long statement: none, running, or waiting for a lock. */
 enum head_seen { HEAD_UNSEEN, HEAD_RUNS, HEAD_LOCKED };
 
 struct conn_poll {
@@ -90,64 +90,64 @@ struct conn_poll {
 };
 
 struct db_conn {
-    struct list link; /* its pool's list, or server->dead */
+    struct list link; /* in its pool's list, server->dead or server->dead_leased */
     struct db_server *server;
     enum db_conn_state state;
     enum conn_pool pool;
     PGconn *pg;
-    struct resolve *resolve; /* names being looked up */
+    struct resolve *resolve; /* lookup of the host names, while it runs */
     struct conn_poll *poll;
     int events;
     struct loop_timer connect_timer;
     int64_t born_ms;
 
-    /* What is in flight, oldest first. */
+    /* Items in flight, oldest first. The oldest is the head. */
     struct item *ring;
     unsigned ring_cap; /* power of two */
     unsigned ring_head;
     unsigned ring_count;
     unsigned groups;       /* Syncs not yet answered */
     unsigned group_open;   /* reads sent since the last Sync */
-    unsigned group_cold;   /* those of them that run for the first time here */
+    unsigned group_cold;   /* reads among them that run for the first time here */
     int64_t head_since_ms; /* when the oldest item began to run */
-    bool slow;             /* something of the oldest group took longer than REPLAN_MS */
-    int64_t charged_ms;    /* up to then its time is on its project's account */
+    bool slow;             /* an item of the oldest group took longer than REPLAN_MS */
+    int64_t charged_ms;    /* the head's time is charged to its project up to here */
     enum head_seen head_seen;
     PGresult *head_result;
-    PGresult *head_rows;      /* what came row by row so far */
-    bool head_asked;          /* how the head's rows are to come was said */
-    bool head_single;         /* row by row */
-    uint64_t head_dropped;    /* bytes of rows nobody wanted */
-    uint64_t swollen_bytes;   /* what libpq's buffers have grown to: it never makes them smaller */
-    uint64_t swollen_counted; /* of them, in the process's sum */
-    int64_t limit_ms;         /* longest a statement may take before the connection is given up */
-    bool stuck;               /* reads: its head has run for too long, nothing is sent here */
-    bool extra; /* reads: opened while others were stuck, soon closed again; no statement's own */
+    PGresult *head_rows;    /* rows of the head that have arrived one by one */
+    bool head_asked;        /* the row mode of the head has been chosen */
+    bool head_single;       /* rows of the head arrive one by one */
+    uint64_t head_dropped;  /* bytes of the head's rows that were dropped */
+    uint64_t swollen_bytes; /* size that libpq's buffers have grown to: libpq never shrinks them */
+    uint64_t swollen_counted; /* part of swollen_bytes that is in the sum of the process */
+    int64_t limit_ms;         /* the connection is closed when a statement takes longer */
+    bool stuck;               /* reads: the head has run for too long, so no read is sent here */
+    bool extra; /* reads: opened while others were stuck, closed soon after; home of no statement */
     struct stmt_cache stmts;
 
     /* Lease (write pool). */
     bool leased;
-    bool lease_heavy; /* a read */
+    bool lease_heavy; /* leased for a read */
     enum lease_use lease_use;
-    struct heavy_seat *seat; /* of the read that it is leased for; NULL = none */
-    bool release_when_idle;  /* its owner left: back to the pool when drained */
+    struct heavy_seat *seat; /* permit of the read that has the lease; NULL = none */
+    bool release_when_idle;  /* the task has left: returns to the pool when drained */
     bool retired;            /* closed when the lease ends */
     int64_t lease_schema;    /* of the current or last lease */
-    /* Schemas it has served, by hash: their statements are prepared here and their tables known,
-     * as far as that goes. */
+    /* Schemas that this connection has served, by hash. Their statements are probably prepared and
+     * their tables cached here. */
     uint32_t served[SERVED_SCHEMAS];
 };
 
-/* Starts connecting; the server's server_conn_ready() or server_conn_lost() is called, perhaps at
- * once. */
+/* conn_new() makes a connection. db_conn_open() starts connecting and calls server_conn_ready() or
+ * server_conn_lost(), perhaps before it returns. */
 struct db_conn *conn_new(struct db_server *server, enum conn_pool pool);
 void db_conn_open(struct db_conn *conn);
-/* Closes at once: everybody waiting on it gets OP_LOST, and the server is notified. Idempotent. The
+/* Closes at once: every waiting task gets OP_LOST, and the server is notified. Idempotent. The
  * memory stays until conn_free(). `reason` NULL = on purpose. */
 void conn_close(struct db_conn *conn, const char *reason);
 void conn_free(struct db_conn *conn);
-/* Reads what has arrived; false when the connection is lost. */
+/* Reads and handles what has arrived. Returns false when the connection is lost. */
 bool conn_read(struct db_conn *conn);
 
-/* After sending: waits for room in the socket when libpq could not write everything. */
+/* Call after sending: waits for room in the socket when libpq could not write everything. */
 void conn_flush(struct db_conn *conn);

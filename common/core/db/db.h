@@ -2,31 +2,34 @@
 /*
  * PostgreSQL on the loop (libpq, non-blocking, pipeline mode).
  *
- * Servers: one struct db_server per DSN. Each has two pools:
- *  - read: few connections shared by everyone. Statements sent within one loop turn on a connection
- *    go out together under one Sync (one flush); a failing one makes the rest of its group run
- *    again. A statement that blocks (locked table, slow plan) must not hold up others: when the
- *    head of a connection has run for 20 ms the reads queued behind it are sent again on another
- *    connection (reads are safe to repeat; late results are dropped), and its statement is treated
- *    as heavy for a while.
- *  - write: many connections, each leased by one statement, batch or transaction at a time, because
- *    every commit waits for the disk. A project holds at most three times what is left. Heavy reads
- *    lease here too, at most half of them, and of one project an eighth: others of it wait their
- *    turn. A project that keeps the server busy while others have statements too runs few at once,
- *    its reads among them, which then lease: one heavy read, say, and one other (fair.h). No
- *    statement has parallel workers: with them one project's would have all cores whatever it may
- *    run at once. A lease prefers a connection that has served its schema before, and waits up to
- *    20 ms for one that others keep busy: elsewhere statements and tables would have to be learned
- *    first.
- * Statements are prepared once per connection under "<name>.<hash>.<schema>" (least recently used
- * dropped beyond 2,048).
+ * Each DSN has one struct db_server with two pools of connections:
+ * - read: few connections, shared by all projects. Statements sent within one loop turn on a
+ *   connection leave together under one Sync (one flush); when one of them fails, the rest of its
+ *   group runs again. A statement that blocks (locked table, slow plan) must not delay others: when
+ *   the head of a connection has run for 20 ms, the reads queued after it are sent again on another
+ *   connection (reads are safe to repeat; late results are dropped), and the statement is treated
+ *   as heavy for a while.
+ * - write: many connections, because every commit waits for the disk. Each is leased by one
+ *   statement, batch or transaction at a time. A project holds at most three times as many as are
+ *   free. Heavy reads lease here too, all of them at most half of the pool, those of one project an
+ *   eighth; further ones of the project wait their turn. A project that keeps the server busy while
+ *   others have statements too runs few at once, and its reads then lease as well: one heavy read,
+ *   for example, and one other statement (fair_private.h). No statement has parallel workers: with
+ *   them one project's statement would use all cores, however few statements the project may run at
+ *   once. A lease prefers a connection that has served its schema before, and waits up to 20 ms for
+ *   such a connection that is busy for another project: any other one would first have to prepare
+ *   the statements and read the catalog entries of their tables.
  *
- * A struct db is what statements run on: a project's schema on its server (autocommit), or a
- * transaction. Results are rows in the task's arena.
+ * Statements are prepared once per connection under "<name>.<hash>.<schema>.<number>" (the least
+ * recently used is dropped beyond 2,048).
  *
- * Results of every call: 0, -ECANCELED, -ETIMEDOUT, or a DB_* of base/result.def. DB_CONFLICT comes
- * after db_again() gave up (in transactions at once: the caller repeats), DB_SCHEMA after one
- * repetition, DB_TOO_LARGE (answer.h) only of reads.
+ * Statements run on a struct db: a project's schema on its server (autocommit), or a transaction.
+ * Results are rows in the task's arena.
+ *
+ * Results of every call: 0, -ECANCELED, -ETIMEDOUT, or a DB_* of base/result.def. DB_CONFLICT is
+ * returned after db_again() gave up (in transactions at once: the caller repeats), DB_SCHEMA after
+ * one repetition, and DB_TOO_LARGE (answer.h) for reads and for statements of a transaction before
+ * its COMMIT.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,20 +45,22 @@ struct db_conn;
 struct db {
     struct db_server *server; /* borrowed */
     int64_t schema;           /* number of the project; 0 = the control schema, no {p} */
-    struct db_conn *lease;    /* a transaction's connection, NULL = autocommit */
+    struct db_conn *lease;    /* connection of a transaction; NULL = autocommit */
     bool broken;              /* transaction: a statement failed, only rollback is left */
 };
 
-/* Details of the last positive result of this task; valid until its next call. */
+/* Details of an error of the database. */
 struct db_error {
     char sqlstate[6];
     struct str constraint; /* from the message: the first u_<id>, fk_<id> or ck_<id> token */
     struct str message;    /* server text: for logs only, never for clients */
 };
+/* any: details of the task's last positive result, borrowed; valid until its next call. Never NULL:
+ * all fields are empty when the task has had none. */
 const struct db_error *db_error(const struct task *task);
 
-/* co: runs one statement and waits for it. ret_rows may be NULL. For SQL_ONE no row is DB_FAILED.
- */
+/* co: runs one statement and waits for it. ret_rows may be NULL; the rows live as long as the
+ * task's arena. DB_FAILED when a SQL_ONE statement has no row. */
 AWAITS int db_query(struct task *task,
                     struct db *db,
                     const struct sql *sql,
@@ -63,7 +68,7 @@ AWAITS int db_query(struct task *task,
                     size_t param_count,
                     struct rows *ret_rows) MUSTCHECK;
 
-/* A statement as it is called; what several of them are called with. */
+/* One statement of a batch, with its parameters and its result. */
 struct db_call {
     const struct sql *sql;
     const struct db_param
@@ -72,85 +77,92 @@ struct db_call {
     struct rows rows; /* result */
 };
 
-/* any: one for db_batch(): db_call(SQL_GROUP_GET(.id = id)). Its parameters live as long as the
- * block it is made in; db_call_new() copies them into the arena. */
+/* any: an element for db_batch(): db_call(SQL_GROUP_GET(.id = id)). The parameters live as long as
+ * the block in which the call is written. */
 static inline struct db_call
 db_call(const struct sql *sql, const struct db_param *params, size_t param_count)
 {
     return (struct db_call){.sql = sql, .params = params, .param_count = param_count};
 }
+/* any: db_call() with a copy of the parameters in the arena; the texts that they point to are not
+ * copied. */
 struct db_call db_call_new(struct arena *arena,
                            const struct sql *sql,
                            const struct db_param *params,
                            size_t param_count);
-/* any: a statement that is not known here with those of the values that it names; panics when it
- * names another. */
+/* A value, and the parameter that it is for. */
 struct db_named {
     const char *name;
     struct db_param value;
 };
+/* any: for a caller that does not know the statement: binds to each parameter the value of its
+ * name. Panics when a parameter has no value. Arena-owned. */
 struct db_call db_call_named(struct arena *arena,
                              const struct sql *sql,
                              const struct db_named *values,
                              size_t count);
 
-/* co: several statements in one round trip and, in autocommit, one transaction: all or nothing.
- * Each call's rows are filled; the first failure is returned and its index left in *ret_failed (may
- * be NULL). Inside a transaction they are pipelined on its connection. */
+/* co: runs several statements in one round trip. Outside of a transaction a batch with a write is
+ * one transaction, all or nothing; a batch of reads runs them concurrently, each with a snapshot of
+ * its own. Inside a transaction the statements are pipelined on its connection. Each call's rows
+ * are filled. Returns the first failure, with its index in *ret_failed (may be NULL). */
 AWAITS int
 db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count, size_t *ret_failed)
     MUSTCHECK;
-/* The statements of a transaction, in `tx`. After 0 the transaction is committed, unless the work
- * has ended it (db_batch_commit(), db_rollback()); after anything else it is rolled back. */
+/* The statements of a transaction, which run on `tx`. After 0 the transaction is committed, unless
+ * the work has ended it (db_batch_commit(), db_rollback()); after any other result it is rolled
+ * back. */
 typedef AWAITS int db_work(struct task *task, struct db *tx, void *arg);
-/* co: runs `work` in a transaction of its own, which has ended when this returns, on every path. A
- * transaction that met another one head-on is run again from its beginning (db_again()): `work`
- * sets all of its results in each run. Results of db_begin(), of `work` and of db_commit(). */
+/* co: runs `work` in a transaction of its own, which has ended when this returns, on every path.
+ * After a deadlock or a serialisation failure `work` runs again from its beginning (db_again()), so
+ * it sets all of its results in each run. Results of db_begin(), of `work` and of db_commit(). */
 AWAITS int db_transact(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
-/* co: the same on a connection of db_begin_ddl(). */
+/* co: db_transact() on a connection of db_begin_ddl(). */
 AWAITS int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
-/* co: the same on a connection of db_begin_ddl() without a transaction, for what PostgreSQL does
- * outside of them only, such as CREATE INDEX CONCURRENTLY: each db_query() of `work` is committed
- * by itself and may take `ms`, and wait as long for locks. The connection is closed behind it: what
- * the session holds, advisory locks, goes then. The server ends a statement that it has begun, also
- * when this process dies or the task is cancelled. */
+/* co: runs `work` on a connection of db_begin_ddl() without a transaction, for commands that
+ * PostgreSQL allows only outside of one, such as CREATE INDEX CONCURRENTLY. Each db_query() of
+ * `work` commits on its own; it may take `ms`, and wait as long for locks. The connection is closed
+ * afterwards, which releases what the session holds, such as advisory locks. The server finishes a
+ * statement that it has begun, also when this process dies or the task is cancelled. */
 AWAITS int db_session_ddl(struct task *task, struct db *db, int64_t ms, db_work *work, void *arg)
     MUSTCHECK;
-/* co: for a transaction that outlives the function that begins it; others use db_transact(). Leases
- * a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned. It ends with
- * db_commit(), db_batch_commit() or db_rollback(), with a statement that fails, at the latest when
- * the arena dies. BEGIN travels with the first statement. */
+/* co: leases a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned.
+ * Only for a transaction that outlives the function that begins it; others use db_transact(). It
+ * ends with db_commit(), db_batch_commit() or db_rollback(), with a statement that fails, or at the
+ * latest when the arena dies. BEGIN is sent with the first statement. */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
-/* co: the same for one that changes schemas: on a few connections of its own, opened with the
- * first, when the server has a ddl_dsn. */
+/* co: db_begin() for a transaction that changes schemas. When the server has a ddl_dsn, these use a
+ * few connections of their own, opened with the first such transaction. */
 AWAITS int db_begin_ddl(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
-/* co: this transaction's statements, and its pauses, may take `ms` from now on instead of
- * statement_timeout_ms. */
+/* co: statements of this transaction may take `ms` from now on, in place of statement_timeout_ms.
+ * The limits for locks and for pauses between statements stay as they are. */
 AWAITS int db_set_timeout(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
-/* Its connection is closed when the transaction is over. For one that makes or drops hundreds of
- * tables: the server's process keeps what it knows of each, and for each of them it looks through
- * every statement that is prepared there. */
+/* any: closes the transaction's connection when the transaction has ended. For a transaction that
+ * makes or drops hundreds of tables: the server's process caches each of them, and for each it
+ * looks through every statement that is prepared there. */
 void db_retire(struct db *tx);
+/* co: commits; returns -ECANCELED without a commit when the task is already cancelled. A commit
+ * that was sent is waited for even when the task is cancelled then. DB_UNKNOWN: the connection was
+ * lost, and the transaction may be committed. The transaction is over either way. */
 AWAITS int db_commit(struct task *task, struct db *tx) MUSTCHECK;
 /* co: db_batch() and db_commit() in one round trip. When a call fails nothing has happened; with
- * DB_UNKNOWN everything may have. The transaction is over either way. */
+ * DB_UNKNOWN everything may have happened. The transaction is over either way. */
 AWAITS int db_batch_commit(struct task *task,
                            struct db *tx,
                            struct db_call *calls,
                            size_t count,
                            size_t *ret_failed) MUSTCHECK;
-/* Ends a transaction without its work; nothing when it is over. Does not wait. */
+/* any: rolls a transaction back; nothing happens when it is over. Does not wait. */
 void db_rollback(struct db *tx);
 
 /*
- * Repeats. Transactions that met head-on (a deadlock, a serialisation failure) have done nothing
- * and are run again from their beginning: by db_query() and db_batch() themselves outside of
- * transactions, by the gateway for whole handlers (stages/handler.c), by write_transaction() for
- * records, and by db_transact() for other transactions. All of them ask db_again() whether and
- * when.
+ * Repeats. A transaction that ended in a deadlock or a serialisation failure has done nothing, and
+ * is run again from its beginning: by db_query() and db_batch() themselves outside of transactions,
+ * by the gateway for whole handlers (stages/handler.c), by write_transaction() for records, and by
+ * db_transact() for other transactions. All of them call db_again() to know whether and when.
  *
- * Order of locks. Deadlocks are repeated, and cost a second each; so transactions take what they
- * lock in this order and skip what they do not need:
+ * Order of locks. Deadlocks are repeated, but cost a second each. So transactions take their locks
+ * in this order, and skip those that they do not need:
  *   1. the resource of the request's path: a row of resource_locks (the gateway's
  *      stages/conditional.c)
  *   2. meta: the version row of the model
@@ -159,33 +171,35 @@ void db_rollback(struct db *tx);
  *   4. records: rows of e_<id>, several by ascending id or by the key of their upsert; then their
  *      links
  *   5. administrators' roles, then users, roles, groups, keys: several of a kind by ascending id
- *   6. what hangs on records and on people: record_grants, record_locks, members, sessions
+ *   6. rows that depend on records and on users: record_grants, record_locks, members, sessions
  *   7. rows of payments, settings, workflows and jobs, each area in its own order, by ascending id;
- *      of a job its lease (job_leases) before its row: who deletes the lease may end the job
+ *      of a job its lease (job_leases) before its row, because only the process that has
+ *      deleted the lease may end the job
  *   8. the limit of a kind of resources (the gateway's limit.h); after it only rows of that kind
- *      that the transaction has made, or that nobody locks before the limit
- *   9. inserts that wait for nobody: outbox, audit_log
+ *      that the transaction has made, or that no transaction locks before the limit
+ *   9. inserts that wait for no other transaction: outbox, audit_log
  * A stronger lock is taken at once, never by raising a weaker one.
  */
 struct db_tries {
-    unsigned repeats; /* zeroed by its owner */
+    unsigned repeats; /* set to 0 by the caller at first */
 };
 enum { DB_REPEATS = 6 };
-/* co: true when `rc` is DB_CONFLICT and the transaction is to be run once more: at most DB_REPEATS
- * times, after a pause that grows and is drawn by lot, so that those that met do not meet again. */
+/* co: true when `rc` is DB_CONFLICT and the transaction is to run again. This is so at most
+ * DB_REPEATS times, each after a random pause whose limit doubles, so that the transactions that
+ * met do not meet again. */
 AWAITS bool db_again(struct task *task, struct db_tries *tries, int rc) MUSTCHECK;
 
-/* co: a piece of a large result: one heavy read (sql->heavy or not) that may take `timeout_ms`. The
- * rows that fit `bytes`, one at least, are given to fn, called in the same coroutine; rows->cut
- * says that there were more. No connection is held meanwhile, so fn may await for as long as it
- * pleases; the rows are gone when it returns, and its result is returned. Not inside a transaction.
- */
+/* How db_piece() reads a chunk. `fn` gets the rows that fit in `bytes`, at least one, in the same
+ * coroutine; rows->cut says that there were more. No connection is held during `fn`, so it may
+ * await for any time. The rows are freed when `fn` returns, and its result is returned. */
 struct db_piece {
     size_t bytes;
     int64_t timeout_ms;
     int (*fn)(const struct rows *rows, void *arg); /* AWAITS */
     void *arg;
 };
+/* co: reads a chunk of a large result, as a heavy read (even when sql->heavy is not set) that may
+ * take `timeout_ms`. Not inside a transaction. */
 AWAITS int db_piece(struct task *task,
                     struct db *db,
                     const struct sql *sql,
@@ -195,35 +209,38 @@ AWAITS int db_piece(struct task *task,
 
 /* --- servers --- */
 struct db_config {
-    const char *dsn;              /* libpq keyword/value or URI */
-    const char *ddl_dsn;          /* the same for db_begin_ddl(); NULL: no other */
-    unsigned read_connections;    /* 4 */
-    unsigned write_connections;   /* 32 */
-    int64_t statement_timeout_ms; /* 5000 */
-    int64_t lease_timeout_ms;     /* 1000: waiting longer for a connection is DB_UNAVAILABLE */
-    unsigned busy_share; /* statements at once of a project that keeps the server busy beside
-                            others; half the cores */
-    unsigned processes;  /* with such servers in one daemon: what a project may keep busy there is
-                            divided among them; 1 */
-    bool dedicated;      /* reads only, of one kind: nothing is heavy, nothing is leased */
+    const char *dsn;              /* libpq keywords and values, or a URI */
+    const char *ddl_dsn;          /* DSN for db_begin_ddl(); NULL: `dsn` */
+    unsigned read_connections;    /* 0 = 4 */
+    unsigned write_connections;   /* 0 = 16 */
+    int64_t statement_timeout_ms; /* 0 = 5000 */
+    int64_t lease_timeout_ms;     /* longer waits for a connection are DB_UNAVAILABLE; 0 = 1000 */
+    unsigned busy_share; /* statements under way of a project that keeps the server busy while
+                            others have statements too; 0 = half the cores */
+    unsigned processes;  /* processes of the daemon that have this server and divide `busy_share`
+                            between them; 0 = 1 */
+    bool dedicated;      /* for reads of one kind only: no read is heavy, nothing is leased */
 };
-/* any: starts connecting in the background (reconnects by itself with backoff 50 ms..1 s); opens
- * connections on demand up to the limits. Returns owned. Names are resolved off the loop. */
+/* any: starts connecting in the background, reconnects after a loss (backoff 50 ms..1 s), and opens
+ * connections on demand up to the limits. Host names are resolved off the loop. `config` is copied.
+ * Returns owned. */
 struct db_server *db_server_new(const char *name, const struct db_config *config);
-/* any: closes and frees. */
+/* any: closes the connections and frees the server; waiting tasks get DB_UNAVAILABLE. */
 void db_server_free(struct db_server *server);
-/* co: waits until a connection is up; DB_UNAVAILABLE after limit_ms with *ret_reason arena-owned.
- */
+/* co: waits until a connection is up; DB_UNAVAILABLE after limit_ms, -ECANCELED or -ETIMEDOUT, with
+ * *ret_reason arena-owned (may be NULL). */
 AWAITS int db_server_wait(struct task *task,
                           struct db_server *server,
                           int64_t limit_ms,
                           struct str *ret_reason) MUSTCHECK;
+/* any: whether a read connection is up. */
 bool db_server_up(const struct db_server *server);
-/* any: whether schemas are changed by other connections, as another role perhaps. */
+/* any: whether schemas are changed by other connections, perhaps as another role. */
 bool db_server_has_ddl(const struct db_server *server);
 
 struct db_stats {
     uint64_t statements, groups, retries, redispatched, errors, reconnects, prepared;
     unsigned read_open, write_open, write_leased, waiting, in_flight;
 };
+/* any: copies the counters and the present sizes of the pools (metrics). */
 void db_server_stats(const struct db_server *server, struct db_stats *ret_stats);

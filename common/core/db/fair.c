@@ -1,4 +1,4 @@
-/* Who keeps a PostgreSQL server busy. */
+/* Which projects keep a PostgreSQL server busy: their recent use of its time. */
 #include "db/fair_private.h"
 
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 
 enum {
     US_PER_MS = 1000,
-    BUSY_MS = FAIR_KEPT_MS / 2,  /* half a statement always under way */
-    STEPS_MAX = 16 * FAIR_STEPS, /* after so many nothing is left */
+    BUSY_MS = FAIR_KEPT_MS / 2,  /* use of a statement that runs half of the time */
+    STEPS_MAX = 16 * FAIR_STEPS, /* after this many steps no use is left */
 };
 
 struct project_use {
     int64_t schema;
     struct list recent;
     struct fair_use use;
-    struct fair_use kinds[2]; /* the same: heavy reads [1], others [0] */
+    struct fair_use kinds[2]; /* use by kind: heavy reads [1], other statements [0] */
     int64_t seen_ms;
 };
 
@@ -49,7 +49,7 @@ void fair_done(struct fair *fair)
     fair->projects = NULL;
 }
 
-/* By whole steps, so that it comes to the same however often it is done. */
+/* Forgets use in whole steps, so that the result does not depend on how often this is called. */
 static void fade(struct fair_use *use, int64_t now_ms)
 {
     int64_t steps = now_ms / FAIR_STEP_MS - use->at_ms / FAIR_STEP_MS;
@@ -73,7 +73,7 @@ static void forget_inactive(struct fair *fair, int64_t now_ms)
 {
     while (!list_empty(&fair->recent)) {
         struct project_use *oldest = LIST_ITEM(fair->recent.next, struct project_use, recent);
-        /* The analyzer cannot follow what list_shift() does to the neighbours of the one before. */
+        /* The analyzer cannot follow how list_shift() relinks the neighbours of an earlier item. */
         if (now_ms - oldest->seen_ms < FAIR_ACTIVE_MS) /* NOLINT(clang-analyzer-unix.Malloc) */
             return;
         forget_oldest(fair);

@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Who keeps a PostgreSQL server busy: how long the statements of each project have been running
- * there lately, and whether that is more than its part while others have statements too. Measured
- * by each process for itself; each of a daemon gives it its part of what all of them may.
+ * Which projects keep a PostgreSQL server busy: how long the statements of each project have
+ * recently been running there, and whether that is more than the project's part while other
+ * projects have statements too. Each process measures for itself, and allows a project its part
+ * of what all processes of the daemon together allow.
  *
- * What was used is forgotten bit by bit: a project that always has c statements under way stands at
- * c times FAIR_KEPT_MS.
+ * Use is forgotten bit by bit: a project that always has c statements under way settles at c times
+ * FAIR_KEPT_MS.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,39 +14,41 @@
 #include "base/list.h"
 
 enum {
-    FAIR_STEP_MS = 8, /* each time a part of what was used is forgotten */
-    FAIR_STEPS = 64,  /* the part: one of so many */
+    FAIR_STEP_MS = 8, /* interval at which a fraction of the use is forgotten */
+    FAIR_STEPS = 64,  /* the fraction is 1 / FAIR_STEPS */
     FAIR_KEPT_MS = FAIR_STEP_MS * FAIR_STEPS,
-    FAIR_ACTIVE_MS = 1000, /* who had no statement for so long does not count */
+    FAIR_ACTIVE_MS = 1000, /* a project without a statement for this long does not count */
 };
 
 struct map;
 
 struct fair_use {
     uint64_t us;
-    int64_t at_ms; /* as of when: whole steps */
+    int64_t at_ms; /* the use has been reduced up to this time, in whole steps */
 };
 
 struct fair {
-    struct map *projects; /* schema -> struct project_use: those that count */
-    struct list recent;   /* the same, longest without a statement first */
+    struct map *projects; /* schema -> struct project_use of the projects that count */
+    struct list recent;   /* these projects, longest without a statement first */
     unsigned count;
     struct fair_use all;
-    unsigned at_once;   /* statements of a project above its part */
-    unsigned processes; /* that judge like this one, each by what it sees itself */
+    unsigned at_once;   /* statements that a project above its part may have under way */
+    unsigned processes; /* processes of the daemon, each of which measures for itself */
 };
 
-/* any: at_once and processes above 0. */
+/* any: fair_init() wants `at_once` and `processes` above 0; fair_done() frees everything. */
 void fair_init(struct fair *fair, unsigned at_once, unsigned processes);
 void fair_done(struct fair *fair);
-/* any: a statement of the project, a heavy read or another, ran, or runs, and took another `ms` of
+/* any: records that a statement of the project, a heavy read or another one, took another `ms` of
  * the server's time. Schema 0 is the process itself and is not counted. */
 void fair_used(struct fair *fair, int64_t schema, bool heavy, int64_t ms, int64_t now_ms);
-/* any: others have statements too, and the project's keep the server busy for more than half as
- * long again as if all of them shared it equally: it may have `at_once` under way. Alone it may
- * have everything, and so may who uses less than that anyway. */
+/* any: true while other projects have statements too and this project's statements keep the server
+ * busy for more than one and a half times an equal part. The project may then have `at_once`
+ * statements under way. A project that is alone may have everything, and so may one that uses less
+ * than half of `at_once` statements always under way. */
 bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms);
-/* any: of one that is over: its heavy reads, or its other statements, have had more than this
- * process's part of `at_once` of them always under way. The longer they take, the longer it rests:
- * of the processes of a daemon it comes to `at_once`, without any message between them. */
+/* any: for a project that is over its part: true while its heavy reads, or its other statements,
+ * have used more than this process's part of `at_once` statements always under way. The longer the
+ * statements take, the longer the project rests, so all processes of a daemon together come to
+ * `at_once` without any message between them. */
 bool fair_rests(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms);

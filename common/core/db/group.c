@@ -1,10 +1,11 @@
 /*
- * Reads on shared connections: what a turn queued leaves together, in groups under one Sync each.
+ * Reads on shared connections: the reads queued in one turn leave together, in groups of one Sync
+ * each.
  *
- * Results of a group arrive with its Sync, so in a group the stuck statement cannot be
- * distinguished from the ones before it: when a group takes too long, its statements are sent again
- * elsewhere, each with a Sync of its own. The one that gets stuck alone is the culprit: it stays,
- * its statement is heavy for a while, and what stands behind it moves on.
+ * The results of a group arrive with its Sync, so the stuck statement of a group cannot be
+ * distinguished from the statements before it. When a group takes too long, its statements are sent
+ * again elsewhere, each with a Sync of its own. A statement that gets stuck alone is the culprit:
+ * it stays and is heavy for a while, and the reads queued after it move to other connections.
  */
 #include <string.h>
 
@@ -35,8 +36,9 @@ static bool is_usable(const struct db_conn *conn, unsigned groups)
     return conn->state == CONN_READY && !conn->stuck && conn->groups < groups;
 }
 
-/* Elsewhere a statement has to be prepared and its tables' descriptions read, which costs more than
- * a hundred runs: only one that is many at a time, or runs far behind others, is worth it. */
+/* Another connection has to prepare the statement and read the catalog entries of its tables, which
+ * costs more than a hundred runs. That is worth it only for a statement with many runs in flight,
+ * or when home is far busier than the other connection. */
 static bool
 worth_spreading(const struct db_conn *home, const struct db_conn *least, const struct db_op *op)
 {
@@ -46,7 +48,7 @@ worth_spreading(const struct db_conn *home, const struct db_conn *least, const s
            home->ring_count > least->ring_count + FAR_AHEAD;
 }
 
-/* The least busy of those that have the statement prepared. */
+/* The least busy connection that has the statement prepared; NULL = none. */
 static struct db_conn *pick_warm(struct db_server *server, const struct db_op *op)
 {
     struct db_conn *warm = NULL;
@@ -61,9 +63,10 @@ static struct db_conn *pick_warm(struct db_server *server, const struct db_op *o
 }
 
 /*
- * Where a read goes: to the connection that its statement belongs to, which has it prepared and its
- * tables cached, as long as that one has hardly more to do than the least busy one. So a thousand
- * tables do not cost each connection a thousand plans, and one busy table still uses them all.
+ * Chooses the connection of a read. Each statement has a home connection, which has it prepared and
+ * its tables cached. A read is sent home as long as home has hardly more to do than the least busy
+ * connection. So a thousand tables do not cost each connection a thousand plans, and one busy table
+ * still uses all connections.
  */
 static struct db_conn *pick_conn(struct db_server *server, const struct db_op *op, bool *ret_idle)
 {
@@ -74,7 +77,7 @@ static struct db_conn *pick_conn(struct db_server *server, const struct db_op *o
     *ret_idle = false;
     LIST_FOR (it, &server->read) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
-        /* Rendezvous hashing: a connection that comes or goes moves only its own statements. */
+        /* Rendezvous hashing: a connection that opens or closes moves only its own statements. */
         uint64_t weight = (op->key ^ (uint64_t)(uintptr_t)conn) * 0x9e3779b97f4a7c15ULL;
         if (!is_usable(conn, HOME_GROUPS))
             continue;
@@ -120,7 +123,7 @@ static void group_send_read(struct db_conn *conn, struct db_op *op)
         close_group(conn);
 }
 
-/* Those that have to go to leases do not wait for a shared connection first. */
+/* Reads that must run on a lease do not wait for a shared connection first. */
 static void refuse_heavy(struct db_server *server)
 {
     LIST_FOR (it, &server->reads) {
@@ -170,7 +173,8 @@ bool group_heavy(struct db_server *server, uint64_t key)
     return mark != NULL && mark->until_ms > server_now_ms();
 }
 
-/* The one that ends first: of a project's own when it has many, so that it pushes out no others. */
+/* The mark to use: a free one, or the one that ends first. A project that has HEAVY_OWN marks
+ * reuses one of them, so it pushes out no other project's mark. */
 static struct heavy *oldest_mark(struct db_server *server, int64_t schema)
 {
     struct heavy *oldest = &server->heavy_marks[0];
@@ -216,8 +220,8 @@ void group_ran(struct db_server *server, const struct db_op *op, int64_t spent_m
 
 /* --- stuck connections --- */
 
-/* Statements of the oldest group, how many of them run for the first time here, and the only op
- * among them (NULL when there are several). */
+/* Counts the statements of the oldest group. *ret_first: how many of them run for the first time
+ * here. *ret_only: the item when there is only one, else NULL. */
 static unsigned oldest_group(struct db_conn *conn, unsigned *ret_first, struct item **ret_only)
 {
     unsigned queries = 0;
@@ -237,11 +241,11 @@ static unsigned oldest_group(struct db_conn *conn, unsigned *ret_first, struct i
     return queries;
 }
 
-/* Takes an op off the connection and puts it into the queue again, for another one. */
+/* Takes an op off the connection and queues it again, for another connection. */
 static void move_op(struct db_server *server, struct db_conn *conn, struct db_op *op)
 {
     pipe_forget(conn, op);
-    op_uncount(op); /* its rows come again */
+    op_uncount(op); /* its rows will arrive again */
     op->conn = NULL;
     op->alone = true;
     op->moved++;
@@ -266,8 +270,8 @@ void group_move_all(struct db_conn *conn)
     loop_at_turn_end(&conn->server->flush_hook);
 }
 
-/* Others' heavy reads keep the database busy: then a statement that is slow now may be slow for
- * their sake, and is not taken for heavy before it is slower by far. */
+/* True while reads of other projects hold leases. These reads keep the database busy and may be why
+ * a statement is slow, so it is marked heavy only after BUSY_MS. */
 static bool is_busy_for_others(const struct db_server *server, int64_t schema)
 {
     for (const struct list *it = server->write.next; it != &server->write; it = it->next) {
@@ -278,8 +282,9 @@ static bool is_busy_for_others(const struct db_server *server, int64_t schema)
     return false;
 }
 
-/* The statement that holds the connection up. On its first run it also had to be prepared and to
- * read what the catalog says of its tables, which takes its time when the machine is busy. */
+/* Marks the statement that holds the connection up as heavy. A first run is marked only after
+ * FIRST_MS: it also has to prepare the statement and read the catalog entries of its tables, which
+ * is slow on a busy machine. */
 static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms)
 {
     struct item *only;
@@ -294,7 +299,7 @@ static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms
 
 /* --- connections that a project holds up --- */
 
-/* How the oldest group holds its connection up: for one project alone, or for any of several. */
+/* True when all statements of the oldest group are the project's. *ret_among: when any is. */
 static bool only_of(struct db_conn *conn, int64_t schema, bool *ret_among)
 {
     bool only = true;
@@ -312,8 +317,9 @@ static bool only_of(struct db_conn *conn, int64_t schema, bool *ret_among)
     return only && *ret_among;
 }
 
-/* Connections that statements of the project hold up. Groups of several projects count for one that
- * is known to hold up others; then `*ret_known` says whether a healthy one has the statement. */
+/* Counts the connections that the project holds up. A group of several projects counts only for a
+ * project that also holds up a connection alone. *ret_known: whether a healthy connection has the
+ * statement prepared. */
 static unsigned stuck_by(struct db_server *server, int64_t schema, uint64_t key, bool *ret_known)
 {
     unsigned alone = 0;
@@ -360,14 +366,14 @@ static void check_conn(struct db_server *server, struct db_conn *conn, int64_t n
         return;
     }
     unsigned queries = oldest_group(conn, &first, &only);
-    /* A full group of healthy statements may well take longer than one stuck statement, and those
-     * that run for the first time are cold wherever they are sent. */
+    /* A full group of healthy statements may well take longer than one stuck statement, and a first
+     * run is cold on every connection. */
     int64_t limit_ms = STUCK_MS + (queries > 1 ? queries : 0) + (int64_t)first * COLD_MS;
     if (limit_ms > FIRST_MS)
         limit_ms = FIRST_MS;
     if (queries == 0 || now_ms - conn->head_since_ms <= limit_ms)
         return;
-    /* The answer may have been waiting for us: this loop can be late as well. */
+    /* The loop itself may be late: read an answer that has already arrived. */
     int64_t since_ms = conn->head_since_ms;
     if (!conn_read(conn) || conn->ring_count == 0 || conn->head_since_ms != since_ms)
         return;
@@ -397,7 +403,7 @@ static bool starts_with_word(const char *text, const char *word)
     return strncasecmp(text, word, strlen(word)) == 0;
 }
 
-/* A word that is not the end of another one, as of the column can_update. */
+/* True when `text` has the word, other than as the end of a longer one (can_update). */
 static bool has_word(const char *text, const char *word)
 {
     for (const char *at = text; (at = strcasestr(at, word)) != NULL; at++)
@@ -433,7 +439,7 @@ bool group_writes(struct db_server *server, const struct sql *sql)
 {
     struct trait *trait = &server->traits[sql->hash & (TRAITS - 1)];
 
-    /* A statement without rows is run for what it does, SELECT or not. */
+    /* A statement without rows runs for its effect, even if it is a SELECT. */
     if (sql->writes || sql->kind == SQL_EXEC)
         return true;
     if (sql->no_prepare)

@@ -2,21 +2,23 @@
 /* Reads on shared connections. */
 #include "db/server_private.h"
 
-/* Queues an op; it leaves at the end of the turn. */
+/* Queues an op, which is sent at the end of the turn. */
 void group_add(struct db_server *server, struct db_op *op);
 void group_remove(struct db_server *server, struct db_op *op);
 void group_flush(struct db_server *server);
-/* Finds connections with a stuck head and moves the reads behind it elsewhere. */
+/* Finds connections with a stuck head and queues the reads after it for other connections. */
 void group_check_stuck(struct db_server *server, int64_t now_ms);
 bool group_heavy(struct db_server *server, uint64_t key);
-/* The statement keeps to leases: it is heavy, or its project holds up so many of the shared
- * connections that it may try no other: half of them, and all of them for what ran there before. */
+/* True when the statement must run on a lease: it is heavy, or its project holds up as many of the
+ * read connections as it may. That is half of them, or all of them for a statement that a healthy
+ * connection has prepared. */
 bool group_keeps_off(struct db_server *server, int64_t schema, uint64_t key);
-/* Its statement, in its project, keeps to leases for a while. */
+/* Marks the statement `key` of the project as heavy: for HEAVY_MS it runs on leases. */
 void group_mark_heavy(struct db_server *server, uint64_t key, int64_t schema);
-/* It ran on a lease for so long: one that is quick again and again is not heavy. */
+/* Records that a read took `spent_ms` on a lease. A heavy statement that is quick QUICK_RUNS times
+ * in a row is no longer heavy. */
 void group_ran(struct db_server *server, const struct db_op *op, int64_t spent_ms);
-/* Whatever is in flight on the connection is sent again elsewhere. */
+/* Queues every read in flight on the connection again, for other connections. */
 void group_move_all(struct db_conn *conn);
-/* True for anything but a plain SELECT. */
+/* False for a statement that only reads (a plain SELECT, WITH or VALUES). */
 bool group_writes(struct db_server *server, const struct sql *sql);

@@ -1,9 +1,12 @@
 /*
- * Leases: connections of the write pool, each used by one task at a time. First come, first served,
- * except that a schema holding more than a quarter of the pool stands behind the others and gets no
- * more than three times what is left, heavy reads get at most half, one that keeps the server busy
- * while others have statements too runs few at once (db/fair.h), and whoever has a connection that
- * knows its schema waits a moment for that one.
+ * Leases: each connection of the write pool is used by one task at a time. Waiters are served first
+ * come, first served, with these exceptions:
+ * - a project that holds a quarter of the pool is served after the others, and holds at most three
+ *   times as many connections as are free
+ * - reads hold at most half of the pool
+ * - a project that keeps the server busy while others have statements too runs few at once
+ *   (fair_private.h)
+ * - a waiter waits a moment for a busy connection that knows its schema
  */
 #include <string.h>
 
@@ -15,7 +18,7 @@
 
 enum {
     ROOM_TIMES = 3,
-    ROOM_FROM = 4, /* connections: of fewer than these one project may hold all */
+    ROOM_FROM = 4, /* in a pool with fewer connections one project may hold all */
 };
 
 struct lease_wait {
@@ -25,10 +28,10 @@ struct lease_wait {
     struct db_conn *conn; /* granted */
     int64_t schema;
     int64_t queued_ms;
-    int64_t limit_ms; /* longest it waits */
-    bool held;        /* for statements of its own project to end, not for a connection */
+    int64_t limit_ms; /* longest wait */
+    bool held;        /* waits for statements of its own project to end, not for a connection */
     enum lease_use use;
-    bool soon; /* when it came, a connection that knows its schema was busy with another's */
+    bool soon; /* a connection that knows the schema was busy for another when the wait began */
 };
 
 static bool is_free(const struct db_conn *conn)
@@ -48,8 +51,9 @@ static bool has_served(struct db_conn *conn, int64_t schema)
     return *served_place(conn, schema) == (uint32_t)schema + 1;
 }
 
-/* A free one, best the one that served this schema last, or before: its plans and caches are warm.
- * *ret_soon: none that is free knows the schema, but one that does is busy with another's. */
+/* A free connection: preferably the one that served this schema last, then one that has served it
+ * before, because its plans and caches are warm. *ret_soon: no free connection knows the schema,
+ * but one that is busy for another schema does. */
 static struct db_conn *find_free(struct db_server *server, int64_t schema, bool *ret_soon)
 {
     struct db_conn *found = NULL;
@@ -97,8 +101,8 @@ static unsigned leased_in_all(const struct db_server *server)
     return leased;
 }
 
-/* A project holds three times what is left at most, so that whatever it does there is always one
- * for those that hold none. */
+/* True when the project holds three times as many connections as are free. So one connection is
+ * always left for projects that hold none. */
 static bool is_at_cap(struct db_server *server, int64_t schema)
 {
     unsigned leased = leased_in_all(server);
@@ -108,9 +112,10 @@ static bool is_at_cap(struct db_server *server, int64_t schema)
            held_by(server, schema) >= ROOM_TIMES * (most - leased) && most >= ROOM_FROM;
 }
 
-/* What of a lease is the server's work. Not one without a statement for a moment: its task may be
- * the one that waits. Nor one that waits for a lock: the project's other tables are not locked. Of
- * what takes long and was not looked at yet, only what is known to be heavy. */
+/* True when the lease uses the server's time now. A lease that has had no statement for PAUSE_MS
+ * does not: its task may be the one that waits. Nor does a lease that waits for a lock: the other
+ * tables of the project are not locked. A long statement that the server has not reported on yet
+ * counts only when it is known to be heavy. */
 static bool lease_keeps_busy(const struct db_conn *conn, int64_t now_ms)
 {
     int64_t since_ms = now_ms - conn->head_since_ms;
@@ -135,9 +140,9 @@ static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
     return running;
 }
 
-/* It keeps the server busy beside others and has as many statements under way as it then may, or
- * has had this process's part of them: heavy reads, or any others, so that these do not stand
- * behind its own heavy ones. */
+/* True when the project keeps the server busy and has as many statements of this kind under way as
+ * it then may, or has used this process's part of them. Heavy reads and other statements are
+ * counted separately, so that the others do not wait for the project's own heavy reads. */
 static bool is_held(struct db_server *server, int64_t schema, enum lease_use use)
 {
     bool slow = use == LEASE_SLOW;
@@ -169,9 +174,9 @@ grant(struct db_server *server, struct db_conn *conn, int64_t schema, enum lease
     server->heavy_count += heavy;
 }
 
-/* A free connection for it; NULL when there is none, or when one that knows its schema is soon
- * free: elsewhere its statements have to be prepared and its tables' descriptions read, which takes
- * longer than most of what keeps a connection busy. */
+/* A free connection for the waiter. NULL when there is none, or when a connection that knows the
+ * schema will soon be free: any other one has to prepare the statements and read the catalog
+ * entries of their tables, which takes longer than most statements. */
 static struct db_conn *conn_for(struct db_server *server, const struct lease_wait *wait)
 {
     bool soon;
@@ -188,7 +193,8 @@ static bool any_free(struct db_server *server)
     return false;
 }
 
-/* Others' statements are what it waits for then: it is worth a longer wait than a full pool. */
+/* Records whether the waiter waits for other statements of its project. That justifies a longer
+ * wait than a full pool. */
 static void hold_back(struct lease_wait *wait, bool held)
 {
     if (held && !wait->held)
@@ -196,14 +202,14 @@ static void hold_back(struct lease_wait *wait, bool held)
     wait->held = held;
 }
 
-/* Who is next, and where: the first that may run and whose schema is within its quarter, else the
- * first that may run at all. */
+/* The next waiter and its connection: the first waiter that may run and whose schema holds less
+ * than a quarter of the pool, else the first that may run at all. */
 static struct lease_wait *pick_waiter(struct db_server *server, struct db_conn **ret_conn)
 {
     struct lease_wait *first = NULL;
     struct db_conn *first_conn = NULL;
     unsigned quarter = server->config.write_connections / 4;
-    int64_t seen = INT64_MIN; /* runs of one schema are judged once */
+    int64_t seen = INT64_MIN; /* consecutive waiters of one schema are judged once */
     bool seen_over = false;
     bool seen_at_cap = false;
     bool seen_held[2] = {false, false};
@@ -268,7 +274,7 @@ void lease_expire(struct db_server *server, int64_t now_ms)
         lease_leave_queue(server, wait);
         await_done(&wait->await, DB_UNAVAILABLE);
     }
-    lease_serve(server); /* who waited for a connection of its own long enough */
+    lease_serve(server); /* serve waiters that have waited KNOWN_MS */
 }
 
 unsigned lease_wanting(const struct db_server *server)
@@ -312,7 +318,7 @@ int lease_take(struct task *task,
     wait.await.abandon = lease_abandon;
     list_append(&server->leases, &wait.link);
     server->leases_count++;
-    lease_serve(server); /* another schema may be next to a free connection */
+    lease_serve(server); /* the free connection may be for a waiter of another schema */
     server_grow(server);
     int rc = await_wait(task, &wait.await, 0);
     if (rc == 0)
@@ -347,7 +353,7 @@ void lease_release(struct db_conn *conn)
     if (conn->lease_heavy)
         server->heavy_count--;
     conn->lease_heavy = false;
-    /* Nothing may be left open on it; a connection in doubt is not given to the next. */
+    /* Close a connection that may still be in a transaction: the next lease must not get it. */
     if (conn->retired || PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
         conn_close(conn, NULL);
     else
@@ -367,7 +373,7 @@ static void lease_run_abandon(struct await *await)
     pipe_forget_wait(wait->leased, wait);
 }
 
-/* First failure of a group that is over; the Sync's own failure counts for its last statement. */
+/* First failure of a group that has ended; that of the Sync itself is the last statement's. */
 static int first_failure(struct db_wait *wait, size_t *ret_failed)
 {
     struct db_op *last = &wait->ops[wait->count - 1];
@@ -379,7 +385,7 @@ static int first_failure(struct db_wait *wait, size_t *ret_failed)
         PQclear(wait->sync_result);
         return wait->ops[i].rc;
     }
-    if (wait->sync_rc == OP_LOST && last->cut) /* given up on purpose, with all that was wanted */
+    if (wait->sync_rc == OP_LOST && last->cut) /* closed on purpose, with all wanted rows */
         return 0;
     if (wait->sync_rc != 0) {
         *ret_failed = wait->count - 1;

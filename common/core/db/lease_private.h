@@ -1,24 +1,25 @@
 #pragma once
-/* Connections of the write pool, one task's at a time. */
+/* Leases: a connection of the write pool is used by one task at a time. */
 #include "db/server_private.h"
 
-/* co: 0 with a ready connection, DB_UNAVAILABLE, -ECANCELED, -ETIMEDOUT. */
+/* co: waits for a connection. 0 with a ready connection, DB_UNAVAILABLE, -ECANCELED, -ETIMEDOUT. */
 AWAITS int lease_take(struct task *task,
                       struct db_server *server,
                       int64_t schema,
                       enum lease_use use,
                       struct db_conn **ret_conn) MUSTCHECK;
-/* any: back to the pool, once what is in flight is drained. */
+/* any: returns the connection to the pool, once everything in flight on it is answered. */
 void lease_release(struct db_conn *conn);
-/* Gives free connections to those who wait. */
+/* lease_serve() grants free connections to waiting tasks. lease_expire() ends waits that have taken
+ * too long, and then serves. */
 void lease_serve(struct db_server *server);
 void lease_expire(struct db_server *server, int64_t now_ms);
-/* How many wait for a connection that is not there, rather than for one that is busy now. */
+/* Number of waiters that need one more connection, rather than one that is busy now. */
 unsigned lease_wanting(const struct db_server *server);
 
-/* co: sends ops as one group on a leased connection and waits for its Sync. Each op's rc and result
- * are filled; 0 or the first failure, its index in *ret_failed. Not `interruptible`: waits whatever
- * happens to the task (the clock closes a connection that does not answer). */
+/* co: sends ops as one group on a leased connection and waits for its Sync. Fills the rc and result
+ * of each op. Returns 0, or the first failure with its index in *ret_failed. Not `interruptible`:
+ * waits even when the task is cancelled (the clock closes a connection that does not answer). */
 AWAITS int lease_run(struct task *task,
                      struct db_conn *conn,
                      struct db_op *ops,

@@ -65,7 +65,7 @@ static const char *encode_i64s(struct arena *arena, const int64_t *items, size_t
     return text;
 }
 
-/* Every item quoted; only '"' and '\' need an escape inside quotes. */
+/* Quotes every item; inside quotes only '"' and '\' need an escape. */
 static const char *encode_strs(struct arena *arena, const struct str *items, size_t count)
 {
     size_t bytes = 3;

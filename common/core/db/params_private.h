@@ -1,5 +1,5 @@
 #pragma once
-/* Parameters as libpq wants them. */
+/* Parameters in the form that libpq takes. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,7 +14,7 @@ struct wire {
 };
 /* False when a text holds a NUL byte, which PostgreSQL cannot store. */
 bool params_valid(const struct db_param *params, size_t count);
-/* Encodes into the arena; params_valid() holds. */
+/* Encodes into the arena. params_valid() must hold. */
 void params_encode(struct arena *arena,
                    const struct db_param *params,
                    size_t count,

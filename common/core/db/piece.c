@@ -1,4 +1,4 @@
-/* A piece of a large result: read on a lease, handed over when no connection is held any more. */
+/* A chunk of a large result: read on a lease, and passed to the caller after the lease. */
 #include "base/clock.h"
 #include "base/panic.h"
 #include "db/query_private.h"

@@ -1,8 +1,9 @@
 /*
- * Statements on a connection: what is sent in pipeline mode, and which result belongs to what.
+ * Statements on a connection: sends them in pipeline mode, and finds out which result belongs to
+ * which statement.
  *
  * libpq gives the results of a command, then NULL; a Sync gives one result of its own.
- * PQgetResult() is called only while !PQisBusy(), so it never blocks.
+ * PQgetResult() is called only while PQisBusy() is false, so it never blocks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +99,8 @@ static void wait_end(struct db_wait *wait, int rc, PGresult *result)
 
 /* --- sending --- */
 
-/* The prepared statement of an op, sent for preparing when this connection has none; NULL when the
- * connection broke. */
+/* The prepared statement of an op. Sends the command that prepares it when this connection has
+ * none. NULL when the connection broke. */
 static struct stmt *prepared(struct db_conn *conn, struct db_op *op, bool *ret_first)
 {
     struct stmt *stmt = stmt_find(&conn->stmts, op->key);
@@ -120,7 +121,7 @@ static struct stmt *prepared(struct db_conn *conn, struct db_op *op, bool *ret_f
     return stmt;
 }
 
-/* libpq's buffers grow with the largest message and stay so. */
+/* Remembers the largest message: libpq's buffers grow with it and never shrink. */
 static void swell(struct db_conn *conn, uint64_t bytes)
 {
     if (bytes > SWOLLEN_FROM && bytes > conn->swollen_bytes)
@@ -186,7 +187,8 @@ void pipe_plain(struct db_conn *conn, const char *text)
         conn_close(conn, PQerrorMessage(conn->pg));
 }
 
-/* Evicted statements go in a group of their own, so that no failure of others skips them. */
+/* Deallocates evicted statements in a group of their own, so that the failure of another statement
+ * does not skip them. */
 static void send_deallocates(struct db_conn *conn)
 {
     char text[STMT_NAME_BYTES + 32];
@@ -227,9 +229,9 @@ void pipe_sync(struct db_conn *conn, struct db_wait *wait)
 
 /* --- rows as they come --- */
 
-/* Before anything of the head's result is looked at: rows that may be many come one by one, so that
- * they are counted before the next is taken. A single row is in libpq's buffer as a whole anyway.
- */
+/* Chooses the row mode of the head, before any of its result is read. When there may be many rows
+ * they arrive one by one, so that each is counted before the next is taken. A single row is in
+ * libpq's buffer as a whole in either mode. */
 static void ask_for_rows(struct db_conn *conn)
 {
     const struct item *item = pipe_at(conn, 0);
@@ -254,8 +256,9 @@ static uint64_t row_bytes(const PGresult *row)
     return bytes;
 }
 
-/* Nobody wants more of it: when the server goes on for too long the connection is given up, which
- * ends the statement there. Whoever is behind it on the same connection is sent elsewhere. */
+/* Drops a row that no task wants. When the server has sent DROPPED_MAX bytes of such rows the
+ * connection is closed, which ends the statement there. Reads queued after it on this connection
+ * are sent again elsewhere. */
 static void drop_row(struct db_conn *conn, PGresult *row, uint64_t bytes)
 {
     PQclear(row);
@@ -263,7 +266,7 @@ static void drop_row(struct db_conn *conn, PGresult *row, uint64_t bytes)
     if (conn->head_dropped <= DROPPED_MAX)
         return;
     struct item *item = pipe_at(conn, 0);
-    if (item->op && item->op->cut) { /* it has what it wanted */
+    if (item->op && item->op->cut) { /* the op has all rows that it keeps */
         struct db_op *op = item->op;
         item->op = NULL;
         op_end(op, 0, conn->head_rows);
@@ -274,7 +277,8 @@ static void drop_row(struct db_conn *conn, PGresult *row, uint64_t bytes)
     conn_close(conn, NULL);
 }
 
-/* The answer would be too large. A read fails at once; a lease's group with its Sync. */
+/* Refuses the rows of an op: its result is too large, or its project's share is full. A read on a
+ * shared connection fails at once; a leased group fails with its Sync. */
 static void refuse_rows(struct db_conn *conn, struct item *item, int rc)
 {
     struct db_op *op = item->op;
@@ -311,7 +315,7 @@ static void pipe_take_row(struct db_conn *conn, PGresult *row)
     uint64_t bytes = row_bytes(row);
 
     swell(conn, bytes);
-    if (!op) { /* it left */
+    if (!op) { /* the task has left */
         PQclear(conn->head_rows);
         conn->head_rows = NULL;
     } else if (!op->over && op->keep_bytes > 0 && conn->head_rows &&
@@ -347,7 +351,7 @@ static int64_t affected_by(PGresult *result)
     return count;
 }
 
-/* The last result of a head whose rows came one by one; or one as a whole. */
+/* The complete result of the head: the rows that arrived one by one, or `result` itself. */
 static PGresult *whole_result(struct db_conn *conn, PGresult *result)
 {
     struct db_op *op = pipe_at(conn, 0)->op;
@@ -364,7 +368,7 @@ static PGresult *whole_result(struct db_conn *conn, PGresult *result)
     return rows;
 }
 
-/* What came as a whole is counted now. */
+/* Counts a result that arrived as a whole. */
 static int count_whole(struct db_op *op, const PGresult *result)
 {
     size_t bytes = PQntuples(result) > 0 ? PQresultMemorySize(result) : 0;
@@ -408,7 +412,7 @@ static void end_prepare(struct db_conn *conn, const struct item *item, PGresult 
         PQclear(result);
         return;
     }
-    /* Its query comes next and will be skipped by the server. */
+    /* The op's query comes next, and the server will skip it. */
     pipe_forget(conn, item->op);
     op_end(item->op, rc, result);
 }
@@ -418,11 +422,12 @@ end_query(struct db_conn *conn, const struct item *item, PGresult *result, int r
 {
     if (item->stmt_seq != 0)
         stmt_answered(&conn->stmts, item->key, item->stmt_seq);
-    /* The plan no longer fits the tables, or the statement is gone: prepare it anew next time. */
+    /* The plan no longer fits the tables, or the statement is gone: prepare it again next time. */
     if (rc == DB_SCHEMA && item->stmt_seq != 0)
         stmt_drop(&conn->stmts, item->key, item->stmt_seq, !is_state(result, "26000"));
-    /* A plan is kept until its tables are analyzed: one from when they were small may read all of
-     * them now. The results of a group come together, so all of it may be why it took long. */
+    /* The server keeps a plan until its tables are analyzed. A plan from when the tables were small
+     * may now read all of them. The results of a group arrive together, so each of its statements
+     * may be the slow one. */
     else if (conn->slow && item->stmt_seq != 0)
         stmt_drop_older(&conn->stmts, item->key, item->stmt_seq, server_now_ms() - REPLAN_AGE_MS);
     if (rc != 0 && rc != OP_ABORTED)
@@ -465,8 +470,7 @@ static void end_head(struct db_conn *conn, PGresult *result)
     PANIC("a command's end in place of a Sync");
 }
 
-/* A Sync's own answer; an error raised by the Sync itself (a deferred constraint) came before
- * it. */
+/* Handles the answer of a Sync. An error of the Sync itself (a deferred constraint) came before. */
 static void end_sync(struct db_conn *conn)
 {
     struct item item = *pipe_at(conn, 0);
@@ -483,7 +487,7 @@ static void end_sync(struct db_conn *conn)
         PQclear(failure);
 }
 
-/* One result; false when there is nothing more to take now. */
+/* Takes one result. Returns false when no more can be taken now. */
 static bool receive_one(struct db_conn *conn)
 {
     PGresult *result = PQgetResult(conn->pg);
@@ -505,7 +509,7 @@ static bool receive_one(struct db_conn *conn)
         pipe_take_row(conn, result);
         return true;
     }
-    /* Without a SQLSTATE it is libpq's own word that the connection is gone. */
+    /* libpq itself reports a lost connection, without a SQLSTATE. */
     bool broken = PQresultStatus(result) == PGRES_FATAL_ERROR &&
                   !PQresultErrorField(result, PG_DIAG_SQLSTATE);
     if (broken || conn->ring_count == 0) {
@@ -545,14 +549,14 @@ void pipe_forget_wait(struct db_conn *conn, const struct db_wait *wait)
 
 void pipe_fail(struct db_conn *conn)
 {
-    /* A server that is being freed is not asked again by whoever waits. */
+    /* DB_UNAVAILABLE, not OP_LOST: no read is repeated on a server that is being freed. */
     bool read = conn->pool == POOL_READ || conn->lease_heavy;
     bool last = read && conn->server && conn->server->freeing;
     int lost = last ? DB_UNAVAILABLE : OP_LOST;
 
     while (conn->ring_count > 0) {
         struct item item = *pipe_at(conn, 0);
-        ring_pop(conn, conn->charged_ms); /* nothing more on its account: it may have no server */
+        ring_pop(conn, conn->charged_ms); /* charge no more time: there may be no server */
         if (item.op && item.kind == ITEM_QUERY)
             op_end(item.op, lost, NULL);
         if (item.wait)

@@ -1,7 +1,7 @@
 /*
- * Whose account a statement's time is on, and whether it is the server's time at all: waiting for a
- * lock and computing look the same from here, so the server is asked about what has been running
- * for long, on a shared connection, for nobody.
+ * Which project a statement's time is charged to, and whether it is the server's time at all.
+ * Waiting for a lock and computing look the same from here, so a query on a shared connection finds
+ * out what the long statements do. No task waits for this query.
  */
 #include "db/group_private.h"
 #include "db/pipe_private.h"
@@ -9,8 +9,8 @@
 #include "db/query_private.h"
 #include "db/server_private.h"
 
-/* Only sessions of our own role say what they wait for, and behind a pooler there may be none of
- * this number: what is not found stays as it was. */
+/* PostgreSQL shows us what a session waits for only when it has our own role, and with a pooler in
+ * between there may be no session of this number. A statement that is not found keeps its state. */
 static const struct sql sql_probe = {
     .name = "db.probe",
     .text = "select a.pid::bigint as pid,"
@@ -52,7 +52,7 @@ void server_charge(struct db_conn *conn, int64_t now_ms)
         conn->charged_ms = now_ms;
     else if (conn->head_seen == HEAD_UNSEEN && now_ms > conn->head_since_ms + UNSEEN_MS)
         probe_charge(
-            conn, conn->head_since_ms + UNSEEN_MS, now_ms); /* the rest when more is known */
+            conn, conn->head_since_ms + UNSEEN_MS, now_ms); /* the rest after a probe's report */
     else
         probe_charge(conn, now_ms, now_ms);
 }
@@ -99,7 +99,7 @@ static void probe_ask(struct db_server *server, int64_t now_ms)
     group_add(server, &probe->op);
 }
 
-/* Only while it still does what was asked about. */
+/* Records the server's report on a connection that still runs the same statement. */
 static void probe_note(const struct list *pool, int64_t pid, int64_t since_ms, bool locked)
 {
     for (const struct list *it = pool->next; it != pool; it = it->next) {

@@ -1,11 +1,11 @@
 #pragma once
-/* Who keeps the server busy. */
+/* Charges the server's time to projects. */
 #include "db/server_private.h"
 
-/* What the head of a connection has used since it was charged last goes on its project's account.
- * Waiting for a lock costs nothing: what has run for UNSEEN_MS is charged further when the server
- * has said that it does not. */
+/* Charges the time that the head of a connection has used since the last charge to its project.
+ * Waiting for a lock costs nothing, so a head that has run for UNSEEN_MS is charged further only
+ * when the server has reported that it does not wait for a lock. */
 void server_charge(struct db_conn *conn, int64_t now_ms);
-/* From the clock: charges what runs, and asks the server about what has been running for long. */
+/* Called by the clock: charges running statements, and queries the server about long ones. */
 void probe_tick(struct db_server *server, int64_t now_ms);
 void probe_done(struct db_server *server);

@@ -1,4 +1,4 @@
-/* The table of problems behind results. */
+/* The table of problems by result. */
 #include "db/problem.h"
 
 #include "base/panic.h"

@@ -1,6 +1,5 @@
 #pragma once
-/* What results of the database are to callers of the API: the one place that says so. Any thread.
- */
+/* The API's problem for each result of the database: the one place that maps them. Any thread. */
 #include "catalog/problem.h"
 
 struct db_problem {
@@ -9,5 +8,5 @@ struct db_problem {
     const char *detail; /* a sentence; NULL = the problem's title says enough */
 };
 
-/* What a positive result is; for those that are in no table `internal`. */
+/* The problem of a positive result; PROBLEM_INTERNAL when the table has none. Borrowed, static. */
 const struct db_problem *db_problem(int rc);

@@ -1,5 +1,6 @@
 /*
- * db_query and db_batch: which way a statement goes, what is repeated, and the details of errors.
+ * db_query() and db_batch(): on which connection a statement runs, when it is repeated, and the
+ * details of errors.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,16 +22,16 @@
 
 enum {
     SLOW_US = 1000000,
-    WRITES = -1,        /* in place of the time that a read may take */
-    PATIENT_MS = 10000, /* waited for their turn by heavy reads that may take long anyway */
+    WRITES = -1,        /* in place of the timeout_ms of a read */
+    PATIENT_MS = 10000, /* longest wait for its permit of a heavy read with its own timeout_ms */
     BUSY_REPEATS = 2,
     ABORTS_TOGETHER = 2
 };
 
 /* --- details of errors --- */
 
-/* The last error of a task, in the arena that the task had then: it ends with the arena, which may
- * outlive the task. */
+/* The last error of a task, in the arena that the task had at that time. It ends with that arena,
+ * which may outlive the task. */
 struct kept_error {
     struct db_error error;
     const struct task *task;
@@ -98,7 +99,7 @@ int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)
         return DB_UNAVAILABLE;
     if (rc != DB_FAILED)
         return rc;
-    /* Never the server's message: it may quote a value. */
+    /* Do not log the server's message: it may quote a value. */
     log_error("db.failed",
               L_CSTR("statement", op->sql->name),
               L_CSTR("sqlstate", state ? state : ""),
@@ -108,7 +109,8 @@ int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)
 
 /* --- ops --- */
 
-/* What names no schema is prepared once per connection, not once for each project. */
+/* The schema of a statement; 0 when its text names none, so that the statement is prepared once per
+ * connection and not once for each project. */
 static int64_t schema_of(const struct db *db, const struct sql *sql)
 {
     return strstr(sql->text, "{p}") != NULL ? db->schema : 0;
@@ -143,7 +145,7 @@ void ops_clear(struct db_op *ops, size_t count)
     }
 }
 
-/* Ready to be sent once more. */
+/* Makes an op ready to be sent again. */
 static void op_reset(struct db_op *op)
 {
     op_uncount(op);
@@ -173,7 +175,7 @@ void op_rows(struct task *task, struct db_op *op, struct rows *ret_rows)
     ret_rows->count = (size_t)PQntuples(result);
     ret_rows->columns = (size_t)PQnfields(result);
     answer_keep(task, result, op->bytes, clear_result);
-    op->bytes = 0; /* the arena's */
+    op->bytes = 0; /* counted until the arena ends */
 }
 
 void query_account(struct task *task,
@@ -211,7 +213,7 @@ static void group_abandon(struct await *await)
     }
 }
 
-/* co: sends reads with those of others; 0 when all ended (look at each rc). */
+/* co: sends reads with the reads of other tasks. 0 when all have ended, each with its own rc. */
 AWAITS static int
 group_run(struct task *task, struct db_server *server, struct db_op *ops, size_t count)
 {
@@ -242,7 +244,8 @@ struct repeats {
     bool replanned;
 };
 
-/* A server going down says so; a queue or a lease that took too long has no SQLSTATE. */
+/* A server that is going down sends a SQLSTATE; a wait in the queue or for a lease that took too
+ * long has none. */
 static bool is_going_down(const struct db_op *op)
 {
     const char *state = op->result ? PQresultErrorField(op->result, PG_DIAG_SQLSTATE) : NULL;
@@ -255,7 +258,7 @@ static bool is_stale_plan(const struct db_op *op)
     return state && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0);
 }
 
-/* co: true when the outcome is one to try again after; each cause has its own budget. */
+/* co: true when the statement is to run again. Each cause has its own number of repeats. */
 AWAITS static bool query_may_repeat(
     struct task *task, struct repeats *done, const struct db_op *op, int rc, bool writes)
 {
@@ -277,8 +280,8 @@ AWAITS static bool query_may_repeat(
     }
 }
 
-/* co: ops as one transaction on a leased connection: WRITES, or a read that may take `timeout_ms`,
- * 0 = what statements may take. */
+/* co: runs ops as one transaction on a leased connection. `timeout_ms`: WRITES, or the time that a
+ * read may take, 0 = statement_timeout_ms. */
 AWAITS static int leased_run(struct task *task,
                              struct db *db,
                              struct db_op *ops,
@@ -309,8 +312,8 @@ AWAITS static int leased_run(struct task *task,
     return rc;
 }
 
-/* co: a heavy read (the last of `ops`): of one project only so many at a time, in turn with those
- * of others. */
+/* co: runs a heavy read, the last of `ops`. The number that a project runs at a time is bounded,
+ * and projects take turns. */
 AWAITS static int
 heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int64_t timeout_ms)
 {
@@ -329,7 +332,7 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
         rc = gate->closed ? DB_UNAVAILABLE
                           : leased_run(task, db, ops, count, timeout_ms, &seat, &failed);
         if (seat.share == NULL)
-            return rc; /* the gate may be gone, too */
+            return rc; /* permit returned early: the gate may be freed by now */
         seat_give_back(&seat);
     } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && clock_mono_ms() >= end_ms &&
                                  (task->deadline_ms == 0 || end_ms < task->deadline_ms))) {
@@ -339,7 +342,8 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
     return rc;
 }
 
-/* Its reads stand in front of nobody else's then, but take turns with its other statements. */
+/* True when the project keeps the server busy. Its reads then lease: there they delay no other
+ * project's reads, but take turns with the project's other statements. */
 static bool query_keeps_busy(const struct db *db)
 {
     return fair_is_over(&db->server->fair, db->schema, server_now_ms());
@@ -359,7 +363,7 @@ query_read_once(struct task *task, struct db *db, struct db_op *op, unsigned abo
     return rc < 0 ? rc : op->rc;
 }
 
-/* co: one read with its repeats; `rc` of an earlier run, or OP_UNSENT. */
+/* co: runs one read with its repeats. `rc`: the result of an earlier run, or OP_UNSENT. */
 AWAITS static int query_read_run(struct task *task, struct db *db, struct db_op *op, int rc)
 {
     struct repeats repeats = {0};
@@ -401,7 +405,7 @@ int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t ti
     return op_report(task, op, rc, DB_UNAVAILABLE);
 }
 
-/* co: writes with their repeats, each time all of them in one transaction. */
+/* co: runs writes with their repeats, each time all of them in one transaction. */
 AWAITS static int query_write_run(
     struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
 {
@@ -445,7 +449,7 @@ int query_check(struct task *task,
     return params_valid(params, count) ? 0 : refuse_nul(task);
 }
 
-/* Hands rows out; a statement that promised exactly one and found none is a defect. */
+/* Gives the rows to the caller. A SQL_ONE statement without a row is a defect. */
 static int query_finish(struct task *task, struct db_op *op, struct rows *ret_rows)
 {
     bool missing = op->sql->kind == SQL_ONE && PQntuples(op->result) == 0;
@@ -471,7 +475,7 @@ int db_query(struct task *task,
     TRY(query_check(task, sql, params, param_count));
     int64_t started_us = clock_mono_us();
     op_init(&op, task, db, sql, params, param_count);
-    task_pause_if_due(task); /* as in batch() */
+    task_pause_if_due(task); /* encoding and sending may each take long */
     int rc;
     if (db->lease)
         rc = tx_run(task, db, &op, 1, &failed);
@@ -494,14 +498,15 @@ static bool any_heavy(const struct db_op *ops, size_t count)
     return false;
 }
 
-/* co: reads side by side; those that were caught in another's failure run again by themselves. */
+/* co: runs reads concurrently. A read that another one's failure aborted runs again alone. */
 AWAITS static int
 batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
 {
     int rc = 0;
 
     if (any_heavy(ops, count) ||
-        query_keeps_busy(db)) /* each by itself: not where it would hold others up */
+        /* Each read runs alone, so that a heavy one delays no other read on a shared connection. */
+        query_keeps_busy(db))
         for (size_t i = 0; i < count; i++)
             ops[i].rc = OP_HEAVY;
     else
@@ -525,7 +530,7 @@ static bool any_writes(struct db_server *server, const struct db_call *calls, si
     return false;
 }
 
-/* How the statements of a batch are run. */
+/* Runs a batch: in the open transaction, as writes in one transaction, or as reads. */
 AWAITS static int run_calls(struct task *task,
                             struct db *db,
                             const struct db_call *calls,
@@ -561,7 +566,7 @@ AWAITS static int batch(struct task *task,
         for (size_t i = 0; i < count; i++)
             op_init(&ops[i], task, db, calls[i].sql, calls[i].params, calls[i].param_count);
         failed = 0;
-        task_pause_if_due(task); /* making them ready and sending them may each be long */
+        task_pause_if_due(task); /* encoding and sending them may each take long */
         rc = commits ? tx_run_commit(task, db, ops, count, &failed)
                      : run_calls(task, db, calls, ops, count, &failed);
         query_account(task, db->server, ops[failed].sql, started_us);
@@ -587,7 +592,7 @@ int db_batch_commit(
 {
     int rc = batch(task, tx, calls, count, true, ret_failed);
 
-    if (rc != 0) /* also what was never sent */
+    if (rc != 0) /* also when nothing was sent */
         db_rollback(tx);
     return rc;
 }

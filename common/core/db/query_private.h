@@ -8,21 +8,23 @@ void op_init(struct db_op *op,
              const struct sql *sql,
              const struct db_param *params,
              size_t count);
-/* What db_query() looks at before anything is sent. */
+/* Checks a statement before anything is sent: 0, -ECANCELED, or DB_CHECK when a text has a NUL
+ * byte. Panics when parameters are missing. */
 int query_check(struct task *task,
                 const struct sql *sql,
                 const struct db_param *params,
                 size_t count) MUSTCHECK;
-/* co: one heavy read with its repeats that may take so long; reported. */
+/* co: runs one heavy read, with repeats, that may take `timeout_ms`. Result of op_report(). */
 AWAITS int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms)
     MUSTCHECK;
-/* Drops results that nobody takes. */
+/* Frees results that no caller has taken. */
 void ops_clear(struct db_op *ops, size_t count);
-/* Leaves the details for db_error() and logs defects; returns rc, OP_* replaced by a DB_*. */
+/* Keeps the details for db_error() and logs defects. Returns rc, with a DB_* in place of an OP_*:
+ * `lost_means` for OP_LOST. */
 int op_report(struct task *task, const struct db_op *op, int rc, int lost_means);
 /* Moves the result into rows owned by the task's arena. */
 void op_rows(struct task *task, struct db_op *op, struct rows *ret_rows);
-/* One op with its statement on a transaction or lease, accounting included. */
+/* Adds the time since `started_us` to the task's db_us, and logs a slow statement. */
 void query_account(struct task *task,
                    struct db_server *server,
                    const struct sql *sql,

@@ -1,6 +1,6 @@
 /*
- * Host names of a DSN, looked up on the thread pool: libpq would do it on the loop. Every address
- * of every host becomes one entry of the lists that libpq tries in order.
+ * Looks up the host names of a DSN on the thread pool, because libpq would do it on the loop. Every
+ * address of every host becomes one entry of the lists that libpq tries in order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct resolve {
     struct arena *arena;
     struct str rest_hosts;
     struct str rest_ports;
-    char *host; /* being looked up */
+    char *host; /* the host that is being looked up */
     struct str port;
     struct strbuf hosts;
     struct strbuf addresses;
@@ -86,14 +86,14 @@ static void resolve_finish(struct resolve *resolve)
     resolve_free(resolve);
 }
 
-/* Looks up the next name; socket folders need none. */
+/* Looks up the next host. A folder of Unix sockets needs no lookup. */
 static void next_host(struct resolve *resolve)
 {
     static const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 
     while (resolve->rest_hosts.ptr) {
         resolve->host = arena_cstr(resolve->arena, str_split(&resolve->rest_hosts, ','));
-        /* One port for all hosts, or one each. */
+        /* The DSN has one port for all hosts, or one for each. */
         if (resolve->rest_ports.ptr)
             resolve->port = str_split(&resolve->rest_ports, ',');
         if (resolve->host[0] == '/' || resolve->host[0] == '@' || resolve->host[0] == '\0') {

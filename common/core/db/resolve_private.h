@@ -1,15 +1,16 @@
 #pragma once
-/* Hosts of a DSN, looked up off the loop. */
+/* Looks up the hosts of a DSN off the loop. */
 struct db_conn;
 struct resolve;
 
-/* Calls done(conn, hosts, addresses, ports) with lists for libpq, or done(conn, NULL, reason,
- * NULL). */
+/* The result of a lookup: (conn, hosts, addresses, ports) with lists for libpq, or (conn, NULL,
+ * reason, NULL). */
 typedef void (*resolve_fn)(struct db_conn *conn,
                            const char *hosts,
                            const char *addresses,
                            const char *ports);
-/* Sets conn->resolve; frees itself after done() (which may come at once) or resolve_cancel(). */
+/* Sets conn->resolve and calls done() once, perhaps before it returns. The lookup frees itself
+ * after done() or resolve_cancel(). */
 void resolve_start(struct db_conn *conn, const char *hosts, const char *ports, resolve_fn done);
-/* done() will not be called. */
+/* Ends the lookup without a call of done(). */
 void resolve_cancel(struct resolve *resolve);

@@ -1,4 +1,4 @@
-/* Values of result rows, from PostgreSQL's text form. */
+/* Values of result rows, from PostgreSQL's text form or from columns of binary statements. */
 #include "db/rows.h"
 
 #include <libpq-fe.h>
@@ -26,13 +26,13 @@ struct str rows_str(const struct rows *rows, size_t row, size_t column)
                         (size_t)PQgetlength(rows->result, (int)row, (int)column)};
 }
 
-/* Of a statement whose columns come as the server holds them. */
+/* True for a column of a statement that is marked `binary`. */
 static bool is_binary(const struct rows *rows, size_t column)
 {
     return PQfformat(rows->result, (int)column) == 1;
 }
 
-/* Two, four or eight bytes, the highest first. */
+/* Reads a signed integer of two, four or eight bytes, highest byte first. */
 static int64_t signed_bytes(struct str bytes)
 {
     uint64_t value = bytes.len > 0 && (unsigned char)bytes.ptr[0] >= 0x80 ? UINT64_MAX : 0;
@@ -75,7 +75,7 @@ bool rows_bool(const struct rows *rows, size_t row, size_t column)
 double rows_f64(const struct rows *rows, size_t row, size_t column)
 {
     struct str text = rows_str(rows, row, column);
-    /* libpq ends every value with a NUL; "NaN" and "Infinity" are read as such. */
+    /* libpq ends every value with a NUL. strtod() also reads "NaN" and "Infinity". */
     return text.ptr ? strtod(text.ptr, NULL) : 0;
 }
 
@@ -95,13 +95,13 @@ int64_t rows_time(const struct rows *rows, size_t row, size_t column)
     return wall_ms;
 }
 
-/* Of a digit as the database writes it. */
+/* The value of a hexadecimal digit. */
 static unsigned hex_value(char c)
 {
     return ((unsigned)c & 15) + 9 * ((unsigned)c >> 6 & 1);
 }
 
-/* The same of eight digits at once: what lists of searches are made of is read by the megabyte. */
+/* Decodes eight hexadecimal digits at once: searches read posting lists of megabytes. */
 static uint32_t four_bytes(const char *digits)
 {
     uint64_t at;
@@ -137,7 +137,7 @@ struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, 
 
 /* --- arrays --- */
 
-/* Where an item that begins at `at` ends: at its ',' or the closing '}'. */
+/* Length of an item without quotes: up to its ',' or the closing '}'. */
 static size_t plain_end(const char *at)
 {
     return strcspn(at, ",}");
@@ -160,7 +160,7 @@ static size_t quoted_end(struct str text, bool *ret_escaped)
 
 bool array_next(struct str *rest, struct array_item *ret_item)
 {
-    /* "{" at first, "," before later items, "}" at the end. */
+    /* *rest begins with "{" at first, with "," before later items and with "}" at the end. */
     if (rest->len < 2 || rest->ptr[0] == '}')
         return false;
     struct str at = {rest->ptr + 1, rest->len - 1};

@@ -1,6 +1,6 @@
 /*
- * Rows as JSON by column type. On the path of every list, so values are copied as they are wherever
- * PostgreSQL's text is JSON already.
+ * Rows as JSON by column type. Every list is written here, so a value is copied as it is wherever
+ * PostgreSQL's text is already JSON.
  */
 #include <libpq-fe.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "db/rows_json_private.h"
 #include "db/rows_private.h"
 
-/* Type numbers of pg_type; fixed since long. */
+/* Type numbers of pg_type, the same in all versions of PostgreSQL. */
 enum {
     OID_BOOL = 16,
     OID_INT8 = 20,
@@ -75,7 +75,7 @@ static void put_date(struct jw *w, struct str text)
         jw_str(w, text);
 }
 
-/* NaN and Infinity are no JSON. */
+/* NaN and Infinity do not exist in JSON: null. */
 static void rows_json_put_number(struct jw *w, struct str text)
 {
     char last = text.len > 0 ? text.ptr[text.len - 1] : 'N';
@@ -95,7 +95,8 @@ static void put_array(struct jw *w, struct str text, void (*put)(struct jw *w, s
 {
     struct array_item item;
 
-    /* Several dimensions or bounds of its own: nothing of ours stores such; never broken JSON. */
+    /* An array with several dimensions or explicit bounds is written as a string: we store no such
+     * arrays, but the JSON must never be malformed. */
     if (text.len < 2 || text.ptr[0] != '{' || text.ptr[1] == '{') {
         jw_str(w, text);
         return;
@@ -110,7 +111,8 @@ static void put_array(struct jw *w, struct str text, void (*put)(struct jw *w, s
     jw_arr_end(w);
 }
 
-/* Of a quoted text that begins here, with its quotes. Most of a large document is in few texts. */
+/* Length of the quoted string at the beginning of `text`, with its quotes. memchr() is fast here:
+ * most of a large document is in few strings. */
 static size_t quoted_len(const char *text, size_t len)
 {
     size_t at = 1;
@@ -129,10 +131,10 @@ static size_t quoted_len(const char *text, size_t len)
     }
 }
 
-/* PostgreSQL prints JSON with spaces; they go, outside of texts. */
+/* Copies JSON without the white space that PostgreSQL prints between tokens. */
 static void put_json(struct jw *w, struct str text)
 {
-    /* Written in place: megabytes of it leave no copies behind. */
+    /* Write in place: a copy of JSON of megabytes would stay in the arena. */
     jw_raw(w, STR(""));
     if (!strbuf_reserve(w->out, text.len))
         return;

@@ -7,12 +7,12 @@
 #include "base/str.h"
 
 struct array_item {
-    struct str text; /* borrowed from the array's text, escapes still in it */
+    struct str text; /* borrowed from the text of the array, with its escapes */
     bool null;
-    bool escaped; /* holds backslashes: array_unescape() */
+    bool escaped; /* has backslashes: array_unescape() */
 };
 
-/* Cuts the next item off *rest (the whole text at first); false at the end. */
+/* Takes the next item off *rest, which is the whole text at first. Returns false at the end. */
 bool array_next(struct str *rest, struct array_item *ret_item);
-/* The item's text without escapes: itself, or a copy in the arena. */
+/* The text of an item without escapes: borrowed, or a copy in the arena when it has escapes. */
 struct str array_unescape(struct arena *arena, const struct array_item *item);

@@ -22,7 +22,7 @@ struct up_wait {
     struct list link;
 };
 
-/* The loop's own time: read once a turn. */
+/* The loop's cached time, which is read once a turn. */
 int64_t server_now_ms(void)
 {
     uv_loop_t *uv = loop_uv();
@@ -109,7 +109,7 @@ static void grow_reads(struct db_server *server)
 static void grow_writes(struct db_server *server)
 {
     struct tally write = count_pool(&server->write);
-    /* One is kept open, so that the first write after a pause does not wait for a connection. */
+    /* Keep one connection open, so that the first write after a pause does not wait for one. */
     unsigned wanted = lease_wanting(server);
 
     if (server->config.dedicated)
@@ -161,7 +161,8 @@ static void back_off(struct db_server *server, const char *reason)
     snprintf(server->reason, sizeof(server->reason), "%s", reason);
 }
 
-/* Of all servers of the process: kept up to date as connections are looked at. */
+/* Sum of swollen_bytes of all connections of the process; count_swollen() brings a connection's
+ * part up to date. */
 static uint64_t swollen_total;
 
 static void count_swollen(struct db_conn *conn)
@@ -208,7 +209,8 @@ void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connect
         server->was_down = true;
         log_warn("db.down", L_CSTR("server", server->name), L_CSTR("reason", reason));
     }
-    /* From the clock, not from here: the caller may be in the middle of a pool. */
+    /* The clock opens new connections and frees lost ones: the caller of this function may be
+     * iterating over a pool. */
     server_tick_start(server);
 }
 
@@ -234,7 +236,8 @@ static void reap(struct db_server *server)
         conn_free(LIST_ITEM(node, struct db_conn, link));
 }
 
-/* Gives up connections whose server does not answer: the server's own timeout should have come. */
+/* Closes connections whose server does not answer, although the server's own timeout should have
+ * ended the statement. */
 static void check_timeouts(struct list *pool, int64_t now_ms)
 {
     LIST_FOR (it, pool) {
@@ -246,8 +249,8 @@ static void check_timeouts(struct list *pool, int64_t now_ms)
     }
 }
 
-/* Idle connections that are too many (opened while others were stuck: the others keep what they
- * have prepared) or too old. */
+/* Closes idle connections that are too old, and extra ones when there are too many: connections
+ * that were stuck keep the statements that they have prepared. */
 static void server_trim(struct db_server *server, int64_t now_ms)
 {
     unsigned limit = server->config.read_connections + count_pool(&server->read).stuck;
@@ -257,7 +260,7 @@ static void server_trim(struct db_server *server, int64_t now_ms)
         if (conn->state != CONN_READY || conn->ring_count > 0 || server->read_count == 1)
             continue;
         if (server->read_count <= server->config.read_connections)
-            conn->extra = false; /* it has taken the place of a lost one */
+            conn->extra = false; /* replaces a lost connection */
         if ((server->read_count > limit && conn->extra) || now_ms - conn->born_ms > CONN_AGE_MS)
             conn_close(conn, NULL);
     }
@@ -358,7 +361,7 @@ static void server_on_turn_end(void *arg)
         group_flush(server);
 }
 
-/* Of the half that heavy reads may lease, a quarter for one project. */
+/* Heavy reads may lease half of the write connections, those of one project a quarter of that. */
 static void init_heavy_shares(struct db_server *server)
 {
     unsigned half = server->config.write_connections / 2;
@@ -464,7 +467,8 @@ static void server_close(struct db_server *server)
     close_pool(&server->write);
     fail_waiters(server);
     reap(server);
-    /* A lease still out: its owner's arena frees the connection. */
+    /* lease_release() frees a connection that is still leased, when its arena ends at the
+     * latest. */
     LIST_FOR (it, &server->dead_leased) {
         LIST_ITEM(it, struct db_conn, link)->server = NULL;
         list_remove(it);

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The inside of a db_server: its two pools, the queue of reads, the queue for leases and the coarse
- * clock (10 ms, only while there is work) that finds stuck connections and waits that took too
- * long.
+ * clock (10 ms, only while there is work) that finds stuck connections and waits that have taken
+ * too long.
  */
 #include "base/backoff.h"
 #include "db/conn_private.h"
@@ -11,65 +11,122 @@
 #include "loop/shares.h"
 
 enum {
-    GROUP_MAX = 32,       /* statements under one Sync */
-    GROUP_COLD = 8,       /* first runs among them: more would take longer than FIRST_MS, and all
-                             of them would be sent again */
-    HOME_AHEAD = 4,       /* items a statement's own connection may be behind others */
-    FAR_AHEAD = 64,       /* items behind others that no preparing outweighs */
-    SPREAD_FROM = 4,      /* of one statement at a time: worth preparing elsewhere */
-    GROUPS_IN_FLIGHT = 4, /* per connection; more wait for natural batching */
-    HOME_GROUPS = 8,      /* of a statement's own connection */
-    DDL_CONNECTIONS = 8,  /* for schema changes, where they have connections of their own */
-    READ_EXTRA = 4,       /* read connections opened while others are stuck */
+    /* Statements of one group, that is, under one Sync: when one of them fails or is stuck, all
+     * others are sent again. */
+    GROUP_MAX = 32,
+    /* First runs in one group, (FIRST_MS - STUCK_MS) / COLD_MS: more of them would take longer than
+     * FIRST_MS, and the whole group would be sent again. */
+    GROUP_COLD = 8,
+    /* A read is sent to its home connection, which has the statement prepared, while home has at
+     * most this many items in flight more than the least busy connection. */
+    HOME_AHEAD = 4,
+    /* When home has more than this many items more than the least busy connection, a read is sent
+     * to the latter even if it must first prepare the statement, which costs more than a hundred
+     * runs. */
+    FAR_AHEAD = 64,
+    /* When home has this many runs of one statement in flight, the statement is worth preparing on
+     * another connection as well. */
+    SPREAD_FROM = 4,
+    /* Groups in flight on a connection: while all connections have as many, reads wait, so that
+     * they leave in larger groups. */
+    GROUPS_IN_FLIGHT = 4,
+    /* Groups in flight on the home connection of a statement, as long as another connection has
+     * fewer than GROUPS_IN_FLIGHT. */
+    HOME_GROUPS = 8,
+    /* Write connections of the server for schema changes (ddl_dsn). */
+    DDL_CONNECTIONS = 8,
+    /* Read connections opened beyond read_connections, at most one for each stuck connection. */
+    READ_EXTRA = 4,
+    /* Interval of the clock, and so how exactly stuck connections and waits are timed. */
     TICK_MS = 10,
+    /* A read connection is stuck when its oldest group takes longer than this time, plus COLD_MS
+     * for each first run and, in a group of several, a millisecond for each statement. */
     STUCK_MS = 20,
-    COLD_MS = 10,   /* that a first run may take longer */
-    FIRST_MS = 100, /* and is not taken for heavy before */
-    BUSY_MS = 250,  /* nor while others keep the database busy */
+    /* Additional time of each first run, which has to prepare the statement and read the catalog
+     * entries of its tables. */
+    COLD_MS = 10,
+    /* Upper limit of that sum; a first run is not marked heavy before either, because it is slow on
+     * a busy machine. */
+    FIRST_MS = 100,
+    /* While reads of other projects hold leases, a statement is marked heavy only after this time,
+     * because these reads may be why it is slow. */
+    BUSY_MS = 250,
+    /* Time for which a statement that was found slow is heavy, that is, runs on leases. */
     HEAVY_MS = 30000,
+    /* Heavy statements that a server remembers: a further one replaces the one whose time ends
+     * first. */
     HEAVY_MAX = 64,
-    REPLAN_MS = 100,     /* a statement whose group takes longer may have an outdated plan: it is */
-    REPLAN_AGE_MS = 500, /* prepared anew, unless that is younger than this */
-    TRAITS = 1024,       /* power of two */
-    HEAVY_OWN = 8,       /* statements of one project that may be taken for heavy at a time */
-    QUICK_RUNS = 3,      /* in a row, and it is not heavy any more */
-    KNOWN_MS = 20,       /* waited for a connection that knows the schema */
-    PAUSE_MS = 20,       /* after its last answer a lease does not run anything any more */
-    PROBE_MS = 50,   /* what runs for longer is looked at, so often: is it waiting for a lock? */
-    UNSEEN_MS = 150, /* until then it counts as running before that is known */
+    /* A statement whose group takes longer may have an outdated plan, so it is prepared again. */
+    REPLAN_MS = 100,
+    /* A statement that was prepared within this time has a new plan: it is not prepared again. */
+    REPLAN_AGE_MS = 500,
+    /* Slots of the cache of struct trait; a power of two, because the low bits of a statement's
+     * hash choose the slot. */
+    TRAITS = 1024,
+    /* Heavy statements of one project that a server remembers, so that the project pushes out none
+     * of other projects. */
+    HEAVY_OWN = 8,
+    /* A heavy statement is no longer heavy after this many runs in a row of less than STUCK_MS. */
+    QUICK_RUNS = 3,
+    /* A task that wants a lease waits this long for a busy connection that knows its schema,
+     * because any other one must first prepare the statements, which takes longer than running most
+     * of them. */
+    KNOWN_MS = 20,
+    /* A lease without a statement counts as using the server until this long after its last answer,
+     * because later its task may itself be waiting. */
+    PAUSE_MS = 20,
+    /* Age from which a statement is probed (does it wait for a lock?), and interval of probes. */
+    PROBE_MS = 50,
+    /* A statement is charged, and counts as running, for this long before a probe has reported on
+     * it; this is three probes. */
+    UNSEEN_MS = 150,
+    /* Statements in one probe, the size of its arrays; the default pools have fewer connections. */
     PROBED_MAX = 64,
-    HELD_TIMES = 5, /* as long as others waits who waits for statements of its own project */
+    /* A task that waits for statements of its own project to end may wait this many times
+     * lease_timeout_ms, the limit of a wait for a connection. */
+    HELD_TIMES = 5,
+    /* Time for a connection to come up, the lookup of its host included. */
     CONNECT_MS = 5000,
-    CONN_AGE_MS = 1800000,         /* recycled when older and idle */
-    DROPPED_MAX = 4 * 1024 * 1024, /* bytes of rows that nobody wants, read and thrown away */
-    SWOLLEN_FROM = 256 * 1024,     /* of libpq's buffers: worth remembering */
-    SWOLLEN_MAX = 8 * 1024 * 1024, /* of all connections of a process, while they are idle */
+    /* Time since it was opened after which an idle connection is closed. */
+    CONN_AGE_MS = 1800000,
+    /* Bytes of unwanted rows that are read and dropped: beyond, the connection is closed, which
+     * ends the statement on the server. */
+    DROPPED_MAX = 4 * 1024 * 1024,
+    /* Size above which a message counts as having swollen libpq's buffers, which never shrink. */
+    SWOLLEN_FROM = 256 * 1024,
+    /* Bytes of swollen buffers of all connections of the process: beyond, a swollen connection is
+     * closed when it becomes idle. */
+    SWOLLEN_MAX = 8 * 1024 * 1024,
 };
 
+/* The mark of a statement that was found slow: it is heavy in this project until `until_ms`. */
 struct heavy {
     uint64_t key;
     int64_t schema;
     int64_t until_ms;
-    unsigned quick; /* runs in a row that took no time */
+    unsigned quick; /* quick runs in a row */
 };
 
-/* Heavy reads under way, of each project; those of the process itself do not pass it. Memory of its
- * own: whoever waits there may outlive the server. */
+/* Bounds the heavy reads of each project that are under way; heavy reads of the process itself do
+ * not pass the gate. It has memory of its own, because a task that waits there may outlive the
+ * server. */
 struct heavy_gate {
     struct shares shares;
-    bool closed; /* the server is gone */
+    bool closed; /* the server has been freed */
 };
+/* Frees the gate when the server has been freed and no task holds or awaits a permit. */
 void gate_release(struct heavy_gate *gate);
 
-/* Of one of them. Who waits for a lock gives it back, so that the project's other tables can be
- * read; who gets the lock then runs without. */
+/* The permit of one heavy read. A read that waits for a lock returns its permit, so that the
+ * project's other tables can be read; once it has the lock it runs without a permit. */
 struct heavy_seat {
     struct heavy_gate *gate;
-    struct share *share; /* NULL = given back */
+    struct share *share; /* NULL = returned */
 };
+/* Returns the permit; nothing happens when it was returned before. */
 void seat_give_back(struct heavy_seat *seat);
 
-/* Asks the server which of the long statements wait for a lock. For nobody: no task waits. */
+/* The query that finds out which of the long statements wait for a lock. No task waits for it. */
 struct probe {
     struct db_op op;
     struct db_wait wait;
@@ -77,11 +134,11 @@ struct probe {
     bool under_way;
     int64_t asked_ms;
     size_t count;
-    int64_t pids[PROBED_MAX];     /* of their connections */
-    int64_t since_ms[PROBED_MAX]; /* when what was asked about began to run there */
+    int64_t pids[PROBED_MAX];     /* server processes of the connections in question */
+    int64_t since_ms[PROBED_MAX]; /* when the statement in question began to run there */
 };
 
-/* What the text of a statement says, remembered by its hash. */
+/* Whether the text of a statement writes: a slot of a cache by the text's hash. */
 struct trait {
     uint64_t hash;
     bool known;
@@ -91,14 +148,14 @@ struct trait {
 struct db_server {
     char *name;
     struct db_config config; /* dsn and ddl_dsn are copies */
-    struct db_server *ddl;   /* owned; NULL until somebody changes a schema */
-    struct list read;        /* connections; with the connecting ones */
+    struct db_server *ddl;   /* owned; NULL until the first change of a schema */
+    struct list read;        /* connections, also while connecting */
     struct list write;
-    struct list dead;        /* lost ones, freed from the clock */
-    struct list dead_leased; /* lost ones that a task still holds */
+    struct list dead;        /* lost connections, freed by the clock */
+    struct list dead_leased; /* lost connections that a task still leases */
     unsigned read_count;
     unsigned write_count;
-    unsigned heavy_count; /* leases for heavy reads */
+    unsigned heavy_count; /* leases for reads */
     struct heavy_gate *gate;
     struct fair fair; /* which projects keep the server busy */
     struct probe probe;
@@ -112,13 +169,13 @@ struct db_server {
     struct loop_hook flush_hook;
     struct loop_timer tick;
     bool ticking;
-    int64_t next_connect_ms; /* not before: backoff */
+    int64_t next_connect_ms; /* no connection is opened before this time: backoff */
     struct backoff backoff;
     bool reads_wanted;    /* a read found no idle connection */
-    unsigned stuck_count; /* read connections, when the clock last looked */
+    unsigned stuck_count; /* stuck read connections at the last tick */
     bool was_down;
     bool freeing;
-    bool free_at_flush; /* the hook is queued in the loop: freed when it has run */
+    bool free_at_flush; /* the hook is queued in the loop: the server is freed when the hook runs */
     char reason[256];   /* why the last connection failed */
 
     struct heavy heavy_marks[HEAVY_MAX];
@@ -128,17 +185,19 @@ struct db_server {
     struct db_stats stats;
 };
 
+/* The loop's time of this turn. */
 int64_t server_now_ms(void);
-/* Where schemas are changed: the server itself, or one that is opened now. */
+/* The server where schemas are changed: `server` itself, or the one of its ddl_dsn, which the first
+ * call opens. */
 struct db_server *server_ddl(struct db_server *server);
-/* The clock runs while something waits or is in flight. */
+/* Starts the clock, which runs while something waits or is in flight. */
 void server_tick_start(struct db_server *server);
-/* Opens connections where something waits for one. */
+/* Opens connections for reads and leases that wait for one. */
 void server_grow(struct db_server *server);
 void server_conn_ready(struct db_conn *conn);
 /* `reason` NULL: closed on purpose. */
 void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connecting);
-/* An idle connection is closed when libpq's buffers of all have grown too large with it. */
+/* Closes an idle connection with swollen buffers when all of these exceed SWOLLEN_MAX. */
 void server_shrink(struct db_conn *conn);
-/* Results were read: more can be sent, a drained lease can go back. */
+/* Called after results were read: sends further reads, and returns a drained lease to the pool. */
 void server_conn_progress(struct db_conn *conn);

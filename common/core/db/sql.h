@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Statements and parameters. Static statements come from .sql files (scripts/sqlgen, README.md);
- * dynamic ones are built by records/ with the same struct in an arena. "{p}" in a text is the
- * schema of the project that it runs in ("p_12"); "{order}" is filled for :page statements.
+ * dynamic statements are built by records/ with the same struct in an arena. "{p}" in a text is the
+ * schema of the project that the statement runs in ("p_12").
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,12 +13,12 @@
 
 enum sql_kind { SQL_ONE, SQL_OPT, SQL_MANY, SQL_EXEC, SQL_PAGE };
 
-/* The columns of a statement that sql_*_row() reads: what scripts/sqlgen made of their names and
- * types. */
+/* The columns of a statement, as sql_*_row() reads them. scripts/sqlgen makes `hash` of their names
+ * and types. */
 struct sql_row {
     uint64_t hash;
     const char *name;
-    const char *marks; /* one a column: '?' may be null, '.' is never */
+    const char *marks; /* one character a column: '?' may be null, '.' is never null */
 };
 
 struct sql {
@@ -27,29 +27,31 @@ struct sql {
     uint64_t hash; /* of the text; dynamic statements mix in the model version */
     unsigned arity;
     enum sql_kind kind;
-    const char *const *names;  /* of its parameters; NULL: it has none, or is dynamic */
-    const struct sql_row *row; /* NULL: its rows go out as JSON, or it is dynamic */
+    const char *const *names;  /* names of the parameters; NULL: no parameters, or dynamic */
+    const struct sql_row *row; /* NULL: the rows are written as JSON, or the statement is dynamic */
     const char *sort;          /* columns a :page may be sorted by, comma separated */
-    bool writes; /* dynamic statements; static ones: anything but SELECT/WITH..SELECT */
-    bool heavy;  /* never on a shared pipelined connection (exports, aggregates, counts) */
-    bool narrow; /* its rows are known to be small and few: they are counted together, at the end */
-    bool binary; /* its columns come as the server holds them: rows_i64(), _bool(), _str(), _bytes()
-                  */
-    bool no_prepare; /* DDL and one-off texts: sent unnamed */
+    bool writes; /* set for dynamic statements; static ones write unless their text is only SELECT,
+                    WITH .. SELECT or VALUES */
+    bool heavy;  /* never runs on a shared connection (exports, aggregates, counts) */
+    bool narrow; /* rows are few and small, so they are counted together at the end */
+    bool binary; /* columns in the server's own format: rows_i64(), _bool(), _str(), _bytes() */
+    bool no_prepare; /* sent without a name: DDL and texts that are used once */
 };
 
 struct arena;
 
-/* any: a :page statement as it is sent, arena-owned: ordered by one of its `sort` columns, then by
- * id (by the first of them, which is unique, when there is no id among them), limit $arity+1,
- * offset $arity+2. Names that people choose (name, title, label, filename, where they are not the
- * key) are ordered by the collation; empty: as the database does. */
+/* any: a :page statement as it is sent, arena-owned. It is ordered by one of the page's `sort`
+ * columns, then by id. A page without a column `id` is ordered by its first sort column, which is
+ * then unique. The parameters $arity+1 and $arity+2 are limit and offset. Columns of names that
+ * people choose (name, title, label, filename) are ordered by `collation`, unless such a column is
+ * the unique one; empty: in the order of the database. */
 struct sql *db_sql_page(struct arena *arena,
                         const struct sql *page,
                         const char *order_column,
                         bool descending,
                         struct str collation);
-/* any: its count, one row with the column total_items; parameters as in the page's own text. */
+/* any: the statement that counts the rows of a page, arena-owned: one row with the column
+ * total_items. Its parameters are those of the page's own text. */
 struct sql *db_sql_count(struct arena *arena, const struct sql *page);
 
 struct db_param {
@@ -80,7 +82,7 @@ struct db_param {
 #define P_I64(v)  ((struct db_param){.kind = PARAM_I64, .i64 = (v)})
 #define P_F64(v)  ((struct db_param){.kind = PARAM_F64, .f64 = (v)})
 #define P_BOOL(v) ((struct db_param){.kind = PARAM_BOOL, .boolean = (v)})
-/* A span with ptr == NULL is sent as null. */
+/* A text with ptr == NULL is sent as null. */
 #define P_STR(v)       ((struct db_param){.kind = PARAM_STR, .str = (v)})
 #define P_CSTR(v)      ((struct db_param){.kind = PARAM_STR, .str = str_from(v)})
 #define P_TIME(v)      ((struct db_param){.kind = PARAM_TIME, .i64 = (v)})
@@ -88,11 +90,10 @@ struct db_param {
 #define P_I64S(ptr, n) ((struct db_param){.kind = PARAM_I64S, .list = {(ptr), (n)}})
 #define P_STRS(ptr, n) ((struct db_param){.kind = PARAM_STRS, .list = {(ptr), (n)}})
 
-/* --- what statements with named parameters and columns are called with and read as
- * (scripts/sqlgen) --- */
+/* --- types of named parameters and columns (scripts/sqlgen) --- */
 
-/* Numbers that may be null. Texts without ptr, times of 0 and arrays without items are null as they
- * are. */
+/* Numbers that may be null. Other types need no such struct: a text without ptr, a time of 0 and an
+ * array without items are null. */
 struct opt_i64 {
     int64_t value;
     bool set;
@@ -113,7 +114,7 @@ static inline struct opt_i64 some_i64(int64_t value)
 {
     return (struct opt_i64){value, true};
 }
-/* Of ids: 0 is null. */
+/* For ids, of which 0 is null. */
 static inline struct opt_i64 some_id(int64_t id)
 {
     return (struct opt_i64){id, id != 0};
@@ -155,19 +156,20 @@ static inline struct sql_strs sql_strs(const struct str *items, size_t count)
 #define P_OPT_I64S(v) ((v).items ? P_SQL_I64S(v) : P_NULL)
 #define P_OPT_STRS(v) ((v).items ? P_SQL_STRS(v) : P_NULL)
 
-/* Members are named, not counted. (clang does not know it.) */
+/* An initialiser must name the members. clang does not know this attribute. */
 #ifdef __clang__
 #define MEMBERS_BY_NAME
 #else
 #define MEMBERS_BY_NAME __attribute__((designated_init))
 #endif
 
-/* Parameters of a dynamic statement, by number: expands to the array and its length. */
+/* Parameters of a dynamic statement, in the order of their numbers: expands to the array and its
+ * length. */
 #define PARAMS(...)                                                                                \
     (const struct db_param[]){__VA_ARGS__},                                                        \
         (sizeof((const struct db_param[]){__VA_ARGS__}) / sizeof(struct db_param))
 
-/* A migration compiled in: one command a string, NULL-terminated. */
+/* A migration that is compiled in: one string for each command, NULL-terminated. */
 struct migration {
     int number; /* 0 ends the array */
     const char *name;

@@ -1,4 +1,4 @@
-/* What is put around a :page statement: order, limit and offset, or a count. */
+/* Wraps a :page statement: with order, limit and offset, or with a count. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -17,8 +17,8 @@ static struct sql *wrap(struct arena *arena, const struct sql *page, const char 
     return sql;
 }
 
-/* Rows that the chosen column does not tell apart are ordered by id; a list without ids by the
- * first column that it may be sorted by, which is unique then. */
+/* The column that orders rows with equal values in the chosen column: id, or the page's first sort
+ * column, which is unique in a page without ids. */
 static const char *tie_breaker(struct arena *arena, const struct sql *page)
 {
     struct str rest = str_from(page->sort);
@@ -33,8 +33,8 @@ static const char *tie_breaker(struct arena *arena, const struct sql *page)
     return "id";
 }
 
-/* Columns that hold what people call things, in all lists; all of them are texts. The name of a
- * secret is its key, and there is no id. */
+/* Columns of names that people choose, in all lists; all of them are texts. (In the list of secrets
+ * the name is the key, and there is no id.) */
 static bool is_spoken(struct str column)
 {
     return str_is(column, "name") || str_is(column, "title") || str_is(column, "label") ||
@@ -58,7 +58,7 @@ struct sql *db_sql_page(struct arena *arena,
     const char *direction = descending ? "desc" : "asc";
     struct str column = str_from(order_column);
 
-    /* It comes from the statement's own sort list, but a slip there must not become SQL. */
+    /* `column` is of the statement's own sort list, but a mistake there must not become SQL. */
     MUST(ascii_only(column, ASCII_LOWER | ASCII_DIGIT, "_"));
     struct str text = arena_printf(arena,
                                    "select * from (%s) q order by q.%s%.*s %s nulls last, q.%s %s"

@@ -1,4 +1,4 @@
-/* What a SQLSTATE means to the callers of db/, and which constraint a message names. */
+/* Maps a SQLSTATE to a result of db/, and finds the constraint that a message names. */
 #include <string.h>
 
 #include "base/ascii.h"

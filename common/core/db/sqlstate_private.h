@@ -1,5 +1,5 @@
 #pragma once
-/* What a SQLSTATE means. */
+/* Meaning of SQLSTATEs and of messages. */
 #include "base/str.h"
 
 /* The DB_* of a SQLSTATE; NULL (the connection broke) is DB_UNAVAILABLE. */

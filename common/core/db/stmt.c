@@ -1,6 +1,6 @@
 /*
- * Statements: the prepared ones of a connection (least recently used dropped beyond 2,048), texts
- * with the schema filled in, and the texts around a :page statement.
+ * The prepared statements of a connection (the least recently used is dropped beyond 2,048), and
+ * texts with the schema filled in.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ struct stmt *stmt_add(struct stmt_cache *cache, const struct sql *sql, int64_t s
     MUST(stmt != NULL);
     stmt->key = key;
     stmt->seq = ++cache->seq;
-    /* At most 63 bytes, or PostgreSQL would cut it; the number makes it unique in any case. */
+    /* PostgreSQL would cut a name beyond 63 bytes; the number makes it unique in any case. */
     snprintf(stmt->name,
              sizeof(stmt->name),
              "%.20s.%016llx.%llu.%u",

@@ -11,12 +11,12 @@ struct sql;
 enum { STMT_MAX = 2048, STMT_BUCKETS = 2048, STMT_NAME_BYTES = 64 };
 
 struct stmt {
-    struct list lru; /* newest last; or in `evicted` */
+    struct list lru; /* most recently used last; or in `evicted` */
     struct stmt *next;
     uint64_t key;
     unsigned seq;
     unsigned in_flight;
-    int64_t made_ms; /* coarse clock, mono */
+    int64_t made_ms; /* server_now_ms() when it was prepared */
     char name[STMT_NAME_BYTES];
 };
 
@@ -30,20 +30,20 @@ struct stmt_cache {
 
 void stmt_cache_init(struct stmt_cache *cache);
 void stmt_cache_done(struct stmt_cache *cache);
-/* Borrowed, NULL when it is not prepared. */
+/* stmt_find() returns a prepared statement, borrowed, and makes it the most recently used; NULL
+ * when it is not prepared. stmt_peek() does the same and leaves the order as it is. */
 struct stmt *stmt_find(struct stmt_cache *cache, uint64_t key);
-/* The same without making it the newest. */
 struct stmt *stmt_peek(const struct stmt_cache *cache, uint64_t key);
-/* One of it was answered; nothing when it is no longer the one with this number. */
+/* Records that a run of the statement was answered. Nothing happens when the key has a statement of
+ * another number by now. */
 void stmt_answered(const struct stmt_cache *cache, uint64_t key, unsigned seq);
-/* Names a new one; beyond STMT_MAX the least recently used is evicted. A name is never used twice
- * on a connection. */
+/* Adds a statement under a new name; beyond STMT_MAX the least recently used one is evicted. A name
+ * is never used twice on a connection. */
 struct stmt *
 stmt_add(struct stmt_cache *cache, const struct sql *sql, int64_t schema, uint64_t key);
-/* Forgets it if it is still the one with this number; `on_server` = it has to be deallocated
- * there. */
+/* Drops the statement if it still has this number. `on_server`: deallocates it there, too. */
 void stmt_drop(struct stmt_cache *cache, uint64_t key, unsigned seq, bool on_server);
-/* The same of one that was prepared before that time, so that it gets another plan. */
+/* stmt_drop() for a statement that was prepared before `made_ms`, so that it gets another plan. */
 void stmt_drop_older(struct stmt_cache *cache, uint64_t key, unsigned seq, int64_t made_ms);
 uint64_t stmt_key(const struct sql *sql, int64_t schema);
 /* The text with {p} filled in, arena-owned. */

@@ -1,6 +1,7 @@
 /*
- * Transactions: a leased connection, BEGIN with the first statement, COMMIT awaited whatever
- * happens to the task, ROLLBACK sent by the arena when nobody came to an end.
+ * Transactions: each leases a connection, sends BEGIN with the first statement and waits for COMMIT
+ * even when the task is cancelled. The arena sends ROLLBACK when the transaction has not ended
+ * before.
  */
 #include "db/tx_private.h"
 
@@ -15,17 +16,17 @@
 #include "db/query_private.h"
 #include "loop/task.h"
 
-/* A thousand statements take ten milliseconds to be sent. */
+/* Statements in one group. Sending a thousand takes ten milliseconds. */
 #define OPS_AT_ONCE 100
 
 struct db_tx {
-    struct db db; /* first: what the caller holds */
+    struct db db; /* what the caller holds */
     bool begun;
     bool ended;
-    bool alone; /* each statement is committed by itself: there is no BEGIN */
+    bool alone; /* no BEGIN: each statement is a transaction of its own */
 };
 
-/* Prepared: parsing them each time costs as much as a small statement. */
+/* These statements are prepared: parsing them each time costs as much as a small statement. */
 static const struct sql sql_begin = {
     .name = "db.begin", .text = "begin", .hash = 0xbe9149a86f1c3d57, .kind = SQL_EXEC};
 static const struct sql sql_commit = {
@@ -50,8 +51,8 @@ static struct db_tx *tx_of(struct db *db)
     return CONTAINER_OF(db, struct db_tx, db);
 }
 
-/* Off the task: the ROLLBACK queues behind what is still in flight, the pool gets the connection
- * back when all of it is answered. */
+/* Does not wait. ROLLBACK is queued after everything in flight, and the connection returns to the
+ * pool when all of that is answered. */
 static void tx_end(void *ptr)
 {
     struct db_tx *tx = ptr;
@@ -93,8 +94,8 @@ int db_begin_ddl(struct task *task, struct db *db, struct db **ret_tx)
     return db_begin(task, &ddl, ret_tx);
 }
 
-/* A server that works on many statements or a long one says nothing meanwhile: the connection must
- * not be taken for dead before the server itself gives up. */
+/* A server that works on many statements or a long one sends nothing until they end: the connection
+ * must not be treated as dead before the server itself gives up. */
 int db_set_timeout(struct task *task, struct db *tx, int64_t ms)
 {
     MUST(tx->lease != NULL);
@@ -109,7 +110,7 @@ void db_retire(struct db *tx)
     tx->lease->retired = true;
 }
 
-/* The first group of a transaction: BEGIN in front. */
+/* Runs the first group of a transaction, with BEGIN before it. */
 AWAITS static int run_first(struct task *task,
                             struct db *db,
                             struct db_op *ops,
@@ -154,8 +155,8 @@ run_part(struct task *task, struct db *db, struct db_op *ops, size_t count, size
         rc = run_first(task, db, ops, count, true, ret_failed);
     if (rc == 0)
         return 0;
-    /* Only a rollback is left, and the connection is needed elsewhere. Without COMMIT nothing can
-     * have happened. */
+    /* Roll back now: the connection is needed elsewhere. Nothing can have happened without
+     * COMMIT. */
     tx_end(tx_of(db));
     return rc < 0 ? rc : op_report(task, &ops[*ret_failed], rc, DB_UNAVAILABLE);
 }
@@ -178,7 +179,7 @@ int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, si
 
 static bool committed(const struct db_op *commit)
 {
-    /* A failed transaction answers COMMIT with ROLLBACK. */
+    /* PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK. */
     return strcmp(PQcmdStatus(commit->result), "COMMIT") == 0;
 }
 
@@ -198,7 +199,7 @@ int tx_run_commit(
     ops += before;
     count -= before;
     for (size_t i = 0; i < count; i++)
-        ops[i].bounded = false; /* what is refused after COMMIT has happened */
+        ops[i].bounded = false; /* after COMMIT a refusal would undo nothing */
     op_init(commit, task, db, &sql_commit, NULL, 0);
     if (tx->begun)
         rc = lease_run(task, db->lease, ops, count + 1, false, ret_failed);
@@ -206,7 +207,7 @@ int tx_run_commit(
         rc = run_first(task, db, ops, count + 1, false, ret_failed);
     if (rc == 0 && !committed(commit))
         rc = DB_FAILED;
-    if (rc != 0) { /* what had begun is rolled back */
+    if (rc != 0) { /* roll back what has begun */
         tx_end(tx);
         rc = op_report(task, &ops[*ret_failed], rc, DB_UNKNOWN);
     } else {

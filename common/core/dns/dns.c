@@ -1,6 +1,7 @@
 /*
- * A channel of c-ares for each call: it is made, asks, and is gone. c-ares calls back from inside
- * its own functions, also from the one that ends the channel: what is over by then is left alone.
+ * Each call has its own channel of c-ares, which is destroyed when the call ends. c-ares calls back
+ * from inside its own functions, also from the one that destroys the channel: a call that is over
+ * ignores these callbacks.
  */
 #include "dns/dns.h"
 
@@ -15,15 +16,15 @@
 #include "loop/shares.h"
 #include "loop/task.h"
 
-#define TRY_MS   2000 /* for the first answer of a server; longer each time */
+#define TRY_MS   2000 /* wait for the first answer of a server; later tries wait longer */
 #define TRIES    2
-#define CALLS    32 /* at once */
-#define CALLS_OF 4  /* of one project */
+#define CALLS    32 /* calls under way */
+#define CALLS_OF 4  /* calls of one project under way */
 #define WAITING  16
 
 enum { CLASS_IN = 1, TYPE_TXT = 16 }; /* RFC 1035, 3.2 */
 
-/* On its caller's stack, as long as its channel. */
+/* A call, on the stack of dns_ask(), which lives as long as its channel. */
 struct dns_call {
     struct await await;
     struct arena *arena;
@@ -31,7 +32,7 @@ struct dns_call {
     struct loop_timer timer;
     struct list watches;
     size_t pending;
-    bool over; /* nobody wants to know any more */
+    bool over; /* the task no longer waits */
 };
 
 struct dns_asked { /* a question of a call */
@@ -47,13 +48,13 @@ struct dns_watch {
 };
 
 static struct {
-    char *servers; /* NULL: the system's */
+    char *servers; /* NULL: the servers of /etc/resolv.conf */
     struct shares calls;
 } dns;
 
 /* --- answers --- */
 
-/* Pieces of one record, as they stand one behind the other in the list. */
+/* Joins the strings of one record, which are consecutive. STR_NONE when they are too long. */
 static struct str dns_text_of(struct arena *arena,
                               const struct ares_txt_ext *piece,
                               const struct ares_txt_ext **ret_next)
@@ -150,7 +151,7 @@ static void dns_on_poll(uv_poll_t *poll, int status, int events)
 {
     const struct dns_watch *watch = CONTAINER_OF(poll, struct dns_watch, poll);
     struct dns_call *call = watch->call;
-    ares_socket_t fd = watch->fd; /* the watch may end meanwhile */
+    ares_socket_t fd = watch->fd; /* ares_process_fd() may end the watch */
     bool in = status < 0 || (events & UV_READABLE);
     bool out = status < 0 || (events & UV_WRITABLE);
 
@@ -185,7 +186,7 @@ static struct dns_watch *dns_watch_begin(struct dns_call *call, ares_socket_t fd
     return watch;
 }
 
-/* Before c-ares closes the descriptor: the next socket may get the same number. */
+/* Called before c-ares closes the descriptor, because the next socket may get the same number. */
 static void dns_watch_end(struct dns_watch *watch)
 {
     list_remove(&watch->link);
@@ -211,7 +212,7 @@ static void dns_on_socket(void *arg, ares_socket_t fd, int readable, int writabl
 
 /* --- calls --- */
 
-/* False: whom to ask is not known. */
+/* Returns false when no name server is known. */
 static bool channel_open(struct dns_call *call, const char *servers)
 {
     struct ares_options options = {
@@ -265,7 +266,7 @@ AWAITS static int questions_ask(struct task *task,
     return rc;
 }
 
-/* Has the call's own limit passed, and not its task's? */
+/* True when the call's own limit has passed, but not the deadline of its task. */
 static bool limit_alone(const struct task *task, int rc)
 {
     return rc == -ETIMEDOUT && (task->deadline_ms == 0 || clock_mono_ms() < task->deadline_ms);
@@ -295,7 +296,7 @@ int dns_ask(struct task *task, struct dns_question *questions, size_t count, int
             questions[i].reason = "no name server can be asked";
     }
     shares_release(&dns.calls, share, 1);
-    return limit_alone(task, rc) ? 0 : rc; /* what has been answered counts */
+    return limit_alone(task, rc) ? 0 : rc; /* answers that have arrived count */
 }
 
 /* --- life --- */
@@ -316,7 +317,7 @@ int dns_start(struct str servers)
     free(dns.servers);
     dns.servers = servers.len ? strndup(servers.ptr, servers.len) : NULL;
     MUST(servers.len == 0 || dns.servers != NULL);
-    if (dns.calls.owners == NULL) /* once a process: calls that dns_stop() has left keep theirs */
+    if (dns.calls.owners == NULL) /* once a process: calls under way keep their share */
         shares_init(&dns.calls, &config);
     if (dns.servers == NULL)
         return 0;

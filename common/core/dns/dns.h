@@ -1,7 +1,7 @@
 #pragma once
 /*
- * TXT records of names (RFC 1035), asked by c-ares on the loop. Several questions are asked at
- * once, over sockets of their own: ports and ids are new each time. Loop thread.
+ * Queries TXT records of names (RFC 1035) with c-ares on the loop. The questions of a call are sent
+ * concurrently, over sockets of that call alone: ports and ids are new each time. Loop thread only.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,25 +12,27 @@
 
 struct task;
 
-#define DNS_TEXTS_MAX 32   /* of one name; more are left out */
-#define DNS_TEXT_MAX  4096 /* bytes of one; longer ones are left out */
+#define DNS_TEXTS_MAX 32   /* texts of one name; further ones are left out */
+#define DNS_TEXT_MAX  4096 /* bytes of one text; longer ones are left out */
 
 struct dns_question {
     struct str name;
-    /* 0: texts are below; DNS_MISSING: there is no such record; DNS_FAILED: nobody knows now. */
+    /* 0: `texts` has the records; DNS_MISSING: there is no such record; DNS_FAILED: no name server
+     * answered. */
     int rc;
-    struct str *texts; /* strings of one record are joined; arena-owned */
+    struct str *texts; /* the strings of one record are joined; arena-owned */
     size_t count;
-    const char *reason; /* of DNS_FAILED */
+    const char *reason; /* why, when rc is DNS_FAILED */
 };
 
-/* any: whom to ask: addresses with commas between, each with a port if it wants ("127.0.0.1:53",
- * "[::1]:53"); STR_NONE: those of /etc/resolv.conf. 0 or DNS_BAD_SERVERS. */
+/* any: sets the name servers: addresses with commas between, each with an optional port
+ * ("127.0.0.1:53", "[::1]:53"); STR_NONE: the servers of /etc/resolv.conf. 0 or DNS_BAD_SERVERS. */
 int dns_start(struct str servers) MUSTCHECK;
-/* any: at the end. */
+/* any: call at the end; frees the list of name servers. */
 void dns_stop(void);
-/* co: asks all, and returns when all are answered or limit_ms has passed: 0, DNS_BUSY (as many of
- * the project's wait as may), -ECANCELED or -ETIMEDOUT. */
+/* co: waits at most limit_ms for a turn, sends all questions, and waits at most limit_ms again for
+ * their answers. 0 with a result in each question, DNS_BUSY (too many of the project's calls wait),
+ * -ECANCELED or -ETIMEDOUT. */
 AWAITS int
 dns_ask(struct task *task, struct dns_question *questions, size_t count, int64_t limit_ms)
     MUSTCHECK;

@@ -1,4 +1,4 @@
-/* Tasks of a daemon itself. */
+/* Tasks of the daemon itself. */
 #include "loop/background.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 struct background {
     struct task task;
-    struct list link; /* running */
+    struct list link; /* in the list of running tasks */
     task_fn fn;
     void *arg;
     struct loop_hook hook;
@@ -46,7 +46,7 @@ static void wake_waiting(void)
     done(waiting_arg);
 }
 
-/* At the end of the turn: the coroutine has left the task for good. */
+/* Called at the end of the turn, when the coroutine no longer uses the task. */
 static void background_free(void *arg)
 {
     struct background *background = arg;

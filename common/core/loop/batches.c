@@ -1,4 +1,4 @@
-/* Entries that come together are written together: a lane for each owner. */
+/* Writes entries that arrive together in one batch. Each owner has a lane. */
 #include "loop/batches.h"
 
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 struct batch_lane {
     struct batches *batches;
     int64_t owner;
-    struct list entries; /* that wait, oldest first */
+    struct list entries; /* waiting entries, oldest first */
     unsigned running;
     struct loop_hook hook;
 };
 
-/* Those that have been taken and have no result yet. */
+/* Entries that were taken from the lane and have no result yet. */
 struct batch {
     struct batch_entry **entries;
     size_t count;
@@ -46,7 +46,7 @@ static void entry_end(struct batch_entry *entry, int rc)
     await_done(&entry->written, 0);
 }
 
-/* `count` of the batch end, from a place on. */
+/* Ends `count` entries of the batch, from index `from` on. */
 static void batch_cut(struct batch *batch, size_t from, size_t count, int rc)
 {
     struct batch_entry **cut = &batch->entries[from];
@@ -57,7 +57,7 @@ static void batch_cut(struct batch *batch, size_t from, size_t count, int rc)
     memmove(cut, cut + count, (batch->count - from) * sizeof(struct batch_entry *));
 }
 
-/* As many of those that wait as fit. */
+/* Takes as many waiting entries as fit in the batch. */
 static void fill_batch(struct batch_lane *lane, struct batch *batch)
 {
     const struct batches *batches = lane->batches;
@@ -73,7 +73,7 @@ static void fill_batch(struct batch_lane *lane, struct batch *batch)
         qsort(batch->entries, batch->count, sizeof(struct batch_entry *), batches->order);
 }
 
-/* Of the batch, and of those behind it. */
+/* Ends the entries of the batch, and of the lane, that are not to be written (.over). */
 static void end_those_over(struct batch_lane *lane, struct batch *batch)
 {
     int (*over)(const struct batch_entry *) = lane->batches->over;
@@ -110,7 +110,7 @@ AWAITS static int try_entries(struct task *task,
     return rc;
 }
 
-/* co: all of the batch have a result afterwards. */
+/* co: writes the batch: all of its entries have a result afterwards. */
 AWAITS static void write_batch(struct task *task, struct batch_lane *lane, struct batch *batch)
 {
     const struct batches *batches = lane->batches;
@@ -212,6 +212,6 @@ int batches_write(struct task *task,
     if (!entry->taken)
         return rc;
     rc = await_wait(task, &entry->written, 0);
-    (void)rc; /* its own end counts, whatever has happened to its task meanwhile */
+    (void)rc; /* the result of the entry counts, even if its task was cancelled */
     return entry->rc;
 }

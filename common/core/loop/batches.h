@@ -1,26 +1,27 @@
 #pragma once
 /*
- * Entries of an owner (mostly a project) that come together are written together: what one turn of
- * the loop brings leaves at its end, some batches of an owner under way, and what comes meanwhile
- * leaves with the next. A burst costs a commit for some dozen entries in place of one for each.
+ * Entries of an owner (mostly a project) that arrive together are written together. The entries of
+ * one turn of the loop are written at its end, a few batches of an owner at a time; entries that
+ * arrive during that time are written with the next batch. A burst costs one commit for some dozen
+ * entries in place of one for each.
  *
  *     static struct batches inserts = {.at_once = 4, .most = 64, .write = events_write, ...};
  *     struct event event = {.entry.bytes = body.len, ...}; // entry: a struct batch_entry
  *
  *     int rc = batches_write(task, &inserts, project, &event.entry);
  *
- * What is refused for one entry takes none of the others with it: they are written again without
- * it, and where it is not known which one it is, by halves.
+ * A refused entry does not fail the others: they are written again without it, and by halves when
+ * it is not known which entry was refused.
  */
 #include "base/backoff.h"
 #include "loop/task.h"
 
 struct map;
 
-/* Lives where its task waits in batches_write(). */
+/* An entry, in the memory of the task that waits in batches_write(). */
 struct batch_entry {
-    size_t bytes; /* the owner's: what it counts for */
-    /* Their own. */
+    size_t bytes; /* set by the caller: the size that the entry counts for */
+    /* Used by batches.c. */
     struct task *task;
     struct await turn, written;
     struct list link;
@@ -28,38 +29,39 @@ struct batch_entry {
     int rc;
 };
 
-/* What a result of .write means. */
+/* The meaning of a result of .write. */
 enum batch_end {
-    BATCH_ENDED,   /* for all of them, as 0 does */
-    BATCH_REFUSED, /* nothing has happened, and one of them is why */
-    BATCH_AGAIN,   /* after a pause; an entry that may not wait for ever is .over one day */
+    BATCH_ENDED,   /* the result of all entries, as 0 is */
+    BATCH_REFUSED, /* nothing has happened, because of one of the entries */
+    BATCH_AGAIN,   /* write again after a pause; .over ends an entry that may not wait for ever */
 };
 
 struct batches {
-    /* The owner's. */
-    unsigned at_once;     /* batches of an owner under way */
-    size_t most;          /* entries of one */
-    size_t bytes;         /* of its entries, one at least */
-    int64_t limit_ms;     /* of one .write */
-    struct backoff pause; /* before BATCH_AGAIN */
-    bool stays;           /* an entry is written whatever happens to its task meanwhile; else its
-                             task may leave while it waits for its turn */
-    /* any: qsort's, of two struct batch_entry *: their order in a batch; NULL = as they came. */
+    /* Set by the caller. */
+    unsigned at_once;     /* batches of one owner that are under way */
+    size_t most;          /* entries of one batch */
+    size_t bytes;         /* bytes of one batch; at least one entry */
+    int64_t limit_ms;     /* time limit of one .write */
+    struct backoff pause; /* pauses before a repetition (BATCH_AGAIN) */
+    bool stays; /* an entry is written even if its task is cancelled; else the task may leave until
+                   a batch takes the entry */
+    /* any: compares two struct batch_entry * for qsort(): the order of entries in a batch; NULL =
+     * as they arrived. */
     int (*order)(const void *left, const void *right);
-    /* any: before each .write: the result of an entry that is not to be written any more, else 0;
-     * NULL = all are. */
+    /* any: called before each .write: the result of an entry that is not to be written, else 0;
+     * NULL = all are written. */
     int (*over)(const struct batch_entry *entry);
-    /* AWAITS: all of them or none, in an arena that ends with it. *ret_failed: the entry that is
-     * why it failed, where that is known. */
+    /* AWAITS: writes all entries or none, in an arena that ends with the call. *ret_failed: the
+     * entry that caused a failure, where that is known. */
     int (*write)(struct task *task, struct batch_entry **entries, size_t count, size_t *ret_failed);
-    enum batch_end (*judge)(int rc); /* any: what a result that is not 0 means */
-    /* Their own. */
+    enum batch_end (*judge)(int rc); /* any: the meaning of a result other than 0 */
+    /* Used by batches.c. */
     struct map *lanes;
 };
 
-/* co: 0 when the entry was written, else why not: a result of .write or .over; -ECANCELED or
- * -ETIMEDOUT when its task left before its turn. Once a batch has taken it this waits for its end,
- * so that .write may read what the caller owns. */
+/* co: 0 when the entry was written, else a result of .write or .over; -ECANCELED or -ETIMEDOUT when
+ * its task left before a batch took the entry. After that this waits for the end of the entry, so
+ * that .write may read memory of the caller. */
 AWAITS int
 batches_write(struct task *task, struct batches *batches, int64_t owner, struct batch_entry *entry)
     MUSTCHECK;

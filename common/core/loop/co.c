@@ -1,6 +1,6 @@
 /*
  * Coroutine switching and the ready queue. Every switch goes through co_enter() or co_leave(), so
- * the log context and the sanitizer's idea of the current stack are kept in one place.
+ * the log context and the sanitizer's current stack are set in one place.
  */
 #include "loop/co_private.h"
 
@@ -45,7 +45,7 @@ static void co_enter(struct co *co)
     current = NULL;
 }
 
-/* On the coroutine's stack, first thing after a switch to it. */
+/* Called on the coroutine's stack, first thing after each switch to it. */
 static void arrived(struct co *co)
 {
 #if defined(GW_SANITIZE)
@@ -58,7 +58,7 @@ static void arrived(struct co *co)
 static void co_leave(struct co *co)
 {
 #if defined(GW_SANITIZE)
-    /* NULL tells it to drop the fake stack of a coroutine that ends. */
+    /* NULL tells the sanitizer to drop the fake stack of a coroutine that ends. */
     __sanitizer_start_switch_fiber(
         co->finished ? NULL : &co->fake_stack, loop_stack.bottom, loop_stack.bytes);
 #endif
@@ -66,8 +66,8 @@ static void co_leave(struct co *co)
     arrived(co);
 }
 
-/* Bottom frame of every coroutine. The task's memory is the caller's again once fn returned, except
- * for the mark that it ended. */
+/* Bottom frame of every coroutine. After fn has returned, the task's memory belongs to the caller
+ * again, except `co`, which says that the task has ended. */
 static void co_main(struct co *co)
 {
     arrived(co);

@@ -4,14 +4,14 @@
  *
  *   frame at the saved sp:  +0 mxcsr  +4 x87 cw  +8 r15  r14  r13  r12  rbx  rbp  +56 return address
  *
- * The return is a jump, not `ret`: the processor's return stack belongs to the other side and would
- * mispredict. No shadow-stack note is emitted, so the linker never marks the program as CET-ready.
+ * The return is a jump, not `ret`: the processor's return stack belongs to the other coroutine and
+ * would mispredict. No shadow-stack note is emitted, so the linker never marks the program as CET-ready.
  */
 #if defined(__x86_64__)
 
     .text
 
-/* void co_switch(void **ret_sp, void *sp): saves here, continues there. */
+/* void co_switch(void **ret_sp, void *sp): saves the context in *ret_sp and continues the one at `sp`. */
     .globl co_switch
     .hidden co_switch
     .type co_switch, @function

@@ -8,7 +8,7 @@
 
     .text
 
-/* void co_switch(void **ret_sp, void *sp): saves here, continues there. */
+/* void co_switch(void **ret_sp, void *sp): saves the context in *ret_sp and continues the one at `sp`. */
     .globl co_switch
     .hidden co_switch
     .type co_switch, %function

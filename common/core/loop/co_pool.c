@@ -1,9 +1,9 @@
 /*
  * Stacks for coroutines. A mapping is [guard | stack | struct co]; the guard is wider than any
  * frame the compiler lets through, so an overflow faults instead of reaching the neighbour. Idle
- * stacks are kept last in, first out: the hot ones with their pages, the cold ones with the page of
- * their struct only. Together they cover the most requests that a process admits (4,096): mapping
- * and unmapping a stack costs ten times as much as taking a cold one.
+ * stacks are used again last in, first out: hot stacks still have their pages, cold stacks only the
+ * page of their struct. Together the pool has room for the most requests that a process admits
+ * (4,096), because mapping and unmapping a stack costs ten times as much as taking a cold one.
  */
 #include "loop/co_private.h"
 
@@ -85,7 +85,7 @@ static void stack_unpoison(struct co *co)
 #endif
 }
 
-/* Gives the pages back, all but the one that holds the struct. */
+/* Returns the pages to the kernel, except the one that has the struct. */
 static void stack_cool(struct co *co)
 {
     size_t bytes = (size_t)((char *)co - co->low) / PAGE_BYTES * PAGE_BYTES;

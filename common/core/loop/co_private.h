@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Stackful coroutines and their ready queue. A coroutine is resumed only from
- * the loop's own stack, by co_drain(), and runs until it suspends, yields or its function returns;
- * it never changes thread. Its struct sits at the top of its own stack mapping.
+ * Stackful coroutines and their ready queue. A coroutine is resumed only from the loop's own stack,
+ * by co_drain(), and runs until it suspends, yields or its function returns; it never changes
+ * thread. Its struct is at the top of its own stack mapping.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,9 +11,10 @@
 #include "loop/task.h"
 
 struct co {
-    struct list link; /* in exactly one: ready queue, yielded queue, pool; or in none: suspended */
-    void *sp;         /* saved while it does not run */
-    char *low;        /* lowest usable byte; the stack is [low, this struct) */
+    struct list
+        link;  /* in the ready or yielded queue or the pool; in none while running or suspended */
+    void *sp;  /* saved while it does not run */
+    char *low; /* lowest usable byte; the stack is [low, this struct) */
     struct task *task;
     task_fn fn;
     void *arg;
@@ -36,18 +37,19 @@ void co_start(struct task *task, task_fn fn, void *arg);
 /* any: appends a suspended coroutine to the ready queue; nothing happens when it is queued
  * already. */
 void co_ready(struct co *co);
-/* co: back to the loop until co_ready(). Callers check again what they waited for. */
+/* co: returns to the loop until co_ready(). The caller then checks its condition again. */
 void co_suspend(void);
-/* co: back to the loop until the next turn. */
+/* co: returns to the loop until the next turn. */
 void co_yield (void);
 /* The running coroutine, NULL on the loop's stack. */
 struct co *co_current(void);
+/* Coroutines alive. */
 size_t co_count(void);
 
-/* loop: yielded coroutines become ready (start of a turn's end). */
+/* loop: makes yielded coroutines ready, at the start of a turn's end. */
 void co_unyield(void);
-/* loop: runs ready coroutines, also those that become ready meanwhile, at most *budget; lowers
- * it. */
+/* loop: runs ready coroutines, also those that become ready during this call, at most *budget of
+ * them; subtracts their number from *budget. */
 void co_drain(unsigned *budget);
-/* Some coroutine is ready or yielded: polling must not block. */
+/* True when a coroutine is ready or yielded: then polling must not block. */
 bool co_pending(void);

@@ -1,7 +1,7 @@
 /*
  * One control socket to the program, one connection to each child. A call that its task has left is
- * read until its child has ended, for the slot is the child's: whoever asks for much work and goes
- * away has the work on their share all the same.
+ * read until its child has ended, because the child holds the slot. An owner that starts much work
+ * and leaves still has that work in its share.
  */
 #include "loop/helper.h"
 
@@ -23,7 +23,7 @@
 struct helper {
     struct helper_config config;
     struct shares slots;
-    int control; /* -1 = it does not run */
+    int control; /* -1 = the program does not run */
     unsigned starts;
     unsigned calls;
     bool stopped;
@@ -35,13 +35,13 @@ struct helper_call {
     struct share *share;
     uv_pipe_t pipe;
     struct await await;
-    bool waits;       /* for the await */
-    bool left;        /* by its task */
-    bool ended;       /* the child has */
+    bool waits;       /* the task waits for `await` */
+    bool left;        /* its task has left */
+    bool ended;       /* the child has ended */
     bool closed;      /* uv_close() was called */
-    unsigned holders; /* the task's arena, the pipe */
+    unsigned holders; /* references: the task's arena, the pipe */
     uv_write_t write;
-    char *unsent; /* malloc */
+    char *unsent; /* rest of a write, allocated with malloc() */
     size_t from, held;
     char buffer[BUFFER_BYTES];
 };
@@ -135,7 +135,7 @@ static int helper_program_start(struct helper *helper)
     return 0;
 }
 
-/* False: it is not there (any more). */
+/* Sends the connection to the program. Returns false when the program does not run. */
 static bool helper_hand_over(const struct helper *helper, int fd)
 {
     union {
@@ -245,7 +245,7 @@ void helper_close(struct helper_call *call)
     call->waits = false;
     int fd = -1;
     if (!call->ended && uv_fileno((uv_handle_t *)&call->pipe, &fd) == 0)
-        (void)shutdown(fd, SHUT_WR); /* who waits for more ends now */
+        (void)shutdown(fd, SHUT_WR); /* a child that waits for more input ends now */
     if (call->ended ||
         uv_read_start((uv_stream_t *)&call->pipe, helper_on_alloc, helper_on_read) != 0)
         helper_call_close(call);
@@ -351,7 +351,7 @@ int helper_write(struct helper_call *call, struct str piece)
         (struct str){piece.ptr + (done > 0 ? done : 0), piece.len - (size_t)(done > 0 ? done : 0)};
     if (piece.len == 0)
         return 0;
-    call->unsent = malloc(piece.len); /* it may outlive the task */
+    call->unsent = malloc(piece.len); /* the write may outlive the task */
     MUST(call->unsent != NULL);
     memcpy(call->unsent, piece.ptr, piece.len);
     buf = uv_buf_init(call->unsent, (unsigned)piece.len);

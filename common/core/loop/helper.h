@@ -1,10 +1,11 @@
 #pragma once
 /*
- * A program that does what this process would rather not do itself, because what it looks at comes
- * from strangers: it waits on its fd 0, a socket, where each message brings a connection; each is
- * served by a child of its own, which can do nothing else and ends with its answer (media-sandbox).
- * Started when it is first needed, and again after its death; it ends with this process. So many
- * calls at once, and of an owner no more than are still free (loop/shares). Loop thread only.
+ * A program for work that this process should not do itself, because its input is untrusted
+ * (media-sandbox). The program waits on its fd 0, a socket, where each message brings a connection.
+ * It serves each connection with a child of its own, which can do nothing else and ends with its
+ * answer. The program is started with the first call, and again after its death; it ends with this
+ * process. Concurrent calls are bounded, and an owner has no more of them than are still free
+ * (loop/shares). Loop thread only.
  */
 #include "base/result.h"
 #include "base/str.h"
@@ -15,34 +16,36 @@ struct helper;
 struct helper_call;
 
 struct helper_config {
-    const char *name;    /* of the program beside this one, borrowed for ever */
-    const char *program; /* NULL, or its path instead */
-    const char *slots;   /* their name in /metrics, borrowed for ever */
-    struct str args[3];  /* NUL-terminated; those with a ptr */
-    unsigned calls;      /* at once */
-    unsigned waiting;    /* that one owner has wait for their turn */
+    const char *name;    /* of the program, in the folder of this one; borrowed for ever */
+    const char *program; /* path of the program; NULL: found by `name` */
+    const char *slots;   /* name of the slots in /metrics, borrowed for ever */
+    struct str args[3];  /* NUL-terminated; items without ptr are left out */
+    unsigned calls;      /* calls under way */
+    unsigned waiting;    /* calls of one owner that wait */
 };
 
-/* any: NULL, or the path of a program that cannot be executed (errno says why). Borrowed until the
+/* any: NULL when the program can be executed, else its path (errno says why), borrowed until the
  * next call. */
 const char *helper_check(const char *name, const char *program);
-/* any: starts nothing yet. Owned. */
+/* any: makes a helper, whose program is not started yet. Owned. */
 struct helper *helper_new(const struct helper_config *config);
-/* any: it ends, and with it what it does; NULL is none. */
+/* any: ends the program and, once its calls have ended, frees the helper. NULL is allowed. */
 void helper_stop(struct helper *helper);
-/* any: how often it was started (metrics). */
+/* any: how often the program was started (metrics). */
 unsigned helper_starts(const struct helper *helper);
 
-/* co: a call, arena-owned: it is the helper's work until its child has ended, however the task
- * goes. -EAGAIN: too many of the owner's wait; HELPER_ENDED: it cannot be started; -ECANCELED,
- * -ETIMEDOUT. */
+/* co: opens a call, arena-owned. The call holds its slot until its child has ended, even if the
+ * task ends before. -EAGAIN: too many calls of the owner wait; HELPER_ENDED: the program cannot be
+ * started; -ECANCELED, -ETIMEDOUT. */
 AWAITS int helper_open(struct task *task,
                        struct helper *helper,
                        struct share_owner owner,
                        struct helper_call **ret_call) MUSTCHECK;
-/* co: HELPER_ENDED when the child has gone. */
+/* co: sends `piece` to the child: 0, HELPER_ENDED when the child has ended, -ECANCELED or
+ * -ETIMEDOUT. */
 AWAITS int helper_write(struct helper_call *call, struct str piece) MUSTCHECK;
-/* co: so many bytes, no fewer; else HELPER_ENDED. */
+/* co: reads exactly `bytes` bytes: 0, HELPER_ENDED when the child has ended before, -ECANCELED or
+ * -ETIMEDOUT. */
 AWAITS int helper_read(struct helper_call *call, void *into, size_t bytes) MUSTCHECK;
-/* any: the task wants no more; idempotent. */
+/* any: the task leaves the call; idempotent. */
 void helper_close(struct helper_call *call);

@@ -55,7 +55,7 @@ void loop_at_turn_end(struct loop_hook *hook)
     loop.hooks_end = &hook->next;
 }
 
-/* Hooks queued meanwhile run in the next round. */
+/* Hooks that are queued by these hooks run in the next round. */
 static void run_hooks(void)
 {
     struct loop_hook *hook = loop.hooks;
@@ -127,7 +127,7 @@ int64_t loop_lag_take_ms(void)
 
 /* --- life --- */
 
-/* libuv reads its pool size once, at the first piece of work. */
+/* libuv reads its pool size once, at the first request for work. */
 static void size_thread_pool(void)
 {
     char text[16];
@@ -171,8 +171,9 @@ static void on_grace_over(uv_timer_t *timer)
     loop.grace_over = true;
 }
 
-/* Others' handles get their close callbacks and coroutines still run. Our handles no longer hold
- * the loop, but the idle handle does: on_prepare() starts it exactly while coroutines are ready. */
+/* Runs the loop until the handles of all other code have had their close callbacks; coroutines
+ * still run. Our own handles no longer keep the loop alive, except the idle handle: on_prepare()
+ * starts it exactly while coroutines are ready. */
 static void run_out(void)
 {
     signals_close();
@@ -195,7 +196,7 @@ static void close_own(void)
     uv_close((uv_handle_t *)&loop.idle, NULL);
     uv_close((uv_handle_t *)&loop.grace, NULL);
     timer_close();
-    /* Twice: a uv_stop() not yet noticed makes the first run return at once. */
+    /* Run twice: a uv_stop() that was not noticed yet makes the first run return at once. */
     (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
 }
@@ -217,8 +218,8 @@ void loop_run(void)
     close_own();
     co_pool_free();
     if (uv_loop_close(&loop.uv) != 0) {
-        /* Somebody's handle stays open: the process is about to end anyway, `open` keeps a second
-         * loop_init() from reusing the memory. */
+        /* A handle is still open. The process is about to end anyway; `open` keeps a second
+         * loop_init() from using the memory again. */
         int64_t left = 0;
         uv_walk(&loop.uv, count_handle, &left);
         log_debug("loop.handles_left", L_I64("count", left));

@@ -1,4 +1,4 @@
-/* What owners share: slots or bytes. */
+/* Resources that owners share: slots or bytes. */
 #include "loop/shares.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 struct share {
     struct share_owner owner;
-    struct list ring;    /* while somebody waits */
+    struct list ring;    /* while a task of the owner waits */
     struct list waiters; /* oldest first */
     unsigned waiting;
     uint64_t held;
@@ -23,7 +23,7 @@ struct waiter {
     uint64_t amount;
 };
 
-static struct list named = {&named, &named}; /* all that have a name */
+static struct list named = {&named, &named}; /* all shares with a name */
 
 void shares_init(struct shares *shares, const struct shares_config *config)
 {
@@ -101,7 +101,7 @@ static struct waiter *first_of(const struct share *share)
     return LIST_ITEM(share->waiters.next, struct waiter, link);
 }
 
-/* Who is next: the first owner in turn that may hold what it waits for. NULL when there is none. */
+/* The first owner in turn that may take what its first task waits for. NULL when there is none. */
 static struct share *next_in_turn(const struct shares *shares)
 {
     for (struct list *it = shares->ring.next; it != &shares->ring; it = it->next) {
@@ -135,10 +135,10 @@ static void shares_abandon(struct await *await)
 
     shares_leave_queue(waiter);
     forget_idle(shares, waiter->share);
-    shares_serve(shares); /* who stood behind it may want less */
+    shares_serve(shares); /* the owner's next task may want less */
 }
 
-/* What nobody of the owner's own waits for. */
+/* Takes an amount that is free, unless another task of the owner waits. */
 static bool take_at_once(struct shares *shares, struct share *share, uint64_t amount)
 {
     if (!list_empty(&share->waiters) || !shares_may_take(shares, share, amount))
@@ -173,7 +173,7 @@ shares_wait_turn(struct task *task, struct waiter *waiter, struct shares *shares
     shares_enter_queue(waiter);
     waiter->await.abandon = shares_abandon;
     int rc = await_wait(task, &waiter->await, limit_ms);
-    if (rc != 0 && waiter->await.done) /* it came together with the cancel */
+    if (rc != 0 && waiter->await.done) /* granted together with the cancellation */
         shares_release(shares, waiter->share, waiter->amount);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* Turns of the processor. glibc has no call for them before 2.41. */
+/* Time slices of the processor. glibc has no function for sched_setattr() before 2.41. */
 #include "loop/slice_private.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@ void slice_ask(uint64_t ns)
     struct attr attr = {
         .size = sizeof(attr), .policy = SCHED_OTHER, .flags = RESET_ON_FORK, .runtime = ns};
 
-    /* Whoever started us may have chosen another way. */
+    /* The operator may have chosen another policy. */
     if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER)
         return;
     errno = 0;
     attr.nice = getpriority(PRIO_PROCESS, 0);
-    if (errno == 0) /* what the kernel refuses stays as it was */
+    if (errno == 0) /* if the kernel refuses, the slice stays as it was */
         (void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }

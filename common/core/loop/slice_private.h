@@ -1,10 +1,10 @@
 #pragma once
 /*
- * How long a thread's turns of the processor are, when others want it too (sched(7), since Linux
- * 6.12; older kernels ignore it). A thread that wakes is run at once in place of one with longer
- * turns, and nobody gets less of the processor for it. Loops run for microseconds and ask for short
- * ones; what computes for long asks for long ones, so that whoever is waited for goes first, the
- * database's processes among them.
+ * How long a thread's time slices of the processor are when other threads want it too (sched(7),
+ * since Linux 6.12; older kernels ignore the length). A thread that wakes up runs at once in place
+ * of a thread with longer slices, and no thread gets less of the processor for it. Loops run for
+ * microseconds and want short slices; long computations want long ones, so that threads and
+ * processes that others wait for run first, the database's processes among them.
  */
 #include <stdint.h>
 
@@ -12,6 +12,7 @@
 #define SLICE_WORK_NS  20000000
 #define SLICE_USUAL_NS 0
 
-/* any: from now on, for this thread; its threads and processes have the usual ones. Nothing where
- * the operator has chosen a policy (chrt, CPUSchedulingPolicy=): it knows no such turns. */
+/* any: sets the length of this thread's slices from now on; new threads and processes get the usual
+ * one. Nothing happens when the operator has chosen a policy (chrt, CPUSchedulingPolicy=), which
+ * has no such slices. */
 void slice_ask(uint64_t ns);

@@ -1,4 +1,4 @@
-/* Tasks: start, cancel, and running several calls together. */
+/* Tasks: start, cancel, and running several calls concurrently. */
 #include "loop/task.h"
 
 #include "base/panic.h"
@@ -119,7 +119,7 @@ int task_all(struct task *task, struct task_call *calls, size_t count)
         task_launch(&child->task, task, run_child, child);
     }
     int rc = await_wait(task, &together->await, 0);
-    int64_t db_us = 0; /* they waited side by side: the longest counts */
+    int64_t db_us = 0; /* the children waited concurrently: the longest wait counts */
     for (size_t i = 0; i < count; i++) {
         if (rc == 0 && calls[i].rc != 0) {
             rc = calls[i].rc;

@@ -77,7 +77,7 @@ static void on_slept(void *arg)
     await_done(arg, 0);
 }
 
-/* The sleeper stops its own timer on every way out. */
+/* task_sleep() stops its own timer on every way out. */
 static void sleep_abandon(struct await *await)
 {
     (void)await;

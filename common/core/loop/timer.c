@@ -78,8 +78,8 @@ static void timer_arm(int64_t least_delay_ms)
     MUST(uv_timer_start(&heap.uv, timer_on_due, (uint64_t)delay_ms, 0) == 0);
 }
 
-/* Fires what is due, at most as many as ran at the start: a timer that restarts itself at once must
- * not hold the loop. For the same reason the next one is a millisecond away at least. */
+/* Fires timers that are due, at most as many as ran at the start: a timer that restarts itself at
+ * once must not hold the loop. For the same reason the next one is at least a millisecond away. */
 static void timer_on_due(uv_timer_t *uv)
 {
     (void)uv;

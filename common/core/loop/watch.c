@@ -1,4 +1,4 @@
-/* Long runs. */
+/* Measures long runs. */
 #include "loop/watch_private.h"
 
 #include <stddef.h>
@@ -24,8 +24,8 @@ int64_t watch_since_us(void)
     return watch.since_us;
 }
 
-/* What is charged to a run may hold up to CPU_EVERY_US of those before it, and never more than the
- * time that has passed. */
+/* Processor time of the run that ends. It may include up to CPU_EVERY_US of earlier runs, but is
+ * never more than the time that has passed. */
 static int64_t take_cpu(int64_t now_us)
 {
     int64_t cpu_us = clock_thread_us();

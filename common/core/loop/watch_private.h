@@ -1,6 +1,6 @@
 #pragma once
-/* What the loop reports to the watch. */
+/* Reports of the loop to the watch. */
 #include "loop/watch.h"
 
-/* A run or a batch of callbacks has ended; the next begins. */
+/* Ends a run of `task`, or a batch of callbacks (NULL); the next run begins. */
 void watch_end(const struct task *task);

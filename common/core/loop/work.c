@@ -1,7 +1,7 @@
 /*
- * Thread-pool work: shares per kind in front of libuv's queue. What has been given its turn cannot
- * be taken back, so the second wait is uninterruptible and everything may live on the coroutine's
- * stack.
+ * Thread-pool work: shares of each kind limit what enters libuv's queue. Work that is in that queue
+ * cannot be withdrawn, so the second wait is uninterruptible and everything may live on the
+ * coroutine's stack.
  */
 #include "loop/work.h"
 
@@ -30,7 +30,7 @@ struct work {
     void *arg;
 };
 
-/* Threads are held for a moment: turns are enough, and who is alone has all of them. */
+/* Threads are held for a moment: turns are enough, and a project that is alone has all of them. */
 static struct shares *shares_of(enum work_kind kind)
 {
     struct shares *shares = &kinds[kind];
@@ -82,7 +82,7 @@ static void after_work(uv_work_t *uv, int status)
     await_done(&work->await, status);
 }
 
-/* co: on a thread, with a share that it gives back. */
+/* co: runs the work on a thread, and then releases its share. */
 AWAITS static int run_on_thread(struct task *task, struct work *work)
 {
     work->uv.data = work;
@@ -107,7 +107,7 @@ void work_beside(struct task *task, work_fn fn, void *arg)
     MUST(run_on_thread(task, &work) == 0 || work.await.done);
 }
 
-/* --- for nobody --- */
+/* --- work without a task that waits --- */
 
 struct later {
     uv_work_t uv;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Blocking work off the loop, on libuv's thread pool (sized at start: cores + 4), with a limit per
- * kind so that hashing never starves files and DNS, and turns by project so that nobody's flood
- * holds up the others.
+ * Blocking work off the loop, on libuv's thread pool (sized at start: cores + 4). Each kind has a
+ * limit, so that hashing never starves files and DNS, and projects take turns, so that no project's
+ * flood delays the others.
  */
 #include "base/result.h"
 #include "loop/task.h"
@@ -11,29 +11,33 @@ typedef void (*work_fn)(void *arg);
 
 enum work_kind { WORK_FILE, WORK_HASH, WORK_PARSE, WORK_KINDS };
 
-/* How many of a kind run at once and how many of one project's may wait. Defaults: cores, 256. */
+/* any: sets how many pieces of work of a kind run at a time, and how many of one project may wait.
+ * Defaults: cores, 256. */
 void work_limit(enum work_kind kind, unsigned running, unsigned waiting);
-/* So many processes hash beside each other: together one at a time a core, each at least one. */
+/* any: divides the cores for WORK_HASH between `processes` processes: together they run one hash a
+ * core at a time, and each at least one. */
 void work_divide_hashes(unsigned processes);
-/* co: runs fn(arg) on a thread. Waiting for a thread is interruptible; once running it is not, so
- * arg may live in the task's arena. -EAGAIN when too many of the project's wait, -ECANCELED,
+/* co: runs fn(arg) on a thread. The wait for a thread is interruptible, the run is not, so arg may
+ * live in the task's arena. -EAGAIN when too much work of the project waits, -ECANCELED,
  * -ETIMEDOUT. */
 AWAITS int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg) MUSTCHECK;
-/* co: the same for a computation that has to be done whatever happens, as WORK_PARSE: fn(arg) runs
- * on a thread, never on the loop, and has ended when this returns, also for a task that has been
- * cancelled or is late, and also when more than the project's share of tasks wait.
+/*
+ * co: work_run() as WORK_PARSE for a computation that must be done in any case. fn(arg) runs on a
+ * thread, never on the loop, and has ended when this returns, even if the task is cancelled or
+ * late, or more than the project's share of tasks wait.
  *
- * The wait for a turn is therefore uninterruptible and its queue has no limit of its own: it is
+ * The wait for a turn is therefore uninterruptible, and its queue has no limit of its own: it is
  * bounded by the tasks of the process (requests in flight, job slots), each of which waits once.
- * It ends, because a thread that runs a computation waits for no task; a daemon that stops waits
- * for it as for work_run(). Projects take turns, so work of cancelled tasks delays its own project
- * alone.
+ * The wait ends, because a thread that runs a computation waits for no task; a daemon that stops
+ * waits for it as for work_run(). Projects take turns, so work of cancelled tasks delays only its
+ * own project.
  *
- * For bounded computations whose result the task needs in any case: to settle a step, to write what
- * was read, to free what it holds. At most a second of a thread by the limits of the product
- * (bodies, outputs of steps, batches of the index). A computation that nobody needs when its waiter
- * has gone (an import, a picture) is work_run(), which ends with -ECANCELED. */
+ * Use this for bounded computations whose result the task needs in any case: to settle a step, to
+ * write what was read, to free what it holds. Each takes at most a second of a thread by the limits
+ * of the product (bodies, outputs of steps, batches of the index). For a computation that is
+ * useless once its task has left (an import, a picture) use work_run(), which ends with -ECANCELED.
+ */
 AWAITS void work_beside(struct task *task, work_fn fn, void *arg);
-/* any: fn(arg) on a thread, some time, for nobody to wait for: to free what is large. At once, in a
- * process that runs no loop. */
+/* any: runs fn(arg) on a thread at some later time, without a task that waits: for freeing large
+ * memory. In a process without a loop fn(arg) runs at once. */
 void work_later(work_fn fn, void *arg);

@@ -1,4 +1,4 @@
-/* A client of Redis: its servers, and which of them a command goes to. */
+/* A Redis client: its servers, and the server that each command is sent to. */
 #include <stdlib.h>
 
 #include "base/panic.h"

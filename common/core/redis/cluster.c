@@ -1,7 +1,8 @@
 /*
- * The servers of a client. One is all there is, or they are a Redis Cluster: which node owns which
- * hash slot is learnt by CLUSTER SLOTS from any of them, again whenever an answer or a lost
- * connection says that it is outdated, and slot by slot from MOVED.
+ * The servers of a client: a single one, or a Redis Cluster. In a cluster the client learns from
+ * CLUSTER SLOTS of any node which node owns which hash slot. It sends this command again when an
+ * answer or a lost connection shows that its table is outdated, and corrects single slots after
+ * MOVED.
  */
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
@@ -17,9 +18,9 @@
 
 enum {
     NODES_MAX = 1024,
-    LEARN_MS = 1000,      /* limit of the question */
-    LEARN_SOON_MS = 20,   /* many commands may say the same at once */
-    LEARN_AGAIN_MS = 250, /* while a node is away */
+    LEARN_MS = 1000,      /* time limit of CLUSTER SLOTS */
+    LEARN_SOON_MS = 20,   /* many commands may fail for the same reason at once */
+    LEARN_AGAIN_MS = 250, /* while a node is down */
 };
 
 static void learn_in(struct redis *redis, int64_t delay_ms);
@@ -69,7 +70,7 @@ static bool is_closed(const struct node *node)
     return !link->context && !link->lookup && link->timer.heap_index == 0;
 }
 
-/* Memory of a server that has left the cluster; NULL = none. */
+/* A node whose server has left the cluster, to be used again; NULL = none. */
 static struct node *left_node(struct redis *redis)
 {
     for (size_t i = 0; i < redis->node_count; i++) {
@@ -103,8 +104,8 @@ struct node *cluster_add(struct redis *redis, struct address *address)
     return node;
 }
 
-/* The node at an address, made and connected when it is new. An empty host stands for the server
- * that named it. */
+/* The node at an address, which is added and connected when it is new. An empty host means the
+ * server `from`, which named the address. */
 static struct node *
 node_at(struct redis *redis, const struct address *from, struct str host, int64_t port)
 {
@@ -141,7 +142,7 @@ static uint16_t cluster_index_of(const struct redis *redis, const struct node *n
     return SLOT_NONE;
 }
 
-/* --- who owns what --- */
+/* --- owners of slots --- */
 
 static void be_cluster(struct redis *redis)
 {
@@ -181,7 +182,7 @@ static void cluster_take_row(struct redis *redis, const struct address *from, co
 static void take_slots(struct redis *redis, const struct address *from, const redisReply *reply)
 {
     be_cluster(redis);
-    if (reply->elements == 0) /* it knows nothing yet */
+    if (reply->elements == 0) /* the server knows no owners yet */
         return;
     for (size_t i = 0; i < REDIS_SLOTS; i++)
         redis->slots[i] = SLOT_NONE;
@@ -191,7 +192,7 @@ static void take_slots(struct redis *redis, const struct address *from, const re
         cluster_take_row(redis, from, reply->element[i]);
 }
 
-/* --- asking --- */
+/* --- learning the owners --- */
 
 static void on_slots(int rc, const redisReply *reply, void *arg)
 {
@@ -206,7 +207,8 @@ static void on_slots(int rc, const redisReply *reply, void *arg)
         if (!redis_up(redis))
             learn_in(redis, LEARN_AGAIN_MS);
     } else if (rc == REDIS_ERROR && redis->mode == REDIS_MODE_UNKNOWN) {
-        /* "cluster support disabled"; or we may not ask, then MOVED will say. */
+        /* "cluster support disabled", or our user must not run CLUSTER: then a MOVED will show that
+         * this is a cluster. */
         redis->mode = REDIS_MODE_SINGLE;
     } else if (redis->mode == REDIS_MODE_CLUSTER) {
         learn_in(redis, LEARN_AGAIN_MS);
@@ -232,7 +234,7 @@ static void learn(void *arg)
         learn_in(redis, LEARN_AGAIN_MS);
 }
 
-/* Once, however many want it. */
+/* Runs learn() after the delay, once for all calls until then; a delay of 0 runs it at once. */
 static void learn_in(struct redis *redis, int64_t delay_ms)
 {
     if (redis->freeing || (redis->learn_timer.heap_index != 0 && delay_ms > 0))
@@ -240,9 +242,10 @@ static void learn_in(struct redis *redis, int64_t delay_ms)
     loop_timer_start(&redis->learn_timer, delay_ms);
 }
 
-/* --- where to --- */
+/* --- routes --- */
 
-/* For commands without a key, and as long as nothing is known: one that is up, if possible. */
+/* A node for commands without a key and for slots without a known owner, if possible one that is
+ * up. */
 static struct node *any_node(struct redis *redis)
 {
     for (size_t i = 0; i < redis->node_count; i++) {

@@ -1,7 +1,7 @@
 /*
- * Commands on a link: each with a timer of its own (hiredis 0.14 has none). A command's memory
- * belongs to the connection until its reply came or the connection went; who waits for it may have
- * left long before.
+ * Commands on a link. Each has a timer of its own, because hiredis 0.14 has none. The connection
+ * owns the memory of a command until the reply arrives or the connection is lost; the task that
+ * waited may have left long before.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,14 +18,14 @@ enum { REDIRECTS_MAX = 5, ARGS_MAX = 4096 };
 struct cmd {
     struct list queued; /* in link->queue until sent */
     struct link *link;
-    cmd_done_fn done; /* NULL once called, or when nobody asks */
+    cmd_done_fn done; /* NULL once called, or when no caller wants the result */
     void *arg;
     struct loop_timer timer;
     int64_t sent_ms;
     unsigned redirects;
-    bool asking;   /* goes behind an ASKING */
-    bool given_up; /* its time is over, or who waited has left */
-    char *text;    /* as it goes on the wire */
+    bool asking;   /* sent after an ASKING */
+    bool given_up; /* timed out, or the task that waited has left */
+    char *text;    /* encoded for the wire */
     size_t len;
 };
 
@@ -80,8 +80,8 @@ static void cmd_finish(struct cmd *cmd, int rc, const redisReply *reply)
         done(rc, reply, cmd->arg);
 }
 
-/* Sends a refused command to where the refusal says. False when it says nothing of the kind, or has
- * done so too often. */
+/* Sends a refused command to the node that the error names. Returns false when it names none, or
+ * after REDIRECTS_MAX redirects. */
 static bool redirect(struct cmd *cmd, const redisReply *reply)
 {
     struct link *from = cmd->link;
@@ -122,7 +122,7 @@ static void on_timeout(void *arg)
     struct cmd *cmd = arg;
     struct link *link = cmd->link;
     bool queued = !list_empty(&cmd->queued);
-    /* No reply at all since then: the connection may be dead without an error. */
+    /* No reply at all since the command was sent: the connection may be dead without an error. */
     bool no_reply = !queued && link->last_reply_ms <= cmd->sent_ms;
 
     cmd->given_up = true;
@@ -162,7 +162,7 @@ void cmd_fail_queued(struct link *link)
     }
 }
 
-/* The command as it goes on the wire, to be freed with redisFreeCommand(). */
+/* Encodes a command for the wire; free the text with redisFreeCommand(). */
 static char *format(size_t argc, const struct str *argv, size_t *ret_len)
 {
     MUST(argc > 0 && argc <= ARGS_MAX);
@@ -183,7 +183,7 @@ static char *format(size_t argc, const struct str *argv, size_t *ret_len)
     return text;
 }
 
-/* Sends or queues; NULL when there is no connection to hope for. */
+/* Queues a command. NULL when the link is down and its last attempt to connect has failed. */
 static struct cmd *cmd_start(struct link *link,
                              int64_t limit_ms,
                              cmd_done_fn done,

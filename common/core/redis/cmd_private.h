@@ -2,8 +2,8 @@
 /* Commands on a link. */
 #include "redis/link_private.h"
 
-/* any: sends or queues. `done` (may be NULL) is called once: 0, REDIS_ERROR or REDIS_UNAVAILABLE,
- * and the reply (NULL without one). */
+/* any: sends or queues a command. `done` (may be NULL) is called once, with 0, REDIS_ERROR or
+ * REDIS_UNAVAILABLE and the reply (NULL = none), perhaps before this returns. */
 typedef void (*cmd_done_fn)(int rc, const redisReply *reply, void *arg);
 void cmd_post(struct link *link,
               int64_t limit_ms,
@@ -11,7 +11,7 @@ void cmd_post(struct link *link,
               void *arg,
               size_t argc,
               const struct str *argv);
-/* co: the same, waiting. */
+/* co: cmd_post() that waits for the result and copies the reply to the task's arena. */
 AWAITS int cmd_run(struct task *task,
                    struct link *link,
                    int64_t limit_ms,

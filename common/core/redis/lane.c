@@ -1,4 +1,4 @@
-/* Lanes: connections for commands that block, one at a time, to whichever node owns the key. */
+/* Lanes: connections for commands that block, one at a time, on the node that owns the key. */
 #include <stdlib.h>
 
 #include "base/num.h"
@@ -12,8 +12,8 @@ enum { CMD_MS = 1000, REDIRECTS_MAX = 5 };
 struct redis_lane {
     struct redis *redis;
     struct link link;
-    struct node *node;   /* the connection's, NULL = none yet */
-    unsigned generation; /* of the node */
+    struct node *node;   /* the node that the lane is connected to; NULL = none yet */
+    unsigned generation; /* of the node, when the lane connected */
     int64_t client_id;   /* of the connection, 0 = not known yet */
     bool busy;
 };
@@ -28,7 +28,7 @@ static void on_client_id(redisAsyncContext *context, void *ptr, void *arg)
         lane->client_id = reply->integer;
 }
 
-/* Ahead of the command that waits already. */
+/* Sends CLIENT ID before the command that already waits. */
 static void lane_on_up(struct link *link)
 {
     struct redis_lane *lane = CONTAINER_OF(link, struct redis_lane, link);
@@ -101,7 +101,8 @@ int redis_lane_cmd(struct task *task,
                    : NULL;
     }
     lane->busy = false;
-    /* Whoever left early must not have the next command wait behind this one. */
+    /* The task has left before the reply: drop the connection, so that the next command does not
+     * wait for this one. */
     if (rc < 0 && lane->link.context)
         link_drop(&lane->link);
     return rc;

@@ -20,7 +20,7 @@ struct link_poll {
 
 struct link_lookup {
     uv_getaddrinfo_t req;
-    struct link *link; /* NULL = nobody waits */
+    struct link *link; /* NULL = the link no longer waits */
 };
 
 static void lost(struct link *link);
@@ -127,7 +127,7 @@ static void ignore_reply(redisAsyncContext *context, void *reply, void *arg)
     (void)arg;
 }
 
-/* Goes ahead of everything else on the connection. */
+/* Sends AUTH and SELECT before every other command on the connection. */
 static void greet(struct link *link)
 {
     const struct redis *redis = link->redis;
@@ -148,7 +148,7 @@ static void on_connect(const redisAsyncContext *context, int status)
     if (link->context != context)
         return;
     if (status != REDIS_OK) {
-        link->context = NULL; /* hiredis frees it after this */
+        link->context = NULL; /* hiredis frees the context after this */
         lost(link);
         return;
     }
@@ -240,7 +240,7 @@ void link_open(struct link *link)
 
 /* --- loss --- */
 
-/* The context is gone or going; tries again after a pause. */
+/* Handles a lost context: connects again after a pause. */
 static void lost(struct link *link)
 {
     if (link->redis->freeing)
@@ -263,7 +263,7 @@ static void link_let_go(struct link *link)
     if (link->lookup)
         link->lookup->link = NULL;
     link->lookup = NULL;
-    /* Ends every command in flight, with no reply. */
+    /* redisAsyncFree() ends every command in flight, without a reply. */
     if (context)
         redisAsyncFree(context);
 }

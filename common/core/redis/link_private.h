@@ -1,9 +1,9 @@
 #pragma once
 /*
- * One connection to Redis and its reconnecting, and the commands on it.
+ * One connection to Redis, the commands on it, and how it reconnects.
  *
- * hiredis frees its context by itself on any error, inside its own callbacks: `context` is NULL
- * from the first sign of that, and nobody keeps a copy of the pointer.
+ * hiredis frees its context on any error, inside its own callbacks. `context` is NULL from the
+ * first sign of an error, and no other code keeps the pointer.
  */
 #include <hiredis/async.h>
 #include <stdbool.h>
@@ -31,16 +31,16 @@ struct link {
     const struct address *address;
     enum link_state state;
     redisAsyncContext *context;
-    struct link_lookup *lookup; /* the host's name being looked up */
-    struct loop_timer timer;    /* waiting: next try; connecting: limit */
+    struct link_lookup *lookup; /* lookup of the host's name, while it runs */
+    struct loop_timer timer;    /* LINK_WAITING: next attempt; LINK_CONNECTING: time limit */
     struct list queue;          /* struct cmd waiting for the connection */
-    uint8_t failed;             /* tries: each goes to the next of the host's addresses */
+    uint8_t failed;             /* failed attempts: each uses the next of the host's addresses */
     struct backoff backoff;
     int64_t last_reply_ms; /* monotonic: last reply */
-    bool failing;          /* the last try failed: nobody waits for the next */
-    bool follows;          /* its commands may be sent on to another node (cluster.c) */
-    /* Both may be NULL. Called when the connection is up, before what waited is sent, and when it
-     * is gone (also after a failed try). */
+    bool failing;          /* the last attempt failed: commands fail at once */
+    bool follows;          /* its commands may be redirected to another node (cluster.c) */
+    /* Both may be NULL. on_up() is called when the connection is up, before the queued commands are
+     * sent; on_down() when it is lost, and after a failed attempt. */
     void (*on_up)(struct link *link);
     void (*on_down)(struct link *link);
 };
@@ -52,7 +52,7 @@ struct node {
     struct link commands;
     bool seed;           /* from the configuration: always kept connected */
     bool listed;         /* the cluster names it as owner of slots */
-    unsigned generation; /* how often its memory was used for another server */
+    unsigned generation; /* how often the memory was used for another server */
 };
 
 #define REDIS_SLOTS 16384
@@ -65,7 +65,7 @@ struct redis {
     uint16_t *slots; /* slot -> index into nodes, or SLOT_NONE; NULL until it is a cluster */
     struct loop_timer learn_timer;
     bool learning;
-    size_t learn_next; /* which node is asked next */
+    size_t learn_next; /* index of the node for the next CLUSTER SLOTS */
     char *user;
     char *password;
     int database;
@@ -78,9 +78,9 @@ struct redis {
 };
 
 void link_init(struct link *link, struct redis *redis, const struct address *address);
-/* Connects, now; again after every loss until link_close(). */
+/* Connects now, and again after every loss until link_close(). */
 void link_open(struct link *link);
-/* Gives the present connection up; its commands fail, a new try follows. */
+/* Closes the current connection; its commands fail, and a new attempt follows. */
 void link_drop(struct link *link);
-/* Gives the connection up for good, or until link_open(). */
+/* Closes the connection, until link_open(). */
 void link_close(struct link *link);

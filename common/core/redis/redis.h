@@ -1,16 +1,15 @@
 #pragma once
 /*
- * Redis on the loop (hiredis). For notifications and as a cache, never the truth: every call may
- * fail and the caller goes on without it.
+ * Redis on the loop (hiredis), for notifications and as a cache. Redis never has the only copy of
+ * anything: every call may fail, and the caller then continues without it.
  *
- * One connection for commands, which share it and its round trips; one more for subscriptions, when
- * there are any; in a Redis Cluster one for commands to each node. A command goes to the node that
- * owns its first key, and follows MOVED and ASK. Both reconnect by themselves (50 ms..1 s) and
- * forget what was in flight. While Redis is known to be away, commands fail at once. Loop thread
- * only.
+ * One connection, or in a Redis Cluster one to each node, is for all commands, which share its
+ * round trips. Another one is for subscriptions, when there are any. A command is sent to the node
+ * that owns its first key, and follows MOVED and ASK. A connection that is lost reconnects (backoff
+ * 50 ms..1 s); commands in flight fail. While Redis is known to be down, commands fail at once.
+ * Loop thread only.
  *
- * Results: 0, -ECANCELED, -ETIMEDOUT (the task's own deadline), REDIS_UNAVAILABLE, or
- * REDIS_ERROR.
+ * Results: 0, -ECANCELED, -ETIMEDOUT (the task's own deadline), REDIS_UNAVAILABLE, or REDIS_ERROR.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,17 +37,19 @@ struct redis_reply {
     size_t count;
 };
 
-/* any: redis://[user:password@]host[:port][/database], rediss is not known, or unix:/path. Several
- * are nodes of one Redis Cluster, of which one that answers is enough to find the others; user and
- * password hold for all. Of servers that are no cluster the first one that is up is used. Starts
- * connecting. Returns owned; NULL when a URL is none of these, or there is none. */
+/* any: makes a client, which starts connecting. A URL is
+ * redis://[user:password@]host[:port][/database] or unix:/path; rediss is not supported. Several
+ * URLs are nodes of one Redis Cluster, of which one that answers is enough to find the others; user
+ * and password apply to all. Of several servers that are no cluster, the first one that is up is
+ * used. Returns owned; NULL when a URL has another form, or there is none. */
 struct redis *redis_new(const struct str *urls, size_t count);
-/* any but a subscription's callback: closes and frees; waiting commands end with REDIS_UNAVAILABLE.
- */
+/* any, except in a subscription's callback: closes and frees; waiting commands end with
+ * REDIS_UNAVAILABLE. NULL is allowed. */
 void redis_free(struct redis *redis);
-/* any: connected; to every server that owns slots, when it is a cluster. */
+/* any: whether the client is connected; in a cluster, to every node that owns slots. */
 bool redis_up(const struct redis *redis);
-/* any: whether keys are spread over servers; then a command may name keys of one hash tag only. */
+/* any: redis_mode() says whether keys are spread over servers. If so, all keys of a command must
+ * have one hash tag. */
 enum redis_mode {
     REDIS_MODE_UNKNOWN, /* no server has answered yet */
     REDIS_MODE_SINGLE,
@@ -56,46 +57,49 @@ enum redis_mode {
 };
 enum redis_mode redis_mode(const struct redis *redis);
 
-/* co: one command; the reply is copied to the task's arena. ret_reply may be NULL. Ends after a
- * second without an answer. */
+/* co: runs one command and copies the reply to the task's arena. ret_reply may be NULL.
+ * REDIS_UNAVAILABLE after a second without an answer. */
 AWAITS int redis_cmd(struct task *task,
                      struct redis *redis,
                      struct redis_reply *ret_reply,
                      size_t argc,
                      const struct str *argv) MUSTCHECK;
-/* co: the same with another time limit, for commands that block (XREADGROUP .. BLOCK): these hold
- * up everything behind them: they belong on a lane. */
+/* co: redis_cmd() with another time limit. A command that blocks (XREADGROUP .. BLOCK) delays all
+ * commands after it on the connection, so it belongs on a lane. */
 AWAITS int redis_cmd_within(struct task *task,
                             struct redis *redis,
                             int64_t limit_ms,
                             struct redis_reply *ret_reply,
                             size_t argc,
                             const struct str *argv) MUSTCHECK;
-/* any: fire and forget; dropped when there is no connection. */
+/* any: sends a command without waiting for its result; it is dropped when there is no
+ * connection. */
 void redis_post(struct redis *redis, size_t argc, const struct str *argv);
-/* any: the same, and fn(rc, arg) is called with how it ended: 0, REDIS_ERROR or REDIS_UNAVAILABLE.
- * Once, maybe before the call returns. It must not await, nor free `redis`. */
+/* any: redis_post() that calls fn(rc, arg) once with the result: 0, REDIS_ERROR or
+ * REDIS_UNAVAILABLE, perhaps before the call returns. fn must not await, nor free `redis`. */
 typedef void (*redis_posted_fn)(int rc, void *arg);
 void redis_post_with(
     struct redis *redis, redis_posted_fn fn, void *arg, size_t argc, const struct str *argv);
 
 /*
- * A lane: a connection of its own for commands that block (XREADGROUP .. BLOCK), one at a time.
+ * A lane: a connection for commands that block (XREADGROUP .. BLOCK), one at a time.
  */
 struct redis_lane;
-/* any: starts connecting. Returns owned; freed before `redis`. */
+/* any: makes a lane, which connects with its first command. Returns owned; must be freed before
+ * `redis`. */
 struct redis_lane *redis_lane_new(struct redis *redis);
-/* any: no command may be running. */
+/* any: frees a lane, on which no command may be running. NULL is allowed. */
 void redis_lane_free(struct redis_lane *lane);
-/* co: one command, limit_ms beyond the time that it may block. Results as of redis_cmd(). */
+/* co: runs one command. limit_ms must be longer than the time that the command may block. Results
+ * as of redis_cmd(). */
 AWAITS int redis_lane_cmd(struct task *task,
                           struct redis_lane *lane,
                           int64_t limit_ms,
                           struct redis_reply *ret_reply,
                           size_t argc,
                           const struct str *argv) MUSTCHECK;
-/* any: the command that blocks now ends as if its time were over. It may come too early to be of
- * use (the command has not arrived yet): only an end of blocking time is sure. */
+/* any: ends the command that blocks now, as if its time were over. The call has no effect when the
+ * command has not arrived yet, so only the command's own time is sure to end it. */
 void redis_lane_wake(struct redis_lane *lane);
 
 /* Arguments for the calls above: expands to the count and the array.
@@ -106,9 +110,10 @@ void redis_lane_wake(struct redis_lane *lane);
         __VA_ARGS__                                                                                \
     }
 
-/* loop: a message on the channel, borrowed; {NULL, 0} each time the subscription (again) holds:
- * messages before it may have been missed. Must not await; task_start() what takes longer. */
+/* loop: called with a message on the channel, borrowed, or with {NULL, 0} each time the
+ * subscription is established: messages before that may have been missed. Must not await; start a
+ * task for anything longer. */
 typedef void (*redis_message_fn)(struct str payload, void *arg);
-/* any: for the life of `redis`; subscribes again after every reconnect. A connection without
- * answers is noticed within 15 s. */
+/* any: subscribes for the life of `redis`, and again after every reconnect. `channel` is copied. A
+ * connection without answers is noticed within 15 s. */
 void redis_subscribe(struct redis *redis, const char *channel, redis_message_fn fn, void *arg);

@@ -1,4 +1,4 @@
-/* Which slot a command belongs to. */
+/* The hash slot of a command. */
 #include "redis/slot_private.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/result.h"
 
-/* CRC-16/XMODEM: polynomial 0x1021, nothing reflected, start 0. */
+/* CRC-16/XMODEM: polynomial 0x1021, not reflected, initial value 0. */
 static uint16_t crc16(struct str text)
 {
     uint32_t crc = 0;
@@ -32,7 +32,7 @@ uint16_t slot_of(struct str key)
     return crc16(key) % 16384;
 }
 
-/* Behind the word STREAMS. */
+/* The first key after the word STREAMS. */
 static bool key_of_read(size_t argc, const struct str *argv, struct str *ret_key)
 {
     for (size_t i = 1; i + 1 < argc; i++) {

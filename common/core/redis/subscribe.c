@@ -1,6 +1,7 @@
 /*
- * Subscriptions on a connection of their own. It may die without an error, so a heartbeat is
- * published to ourselves on the other connection; when none arrives for long, connect again.
+ * Subscriptions on a connection of their own, which may die without an error. So the client
+ * publishes a heartbeat to itself on the connection for commands, and reconnects when none arrives
+ * for HEARTBEAT_TIMEOUT_MS.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static void send_subscribe(struct redis *redis, const char *channel)
             redis->messages.context, on_message, redis, "SUBSCRIBE %s", channel);
 }
 
-/* `payload` NULL: the subscription holds. */
+/* `payload` NULL: the subscription is established. */
 static void
 subscribe_deliver(struct redis *redis, const redisReply *channel, const redisReply *payload)
 {
@@ -99,7 +100,7 @@ static void on_beat(void *arg)
     redis_post(redis, REDIS_ARGS(STR("PUBLISH"), str_from(redis->heartbeat_channel), STR("1")));
 }
 
-/* The next on_up() subscribes again, maybe at another server: a cluster passes messages on. */
+/* The next on_up() subscribes again, perhaps elsewhere: all nodes of a cluster pass messages on. */
 static void subscribe_on_down(struct link *link)
 {
     static const struct str ping[] = {STR_INIT("PING")};
@@ -148,7 +149,8 @@ void redis_subscribe(struct redis *redis, const char *channel, redis_message_fn 
         loop_timer_start(&redis->heartbeat, BEAT_MS);
         link_open(&redis->messages);
     } else if (redis->messages.state == LINK_UP) {
-        /* Once more for a channel known already: its callbacks learn that it holds. */
+        /* Subscribes again to a channel that has a subscription, so that the new callback learns
+         * that it is established. */
         send_subscribe(redis, channel);
     }
 }

@@ -1,4 +1,4 @@
-/* Addresses of Redis servers as the configuration writes them. */
+/* Parses the URLs of Redis servers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static char *copy(struct str text)
     return to;
 }
 
-/* "user:password@" off the front of the rest. */
+/* Takes "user:password@" off the beginning of *rest. */
 static void parse_user(struct redis *redis, struct str *rest)
 {
     const char *at = rest->ptr ? memrchr(rest->ptr, '@', rest->len) : NULL;
@@ -39,7 +39,7 @@ static bool parse_port(struct str text, int *ret_port)
     return true;
 }
 
-/* host[:port][/database]; an IPv6 address stands in brackets. */
+/* host[:port][/database]; an IPv6 address is in brackets. */
 static bool parse_host(struct redis *redis, struct str rest, struct address *address)
 {
     struct str authority = str_split(&rest, '/');

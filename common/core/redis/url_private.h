@@ -1,12 +1,13 @@
 #pragma once
-/* Where the servers are. */
+/* URLs and addresses of servers. */
 #include "redis/link_private.h"
 
-/* any: fills user, password and database of `redis` and *ret_address, owned. False when `url` is
- * none that redis_new() knows. */
+/* any: sets user, password and database of `redis`, and *ret_address, owned. Returns false for a
+ * URL that redis_new() does not support. */
 bool url_parse(struct redis *redis, struct str url, struct address *ret_address);
 void address_done(struct address *address);
 #define ADDRESS_TEXT_BYTES 64
-/* any: the n-th of what a name stands for, round and round, as text: "localhost" may be ::1 first
- * where Redis listens on 127.0.0.1 alone, so that each failed try has to lead to the next one. */
+/* any: the n-th address of a name as text; after the last address the first one follows.
+ * "localhost" may be ::1 first where Redis listens on 127.0.0.1 alone, so each failed attempt has
+ * to lead to the next address. */
 void address_pick(const struct addrinfo *found, unsigned n, char ret_text[ADDRESS_TEXT_BYTES]);
