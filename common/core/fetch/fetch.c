@@ -1,4 +1,4 @@
-/* One outbound request: checks, name, dial, answer. */
+/* Runs one outbound request: checks it, resolves the host, connects and collects the response. */
 #include "fetch/fetch.h"
 
 #include <errno.h>
@@ -13,32 +13,32 @@
 #include "loop/shares.h"
 
 enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };
-/* Of each push while it is under way; 16 and 64 KB if libcurl were not told. */
+/* Buffers of libcurl for each push request in flight; its defaults are 16 KB and 64 KB. */
 #define RECEIVE_BYTES    4096L
 #define SEND_BYTES       16384L
 #define DEFAULT_ARRIVING ((uint64_t)32 << 20)
 
-/* In the task's arena. */
+/* State of one fetch() call, in the task's arena. */
 struct fetch_op {
     struct fetch_transfer transfer;
     const struct fetch_request *request;
     struct fetch_guard guard;
     struct fetch_answer answer;
-    struct fetch_exchange exchange; /* of those that do without libcurl */
-    struct curl_slist *headers;     /* ours until the easy handle is gone */
+    struct fetch_exchange exchange; /* used when nghttp2 carries the request instead of libcurl */
+    struct curl_slist *headers;     /* freed after the easy handle */
     struct curl_slist *resolve;
     int64_t due_ms;
 };
 
-/* A slot is held for as long as somebody's server pleases. A project leaves room for the others,
- * and what it calls for one purpose (of these a quarter at most) leaves room for its other
- * purposes. */
+/* A request holds its slot for as long as the remote server takes to respond. A project must
+ * therefore leave slots to other projects (`slots`), and may use at most a quarter of all slots for
+ * one purpose (`purposes`). */
 static struct shares slots;
 static struct shares purposes;
-static struct shares crowd; /* turns by project, where its streams are what is short */
+static struct shares crowd; /* streams to the FCM host; projects take turns */
 static char *ca_file;
 
-/* Once a process: the next fetch_init() only changes how many. */
+/* Initialises the shares once per process. A later fetch_init() only changes the limits. */
 static void slots_init(struct shares *shares, const struct shares_config *config)
 {
     if (shares->owners == NULL)
@@ -93,16 +93,16 @@ unsigned fetch_in_flight(void)
     return (unsigned)slots.held;
 }
 
-/* --- which way --- */
+/* --- choice of transport --- */
 
-/* What needs room (fetch_room.h) rests with its sender, which a stream beside others does not do.
- */
+/* Only a response this small needs no memory budget (fetch_room_private.h). The transfer of a
+ * larger response may have to be paused, which the nghttp2 connections do not support. */
 static bool is_small(const struct fetch_request *request)
 {
     return request->max_response_bytes > 0 && request->max_response_bytes <= FETCH_ROOM_FIRST_BYTES;
 }
 
-/* Small answers that are looked at and dropped: packed they would cost more. */
+/* Push services send short responses, for which compression would cost more than it saves. */
 static bool is_push(const struct fetch_request *request)
 {
     return request->purpose == FETCH_PUSH_FCM || request->purpose == FETCH_PUSH_WEB;
@@ -115,11 +115,12 @@ static int url_read(struct task *task, struct fetch_op *op)
                : fetch_url_parse(task->arena, op->request->url, &op->guard.url);
 }
 
-/* --- the easy handle --- */
+/* --- libcurl's easy handle --- */
 
-/* Many at once to few hosts: a connection of its own would take as long as a stream of another one,
- * and cost far more. Without TLS only the first answer tells how many requests a connection takes:
- * a slow one would hold up all others. */
+/* Push requests come in large numbers to few hosts. A request waits for a stream of an existing
+ * HTTP/2 connection, because a new connection would not be faster and would cost far more. Without
+ * TLS it does not wait: libcurl learns only from the first response whether the connection can be
+ * multiplexed, and a slow first response would hold up all other requests. */
 static void set_many(CURL *easy, const struct fetch_op *op)
 {
     (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, op->guard.url.secure ? 1L : 0L);
@@ -136,7 +137,7 @@ static void set_rules(CURL *easy, struct fetch_op *op)
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, op->request->once ? 1L : 0L);
-    /* Hosts of a tenant's choice do not push out connections that all use. */
+    /* Projects choose these hosts: they must not evict connections that all projects use. */
     if (op->request->purpose == FETCH_IDENTITY || op->request->purpose == FETCH_INTEGRATION)
         (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     if (is_push(op->request))
@@ -166,7 +167,8 @@ static void set_message(CURL *easy, struct fetch_op *op)
 
 /* --- the call --- */
 
-/* -ETIMEDOUT belongs to the task's own deadline; our limit has a name of its own. */
+/* Returns -ETIMEDOUT only if the task's own deadline has passed. A timeout by the request's own
+ * limit becomes FETCH_TIMEOUT. */
 static int limit_rc(const struct task *task, int rc)
 {
     if (rc != -ETIMEDOUT)
@@ -178,7 +180,8 @@ static int limit_rc(const struct task *task, int rc)
 static int code_rc(const struct fetch_op *op)
 {
     CURLcode code = op->transfer.code;
-    /* First, because what a transfer that goes on after a rest is given may not end it. */
+    /* Check this first: when the write callback fails while curl_easy_pause() delivers the data of
+     * a paused transfer, libcurl may not end the transfer with an error. */
     if (op->answer.too_large)
         return FETCH_TOO_LARGE;
     if (code == CURLE_OK || op->answer.response.unreadable)
@@ -194,7 +197,8 @@ static int code_rc(const struct fetch_op *op)
     return FETCH_UNREACHABLE;
 }
 
-/* Lookups are a project's by purpose, too: a name server that is slow is one of somebody's. */
+/* Returns the owner for `purposes` and for name lookups: the project and the purpose. A slow name
+ * server then delays only requests of the same project and purpose. */
 static struct share_owner owner_of(const struct task *task, const struct fetch_request *request)
 {
     struct share_owner owner = share_owner_of(task);
@@ -203,7 +207,7 @@ static struct share_owner owner_of(const struct task *task, const struct fetch_r
     return owner;
 }
 
-/* Resolves once and checks every address. */
+/* Resolves the host name once and checks every address. */
 AWAITS static int name_resolve(struct task *task, struct fetch_op *op)
 {
     int64_t left_ms = op->due_ms - clock_mono_ms();
@@ -260,7 +264,8 @@ AWAITS static int run_in_stream(struct task *task, struct fetch_op *op, struct f
     return limit_rc(task, fetch_h2_run(task, &op->exchange, left_ms));
 }
 
-/* Many small ones to one host, which libcurl takes several times as long for. */
+/* Returns the host whose nghttp2 connections may carry the request, NULL to use libcurl. libcurl
+ * takes several times as long for many small requests to one host. */
 static struct fetch_h2_host *host_enter(const struct fetch_op *op)
 {
     if (!op->guard.url.secure || !is_small(op->request) || !is_push(op->request))
@@ -306,7 +311,7 @@ AWAITS static int run_in_crowd(struct task *task, struct fetch_op *op)
     return rc;
 }
 
-/* Jobs have one purpose, and quotas of their own. */
+/* Runs the request with its slots. Jobs (FETCH_ANYTHING) have quotas of their own. */
 AWAITS static int in_turn(struct task *task, struct fetch_op *op)
 {
     struct share *purpose = NULL;

@@ -1,4 +1,4 @@
-/* The tables of addresses that are never dialled. */
+/* Tables of addresses that must never be dialled. */
 #include "fetch/fetch_address_private.h"
 
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@ struct range6 {
     unsigned bits;
 };
 
-/* Only 2000::/3 is handed out to networks: that leaves out ::, ::1, mapped, NAT64 (64:ff9b::/96,
+/* Only 2000::/3 is assigned to networks. This excludes ::, ::1, mapped, NAT64 (64:ff9b::/96,
  * 64:ff9b:1::/48), discard (100::/64), segment routing (5f00::/16), ULA (fc00::/7), link- and
  * site-local (fe80::/9) and multicast (ff00::/8). */
 static const struct range6 global6 = {{0x20}, 3};

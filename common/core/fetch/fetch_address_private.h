@@ -1,12 +1,12 @@
 #pragma once
-/* Which IP addresses are out in the public Internet. Any thread. */
+/* Decides which IP addresses belong to the public Internet. Any thread. */
 #include <stdbool.h>
 
 struct sockaddr;
 
-/* False for every range of the IANA special-purpose registries (RFC 6890 and its updates) and for
- * multicast, whether or not the registry calls it globally reachable, for IPv6 outside 2000::/3,
- * and for IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo). */
+/* Returns false for every range of the IANA special-purpose registries (RFC 6890 and its updates)
+ * and for multicast, even if the registry calls the range globally reachable. Also false for IPv6
+ * outside of 2000::/3 and IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo). */
 bool fetch_address_public(const struct sockaddr *address);
-/* Same for an address in text; false when it is none. */
+/* Like fetch_address_public() for an address in text form; false when the text is no address. */
 bool fetch_address_text_public(const char *text);

@@ -1,4 +1,4 @@
-/* Only those are dialled who may be. */
+/* Restricts connections to permitted addresses. */
 #include "fetch/fetch_guard_private.h"
 
 #include <sys/socket.h>
@@ -19,7 +19,8 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* Before each request is sent, on a kept connection too, and again when that turned out dead. */
+/* libcurl calls this before each request, also on a pooled connection, and again when it repeats a
+ * request because the pooled connection was dead. */
 static int on_before_request(void *arg, char *remote, char *local, int remote_port, int local_port)
 {
     (void)local, (void)local_port;
@@ -44,7 +45,8 @@ int fetch_guard_resolve(struct task *task,
     return guard->url.any_address || guard->addresses.all_public ? 0 : FETCH_REFUSED;
 }
 
-/* libcurl dials no other addresses. The '+' lets the entry age out of its own cache. */
+/* Returns an entry for CURLOPT_RESOLVE, so that libcurl dials only the checked addresses. The '+'
+ * lets the entry expire from libcurl's DNS cache. */
 static struct curl_slist *resolved(struct arena *arena, const struct fetch_guard *guard)
 {
     if (guard->url.is_address)

@@ -1,28 +1,28 @@
 #pragma once
 /*
- * Who is dialled: the addresses that a name was resolved to once, all of them public unless the
- * operator allows the host, and looked at again when the socket is opened and before each request.
- * Loop thread.
+ * Restricts which addresses a request may connect to. The host name is resolved once and all its
+ * addresses must be public, unless the operator allows the host. The address is checked again when
+ * the socket is opened and before each request. Loop thread.
  */
 #include <curl/curl.h>
 
 #include "fetch/fetch_resolve_private.h"
 #include "fetch/fetch_url_private.h"
 
-/* Lives as long as its easy handle. */
+/* Must live as long as its easy handle. */
 struct fetch_guard {
     struct fetch_url url;
-    struct fetch_addresses addresses; /* of a host that is a name */
-    bool refused;                     /* an address turned out not to be allowed */
-    unsigned sent;                    /* requests that left */
+    struct fetch_addresses addresses; /* only when the host is a name */
+    bool refused;                     /* an address was not allowed */
+    unsigned sent;                    /* requests sent, including repetitions */
 };
 
-/* co: resolves the name, which is none yet. FETCH_REFUSED, FETCH_UNREACHABLE, FETCH_BUSY,
- * -ECANCELED, -ETIMEDOUT. */
+/* co: Resolves the host of guard->url unless it is an IP address. Returns 0, FETCH_REFUSED,
+ * FETCH_UNREACHABLE, FETCH_BUSY, -ECANCELED or -ETIMEDOUT. */
 AWAITS int fetch_guard_resolve(struct task *task,
                                struct fetch_guard *guard,
                                struct share_owner owner,
                                int64_t limit_ms) MUSTCHECK;
-/* any: the handle dials nobody else. Owned: what curl_slist_free_all() takes once the handle is
- * gone; NULL when there is nothing to name. */
+/* any: Restricts the easy handle to the guard's addresses. Returns a list that the caller frees
+ * with curl_slist_free_all() after the handle; NULL when the host is an IP address. */
 struct curl_slist *fetch_guard_set(CURL *easy, struct arena *arena, struct fetch_guard *guard);

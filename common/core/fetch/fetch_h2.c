@@ -1,4 +1,4 @@
-/* Hosts: their connections, and who waits for a stream. */
+/* Hosts, their HTTP/2 connections, and the exchanges that wait for a stream. */
 #include "fetch/fetch_h2_private.h"
 
 #include <stdlib.h>
@@ -9,22 +9,22 @@
 #include "fetch/fetch_h2_conn_private.h"
 
 enum {
-    MAX_SOCKETS = 2 * FETCH_H2_CONNECTIONS, /* with those that are leaving */
-    PAUSE_MS = 1000,                        /* after a failure, while others stand */
-    MAX_FRUITLESS = 3,                      /* connections, one after the other */
-    NO_H2_MS = 600000,                      /* the peer is not asked again whether it speaks it */
+    MAX_SOCKETS = 2 * FETCH_H2_CONNECTIONS, /* including connections in H2_LEAVING */
+    PAUSE_MS = 1000, /* no dialling for this long after a failure if other connections are usable */
+    MAX_FRUITLESS = 3, /* consecutive connections without a response */
+    NO_H2_MS = 600000, /* time for which a host counts as not supporting HTTP/2 */
     CHOSEN_HOSTS = 256,
 };
 
 struct fetch_h2_host {
     struct list link;
     struct list conns;
-    struct list waiting; /* struct fetch_exchange, those that were refused first */
+    struct list waiting; /* struct fetch_exchange; exchanges to be repeated come first */
     size_t waiting_count;
-    unsigned fruitless;     /* connections that ended without an answer, since the last one with */
-    int64_t failed_ms;      /* mono: when a connection last came to nothing */
+    unsigned fruitless;     /* consecutive connections that ended without a response */
+    int64_t failed_ms;      /* mono: when a connection last failed */
     int64_t no_h2_until_ms; /* mono */
-    unsigned under_way;     /* requests that have entered */
+    unsigned under_way;     /* requests between fetch_h2_enter() and fetch_h2_leave() */
     bool chosen;
     long port;
     char name[FETCH_HOST_BYTES];
@@ -40,7 +40,7 @@ void fetch_h2_init(const char *ca_file)
     h2_running = true;
 }
 
-/* --- those that wait --- */
+/* --- waiting exchanges --- */
 
 static void waiting_add(struct fetch_h2_host *host, struct fetch_exchange *exchange, bool first)
 {
@@ -82,8 +82,9 @@ static struct census conns_count(const struct fetch_h2_host *host)
     return census;
 }
 
-/* So many as those that wait have use for, and all that may be: what fails beside others that stand
- * is tried again later. */
+/* Dials as many connections as the waiting exchanges need, within the limits. After a failure it
+ * pauses for PAUSE_MS if other connections are usable. If no connection is usable, the waiting
+ * exchanges end with the error. */
 static void dial_some(struct fetch_h2_host *host)
 {
     struct census now = conns_count(host);
@@ -107,7 +108,8 @@ static void dial_some(struct fetch_h2_host *host)
         waiting_end(host, rc);
 }
 
-/* The first one that has a stream: few that are busy write less often than many. */
+/* Returns the first connection with a free stream. A few busy connections need fewer writes than
+ * many that each have little to send. */
 static struct fetch_h2_conn *conn_pick(struct fetch_h2_host *host, bool any_address)
 {
     LIST_FOR (node, &host->conns) {
@@ -168,8 +170,8 @@ static void host_free(struct fetch_h2_host *host)
     free(host);
 }
 
-/* Those that nobody uses; `forgetful`: also what is known of who does not speak it. Returns how
- * many of a user's choice are left. */
+/* Frees unused hosts; if `forgetful`, also hosts remembered as not supporting HTTP/2. Returns how
+ * many user-chosen hosts remain. */
 static unsigned hosts_clear(bool forgetful)
 {
     unsigned chosen = 0;
@@ -200,7 +202,8 @@ static struct fetch_h2_host *host_new(const struct fetch_url *url, bool chosen)
     return host;
 }
 
-/* One that the operator chose shares nothing with the same one of a user's choice. */
+/* Returns the host, a new one if necessary, or NULL when there are too many. A host that the
+ * operator chose shares nothing with the same host chosen by a user. */
 static struct fetch_h2_host *host_of(const struct fetch_url *url, bool chosen)
 {
     LIST_FOR (node, &hosts) {

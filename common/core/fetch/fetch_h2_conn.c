@@ -1,4 +1,4 @@
-/* Sockets and what goes through them. */
+/* Sockets of HTTP/2 connections: dialling, sending, receiving, timeouts. */
 #include "fetch/fetch_h2_conn_private.h"
 
 #include <arpa/inet.h>
@@ -14,17 +14,17 @@
 #include "fetch/fetch_h2_session_private.h"
 
 enum {
-    ADDRESS_MS = 3000, /* of one that is not the last */
-    STANDS_MS = 10000, /* with TLS and the peer's SETTINGS */
-    LOOK_MS = 5000,
-    SILENT_MS = 10000, /* with requests under way: a ping */
-    PING_MS = 5000,    /* after it the connection is dead */
-    DOUBT_MS = 30000,  /* after so much silence the first request has a ping beside it */
-    IDLE_MS = 90000,
-    READS = 4, /* of a turn */
+    ADDRESS_MS = 3000, /* to connect to an address that is not the last one */
+    STANDS_MS = 10000, /* until a new connection is usable, including TLS and the peer's SETTINGS */
+    LOOK_MS = 5000,    /* interval of the checks of an open connection */
+    SILENT_MS = 10000, /* without data while streams are open: send a PING */
+    PING_MS = 5000,    /* without an answer to the PING: the connection is dead */
+    DOUBT_MS = 30000,  /* after this silence a PING accompanies the first request */
+    IDLE_MS = 90000,   /* without data and streams: close the connection */
+    READS = 4,         /* recv() calls per poll event */
 };
 
-/* Lives until libuv has let go of it, longer than its connection. */
+/* The poll handle. It outlives its connection until libuv has closed the handle. */
 struct fetch_h2_watch {
     uv_poll_t poll;
     struct fetch_h2_conn *conn;
@@ -52,7 +52,6 @@ static void socket_close(struct fetch_h2_conn *conn)
     conn->fd = -1;
 }
 
-/* What is watched already costs nothing. */
 static void watch_for(struct fetch_h2_conn *conn, int events)
 {
     if (conn->watched == events)
@@ -72,7 +71,7 @@ static void socket_watch(struct fetch_h2_conn *conn)
     watch_for(conn, UV_WRITABLE);
 }
 
-/* "1.2.3.4" or "[::1]"; 0 for what is none, else its size. */
+/* Parses "1.2.3.4" or "[::1]". Returns the size of the address, 0 when the text is no address. */
 static socklen_t h2_address_read(struct str text, long port, struct sockaddr_storage *ret)
 {
     char plain[INET6_ADDRSTRLEN];
@@ -120,7 +119,7 @@ static bool socket_connect(struct fetch_h2_conn *conn, struct str text)
     return false;
 }
 
-/* The next address that can be tried. */
+/* Starts to connect to the next address for which this is possible. False: no address is left. */
 static bool conn_dial(struct fetch_h2_conn *conn)
 {
     socket_close(conn);
@@ -138,9 +137,9 @@ static bool conn_dial(struct fetch_h2_conn *conn)
     return false;
 }
 
-/* --- life --- */
+/* --- lifetime --- */
 
-/* Its memory stays until no hook leads to it. */
+/* Ends the connection and its exchanges. If the flush hook is queued, the hook frees the memory. */
 static void conn_end(struct fetch_h2_conn *conn)
 {
     conn->state = H2_CLOSED;
@@ -163,7 +162,7 @@ static void conn_end(struct fetch_h2_conn *conn)
         free(conn);
 }
 
-/* Of itself. */
+/* Ends a connection that failed or is finished, and reports this to its host. */
 static void h2_conn_lost(struct fetch_h2_conn *conn)
 {
     struct fetch_h2_host *host = conn->host;
@@ -188,9 +187,9 @@ bool fetch_h2_conn_begins(const struct fetch_h2_conn *conn)
     return conn->state < H2_OPEN;
 }
 
-/* --- what leaves --- */
+/* --- sending --- */
 
-/* False: the connection is broken. */
+/* Sends encrypted bytes until none is left or the socket is full. False: the connection failed. */
 static bool wire_out(struct fetch_h2_conn *conn)
 {
     char *data;
@@ -207,7 +206,7 @@ static bool wire_out(struct fetch_h2_conn *conn)
     return true;
 }
 
-/* As much of what the session wants to say as a record takes; false: it is broken. */
+/* Fills `out` with frames of the session, up to one TLS record. False: the session failed. */
 static bool record_fill(struct fetch_h2_conn *conn)
 {
     while (conn->out_bytes < sizeof(conn->out)) {
@@ -229,7 +228,7 @@ static bool record_fill(struct fetch_h2_conn *conn)
     return true;
 }
 
-/* Encrypts all that there is, or until the wire is full. */
+/* Encrypts and sends frames until none is left or the socket is full. False on failure. */
 static bool session_out(struct fetch_h2_conn *conn)
 {
     while (conn->session != NULL) {
@@ -250,19 +249,20 @@ static bool session_out(struct fetch_h2_conn *conn)
         if (!wire_out(conn))
             return false;
         if (before == fetch_tls_output(&conn->tls, &data))
-            return true; /* the kernel takes no more */
+            return true; /* the socket is full */
     }
     return true;
 }
 
-/* All that was asked of one that takes nothing more has ended: the peer may leave that to us. */
+/* Returns whether we must close the connection: it accepts no new requests and its requests have
+ * ended. The peer may leave the closing to us. */
 static bool is_left(const struct fetch_h2_conn *conn)
 {
     return conn->session != NULL && ((conn->state == H2_LEAVING && conn->streams == 0) ||
                                      !nghttp2_session_want_read(conn->session));
 }
 
-/* False: it has ended. */
+/* Sends pending output and updates the watched events. False: the connection has ended. */
 static bool conn_send(struct fetch_h2_conn *conn)
 {
     char *data;
@@ -276,8 +276,8 @@ static bool conn_send(struct fetch_h2_conn *conn)
     return true;
 }
 
-/* First the coroutines that this turn's ends have woken up: what they ask goes in the same write.
- */
+/* Hook at the end of a tick. Its first call only queues the hook again, so that coroutines woken in
+ * this tick run first and their requests go out in the same write. */
 static void conn_on_flush(void *arg)
 {
     struct fetch_h2_conn *conn = arg;
@@ -295,7 +295,7 @@ static void conn_on_flush(void *arg)
     if (!conn_send(conn))
         h2_conn_lost(conn);
     else
-        fetch_h2_feed(host); /* what did not go out with a GOAWAY's connection, or left room */
+        fetch_h2_feed(host); /* for exchanges that wait or were returned */
 }
 
 void fetch_h2_conn_flush(struct fetch_h2_conn *conn)
@@ -306,7 +306,7 @@ void fetch_h2_conn_flush(struct fetch_h2_conn *conn)
     loop_at_turn_end(&conn->flush);
 }
 
-/* --- what arrives --- */
+/* --- receiving --- */
 
 static bool session_in(struct fetch_h2_conn *conn)
 {
@@ -340,7 +340,7 @@ static bool handshake_go_on(struct fetch_h2_conn *conn)
     return true;
 }
 
-/* What is on the wire, as far as it goes. False: it has ended. */
+/* Processes received bytes: the handshake, then HTTP/2. False: the connection has ended. */
 static bool conn_take(struct fetch_h2_conn *conn)
 {
     bool begun = fetch_h2_conn_begins(conn);
@@ -382,7 +382,7 @@ static bool socket_stands(struct fetch_h2_conn *conn)
     return getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error == 0;
 }
 
-/* False: no address is left. */
+/* Begins TLS after a successful connect, else dials the next address. False on failure. */
 static bool conn_connected(struct fetch_h2_conn *conn, int status)
 {
     if (status < 0 || !socket_stands(conn))
@@ -403,7 +403,7 @@ static void h2_on_poll(uv_poll_t *poll, int status, int events)
             h2_conn_lost(conn);
         return;
     }
-    bool broken = status < 0; /* what came before is read all the same */
+    bool broken = status < 0; /* still read the bytes that arrived before the error */
     bool stands = (!broken && (events & UV_READABLE) == 0) || conn_receive(conn);
     if (!stands || broken || ((events & UV_WRITABLE) != 0 && !conn_send(conn)))
         h2_conn_lost(conn);
@@ -421,7 +421,7 @@ static void conn_ping(struct fetch_h2_conn *conn, int64_t now_ms)
     loop_timer_start(&conn->timer, PING_MS);
 }
 
-/* False: it is dead, or was not used for long. */
+/* Sends a PING after a long silence. False: the connection is dead, finished or idle too long. */
 static bool conn_look(struct fetch_h2_conn *conn, int64_t now_ms)
 {
     if (conn->ping_ms != 0 && now_ms - conn->ping_ms >= PING_MS)
@@ -447,14 +447,14 @@ static void conn_on_due(void *arg)
     loop_timer_start(&conn->timer, LOOK_MS);
     if (conn_look(conn, clock_mono_ms()))
         return;
-    if (conn->streams == 0) { /* a farewell, if it still goes out */
+    if (conn->streams == 0) { /* send GOAWAY if the socket still accepts it */
         (void)nghttp2_session_terminate_session(conn->session, NGHTTP2_NO_ERROR);
         (void)conn_send(conn);
     }
     h2_conn_lost(conn);
 }
 
-/* --- for the host --- */
+/* --- called by the host --- */
 
 struct fetch_h2_conn *fetch_h2_conn_new(struct fetch_h2_host *host,
                                         struct list *list,

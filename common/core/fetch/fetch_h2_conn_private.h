@@ -1,5 +1,5 @@
 #pragma once
-/* One connection of HTTP/2: socket, TLS, session. Loop thread. */
+/* One HTTP/2 connection: socket, TLS, session. Loop thread. */
 #include <nghttp2/nghttp2.h>
 #include <sys/socket.h>
 
@@ -9,64 +9,66 @@
 enum fetch_h2_state {
     H2_CONNECTING,
     H2_HANDSHAKE,
-    H2_GREETING, /* until the peer's SETTINGS, which tell how many streams it takes */
+    H2_GREETING, /* waiting for the peer's SETTINGS, which limit the streams */
     H2_OPEN,
     H2_LEAVING, /* no new streams */
-    H2_CLOSED,  /* freed at the turn's end */
+    H2_CLOSED,  /* freed at once, or by the queued flush hook */
 };
 
 struct fetch_h2_watch;
 
 struct fetch_h2_conn {
     struct fetch_h2_host *host;
-    struct list link;      /* of the host */
-    struct list exchanges; /* that have a stream */
+    struct list link;      /* in the host's list */
+    struct list exchanges; /* struct fetch_exchange with a stream */
     enum fetch_h2_state state;
     nghttp2_session *session;
-    bool asked, answered; /* something, ever */
-    unsigned streams;     /* open, with those that nobody waits for any more */
-    int64_t busy_ms;      /* mono: since when there are some */
-    int64_t heard_ms;     /* mono: when something last arrived */
-    int64_t ping_ms;      /* mono: of the ping that has no answer yet; 0: none */
+    bool asked, answered; /* a request was ever sent, a response ever received */
+    unsigned streams;     /* open streams, including those of cancelled exchanges */
+    int64_t busy_ms;      /* mono: when `streams` last rose from 0 */
+    int64_t heard_ms;     /* mono: when data last arrived */
+    int64_t ping_ms;      /* mono: when the unanswered PING was sent; 0 = none */
     /* the socket */
-    int fd; /* -1: none */
+    int fd; /* -1 = none */
     struct fetch_h2_watch *watch;
     int watched;
     struct loop_timer timer;
     struct loop_hook flush;
-    bool written_half; /* OpenSSL wants the same bytes again */
-    bool settled;      /* the turn's coroutines have run: what they ask is there */
+    bool written_half; /* the last SSL_write() must be repeated with the same bytes */
+    bool settled;      /* coroutines woken in this tick have run and queued their requests */
     struct fetch_tls tls;
     /* the address */
     bool is_address, any_address;
-    bool address_public; /* of the one that is dialled */
+    bool address_public; /* the current address is public */
     bool address_refused;
-    int64_t until_ms; /* mono: it stands by then */
-    struct str left;  /* addresses to try, in `addresses` */
+    int64_t until_ms; /* mono: deadline for reaching H2_OPEN */
+    struct str left;  /* addresses still to try, in `addresses` or `name` */
     long port;
     char name[FETCH_HOST_BYTES];
     struct fetch_addresses addresses;
-    /* what leaves: a record's worth, after it the rest of a frame of nghttp2's */
+    /* output: up to one TLS record in `out`, and the rest of nghttp2's current frame */
     const uint8_t *frame;
     size_t frame_bytes, out_bytes;
     uint8_t out[FETCH_TLS_RECORD_BYTES];
 };
 
-/* loop: dials the exchange's host for the `host`, whose list has it then; NULL when there is not
- * even a try, with *ret_rc why. */
+/* loop: Opens a connection to the exchange's host and appends it to `list`. Returns NULL when no
+ * address could be dialled, with the reason in *ret_rc. */
 struct fetch_h2_conn *fetch_h2_conn_new(struct fetch_h2_host *host,
                                         struct list *list,
                                         const struct fetch_exchange *exchange,
                                         int *ret_rc);
-/* loop: with FETCH_UNREACHABLE for its exchanges; the host hears nothing. */
+/* loop: Ends the exchanges with FETCH_UNREACHABLE and frees the connection. Does not notify the
+ * host. */
 void fetch_h2_conn_free(struct fetch_h2_conn *conn);
-/* loop: is it on its way to stand? */
+/* loop: Returns whether the connection is still being established. */
 bool fetch_h2_conn_begins(const struct fetch_h2_conn *conn);
-/* loop: for one stream more, of somebody who may speak with its address. */
+/* loop: Returns whether the connection can take one more stream. `any_address`: the request may go
+ * to a private address. */
 bool fetch_h2_conn_has_room(struct fetch_h2_conn *conn, bool any_address);
-/* loop: after the above; it leaves at the turn's end. */
+/* loop: Sends the request at the end of the tick. fetch_h2_conn_has_room() must have been true. */
 void fetch_h2_conn_send(struct fetch_h2_conn *conn, struct fetch_exchange *exchange);
-/* loop: nobody waits for it any more. */
+/* loop: Resets the stream of a cancelled exchange and detaches the exchange. */
 void fetch_h2_conn_forget(struct fetch_exchange *exchange);
-/* loop: what the session wants to say leaves at the turn's end. */
+/* loop: Sends the session's pending frames at the end of the tick. */
 void fetch_h2_conn_flush(struct fetch_h2_conn *conn);

@@ -1,73 +1,75 @@
 #pragma once
 /*
- * Many small requests to one host over HTTP/2 (RFC 9113), on nghttp2: few connections that are
- * kept, with many streams each. What a turn of the loop asks of a connection leaves in one write.
- * The answer has its status, `retry-after` and its body.
+ * Many small requests to one host over HTTP/2 (RFC 9113), on nghttp2: a few long-lived connections
+ * with many streams each. All requests that a tick of the loop puts on a connection leave in one
+ * write. A response has its status, its body and the header `retry-after`.
  *
- * A request that the peer has not looked at (refused, above the last stream of a GOAWAY, not sent
- * yet) is asked again on another stream. Any other whose connection ends has no answer: the peer
- * may have acted on it. Loop thread.
+ * A request that the peer has certainly not processed (refused, above the last stream of a GOAWAY,
+ * or not sent yet) is repeated on another stream. Any other request fails when its connection ends,
+ * because the peer may have processed it. Loop thread.
  */
 #include "fetch/fetch_message_private.h"
 #include "fetch/fetch_resolve_private.h"
 #include "fetch/fetch_url_private.h"
 #include "loop/task.h"
 
-/* To one host. */
+/* Limits per host: connections, and concurrent streams of a connection. */
 #define FETCH_H2_CONNECTIONS 5
 #define FETCH_H2_STREAMS     100
-/* A host of a user's choice has connections here as soon as so many requests to it are under way:
- * they cost more than libcurl's, and so many such hosts have some at once. */
+/* A user-chosen host gets connections here once more than FETCH_H2_CROWD requests to it are in
+ * flight, because they cost more than libcurl's. At most FETCH_H2_CROWDED such hosts have
+ * connections at a time. */
 #define FETCH_H2_CROWD   8
 #define FETCH_H2_CROWDED 16
 
 struct fetch_h2_conn;
 struct fetch_h2_host;
 
-/* One request and its answer; the caller fills the first members and zeroes the others. */
+/* One request and its response. The caller fills the first members and zeroes the rest. */
 struct fetch_exchange {
-    struct fetch_h2_host *host;              /* entered */
-    const struct fetch_request *request;     /* checked */
-    const struct fetch_url *url;             /* with its target */
-    const struct fetch_addresses *addresses; /* unless the host is one */
+    struct fetch_h2_host *host;              /* from fetch_h2_enter() */
+    const struct fetch_request *request;     /* passed fetch_message_check() */
+    const struct fetch_url *url;             /* `target` is set */
+    const struct fetch_addresses *addresses; /* unused when the host is an IP address */
     struct fetch_answer *answer;
-    bool no_h2; /* the peer does not speak it: nothing was asked */
+    bool no_h2; /* result: the peer does not support HTTP/2, nothing was sent */
 
     struct await await;
-    struct list link;           /* of the host while it waits for a stream, of its connection */
-    struct fetch_h2_conn *conn; /* NULL: it waits */
+    struct list link;           /* in the host's `waiting`, or in the connection's `exchanges` */
+    struct fetch_h2_conn *conn; /* NULL while waiting for a stream */
     int32_t stream;
     size_t body_sent;
     unsigned refused;
-    bool sent;  /* the peer may have seen it */
-    bool final; /* the headers that arrive are the answer's: neither interim nor trailers */
+    bool sent;  /* the headers were sent: the peer may have processed the request */
+    bool final; /* the current headers are the final response's: not interim, no trailers */
 };
 
-/* loop: as fetch_init() and fetch_done(). */
+/* loop: Starts the module, for fetch_init(). */
 void fetch_h2_init(const char *ca_file);
-/* loop: exchanges end with FETCH_UNREACHABLE. */
+/* loop: Stops the module, for fetch_done(). Running exchanges end with FETCH_UNREACHABLE. */
 void fetch_h2_done(void);
 
-/* loop: one request more to the host, in whichever way; fetch_h2_leave() when it has ended. NULL:
- * too many others are asked. `chosen`: by a user, not by the operator. */
+/* loop: Counts one more request to the host, no matter which library will carry it; call
+ * fetch_h2_leave() when the request has ended. `chosen`: a user chose the host, not the operator.
+ * Returns NULL when too many user-chosen hosts are in use, or after fetch_h2_done(). */
 struct fetch_h2_host *fetch_h2_enter(const struct fetch_url *url, bool chosen);
 void fetch_h2_leave(struct fetch_h2_host *host);
-/* loop: are streams worth while? */
+/* loop: Returns whether requests to the host should use nghttp2 instead of libcurl. */
 bool fetch_h2_crowded(const struct fetch_h2_host *host);
 
-/* co: 0 with the answer or `no_h2`, FETCH_UNREACHABLE, FETCH_REFUSED, FETCH_TOO_LARGE, -ECANCELED,
- * -ETIMEDOUT. */
+/* co: Sends the request and waits for its response. Returns 0 with the response or with `no_h2`,
+ * FETCH_UNREACHABLE, FETCH_REFUSED, FETCH_TOO_LARGE, -ECANCELED or -ETIMEDOUT. */
 AWAITS int fetch_h2_run(struct task *task, struct fetch_exchange *exchange, int64_t limit_ms)
     MUSTCHECK;
 
-/* --- what a connection tells its host (fetch_h2.c) --- */
+/* --- called by a connection (fetch_h2.c) --- */
 
-/* loop: streams have ended, or the connection stands. */
+/* loop: Assigns waiting exchanges to free streams, and dials more connections if needed. */
 void fetch_h2_feed(struct fetch_h2_host *host);
-/* loop: the peer has not looked at it. */
+/* loop: The peer has not processed the exchange: queues it again as the first one. */
 void fetch_h2_again(struct fetch_exchange *exchange);
-/* loop: the connection is gone. `rc` is why, when it never stood; else 0. `fruitless`: it stood,
- * was asked, and never answered. */
+/* loop: The connection is gone. `rc`: why it could not be established, else 0. `fruitless`: it
+ * never delivered a response, although requests were sent or the peer sent GOAWAY. */
 void fetch_h2_lost(struct fetch_h2_host *host, int rc, bool fruitless);
-/* loop: the peer does not speak HTTP/2. */
+/* loop: The peer does not support HTTP/2: remembers this, ends waiting exchanges with `no_h2`. */
 void fetch_h2_not_spoken(struct fetch_h2_host *host);

@@ -1,4 +1,4 @@
-/* What nghttp2 is told and tells: requests into streams, streams into answers. */
+/* The nghttp2 session: turns requests into streams, and streams into responses. */
 #include "fetch/fetch_h2_session_private.h"
 
 #include <string.h>
@@ -8,14 +8,14 @@
 
 enum { MAX_REFUSED = 3, PSEUDO_HEADERS = 5 };
 
-/* --- ends --- */
+/* --- ends of exchanges --- */
 
 static struct fetch_exchange *exchange_of(nghttp2_session *session, int32_t stream)
 {
     return nghttp2_session_get_stream_user_data(session, stream);
 }
 
-/* From here on its stream has no exchange, and it no connection. */
+/* Detaches the exchange from its stream and its connection. */
 static void exchange_part(struct fetch_exchange *exchange)
 {
     (void)nghttp2_session_set_stream_user_data(exchange->conn->session, exchange->stream, NULL);
@@ -47,7 +47,8 @@ void fetch_h2_session_forget(struct fetch_exchange *exchange)
     exchange_part(exchange);
 }
 
-/* A peer that refuses again and again is one that does not answer. */
+/* Repeats an exchange that the peer has not processed (`untouched`), at most MAX_REFUSED times. Any
+ * other exchange ends as unreachable. */
 static void exchange_lost(struct fetch_exchange *exchange, bool untouched)
 {
     if (!untouched || ++exchange->refused > MAX_REFUSED) {
@@ -58,13 +59,13 @@ static void exchange_lost(struct fetch_exchange *exchange, bool untouched)
     fetch_h2_again(exchange);
 }
 
-/* --- what arrives --- */
+/* --- receiving --- */
 
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *arg UNUSED)
 {
     struct fetch_exchange *exchange = exchange_of(session, frame->hd.stream_id);
 
-    if (frame->hd.type == NGHTTP2_PUSH_PROMISE) /* our SETTINGS forbid it */
+    if (frame->hd.type == NGHTTP2_PUSH_PROMISE) /* our SETTINGS forbid server push */
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (exchange != NULL)
         exchange->final = exchange->answer->response.status < 200;
@@ -141,7 +142,7 @@ static void answer_complete(struct fetch_exchange *exchange)
 
     conn->answered = true;
     h2_exchange_end(exchange, 0);
-    if (unsent) /* it answered without having read the request */
+    if (unsent) /* the response came before the whole request was sent */
         stream_reset(conn, stream);
 }
 
@@ -192,7 +193,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
     return 0;
 }
 
-/* --- what leaves --- */
+/* --- sending --- */
 
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *arg UNUSED)
 {
@@ -214,7 +215,7 @@ static ssize_t on_body(nghttp2_session *session,
 {
     struct fetch_exchange *exchange = exchange_of(session, stream);
 
-    if (exchange == NULL) /* its RST_STREAM is on its way */
+    if (exchange == NULL) /* cancelled: its RST_STREAM is queued */
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     struct str body = exchange->request->body;
     size_t left = body.len - exchange->body_sent;
@@ -235,7 +236,7 @@ static nghttp2_nv pair(struct str name, struct str value, uint8_t flags)
                         .flags = flags};
 }
 
-/* "host", or "host:port" where it is not that of https. */
+/* Returns "host", or "host:port" when the port is not 443. */
 static struct str authority_of(struct arena *arena, const struct fetch_url *url)
 {
     return url->port == 443 ? str_from(url->host)
@@ -244,8 +245,8 @@ static struct str authority_of(struct arena *arena, const struct fetch_url *url)
 
 void fetch_h2_session_ask(struct fetch_h2_conn *conn, struct fetch_exchange *exchange)
 {
-    /* All of it stays where it is until the stream has ended; nghttp2 takes names of headers in
-     * lower case alone, and makes copies so. */
+    /* These texts outlive the stream, so nghttp2 need not copy them. The names of the request's
+     * headers are copied, because only then nghttp2 converts them to the required lower case. */
     const uint8_t ours = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
     const struct fetch_request *request = exchange->request;
     struct arena *arena = exchange->answer->arena;
@@ -275,7 +276,7 @@ void fetch_h2_session_ask(struct fetch_h2_conn *conn, struct fetch_exchange *exc
     MUST(exchange->stream > 0);
 }
 
-/* --- life --- */
+/* --- lifetime --- */
 
 static nghttp2_session_callbacks *callbacks_new(void)
 {

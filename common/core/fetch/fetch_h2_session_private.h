@@ -1,10 +1,11 @@
 #pragma once
-/* The session of a connection: requests into streams, streams into answers. Loop thread. */
+/* The nghttp2 session: turns requests into streams, and streams into responses. Loop thread. */
 #include "fetch/fetch_h2_conn_private.h"
 
-/* With our SETTINGS; the connection outlives it. */
+/* Creates a session and queues our SETTINGS; nghttp2_session_del() frees it. The connection must
+ * outlive the session. */
 nghttp2_session *fetch_h2_session_new(struct fetch_h2_conn *conn);
-/* It has a stream then. */
+/* Submits the request on a new stream, exchange->stream. */
 void fetch_h2_session_ask(struct fetch_h2_conn *conn, struct fetch_exchange *exchange);
-/* The stream is ended if it has not, and has no exchange any more. */
+/* Resets the exchange's stream and detaches the exchange. */
 void fetch_h2_session_forget(struct fetch_exchange *exchange);

@@ -1,15 +1,16 @@
 /*
- * libcurl on libuv. Four rules, each learnt from somebody's crash.
+ * libcurl on libuv. Four rules, each of which prevents a known crash or hang.
  *
  * curl_multi_socket_action() runs only from a poll or timer callback, never from one of libcurl's
- * own: a timeout of 0 means the next turn.
+ * own callbacks. A libcurl timeout of 0 therefore means the next tick.
  *
  * A socket's poll handle stops before libcurl closes the descriptor (CLOSESOCKETFUNCTION), because
  * the next socket may get the same number.
  *
- * A REMOVE for a socket we do not watch is normal.
+ * A REMOVE for a socket that we do not watch is normal.
  *
- * A poll error stops the handle by itself: libcurl is notified, or the transfer would hang.
+ * libuv stops a poll handle when it reports an error. We notify libcurl of the error, or the
+ * transfer would hang.
  */
 #include "fetch/fetch_loop_private.h"
 
@@ -20,8 +21,9 @@
 
 enum { KEPT_CONNECTIONS = 64 };
 
-/* Transfers to one host that all of them go to have connections of their own: those to hosts of a
- * tenant's choice do not push them out, and they are few, with many streams each. */
+/* A pool of connections. Transfers that all go to one host (`crowd`) have a pool of their own:
+ * connections to hosts that projects choose must not evict its few connections, which carry many
+ * streams each. */
 struct fetch_pool {
     CURLM *multi;
     struct loop_timer timer;
@@ -69,7 +71,7 @@ static void finished_collect(struct fetch_pool *pool)
         struct fetch_transfer *transfer = NULL;
         if (message->msg != CURLMSG_DONE)
             continue;
-        CURLcode code = message->data.result; /* the message dies with remove_handle */
+        CURLcode code = message->data.result; /* invalid after curl_multi_remove_handle() */
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
         transfer_finish(transfer, code);
     }
@@ -101,7 +103,7 @@ static void on_watch_closed(uv_handle_t *handle)
     free(CONTAINER_OF(handle, struct watch, poll));
 }
 
-/* Takes effect at once for the descriptor; only the memory waits for the close callback. */
+/* Stops watching the descriptor at once. The memory is freed in the close callback. */
 static void fetch_watch_end(struct watch *watch)
 {
     list_remove(&watch->link);
@@ -182,7 +184,7 @@ static int fetch_on_timer(CURLM *multi, long timeout_ms, void *arg)
     return 0;
 }
 
-/* --- life --- */
+/* --- lifetime --- */
 
 static void fetch_pool_init(struct fetch_pool *pool)
 {

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * libcurl's multi interface on the process's loop. Knows sockets, timers and transfers; nothing
- * about what is requested. Loop thread.
+ * libcurl's multi interface on the process's event loop. Manages sockets, timers and transfers, and
+ * knows nothing about the requests. Loop thread.
  */
 #include <curl/curl.h>
 
@@ -9,27 +9,30 @@
 #include "base/result.h"
 #include "loop/task.h"
 
-/* Embedded in its owner, who makes and frees the easy handle. */
+/* Embedded in its owner, which creates and frees the easy handle. */
 struct fetch_transfer {
     struct await await;
     struct list link;
     CURL *easy;
-    CURLcode code;          /* how it ended */
-    long crowd_connections; /* above 0: one of many to one host, which has so many at most */
-    bool streams;           /* to the operator's own server: connections of their own, too */
-    void (*on_end)(struct fetch_transfer *transfer); /* of fetch_loop_start(): from the loop */
+    CURLcode code;          /* result of the transfer */
+    long crowd_connections; /* above 0: one of many transfers to one host, which has at most this
+                               many connections */
+    bool streams;           /* a fetch_stream, whose connections have a pool of their own */
+    void (*on_end)(struct fetch_transfer *transfer); /* only for fetch_loop_start() */
 };
 
-/* `roots`: PEM of those that are trusted, NULL = the system's; borrowed until fetch_loop_done(). */
+/* fetch_loop_init() starts the module. `roots`: PEM file of trusted root certificates, NULL = the
+ * system's; borrowed until fetch_loop_done(). fetch_loop_roots() returns it. */
 void fetch_loop_init(const char *roots);
 const char *fetch_loop_roots(void);
-/* Transfers still running end with CURLE_COULDNT_CONNECT; kept connections are closed. */
+/* Closes pooled connections, and ends running transfers with CURLE_COULDNT_CONNECT. */
 void fetch_loop_done(void);
 
-/* co: runs the transfer. 0 with `code` set, -ECANCELED or -ETIMEDOUT; in each case libcurl no
- * longer uses the easy handle when this returns. */
+/* co: Runs the transfer and waits for its end. Returns 0 with `code` set, -ECANCELED or -ETIMEDOUT;
+ * in each case libcurl no longer uses the easy handle. */
 AWAITS int fetch_loop_run(struct task *task, struct fetch_transfer *transfer) MUSTCHECK;
-/* any: begins one that ends with its on_end(), after which libcurl does not use it. */
+/* any: Begins a transfer, which ends with a call of on_end() on the loop thread. From then on
+ * libcurl no longer uses the easy handle. */
 void fetch_loop_start(struct fetch_transfer *transfer);
-/* any: gives up one that has not ended; no on_end() follows. */
+/* any: Aborts a transfer that has not ended; on_end() is not called. */
 void fetch_loop_stop(struct fetch_transfer *transfer);

@@ -1,4 +1,4 @@
-/* Requests out, responses in. */
+/* Builds requests and collects responses. */
 #include "fetch/fetch_message_private.h"
 
 #include "base/ascii.h"
@@ -8,7 +8,8 @@
 
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 
-/* Framing and connection belong to libcurl: a second opinion on them is request smuggling. */
+/* Only libcurl and nghttp2 set headers of framing and connection. A conflicting header of the
+ * caller would make request smuggling possible. */
 static const char *const reserved_headers[] = {
     "Connection",
     "Content-Length",
@@ -101,17 +102,17 @@ fetch_message_headers(struct arena *arena, const struct fetch_request *request, 
         struct str value = str_trim(request->headers[i].value);
         has_type = has_type || str_ieq(name, STR("Content-Type"));
         has_encoding = has_encoding || str_ieq(name, STR("Accept-Encoding"));
-        /* To libcurl "Name:" means "do not send it" and "Name;" an empty value. */
+        /* libcurl reads "Name:" as "do not send this header" and "Name;" as an empty value. */
         struct str line = value.len > 0
                               ? arena_printf(arena, "%.*s: %.*s", STR_ARG(name), STR_ARG(value))
                               : arena_printf(arena, "%.*s;", STR_ARG(name));
         header_append(&list, line.ptr);
     }
     if (!has_type)
-        header_append(&list, "Content-Type:"); /* not the form type libcurl would claim */
+        header_append(&list, "Content-Type:"); /* suppresses libcurl's form type */
     if (unpacks && !has_encoding)
         header_append(&list, "Accept-Encoding: gzip, deflate");
-    header_append(&list, "Expect:"); /* no round trip before large bodies */
+    header_append(&list, "Expect:"); /* do not wait for 100 Continue before a large body */
     return list;
 }
 
@@ -123,7 +124,8 @@ void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t 
     strbuf_init(&answer->body, arena, max_bytes ? max_bytes : FETCH_DEFAULT_RESPONSE_BYTES);
 }
 
-/* libcurl unpacks such a body by itself and without our bounds, whatever the request accepts. */
+/* Such a response is refused: libcurl unpacks a compressed transfer coding on its own and without
+ * our limits, even if the request does not accept it. */
 static bool is_packed_transfer(struct str name, struct str value)
 {
     return str_ieq(name, STR("Transfer-Encoding")) && !str_ieq(value, STR("chunked")) &&
@@ -136,7 +138,7 @@ static void header_add(struct fetch_answer *answer, struct str line)
     struct str value = line;
     struct str name = str_split(&value, ':');
     if (!value.ptr || !message_is_token(name))
-        return; /* the empty line, or a folded one */
+        return; /* the empty line, or a continuation line */
     if (is_packed_transfer(name, str_trim(value))) {
         response->unreadable = true;
         return;
@@ -165,14 +167,16 @@ size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *arg)
     while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
         line.len--;
     if (str_starts(line, STR("HTTP/")))
-        answer->response.nheaders = 0;                    /* what came before was interim (1xx) */
-    else if (!answer->too_large && answer->body.len == 0) /* later ones are trailers */
+        answer->response.nheaders = 0; /* earlier headers belong to an interim response (1xx) */
+    else if (!answer->too_large && answer->body.len == 0) /* drops trailers */
         header_add(answer, line);
     return answer->too_large || answer->response.unreadable ? 0 : bytes;
 }
 
-/* What all of it may take; at most what it says itself, which libcurl holds it to, if that is not
- * the size of what it is packed in. Counted twice, because it grows by doubling. */
+/* Returns the budget that the whole response may need: its limit, or its Content-Length if that is
+ * smaller (libcurl enforces it). The Content-Length of a compressed body says nothing about the
+ * unpacked size, so its limit counts. The result is doubled, because the buffer grows by
+ * doubling. */
 static uint64_t room_for(const struct fetch_answer *answer)
 {
     uint64_t most = answer->body.max;
@@ -184,7 +188,7 @@ static uint64_t room_for(const struct fetch_answer *answer)
     return 2 * (said >= 0 && (uint64_t)said < most ? (uint64_t)said : most);
 }
 
-/* The one content coding of an answer; STR_NONE = it has none. */
+/* Returns the content coding of a response, STR_NONE without one, "several" for more than one. */
 static struct str coding_of(const struct fetch_response *response)
 {
     struct str rest = fetch_response_header(response, "content-encoding");
@@ -199,7 +203,7 @@ static struct str coding_of(const struct fetch_response *response)
     return coding;
 }
 
-/* Before the first byte of a body. */
+/* Chooses the decompressor by the content coding, before the first byte of the body. */
 static void unpacker_choose(struct fetch_answer *answer)
 {
     struct str coding = coding_of(&answer->response);
@@ -221,7 +225,7 @@ static bool answer_has_room(struct fetch_answer *answer, size_t bytes)
            fetch_room_take(&answer->room, room_for(answer), answer->easy);
 }
 
-/* Takes a piece as it came. As fetch_answer_on_body(). */
+/* Adds an uncompressed chunk to the body. Returns the result of fetch_answer_on_body(). */
 static size_t answer_add(struct fetch_answer *answer, struct str piece)
 {
     if (!answer_has_room(answer, piece.len))
@@ -231,9 +235,9 @@ static size_t answer_add(struct fetch_answer *answer, struct str piece)
     return answer->too_large ? 0 : piece.len;
 }
 
-/* Unpacks a piece, a few kilobytes at a time and no more of it than an answer may hold. A piece
- * that has found no room comes again from its beginning: what was unpacked of it is not repeated.
- * As fetch_answer_on_body(). */
+/* Unpacks a chunk, a few kilobytes at a time and no further than the response's limit. When the
+ * memory budget is exhausted, libcurl delivers the same chunk again from its beginning. The part
+ * that is already unpacked is then skipped. Returns the result of fetch_answer_on_body(). */
 static size_t answer_unpack(struct fetch_answer *answer, struct str piece)
 {
     struct str rest = {piece.ptr + answer->unpacked, piece.len - answer->unpacked};
@@ -268,7 +272,7 @@ size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *arg)
         answer->unpacker != NULL ? answer_unpack(answer, piece) : answer_add(answer, piece);
     if (taken != CURL_WRITEFUNC_PAUSE)
         answer->received += taken;
-    /* Packed nothing has no end either. */
+    /* Limit received bytes as well: a body that unpacks to nothing may be endless. */
     answer->too_large = answer->too_large || answer->received > answer->body.max;
     return answer->too_large ? 0 : taken;
 }

@@ -1,4 +1,4 @@
-/* One thread per lookup, one wake-up handle for all. */
+/* Resolves names: one thread per lookup, and one wake-up handle for all of them. */
 #include "fetch/fetch_resolve_private.h"
 
 #include <netdb.h>
@@ -14,14 +14,14 @@
 #include "fetch/fetch_address_private.h"
 #include "loop/task.h"
 
-enum { PER_OWNER = 4 }; /* of the threads, at most */
+enum { PER_OWNER = 4 }; /* one owner may use 1/PER_OWNER of the threads */
 
-/* Owned by the thread until it is in `done`, by the loop from then on; what the loop alone touches
- * is marked so. */
+/* Owned by the thread until it is in `done`, then by the loop. Only the loop uses "loop"
+ * members. */
 struct lookup {
     struct list link;
-    struct list running; /* loop: resolver.running */
-    struct list waiters; /* loop: of struct waiter, none when all callers have left */
+    struct list running; /* loop: in resolver.running */
+    struct list waiters; /* loop: struct waiter; empty when all callers have left */
     struct share *share; /* loop: held until its thread has ended */
     int64_t project;
     int rc;
@@ -29,7 +29,7 @@ struct lookup {
     char host[FETCH_HOST_BYTES];
 };
 
-/* On the caller's stack. */
+/* A coroutine that waits for a lookup; on the caller's stack. */
 struct waiter {
     struct await await;
     struct list link;
@@ -41,7 +41,7 @@ static struct {
     struct list done;
     bool open;
     struct list running;  /* loop thread only */
-    struct shares shares; /* the same: threads */
+    struct shares shares; /* loop thread only: counts threads */
     uv_async_t *wake;
 } resolver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -110,7 +110,7 @@ static struct lookup *done_take(void)
     return node ? LIST_ITEM(node, struct lookup, link) : NULL;
 }
 
-/* Nobody waits for it any more, and nobody will. */
+/* Ends the lookup for all waiters. No further caller can join it. */
 static void lookup_finish(struct lookup *lookup, int rc)
 {
     struct list *node;
@@ -137,7 +137,8 @@ static void resolve_on_wake(uv_async_t *wake UNUSED)
     }
 }
 
-/* Once a process: threads that fetch_resolve_done() has left behind keep their shares. */
+/* Initialises the shares once per process: threads that are still running after
+ * fetch_resolve_done() keep their shares. */
 static void shares_prepare(unsigned max_threads)
 {
     const struct shares_config config = {
@@ -175,18 +176,18 @@ static void on_wake_closed(uv_handle_t *wake)
 
 void fetch_resolve_done(void)
 {
-    resolve_on_wake(resolver.wake); /* what was finished in time still counts */
+    resolve_on_wake(resolver.wake); /* lookups that have finished still count */
     LIST_FOR (node, &resolver.running)
         lookup_finish(LIST_ITEM(node, struct lookup, running), FETCH_UNREACHABLE);
     (void)pthread_mutex_lock(&resolver.lock);
     resolver.open = false;
     (void)pthread_mutex_unlock(&resolver.lock);
-    resolve_on_wake(resolver.wake); /* nobody waits for them: they are freed */
+    resolve_on_wake(resolver.wake); /* frees late lookups without waiters */
     uv_close((uv_handle_t *)resolver.wake, on_wake_closed);
     resolver.wake = NULL;
 }
 
-/* A detached thread; false when the system gives none. */
+/* Starts a detached thread. False when the system cannot create one. */
 static bool thread_start(struct lookup *lookup)
 {
     pthread_t thread;
@@ -204,7 +205,7 @@ static void resolve_waiter_abandon(struct await *await)
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
 
-/* The lookup of this name that is under way for the project, or NULL. */
+/* Returns the project's running lookup of this name, or NULL. */
 static struct lookup *lookup_find(int64_t project, const char *host)
 {
     LIST_FOR (node, &resolver.running) {
@@ -215,7 +216,7 @@ static struct lookup *lookup_find(int64_t project, const char *host)
     return NULL;
 }
 
-/* A new one, on its way; NULL when the system gives no thread. The share is its own then. */
+/* Starts a lookup, which takes over the share. Returns NULL when no thread can be created. */
 static struct lookup *lookup_start(int64_t project, const char *host, struct share *share)
 {
     struct lookup *lookup = calloc(1, sizeof(*lookup));
@@ -234,7 +235,7 @@ static struct lookup *lookup_start(int64_t project, const char *host, struct sha
     return lookup;
 }
 
-/* What wants no thread: the addresses, or somebody's *ret_lookup. */
+/* Returns whether no new lookup is needed: addresses are cached, or *ret_lookup is running. */
 static bool is_asked(struct share_owner owner,
                      const char *host,
                      struct fetch_addresses *ret_addresses,
@@ -247,7 +248,7 @@ static bool is_asked(struct share_owner owner,
     return *ret_lookup != NULL;
 }
 
-/* co: the lookup to wait for; NULL: the addresses are there. */
+/* co: Returns in *ret_lookup the lookup to wait for, or NULL when *ret_addresses is filled. */
 AWAITS static int lookup_get(struct task *task,
                              const char *host,
                              struct share_owner owner,
@@ -262,7 +263,7 @@ AWAITS static int lookup_get(struct task *task,
     int rc = shares_acquire(task, &resolver.shares, owner, 1, limit_ms, &share);
     if (rc != 0)
         return rc == -EAGAIN ? FETCH_BUSY : rc;
-    if (!resolver.wake) { /* it ended meanwhile */
+    if (!resolver.wake) { /* fetch_resolve_done() was called during the wait */
         rc = FETCH_UNREACHABLE;
     } else if (!is_asked(owner, host, ret_addresses, ret_lookup)) {
         *ret_lookup = lookup_start(owner.project, host, share);

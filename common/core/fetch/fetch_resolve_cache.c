@@ -1,15 +1,15 @@
-/* Answers of name servers, for a few seconds. */
+/* A cache of resolved names, for a few seconds. */
 #include <string.h>
 
 #include "base/str.h"
 #include "fetch/fetch_resolve_private.h"
 
-/* Each project has one row of places, which few others share: what it looks up pushes nobody else's
- * names out but theirs. */
+/* Each project uses one row of slots, shared with few other projects, and evicts only names
+ * there. */
 enum { ROWS = 64, PLACES = 8 };
 
 struct kept {
-    int64_t project, until_ms; /* mono; 0: empty */
+    int64_t project, until_ms; /* until_ms: mono, 0 = empty */
     struct fetch_addresses addresses;
     char host[FETCH_HOST_BYTES];
 };
@@ -44,7 +44,7 @@ void fetch_resolve_keep(int64_t project,
                         const struct fetch_addresses *addresses)
 {
     struct kept *row = row_of(project);
-    struct kept *place = row; /* of the same name, or the oldest */
+    struct kept *place = row; /* the slot of the same name, else the one that expires first */
 
     for (size_t i = 0; i < PLACES; i++) {
         bool same = row[i].project == project && strcmp(row[i].host, host) == 0;

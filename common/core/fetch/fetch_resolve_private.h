@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Names to addresses, all of them at once, off the loop. Each lookup has a thread of its own: a
- * name server that answers late (anybody can run one) must not hold up other lookups, files or
- * hashing. Whoever asks for a name that the project is asking for waits for that answer, and it is
- * kept for a few seconds: a broadcast has hundreds of requests to one host. What is kept is the
- * whole answer with the judgement of its addresses, which callers look at each time.
+ * Resolves names to addresses, concurrently and off the loop. Each lookup has a thread of its own:
+ * a slow name server, which any user can run, must not hold up other lookups, files or hashing. A
+ * caller that needs a name that the same project is already resolving waits for that lookup.
+ * Results are cached for a few seconds, because a broadcast sends hundreds of requests to one host.
+ * The cache holds the whole result with `all_public`, which callers check each time.
  */
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -23,14 +23,16 @@ struct fetch_addresses {
     char list[FETCH_MAX_ADDRESSES * (INET6_ADDRSTRLEN + 3)];
 };
 
-/* loop: `max_threads` bounds lookups at once, also those whose caller has left; one owner's are a
- * quarter at most and leave room for the others'. */
+/* loop: Starts the module. `max_threads` limits the concurrent lookups, including lookups whose
+ * callers have left. One owner may use at most a quarter of the threads and must leave threads to
+ * other owners. */
 void fetch_resolve_init(unsigned max_threads);
-/* loop: waiting callers get FETCH_UNREACHABLE; late threads clean up after themselves. */
+/* loop: Waiting callers get FETCH_UNREACHABLE. Threads that end later clean up after themselves. */
 void fetch_resolve_done(void);
 
-/* co: 0, FETCH_UNREACHABLE (no such name, name server failed), FETCH_BUSY (too many of the owner's
- * wait), -ECANCELED, -ETIMEDOUT. */
+/* co: Resolves `host`. Returns 0, FETCH_UNREACHABLE (no such name, or the name server failed),
+ * FETCH_BUSY (too many lookups of the owner wait, or no thread can be created), -ECANCELED or
+ * -ETIMEDOUT. */
 AWAITS int fetch_resolve(struct task *task,
                          const char *host,
                          struct share_owner owner,
@@ -39,15 +41,15 @@ AWAITS int fetch_resolve(struct task *task,
 
 /* --- fetch_resolve_cache.c; loop thread --- */
 
-/* any: what was kept of the name less than FETCH_KEPT_MS ago. */
+/* any: Returns whether the name is in the cache, with its addresses. */
 bool fetch_resolve_cached(int64_t project,
                           const char *host,
                           int64_t now_ms,
                           struct fetch_addresses *ret_addresses);
-/* any: names of one project push out no more than a few of others. */
+/* any: Caches the addresses of a name for FETCH_KEPT_MS. Evicts at most one name. */
 void fetch_resolve_keep(int64_t project,
                         const char *host,
                         int64_t now_ms,
                         const struct fetch_addresses *addresses);
-/* any: nothing is kept. */
+/* any: Empties the cache. */
 void fetch_resolve_forget(void);

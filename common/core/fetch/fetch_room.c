@@ -1,15 +1,15 @@
-/* Memory for answers that arrive. */
+/* The memory budget for responses that arrive. */
 #include "fetch/fetch_room_private.h"
 
 #include "loop/loop.h"
 
 static struct shares arriving;
-static struct list resting; /* struct fetch_room_wait, the oldest first */
+static struct list resting; /* struct fetch_room_wait of paused transfers, oldest first */
 static struct loop_timer timer;
-static bool running; /* after fetch_room_done() nobody goes on */
+static bool running; /* false after fetch_room_done(): paused transfers are not continued */
 
-/* From the loop's own stack: libcurl must not be called from its callbacks, and continuing a
- * transfer calls them. */
+/* Continues paused transfers that fit into the budget now. Runs from a timer: continuing a transfer
+ * calls libcurl's callbacks, and libcurl must not be called from one of them. */
 static void fetch_room_go_on(void *arg)
 {
     (void)arg;
@@ -23,7 +23,7 @@ static void fetch_room_go_on(void *arg)
     }
 }
 
-/* Once a process: the next call only changes how much. */
+/* Initialises the shares once per process. A later call only changes the limit. */
 void fetch_room_init(uint64_t limit)
 {
     const struct shares_config config = {

@@ -1,9 +1,10 @@
 #pragma once
 /*
- * Memory for answers that arrive. The first bytes of each need none: slots bound them. One that
- * grows beyond holds all that it may become, or its transfer rests, and what was sent stays with
- * its sender, until others have given back theirs: nobody rests with a part of it, so that no two
- * wait for one another. A share for each project (loop/shares). Loop thread.
+ * The memory budget for responses that arrive. The first 64 KB of a response need no budget,
+ * because the number of slots limits them. A response that grows further must acquire budget for
+ * its largest possible size in one step. Until enough is free its transfer is paused, and the
+ * unread data stays with the sender. A paused response holds no part of the budget, so two
+ * responses never wait for each other. Each project has a share (loop/shares.h). Loop thread.
  */
 #include <curl/curl.h>
 
@@ -13,19 +14,21 @@
 
 #define FETCH_ROOM_FIRST_BYTES ((size_t)64 << 10)
 
-/* A transfer's, zeroed before it begins; it stays where it is until fetch_room_leave(). */
+/* The budget of one transfer, zeroed before it begins. Must not move until fetch_room_stop(). */
 struct fetch_room_wait {
     struct fetch_room room; /* held when it has a share */
     struct share_owner owner;
-    CURL *easy; /* continued when there is room; NULL while nothing waits */
+    CURL *easy; /* the paused transfer; NULL while it is not paused */
     struct list link;
 };
 
-/* loop: as fetch_init() and fetch_done(); `limit` in bytes. */
+/* loop: fetch_room_init() starts the module with a budget of `limit` bytes, fetch_room_done() stops
+ * it. */
 void fetch_room_init(uint64_t limit);
 void fetch_room_done(void);
-/* loop, from libcurl's write callback: true with room for `bytes`, which stay held; false: the
- * callback answers CURL_WRITEFUNC_PAUSE, and is called again with the same data when they are. */
+/* loop: For libcurl's write callback. Acquires `bytes` of the budget, which stay held. False: too
+ * little is free, and the callback must return CURL_WRITEFUNC_PAUSE. libcurl delivers the same data
+ * again when enough is free. */
 bool fetch_room_take(struct fetch_room_wait *wait, uint64_t bytes, CURL *easy);
-/* loop: the transfer has ended and no longer waits; what it holds, it keeps. */
+/* loop: The transfer has ended and no longer waits. It keeps the budget that it holds. */
 void fetch_room_stop(struct fetch_room_wait *wait);

@@ -1,6 +1,7 @@
 /*
- * Streams. libcurl's callbacks and the coroutine meet in one buffer and one piece: a callback that
- * cannot go on pauses its direction, and whoever has made room for it lets it go on.
+ * Streamed requests. libcurl's callbacks and the coroutine exchange data through one receive buffer
+ * and one chunk to send. A callback that cannot proceed pauses its direction of the transfer, and
+ * the coroutine continues it once it has data or room.
  */
 #include "fetch/fetch_stream.h"
 
@@ -15,19 +16,19 @@
 #include "fetch/fetch_message_private.h"
 
 #define STREAM_CONNECT_MS 5000L
-#define STREAM_CHUNK      65536L /* of libcurl's own */
+#define STREAM_CHUNK      65536L /* size of libcurl's own buffers */
 
 struct fetch_stream {
     struct fetch_transfer transfer;
     struct await await;
     struct task *task;
-    struct fetch_answer answer; /* headers */
+    struct fetch_answer answer; /* status and headers */
     struct curl_slist *headers, *resolve;
-    struct fetch_guard guard; /* of a guarded one */
+    struct fetch_guard guard; /* only if the request is guarded */
     int64_t idle_ms;
-    struct str piece; /* being sent */
-    char *buffer;     /* received: malloc */
-    size_t lent;      /* of it, with the reader */
+    struct str piece; /* the unsent part of the chunk being sent */
+    char *buffer;     /* received data; malloc */
+    size_t lent;      /* bytes of `buffer` handed to the reader */
     size_t filled;
     bool open, waiting, ended;
     bool send_rests, receive_rests;
@@ -47,7 +48,7 @@ static void stream_abandon(struct await *await)
     CONTAINER_OF(await, struct fetch_stream, await)->waiting = false;
 }
 
-/* co: until something has happened. */
+/* co: Waits for progress or the end of the transfer. FETCH_TIMEOUT after idle_ms. */
 AWAITS static int stream_wait(struct fetch_stream *stream)
 {
     struct task *task = stream->task;
@@ -61,7 +62,7 @@ AWAITS static int stream_wait(struct fetch_stream *stream)
     return rc;
 }
 
-/* --- from libcurl --- */
+/* --- callbacks of libcurl --- */
 
 static void stream_on_end(struct fetch_transfer *transfer)
 {
@@ -125,7 +126,7 @@ static size_t stream_on_send(char *out, size_t size, size_t count, void *arg)
     return take;
 }
 
-/* --- to libcurl --- */
+/* --- calls to libcurl --- */
 
 static void stream_go_on(struct fetch_stream *stream)
 {
@@ -143,7 +144,7 @@ static void stream_set_options(CURL *easy,
 {
     (void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* it may be signed */
+    (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* the path may be part of a signature */
     (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
     (void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
@@ -179,7 +180,7 @@ static void stream_closed(void *arg)
     fetch_stream_close(arg);
 }
 
-/* co: before anything is dialled. */
+/* co: Checks the URL and resolves its host before libcurl dials. */
 AWAITS static int stream_guard(struct task *task,
                                struct fetch_stream *stream,
                                const struct fetch_stream_request *request)
@@ -225,7 +226,7 @@ int fetch_stream_open(struct task *task,
     return 0;
 }
 
-/* How it ended, for those who wanted more of it. */
+/* Returns the result of an ended transfer to a caller that expected more of it. */
 static int stream_end_rc(const struct fetch_stream *stream)
 {
     CURLcode code = stream->transfer.code;
@@ -243,7 +244,7 @@ static int stream_end_rc(const struct fetch_stream *stream)
     return code == CURLE_OPERATION_TIMEDOUT ? FETCH_TIMEOUT : FETCH_UNREACHABLE;
 }
 
-/* Whoever leaves early takes what it lent with it: nothing of the piece is read any more. */
+/* On failure closes the stream: the caller's chunk is then invalid and must not be read. */
 AWAITS static int stream_wait_or_close(struct fetch_stream *stream)
 {
     int rc = stream_wait(stream);
@@ -253,7 +254,7 @@ AWAITS static int stream_wait_or_close(struct fetch_stream *stream)
     return rc;
 }
 
-/* libcurl sends nothing behind such an answer. */
+/* After such a response libcurl sends no more of the body. */
 static bool is_refused(const struct fetch_stream *stream)
 {
     return stream->has_head && stream->answer.response.status >= 400;
@@ -270,7 +271,7 @@ int fetch_stream_write(struct fetch_stream *stream, struct str piece)
     while (stream->piece.len > 0 && !stream->ended && !is_refused(stream))
         TRY(stream_wait_or_close(stream));
     stream->piece = STR_NONE;
-    /* An answer that came early says more than the connection that ended with it. */
+    /* Prefer a response that arrived early to the error that ended the connection after it. */
     return stream->ended && !stream->has_head ? stream_end_rc(stream) : 0;
 }
 

@@ -1,4 +1,4 @@
-/* OpenSSL between a pair of buffers. */
+/* OpenSSL on memory buffers instead of a socket. */
 #include "fetch/fetch_tls_private.h"
 
 #include <openssl/err.h>
@@ -13,7 +13,7 @@
 
 static const unsigned char protocols[] = "\x02h2\x08http/1.1";
 
-static char *authorities; /* a file's name; NULL: the system's */
+static char *authorities; /* path of a CA file; NULL = the system's certificates */
 static SSL_CTX *context;
 static int64_t context_until_ms; /* mono */
 
@@ -28,7 +28,7 @@ void fetch_tls_init(const char *ca_file)
 
 static void context_drop(void)
 {
-    SSL_CTX_free(context); /* connections hold it as long as they live */
+    SSL_CTX_free(context); /* open connections keep a reference to it */
     context = NULL;
 }
 
@@ -60,7 +60,7 @@ static SSL_CTX *context_get(void)
     MUST(made != NULL);
     if (!context_fill(made)) {
         SSL_CTX_free(made);
-        return context; /* the one before, if there is one */
+        return context; /* the previous context, or NULL */
     }
     context_drop();
     context = made;
@@ -110,7 +110,7 @@ void fetch_tls_close(struct fetch_tls *tls)
     *tls = (struct fetch_tls){0};
 }
 
-/* --- what is said --- */
+/* --- plain data --- */
 
 static int tls_result(const struct fetch_tls *tls, int result)
 {
@@ -147,7 +147,7 @@ bool fetch_tls_chose_h2(const struct fetch_tls *tls)
     return len == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-/* --- the wire --- */
+/* --- encrypted data --- */
 
 static size_t tls_span(int bytes)
 {

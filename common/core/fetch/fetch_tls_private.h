@@ -1,7 +1,7 @@
 #pragma once
 /*
- * TLS of a client between two buffers in memory: whoever has the socket carries bytes to and from
- * them, in as few calls as it likes. Names and addresses are verified, TLS 1.2 at least, HTTP/2
+ * TLS client between two memory buffers. The owner of the socket copies bytes to and from them, in
+ * as few calls as it likes. Host names and addresses are verified, at least TLS 1.2, HTTP/2 is
  * offered. Loop thread.
  */
 #include <openssl/ssl.h>
@@ -11,36 +11,39 @@
 
 #include "base/result.h"
 
-#define FETCH_TLS_OUT_BYTES    65536 /* encrypted, on its way out */
+#define FETCH_TLS_OUT_BYTES    65536 /* encrypted bytes to be sent */
 #define FETCH_TLS_IN_BYTES     32768
-#define FETCH_TLS_RECORD_BYTES 16384 /* the most that one record holds */
+#define FETCH_TLS_RECORD_BYTES 16384 /* plain bytes of one TLS record, at most */
 
-/* Zeroed before fetch_tls_open(), after it until fetch_tls_close(). */
+/* Zeroed before fetch_tls_open(); released by fetch_tls_close(). */
 struct fetch_tls {
     SSL *ssl;
     BIO *wire;
 };
 
-/* loop: `ca_file` is copied; NULL: the system's authorities. It is read when it is needed first,
- * and again after a day. */
+/* loop: Sets the trusted certificates: `ca_file` (copied), NULL = the system's. The file is read on
+ * first use and again after a day. fetch_tls_done() releases everything. */
 void fetch_tls_init(const char *ca_file);
 void fetch_tls_done(void);
 
-/* loop: `host` as a URL has it. 0, or FETCH_UNREACHABLE when the authorities cannot be read. */
+/* loop: Prepares a connection to `host`, in the form of a URL. Returns 0, or FETCH_UNREACHABLE when
+ * the trusted certificates cannot be read. */
 int fetch_tls_open(struct fetch_tls *tls, const char *host, bool is_address) MUSTCHECK;
-/* loop: idempotent. */
+/* loop: Releases the connection. Idempotent. */
 void fetch_tls_close(struct fetch_tls *tls);
 
-/* What the next three return: above 0 it is done, so many bytes; 0: after more has come or gone on
- * the wire; -1: the connection has ended or is broken. */
+/* The next three functions return a value above 0 when done (the bytes read or written), 0 when
+ * more must be received or sent first, -1 when the connection has ended or failed. */
 int fetch_tls_handshake(struct fetch_tls *tls);
 int fetch_tls_read(struct fetch_tls *tls, void *data, size_t max);
-/* All of it or nothing; after nothing again the same bytes. */
+/* Writes all bytes or none. After 0 the next call must pass the same bytes. */
 int fetch_tls_write(struct fetch_tls *tls, const void *data, size_t bytes);
-/* Did the peer choose HTTP/2? After the handshake. */
+/* Returns whether the peer chose HTTP/2. Call it after the handshake. */
 bool fetch_tls_chose_h2(const struct fetch_tls *tls);
 
-/* The wire: where what arrives is put, and where what leaves stands; 0: no room, nothing. */
+/* The encrypted side. fetch_tls_room() returns where received bytes go and how many fit (0 = full),
+ * fetch_tls_arrived() reports how many were put there. fetch_tls_output() returns the bytes to send
+ * (0 = none), fetch_tls_sent() reports how many were sent. */
 size_t fetch_tls_room(struct fetch_tls *tls, char **ret_data);
 void fetch_tls_arrived(struct fetch_tls *tls, size_t bytes);
 size_t fetch_tls_output(struct fetch_tls *tls, char **ret_data);

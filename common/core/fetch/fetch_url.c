@@ -1,4 +1,4 @@
-/* URLs, ports and the operator's allow list. */
+/* Parses URLs; checks ports and the operator's allow list. */
 #include "fetch/fetch_url_private.h"
 
 #include <arpa/inet.h>
@@ -12,9 +12,10 @@
 
 enum { REMEMBERED = 16 };
 
-/* Of the last URL of its hash: what they were judged to be, as long as the rules are the same. */
+/* A cache of parsed URLs: each slot has the last URL of its hash. The allow list affects the
+ * result, so fetch_url_allow_done() empties the cache. */
 static struct remembered {
-    struct arena *arena; /* NULL: of none */
+    struct arena *arena; /* NULL = empty slot */
     struct str text;
     struct fetch_url url;
 } remembered[REMEMBERED];
@@ -53,7 +54,7 @@ static bool allow_has(struct str entry)
     return false;
 }
 
-/* --- what is refused before any parser sees it --- */
+/* --- checks before parsing --- */
 
 static bool is_printable(struct str url)
 {
@@ -63,7 +64,7 @@ static bool is_printable(struct str url)
     return true;
 }
 
-/* Everything after "scheme://" up to the path. */
+/* Returns the text between "scheme://" and the path. False: the scheme is not http or https. */
 static bool authority_cut(struct str url, struct str *ret_authority)
 {
     const struct str schemes[] = {STR("http://"), STR("https://")};
@@ -80,7 +81,8 @@ static bool authority_cut(struct str url, struct str *ret_authority)
     return false;
 }
 
-/* No credentials, no escapes (they hide dots, digits and zone ids), nothing but name characters. */
+/* Accepts only characters of names, addresses and ports: no credentials, and no escapes, which
+ * could hide dots, digits and zone ids. */
 static bool authority_plain(struct str authority)
 {
     return authority.len > 0 && ascii_only(authority, ASCII_ALNUM, "-._:[]");
@@ -94,8 +96,8 @@ static bool is_ipv4(const char *host)
     return inet_pton(AF_INET, host, &ignored) == 1;
 }
 
-/* A name whose last label is a number is an IPv4 address in some spelling (WHATWG URL, 3.5): if
- * libcurl did not turn it into the usual one, resolvers may still. */
+/* Returns whether the last label is a number. Such a name is an IPv4 address in an unusual notation
+ * (WHATWG URL, 3.5): even if libcurl did not convert it, a resolver may. */
 static bool ends_in_number(struct str host)
 {
     struct str rest = host;
@@ -107,7 +109,7 @@ static bool ends_in_number(struct str host)
     return ascii_only(label, ASCII_DIGIT, "");
 }
 
-/* One trailing dot is dropped, in what libcurl dials and names too. */
+/* Reads the host. Drops one trailing dot, also from the URL that libcurl uses. */
 static int host_read(struct arena *arena, struct fetch_url *url)
 {
     char *text = NULL;
@@ -185,7 +187,7 @@ static int address_read(struct arena *arena, struct str url, struct fetch_url *r
     if (curl_url_set(result->parsed, CURLUPART_URL, arena_cstr(arena, url), CURLU_DISALLOW_USER) !=
         CURLUE_OK)
         return FETCH_BAD_URL;
-    result->secure = url.ptr[strlen("http")] != ':'; /* one of the two */
+    result->secure = url.ptr[strlen("http")] != ':'; /* http or https */
     TRY(host_read(arena, result));
     return port_read(result);
 }
@@ -206,7 +208,7 @@ struct str fetch_url_target(struct arena *arena, const struct fetch_url *url)
     char *query = NULL;
 
     MUST(curl_url_get(url->parsed, CURLUPART_PATH, &path, 0) == CURLUE_OK);
-    (void)curl_url_get(url->parsed, CURLUPART_QUERY, &query, 0); /* it may have none */
+    (void)curl_url_get(url->parsed, CURLUPART_QUERY, &query, 0); /* the URL may have no query */
     struct str target =
         arena_printf(arena, "%s%s%s", path, query != NULL ? "?" : "", query != NULL ? query : "");
     curl_free(path);
@@ -274,7 +276,7 @@ struct str fetch_url_escape(struct arena *arena, struct str url)
                : arena_printf(arena, "%.*s%.*s", (int)begin, url.ptr, STR_ARG(rest));
 }
 
-/* A blank of a query is no plus sign here, which is a form's word for it. */
+/* Encodes blanks as %20. libcurl would write a blank in a query as '+', which only forms use. */
 static struct str blanks_escape(struct arena *arena, struct str location)
 {
     struct strbuf out;
@@ -285,7 +287,7 @@ static struct str blanks_escape(struct arena *arena, struct str location)
     return strbuf_view(&out);
 }
 
-/* The URL that libcurl makes of the two; NULL when it makes none. Owned: curl_free(). */
+/* Joins the two URLs with libcurl; NULL when this fails. Freed with curl_free(). */
 static char *url_join(struct arena *arena, struct str base, struct str location)
 {
     CURLU *joined = curl_url();

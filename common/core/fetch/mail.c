@@ -1,6 +1,6 @@
 /*
- * Sending one message by SMTP. libcurl asks for the text when the server has answered DATA with
- * 354: there it pauses until the caller agrees.
+ * Sends one message by SMTP. libcurl requests the text once the server has replied 354 to DATA. The
+ * transfer then pauses until the caller agrees (before_text()).
  */
 #include "fetch/mail.h"
 
@@ -14,24 +14,24 @@
 
 #define REASON_BYTES    200
 #define DEFAULT_SEND_MS 30000
-#define KEPT_SECONDS    30 /* a connection that nothing was sent over */
+#define KEPT_SECONDS    30 /* how long an idle connection can be reused */
 
-/* In the task's arena; anew for each try. */
+/* State of one attempt to send, in the task's arena; cleared before each attempt. */
 struct mail_op {
     struct fetch_transfer transfer;
     const struct mail_route *route;
-    struct await asked; /* for the text; or the transfer is over */
-    struct str rest;    /* of the message, still to be handed to libcurl */
-    long reply;         /* the server's last */
-    long connections;   /* made for it; 0: over one that was kept */
-    int refusal;        /* before_text()'s */
-    bool wanted;        /* the server has asked for the text */
-    bool allowed;       /* it may leave */
+    struct await asked; /* done when the text is requested or the transfer is over */
+    struct str rest;    /* the part of the message not yet handed to libcurl */
+    long reply;         /* the server's last reply code */
+    long connections;   /* opened for this attempt; 0 = a pooled one was used */
+    int refusal;        /* non-zero result of before_text() */
+    bool wanted;        /* the server has requested the text */
+    bool allowed;       /* before_text() agreed: the text may be sent */
     bool ended;         /* the transfer is over */
-    bool text_sent; /* all of it left: what the server did with it is unknown until it answers */
-    bool said_all;  /* the reply has ended: what comes is another */
+    bool text_sent; /* the whole text was sent: the outcome is unknown until the server replies */
+    bool said_all;  /* `said` is complete: the next line begins another reply */
     size_t said_len;
-    char said[REASON_BYTES]; /* the server's last refusal, its lines one behind the other */
+    char said[REASON_BYTES]; /* the server's last refusal, its lines joined by blanks */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -59,7 +59,7 @@ server_split(struct str server, const char **ret_scheme, long *ret_tls, struct s
     return false;
 }
 
-/* As libcurl will read it. */
+/* Returns whether libcurl accepts the URL. */
 static bool is_url(const char *scheme, struct str rest)
 {
     struct arena *arena = arena_new(0);
@@ -119,8 +119,8 @@ static void reply_add(struct mail_op *op, struct str text)
     op->said_len += len;
 }
 
-/* A line of a reply: "550-5.1.1 Nobody", the last with a blank. Those that refuse nothing are left
- * out: the answer to QUIT comes behind what matters. */
+/* Receives a line of a reply, such as "550-5.1.1 Nobody"; in the last line a blank replaces the
+ * '-'. Keeps only refusals, so that the reply to QUIT does not replace the one that matters. */
 static size_t mail_on_reply(char *data, size_t size, size_t count, void *arg)
 {
     struct mail_op *op = arg;
@@ -195,17 +195,17 @@ static void mail_set_options(CURL *easy,
                            (long)(route->timeout_ms > 0 ? route->timeout_ms : DEFAULT_SEND_MS));
 }
 
-/* Is the server's last reply about this mail? What it says before, to a greeting or a password,
- * goes for all mails, and 530 does at any time: it is no reason to give one up. libcurl answers
- * CURLE_SEND_ERROR where sender, recipients or DATA are refused. */
+/* Returns whether the server's last reply is about this mail. Earlier replies, to the connection or
+ * a password, concern all mails, and so does 530 at any time: they are no reason to give up this
+ * mail. libcurl returns CURLE_SEND_ERROR when sender, recipients or DATA are refused. */
 static bool reply_is_of_mail(const struct mail_op *op)
 {
     return op->reply >= 400 && op->reply != 530 &&
            (op->text_sent || op->transfer.code == CURLE_SEND_ERROR);
 }
 
-/* What the end of the transfer means. A reply code of the server decides; without one, whether the
- * text had left. Of a code its first digit counts (RFC 5321, 4.2). */
+/* Returns the result of an ended transfer. The server's reply code decides; without one, whether
+ * the text was sent. Only the first digit of the code counts (RFC 5321 section 4.2). */
 static int end_rc(const struct mail_op *op)
 {
     long reply = op->reply;
@@ -222,7 +222,7 @@ static int end_rc(const struct mail_op *op)
     return op->text_sent ? MAIL_UNKNOWN : MAIL_UNREACHABLE;
 }
 
-/* --- the transfer, and the question beside it --- */
+/* --- the transfer, concurrently with before_text() --- */
 
 AWAITS static int mail_transfer(struct task *task, void *arg)
 {
@@ -235,7 +235,7 @@ AWAITS static int mail_transfer(struct task *task, void *arg)
     return rc;
 }
 
-/* Whoever leaves early is not looked for: the transfer is cancelled as well. */
+/* Nothing to do: when this wait is cancelled, the transfer is cancelled as well. */
 static void asked_abandon(struct await *await)
 {
     (void)await;
@@ -283,7 +283,8 @@ AWAITS static int mail_try(struct task *task,
     return rc;
 }
 
-/* A kept connection had ended on the other side, or had carried as many mails as it may (421). */
+/* Returns whether a pooled connection was closed by the server before the text, or had carried as
+ * many mails as the server permits (421). */
 static bool kept_was_dead(const struct mail_op *op, int rc)
 {
     return rc == MAIL_UNREACHABLE && op->connections == 0 && !op->wanted &&
@@ -322,8 +323,8 @@ AWAITS static struct str signed_message(struct task *task, const struct mail *ma
     return (struct str){text, len};
 }
 
-/* What the server said of the mail. Of everything else nobody is told but the operator: it is about
- * the operator's server. */
+/* Returns the server's reply about the mail. All other errors concern the operator's server, so
+ * only the operator gets their details (`trouble`). */
 static struct mail_outcome mail_outcome_of(struct arena *arena, const struct mail_op *op)
 {
     struct mail_outcome outcome = {.reason = STR("the mail server could not be asked")};

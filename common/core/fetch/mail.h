@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Outbound mail: one message over the operator's SMTP server (RFC 5321, 5322, MIME 2045-2047) by
- * libcurl on the loop. The server is configuration, so no address is refused; recipients and
- * headers are the caller's and checked.
+ * Outbound mail: sends one message through the operator's SMTP server (RFC 5321, 5322, MIME
+ * 2045-2047), on libcurl and the loop. The operator configures the server, so any address is
+ * allowed. Recipients and headers come from the caller and are checked.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,10 +15,11 @@ struct mail_dkim;
 struct task;
 
 #define MAIL_MAX_RECIPIENTS 50
-#define MAIL_MAX_BYTES      1048576 /* of both bodies */
+#define MAIL_MAX_BYTES      1048576 /* `text` and `html` together */
 #define MAIL_MAX_SUBJECT    998
 
-/* All borrowed for the call. Addresses are bare ("a@b.example"), in UTF-8. */
+/* A message. All members are borrowed for the call. Addresses are bare ("a@b.example"), in
+ * UTF-8. */
 struct mail {
     struct str from;
     struct str from_name; /* may be empty */
@@ -30,44 +31,47 @@ struct mail {
     size_t bcc_count;    /* envelope only */
     struct str reply_to; /* may be empty */
     struct str subject;
-    struct str text, html; /* one of them at least; both become multipart/alternative */
-    struct str message_id; /* the part before "@" of Message-ID: the same for a message that is sent
-                              again */
-    const struct mail_dkim *dkim; /* NULL: not signed */
+    struct str text, html; /* at least one; both become multipart/alternative */
+    struct str message_id; /* part of Message-ID before "@"; reuse it to send a message again */
+    const struct mail_dkim *dkim; /* NULL = not signed */
 };
 
-/* How it leaves. */
+/* How a message is sent. */
 struct mail_route {
     struct str server;
-    int64_t timeout_ms; /* 0: half a minute */
-    /* AWAITS: called when the server has accepted sender and recipients and waits for the text
-     * (354): from here on it may have it. The text leaves when this returns 0; what else it returns
-     * is what mail_send() does, and nothing was delivered. May be NULL. */
+    int64_t timeout_ms; /* 0 = 30 s */
+    /* AWAITS: Called when the server has accepted sender and recipients and waits for the text
+     * (354). The text is sent if this returns 0; from then on the server may have the message. Any
+     * other result becomes the result of mail_send(), and nothing was delivered. May be NULL. */
     int (*before_text)(struct task *task, void *arg);
     void *arg;
 };
 
-/* Why it was not sent. Borrowed or arena-owned. */
+/* Why a message was not sent. Borrowed or arena-owned. */
 struct mail_outcome {
-    struct str reason;  /* what the server said of the mail, or a plain sentence */
-    struct str trouble; /* with the server itself, for the operator's eyes: its name may be in it */
+    struct str reason;  /* the server's reply about the mail, or a plain sentence */
+    struct str trouble; /* an error of the server itself, for the operator only: may contain the
+                           server's name */
 };
 
-/* any: "smtp://[user:password@]host[:587][/ehlo-name]" with STARTTLS, "smtps://" with TLS from the
- * start, "smtp+plain://" without either (a relay on the same host, tests). 0 or MAIL_BAD_SERVER. */
+/* any: Checks the URL of a server: "smtp://[user:password@]host[:587][/ehlo-name]" with STARTTLS,
+ * "smtps://" with TLS from the start, "smtp+plain://" without TLS (a relay on the same host,
+ * tests). Returns 0 or MAIL_BAD_SERVER. */
 int mail_server_check(struct str server) MUSTCHECK;
-/* any: an address as it stands in envelopes and headers: a domain of another script as "xn--...".
- * STR_NONE: it is none, or has letters beyond ASCII before its "@", which few servers take (RFC
- * 6531). Arena-owned or the argument. */
+/* any: Returns an address as it is written in envelopes and headers: a domain in another script
+ * becomes "xn--...". STR_NONE when the text is no address, or has non-ASCII letters before its "@",
+ * which few servers accept (RFC 6531). Arena-owned, or the argument. */
 struct str mail_address_wire(struct arena *arena, struct str address);
-/* any: addresses, headers, sizes. 0, MAIL_BAD_ADDRESS or MAIL_BAD_HEADER with *ret_reason. */
+/* any: Checks addresses, headers and sizes. Returns 0, or MAIL_BAD_ADDRESS or MAIL_BAD_HEADER with
+ * *ret_reason. */
 int mail_check(struct arena *arena, const struct mail *mail, struct str *ret_reason) MUSTCHECK;
-/* any: the message as it is sent (CRLF), `now_ms` is its Date. For a checked mail; arena-owned. */
+/* any: Returns the message as it is sent (lines end in CRLF); `now_ms` becomes its Date. Only for a
+ * mail that passed mail_check(). Arena-owned. */
 struct str mail_message(struct arena *arena, const struct mail *mail, int64_t now_ms);
-/* co: checks and sends. 0, a MAIL_* with *ret_outcome, -ECANCELED or -ETIMEDOUT (the task's
- * deadline), or what before_text() returned. It never sends the text twice by itself. Connections
- * to a server are kept for the next mail; one that turns out to be dead before the text is asked
- * for is replaced. */
+/* co: Checks the message, sends it and waits for the server's reply. Returns 0, a MAIL_* with
+ * *ret_outcome, -ECANCELED or -ETIMEDOUT (the task's deadline), or the result of before_text().
+ * Never sends the text twice on its own. Connections are pooled for the next mail, and a pooled
+ * connection that turns out to be dead before the text is requested is replaced. */
 AWAITS int mail_send(struct task *task,
                      const struct mail_route *route,
                      const struct mail *mail,

@@ -1,4 +1,4 @@
-/* DKIM-Signature: canonical forms of RFC 6376, section 3.4, and the header of 3.5. */
+/* Writes DKIM-Signature headers (RFC 6376 section 3.5) over canonical forms (section 3.4). */
 #include "fetch/mail_dkim.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@
 #define FOLDED_B64  70
 #define NAMES_A_ROW 6
 
-/* As often as each stands there and once more: who adds another breaks the signature. */
+/* The signed headers. The signature names each once more than the message has it, so adding another
+ * one breaks the signature (RFC 6376 section 8.15). */
 static const char *const signed_names[] = {"from",
                                            "to",
                                            "cc",
@@ -30,7 +31,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Runs of blanks become one, those at the end nothing. Folding is made of blanks. */
+/* Appends text in relaxed form: a run of blanks becomes one blank, and trailing blanks are dropped.
+ * This also unfolds headers, since folding consists of blanks. */
 static void put_relaxed(struct strbuf *out, struct str text)
 {
     bool blank = false;
@@ -49,7 +51,7 @@ static void put_relaxed(struct strbuf *out, struct str text)
 
 /* --- body --- */
 
-/* The next line without its end. */
+/* Takes the next line off `rest`. Returns it without its CRLF. */
 static struct str line_next(struct str *rest)
 {
     const char *end = memmem(rest->ptr, rest->len, "\r\n", 2);
@@ -60,7 +62,7 @@ static struct str line_next(struct str *rest)
     return line;
 }
 
-/* Empty lines at the end do not count: they are held back until another follows. */
+/* Empty lines at the end do not count: an empty line is hashed once another line follows. */
 static void hash_body(struct arena *arena, struct str body, uint8_t ret[DIGEST_SHA256_BYTES])
 {
     struct digest digest;
@@ -86,7 +88,7 @@ static void hash_body(struct arena *arena, struct str body, uint8_t ret[DIGEST_S
 
 /* --- headers --- */
 
-/* The next header with its folded lines, without the last line's end. */
+/* Takes the next header with its folded lines off `rest`. Returns it without the last CRLF. */
 static struct str header_next(struct str *rest)
 {
     struct str whole = *rest;
@@ -100,7 +102,7 @@ static struct str header_next(struct str *rest)
     return (struct str){whole.ptr, len};
 }
 
-/* The first header of that name; STR_NONE: there is none. A message of ours has each once. */
+/* Returns the header of that name, or STR_NONE. Our messages have each at most once. */
 static struct str header_find(struct str head, const char *name)
 {
     size_t len = strlen(name);
@@ -138,7 +140,7 @@ static void put_signed_names(struct strbuf *out, struct str head)
     }
 }
 
-/* With nothing behind "b=". */
+/* Appends the DKIM-Signature header with an empty "b=", the form in which it is signed. */
 static void put_unsigned(struct strbuf *out,
                          const struct mail_dkim *dkim,
                          struct str head,
@@ -157,7 +159,7 @@ static void put_unsigned(struct strbuf *out,
     strbuf_printf(out, ";\r\n bh=%.*s;\r\n b=", STR_ARG(codec_b64(out->arena, hash)));
 }
 
-/* What is signed: the headers as they are named, then this one. */
+/* Returns the text to sign: the headers in the order of signed_names, then this header. */
 static struct str signed_text(struct arena *arena, struct str head, struct str own)
 {
     struct strbuf out;

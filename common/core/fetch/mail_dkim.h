@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Signatures of mail by the domain that it comes from: DomainKeys Identified Mail (RFC 6376,
- * rsa-sha256, both canonicalizations relaxed, as RFC 8301 wants keys and hashes). Any thread.
+ * Signs mail for the sender's domain: DomainKeys Identified Mail (RFC 6376, rsa-sha256, both
+ * canonicalizations relaxed, keys and hashes as RFC 8301 requires). Any thread.
  */
 #include <stdint.h>
 
@@ -11,13 +11,13 @@
 struct rsa_key;
 
 struct mail_dkim {
-    struct str domain, selector; /* the public key stands at <selector>._domainkey.<domain> */
+    struct str domain, selector; /* public key in DNS: <selector>._domainkey.<domain> */
     const struct rsa_key *key;   /* borrowed */
 };
 
-/* The header that goes in front of a message (CRLF at each line's end), itself with one; arena-
- * owned. It signs the body and what people see of the head, and that none of these headers stands
- * there once more. A signature takes a millisecond. */
+/* Returns the DKIM-Signature header that goes in front of `message`. Lines of the message and of
+ * the header end in CRLF. Signs the body and the headers that readers see, and ensures that no such
+ * header can be added. A signature takes about a millisecond. Arena-owned. */
 struct str mail_dkim_header(struct arena *arena,
                             const struct mail_dkim *dkim,
                             struct str message,

@@ -1,5 +1,4 @@
-/* A message as bytes: headers (RFC 5322, encoded words of RFC 2047), bodies in base64 (RFC
- * 2045). */
+/* Checks and formats mails: headers (RFC 5322, 2047), bodies in base64 (RFC 2045). */
 #include <curl/curl.h>
 #include <locale.h>
 
@@ -12,9 +11,9 @@
 #include "json/schema.h"
 
 #define MESSAGE_BYTES ((size_t)4 * MAIL_MAX_BYTES)
-#define WORD_BYTES    39 /* of UTF-8 in an encoded word: behind "Subject: " 76 characters */
-#define PLAIN_BYTES   60 /* of an ASCII header that needs no folding */
-#define LINE_BYTES    57 /* of a body in one line: 76 characters of base64 */
+#define WORD_BYTES    39 /* UTF-8 bytes of an encoded word: lines of at most 76 characters */
+#define PLAIN_BYTES   60 /* longest ASCII header value that needs no folding */
+#define LINE_BYTES    57 /* bytes of a body per line: 76 characters of base64 */
 
 /* --- checks --- */
 
@@ -40,8 +39,8 @@ static bool address_is_plain(struct str address)
     return address.len > 0 && schema_format_ok("email", address);
 }
 
-/* As DNS has it (RFC 5890, mapped as in UTS 46): "xn--..." for labels of other scripts. libcurl
- * reads the name as the thread's locale has it. */
+/* Returns the domain in the form of the DNS (RFC 5890, mapped as in UTS 46): "xn--..." for labels
+ * in other scripts. libcurl reads the name in the thread's locale, which must be UTF-8. */
 static struct str domain_to_ascii(struct arena *arena, struct str domain)
 {
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
@@ -123,7 +122,7 @@ static bool mail_plain(struct str text)
         if ((unsigned char)text.ptr[i] >= 0x7f)
             return false;
     }
-    /* What looks like an encoded word must not be read as one. */
+    /* Encode text that looks like an encoded word, or readers would decode it. */
     return text.len <= PLAIN_BYTES && memmem(text.ptr, text.len, "=?", 2) == NULL;
 }
 
@@ -151,7 +150,7 @@ static void put_text_header(struct strbuf *out, const char *name, struct str val
     strbuf_cstr(out, "\r\n");
 }
 
-/* One address a line, so that no line grows long. */
+/* Writes one address per line, so that no line becomes too long. */
 static void
 put_addresses(struct strbuf *out, const char *name, const struct str *items, size_t count)
 {
@@ -211,7 +210,7 @@ struct str mail_message(struct arena *arena, const struct mail *mail, int64_t no
                   (int)(from.ptr + from.len - domain),
                   domain);
     if (mail->text.len && mail->html.len) {
-        /* Base64 has no '=_': the boundary cannot occur in a body. */
+        /* Base64 never contains '=_', so the boundary cannot occur in a body. */
         strbuf_cstr(&out,
                     "Content-Type: multipart/alternative; boundary=\"=_part\"\r\n\r\n--=_part\r\n");
         mail_put_body(&out, "text/plain", mail->text);

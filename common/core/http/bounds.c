@@ -1,4 +1,4 @@
-/* What clients of one server share: connections, unfinished bodies, unread answers. */
+/* Limits that the clients of a server share: connections, unfinished bodies, unread responses. */
 #include "http/bounds_private.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ void bounds_done(struct http_server *server)
     shares_done(&server->body_bytes);
 }
 
-/* Holds on to more of the same; false when there is no more. */
+/* Adds `amount` to what is held. False: the limit is reached. */
 static bool
 hold_more(struct shares *shares, struct share_owner owner, struct held *held, uint64_t amount)
 {
@@ -56,7 +56,7 @@ static void bounds_release(struct shares *shares, struct held *held)
     *held = (struct held){0};
 }
 
-/* A proxy that is trusted to name its clients stands for all of them. */
+/* Connections of a trusted proxy do not count, because it carries the requests of many clients. */
 bool bounds_connect(struct http_conn *conn)
 {
     struct http_server *server = conn->server;

@@ -1,35 +1,35 @@
 #pragma once
 /*
- * What clients of one server share. Until it is known whose a request is, it counts for its
- * client's address (an IPv6 network of 64 bits is one address);
- * answers count for their project.
+ * Limits that the clients of a server share. Until a request's project is known, the request counts
+ * for its client's address (an IPv6 network of 64 bits is one address). Responses count for their
+ * project.
  */
 #include "http/conn_private.h"
 
-/* Answers up to here are left to the socket, which mostly takes them whole. */
+/* A response of up to this size counts only once the socket has not taken it whole. */
 #define UNSENT_SMALL_BYTES 65536U
 
 /* server.c */
 void bounds_init(struct http_server *server);
 void bounds_done(struct http_server *server);
 
-/* conn.c: false when the address has as many connections as it may have beside the others. */
+/* conn.c: counts a connection for its address. False: the address has too many connections. */
 bool bounds_connect(struct http_conn *conn);
 void bounds_disconnect(struct http_conn *conn);
 
-/* req_body.c: a body that its handler waits for; false when the address has too many of them. Once
- * an exchange. */
+/* req_body.c: counts a body that a handler waits for, once per exchange. False: the address has too
+ * many such bodies. */
 bool bounds_await_body(struct exchange *ex);
-/* Bytes of the body that are here, of one that is not here whole; false when they are too many. */
+/* Counts the `bytes` that have arrived of an incomplete body. False: they are too many. */
 bool bounds_hold_body(struct exchange *ex, uint64_t bytes);
-/* co: waits until `bytes` of the body have room, the bytes that have come included; client
- * addresses take turns. 0, REQ_BODY_REFUSED (http_room_wait_ms() passed without room), or a
- * negative. */
+/* co: Waits until there is room for `bytes` of the body, including the bytes that have arrived.
+ * Addresses take turns. Returns 0, REQ_BODY_REFUSED (no room within http_room_wait_ms(), or too
+ * many waiters), or a negative. */
 AWAITS int bounds_wait_for_room(struct exchange *ex, uint64_t bytes) MUSTCHECK;
-/* The body is whole, or nobody waits for it any more. */
+/* Call it when the body is complete or its handler no longer waits. */
 void bounds_release_body(struct exchange *ex);
 
-/* resp.c, resp_stream.c: bytes of an answer that its client has not read yet, unless they are
- * counted already; false when those of the project are too many. */
+/* resp.c, resp_stream.c: counts the bytes of a response that its client has not read, unless they
+ * are counted already (req.body_counted). False: the project has too many. */
 bool bounds_hold_unsent(struct exchange *ex, uint64_t bytes);
 void bounds_release_unsent(struct exchange *ex);

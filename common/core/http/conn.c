@@ -1,4 +1,4 @@
-/* A connection: reading, pipelined bytes, writing, closing, timeouts. */
+/* Connections: reading, pipelined input, writing, closing, timeouts. */
 #include "http/bounds_private.h"
 
 #include <linux/sockios.h>
@@ -78,7 +78,7 @@ void conn_lost(struct http_conn *conn)
         return;
     http_conn_close(conn);
     feed_lost(conn);
-    /* A response that the socket still holds is ended by its write callback. */
+    /* A response that is still being written is ended by its write callback. */
     if (!ex || (ex->phase == EXCHANGE_WRITING && !ex->req.streaming))
         return;
     conn->exchange = NULL;
@@ -113,7 +113,7 @@ static void pending_drop(struct http_conn *conn, size_t len)
     conn->pending_cap = 0;
 }
 
-/* Gives bytes to whoever wants them now; returns how many were taken. */
+/* Passes input to its current consumer. Returns how many bytes were consumed. */
 static size_t conn_consume(struct http_conn *conn, const char *data, size_t len)
 {
     size_t used = 0;
@@ -144,8 +144,9 @@ static size_t conn_consume(struct http_conn *conn, const char *data, size_t len)
     return used;
 }
 
-/* While a request is answered, what comes behind it stays in the kernel but for a little: reading
- * on is how we see that the client has gone. Only bodies are read in large pieces. */
+/* While a request is being answered, at most PENDING_MAX bytes of further input are read, and the
+ * rest stays in the kernel. Reading a little is how we notice that the client has gone. Only bodies
+ * are read in large chunks. */
 static void http_on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t *buf)
 {
     const struct http_conn *conn = conn_of(handle);
@@ -159,7 +160,7 @@ static void http_on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t
 
 static void http_on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
 
-/* Stops reading when nothing more can be held: that is the backpressure the client feels. */
+/* Stops reading when no more can be buffered, which is the backpressure on the client. */
 static void conn_update_reading(struct http_conn *conn)
 {
     const struct exchange *ex = conn->exchange;
@@ -178,7 +179,7 @@ static void conn_update_reading(struct http_conn *conn)
         conn_lost(conn);
 }
 
-/* The client will send no more: what is complete is still answered (half-close). */
+/* The client has closed its side: complete requests are still answered (half-close). */
 static void conn_check_eof(struct http_conn *conn)
 {
     const struct exchange *ex = conn->exchange;
@@ -227,8 +228,8 @@ void conn_resume_input(struct http_conn *conn)
     conn_update_reading(conn);
 }
 
-/* Closes so that the client can still read the answer: closing with unread input in the socket
- * would reset the connection and destroy what is on its way (RFC 9112 9.6). */
+/* Closes so that the client can still read the response. Closing a socket that has unread input
+ * would reset the connection and lose the response (RFC 9112 section 9.6). */
 static void conn_linger(struct http_conn *conn)
 {
     conn->discard = true;
@@ -246,7 +247,7 @@ void conn_feeds(struct http_conn *conn)
     conn->exchange = NULL;
     if (conn->state == CONN_CLOSING)
         return;
-    conn->discard = true; /* a client of a feed has nothing more to say */
+    conn->discard = true; /* a client of a feed sends no more requests */
     pending_drop(conn, conn->pending_len);
     conn_set_state(conn, CONN_FEED);
     if (!conn->feed)
@@ -310,7 +311,7 @@ void conn_open(struct http_server *server, int fd, const char *peer)
 
 /* --- output --- */
 
-/* What the socket did not take at once. */
+/* Bytes that the socket did not take at once. */
 struct queued_write {
     uv_write_t write;
     char data[];
@@ -393,7 +394,7 @@ void conn_write_head(struct http_conn *conn, struct str head)
 
     if (conn_queued(conn) == 0)
         sent = send(conn_fd(conn), head.ptr, head.len, MSG_MORE | MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0) /* a plain write finds out why */
+    if (sent < 0) /* conn_write() will report the error */
         sent = 0;
     conn->server->stats.bytes_out += (uint64_t)sent;
     conn->out_total += (uint64_t)sent;
@@ -404,8 +405,9 @@ void conn_write_head(struct http_conn *conn, struct str head)
 
 /* --- timeouts --- */
 
-/* Slow readers: bytes the peer has acknowledged, counted over windows while something is queued.
- * The kernel's buffer counts as queued, else its size would decide what we see. */
+/* Detects slow readers by the bytes that the peer acknowledges per window while something is
+ * queued. Bytes in the kernel's buffer count as queued, or the buffer's size would distort the
+ * rate. */
 static bool write_stalled(struct http_conn *conn, int64_t now_ms)
 {
     uint64_t least = conn->server->config.limits.body_min_rate * RATE_WINDOW_MS / 1000;
@@ -427,7 +429,7 @@ static bool write_stalled(struct http_conn *conn, int64_t now_ms)
     return stalled;
 }
 
-/* What the kernel still holds for a client that does not read would outlive a plain close. */
+/* After a plain close the kernel would keep its buffered bytes for a client that does not read. */
 void conn_reset(struct http_conn *conn)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};

@@ -1,4 +1,4 @@
-/* Files from the kernel's memory to a socket: their bytes do not pass through this process. */
+/* Sends files from the page cache to a socket, without copying them through this process. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -9,11 +9,11 @@
 
 #define FILE_ONCE_BYTES 262144U
 #define SMALLEST_PAGE   4096U
-#define WAIT_BYTES      2048U /* queued, to be told when a full socket has room again */
+#define WAIT_BYTES      2048U /* queued so that libuv reports when a full socket has room */
 
-/* How many of the bytes are in memory, from the first on. sendfile(2) waits for the disk where they
- * are not, and has no flag against it. (What is evicted between the two is read by the loop: some
- * pages, once in a while.) */
+/* Returns how many of the bytes, from the first one on, are in the page cache. For the others
+ * sendfile(2) would wait for the disk, and it has no flag against that. (When pages are evicted
+ * after this check, the loop reads them from disk: a few pages, once in a while.) */
 static size_t bytes_in_memory(int fd, int64_t offset, size_t bytes)
 {
     unsigned char held[FILE_ONCE_BYTES / SMALLEST_PAGE + 1];
@@ -35,7 +35,7 @@ static size_t bytes_in_memory(int fd, int64_t offset, size_t bytes)
     return count < pages ? count * page - skipped : bytes;
 }
 
-/* Bytes that are in memory, for a socket that is full. */
+/* Queues a few cached bytes on a full socket. Returns how many. */
 static size_t queue_some(struct http_conn *conn, int fd, int64_t offset, size_t bytes)
 {
     char some[WAIT_BYTES];
@@ -60,7 +60,7 @@ size_t conn_send_file(struct http_conn *conn, int fd, int64_t offset, int64_t by
     ssize_t sent = known > 0 ? sendfile(conn_fd(conn), fd, &at, known) : 0;
     if (sent < 0 && errno == EAGAIN)
         return queue_some(conn, fd, offset, known);
-    if (sent <= 0) /* whatever is wrong, a plain write will find it */
+    if (sent <= 0) /* a plain write will report the error */
         return 0;
     conn->server->stats.bytes_out += (uint64_t)sent;
     conn->out_total += (uint64_t)sent;

@@ -1,4 +1,4 @@
-/* Content-Disposition. */
+/* Writes Content-Disposition headers. */
 #include "http/disposition.h"
 
 #include "base/codec.h"
@@ -6,7 +6,7 @@
 
 #define HEADER_BYTES 8192U
 
-/* '%' is left out as well: some clients decode it where nothing is encoded. */
+/* '%' is not plain either: some clients decode it where nothing is encoded. */
 static bool disposition_is_plain(unsigned char c)
 {
     return c >= ' ' && c < 127 && c != '"' && c != '\\' && c != '%';
@@ -21,7 +21,7 @@ struct str disposition_header(struct arena *arena, bool attachment, struct str n
     strbuf_str(&out, attachment ? STR("attachment; filename=\"") : STR("inline; filename=\""));
     for (size_t i = 0; i < name.len; i++) {
         unsigned char c = (unsigned char)name.ptr[i];
-        bool continues = (c & 0xC0U) == 0x80; /* one '_' a character, not a byte */
+        bool continues = (c & 0xC0U) == 0x80; /* one '_' per character, not per byte */
         plain = plain && disposition_is_plain(c);
         if (!continues)
             strbuf_char(&out, disposition_is_plain(c) ? (char)c : '_');

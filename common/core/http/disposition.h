@@ -1,11 +1,11 @@
 #pragma once
-/* Content-Disposition of an answer (RFC 6266), with a name in any script (RFC 8187). */
+/* Content-Disposition of a response (RFC 6266), with a name in any script (RFC 8187). */
 #include <stdbool.h>
 
 #include "base/arena.h"
 #include "base/str.h"
 
-/* any: `inline; filename="..."`, with `filename*=UTF-8''...` beside it when the name is not plain
- * ASCII: old clients read the first, in which '_' stands for what they would not understand. `name`
- * is valid UTF-8; what it holds cannot leave the quotes. Arena-owned. */
+/* any: Returns `inline; filename="..."`, or `attachment; ...`. `filename*=UTF-8''...` follows if
+ * the name is not plain ASCII; old clients read only the first parameter, in which '_' replaces
+ * other characters. `name` must be valid UTF-8, and cannot break out of the quotes. Arena-owned. */
 struct str disposition_header(struct arena *arena, bool attachment, struct str name);

@@ -1,7 +1,7 @@
 /*
- * An exchange: one request from its first byte to its last report. Handlers run in coroutines; all
- * that concerns the connection happens on the loop's own stack, at the end of the turn in which the
- * handler returned, when its coroutine is certain to be gone.
+ * An exchange: one request, from its first byte until its response is logged. Handlers run in
+ * coroutines. All that concerns the connection happens on the loop's own stack, at the end of the
+ * tick in which the handler returned, when its coroutine has certainly ended.
  */
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 #define BODY_BYTES_MAX    268435456U
 #define HEADERS_BYTES_MAX 16384U
 #define DRAIN_BYTES_MAX   65536U
-#define STATUS_GONE       499 /* nobody to answer; what access logs call it since nginx */
+#define STATUS_GONE       499 /* the client has gone; nginx uses this code in access logs */
 
 static const struct http_fault fault_busy = {
     503, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, "too many requests are in flight, try again"};
@@ -55,7 +55,7 @@ struct exchange *exchange_new(struct http_conn *conn)
     return ex;
 }
 
-/* The memory goes back to the server; the connection, if any, has let go of it. */
+/* Returns the arena to the server. The caller detaches the exchange from its connection. */
 static void exchange_free(struct exchange *ex)
 {
     struct http_server *server = ex->req.server;
@@ -70,7 +70,7 @@ static void exchange_free(struct exchange *ex)
     server_maybe_done(server);
 }
 
-/* Reports and frees. */
+/* Logs and frees the exchange, then continues with its connection. */
 static void exchange_end(struct exchange *ex)
 {
     struct http_server *server = ex->req.server;
@@ -109,13 +109,13 @@ void exchange_orphan(struct exchange *ex)
 {
     ex->req.conn = NULL;
     switch (ex->phase) {
-    case EXCHANGE_HEAD: /* not a request yet: nothing to report */
+    case EXCHANGE_HEAD: /* no request yet: nothing to log */
         exchange_free(ex);
         break;
     case EXCHANGE_RUNNING:
         task_cancel(&ex->req.task);
         break;
-    case EXCHANGE_DONE: /* ends with the turn */
+    case EXCHANGE_DONE: /* ends at the end of the tick */
         break;
     case EXCHANGE_WRITING:
         exchange_end(ex);
@@ -125,7 +125,7 @@ void exchange_orphan(struct exchange *ex)
 
 /* --- the request --- */
 
-/* AWAITS: the body of the request's coroutine. */
+/* AWAITS: The main function of the request's coroutine. */
 static void exchange_run(struct task *task, void *arg)
 {
     struct exchange *ex = arg;
@@ -136,7 +136,7 @@ static void exchange_run(struct task *task, void *arg)
     exchange_done(ex, rc);
 }
 
-/* Replaces whatever the response held so far. */
+/* Replaces the response by a problem. */
 static void exchange_answer(struct exchange *ex, const struct http_fault *fault)
 {
     struct req *req = &ex->req;
@@ -164,7 +164,7 @@ void exchange_fail(struct exchange *ex, const struct http_fault *fault, bool clo
     exchange_done(ex, 0);
 }
 
-/* Copies what the head says into the public request. */
+/* Copies the parsed head into the public request. */
 static void exchange_fill(struct exchange *ex)
 {
     struct req *req = &ex->req;
@@ -247,13 +247,14 @@ bool exchange_keeps_alive(const struct exchange *ex)
 
 static const struct http_fault *fault_of(int result)
 {
-    if (result == -EAGAIN) /* of resp_stream_begin() */
+    if (result == -EAGAIN) /* from resp_stream_begin() */
         return &fault_unread;
     return result == -ETIMEDOUT ? &fault_deadline : &fault_internal;
 }
 
-/* A large answer finds room before any of it is sent. What has changed something is sent without,
- * as far as the socket takes it at once. */
+/* Returns whether a large response must be refused because it does not fit the limit of unread
+ * bytes. Only a GET is refused: after a change the response is sent anyway, as far as the socket
+ * takes it at once. */
 static bool is_unread_too_much(struct exchange *ex)
 {
     size_t bytes = ex->req.body.len;
@@ -279,7 +280,7 @@ static void exchange_respond(struct exchange *ex)
         bool broken = ex->result < 0 || !ex->stream_ended;
         ex->phase = EXCHANGE_WRITING;
         if (broken)
-            conn_lost(req->conn); /* ends the exchange: the client must not take it for whole */
+            conn_lost(req->conn); /* ends the exchange: the client sees an incomplete response */
         else if (conn_queued(req->conn) == 0)
             exchange_end(ex);
         return;
@@ -303,7 +304,7 @@ void exchange_flush_done(void *arg)
     struct list batch;
     struct list *link;
 
-    /* Answering can stop the server or finish further requests; those wait for the next turn. */
+    /* Responding can stop the server or end further requests, which wait for the next call. */
     list_init(&batch);
     while ((link = list_shift(&server->done)) != NULL)
         list_append(&batch, link);

@@ -1,4 +1,4 @@
-/* Responses without an end. */
+/* Feeds: responses without an end. */
 #include "http/feed.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "http/resp_private.h"
 #include "http/server_private.h"
 
-/* --- pieces --- */
+/* --- chunks --- */
 
 static struct http_piece *piece_of(struct str head, struct str text)
 {
@@ -35,7 +35,7 @@ struct http_piece *http_piece_headed(struct str text)
 {
     struct http_piece *piece = piece_of(STR_NONE, text);
 
-    piece->headed = text.len > 0; /* nothing needs no head */
+    piece->headed = text.len > 0; /* an empty chunk gets no head */
     return piece;
 }
 
@@ -51,7 +51,7 @@ void http_piece_unref(struct http_piece *piece)
         free(piece);
 }
 
-/* --- life --- */
+/* --- lifetime --- */
 
 bool http_feed_begin(struct req *req, struct str content_type, struct http_feed *feed)
 {
@@ -108,7 +108,7 @@ void http_feed_close(struct http_feed *feed)
 
 /* --- sending --- */
 
-/* What the socket did not take at once. */
+/* A part of a chunk that the socket did not take at once. */
 struct feed_write {
     uv_write_t write;
     struct http_piece *piece;
@@ -136,7 +136,7 @@ static void feed_on_written(uv_write_t *write, int status)
         conn_finished(conn);
 }
 
-/* False when it may not wait: there is too much already. */
+/* Queues the unsent part of a chunk. False: too many bytes are queued already. */
 static bool feed_wait_for(struct http_feed *feed, struct http_piece *piece, size_t sent)
 {
     struct http_conn *conn = feed->conn;
@@ -161,7 +161,8 @@ static bool feed_wait_for(struct http_feed *feed, struct http_piece *piece, size
     return false;
 }
 
-/* What is left of it is shared again once the head is gone. */
+/* Queues the unsent part of a head and its chunk: a copy of both, or the shared chunk once the head
+ * is sent. */
 static bool
 feed_wait(struct http_feed *feed, struct str head, struct http_piece *piece, size_t sent)
 {
@@ -173,7 +174,8 @@ feed_wait(struct http_feed *feed, struct str head, struct http_piece *piece, siz
     return waits;
 }
 
-/* How much of them the socket takes at once; negative: the connection is gone. */
+/* Writes the chunks as far as the socket takes them at once. Returns how many bytes were written;
+ * negative: the connection failed. */
 static ssize_t
 feed_try(struct http_feed *feed, struct http_piece *const *pieces, size_t count, size_t *ret_len)
 {

@@ -1,7 +1,7 @@
 #pragma once
-/* What connections tell their feeds. */
+/* Called by connections for their feeds. */
 #include "http/conn_private.h"
 #include "http/feed.h"
 
-/* conn.c: the connection is gone; accepts one without a feed. */
+/* conn.c: the connection is gone; ends its feed, if there is one. */
 void feed_lost(struct http_conn *conn);

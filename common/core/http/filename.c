@@ -1,4 +1,4 @@
-/* Names of files in headers. */
+/* Decodes file names in headers. */
 #include "http/filename_private.h"
 
 #include "base/ascii.h"
@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-/* ISO-8859-1 is the first 256 code points. */
+/* Converts ISO-8859-1, whose bytes are the first 256 code points. */
 static struct str latin1(struct arena *arena, struct str bytes)
 {
     char *out = arena_alloc(arena, 2 * bytes.len + 1);
@@ -17,7 +17,7 @@ static struct str latin1(struct arena *arena, struct str bytes)
     return (struct str){out, len};
 }
 
-/* Bytes of a named character set as UTF-8. */
+/* Converts bytes of a named character set to UTF-8. False: unknown set or invalid bytes. */
 static bool filename_convert(struct arena *arena, struct str charset, struct str *bytes)
 {
     bool is_utf8 = str_ieq(charset, STR("utf-8"));
@@ -30,7 +30,7 @@ static bool filename_convert(struct arena *arena, struct str charset, struct str
     return true;
 }
 
-/* Escapes of two hexadecimal digits after `mark`, "%2f" or "=2F". */
+/* Decodes escapes of `mark` and two hexadecimal digits, such as "%2f" or "=2F". */
 static bool unescape(struct arena *arena, struct str text, char mark, struct str *ret_bytes)
 {
     char *out = arena_alloc(arena, text.len + 1);
@@ -54,7 +54,7 @@ static bool unescape(struct arena *arena, struct str text, char mark, struct str
     return true;
 }
 
-/* Takes "=?charset*language?B?text?=" off the text. */
+/* Takes an encoded word, "=?charset*language?B?text?=", off `rest`. */
 static bool encoded_word_take(struct arena *arena, struct str *rest, struct str *ret_text)
 {
     struct str word = *rest;
@@ -76,7 +76,7 @@ static bool encoded_word_take(struct arena *arena, struct str *rest, struct str 
            filename_convert(arena, charset, ret_text);
 }
 
-/* Blanks between encoded words are no part of the name (RFC 2047 section 6.2). */
+/* Blanks between encoded words are not part of the name (RFC 2047 section 6.2). */
 static bool encoded_words(struct arena *arena, struct str sent, struct str *ret_name)
 {
     struct strbuf name;

@@ -1,17 +1,17 @@
 #pragma once
 /*
- * Names of files as senders write them into headers: bytes of an older character set, the encoded
- * words of mail (RFC 2047), and the parameter filename* (RFC 8187). Nothing here makes a name safe
- * to use: it may hold separators and control characters.
+ * File names as senders write them into headers: in an older character set, as encoded words of
+ * mail (RFC 2047), or as the parameter filename* (RFC 8187). The results are not safe to use as
+ * paths: they may hold separators and control characters.
  */
 #include <stdbool.h>
 
 #include "base/arena.h"
 #include "base/str.h"
 
-/* any: a name as UTF-8. A name that is made of encoded words alone is decoded, as clients of .NET
- * send it; bytes that are not UTF-8 are ISO-8859-1. Arena-owned, or `sent` itself. */
+/* any: Returns a name as UTF-8. A name of encoded words alone is decoded, because .NET clients send
+ * such names. Bytes that are not UTF-8 are read as ISO-8859-1. Arena-owned, or `sent` itself. */
 struct str filename_decode(struct arena *arena, struct str sent);
-/* any: the value of filename*, "UTF-8'en'na%C3%AFve.txt". False: it is malformed, empty, or of a
- * character set other than UTF-8, US-ASCII and ISO-8859-1. */
+/* any: Decodes the value of filename*, "UTF-8'en'na%C3%AFve.txt". False: the value is malformed or
+ * empty, or its character set is not UTF-8, US-ASCII or ISO-8859-1. */
 bool filename_decode_extended(struct arena *arena, struct str value, struct str *ret_name);

@@ -1,4 +1,4 @@
-/* Languages of readers and of texts. */
+/* Parses Accept-Language and picks a language. */
 #include "http/language.h"
 
 #define WEIGHT_ONE 1000
@@ -25,7 +25,7 @@ bool languages_tag_ok(struct str tag)
     return run > 0;
 }
 
-/* "q=0.5" as thousandths; what is no weight is 0: its range is left out. */
+/* Parses "q=0.5" into thousandths. An invalid weight is 0, so its range is left out. */
 static unsigned weight_of(struct str text)
 {
     unsigned weight = 0;
@@ -46,7 +46,7 @@ static unsigned weight_of(struct str text)
     return weight <= WEIGHT_ONE ? weight : 0;
 }
 
-/* Behind those that weigh as much. */
+/* Inserts in descending order of weight, after tags of the same weight. */
 static void languages_insert(struct languages *languages, struct str tag, unsigned weight)
 {
     size_t at = languages->count++;
@@ -79,7 +79,7 @@ static int find_tag(struct str wanted, const struct str *tags, size_t count)
     return -1;
 }
 
-/* Without its last subtag, and without a single letter before that (RFC 4647, 3.4). */
+/* Drops the last subtag, and also a single character before it (RFC 4647 section 3.4). */
 static struct str shorter(struct str tag)
 {
     while (tag.len > 0 && tag.ptr[tag.len - 1] != '-')

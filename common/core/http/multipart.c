@@ -1,7 +1,8 @@
 /*
- * multipart/form-data. A window slides over the body; what cannot be the beginning of a delimiter
- * is handed out from it, so memory stays the same for any size of part. Anything that two parsers
- * might read differently (a boundary followed by other text, repeated parameters) is refused.
+ * Parses multipart/form-data. A window slides over the body, and bytes that cannot begin a
+ * delimiter are returned directly from it, so memory does not depend on the size of a part. Input
+ * that two parsers might read differently (a boundary followed by other text, repeated parameters)
+ * is refused.
  */
 #include "http/multipart.h"
 
@@ -21,14 +22,14 @@ struct multipart {
     multipart_source_fn source;
     void *source_arg;
     uint64_t max_total_bytes;
-    const char *reason; /* of MULTIPART_INVALID */
+    const char *reason; /* why the result is MULTIPART_INVALID */
     enum multipart_state state;
     unsigned parts;
     char delimiter[BOUNDARY_MAX + 5]; /* CR LF "--" boundary */
     size_t delimiter_len;
-    struct str input; /* of the source's last piece, not yet in the window */
+    struct str input; /* rest of the source's last chunk, not yet in the window */
     bool input_ended;
-    size_t start; /* of what the window holds */
+    size_t start; /* the window holds the bytes from start to end */
     size_t end;
     char window[WINDOW_BYTES];
 };
@@ -75,8 +76,8 @@ static struct str take_token(struct str *text)
     return token;
 }
 
-/* A quoted text: backslash escapes a quote or itself; browsers write %22 for a quote (HTML, form
- * submission). Other percent signs are part of the name. */
+/* Takes a quoted text off `text`. A backslash escapes a quote or a backslash. Browsers write %22
+ * for a quote (HTML, form submission); other percent signs belong to the value. */
 static bool take_quoted(struct arena *arena, struct str *text, struct str *ret_value)
 {
     char *out = arena_alloc(arena, text->len);
@@ -103,7 +104,7 @@ static bool take_quoted(struct arena *arena, struct str *text, struct str *ret_v
     return true;
 }
 
-/* Takes "; name=value" off the text. 1 = taken, 0 = nothing is left, -1 = malformed. */
+/* Takes "; name=value" off `text`. Returns 1 = taken, 0 = nothing is left, -1 = malformed. */
 static int
 take_param(struct arena *arena, struct str *text, struct str *ret_name, struct str *ret_value)
 {
@@ -126,7 +127,7 @@ take_param(struct arena *arena, struct str *text, struct str *ret_name, struct s
     return ret_value->len > 0 ? 1 : -1;
 }
 
-/* Takes a token off that must be `wanted`. */
+/* Takes the token `wanted` off `text`. False: `text` begins with something else. */
 static bool take_keyword(struct str *text, struct str wanted)
 {
     multipart_skip_blanks(text);
@@ -189,7 +190,7 @@ int multipart_new_from(struct arena *arena,
     memcpy(mp->delimiter, "\r\n--", 4);
     memcpy(mp->delimiter + 4, boundary.ptr, boundary.len);
     mp->delimiter_len = boundary.len + 4;
-    /* The first delimiter has no line before it: pretend there was an empty one. */
+    /* The first delimiter need not follow a line end: pretend that there was one. */
     memcpy(mp->window, "\r\n", 2);
     mp->end = 2;
     *ret = mp;
@@ -218,7 +219,7 @@ static struct str window_view(const struct multipart *mp)
     return (struct str){mp->window + mp->start, mp->end - mp->start};
 }
 
-/* co: more bytes into the window, which has room. Nothing more to come is malformed here. */
+/* co: Reads more bytes into the window, which must have room. The end of the input is an error. */
 AWAITS static int window_fill(struct multipart *mp)
 {
     size_t room;
@@ -249,7 +250,7 @@ AWAITS static int window_fill(struct multipart *mp)
     return 0;
 }
 
-/* co: fills until `bytes` are there. */
+/* co: Fills the window until it holds `bytes`. */
 AWAITS static int window_need(struct multipart *mp, size_t bytes)
 {
     while (mp->end - mp->start < bytes) {
@@ -260,7 +261,7 @@ AWAITS static int window_need(struct multipart *mp, size_t bytes)
     return 0;
 }
 
-/* co: reads the epilogue away, so that the connection can be used again. */
+/* co: Skips the epilogue, so that the connection can be used again. */
 AWAITS static int skip_epilogue(struct multipart *mp)
 {
     while (!mp->input_ended) {
@@ -274,7 +275,7 @@ AWAITS static int skip_epilogue(struct multipart *mp)
     return 0;
 }
 
-/* co: the window stands at a delimiter: what follows decides. */
+/* co: Skips the delimiter at the window's start. The text after it decides what follows. */
 AWAITS static int pass_delimiter(struct multipart *mp)
 {
     int rc;
@@ -343,8 +344,8 @@ int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_d
 
 /* --- part heads --- */
 
-/* RFC 7578 4.2. It forbids filename*, which clients send all the same: where it can be read it is
- * the name (RFC 6266 section 4.3). */
+/* RFC 7578 section 4.2 forbids filename*, but clients send it. If it can be decoded, it replaces
+ * filename (RFC 6266 section 4.3). */
 static bool read_disposition(struct multipart *mp, struct str value, struct multipart_part *part)
 {
     struct str extended = STR_NONE;
@@ -377,7 +378,7 @@ static bool read_disposition(struct multipart *mp, struct str value, struct mult
     return part->name.ptr || head_refuse(mp, "a part has no name");
 }
 
-/* A line of a head, whose text may have tabs but no other control characters. */
+/* A header's value may have tabs, but no other control characters. */
 static bool line_ok(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -427,7 +428,7 @@ static bool read_part_head(struct multipart *mp, struct str head, struct multipa
     return part->name.ptr || head_refuse(mp, "a part has no Content-Disposition");
 }
 
-/* co: the head of a part is in the window, or will be; consumes it. */
+/* co: Reads and consumes the head of a part. */
 AWAITS static int take_part_head(struct multipart *mp, struct multipart_part *ret_part)
 {
     for (;;) {
@@ -466,7 +467,8 @@ int multipart_next(struct multipart *mp, struct multipart_part *ret_part)
         rc = take_part_head(mp, &part);
         if (rc != 0)
             return rc;
-        /* Data that begins like a delimiter without its line end is read both ways by others. */
+        /* Data that begins with a delimiter without its line end is read differently by other
+         * parsers. */
         rc = window_need(mp, mp->delimiter_len);
         if (rc != 0)
             return rc;

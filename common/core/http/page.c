@@ -1,13 +1,13 @@
-/* Page parameters. */
+/* Reads page parameters, and writes the page members of lists. */
 #include "http/page.h"
 
 #include "base/num.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX     500
-#define EXACT_MAX     (1LL << 53) /* what a JSON number carries exactly */
+#define EXACT_MAX     (1LL << 53) /* the largest integer that JSON clients read exactly */
 
-/* A whole number between 1 and `most`. */
+/* Reads a whole number between 1 and `most`. */
 static bool page_read_number(struct arena *arena,
                              struct str text,
                              const char *name,

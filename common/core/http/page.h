@@ -1,5 +1,5 @@
 #pragma once
-/* Page parameters every list takes: page, limit, sort, order, count. */
+/* Page parameters that every list accepts: page, limit, sort, order, count. */
 #include "base/str.h"
 #include "http/query.h"
 #include "json/schema.h"
@@ -9,15 +9,16 @@ struct page {
     int64_t limit;   /* 1..500, default 20 */
     struct str sort; /* "-created_at" or a column; empty = default */
     bool descending;
-    bool count; /* total wanted */
+    bool count; /* the client wants the total */
 };
-/* any: reads the page parameters out of a query; findings go to errors. page * limit stays below
+/* any: Reads the page parameters of a query. False: errors were added. page * limit is at most
  * 2^53. */
 bool page_parse(struct arena *arena,
                 const struct query *query,
                 struct page *ret_page,
                 struct schema_errors *errors);
-/* any: limit and page alone, as texts; STR_NONE = not given. */
+/* any: Reads only limit and page, from texts; STR_NONE = not given. page_offset() returns how many
+ * rows precede the page. */
 bool page_numbers(struct arena *arena,
                   struct str limit,
                   struct str number,
@@ -27,9 +28,9 @@ static inline int64_t page_offset(const struct page *page)
 {
     return (page->page - 1) * page->limit;
 }
-/* any: the envelope's other members after "items": total_items, page, page_size, has_next_page. */
+/* any: Writes the envelope's members after "items": total_items, page, page_size, has_next_page. */
 void page_json(struct jw *w, const struct page *page, int64_t total, bool has_next);
-/* any: the same of a list that takes no page parameters, because it is always one page. */
+/* any: Like page_json(), for a list without page parameters, which is always one page. */
 void page_whole_json(struct jw *w, size_t count);
 /* The fields that page_whole_json() writes, for the schema of such a list. */
 /* clang-format off */

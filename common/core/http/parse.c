@@ -1,8 +1,7 @@
 /*
- * The head of a request. llhttp 8.1 knows the grammar but, as built without its strict mode,
- * forgives bare line feeds, spaces in names, folded lines and repeated framing fields: each of them
- * has been used to smuggle a request past a proxy, so all are refused here before its verdict is
- * believed.
+ * Parses the head of a request. llhttp 8.1 checks the grammar. Built without its strict mode, it
+ * accepts bare line feeds, spaces in names, folded lines and repeated framing fields. Each of these
+ * has been used to smuggle a request past a proxy, so all of them are refused here.
  */
 #include "http/parse_private.h"
 
@@ -39,8 +38,8 @@ FAULT(header_many, 431, PROBLEM_HEADERS_TOO_LARGE, "the request has too many hea
 
 enum byte_class { BYTE_BAD, BYTE_HIGH, BYTE_TEXT, BYTE_TOKEN, BYTE_BLANK, BYTE_CR, BYTE_LF };
 
-/* RFC 9110 5.6.2 tokens, other visible characters, blanks; 0x80 and up in values alone. Everything
- * else has no agreed meaning in a head. */
+/* Characters of tokens (RFC 9110 section 5.6.2), other visible characters, blanks, and bytes from
+ * 0x80 on, which only values may have. Other bytes have no agreed meaning in a head. */
 static const uint8_t byte_classes[256] = {
     ['\t'] = BYTE_BLANK,
     [' '] = BYTE_BLANK,
@@ -79,7 +78,7 @@ static bool http_is_token(struct str text)
     return text.len > 0;
 }
 
-/* "METHOD SP ... SP HTTP/1.1" around the longest target that is accepted. */
+/* Room for "METHOD SP ... SP HTTP/1.1" around the longest accepted target. */
 #define REQUEST_LINE_ROOM 64U
 
 static const struct http_fault *scan_size_fault(const struct head_scan *scan,
@@ -92,7 +91,7 @@ static const struct http_fault *scan_size_fault(const struct head_scan *scan,
     return NULL;
 }
 
-/* A line end was seen. */
+/* Handles the end of a line. */
 static int scan_line(struct head_scan *scan,
                      const struct http_limits *limits,
                      const struct http_fault **ret_fault)
@@ -237,7 +236,7 @@ parse_request_line(struct str line, const struct http_limits *limits, struct hea
 
 /* --- header fields --- */
 
-/* What the fields say about framing. */
+/* The header fields that decide about framing and the connection. */
 struct fields {
     struct str host;
     unsigned hosts, lengths, codings;
@@ -245,7 +244,7 @@ struct fields {
     bool close, keep_alive;
 };
 
-/* Framing fields get no benefit of doubt: one space before, nothing after the value. */
+/* Framing fields are read strictly: at most one blank before the value, nothing after it. */
 static bool is_bare(const struct http_header *header)
 {
     const char *colon = header->name.ptr + header->name.len;
@@ -320,7 +319,7 @@ static bool parse_length(struct str text, int64_t *ret_length)
     return true;
 }
 
-/* RFC 9112 6.1 and 6.3. */
+/* Decides how the body is framed (RFC 9112 sections 6.1 and 6.3). */
 static const struct http_fault *judge_framing(const struct fields *fields, struct head *head)
 {
     head->content_length = -1;
@@ -343,9 +342,9 @@ static const struct http_fault *judge_framing(const struct fields *fields, struc
     return NULL;
 }
 
-/* Bytes of the uri-host that `host` begins with, 0 when it is none. Commas are legal in names but
- * only ever mean two hosts, and of what may stand in brackets (RFC 3986 3.2.2) only IPv6 addresses
- * were ever defined. */
+/* Returns the length of the uri-host at the start of `host`, 0 without one. A comma is legal in a
+ * name but only ever means two hosts, so it ends the name. In brackets (RFC 3986 section 3.2.2)
+ * only IPv6 addresses were ever defined. */
 static size_t host_name_len(struct str host)
 {
     size_t i = 0;
@@ -361,7 +360,7 @@ static size_t host_name_len(struct str host)
     return i;
 }
 
-/* uri-host [":" port] (RFC 9110 7.2). */
+/* Checks for uri-host [":" port] (RFC 9110 section 7.2). */
 static bool http_host_ok(struct str host)
 {
     size_t i = host_name_len(host);
@@ -376,7 +375,8 @@ static bool http_host_ok(struct str host)
     return true;
 }
 
-/* Origin, absolute and asterisk form (RFC 9112 3.2) all become path and query. */
+/* Splits a target in origin, absolute or asterisk form (RFC 9112 section 3.2) into path and
+ * query. */
 static const struct http_fault *judge_target(struct str host, struct head *head)
 {
     struct str target = head->target;
@@ -433,17 +433,17 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
     struct head *head = grammar->head;
     if (head->header_count == grammar->room)
         return HPE_USER;
-    /* A field without a value gets no other callback: the empty value ends where the line does. */
+    /* llhttp does not report an empty value: assume one that begins after the colon. */
     head->headers[head->header_count++] =
         (struct http_header){.name = {at, len}, .value = {at + len + 1, 0}};
     return 0;
 }
 
-/* Bytes above 0x7F are opaque (RFC 9110 5.5), and nothing that is read here has any: a question
- * mark in the place of each keeps them from matching, and from going anywhere else as they are. */
+/* Bytes above 0x7F are opaque (RFC 9110 section 5.5), and no value that we compare has any. A
+ * question mark instead of each prevents matches, and keeps the raw bytes from being passed on. */
 static struct str without_high(struct str value)
 {
-    char *text = (char *)value.ptr; /* of the head's own buffer */
+    char *text = (char *)value.ptr; /* points into the head's own buffer */
 
     for (size_t i = 0; i < value.len; i++) {
         if (http_class_of(text[i]) == BYTE_HIGH)
@@ -476,8 +476,8 @@ static const llhttp_settings_t settings = {
     .on_headers_complete = on_complete,
 };
 
-/* The head is whole and in one piece: the parser lives for this call only, and spans are not
- * split. */
+/* The head is complete and contiguous, so the parser is needed for this call only and never splits
+ * spans. */
 static const struct http_fault *
 parse_grammar(struct arena *arena, struct str text, size_t header_lines, struct head *head)
 {

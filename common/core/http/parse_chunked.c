@@ -1,6 +1,6 @@
 /*
- * Bodies (RFC 9112 6 and 7.1). Chunk sizes are hexadecimal digits and nothing else; extensions and
- * trailers are checked for form, bounded and dropped.
+ * Decodes bodies (RFC 9112 sections 6 and 7.1). Chunk sizes are only hexadecimal digits. Extensions
+ * and trailers are checked for form, limited in size, and dropped.
  */
 #include "http/parse_private.h"
 
@@ -19,7 +19,7 @@ enum state {
     ST_EXT_VALUE,  /* after '=' */
     ST_EXT_TOKEN,  /* in an unquoted value */
     ST_EXT_QUOTED, /* in a quoted value */
-    ST_EXT_ESCAPE, /* after '\\' in it */
+    ST_EXT_ESCAPE, /* after '\\' in a quoted value */
     ST_EXT_END,    /* after the closing quote */
     ST_SIZE_LF,
     ST_CHUNK,
@@ -71,12 +71,12 @@ static enum state step_size(struct body_reader *reader, char c)
     return c == ';' ? ST_EXT_NAME : ST_BAD;
 }
 
-/* chunk-ext without the optional blanks, which only old smugglers send. */
+/* Parses a chunk extension. Optional blanks, which only old smuggling tools send, are refused. */
 static enum state step_extension(struct body_reader *reader, char c)
 {
     bool name_begins = reader->digits != 0;
 
-    reader->digits = 0; /* from here on only says that a name has not begun */
+    reader->digits = 0; /* from here on `digits` only says whether a name must begin */
     if (++reader->extra > EXTENSION_MAX)
         return ST_BAD;
     switch ((enum state)reader->state) {
@@ -139,7 +139,7 @@ static enum state step_trailer(struct body_reader *reader, char c)
     }
 }
 
-/* One byte of framing. */
+/* Processes one byte of framing. */
 static enum state chunked_step(struct body_reader *reader, char c)
 {
     switch ((enum state)reader->state) {

@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Request framing (RFC 9112), without sockets: bytes in, meaning or a fault out. Three steps, each
- * of which can only refuse more than the one before:
+ * Request framing (RFC 9112), independent of sockets: turns bytes into a request or a fault. Each
+ * of the three steps can only refuse more than the step before:
  * - head_scan: byte by byte as they arrive: line ends, forbidden bytes, sizes; finds the end
- * - head_parse: the whole head at once: llhttp for the grammar, then what it is lenient about
+ * - head_parse: the whole head at once: llhttp for the grammar, then the rules that llhttp does not
+ *   enforce
  * - body_decode: length-delimited and chunked bodies
- * Nothing is judged before the byte that decides it, so how the bytes were split does not matter.
+ * A fault is reported at the byte that causes it, so it does not matter how the bytes were split.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,17 +27,17 @@ struct http_fault {
 };
 
 struct head_scan {
-    uint32_t bytes;      /* so far */
-    uint32_t line_bytes; /* of the current line */
-    uint32_t lines;      /* complete ones, the empty last one not counted */
+    uint32_t bytes;      /* bytes so far */
+    uint32_t line_bytes; /* bytes of the current line */
+    uint32_t lines;      /* complete lines, without the empty last one */
     bool after_cr;
-    bool in_value;  /* behind the colon of a header field */
+    bool in_value;  /* after the colon of a header field */
     bool lead_crlf; /* one empty line before the request line is skipped (RFC 9112 2.2) */
 };
 
 #define HEAD_MORE 0
-/* HEAD_MORE, HEAD_COMPLETE or HEAD_BAD; *ret_used bytes belong to the head. Starts from a zeroed
- * scan. */
+/* Scans bytes of a head; the first call needs a zeroed scan. Returns HEAD_MORE, HEAD_COMPLETE or
+ * HEAD_BAD; *ret_used bytes belong to the head. */
 int head_scan(struct head_scan *scan,
               const struct http_limits *limits,
               const char *data,
@@ -58,8 +59,8 @@ struct head {
     bool expects_continue;
 };
 
-/* 0, or HEAD_BAD with *ret_fault. `text` is what head_scan() took; the result points into it. On a
- * fault *ret_head holds what was understood so far (method, target) for the log. */
+/* Parses the `text` that head_scan() took; *ret_head points into it. Returns 0, or HEAD_BAD with
+ * *ret_fault. *ret_head then holds what is known (method, target), for the log. */
 int head_parse(struct arena *arena,
                struct str text,
                const struct head_scan *scan,
@@ -68,7 +69,7 @@ int head_parse(struct arena *arena,
                const struct http_fault **ret_fault) MUSTCHECK;
 
 struct body_reader {
-    uint64_t left;  /* of the body, or of the current chunk */
+    uint64_t left;  /* bytes left of the body, or of the current chunk */
     uint16_t extra; /* bytes of extensions or trailers so far */
     uint8_t digits;
     uint8_t state;
@@ -76,8 +77,8 @@ struct body_reader {
 
 void body_reader_init(struct body_reader *reader, const struct head *head);
 #define BODY_MORE 0
-/* BODY_MORE, BODY_COMPLETE or BODY_BAD. Stops when the input is used up or `room` bytes were made.
- */
+/* Decodes input until it is used up or `room` bytes are written to `out`. Returns BODY_MORE,
+ * BODY_COMPLETE or BODY_BAD. */
 int body_decode(struct body_reader *reader,
                 struct str input,
                 char *out,

@@ -1,4 +1,5 @@
-/* Query strings and form bodies: split, decoded once, brackets taken apart. */
+/* Parses query strings and form bodies: splits them, decodes once, and separates keys in
+ * brackets. */
 #include "http/query.h"
 
 #include "base/codec.h"
@@ -13,7 +14,7 @@ static size_t query_string_count_items(struct str text)
     return count;
 }
 
-/* Splits "name[key][key]" after decoding: %5B is a bracket to every client that sends it. */
+/* Splits "name[key][key]" after decoding, because clients that send %5B mean a bracket. */
 static bool split_keys(struct str decoded, struct query_item *item, const char **ret_reason)
 {
     const char *end = decoded.ptr + decoded.len;
@@ -74,7 +75,7 @@ int query_parse(struct arena *arena,
     struct str rest = text;
     size_t most = query_string_count_items(text);
 
-    if (most > (size_t)ITEMS_MAX * 2) { /* empty ones ("a&&b") are skipped below, within reason */
+    if (most > (size_t)ITEMS_MAX * 2) { /* leaves room for empty ones ("a&&b") */
         *ret_reason = "too many parameters";
         return QUERY_INVALID;
     }

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Query strings: decoded once, in order, bracket names split: filter[author.country][in]=a,b has
- * the name "filter" and the keys {"author.country", "in"}. At most 100 parameters, 7 keys each.
+ * Query strings: decoded once, in order, with names split at brackets:
+ * filter[author.country][in]=a,b has the name "filter" and the keys {"author.country", "in"}. At
+ * most 100 parameters with 7 keys each.
  */
 #include "base/arena.h"
 #include "base/str.h"
@@ -20,15 +21,17 @@ struct query {
     size_t count;
 };
 
-/* any: 0 or QUERY_INVALID with *ret_reason (static text): broken escapes, NUL, unbalanced brackets,
- * too many. Arena-owned. Also reads application/x-www-form-urlencoded bodies. */
+/* any: Parses a query string or an application/x-www-form-urlencoded body. Returns 0, or
+ * QUERY_INVALID with *ret_reason (static text): malformed escapes, NUL, invalid UTF-8, unbalanced
+ * brackets, too many parameters or keys. The items are arena-owned. */
 int query_parse(struct arena *arena,
                 struct str text,
                 struct query *ret_query,
                 const char **ret_reason) MUSTCHECK;
-/* First value without keys of that name; STR_NONE when absent (an empty value has ptr != NULL). */
+/* any: Returns the first value of that name without keys; STR_NONE when absent (an empty value has
+ * ptr != NULL). */
 struct str query_get(const struct query *query, const char *name);
 
-/* What is said of sort[]=a&sort[]=b, as clients of other conventions write lists. */
+/* The error for sort[]=a&sort[]=b, the lists of other API conventions. */
 #define QUERY_NO_BRACKETS                                                                          \
     "takes no brackets: it is given once, several values with commas between, as in sort=name,-id"

@@ -1,11 +1,11 @@
-/* Ranges of bytes. */
+/* Parses byte ranges. */
 #include "http/range.h"
 
 #include "base/ascii.h"
 
-#define SPECS_MAX 64 /* looked at before they are merged */
+#define SPECS_MAX 64 /* accepted ranges before they are merged */
 
-/* A number of any length: what is beyond 63 bits is beyond every representation. */
+/* Reads a number of any length. Above 63 bits it becomes INT64_MAX, beyond any representation. */
 static bool range_digits(struct str text, int64_t *ret_value)
 {
     int64_t value = 0;
@@ -20,7 +20,7 @@ static bool range_digits(struct str text, int64_t *ret_value)
     return true;
 }
 
-/* "0-499", "500-", "-500". False when it is malformed; length 0 when it lies outside. */
+/* Parses "0-499", "500-" or "-500". False: malformed. Length 0: outside of the representation. */
 static bool parse_spec(struct str spec, int64_t size, struct range *ret_range)
 {
     struct str rest = spec;
@@ -54,7 +54,7 @@ static bool range_touches(const struct range *one, const struct range *other)
     return one->first <= other->first + other->length && other->first <= one->first + one->length;
 }
 
-/* Takes the range into those before it that it touches; what it joins may touch others in turn. */
+/* Merges the range with earlier ranges that it touches. The result may touch further ranges. */
 static void range_merge(struct range *items, size_t *count, struct range added)
 {
     size_t at = *count;
@@ -95,7 +95,7 @@ enum range_answer range_parse(struct str header, int64_t size, struct ranges *re
     while (rest.ptr) {
         struct str spec = str_trim(str_split(&rest, ','));
         struct range range;
-        if (spec.len == 0) /* an empty element of a list is no element */
+        if (spec.len == 0) /* empty list elements are ignored */
             continue;
         if (++specs > SPECS_MAX || !parse_spec(spec, size, &range))
             return RANGE_WHOLE;

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Ranges of bytes (RFC 9110 section 14): which parts of a representation of known length a GET asks
- * for. Pure; any thread.
+ * Byte ranges (RFC 9110 section 14): which parts of a representation of known length a GET
+ * requests. Pure; any thread.
  *
- * What a server may answer with the whole is answered with the whole: another unit, a header that
- * is malformed, an If-Range that does not fit, more ranges than RANGES_MAX. Ranges that touch or
- * overlap become one, so that nobody is sent more than the representation (14.2); they keep the
- * order in which they were asked for.
+ * Where the RFC permits it, the whole representation is sent instead: for another unit, a malformed
+ * header, an If-Range that does not match, or more ranges than RANGES_MAX. Ranges that touch or
+ * overlap are merged, so that a client never gets more than the representation (section 14.2). They
+ * keep the order of the request.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,11 +29,12 @@ struct ranges {
 enum range_answer {
     RANGE_WHOLE,         /* 200 */
     RANGE_PARTS,         /* 206: one range or several */
-    RANGE_UNSATISFIABLE, /* 416: none of them begins within the representation */
+    RANGE_UNSATISFIABLE, /* 416: no range begins within the representation */
 };
 
-/* any: `header` is the value of Range, STR_NONE without one. */
+/* any: Parses the Range header (STR_NONE = none) for a representation of `size` bytes. Fills
+ * *ret_ranges for RANGE_PARTS. */
 enum range_answer range_parse(struct str header, int64_t size, struct ranges *ret_ranges);
-/* any: whether If-Range allows ranges: absent, or exactly the strong tag, or exactly the date of
- * the last change as it was sent (13.1.5). */
+/* any: Returns whether If-Range permits ranges: it is absent, equals the strong ETag, or equals the
+ * date of the last change exactly as it was sent (RFC 9110 section 13.1.5). */
 bool range_if(struct str if_range, struct str etag, struct str last_modified);

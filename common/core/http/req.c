@@ -1,4 +1,4 @@
-/* Looking at a request. */
+/* Accessors of a request. */
 #include "http/req.h"
 
 #include "base/panic.h"

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * One HTTP request and its response. Created when the first byte of a request arrives, lives until
- * the response is on the wire and logged; its coroutine runs the server's handler. Everything
- * reachable from here lives in req->task.arena. A client that goes away cancels the task; the
- * handler unwinds itself through -ECANCELED and nothing is freed under it.
+ * One HTTP request and its response. Created when the first byte of a request arrives; lives until
+ * the response is written and logged. Its coroutine runs the server's handler. Everything reachable
+ * from here lives in req->task.arena. When the client disconnects the task is cancelled: the
+ * handler unwinds through -ECANCELED, and nothing is freed before that.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ enum http_method {
 
 struct http_header {
     struct str name;  /* as sent */
-    struct str value; /* trimmed; '?' for bytes above 0x7F */
+    struct str value; /* trimmed; bytes above 0x7F replaced by '?' */
 };
 
 struct req {
@@ -61,8 +61,8 @@ struct req {
     const struct str *param_names;     /* of mount and path, same order; owned by the router */
     size_t param_count;
 
-    struct str request_id; /* set by the service, sent back */
-    struct scope *scope;   /* the service's own, zeroed: http_config.scope_bytes */
+    struct str request_id; /* set by the service, sent as X-Request-Id */
+    struct scope *scope;   /* the service's own data, zeroed: http_config.scope_bytes */
 
     /* The response. */
     int status; /* 0 = none yet */
@@ -72,33 +72,38 @@ struct req {
     bool no_store;               /* default true: Cache-Control: no-store */
     bool close_after;
     bool streaming;
-    bool body_counted; /* somebody counts its bytes until they are read */
+    bool body_counted; /* the service counts the body's bytes until they are read */
     uint64_t bytes_in;
     uint64_t bytes_out;
     const char *error_code; /* problem code, for logs and metrics */
-    int failure;            /* what its handler ended with and nobody foresaw, for logs */
+    int failure;            /* unexpected result of the handler, for logs; 0 = none */
 };
 
-/* any: first header of that name (case-insensitive); STR_NONE when absent. */
+/* any: Returns the value of the first header of that name (case-insensitive); STR_NONE when
+ * absent. */
 struct str req_header(const struct req *req, const char *name);
-/* Path parameter by its name in the route's path ("id"); STR_NONE when the route has none. */
+/* any: Returns the path parameter of that name in the route's path ("id"); STR_NONE when the route
+ * has none. http_method_name() returns a method's name. */
 struct str req_param(const struct req *req, const char *name);
 const char *http_method_name(enum http_method method);
-/* any: HTTP_OTHER_M of a name that is none. */
+/* any: Returns the method of that name, HTTP_OTHER_M when unknown. */
 enum http_method http_method_find(struct str name);
 
-/* any: the client is another one than the connection's peer (a proxy's word); it holds from now on
- * what is here of the body, which fails when it holds too much already. Truncated to req.peer. */
+/* any: Sets the client's address when a trusted proxy names another client than the connection's
+ * peer. The bytes of the body that have arrived then count for this address. If it has too many
+ * bodies, reading the body fails. Truncated to the size of req.peer. */
 void req_peer_set(struct req *req, const char *peer);
 
-/* any: is there a body that is not here whole yet? */
+/* any: Returns whether the request has a body that has not arrived completely. */
 bool req_body_is_awaited(struct req *req);
-/* co: the whole body, the same at every call, at most `max_bytes` (answers Expect: 100-continue).
- * 0, a REQ_BODY_*, or a negative. */
+/* co: Reads the whole body, at most `max_bytes`, and sends 100 Continue if expected. Every call
+ * returns the same text. Returns 0, a REQ_BODY_*, or a negative. */
 AWAITS int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body) MUSTCHECK;
-/* any: a text, not empty, that req_body_read_all() gives from now on, once it has read the body. */
+/* any: Replaces the text that req_body_read_all() returns by a copy of `body`, which must not be
+ * empty. Call it after req_body_read_all(). */
 void req_body_replace(struct req *req, struct str body);
-/* co: the next piece of a streamed body, valid until the next call; empty at the end. Same results.
- * The connection stops reading from the socket while a piece waits (backpressure). */
+/* co: Returns the next chunk of a streamed body, valid until the next call; empty at the end.
+ * Results as of req_body_read_all(). While a chunk waits the connection stops reading from the
+ * socket (backpressure). */
 AWAITS int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
     MUSTCHECK;

@@ -1,8 +1,9 @@
 /*
- * Request bodies on demand. The loop decodes into the filling buffer while there is room; the
- * handler takes it as a piece and leaves it the other one. While both are full the socket is not
- * read. A body that is read as a whole waits for room before more than a little of it is read: for
- * all that was announced, so that no two bodies wait for each other.
+ * Request bodies, read on demand. The loop decodes into one buffer (`filling`) while it has room.
+ * The handler takes this buffer as a chunk, and the loop continues with the other one. While both
+ * are full the socket is not read. A body that is read as a whole acquires room in the server's
+ * limits before more than a little of it is read. It acquires room for the whole announced length
+ * at once, so that no two bodies wait for each other.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static void buffer_reserve(struct exchange *ex, size_t cap)
     buffer->cap = cap;
 }
 
-/* What is announced, or double, within the limit. */
+/* Grows the buffer to the announced length, or doubles it, within the limit. */
 static void buffer_grow(struct exchange *ex)
 {
     struct body_buffer *buffer = filling(ex);
@@ -65,7 +66,7 @@ void body_fail(struct exchange *ex, int error)
     wake_reader(ex);
 }
 
-/* Of a body that is whole the project's shares count the bytes (app/admission.h). */
+/* Counts incomplete bodies. The project's limits count complete ones (app/admission.h). */
 static void account(struct exchange *ex)
 {
     if (ex->body_complete)
@@ -125,7 +126,7 @@ bool body_too_slow(const struct exchange *ex, int64_t now_ms)
                ex->req.server->config.limits.body_min_rate * (uint64_t)waited_ms / 1000;
 }
 
-/* Only time spent waiting for the client counts against it, summed up over several waits. */
+/* Only the time of waiting for the client counts for its rate, summed over several waits. */
 static void count_wait(struct exchange *ex)
 {
     ex->body_waited_ms += (int64_t)uv_now(loop_uv()) - ex->wait_since_ms;
@@ -140,7 +141,7 @@ static void body_on_abandon(struct await *await)
     CONTAINER_OF(await, struct exchange, await)->waiting = WAIT_NONE;
 }
 
-/* A request is in flight once its body is here: thousands that wait for theirs keep nobody out. */
+/* A request that waits for its body is not in flight, so thousands of them lock out no others. */
 static void step_aside(struct exchange *ex)
 {
     ex->req.server->stats.requests_in_flight--;
@@ -164,7 +165,7 @@ AWAITS static int wait_aside(struct exchange *ex)
     return step_back(ex, await_wait(&ex->req.task, &ex->await, 0));
 }
 
-/* 0 when there is something new to look at. */
+/* Waits for a change of the body. Returns 0 when there is one. */
 AWAITS static int body_wait(struct exchange *ex, enum exchange_wait what)
 {
     int rc;
@@ -198,7 +199,7 @@ static void resume_input(struct exchange *ex)
         conn_resume_input(ex->req.conn);
 }
 
-/* The first bytes came with the head, before anybody has read whose they are. */
+/* The first bytes arrived with the head, before it was known for which client they count. */
 void req_peer_set(struct req *req, const char *peer)
 {
     struct exchange *ex = EXCHANGE(req);
@@ -217,8 +218,8 @@ bool req_body_is_awaited(struct req *req)
     return req->has_body && !EXCHANGE(req)->body_complete;
 }
 
-/* Waits for room: for the announced length; for a chunked body first for a little, then for the
- * largest that may come. */
+/* Waits for room in the server's limits: for the announced length; for a chunked body first for a
+ * little, then for the largest size that is allowed. */
 AWAITS static int body_make_room(struct exchange *ex, size_t max_bytes)
 {
     struct body_buffer *buffer = filling(ex);
@@ -268,7 +269,7 @@ void req_body_replace(struct req *req, struct str body)
     struct exchange *ex = EXCHANGE(req);
 
     MUST(ex->body_complete && body.len > 0);
-    /* Not over the text that was read before: that lives as long as the request. */
+    /* Do not overwrite the text that was read before: it must live as long as the request. */
     *filling(ex) = (struct body_buffer){0};
     buffer_reserve(ex, body.len);
     memcpy(filling(ex)->ptr, body.ptr, body.len);
@@ -297,7 +298,7 @@ AWAITS static int body_read_piece(struct req *req, uint64_t max_total_bytes, str
     if (piece->len > 0) {
         ex->filling ^= 1;
         filling(ex)->len = 0;
-        ex->is_stalled = false; /* pieces are small, and few read by pieces at a time */
+        ex->is_stalled = false; /* chunks are small, and few requests read in chunks at a time */
         resume_input(ex);
     }
     return 0;

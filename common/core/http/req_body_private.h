@@ -1,10 +1,10 @@
 #pragma once
-/* The body as it arrives. */
+/* Receives request bodies. */
 #include "http/conn_private.h"
 
-/* Takes raw bytes of the body; returns how many fit. */
+/* Decodes raw bytes of the body; returns how many were consumed. */
 size_t body_feed(struct exchange *ex, const char *data, size_t len);
-/* Ends the wait of a handler that reads the body. */
+/* The body has failed: ends the wait of the handler that reads it. */
 void body_fail(struct exchange *ex, int error);
-/* True when the client has sent less than the least rate. */
+/* Returns whether the client sends more slowly than limits.body_min_rate. */
 bool body_too_slow(const struct exchange *ex, int64_t now_ms);

@@ -1,4 +1,4 @@
-/* Whole bodies and their gzip. */
+/* Unpacks whole bodies from gzip. */
 #include "http/req_unpack.h"
 
 #include "base/gunzip.h"

@@ -1,17 +1,18 @@
 #pragma once
 /*
- * Bodies that come compressed with gzip. A whole body is measured before it is unpacked, so that
- * its bytes can be counted before they are there; a streamed one is unpacked as it is read. Loop
- * thread only; a millisecond at a time.
+ * Request bodies that are compressed with gzip. A whole body is measured before it is unpacked, so
+ * that its bytes can be counted before they take memory. A streamed body is unpacked while it is
+ * read. Loop thread only; yields after each millisecond.
  */
 #include "base/result.h"
 #include "http/req.h"
 
-/* any: from now on req_body_read() gives what the body holds; its limit is on that. */
+/* any: From now on req_body_read() returns unpacked bytes, which its limit counts as well. */
 void req_unpack_stream(struct req *req);
-/* co: how many bytes the body holds that req_body_read_all() has read. 0, REQ_BODY_TOO_LARGE (above
- * max_bytes), REQ_BODY_BROKEN (not gzip, or cut off), or a negative. */
-AWAITS int req_unpack_measure(struct req *req, size_t max_bytes, size_t *ret_bytes) MUSTCHECK;
-/* co: unpacks as many bytes as were measured: req_body_read_all() gives them from now on. 0 or a
+/* co: Measures the unpacked size of the body that req_body_read_all() has read. Returns 0,
+ * REQ_BODY_TOO_LARGE (above `max_bytes`), REQ_BODY_BROKEN (not gzip, or truncated), or a
  * negative. */
+AWAITS int req_unpack_measure(struct req *req, size_t max_bytes, size_t *ret_bytes) MUSTCHECK;
+/* co: Unpacks the body, whose size `bytes` was measured. From now on req_body_read_all() returns
+ * the unpacked body. Returns 0 or a negative. */
 AWAITS int req_unpack(struct req *req, size_t bytes) MUSTCHECK;

@@ -1,4 +1,5 @@
-/* Responses: the head, written by hand because every request pays for it, and whole bodies. */
+/* Writes responses: the head, formatted by hand because every request pays for it, and whole
+ * bodies. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -10,7 +11,7 @@
 #include "http/resp.h"
 #include "http/resp_private.h"
 
-#define HEAD_ROOM  384U /* the lines below without their variable parts */
+#define HEAD_ROOM  384U /* the lines of resp_head() without their variable parts */
 #define STATUS_MIN 100
 #define STATUS_MAX 599
 
@@ -81,7 +82,7 @@ struct jw resp_json(struct req *req)
     return writer;
 }
 
-/* "HTTP/1.1 200 OK\r\n", made at first use. */
+/* Returns "HTTP/1.1 200 OK\r\n", formatted on first use. */
 static struct str status_line(int status)
 {
     static struct {
@@ -103,7 +104,8 @@ static struct str status_line(int status)
     return (struct str){lines[i].text, lines[i].len};
 }
 
-/* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" (RFC 9110 6.6.1), made once a second. */
+/* Returns "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" (RFC 9110 section 6.6.1), formatted once a
+ * second. */
 static struct str date_line(void)
 {
     static char line[64];
@@ -185,8 +187,8 @@ static void resp_on_written(uv_write_t *write, int status)
     exchange_written(ex);
 }
 
-/* One system call when the socket has room; what it does not take stays in the arena until it
- * does. */
+/* Uses one system call when the socket has room. Bytes that the socket does not take stay in the
+ * arena until it does. */
 void resp_send(struct exchange *ex)
 {
     struct req *req = &ex->req;
@@ -222,7 +224,7 @@ void resp_send(struct exchange *ex)
         return;
     }
     if (sent >= 0 && !bounds_hold_unsent(ex, total - (size_t)sent))
-        sent = UV_ENOBUFS; /* what one cannot hold ends the connection */
+        sent = UV_ENOBUFS; /* too much to hold: ends the connection */
     if (sent >= 0) {
         for (unsigned i = 0; i < count; i++) {
             size_t skip = (size_t)sent < bufs[i].len ? (size_t)sent : bufs[i].len;

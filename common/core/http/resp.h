@@ -3,37 +3,38 @@
 #include "http/req.h"
 #include "json/jw.h"
 
-/* any: adds a response header; name and value are trusted not to hold CR or LF (panics if they do).
- */
+/* any: resp_header() adds a response header, resp_header_printf() also formats its value. Name and
+ * value must not hold CR, LF or NUL (panics). */
 void resp_header(struct req *req, const char *name, struct str value);
 void resp_header_printf(struct req *req, const char *name, const char *format, ...)
     PRINTF_LIKE(3, 4);
-/* any: was such a header added? */
+/* any: Returns whether a header of that name was added. */
 bool resp_has_header(const struct req *req, struct str name);
-/* any: adds the ETag; true when If-None-Match names it (weak comparison, RFC 9110 section 13.1.2).
- */
+/* any: Adds the ETag. Returns whether If-None-Match has it (weak comparison, RFC 9110 section
+ * 13.1.2). */
 bool resp_etag(struct req *req, struct str etag);
-/* any: a writer over req->body. */
+/* any: Returns a JSON writer over req->body. */
 struct jw resp_json(struct req *req);
 
-/* Streamed responses: begin sends the head (chunked), or says -EAGAIN, for the handler to pass on:
- * clients of the project have not read enough of what they asked for before (503). Write awaits
- * while more than 256 KB are queued on the socket, end finishes. After begin the status cannot
- * change; an error ends the connection. */
+/* co: Streamed responses. resp_stream_begin() sends the head (chunked). It returns -EAGAIN, for the
+ * handler to forward (503), when clients of the project have not read enough of earlier responses.
+ * resp_stream_write() waits while more than 64 KB are queued on the socket, resp_stream_end()
+ * completes the response. After the head is sent the status cannot change, and an error ends the
+ * connection. */
 AWAITS int resp_stream_begin(struct req *req, int status, struct str content_type) MUSTCHECK;
-/* The same for one whose length is known: Content-Length; exactly so much is written then. */
+/* co: Like resp_stream_begin(), with a Content-Length: exactly `length` bytes must be written. */
 AWAITS int
 resp_stream_begin_sized(struct req *req, int status, struct str content_type, int64_t length)
     MUSTCHECK;
 AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;
-/* co: bytes of a file for the same, where its length is known, without a copy and without a thread:
- * as many as are in memory and the socket takes. *ret_sent 0: a piece has to be read and written.
- */
+/* co: Sends bytes of a file in a stream of known length, without a copy and without a thread: as
+ * many as are in the page cache and the socket takes. *ret_sent 0: the caller must read the next
+ * chunk and pass it to resp_stream_write(). */
 AWAITS int
 resp_stream_file(struct req *req, int fd, int64_t offset, int64_t bytes, int64_t *ret_sent)
     MUSTCHECK;
 AWAITS int resp_stream_end(struct req *req) MUSTCHECK;
-/* co: sends a file's bytes [offset, offset+length) with Content-Length; reads off the loop
- * what is not in memory. */
+/* co: Sends the bytes [offset, offset+length) of a file with Content-Length. Bytes that are not in
+ * the page cache are read off the loop. */
 AWAITS int resp_send_file(struct req *req, int status, int fd, int64_t offset, int64_t length)
     MUSTCHECK;

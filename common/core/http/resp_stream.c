@@ -1,4 +1,4 @@
-/* Responses sent piece by piece, and files. */
+/* Streamed responses, and files. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ static void stream_on_abandon(struct await *await)
     CONTAINER_OF(await, struct exchange, await)->waiting = WAIT_NONE;
 }
 
-/* Waits while more than that is queued. */
+/* Waits while more than `bytes` are queued. */
 AWAITS static int wait_queued(struct exchange *ex, size_t bytes)
 {
     struct req *req = &ex->req;
@@ -35,7 +35,7 @@ AWAITS static int wait_queued(struct exchange *ex, size_t bytes)
     return req->conn ? 0 : -ECANCELED;
 }
 
-/* Sends pieces, then waits while too much is queued. */
+/* Sends chunks, then waits while too much is queued. */
 AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, size_t count)
 {
     struct req *req = &ex->req;
@@ -48,7 +48,7 @@ AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, siz
     return wait_queued(ex, STREAM_QUEUE_MAX);
 }
 
-/* length < 0: not known before the end. */
+/* Sends the head. length < 0: the length is not known in advance. */
 AWAITS static int stream_begin(struct exchange *ex, int status, int64_t length)
 {
     struct str head;
@@ -63,7 +63,7 @@ AWAITS static int stream_begin(struct exchange *ex, int status, int64_t length)
     ex->keep_alive = exchange_keeps_alive(ex);
     if (length < 0 && !resp_has_no_body(ex)) {
         ex->chunked = !ex->head.http10;
-        ex->keep_alive = ex->keep_alive && ex->chunked; /* HTTP/1.0: the end is the close */
+        ex->keep_alive = ex->keep_alive && ex->chunked; /* HTTP/1.0: closing ends the body */
     }
     head = resp_head(ex, length);
     if (length <= 0 || resp_has_no_body(ex))
@@ -110,7 +110,7 @@ int resp_stream_file(struct req *req, int fd, int64_t offset, int64_t bytes, int
 
     MUST(!ex->chunked);
     TRY(wait_queued(ex, 0));
-    TRY(task_yield_if_due(&req->task)); /* whoever reads as fast as we send is not alone */
+    TRY(task_yield_if_due(&req->task)); /* a client that reads as fast as we send is not alone */
     if (!req->conn)
         return -ECANCELED;
     *ret_sent = (int64_t)conn_send_file(req->conn, fd, offset, bytes);
@@ -137,7 +137,7 @@ struct file_read {
     ssize_t got; /* or a negative errno */
 };
 
-/* On a thread. */
+/* Runs on a thread of the pool. */
 static void file_read(void *arg)
 {
     struct file_read *read = arg;
@@ -156,7 +156,7 @@ AWAITS static int file_send_piece(struct exchange *ex, struct file_read *read, i
     read->bytes = length < (int64_t)FILE_PIECE_BYTES ? (size_t)length : FILE_PIECE_BYTES;
     TRY(work_run(&ex->req.task, WORK_FILE, file_read, read));
     if (read->got <= 0)
-        return ERROR(read->got < 0 ? (int)read->got : -EIO); /* shorter than promised */
+        return ERROR(read->got < 0 ? (int)read->got : -EIO); /* shorter than announced */
     read->offset += read->got;
     const struct str piece = {read->buffer, (size_t)read->got};
     return send_pieces(ex, &piece, 1);

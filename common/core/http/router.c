@@ -1,6 +1,6 @@
 /*
- * Router: a trie of path segments, built once. A path is decoded segment by segment before it is
- * compared, exactly once, and what the handler sees are the very bytes that were matched.
+ * Router: a trie of path segments, built once. Each segment of a path is decoded exactly once,
+ * before it is compared, and the handler gets the same bytes that were matched.
  */
 #include "http/route.h"
 
@@ -14,7 +14,7 @@
 #define SEGMENTS_MAX 32
 #define METHODS      ((size_t)HTTP_OTHER_M)
 
-/* A route as mounted. */
+/* A mounted route. */
 struct entry {
     const char *mount;
     const struct route *route;
@@ -28,8 +28,8 @@ struct router_node {
     size_t literal_count; /* sorted by segment */
     struct router_node *param;
     const struct entry *by_method[METHODS];
-    /* Routes of a mount's "/": they answer with the slash, and without it where by_method has none.
-     * So {base_url}/ and /org/{project_id} may differ. */
+    /* Routes of a mount's "/". They match with the slash, and without it where by_method has no
+     * route. So {base_url}/ and /org/{project_id} may differ. */
     const struct entry *at_root[METHODS];
 };
 
@@ -78,7 +78,7 @@ void router_free(struct router *router)
     free(router);
 }
 
-/* Index of the literal, or where it belongs. */
+/* Returns the index of the literal, or the index at which it belongs. */
 static size_t literal_place(const struct router_node *node, struct str segment)
 {
     size_t low = 0;
@@ -125,7 +125,8 @@ param_child(struct router_node *node, struct str segment, struct entry *entry)
     return node->param;
 }
 
-/* The node of `path` below `node`, made where missing; names of parameters go to the entry. */
+/* Returns the node of `path` below `node`, and creates missing nodes. Names of parameters go to the
+ * entry. */
 static struct router_node *
 node_of_path(struct router_node *node, const char *path, struct entry *entry)
 {
@@ -150,7 +151,7 @@ node_of_path(struct router_node *node, const char *path, struct entry *entry)
     return node;
 }
 
-/* PUT answers PATCH and GET answers HEAD unless these have routes of their own. */
+/* A PUT route also serves PATCH, and a GET route HEAD, unless these have routes of their own. */
 static void methods_set(const struct entry *methods[METHODS], const struct entry *entry)
 {
     enum http_method method = entry->route->method;
@@ -205,7 +206,7 @@ bool router_next(const struct router *router,
     return true;
 }
 
-/* A decoded '/' would let one path mean two things to us and to a proxy in front of us. */
+/* An encoded '/' is refused: a proxy in front of us could read the path differently. */
 static bool has_encoded_slash(struct str raw)
 {
     const char *at = raw.ptr;
@@ -283,8 +284,8 @@ static bool node_answers(const struct router_node *node, bool trailing_slash)
     return false;
 }
 
-/* Depth-first, literals before parameters; NULL when nothing answers the path. `by_param` says
- * which segments were taken as parameters. Each node of the trie is visited at most once. */
+/* Searches depth-first, literals before parameters; NULL when no route matches. `by_param` says
+ * which segments are parameters. Each node of the trie is visited at most once. */
 static const struct router_node *
 node_match(const struct router_node *root, const struct walk *walk, bool by_param[SEGMENTS_MAX])
 {

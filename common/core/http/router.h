@@ -1,18 +1,19 @@
 #pragma once
-/* Which route a request is for. */
+/* Finds the route of a request. */
 #include "http/route.h"
 
-/* Segment trie over tables; built once at start. */
+/* A trie of path segments over route tables; built once at start. */
 struct router;
 
-/* Returns owned. Panics on duplicate method+path, duplicate ids, more than REQ_PARAMS_MAX
- * parameters. `mount` prefixes every path of the table, may hold parameters ("/org/{project_id}"),
- * "" for none. PUT routes answer PATCH as well; GET routes answer HEAD. */
+/* router_new() returns an empty router, to be freed with router_free(). router_add() adds a table,
+ * which must outlive the router. It panics on a duplicate method and path, a duplicate id, or more
+ * than REQ_PARAMS_MAX parameters. `mount` prefixes every path of the table and may hold parameters
+ * ("/org/{project_id}"); "" for none. PUT routes also serve PATCH, GET routes also serve HEAD. */
 struct router *router_new(void);
 void router_add(struct router *router, const char *mount, const struct route *routes, size_t count);
 void router_free(struct router *router);
 
-/* A route and what stood in its path. */
+/* A route and the parameters of its path. */
 struct route_match {
     const struct route *route;
     struct str params[REQ_PARAMS_MAX]; /* decoded, in path order; arena-owned */
@@ -20,20 +21,22 @@ struct route_match {
     size_t param_count;
 };
 
-/* any: decodes the path once and finds its route. ROUTER_METHOD leaves the allowed methods in
- * *ret_allow (arena), for 405 and OPTIONS. Literal segments win over parameters. ROUTER_BAD_PATH:
- * broken escapes, encoded '/', NUL, '.' or '..' segments, empty segments, not UTF-8. */
+/* any: Decodes the path once and finds its route. Literal segments win over parameters. Returns 0,
+ * ROUTER_NOT_FOUND, ROUTER_METHOD with the allowed methods in *ret_allow (arena-owned), for 405 and
+ * OPTIONS, or ROUTER_BAD_PATH: malformed escapes, encoded '/', NUL, '.' or '..' segments, empty
+ * segments, not UTF-8. */
 int router_find(const struct router *router,
                 struct arena *arena,
                 enum http_method method,
                 struct str path,
                 struct route_match *ret_match,
                 struct str *ret_allow) MUSTCHECK;
-/* Path parameter by its name; STR_NONE when the route has none of this name. */
+/* any: Returns the path parameter of that name; STR_NONE when the route has none. */
 struct str route_match_param(const struct route_match *match, const char *name);
-/* any: the same for a request: fills req->route and req->params. */
+/* any: Like router_find() for a request: fills req->route and the path parameters. */
 int router_match(const struct router *router, struct req *req, struct str *ret_allow) MUSTCHECK;
-/* All routes with their mounts, in table order: *cursor from 0, false at the end. */
+/* any: Iterates over all routes with their mounts, in table order. *cursor starts at 0; false at
+ * the end. */
 bool router_next(const struct router *router,
                  size_t *cursor,
                  const char **ret_mount,

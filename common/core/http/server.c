@@ -37,7 +37,7 @@ const struct http_limits http_limits_default = {
     .body_bytes = 32U << 20,
 };
 
-/* --- arenas ready for use --- */
+/* --- cached arenas --- */
 
 struct arena *server_arena_take(struct http_server *server)
 {
@@ -56,7 +56,7 @@ void server_arena_give(struct http_server *server, struct arena *arena)
     server->arenas[server->arena_count++] = arena;
 }
 
-/* Whoever has one IPv6 address has 2^64 of them. */
+/* A client with one IPv6 address has its whole network of 2^64 addresses. */
 struct share_owner http_address_owner(const char *text)
 {
     struct in6_addr address = {0};
@@ -75,7 +75,7 @@ struct share_owner http_address_owner(const char *text)
 
 /* --- listening --- */
 
-/* By hand, because libuv 1.44 cannot set SO_REUSEPORT. */
+/* Uses system calls, because libuv 1.44 cannot set SO_REUSEPORT. */
 static int listen_on(const struct addrinfo *address, bool reuse_port)
 {
     const int on = 1;
@@ -98,7 +98,7 @@ static int listen_on(const struct addrinfo *address, bool reuse_port)
     return rc;
 }
 
-/* Resolves once at start; never used while serving. */
+/* Blocks while it resolves `host`, so it is only used at start. */
 static int open_listener(const char *host, int port, bool reuse_port)
 {
     struct addrinfo hints = {
@@ -148,7 +148,7 @@ unsigned http_connections_fit(unsigned wanted, unsigned others)
     }
     if (limit.rlim_cur >= files)
         return wanted;
-    /* Never less than half of what there is: with so few files something else will fail anyway. */
+    /* At least half of the limit: with fewer files something else will fail anyway. */
     return (unsigned)(limit.rlim_cur > 2UL * others ? limit.rlim_cur - others : limit.rlim_cur / 2);
 }
 
@@ -190,7 +190,7 @@ const struct http_stats *http_server_stats(const struct http_server *server)
 
 /* --- accepting --- */
 
-/* IPv4 clients of an IPv6 socket are shown as what they are. */
+/* Formats a peer's address. IPv4 clients of an IPv6 socket are shown as IPv4. */
 static void peer_text(const union socket_address *address, char text[46])
 {
     const struct in6_addr *six = &address->six.sin6_addr;
@@ -213,7 +213,7 @@ static void on_accept_timer(void *arg)
     server_accept_more(server);
 }
 
-/* Clients wait in the kernel's queue; polling it meanwhile would spin. */
+/* Clients then wait in the kernel's queue. Polling it would spin. */
 static void pause_accepting(struct http_server *server)
 {
     if (!server->accepting)
@@ -272,7 +272,7 @@ static void http_on_sweep(void *arg)
     conn_sweep(server, (int64_t)uv_now(loop_uv()));
 }
 
-/* An eighth of the shortest limit: late by that much at most, and cheap. */
+/* An eighth of the shortest limit: cheap, and no timeout is late by more than that. */
 static int64_t sweep_interval(const struct http_limits *limits)
 {
     int64_t shortest =

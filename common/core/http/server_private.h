@@ -1,5 +1,5 @@
 #pragma once
-/* What connections and exchanges ask of their server. */
+/* Called by connections and exchanges for their server. */
 #include "http/conn_private.h"
 
 void server_accept_more(struct http_server *server);
