@@ -1,4 +1,4 @@
-/* JSON reader: one cheap scan for what jansson would take, then jansson with its strict flags. */
+/* JSON reader: a scan refuses what jansson would accept, then jansson parses with strict flags. */
 #include "json/jr.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define PRINT_MAX ((size_t)1 << 30) /* far above six times the largest body */
 
-/* --- errors: jansson quotes the input in its texts, ours never do --- */
+/* --- errors: jansson's messages quote the input, ours never do --- */
 
 static int jr_refuse(struct jr_error *ret_error, size_t line, size_t column, const char *reason)
 {
@@ -25,7 +25,7 @@ static int jr_refuse(struct jr_error *ret_error, size_t line, size_t column, con
     return JR_INVALID;
 }
 
-/* As jr_refuse(), counting lines and code points up to byte `at`. */
+/* Like jr_refuse(), but computes line and column of byte `at`; columns count code points. */
 static int refuse_at(struct jr_error *ret_error, struct str text, size_t at, const char *reason)
 {
     size_t line = 1;
@@ -42,7 +42,7 @@ static int refuse_at(struct jr_error *ret_error, struct str text, size_t at, con
     return jr_refuse(ret_error, line, column, reason);
 }
 
-/* Our words for a syntax error, by how jansson's text begins. */
+/* Our message for each syntax error, found by the beginning of jansson's message. */
 static const struct {
     struct str begins;
     const char *reason;
@@ -85,7 +85,7 @@ static const char *syntax_reason(const json_error_t *error)
 
 /* --- reading --- */
 
-/* The digits behind the point that PostgreSQL's numeric keeps, and its exponents. */
+/* Limit of PostgreSQL's numeric for the digits after the decimal point, and for exponents. */
 #define NUMBER_DIGITS 16383
 
 static int digit_at(struct str text, size_t at)
@@ -93,8 +93,9 @@ static int digit_at(struct str text, size_t at)
     return at < text.len && ascii_is(text.ptr[at], ASCII_DIGIT) ? text.ptr[at] - '0' : -1;
 }
 
-/* A number begins at *at, which is moved behind it. False when jsonb could not hold it: 0e99999 and
- * 1e-20000 are doubles, too. What is no number is left to jansson. */
+/* Moves *at from the first byte of a number to its end. Returns false when jsonb cannot hold the
+ * number; this includes numbers that a double can hold, such as 0e99999 and 1e-20000. Does not
+ * check the grammar, which jansson does. */
 static bool number_fits(struct str text, size_t *at)
 {
     size_t i = *at + 1;
@@ -127,7 +128,7 @@ static int refuse_range(struct jr_error *ret_error, struct str text, size_t at)
     return JR_INVALID;
 }
 
-/* jansson recurses up to 2,048 deep and reports NUL and BOM as something else: look first. */
+/* Runs first: jansson recurses up to 2,048 levels and reports NUL and BOM as other errors. */
 static int scan(struct str text, struct jr_error *ret_error)
 {
     const char *nul = memchr(text.ptr, '\0', text.len);
@@ -165,7 +166,7 @@ json_t *jr_adopt(struct arena *arena, json_t *value)
     return value;
 }
 
-/* Reads `text`; numbers are kept as they stand in `original`, of which it was made. */
+/* Parses `text`, which was derived from `original`; numbers keep their literals of `original`. */
 static int jr_read_text(struct arena *arena,
                         struct str text,
                         struct str original,
@@ -198,7 +199,7 @@ int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_
     return jr_read_text(arena, text, text, ret_root, ret_error);
 }
 
-/* What jansson allocates, as malloc() rounds it. */
+/* Bytes that jansson allocates for each node, as malloc() rounds them up. */
 enum {
     OBJECT_BYTES = 240,
     ARRAY_BYTES = 144,
@@ -225,7 +226,7 @@ size_t jr_tree_bytes(struct str text)
         case '"':
             bytes += STRING_BYTES;
             break;
-        case ':': /* what was before it is a name, which its member holds */
+        case ':': /* the string before the colon is a key, stored in its member */
             bytes += MEMBER_BYTES - STRING_BYTES;
             break;
         case ',':
@@ -238,8 +239,8 @@ size_t jr_tree_bytes(struct str text)
     return bytes;
 }
 
-/* The text with `before` and `after` around every number that is of a kind; `text` itself when it
- * has none. */
+/* Returns the text with `before` and `after` around every number for which is_of_kind() holds, or
+ * `text` itself when there is no such number. */
 static struct str numbers_wrap(struct arena *arena,
                                struct str text,
                                bool (*is_of_kind)(struct str number),
@@ -276,7 +277,7 @@ static bool is_wide_integer(struct str number)
     return integer && number_is_wide(number);
 }
 
-/* No double or no jsonb can hold it. */
+/* Whether a double or jsonb cannot hold the number. */
 static bool is_beyond_all(struct str number)
 {
     size_t at = 0;

@@ -1,4 +1,4 @@
-/* Large JSON beside the loop. */
+/* Parses and frees large JSON on threads, off the loop. */
 #include "json/jr_beside.h"
 
 #include "loop/work.h"
@@ -19,7 +19,7 @@ struct parsing {
     int rc;
 };
 
-/* On the loop or on a thread: nobody else uses the arena. */
+/* Runs on the loop or on a thread. No other code uses the arena until it returns. */
 static void jr_beside_parse(void *arg)
 {
     struct parsing *in = arg;
@@ -37,7 +37,7 @@ static void free_tree_later(void *arena)
     work_later(free_tree, arena);
 }
 
-/* Where a large text is parsed, into an arena that goes there, too. */
+/* Gives a large tree its own arena, which is freed on a thread when the caller's arena is freed. */
 static void own_tree(struct parsing *in)
 {
     struct arena *arena = in->arena;
@@ -105,9 +105,9 @@ int jr_parse_in_turn(struct task *task,
 
 /* --- how large --- */
 
-#define NODE_BYTES 32 /* what a value costs beside its text */
+#define NODE_BYTES 32 /* approximate memory of a value, not counting its text */
 
-/* Takes what the value weighs from *left, as far as there is something left. */
+/* Subtracts the weight of the value and of everything in it from *left, and stops at 0. */
 /* NOLINTNEXTLINE(misc-no-recursion): JSON is nested at most 64 deep */
 static void weigh(const json_t *value, size_t *left)
 {

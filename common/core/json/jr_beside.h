@@ -1,38 +1,39 @@
 #pragma once
 /*
- * Reading large texts beside the loop: a megabyte takes ten milliseconds to parse, and as long to
- * free.
+ * Reads large JSON texts without blocking the loop: parsing a megabyte takes ten milliseconds, and
+ * freeing its tree as long.
  */
 #include "json/jr.h"
 #include "loop/task.h"
 
-/* Longer texts, and trees of more, are for a thread. */
+/* Texts longer than this, and trees larger than this, are handled on a thread. */
 #define JR_HERE_BYTES ((size_t)32 << 10)
 
-/* co: jr_parse(), or jr_parse_stored() when `stored`; `text` stays as it is meanwhile. A large
- * tree is in an arena of its own, which is freed on a thread when `arena` goes. */
+/* co: Runs jr_parse(), or jr_parse_stored() when `stored`. `text` must not change until it returns.
+ * A large text is parsed on a thread, into an arena of its own that is freed on a thread when
+ * `arena` is reset or freed. Returns the results of jr_parse(). */
 AWAITS int jr_parse_beside(struct task *task,
                            struct arena *arena,
                            struct str text,
                            bool stored,
                            json_t **ret_root,
                            struct jr_error *ret_error) MUSTCHECK;
-/* co: the same of jr_parse_foreign(). */
+/* co: Like jr_parse_beside(), with jr_parse_foreign(). */
 AWAITS int jr_parse_foreign_beside(struct task *task,
                                    struct arena *arena,
                                    struct str text,
                                    json_t **ret_root,
                                    struct jr_error *ret_error) MUSTCHECK;
-/* co: the same as jr_parse_beside(), but where too many texts of the project wait for a thread
- * already it is -EAGAIN. */
+/* co: Like jr_parse_beside(), but a large text needs a slot of WORK_PARSE. Returns -EAGAIN when too
+ * many texts of the project already wait for a thread, or -ECANCELED, -ETIMEDOUT. */
 AWAITS int jr_parse_in_turn(struct task *task,
                             struct arena *arena,
                             struct str text,
                             bool stored,
                             json_t **ret_root,
                             struct jr_error *ret_error) MUSTCHECK;
-/* any: whether a value is so large that printing or copying it holds the loop for long. */
+/* any: Whether a value is so large that printing or copying it would block the loop for long. */
 bool jr_is_large(const json_t *value);
-/* any: drops a tree that was made, when `arena` goes, on the loop: on a thread when it is large.
- * NULL is nothing. */
+/* any: Passes the caller's reference to `arena`, which must be freed on the loop. A large tree is
+ * then freed on a thread. NULL does nothing. */
 void jr_own(struct arena *arena, json_t *value);

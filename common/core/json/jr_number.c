@@ -1,7 +1,8 @@
 /*
- * Literals of numbers. jansson reads a real as a double and forgets how it was written, so that
- * 99999999999999.99 becomes a number of its own. Nodes of reals get room behind them, where the
- * literal is kept when the shortest text of the double is another one.
+ * Literals of numbers. jansson reads a real as a double and drops its text, so that
+ * 99999999999999.99 would be printed as another number. Therefore each node of a real is allocated
+ * with room after it for the literal, which is stored when it differs from the shortest text of the
+ * double.
  */
 #include "json/jr_number_private.h"
 
@@ -13,24 +14,24 @@
 #include "base/panic.h"
 #include "json/jr.h"
 
-#define NODE_BYTES  24U /* of jansson's node of a real: type, references, value */
+#define NODE_BYTES  24U /* size of jansson's node of a real: type, references, value */
 #define PRINT_BYTES 32
 
-/* What is allocated for a real: jansson's node, and our part behind it. */
+/* The allocation for a real: jansson's node, followed by our part. */
 struct number_node {
     char jansson[NODE_BYTES];
     size_t len; /* 0 = no literal */
     char text[];
 };
 
-/* Nodes of numbers come with room for `len`, zeroed: what has no literal says so. */
+/* Allocator for jansson. A node of NODE_BYTES gets our part as well, zeroed: no literal. */
 static void *node_alloc(size_t bytes)
 {
     return bytes == NODE_BYTES ? calloc(1, sizeof(struct number_node)) : malloc(bytes);
 }
 
-/* Before main(), and so before the first node: one that jansson allocated by itself could not be
- * distinguished from ours. */
+/* Runs before main(), so before jansson allocates any node: a node of jansson's default allocator
+ * could not be distinguished from ours. */
 __attribute__((constructor)) static void room_for_literals(void)
 {
     json_set_alloc_funcs(node_alloc, free);
@@ -95,7 +96,7 @@ struct str number_next(struct str text, size_t *at)
     return STR_NONE;
 }
 
-/* The double does not say how the number was written. */
+/* Whether printing the double would not give the literal. */
 static bool is_lost(struct str literal, double value)
 {
     char buf[PRINT_BYTES];
@@ -103,7 +104,7 @@ static bool is_lost(struct str literal, double value)
     return !str_eq((struct str){buf, num_print_f64(buf, value)}, literal);
 }
 
-/* The node that takes the place of a real; NULL = it stays. */
+/* Returns a new node that replaces `value`, or NULL when `value` can stay. */
 static json_t *with_literal(const json_t *value, struct str literal)
 {
     if (literal.ptr == NULL || !is_lost(literal, json_real_value(value)))
@@ -123,9 +124,10 @@ struct literals {
 };
 
 /* NOLINTBEGIN(misc-no-recursion, clang-analyzer-unix.Malloc): JSON is nested at most 64 deep, and
- * its tree takes what is made for it */
+ * the tree takes ownership of the new nodes */
 
-/* Members come in the order of the text. */
+/* Walks the tree in step with the text: members are iterated in the order of the text. Returns the
+ * node that replaces `value`, or NULL. */
 static json_t *jr_number_keep(struct literals *in, json_t *value)
 {
     if (json_is_object(value)) {
@@ -150,7 +152,7 @@ static json_t *jr_number_keep(struct literals *in, json_t *value)
 
 /* NOLINTEND(misc-no-recursion, clang-analyzer-unix.Malloc) */
 
-/* Most texts have no number that is lost: they are looked through, not their trees. */
+/* Whether a double loses some number of the text. In most texts none, so the tree is not walked. */
 static bool any_lost(struct str text)
 {
     size_t at = 0;

@@ -1,19 +1,19 @@
 #pragma once
 /*
- * Literals of numbers that a double cannot hold, kept behind the nodes of
- * jansson's tree for jr_literal().
+ * Literals of numbers whose text a double cannot reproduce. Stored after the nodes of jansson's
+ * tree, for jr_literal().
  */
 #include <jansson.h>
 #include <stdbool.h>
 
 #include "base/str.h"
 
-/* any: the end of the number that begins at `at`; *ret_integer says whether it has digits only. */
+/* any: Returns the end of the number that begins at `at`. *ret_integer: no fraction or exponent. */
 size_t number_end(struct str text, size_t at, bool *ret_integer);
-/* any: moves *at behind the next number of a JSON text; STR_NONE when there is none. */
+/* any: Returns the next number of a JSON text and moves *at to its end, else STR_NONE. */
 struct str number_next(struct str text, size_t *at);
-/* any: an integer literal is outside int64. */
+/* any: Whether an integer literal is outside int64. */
 bool number_is_wide(struct str digits);
-/* any: `root` was read of `text`: reals that would be printed in other words remember theirs. The
- * root is replaced when it is one. */
+/* any: Stores the literals of `text` in the reals of `*root`, which was parsed from it, where
+ * printing the double would give another text. Replaces *root when *root itself is such a real. */
 void number_keep_literals(json_t **root, struct str text);

@@ -1,4 +1,4 @@
-/* Where in a text a value stands. */
+/* Finds the path of the value at a byte of a JSON text. */
 #include "base/json_scan.h"
 #include "base/strbuf.h"
 #include "json/jr.h"

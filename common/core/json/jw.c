@@ -1,5 +1,4 @@
-/* JSON writer: hot path of every response, so clean runs of text are found eight bytes at a
- * time. */
+/* JSON writer. It runs for every response, so clean text is scanned eight bytes at a time. */
 #include "json/jw.h"
 
 #include <jansson.h>
@@ -11,10 +10,10 @@
 #include "base/panic.h"
 #include "json/jr.h"
 
-/* What the kind bits hold. The reader allows 64; a tree that was put together may be deeper. */
+/* Bits in jw.objects. The reader allows 64 levels; a tree built in memory may be deeper. */
 #define MAX_DEPTH 256
 
-/* 0: copied as it is; 'u': \u00XX; anything else: backslash and that letter. */
+/* 0: the byte is copied; 'u': it becomes \u00XX; else: it becomes a backslash and that letter. */
 static const char escapes[256] = {
     ['\b'] = 'b',  ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"',
     ['\\'] = '\\', [0x00] = 'u', [0x01] = 'u', [0x02] = 'u', [0x03] = 'u', [0x04] = 'u',
@@ -58,9 +57,10 @@ static void check_end(const struct jw *w, bool object)
 #define check_end(w, object) ((void)(w), (void)(object))
 #endif
 
-/* --- pieces --- */
+/* --- parts --- */
 
-/* Room for `bytes` and a comma; writes the comma when due. NULL when the buffer is full. */
+/* Reserves `bytes` and room for a comma, and writes the comma if it is due. Returns where to write
+ * the bytes, or NULL when the buffer is full. */
 static char *jw_begin(struct jw *w, size_t bytes)
 {
     struct strbuf *out = w->out;
@@ -89,7 +89,7 @@ static void put_literal(struct jw *w, const char *text, size_t len)
     w->out->len += len;
 }
 
-/* Length of the leading run that needs no escaping. */
+/* Length of the leading part of the text that needs no escaping. */
 static size_t clean_run(const char *text, size_t len)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -100,7 +100,7 @@ static size_t clean_run(const char *text, size_t len)
         memcpy(&chunk, text + at, sizeof(chunk));
         uint64_t quote = chunk ^ (ones * '"');
         uint64_t slash = chunk ^ (ones * '\\');
-        /* A high bit appears where a byte is below 0x20, or became zero above. */
+        /* A high bit is set where a byte is below 0x20, or is zero in `quote` or `slash`. */
         uint64_t found = ((chunk - ones * 0x20) & ~chunk) | ((quote - ones) & ~quote) |
                          ((slash - ones) & ~slash);
         if ((found & highs) != 0)
@@ -139,7 +139,8 @@ static size_t jw_put_escape(char *to, unsigned char c)
     return 6;
 }
 
-/* Escaped text into room for its length and a quote that is there already; escapes make more. */
+/* Appends the escaped text. The caller has reserved text.len bytes and one for the closing quote;
+ * each escape reserves what it adds. */
 static void put_escaped(struct strbuf *out, struct str text)
 {
     while (text.len > 0) {
@@ -150,7 +151,7 @@ static void put_escaped(struct strbuf *out, struct str text)
         text.len -= run;
         if (text.len == 0)
             return;
-        /* Six for this escape, the rest as it was promised: the text after it and the quote. */
+        /* Reserve 6 bytes for this escape, and again the rest of the text and the closing quote. */
         if (!strbuf_reserve(out, 6 + text.len))
             return;
         out->len += jw_put_escape(out->ptr + out->len, (unsigned char)*text.ptr);
@@ -159,7 +160,7 @@ static void put_escaped(struct strbuf *out, struct str text)
     }
 }
 
-/* The same between quotes, into room for both. */
+/* Like put_escaped(), in quotes. The caller has reserved text.len + 2 bytes. */
 static void jw_put_quoted(struct strbuf *out, struct str text)
 {
     out->ptr[out->len++] = '"';

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * JSON writer: appends to a strbuf, commas by itself, no tree. Unbalanced use panics in debug
- * builds. Text must be valid UTF-8 (it comes from validated input or PostgreSQL). Any thread.
+ * JSON writer: appends to a strbuf and sets the commas, without building a tree. Unbalanced calls
+ * panic in debug builds. Texts must be valid UTF-8 (they come from validated input or PostgreSQL).
+ * Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,40 +17,46 @@ struct jw {
     bool comma;         /* a comma is due before the next value or key */
     bool value_due;     /* a key was written */
     int depth;
-    uint64_t objects[4]; /* bit per open scope: object or array */
+    uint64_t objects[4]; /* one bit per open scope: 1 = object, 0 = array */
 };
 
+/* Starts a new value in `out`, which is borrowed. `out->overflow` is the only error. */
 void jw_init(struct jw *w, struct strbuf *out);
-/* True when exactly one whole value was written and it fitted the buffer. */
+/* Whether exactly one whole value was written and fitted the buffer. */
 bool jw_done(const struct jw *w);
+/* jw_obj() and jw_arr() open an object or array, jw_obj_end() and jw_arr_end() close it. */
 void jw_obj(struct jw *w);
 void jw_obj_end(struct jw *w);
 void jw_arr(struct jw *w);
 void jw_arr_end(struct jw *w);
-/* jw_key writes an escaped key; jw_lit a key or text known not to need escaping (literals). */
+/* jw_key() writes a key with escapes. jw_lit() writes a key that needs no escapes, such as a C
+ * literal. A value must follow. */
 void jw_key(struct jw *w, struct str key);
 void jw_lit(struct jw *w, const char *key);
+/* Writes a string. */
 void jw_str(struct jw *w, struct str text);
-/* A text in parts, each as jw_str() writes it: megabytes of it leave time for others. */
+/* Writes a string in parts, each escaped as jw_str() does, so that the caller can yield to other
+ * tasks while it writes megabytes. */
 void jw_str_begin(struct jw *w);
 void jw_str_part(struct jw *w, struct str text);
 void jw_str_end(struct jw *w);
-/* Bytes that jw_str() writes of it, without the quotes. */
+/* Number of bytes that jw_str() writes for `text`, without the quotes. */
 size_t jw_str_bytes(struct str text);
-void jw_str_or_null(struct jw *w, struct str text); /* empty writes null */
-void jw_cstr(struct jw *w, const char *text);       /* NULL writes null */
+void jw_str_or_null(struct jw *w, struct str text); /* an empty text becomes null */
+void jw_cstr(struct jw *w, const char *text);       /* NULL becomes null */
+/* Write a number, a boolean or null. */
 void jw_i64(struct jw *w, int64_t value);
-void jw_f64(struct jw *w, double value); /* not finite writes null */
+void jw_f64(struct jw *w, double value); /* infinities and NaN become null */
 void jw_bool(struct jw *w, bool value);
 void jw_null(struct jw *w);
-/* Text that is JSON already. */
+/* Writes a text that already is JSON. */
 void jw_raw(struct jw *w, struct str json);
-/* A jansson tree (borrowed), keys in insertion order. */
+/* Writes a jansson tree (borrowed), with keys in insertion order. */
 void jw_json(struct jw *w, const struct json_t *value);
-/* RFC 3339 with milliseconds. */
+/* Writes a time as an RFC 3339 string in UTC with milliseconds. `wall_ms`: since 1970. */
 void jw_time(struct jw *w, int64_t wall_ms);
 
-/* Members in one call each. */
+/* Each writes a key, which needs no escapes, and its value. */
 #define JW_STR(w, key, text)         (jw_lit((w), (key)), jw_str((w), (text)))
 #define JW_STR_OR_NULL(w, key, text) (jw_lit((w), (key)), jw_str_or_null((w), (text)))
 #define JW_CSTR(w, key, text)        (jw_lit((w), (key)), jw_cstr((w), (text)))

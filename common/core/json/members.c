@@ -1,10 +1,10 @@
-/* Members of objects, out of their texts. */
+/* Reads members of objects from JSON texts. */
 #include "json/members.h"
 
 #include "base/ascii.h"
 #include "json/jr.h"
 
-#define ESCAPE_BYTES 6 /* of a character */
+#define ESCAPE_BYTES 6 /* longest escape of a character: \uXXXX */
 
 static void members_skip(struct json_members *members, const char *set)
 {
@@ -12,7 +12,7 @@ static void members_skip(struct json_members *members, const char *set)
         members->at++;
 }
 
-/* Whether the quote is part of the text: an odd number of backslashes stands before it. */
+/* Whether the quote belongs to the string: an odd number of backslashes precedes it. */
 static bool is_escaped_quote(const char *from, const char *quote)
 {
     const char *at = quote;
@@ -22,7 +22,7 @@ static bool is_escaped_quote(const char *from, const char *quote)
     return (quote - at) % 2 != 0;
 }
 
-/* From a quote to behind the quote that ends the text; returns what is between them. */
+/* Moves from the opening quote past the closing quote. Returns the text between the quotes. */
 static struct str members_read_text(struct json_members *members)
 {
     const char *from = ++members->at;
@@ -35,7 +35,7 @@ static struct str members_read_text(struct json_members *members)
     return (struct str){from, (size_t)((quote != NULL ? quote : members->end) - from)};
 }
 
-/* From a bracket to behind the one that closes it. */
+/* Moves from a bracket past the bracket that closes it. */
 static void members_skip_scope(struct json_members *members)
 {
     size_t depth = 0;

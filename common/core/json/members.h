@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The members of an object, read out of its text without a tree, for texts of megabytes of which a
- * few values are needed. The text must be JSON: jr_parse(), jw or skim() has seen it. Any thread.
+ * Reads members of a JSON object from its text without building a tree, for texts of megabytes of
+ * which a few values are needed. The text must be known to be JSON: written by jw, or accepted by
+ * jr_parse() or skim(). Any thread.
  */
 #include "base/arena.h"
 #include "base/str.h"
@@ -15,15 +16,18 @@ struct json_members {
     const char *at, *end;
 };
 
-/* any: the members of an object's text; another value has none. Borrows the text. */
+/* any: Returns the position before the first member of an object. Any other JSON value has no
+ * members. Borrows the text. */
 struct json_members json_members_of(struct str object);
-/* any: the next member; false after the last. Takes as long as the member has bytes. */
+/* any: Reads the next member and moves on. Returns false after the last member. Takes time
+ * proportional to the length of the member. */
 bool json_members_next(struct json_members *members, struct json_member *ret_member);
-/* any: whether a key, as it is written, is `name`. `arena` is for keys that are written with
- * escapes; a key that is too long to be the name is not decoded. */
+/* any: Whether `key`, as written in the text, is `name`. A key with escapes is decoded in `arena`,
+ * unless it is too long to be the name. */
 bool json_key_is(struct arena *arena, struct str key, const char *name);
-/* any: the text of a member, STR_NONE when the object has no such one; the arena as above. */
+/* any: Returns the text of a member's value, or STR_NONE when the object has no such member.
+ * `arena`: as for json_key_is(). */
 struct str json_member_find(struct arena *arena, struct str object, const char *name);
-/* any: a text as it was written between its quotes, without its escapes; in the arena when it has
- * some. */
+/* any: Resolves the escapes of a string, given as written between its quotes. Returns `written`
+ * itself when it has no escapes, else a text owned by the arena. */
 struct str json_text_decode(struct arena *arena, struct str written);

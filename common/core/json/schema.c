@@ -1,4 +1,4 @@
-/* Body schemas: one walk over a field array checks a body and fills the struct. */
+/* Body schemas: one pass over the array of fields checks a body and fills the struct. */
 #include "json/schema.h"
 
 #include <math.h>
@@ -11,17 +11,17 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-#define TEXT_MAX    65536              /* characters, where the field names no limit */
-#define LIST_MAX    1000               /* items, likewise */
-#define EXACT_MAX   9007199254740992.0 /* 2^53: integral doubles are exact up to here */
-#define SHOWN_BYTES 100                /* of an unknown member's name */
-#define PLACE_BYTES 4096               /* of a rendered field path */
-#define PLACE_DEPTH 32                 /* schemas nest a handful deep; below, paths are cut */
+#define TEXT_MAX    65536              /* characters, when the field sets no limit */
+#define LIST_MAX    1000               /* items, when the field sets no limit */
+#define EXACT_MAX   9007199254740992.0 /* 2^53: doubles represent all integers up to here */
+#define SHOWN_BYTES 100  /* bytes of an unknown member's name that an answer repeats */
+#define PLACE_BYTES 4096 /* bytes of a field path */
+#define PLACE_DEPTH 32   /* names of a field path; deeper paths lose their beginning */
 
-/* Where the walk is; rendered only when there is something to say. */
+/* Position of the decoder in the body. Printed only for a finding. */
 struct schema_place {
     const struct schema_place *parent;
-    struct str name; /* without a pointer: an array item */
+    struct str name; /* without a pointer: an array item, at `index` */
     size_t index;
 };
 
@@ -32,7 +32,7 @@ struct walk {
 
 /* --- findings --- */
 
-/* Counts a finding; false when there is no room to keep it. */
+/* Counts a finding. Returns false when the array of findings is full. */
 static bool finding_count(struct schema_errors *errors)
 {
     return errors->count++ < ARRAY_LEN(errors->items);
@@ -79,7 +79,7 @@ void schema_error_add_code(struct arena *arena,
     va_end(args);
 }
 
-/* "items[3].price" */
+/* Prints a field path such as "items[3].price". */
 static struct str schema_place_print(struct arena *arena, const struct schema_place *place)
 {
     const struct schema_place *chain[PLACE_DEPTH];
@@ -124,7 +124,7 @@ static struct str schema_text_of(const json_t *value)
     return (struct str){json_string_value(value), json_string_length(value)};
 }
 
-/* Limits are whole numbers of characters or items. */
+/* A limit in characters or items; `otherwise` when the field sets none. */
 static size_t schema_limit_of(double max, size_t otherwise)
 {
     return max > 0 ? (size_t)max : otherwise;
@@ -167,7 +167,7 @@ static void schema_check_values(const struct walk *walk,
     fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be one of: %.*s", STR_ARG(strbuf_view(&list)));
 }
 
-/* Enum and format: also of the items of a list of texts. */
+/* Checks enum and format of a text, or of an item of a list of texts. */
 static void check_words(const struct walk *walk,
                         const struct schema_place *at,
                         const struct field *field,
@@ -242,7 +242,7 @@ static void check_bounds(const struct walk *walk,
         fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be at most %s", max);
 }
 
-/* An integer, or a real that is one exactly. */
+/* Accepts an integer, or a real with an integral value. */
 static bool schema_read_integer(const struct walk *walk,
                                 const struct schema_place *at,
                                 const json_t *value,
@@ -372,15 +372,15 @@ static void read_texts(const struct walk *walk,
     }
 }
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as the body, which jr.c limits, and as the schema */
+/* NOLINTBEGIN(misc-no-recursion): as deep as the body, which jr.c limits, and the schema */
 
-/* Nothing is known here of what is inside. */
+/* Whether the schema does not describe the members of its object. */
 static bool is_loose(const struct schema *schema)
 {
     return schema->value != NULL || schema->loose;
 }
 
-/* A value of a sub-schema; false when it is no object. */
+/* Decodes a value of a sub-schema. Returns false when the value is not an object. */
 static bool read_sub(const struct walk *walk,
                      const struct schema_place *at,
                      const struct schema *sub,
@@ -507,7 +507,7 @@ static bool service_sets(struct str name)
     return str_is(name, "id") || str_is(name, "created_at") || str_is(name, "updated_at");
 }
 
-/* A caller may send a name of any length: the answer repeats its beginning only. */
+/* Reports unknown members. A name may have any length, so the answer repeats its beginning. */
 static void report_unknown(const struct walk *walk,
                            const struct schema_place *at,
                            const struct schema *schema,

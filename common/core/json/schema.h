@@ -35,7 +35,7 @@ struct in_f64 {
     bool set, null;
     double value;
     const json_t *json;
-}; /* json: to the last digit */
+}; /* `json` keeps the exact digits */
 struct in_bool {
     bool set, null, value;
 };
@@ -73,7 +73,7 @@ enum field_type {
     FIELD_MAP,  /* any JSON object, decoded as in_json */
     FIELD_IDS,  /* array of integers */
     FIELD_STRS, /* array of texts */
-    FIELD_LIST, /* array of objects of .sub; in a loose schema NULL: of any */
+    FIELD_LIST, /* array of objects of .sub; .sub may be NULL in a loose schema: any objects */
     FIELD_OBJ,  /* object of .sub */
 };
 
@@ -85,14 +85,14 @@ struct field {
     bool required;
     bool nullable;
     bool has_min;    /* min is meaningful (numbers) */
-    bool has_max;    /* max of a number is meaningful; for texts and lists max > 0 suffices */
+    bool has_max;    /* max is meaningful (numbers); texts and lists need only max */
     bool write_only; /* passwords */
-    bool noted;      /* of answers: the service writes it down by itself, nobody edits it */
+    bool noted;      /* in responses: the service updates this member without an edit by a client */
     double min;      /* number; text: fewest characters; list: fewest items */
     double max;      /* number; text: most characters (0 = 65,536); list: most items (0 = 1,000) */
     const char *const *values; /* enum, NULL-terminated */
     const char *format; /* email, slug, name, url, password, date, date-time, uri: checked and
-                           documented; of an integer "" keeps it to itself that it has 64 bits */
+                           documented; "" on an integer omits the format int64 in documents */
     const struct schema *sub;
     const char *doc;
     const char *example; /* JSON text */
@@ -104,13 +104,11 @@ struct schema {
     const struct field *fields;
     size_t count;
     size_t struct_bytes;
-    bool open; /* unknown members are ignored (only where they are documented to be) */
+    bool open; /* ignore unknown members (only where the documentation says so) */
     const char *doc;
     const char *example; /* JSON text */
-    bool loose; /* what reads it checks it: decoded as raw ones are, the fields are for documents
-                   only */
-    /* Instead of fields: one value, whatever its shape (records, data). Nothing inside is checked.
-     */
+    bool loose; /* the handler checks the body: decoded as json_t, `fields` is documentation only */
+    /* Instead of fields: one value of any shape (records, data). Its content is not checked. */
     const struct field *value;
 };
 #define SCHEMA(component, type, array)                                                             \
@@ -124,7 +122,8 @@ struct schema {
         .name = (component), .fields = (array), .count = ARRAY_LEN(array)                          \
     }
 
-/* One finding: field path ("items[3].price"), code (catalog/problem.h) and message; arena-owned. */
+/* One finding, arena-owned. `field`: path of the field ("items[3].price"). `code`: see
+ * catalog/problem.h. */
 struct schema_error {
     struct str field;
     const char *code;
@@ -132,16 +131,17 @@ struct schema_error {
 };
 struct schema_errors {
     struct schema_error items[20]; /* the first 20 */
-    size_t count;                  /* all */
+    size_t count;                  /* also counts findings after the first 20 */
 };
-/* any: adds a finding; message and field are copied into the arena. */
+/* any: Adds a finding. Copies field and message into the arena. */
 void schema_error_add(struct arena *arena,
                       struct schema_errors *errors,
                       struct str field,
                       enum problem code,
                       const char *format,
                       ...) PRINTF_LIKE(5, 6);
-/* The same with a code that is not ours, such as the processor's; it is borrowed. */
+/* any: Like schema_error_add(), with a code that is not in catalog/problem.h, such as one of the
+ * payment processor. The code is borrowed. */
 void schema_error_add_code(struct arena *arena,
                            struct schema_errors *errors,
                            struct str field,
@@ -149,23 +149,27 @@ void schema_error_add_code(struct arena *arena,
                            const char *format,
                            ...) PRINTF_LIKE(5, 6);
 
-/* any: checks `body` against the schema and fills *ret_struct (zeroed first, struct_bytes). Members
- * named id, created_at, updated_at that the schema lacks are `read_only`, others `unknown_field`.
- * Codes: required, type_mismatch, too_long (also lists), out_of_range (also too short, not in the
- * enum), pattern (format), read_only, unknown_field. A body that is no object is one type_mismatch
- * with an empty field. A member that is null is {set, null}; FIELD_JSON takes null always and then
- * has the null as value too. Reals count as integers when integral and within +-2^53. A `raw`
- * schema only asks for an object and writes nothing; as .sub of FIELD_OBJ or FIELD_LIST it hands
- * out the json_t (in_obj.value, or an array of json_t * in in_list.items). Texts borrow from
- * `body`, arrays and structs are arena-owned. Findings are added to *errors: the caller zeroes it
- * first. */
+/* any: Checks `body` against the schema and fills *ret_struct, which is zeroed first. Returns true
+ * when *errors is empty. Findings are added to *errors, which the caller must have zeroed.
+ *
+ * Codes: required, type_mismatch, too_long (also lists), out_of_range (also too short, or not in
+ * the enum), pattern (format), read_only (a member named id, created_at or updated_at that the
+ * schema lacks), unknown_field (any other member that the schema lacks). A body that is not an
+ * object gives one type_mismatch with an empty field.
+ *
+ * A member that is null becomes {set, null}. FIELD_JSON always accepts null, and then also has the
+ * null as value. Reals count as integers when they are integral and within +-2^53. Of a schema with
+ * `loose` or `value`, only whether `body` is an object is checked, and *ret_struct is not written.
+ * As .sub of FIELD_OBJ or FIELD_LIST such a schema yields the json_t (in_obj.value, or an array of
+ * json_t * in in_list.items). Texts are borrowed from `body`, arrays and structs are arena-owned.
+ */
 bool schema_decode(struct arena *arena,
                    const struct schema *schema,
                    const json_t *body,
                    void *ret_struct,
                    struct schema_errors *errors);
-/* True when `value` satisfies the named format ("email", ...); unknown formats are true. */
+/* any: Whether `value` satisfies the named format ("email", ...). True for unknown formats. */
 bool schema_format_ok(const char *format, struct str value);
-/* Writes the OpenAPI 3.0 schema object; sub-schemas as $ref "#/components/schemas/Name", but those
- * of objects that may be null where they stand. */
+/* Writes the schema as an OpenAPI 3.0 schema object. Sub-schemas become $ref
+ * "#/components/schemas/Name", except nullable objects, which are written in place. */
 void schema_openapi(struct jw *w, const struct schema *schema);

@@ -1,4 +1,5 @@
-/* Named text formats. Pragmatic: what a sane value looks like, not every form a standard allows. */
+/* Named text formats. The checks are pragmatic: they accept sane values, not every form that a
+ * standard allows. */
 
 #include "base/ascii.h"
 #include "base/clock.h"
@@ -6,8 +7,8 @@
 #include "base/utf8.h"
 #include "json/schema.h"
 
-#define EMAIL_MAX       254 /* RFC 5321 section 4.5.3.1.3 less the angle brackets */
-#define EMAIL_LOCAL_MAX 64  /* section 4.5.3.1.1 */
+#define EMAIL_MAX       254 /* RFC 5321 section 4.5.3.1.3: 256 less the angle brackets */
+#define EMAIL_LOCAL_MAX 64  /* RFC 5321 section 4.5.3.1.1 */
 #define LABEL_MAX       63  /* RFC 1035 section 2.3.4 */
 #define NAME_MAX_BYTES  48
 
@@ -28,14 +29,14 @@ static bool format_name_ok(struct str value)
     return identifier_ok(value, "_", 1);
 }
 
-/* Part of a character beyond ASCII: what letters_ok() has looked at as a whole. */
+/* Whether the byte belongs to a character outside ASCII, which letters_ok() has checked. */
 static bool is_beyond(char c)
 {
     return (unsigned char)c >= 0x80;
 }
 
-/* Characters that cannot be seen, or that turn the text around: spaces, controls, marks of
- * direction and width, and what is no character. */
+/* Invisible characters and characters that change the direction of text: spaces, controls, marks of
+ * direction and width, surrogates, private use, and code points that are not characters. */
 static bool is_unseen(uint32_t point)
 {
     return (point >= 0x80 && point <= 0xa0) || point == 0xad || point == 0x61c || point == 0x1680 ||
@@ -45,7 +46,7 @@ static bool is_unseen(uint32_t point)
            (point >= 0xfff0 && point <= 0xffff) || point >= 0xe0000;
 }
 
-/* Valid UTF-8 without such. */
+/* Whether the text is valid UTF-8 without such characters. */
 static bool letters_ok(struct str text)
 {
     if (!utf8_valid(text))
@@ -63,7 +64,7 @@ static bool letters_ok(struct str text)
     return true;
 }
 
-/* Dot-separated labels of letters, digits and inner hyphens. */
+/* Accepts labels of letters, digits and inner hyphens, separated by dots. */
 static bool domain_ok(struct str domain)
 {
     if (domain.len == 0)
@@ -81,8 +82,8 @@ static bool domain_ok(struct str domain)
     return true;
 }
 
-/* Letters of all scripts, before and after the @ (RFC 6531, RFC 5890). Two addresses that look
- * alike are two: nothing here takes one for the other. */
+/* Accepts letters of all scripts before and after the @ (RFC 6531, RFC 5890). Two addresses that
+ * look alike remain two different addresses. */
 static bool email_ok(struct str value)
 {
     if (value.len > EMAIL_MAX || !letters_ok(value))
@@ -102,7 +103,7 @@ static bool email_ok(struct str value)
     return true;
 }
 
-/* "host", "host:port", "[v6]:port", each after optional user information. */
+/* Accepts "host", "host:port" and "[v6]:port", each optionally after user information. */
 static bool authority_ok(struct str authority)
 {
     struct str host = authority;
@@ -135,7 +136,7 @@ static bool authority_ok(struct str authority)
     return number >= 1 && number <= 65535;
 }
 
-/* Absolute http or https (RFC 3986 section 4.3, RFC 9110 section 4.2). */
+/* Accepts absolute http and https addresses (RFC 3986 section 4.3, RFC 9110 section 4.2). */
 static bool url_ok(struct str value)
 {
     struct str rest = value;
@@ -162,7 +163,7 @@ static bool date_time_ok(struct str value)
     return clock_parse(value, &wall_ms);
 }
 
-/* RFC 9562 section 4, either case. */
+/* Accepts both cases (RFC 9562 section 4). */
 static bool uuid_ok(struct str value)
 {
     if (value.len != 36)
@@ -175,7 +176,7 @@ static bool uuid_ok(struct str value)
     return true;
 }
 
-/* #rgb, #rrggbb or #rrggbbaa */
+/* Accepts #rgb, #rrggbb and #rrggbbaa. */
 static bool color_ok(struct str value)
 {
     if ((value.len != 4 && value.len != 7 && value.len != 9) || value.ptr[0] != '#')

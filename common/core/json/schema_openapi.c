@@ -1,4 +1,4 @@
-/* A schema as an OpenAPI 3.0 schema object (subset and rules: OpenAPI 3.0.3 "Schema Object"). */
+/* Writes a schema as an OpenAPI 3.0 schema object (OpenAPI 3.0.3, "Schema Object"). */
 #include <math.h>
 
 #include "base/result.h"
@@ -9,7 +9,7 @@
 #define KEY_PATTERN   "^[a-z0-9_]+$"
 #define COLOR_PATTERN "^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$"
 
-/* Our formats as those that tools know, or as a pattern. */
+/* Maps our formats to formats that OpenAPI tools know, or to a pattern. */
 static const struct {
     const char *ours;
     const char *format;
@@ -42,7 +42,7 @@ static void write_format(struct jw *w, const char *ours)
     JW_CSTR(w, "format", ours);
 }
 
-/* Whole numbers without exponent, so that generated clients do not churn. */
+/* Writes whole numbers without an exponent, so that generated clients do not churn. */
 static void write_limit(struct jw *w, const char *key, double value)
 {
     jw_lit(w, key);
@@ -138,10 +138,10 @@ static bool is_decorated(const struct field *field)
 
 static void openapi_write_object(struct jw *w, const struct schema *schema);
 
-/* $ref takes no siblings in 3.0. Beside an allOf, nullable changes nothing: its parts still refuse
- * null (OpenAPI 3.0.3, proposal "clarify nullable"), so an object that may be null is written out.
- */
-/* NOLINTNEXTLINE(misc-no-recursion): over static data */
+/* In OpenAPI 3.0, $ref allows no sibling members. `nullable` next to allOf has no effect, because
+ * the parts of allOf still refuse null (OpenAPI 3.0.3, proposal "clarify nullable"). A nullable
+ * object is therefore written in place. */
+/* NOLINTNEXTLINE(misc-no-recursion): recursion follows static data */
 static void write_object_ref(struct jw *w, const struct field *field)
 {
     if (field->nullable && field->sub->value == NULL) {
@@ -160,7 +160,7 @@ static void write_object_ref(struct jw *w, const struct field *field)
     jw_arr_end(w);
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): over static data */
+/* NOLINTNEXTLINE(misc-no-recursion): recursion follows static data */
 static void write_type(struct jw *w, const struct field *field)
 {
     switch (field->type) {
@@ -191,7 +191,7 @@ static void write_type(struct jw *w, const struct field *field)
     }
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): over static data */
+/* NOLINTNEXTLINE(misc-no-recursion): recursion follows static data */
 static void write_field(struct jw *w, const struct field *field)
 {
     jw_obj(w);
@@ -209,7 +209,7 @@ static void write_field(struct jw *w, const struct field *field)
     jw_obj_end(w);
 }
 
-/* "required" is not allowed to be empty. */
+/* An empty "required" is not allowed. */
 static void write_required(struct jw *w, const struct schema *schema)
 {
     bool any = false;
@@ -227,8 +227,8 @@ static void write_required(struct jw *w, const struct schema *schema)
         jw_arr_end(w);
 }
 
-/* The members of an object's schema. */
-/* NOLINTNEXTLINE(misc-no-recursion): over static data */
+/* Writes the members of an object's schema. */
+/* NOLINTNEXTLINE(misc-no-recursion): recursion follows static data */
 static void openapi_write_object(struct jw *w, const struct schema *schema)
 {
     JW_CSTR(w, "type", "object");

@@ -1,5 +1,5 @@
-/* One pass over the text with a stack of open scopes; what is wanted is carried along as a set of
- * candidates whose keys have matched so far. */
+/* One pass over the text with a stack of open scopes. A bit set holds the wanted paths whose keys
+ * have matched so far. */
 #include "json/skim.h"
 
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "base/utf8.h"
 #include "json/jr.h"
 
-#define LONG_NUMBER 15 /* digits that fit any kind of number without a look */
+#define LONG_NUMBER 15 /* characters: an integer up to this length always fits an int64 */
 
 struct skim_scope {
     bool object;
-    uint32_t wanted; /* below this scope */
-    uint32_t seen;   /* what was met in it: a second time is a duplicate */
+    uint32_t wanted; /* wanted paths that may continue in this scope */
+    uint32_t seen;   /* wanted keys already met in this scope, to detect duplicates */
 };
 
 struct skim_reader {
@@ -26,9 +26,9 @@ struct skim_reader {
     size_t count;
     struct str keys[SKIM_WANTED_MAX][SKIM_DEPTH_MAX];
     size_t lengths[SKIM_WANTED_MAX];
-    struct skim_scope scopes[JR_MAX_DEPTH + 1]; /* [0] is what holds the root */
+    struct skim_scope scopes[JR_MAX_DEPTH + 1]; /* [0] contains the root value */
     size_t depth;
-    uint32_t wanted; /* for the value that comes */
+    uint32_t wanted; /* wanted paths that match the next value */
     const char *reason;
 };
 
@@ -70,7 +70,7 @@ static bool read_unit(struct skim_reader *r, unsigned *ret_unit)
     return true;
 }
 
-/* Behind "\u": one code point, of two units when they are a pair. */
+/* Reads one code point after "\u"; a surrogate pair consists of two escapes. */
 static bool read_escape_u(struct skim_reader *r, unsigned *ret_point)
 {
     unsigned high;
@@ -109,7 +109,7 @@ static void put_point(struct strbuf *out, unsigned point)
     strbuf_char(out, (char)(0x80U | (point & 0x3fU)));
 }
 
-/* Behind a backslash; `out` NULL only checks. */
+/* Reads an escape after its backslash. `out` NULL: only checks the escape. */
 static bool read_escape(struct skim_reader *r, struct strbuf *out)
 {
     static const char from[] = "\"\\/bfnrt";
@@ -129,7 +129,7 @@ static bool read_escape(struct skim_reader *r, struct strbuf *out)
     return true;
 }
 
-/* Behind the opening quote. *ret_raw is what stands between the quotes. */
+/* Reads a string after its opening quote. *ret_raw is the text between the quotes. */
 static bool read_string(struct skim_reader *r, struct str *ret_raw, bool *ret_escaped)
 {
     const char *from = r->at;
@@ -152,7 +152,7 @@ static bool read_string(struct skim_reader *r, struct str *ret_raw, bool *ret_es
     return skim_refuse(r, "unexpected end of text");
 }
 
-/* A string that was read before, without its escapes. */
+/* Resolves the escapes of a string that read_string() has accepted. */
 static struct str decode(struct skim_reader *r, struct str raw)
 {
     struct skim_reader again = {.at = raw.ptr, .end = raw.ptr + raw.len};
@@ -209,7 +209,7 @@ static bool skim_read_number(struct skim_reader *r, struct str *ret_text)
     return true;
 }
 
-/* --- what is wanted --- */
+/* --- wanted paths --- */
 
 static void split_paths(struct skim_reader *r)
 {
@@ -225,11 +225,11 @@ static void split_paths(struct skim_reader *r)
     }
 }
 
-/* The candidates of a scope that go on with this key. */
+/* Sets r->wanted to the paths of the current scope that continue with this key. */
 static bool follow_key(struct skim_reader *r, struct str raw, bool escaped)
 {
     struct skim_scope *scope = &r->scopes[r->depth];
-    size_t level = r->depth - 1; /* of keys: the root object's are level 0 */
+    size_t level = r->depth - 1; /* index into keys: members of a root object have level 0 */
 
     r->wanted = 0;
     if (scope->wanted == 0)
@@ -246,7 +246,7 @@ static bool follow_key(struct skim_reader *r, struct str raw, bool escaped)
     return true;
 }
 
-/* The value at the end of a path. */
+/* Stores the value in the items whose path ends here. */
 static void skim_keep(struct skim_reader *r, enum skim_kind kind, struct str text, bool escaped)
 {
     for (size_t i = 0; r->wanted != 0 && i < r->count; i++) {
@@ -321,7 +321,7 @@ static bool skim_read_key(struct skim_reader *r)
     return skim_take(r, ':') || skim_refuse(r, "expected \":\"");
 }
 
-/* After "{" or "[": is it empty? Else up to its first value. */
+/* After "{" or "[": closes an empty scope, else moves to the first value. */
 static bool skim_enter(struct skim_reader *r, bool *ret_closed)
 {
     const struct skim_scope *scope = &r->scopes[r->depth];
@@ -336,7 +336,7 @@ static bool skim_enter(struct skim_reader *r, bool *ret_closed)
     return !scope->object || skim_read_key(r);
 }
 
-/* After a value: closes what ends here; false in *ret_more when all is closed. */
+/* After a value: closes the scopes that end here. *ret_more is false when the root has ended. */
 static bool skim_leave(struct skim_reader *r, bool *ret_more)
 {
     *ret_more = false;

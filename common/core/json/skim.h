@@ -1,8 +1,10 @@
 #pragma once
 /*
- * A few members out of a JSON text, without a tree: the whole text is checked as jr_parse() checks
- * it (but for duplicate keys that nobody asks about; numbers have at most 512 characters), at a
- * tenth of the cost. For texts that are stored as they came and read by somebody else. Any thread.
+ * Reads a few members of a JSON text without building a tree, at a tenth of the cost of jr_parse().
+ * The whole text is checked as jr_parse() checks it, with three differences: duplicate keys are
+ * found only on the wanted paths, numbers of more than 512 characters are refused, and numbers that
+ * only jsonb cannot hold (1e-20000) are accepted. For texts that are stored unchanged and parsed
+ * later by other code. Any thread.
  */
 #include <stdint.h>
 
@@ -11,17 +13,18 @@
 #include "base/str.h"
 
 #define SKIM_WANTED_MAX 16
-#define SKIM_DEPTH_MAX  8 /* of what is wanted */
+#define SKIM_DEPTH_MAX  8 /* keys of a wanted path */
 
 enum skim_kind { SKIM_MISSING, SKIM_STRING, SKIM_NUMBER, SKIM_OTHER };
 
 struct skim {
     const char *path; /* "data.object.id": keys without dots, outside of arrays */
     enum skim_kind kind;
-    struct str text; /* STRING: decoded, of the text itself or the arena; NUMBER: as written */
+    struct str text; /* STRING: decoded, borrowed from the text or the arena; NUMBER: as written */
 };
 
-/* 0 with every item filled, or SKIM_INVALID with *ret_reason (static). */
+/* Fills kind and text of every item; kind is SKIM_MISSING when the text has no such path. Returns
+ * 0, or SKIM_INVALID with a static text in *ret_reason. `count`: at most SKIM_WANTED_MAX. */
 int skim(struct arena *arena,
          struct str text,
          struct skim *items,

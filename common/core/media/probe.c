@@ -1,4 +1,4 @@
-/* Which container it is, by its first bytes. */
+/* Recognizes the container by its first bytes. */
 #include "media/probe.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ void facts_duration(struct media_facts *facts, double units, double units_a_seco
         facts->duration = seconds;
 }
 
-/* MEDIA_MP4 for a brand that is no picture's. */
+/* Returns MEDIA_MP4 for every brand that is not of a picture. */
 static enum media_kind kind_of_brand(const uint8_t *brand)
 {
     static const struct {
@@ -46,7 +46,7 @@ static enum media_kind kind_of_brand(const uint8_t *brand)
     return MEDIA_MP4;
 }
 
-/* A file type box whose brands tell pictures from films. */
+/* The brands in the file type box distinguish pictures from films. */
 static enum media_kind kind_of_boxes(struct media_source *source, const uint8_t *head)
 {
     uint32_t bytes = be32(head);
@@ -82,7 +82,7 @@ static enum media_kind kind_of(struct media_source *source)
     if (memcmp(head + 4, "ftyp", 4) == 0)
         return kind_of_boxes(source, head);
     if (memcmp(head + 4, "moov", 4) == 0 || memcmp(head + 4, "wide", 4) == 0 ||
-        memcmp(head + 4, "mdat", 4) == 0) /* of times before there was a file type */
+        memcmp(head + 4, "mdat", 4) == 0) /* old files without a file type box */
         return MEDIA_MP4;
     if (be32(head) == 0x1A45DFA3)
         return MEDIA_MATROSKA;
@@ -91,7 +91,7 @@ static enum media_kind kind_of(struct media_source *source)
     return MEDIA_UNKNOWN;
 }
 
-/* Behind the tag that FLAC and MP3 may begin with. */
+/* Returns the offset after the ID3 tag that FLAC and MP3 files may begin with. */
 static int64_t after_id3(struct media_source *source)
 {
     const uint8_t *head = source_at(source, 0, ID3_HEAD_BYTES);
@@ -119,7 +119,7 @@ static void probe_sound(struct media_source *source, struct media_facts *facts)
     }
 }
 
-/* Seen by whoever looks at it: a quarter turn changes width and height. */
+/* Reports the size as shown: a quarter turn swaps width and height. */
 static void media_turn(struct media_facts *facts)
 {
     uint32_t width = facts->width;

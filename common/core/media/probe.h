@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What pictures and recordings say of themselves, out of their heads and no more: sizes of PNG,
- * JPEG, GIF, WebP, AVIF, HEIC and TIFF as they are to be shown (turned as EXIF or their container
- * says), durations of MP4 (M4A, MOV), WebM (Matroska), Ogg, WAV, FLAC and MP3. Pure but for the
- * source; whatever the bytes are, it ends after a bounded number of looks at them.
+ * Reads what pictures and recordings state about themselves in their headers: sizes of PNG, JPEG,
+ * GIF, WebP, AVIF, HEIC and TIFF as they are to be shown (turned as EXIF or the container says),
+ * and durations of MP4 (M4A, MOV), WebM (Matroska), Ogg, WAV, FLAC and MP3. Has no side effects
+ * except reads of the source. Any input is finished after a bounded number of reads.
  */
 #include "media/source.h"
 
@@ -26,14 +26,15 @@ enum media_kind {
 
 struct media_facts {
     enum media_kind kind;
-    uint32_t width, height; /* 0 = it does not say */
-    unsigned orientation;   /* EXIF's, 1..8: how stored pixels become those that are shown */
-    double duration;        /* seconds; 0 = it does not say */
+    uint32_t width, height; /* 0 = not stated */
+    unsigned orientation;   /* 1..8 as in EXIF: how stored pixels are turned to be shown */
+    double duration;        /* seconds; 0 = not stated */
 };
 
-/* What is known; a kind alone where the rest is broken. */
+/* Returns what could be read. Of a malformed file perhaps only the kind is known. May wait in
+ * source->read. */
 struct media_facts media_probe(struct media_source *source);
-/* One that media-sandbox can make a variant of. */
+/* Whether media-sandbox can make variants of this kind. */
 static inline int media_is_picture(enum media_kind kind)
 {
     return kind >= MEDIA_PNG && kind <= MEDIA_HEIC;

@@ -1,24 +1,25 @@
-/* Boxes of ISO/IEC 14496-12: films and their sounds (MP4, M4A, MOV), and pictures of AVIF
- * and HEIC (23008-12). */
+/* Boxes of ISO/IEC 14496-12: films and their sound (MP4, M4A, MOV), and pictures of AVIF and HEIC
+ * (ISO/IEC 23008-12). */
 #include <string.h>
 
 #include "media/probe_private.h"
 
-#define BOXES_MAX      1024 /* that are looked at, in one file */
+#define BOXES_MAX      1024 /* boxes that are read of one file */
 #define PROPERTIES_MAX 128
 #define FIXED_ONE      65536.0
 
 struct box {
     char type[5];
-    int64_t from, end; /* of what it holds */
+    int64_t from, end; /* of its content */
 };
 
 struct walk {
     struct media_source *source;
-    int boxes; /* looked at so far */
+    int boxes; /* boxes read so far */
 };
 
-/* The box at *at, which moves behind it; false at the end or where it is none. */
+/* Reads the box at *at and moves *at after it. Returns false at the end, when the box is malformed,
+ * or when BOXES_MAX boxes have been read. */
 static bool next_box(struct walk *walk, int64_t *at, int64_t end, struct box *ret)
 {
     const uint8_t *head = *at <= end - 8 ? source_at(walk->source, *at, 8) : NULL;
@@ -35,7 +36,7 @@ static bool next_box(struct walk *walk, int64_t *at, int64_t end, struct box *re
             return false;
         bytes = be64(head + 8);
         head_bytes = 16;
-    } else if (bytes == 0) { /* to the end */
+    } else if (bytes == 0) { /* up to the end of the parent */
         bytes = (uint64_t)(end - *at);
     }
     if (bytes < (uint64_t)head_bytes || bytes > (uint64_t)(end - *at))
@@ -46,7 +47,7 @@ static bool next_box(struct walk *walk, int64_t *at, int64_t end, struct box *re
     return true;
 }
 
-/* The first of a type. */
+/* Finds the first box of a type. */
 static bool find_box(struct walk *walk, int64_t at, int64_t end, const char *type, struct box *ret)
 {
     while (next_box(walk, &at, end, ret))
@@ -80,7 +81,7 @@ static void movie_head(struct walk *walk, const struct box *box, struct media_fa
         facts_duration(facts, (double)be64(head + 24), be32(head + 20));
 }
 
-/* Of a film in pieces the head knows no duration; this one does, perhaps. */
+/* The header of a fragmented film states no duration; its "mehd" box may. */
 static void fragments_head(struct walk *walk, const struct box *box, struct media_facts *facts)
 {
     struct box extends;
@@ -140,7 +141,7 @@ static void probe_movie(struct walk *walk, const struct box *movie, struct media
 
 /* --- pictures --- */
 
-/* Which item is the picture. */
+/* Returns the number of the item that is the picture; 0 when none is stated. */
 static uint32_t primary_item(struct walk *walk, const struct box *meta)
 {
     struct box box;
@@ -156,7 +157,7 @@ static uint32_t primary_item(struct walk *walk, const struct box *meta)
     return at ? be32(at + 4) : 0;
 }
 
-/* `count` numbers of properties from `at` on; none when they are not all there. */
+/* Reads `count` property numbers from `at` on. Returns 0 when some of them are missing. */
 static size_t property_numbers(struct walk *walk,
                                const struct box *box,
                                int64_t at,
@@ -171,7 +172,7 @@ static size_t property_numbers(struct walk *walk,
     return bytes ? count : 0;
 }
 
-/* What the item has of the container's properties, by number from 1; how many. */
+/* Writes the numbers of the item's properties, which count from 1. Returns how many there are. */
 static size_t item_properties(
     struct walk *walk, const struct box *box, uint32_t item, uint16_t *ret_numbers, size_t most)
 {
@@ -210,7 +211,7 @@ static bool property_is_among(const uint16_t *numbers, size_t count, unsigned nu
     return false;
 }
 
-/* The part of a HEIC that is shown, in whole pixels. Our reader of AVIF does not cut. */
+/* Sets the size to the visible part of a HEIC, in whole pixels. Our AVIF reader does not crop. */
 static void picture_cut(struct walk *walk, const struct box *box, struct media_facts *facts)
 {
     const uint8_t *cut = facts->kind == MEDIA_HEIC ? box_at(walk, box, 0, 16) : NULL;
@@ -221,8 +222,8 @@ static void picture_cut(struct walk *walk, const struct box *box, struct media_f
 
 static void probe_picture(struct walk *walk, const struct box *meta, struct media_facts *facts)
 {
-    /* Quarters against the clock, then not mirrored, upside down, or left to right: as EXIF says.
-     */
+    /* EXIF orientation by number of anticlockwise quarter turns, then by mirroring: none, upside
+     * down, left to right. */
     static const uint8_t turns[4][3] = {{1, 4, 2}, {8, 5, 7}, {3, 2, 4}, {6, 7, 5}};
     uint16_t numbers[PROPERTIES_MAX];
     unsigned turned = 0;

@@ -1,4 +1,4 @@
-/* TIFF 6.0: the size of its pictures, and EXIF's tag of their orientation. */
+/* TIFF 6.0: size of the picture and the EXIF tag for its orientation. */
 #include "media/probe_private.h"
 
 #define TIFF_HEAD_BYTES 8
@@ -18,7 +18,7 @@ struct tiff {
     bool little;
 };
 
-/* `bytes` inside of the structure, or NULL. */
+/* Returns `bytes` at an offset of the structure, or NULL when they are not inside of it. */
 static const uint8_t *tiff_at(const struct tiff *tiff, int64_t offset, size_t bytes)
 {
     if (offset < 0 || offset > tiff->end - tiff->from - (int64_t)bytes)
@@ -36,14 +36,14 @@ static uint32_t tiff_u32(const struct tiff *tiff, const uint8_t *at)
     return tiff->little ? le32(at) : be32(at);
 }
 
-/* The tags of its first directory. */
+/* Position in the tags of the first directory. */
 struct tiff_tags {
     struct tiff tiff;
-    int64_t at; /* the next one */
+    int64_t at; /* of the next tag */
     uint32_t left;
 };
 
-/* False: it is no such structure, or has no directory. */
+/* Returns false when there is no TIFF structure or it has no directory. */
 static bool
 tags_begin(struct tiff_tags *tags, struct media_source *source, int64_t from, int64_t end)
 {
@@ -65,7 +65,7 @@ tags_begin(struct tiff_tags *tags, struct media_source *source, int64_t from, in
     return count != NULL;
 }
 
-/* A tag that is one number. False: there is no tag left. */
+/* Reads the next tag that is one number. Returns false when no tag is left. */
 static bool tags_next(struct tiff_tags *tags, unsigned *ret_tag, uint32_t *ret_value)
 {
     const struct tiff *tiff = &tags->tiff;
@@ -105,7 +105,7 @@ unsigned exif_orientation(struct media_source *source, int64_t from, int64_t end
     return 1;
 }
 
-/* A camera's raw file may begin with a thumbnail: the thumbnail's size is not the picture's. */
+/* A camera's raw file may begin with a thumbnail, whose size is not the size of the picture. */
 void probe_tiff(struct media_source *source, struct media_facts *facts)
 {
     struct tiff_tags tags;

@@ -3,7 +3,7 @@
 
 #include "media/probe_private.h"
 
-#define CHUNKS_MAX   1000 /* before the picture itself */
+#define CHUNKS_MAX   1000 /* before the image data */
 #define SEGMENTS_MAX 1000
 
 /* --- PNG --- */
@@ -41,7 +41,7 @@ static bool stands_alone(uint8_t marker)
     return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD7);
 }
 
-/* The next marker; any number of 0xFF may stand before it. 0 = there is none. */
+/* Returns the next marker, which any number of 0xFF may precede; 0 when there is none. */
 static uint8_t next_marker(struct media_source *source, int64_t *at)
 {
     const uint8_t *bytes;

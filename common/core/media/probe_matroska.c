@@ -102,7 +102,7 @@ static double element_float(struct ebml *ebml, const struct element *element)
     return value;
 }
 
-/* Of the levels below the segment each has names of its own: one loop for all. */
+/* Reads all levels below the segment in one loop: each element ID occurs on one level only. */
 static void read_level(struct ebml *ebml, int64_t from, int64_t to)
 {
     struct {

@@ -13,7 +13,7 @@ struct ogg {
     uint64_t skipped;
 };
 
-/* The first packet says what the granules count. */
+/* The first packet identifies the codec, and with it the unit of the granules. */
 static struct ogg ogg_codec(const uint8_t *at, size_t bytes, struct media_facts *facts)
 {
     struct ogg ogg = {0};
@@ -43,7 +43,7 @@ static uint64_t le64(const uint8_t *at)
     return (uint64_t)le32(at + 4) << 32 | le32(at);
 }
 
-/* The granule of the last page of a stream, which is near the end. 0 = none is seen. */
+/* Returns the granule of the stream's last page, which is near the end of the file; 0 = none. */
 static uint64_t last_granule(struct media_source *source, uint32_t serial)
 {
     int64_t from = source->size > SOURCE_WINDOW_BYTES ? source->size - SOURCE_WINDOW_BYTES : 0;
@@ -67,7 +67,7 @@ void probe_ogg(struct media_source *source, struct media_facts *facts)
     struct ogg ogg = {0};
     uint32_t serial = 0;
 
-    /* One page for the beginning of each stream: the one that has sound tells the time. */
+    /* Each stream begins with one page. The first stream with sound gives the duration. */
     for (int i = 0; i < 8 && ogg.rate <= 0; i++) {
         size_t count = source_some(source, at, OGG_HEAD_BYTES + 255 + 255, &page);
         if (count < OGG_HEAD_BYTES || memcmp(page, "OggS", 4) != 0 || !(page[5] & 2))
@@ -101,7 +101,7 @@ void probe_wav(struct media_source *source, struct media_facts *facts)
         bool data = memcmp(head, "data", 4) == 0;
         if (memcmp(head, "fmt ", 4) == 0 && (head = source_at(source, at + 8, 16)))
             bytes_a_second = le32(head + 8);
-        if (data) { /* one that was written as it came does not know how long it is */
+        if (data) { /* a streamed file does not state its length */
             if (bytes == 0 || bytes > source->size - at - 8)
                 bytes = source->size - at - 8;
             facts_duration(facts, (double)bytes, bytes_a_second);
@@ -128,7 +128,7 @@ void probe_flac(struct media_source *source, struct media_facts *facts, int64_t 
 /* --- MP3 --- */
 
 struct mp3_frame {
-    uint32_t rate, samples, bytes; /* bytes: of all of it, its head too */
+    uint32_t rate, samples, bytes; /* bytes: of the whole frame, with its header */
     uint32_t bits_a_second;
     bool low, mono;
 };
@@ -157,7 +157,8 @@ static bool frame_read(const uint8_t *at, struct mp3_frame *ret)
     return true;
 }
 
-/* The number of frames that the first one tells, which has no sound then. 0 = it does not. */
+/* Returns the number of frames that the first frame states (Xing, Info or VBRI header), 0 when it
+ * does not. Such a frame has no sound. */
 static uint32_t frames_told(struct media_source *source, int64_t at, const struct mp3_frame *frame)
 {
     int64_t side = frame->low ? (frame->mono ? 9 : 17) : (frame->mono ? 17 : 32);
@@ -169,7 +170,7 @@ static uint32_t frames_told(struct media_source *source, int64_t at, const struc
     return head && memcmp(head, "VBRI", 4) == 0 ? be32(head + 14) : 0;
 }
 
-/* Two in a row, or the file ends with the first: a byte of 0xFF is found in anything. */
+/* Requires two frames in a row, or a frame that ends the file: a byte of 0xFF occurs anywhere. */
 static bool frame_at(struct media_source *source, int64_t at, struct mp3_frame *ret)
 {
     const uint8_t *head = source_at(source, at, 4);
@@ -188,7 +189,7 @@ bool probe_mp3(struct media_source *source, struct media_facts *facts, int64_t a
     struct mp3_frame frame;
     int64_t from = at;
 
-    if (at == 0) { /* without a tag it begins with a frame, or it is something else */
+    if (at == 0) { /* without a tag, an MP3 file begins with a frame */
         if (!frame_at(source, at, &frame))
             return false;
     } else {

@@ -1,11 +1,13 @@
-/* The window. */
+/* The window of a media source. */
 #include "media/source.h"
 
 #include <string.h>
 
-#define LOOK_BYTES 4096U /* at least: who jumps through a large file does not read all of it */
+/* Smallest read. Small enough that a parser that jumps through a large file does not read it all.
+ */
+#define LOOK_BYTES 4096U
 
-/* A window begins where it is asked for: parsers go forward. */
+/* The window starts at the requested offset, because parsers move forward. */
 static void source_fill(struct media_source *source, int64_t offset, size_t bytes)
 {
     if (bytes < LOOK_BYTES)

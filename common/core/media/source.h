@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Bytes of a file as a parser looks at them: any place of it, through one window that is filled
- * anew when it has to be. Nothing is read that was not asked for, and never all of a large file.
+ * Random access to the bytes of a file, for parsers: one window holds a part of the file and is
+ * refilled when a parser needs another part. A large file is never read as a whole.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -9,22 +9,24 @@
 #define SOURCE_WINDOW_BYTES 65536U
 
 struct media_source {
-    int64_t size; /* of all of it */
+    int64_t size; /* bytes of the whole file */
     void *arg;
-    /* Up to `bytes` from `offset`; how many, 0 or less when there are none. */
+    /* Reads up to `bytes` from `offset` and returns how many were read; 0 or less when there are
+     * none. */
     int64_t (*read)(void *arg, int64_t offset, uint8_t *into, size_t bytes);
     int64_t window_at;
     size_t window_bytes;
     uint8_t window[SOURCE_WINDOW_BYTES];
 };
 
-/* `bytes` (at most a window) from `offset`, borrowed until the next call; NULL where there are
- * fewer. */
+/* Returns `bytes` (at most SOURCE_WINDOW_BYTES) from `offset`, borrowed until the next call. NULL
+ * when the file has fewer. */
 const uint8_t *source_at(struct media_source *source, int64_t offset, size_t bytes);
-/* As many as there are of them, up to `bytes`. */
+/* Like source_at(), but returns how many of the `bytes` exist, and sets *ret_bytes to them. */
 size_t
 source_some(struct media_source *source, int64_t offset, size_t bytes, const uint8_t **ret_bytes);
 
+/* Read integers of 2, 3, 4 or 8 bytes: be* in big-endian, le* in little-endian byte order. */
 static inline uint16_t be16(const uint8_t *at)
 {
     return (uint16_t)(at[0] << 8 | at[1]);

@@ -1,4 +1,4 @@
-/* Seats of requests. */
+/* Limits of requests in flight, of their bodies and of project look-ups. */
 #include "app/admission.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define UPLOADS_MAX     64
 #define UPLOADS_WAITING 256
-#define UPLOAD_WAIT_MS  50000 /* proxies give up after a minute without a byte */
+#define UPLOAD_WAIT_MS  50000 /* proxies close a connection after a minute without traffic */
 #define UPLOAD_RETRY_S  "15"
 #define LOOKUPS_MAX     64
 #define LOOKUPS_OF_ONE  16
@@ -19,8 +19,8 @@
 #define LOOKUP_WAIT_MS  2000
 #define BODIES_BYTES    (20UL << 20)
 #define BODIES_WAITING  256
-#define BODY_COPIES     3    /* of a text: as it came, in values, in a statement */
-#define BODY_FREE_BYTES 1024 /* what the seats bound by themselves */
+#define BODY_COPIES     3    /* copies of a body: the text, its values, a statement */
+#define BODY_FREE_BYTES 1024 /* smaller bodies are bounded by the number of seats */
 
 static struct shares seats[ADMIT_UPLOAD + 1];
 static struct shares bodies;
@@ -38,7 +38,7 @@ static void share(struct shares *shares, const char *name, uint64_t limit, uint6
                     .name = name, .limit = limit, .per_owner = per_owner, .leave_room = true});
 }
 
-/* An eighth is left to what belongs to no project. */
+/* One eighth of the requests is reserved for requests that belong to no project. */
 void admission_start(unsigned requests_max, size_t largest_body_bytes)
 {
     unsigned eighth = at_least_one(requests_max / 8);
@@ -57,7 +57,8 @@ void admission_start(unsigned requests_max, size_t largest_body_bytes)
                                         .per_owner = LOOKUPS_OF_ONE,
                                         .waiting = LOOKUPS_WAITING,
                                         .leave_room = true});
-    /* Not what rows and answers share: who holds a body must not find that full of bodies. */
+    /* Separate from the quota of rows and answers, so that a request that holds a body can still
+     * get memory for its answer. */
     shares_init(&bodies,
                 &(struct shares_config){.name = "request_body_bytes",
                                         .limit = admission_bytes(largest_body_bytes),
@@ -66,7 +67,7 @@ void admission_start(unsigned requests_max, size_t largest_body_bytes)
                                         .leave_room = true});
 }
 
-/* The largest body fits, when it comes alone, unless it holds very many values. */
+/* The largest body fits when no other body is in flight, unless it has very many values. */
 uint64_t admission_bytes(size_t largest_body_bytes)
 {
     uint64_t least = (BODY_COPIES + 1UL) * largest_body_bytes;
@@ -109,7 +110,7 @@ int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat)
     return 0;
 }
 
-/* co: its turn; the time until then is none that the request takes. */
+/* co: Waits for a seat. The wait does not count towards the request's deadline. */
 AWAITS static int wait_for_upload(struct req *r, struct share **ret_share)
 {
     struct shares *shares = &seats[ADMIT_UPLOAD];
@@ -198,7 +199,8 @@ int admission_find_project(struct req *r,
 {
     struct seat *seat;
 
-    /* Hundreds that come for one project at once are one look-up. */
+    /* Concurrent requests for one project share one look-up: while it runs, the project counts as
+     * known. */
     TRY(project_settle(&r->task, directory));
     if (project_known(directory, slug))
         return project_find(&r->task, directory, slug, ret_project);

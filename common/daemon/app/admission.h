@@ -1,56 +1,57 @@
 #pragma once
 /*
- * Requests in flight, by project: however many one project has, the next of another finds room. A
- * request has its seat while something is done for it, and gives it up while its body is waited
- * for.
+ * Limits requests in flight, by project: however many requests one project has, the next request of
+ * another project finds a seat. A request holds its seat while it is processed, and releases it
+ * while it waits for its body.
  */
 #include "http/req.h"
 #include "loop/shares.h"
 #include "project/project.h"
 
 enum admission {
-    ADMIT_CALLER, /* who says who he is: a quarter of all for one project at most */
-    ADMIT_PUBLIC, /* anybody: a sixteenth */
-    ADMIT_UPLOAD, /* a body that the handler reads as it comes: few */
+    ADMIT_CALLER, /* with credentials: at most a quarter of all requests for one project */
+    ADMIT_PUBLIC, /* without credentials: at most a sixteenth for one project */
+    ADMIT_UPLOAD, /* the handler streams the body: only a few */
 };
 
-/* any: the bytes that bodies of requests in flight, and the values read from them, may take in a
- * process. */
+/* any: Limit of a process in bytes for bodies of requests in flight and the values read from
+ * them. */
 uint64_t admission_bytes(size_t largest_body_bytes);
 
-/* Given back with the request's arena at the latest. */
+/* Released with the request's arena at the latest. */
 struct seat {
-    struct shares *shares; /* NULL = given up */
+    struct shares *shares; /* NULL = released */
     struct share *share;
     struct share *bytes_share;
     uint64_t bytes;
 };
 
-/* Once in each worker. `requests_max` as of the server's limits; `largest_body_bytes`: of all
- * bodies that routes read as a whole the largest. */
+/* Call once in each worker. `requests_max`: as in the server's limits. `largest_body_bytes`:
+ * largest of all bodies that routes read as a whole. */
 void admission_start(unsigned requests_max, size_t largest_body_bytes);
 
-/* any: a seat in r's project (r->task.tenant), or the status of the refusal that was put. */
+/* any: Takes a seat of r's project (r->task.tenant). Returns 0 or the status of the refusal. */
 int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat) MUSTCHECK;
-/* co: the same for a body that the handler reads as it comes: waits for its turn, the body unread.
- * 0, a status, or a negative. */
+/* co: Like admission_enter(), for a body that the handler streams. Waits for a seat before the body
+ * is read. Returns 0, a status or a negative. */
 AWAITS int admission_upload(struct req *r, struct seat **ret_seat) MUSTCHECK;
-/* any: gives it up. */
+/* any: Releases the seat. */
 void admission_leave(struct seat *seat);
-/* co: adds bytes of a body to those that the seat holds, and waits until the project may hold them.
- * A kilobyte or less is not counted. 0, a status, or a negative. */
+/* co: Adds bytes of a body to those that the seat holds. Waits until the project may hold them. Up
+ * to a kilobyte is not counted. Returns 0, a status or a negative. */
 AWAITS int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes) MUSTCHECK;
-/* co: counts what a whole body that is about to be read takes, its text and the tree that it may
- * become; waits for its turn. 0, a status, or a negative. */
+/* co: Counts the memory of a whole body that is about to be parsed: its text and the tree that it
+ * may become. Waits like admission_bytes_hold(). Returns 0, a status or a negative. */
 AWAITS int admission_body(struct req *r, struct seat *seat, struct str body) MUSTCHECK;
 
-/* co: project_find() for a request, whose result it gives, or a refusal's status. Projects that
- * this process does not know are looked up a few at a time by address: names of nothing keep nobody
- * waiting. */
+/* co: Runs project_find() for a request. Returns its result, or the status of a refusal. Look-ups
+ * of projects that this process does not know are limited by client address, so that requests for
+ * unknown names do not delay other clients. */
 AWAITS int admission_find_project(struct req *r,
                                   struct directory *directory,
                                   struct str slug,
                                   struct project **ret_project) MUSTCHECK;
-/* any: what came of that for r->scope->project: found, it is the request's (its database, its log,
- * its tenant); a wrong or deleted one is 404, one that cannot be reached 503. */
+/* any: Handles the result of admission_find_project() for r->scope->project. A project that was
+ * found is set as the request's (database, log, tenant). A wrong or deleted project is 404, an
+ * unreachable one 503. */
 int admission_take_project(struct req *r, int found) MUSTCHECK;

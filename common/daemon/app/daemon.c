@@ -1,4 +1,4 @@
-/* The one main() of all daemons: command line, configuration, one-shot jobs, workers. */
+/* The main() that all daemons share: command line, configuration, one-shot jobs, workers. */
 #include "app/daemon.h"
 
 #include <errno.h>
@@ -34,17 +34,17 @@
 #define SPARE_CHECK_MS     1000
 #define PUBLIC_VARIABLES   "GROUNDWORK_HOST, GROUNDWORK_PORT"
 #define ADMIN_VARIABLES    "GROUNDWORK_ADMIN_HOST, GROUNDWORK_ADMIN_PORT"
-#define EXIT_TIMEOUT_MS    2000 /* beyond the drain, before SIGKILL */
+#define EXIT_TIMEOUT_MS    2000 /* added to the drain timeout, before SIGKILL */
 
 extern char **environ;
 
 static struct app app;
 static int admin_port;
-static int public_fds[WORKERS_MAX]; /* of each worker; the supervisor has all */
+static int public_fds[WORKERS_MAX]; /* of each worker; the supervisor has all of them */
 static int admin_fds[WORKERS_MAX];
 static int exit_code;
 static struct loop_timer spare_timer;
-static bool was_spare; /* more than SPARE_BYTES at the last check, too */
+static bool was_spare; /* more than SPARE_BYTES were free at the last check */
 
 struct app *daemon_app(void)
 {
@@ -53,8 +53,8 @@ struct app *daemon_app(void)
 
 /* --- dependencies --- */
 
-/* A statement waits for a connection for a fifth of the time that it may run, from one second to
- * ten: where statements are slow by intent, so is the pool. */
+/* A statement may wait for a connection for a fifth of the time that it may run, from 1 to 10
+ * seconds. Where statements are configured to be slow, the pool is slow as well. */
 static int64_t lease_timeout_ms(int64_t statement_timeout_ms)
 {
     int64_t fifth_ms = statement_timeout_ms / 5;
@@ -131,7 +131,7 @@ AWAITS static bool wait_redis(struct task *task)
     return redis_up(app.redis);
 }
 
-/* co: one clear line when PostgreSQL or Redis cannot be reached. */
+/* co: Prints one clear line when PostgreSQL or Redis cannot be reached. */
 AWAITS static int wait_dependencies(struct task *task)
 {
     struct str reason = STR_NONE;
@@ -183,8 +183,8 @@ static const struct daemon_job migrate_job = {
     .name = "--migrate",
     .run = migrate_all,
 };
-static const struct daemon_job *job; /* asked for */
-static const char *job_argument;     /* or NULL */
+static const struct daemon_job *job; /* requested on the command line */
+static const char *job_argument;     /* NULL = none */
 
 struct str daemon_job_argument(void)
 {
@@ -204,7 +204,7 @@ static void run_job(struct task *task, void *arg UNUSED)
     close_dependencies();
 }
 
-/* Quiet while it waits for the dependencies: what is wrong is one line, not a log. */
+/* Until the dependencies answer, only errors are logged: a failure prints one line, not a log. */
 static int run_once(task_fn fn)
 {
     struct task task = {.arena = arena_new(0)};
@@ -218,8 +218,8 @@ static int run_once(task_fn fn)
     return exit_code;
 }
 
-/* Before the workers start, in a process of its own because a loop does not survive a fork: a start
- * that cannot succeed ends here. */
+/* Runs before the workers start, so that a start that cannot succeed ends here. Needs a process of
+ * its own, because a loop does not survive a fork. */
 static int probe_dependencies(void)
 {
     int status = 0;
@@ -251,7 +251,7 @@ static void on_stop_signal(int signum UNUSED, void *arg UNUSED)
         return;
     app.draining = true;
     log_info("worker.draining");
-    if (!app.started) { /* nothing runs that could be waited for */
+    if (!app.started) { /* no work could be in progress */
         log_flush();
         _exit(0);
     }
@@ -260,7 +260,7 @@ static void on_stop_signal(int signum UNUSED, void *arg UNUSED)
 
 static void on_hangup(int signum UNUSED, void *arg UNUSED)
 {
-    /* Configuration comes from the environment: there is nothing to read again. */
+    /* The configuration comes from the environment, so there is nothing to reload. */
     log_info("worker.hangup_ignored");
 }
 
@@ -268,7 +268,7 @@ static void start_worker(struct task *task, void *arg UNUSED)
 {
     struct str reason = STR_NONE;
 
-    /* Without Redis a worker serves all the same, only slower. */
+    /* A worker serves without Redis as well, only more slowly. */
     (void)wait_redis(task);
     if (db_server_wait(task, directory_control(app.directory)->server, DEPENDENCY_WAIT_MS, NULL))
         exit_code = EXIT_DEPENDENCY;
@@ -289,10 +289,10 @@ static void start_worker(struct task *task, void *arg UNUSED)
     log_info("worker.ready", L_I64("worker", app.worker), L_I64("admin_port", admin_port));
 }
 
-/* By default glibc learns from the first large block it frees and keeps later ones: each thread
- * that has hashed a password would hold on to 19 MiB. It also puts small blocks aside and joins all
- * of them at some later large one: ten milliseconds and more, on the loop, for what any thread
- * freed. */
+/* By default glibc raises its mmap threshold when the first large block is freed and then keeps
+ * such blocks: each thread that has hashed a password would keep 19 MiB. glibc also collects small
+ * free blocks of all threads, and merges all of them when some later large block is allocated or
+ * freed, which can hold the loop for ten milliseconds and more. */
 static void tune_malloc(void)
 {
     (void)mallopt(M_MXFAST, 0);
@@ -301,9 +301,9 @@ static void tune_malloc(void)
     (void)mallopt(M_ARENA_MAX, 1);
 }
 
-/* What rows of many kilobytes leave behind lies between smaller blocks that are in use, where
- * free() does not give it back. Only what stayed free is returned: a busy worker would fetch it
- * again. */
+/* Memory freed by rows of many kilobytes lies between smaller blocks in use, so free() does not
+ * return it to the system. Only memory that was also free at the last check is returned, because a
+ * busy worker would soon allocate it again. */
 static void on_spare_check(void *arg UNUSED)
 {
     bool spare = mallinfo2().fordblks > SPARE_BYTES;
@@ -377,7 +377,7 @@ static const struct daemon_job *find_job(const char *name, const struct daemon *
     return NULL;
 }
 
-/* Flags that need no configuration; -1 = none of them. */
+/* Runs a flag that needs no configuration. Returns -1 when there is none. */
 static int run_plain_flag(int argc, char **argv, const struct daemon *daemon)
 {
     enum conf_help form = conf_help_wanted(argc, argv);
@@ -398,9 +398,10 @@ static int run_plain_flag(int argc, char **argv, const struct daemon *daemon)
     return -1;
 }
 
-/* One socket a worker and port, held by the supervisor while it lives: what clients have sent to a
- * worker that dies waits for its successor, and the kernel spreads connections evenly. One socket
- * for all would need no successor, but whoever wakes first takes what a burst has brought. */
+/* Opens one listening socket per worker and port. The supervisor holds all of them: connections to
+ * a worker that dies wait for its successor, and the kernel distributes connections evenly. With
+ * one shared socket no connection would depend on a successor, but the worker that wakes first
+ * would accept a whole burst. */
 static int listen_for(const char *host, int port, int *fds, unsigned workers)
 {
     for (unsigned i = 0; i < workers; i++) {
@@ -440,7 +441,7 @@ static int listen_all(const struct conf_common *conf)
     return 0;
 }
 
-/* All but those of one worker; WORKERS_MAX = all. */
+/* Closes the listeners of all workers except one; WORKERS_MAX: of all. */
 static void close_listeners(unsigned but)
 {
     for (unsigned i = 0; i < WORKERS_MAX; i++) {
@@ -453,13 +454,13 @@ static void close_listeners(unsigned but)
     }
 }
 
-/* Clients are refused, not kept waiting, while the workers end. */
+/* While the workers end, new clients are refused and do not wait. */
 static void on_supervisor_stop(void)
 {
     close_listeners(WORKERS_MAX);
 }
 
-/* Both ports, before anything else: a stranger there is one clear line. */
+/* Checks both ports first, so that another process on a port gives one clear line. */
 static int check_ports(const struct conf_common *conf)
 {
     const struct {
@@ -478,7 +479,7 @@ static int check_ports(const struct conf_common *conf)
             return complain(ports[i].host, ports[i].port, ports[i].variables, rc);
     }
     if (!app.daemon->portless && conf->port != 0 && conf->port == conf->admin_port &&
-        str_eq(conf->host, conf->admin_host)) /* workers share ports: the second would get one */
+        str_eq(conf->host, conf->admin_host)) /* sockets share ports: both would get connections */
         return complain(conf->admin_host.ptr,
                         conf->admin_port,
                         PUBLIC_VARIABLES ", " ADMIN_VARIABLES,
@@ -486,7 +487,7 @@ static int check_ports(const struct conf_common *conf)
     return 0;
 }
 
-/* Bounds first, then what the daemon knows of its own variables. NULL = fine. */
+/* Checks the bounds of variables, then the daemon's own rules. Returns NULL when all is fine. */
 static const char *configure(struct arena *arena, const struct daemon *daemon, void *ret_conf)
 {
     const char *error = conf_load(arena, daemon->conf, environ, ret_conf);
@@ -496,7 +497,7 @@ static const char *configure(struct arena *arena, const struct daemon *daemon, v
 
 int daemon_main(int argc, char **argv, const struct daemon *daemon)
 {
-    static struct arena *arena; /* the configuration lives as long as the process */
+    static struct arena *arena; /* lives as long as the process */
     struct conf_common *conf;
     const char *error;
     int code;

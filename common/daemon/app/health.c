@@ -1,6 +1,7 @@
 /*
- * Health and metrics. Live: the loop turns. Ready: every dependency answers and no drain is under
- * way; the body names what is missing. Metrics are those of all workers, whichever is asked.
+ * Health and metrics. /healthz answers while the loop runs. /readyz answers 200 while the database
+ * is reachable, the worker has started and is not draining; its body shows the state of each
+ * dependency. /metrics shows the sum of all workers, regardless of which worker answers.
  */
 #include "app/health_private.h"
 
@@ -110,7 +111,7 @@ static void measure_bus(struct bus *bus, bool first)
     metric_set(m.bus_reclaimed, (int64_t)stats->reclaimed);
     metric_set(m.bus_dead, (int64_t)stats->dead);
     metric_set(m.bus_lost, (int64_t)stats->lost);
-    if (!first) /* every worker sees the same, and gauges are summed */
+    if (!first) /* gauges are summed over workers, and every worker sees the same value */
         return;
     metric_set(m.bus_backlog, stats->backlog);
     metric_set(m.bus_pending, stats->pending);
@@ -140,7 +141,7 @@ static void health_measure(struct app *app)
         app->daemon->measure(app);
 }
 
-/* Gauges of the other workers are as old as their last sample: each takes one a second. */
+/* Each worker samples its gauges once a second: /metrics shows the last sample of the others. */
 static struct loop_timer sample_timer;
 
 static void sample(void *arg)
@@ -163,7 +164,7 @@ static int answer_ready(struct req *r, struct app *app)
 {
     bool database = db_server_up(directory_control(app->directory)->server);
     bool redis = redis_up(app->redis);
-    /* A start may wait for a store; without Redis work goes on, only slower. */
+    /* start() may still wait for a store. Without Redis a worker serves, only more slowly. */
     bool ready = database && app->started && !app->draining;
     struct jw w = resp_json(r);
 

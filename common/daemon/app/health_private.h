@@ -2,9 +2,9 @@
 /* The admin port: /healthz, /readyz, /metrics of a worker. */
 #include "app/daemon.h"
 
-/* Before fork: registers the metrics every daemon has. */
+/* Call before the fork: registers the metrics that every daemon has. */
 void health_prepare(void);
-/* any: starts the admin server on a port that all workers share. Negative errno. */
+/* any: Starts the admin server on app->admin_fd. Returns 0 or a negative errno. */
 int health_start(struct app *app) MUSTCHECK;
-/* any: before the dependencies that it measures are closed. */
+/* any: Stops the admin server. Call before the dependencies that it measures are closed. */
 void health_stop(struct app *app);

@@ -1,4 +1,4 @@
-/* Answers and problems: every body a handler sends is put together here. */
+/* Builds every answer and problem that a handler sends. */
 #include "app/reply.h"
 
 #include <stdarg.h>
@@ -29,8 +29,8 @@ static void put_errors(struct jw *w, const struct schema_errors *errors)
     jw_arr_end(w);
 }
 
-/* Below {base_url}/auth/v1 and {base_url}/ai/v1 clients of GoTrue and OAuth, and of OpenAI, read
- * members of their own. */
+/* Clients of GoTrue and OAuth below {base_url}/auth/v1, and clients of OpenAI below
+ * {base_url}/ai/v1, expect problem members of their own. */
 static bool is_below(const struct req *r, struct str prefix)
 {
     struct str rest = r->path;
@@ -64,7 +64,7 @@ static const char *openai_type(int status)
     }
 }
 
-/* The message of an invalid field names the field: clients show nothing else. */
+/* The message contains the name of the invalid field: these clients show only the message. */
 static void put_openai(struct jw *w,
                        int status,
                        const char *code,
@@ -87,7 +87,7 @@ static void put_openai(struct jw *w,
     jw_obj_end(w);
 }
 
-/* RFC 9457, one shape for all services and all statuses. */
+/* Writes an RFC 9457 problem, in the same form for all services and statuses. */
 static int put_problem(struct req *r,
                        int status,
                        enum problem problem,
@@ -124,7 +124,7 @@ static int put_problem(struct req *r,
     return status;
 }
 
-/* Headers that statuses call for: RFC 6750 section 3, RFC 9110 section 10.2.3. */
+/* Sets the headers that a status requires: RFC 6750 section 3, RFC 9110 section 10.2.3. */
 static void put_status_headers(struct req *r, int status, enum problem problem)
 {
     if (status == 401) {
@@ -136,8 +136,7 @@ static void put_status_headers(struct req *r, int status, enum problem problem)
         resp_header(r, "Retry-After", STR("1"));
 }
 
-/* What stands before the last parameter of the route, in the singular: "/users/{id}" is of a user.
- */
+/* "user" for "/users/{id}": the segment before the last parameter, in the singular. */
 static struct str missing_thing(struct req *r)
 {
     static const struct {
@@ -190,7 +189,7 @@ static bool takes(const struct route *route, const char *name)
     return false;
 }
 
-/* How an answer of the route becomes smaller, by the parameters that it takes. */
+/* Says how an answer of this route can be made smaller, by parameters that the route takes. */
 static struct str too_large_text(struct req *r)
 {
     static const struct {

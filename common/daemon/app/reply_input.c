@@ -1,4 +1,4 @@
-/* What a handler reads from its request: body, path ids, query and page parameters. */
+/* Reads the input of a handler: body, ids in the path, query and page parameters. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,7 +36,8 @@ static int body_failure(struct req *r, int rc, size_t max_bytes)
     }
 }
 
-/* JSON, any "+json" type, or none: a client that names another type means another body. */
+/* Accepts JSON, any "+json" type, and no type. With another type the client does not mean to send
+ * JSON. */
 static bool is_json_type(struct str type)
 {
     struct str media = str_trim(str_split(&type, ';'));
@@ -106,7 +107,7 @@ static int input_read_text(struct req *r, struct str *ret_text)
     return req_body_text(r, ret_text);
 }
 
-/* A number that nothing here can hold is named as other findings are. */
+/* A number that is out of range is also reported as a finding with its path. */
 static int fail_json(struct req *r, struct str text, const struct jr_error *error)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
@@ -137,7 +138,7 @@ bool req_json_is_large(const struct req *r, struct str body)
     return r->route->large_as_text && body.len > http_server_limits(r->server)->json_body_bytes;
 }
 
-/* *ret_text (may be NULL) is what was parsed. */
+/* *ret_text (may be NULL): the text that was parsed. */
 AWAITS static int input_read_json(struct req *r, json_t **ret_root, struct str *ret_text)
 {
     struct str text = STR_NONE;

@@ -1,4 +1,4 @@
-/* SQL for handlers: statements on r->scope->db whose failures are answers already. */
+/* SQL for handlers: statements on r->scope->db whose failures are put into the response. */
 #include <string.h>
 
 #include "app/daemon.h"
@@ -96,13 +96,13 @@ int sql_commit(struct req *r)
     int rc = db_commit(&r->task, tx);
     if (rc == 0)
         r->scope->begun = NULL;
-    if (rc == DB_UNKNOWN) /* what it changed may hold: everybody reads it again */
+    if (rc == DB_UNKNOWN) /* perhaps committed, so all processes must reload the project */
         project_touch(&r->task, daemon_app()->directory, r->scope->project);
     return done(r, rc);
 }
 
-/* "-created_at" or "created_at" split into column and direction, checked against the statement's
- * list. */
+/* Splits "-created_at" or "created_at" into column and direction. Returns false when the
+ * statement's list lacks the column. */
 static bool
 sort_column(const struct sql *sql, struct str text, struct str *ret_column, bool *ret_descending)
 {
@@ -143,7 +143,7 @@ AWAITS static int page_rows(struct req *r,
     return reply_json(r, 200);
 }
 
-/* The operator's lists have no project's language. */
+/* The operator's lists belong to no project and have no language. */
 static struct str page_collation(const struct req *r)
 {
     const struct project *project = r->scope->project;

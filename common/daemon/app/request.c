@@ -1,4 +1,4 @@
-/* What every server of requests does with each of them. */
+/* Ids, client addresses and log lines of requests. */
 #include "app/request.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 #define REQUEST_ID_MAX 64
 #define NETWORKS_MAX   32
 
-/* --- names --- */
+/* --- ids --- */
 
 static bool is_sane(struct str id)
 {
@@ -36,9 +36,10 @@ void request_id_set(struct req *r)
 /* --- addresses --- */
 
 /*
- * The address a request counts for. Clients may claim anything in X-Forwarded-For; it is read only
- * from a reverse proxy that the configuration trusts, from its end, up to the first address that is
- * not such a proxy itself (RFC 7239 section 5.2 says the same of its own header).
+ * The address that limits of a request count for. Clients may claim anything in X-Forwarded-For. It
+ * is therefore read only from a reverse proxy that the configuration trusts, from its end, up to
+ * the first address that is not such a proxy (RFC 7239 section 5.2 says the same of its own
+ * header).
  */
 
 struct network {
@@ -49,7 +50,7 @@ struct network {
 static struct network networks[NETWORKS_MAX];
 static size_t network_count;
 
-/* IPv4 is kept as its IPv6-mapped form, so that one comparison serves both. */
+/* IPv4 addresses are stored in their IPv6-mapped form, so that one comparison serves both. */
 static bool parse_address(struct str text, struct in6_addr *ret_address, bool *ret_v4)
 {
     char buf[INET6_ADDRSTRLEN + 8];
@@ -129,7 +130,7 @@ bool peer_is_proxy(const char *peer)
     return is_trusted(str_from(peer));
 }
 
-/* Cuts the last address off a comma-separated list. */
+/* Cuts the last address off a comma-separated list and returns it. */
 static struct str take_last(struct str *list)
 {
     size_t at = list->len;
@@ -142,7 +143,8 @@ static struct str take_last(struct str *list)
     return last;
 }
 
-/* Walks back through one line's addresses; false where the way ends. */
+/* Reads the addresses of one header line from its end. Returns false at the first address that is
+ * not a trusted proxy or not an address. */
 static bool walk_back(struct str forwarded, char peer[REQ_PEER_BYTES])
 {
     struct in6_addr parsed;
@@ -159,8 +161,8 @@ static bool walk_back(struct str forwarded, char peer[REQ_PEER_BYTES])
     return true;
 }
 
-/* Lines of one name are one list (RFC 9110 section 5.3): a proxy may add its own behind those that
- * the client has sent. */
+/* Header lines of one name form one list (RFC 9110 section 5.3), because a proxy may add its own
+ * line after those of the client. */
 void peer_set(struct req *r)
 {
     char peer[REQ_PEER_BYTES] = "";
@@ -179,7 +181,7 @@ void peer_set(struct req *r)
 
 /* --- lines --- */
 
-/* What nobody foresaw: what the handler ended with, or what it made a 500 of. */
+/* Logs an unexpected failure: the handler's result, or the error that was answered with 500. */
 static void failed_line(const struct req *r)
 {
     int rc = r->failure != 0 ? r->failure : r->task.site.rc;
@@ -189,7 +191,7 @@ static void failed_line(const struct req *r)
 
 void access_line(struct req *r, const char *caller, int64_t spent_us)
 {
-    /* The coroutine has ended; its context still names the request. */
+    /* The coroutine has ended, but its context still names the request. */
     log_context_set(&r->task.log);
     if (r->status == 500 ||
         (r->failure != 0 && r->failure != -ECANCELED && r->failure != -ETIMEDOUT))

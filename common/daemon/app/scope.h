@@ -1,21 +1,22 @@
 #pragma once
 /*
- * What a request asks of whom: the part of it that is no HTTP. Zeroed when the request arrives
- * (http_config.scope_bytes) and filled by the service's stages, each member before what needs it.
+ * Context of a request that does not depend on HTTP. Zeroed when the request arrives
+ * (http_config.scope_bytes), then filled by the stages of the service, each member before the
+ * stages that need it.
  */
 #include "http/req.h"
 
 struct scope {
     struct project *project;
-    const struct model *model;     /* the project's, as of this request */
-    const struct entity *entity;   /* of {entity}, on routes of records */
-    const struct caller *ticketed; /* who a ticket stood for that this request has used up */
-    struct caller *caller;         /* who asks, with the rights of now */
+    const struct model *model;     /* the project's model, as this request sees it */
+    const struct entity *entity;   /* named by {entity}, on routes of records */
+    const struct caller *ticketed; /* owner of the ticket that this request has used up */
+    struct caller *caller;         /* the authenticated caller, with current rights */
     struct db *db;                 /* the project's database, or its open transaction (reply.h) */
     int (*begun)(
-        struct req *r); /* AWAITS: what the first transaction begins with; NULL = nothing */
-    int db_failure;     /* the DB_* behind the answer, 0 = none */
-    bool behind;        /* what was refused is there for all that, if what is known is old */
-    bool current;       /* it is not: the handler asked, and runs again */
-    struct ddl_preview *preview; /* a change of the model is only looked at: what was found */
+        struct req *r); /* AWAITS: runs first in transactions of sql_begin(); NULL = nothing */
+    int db_failure;     /* the DB_* error that led to the answer, 0 = none */
+    bool behind;        /* the refusal may be due to stale cached data: recheck, then run again */
+    bool current;       /* the cached data has been rechecked, and the handler runs again */
+    struct ddl_preview *preview; /* collects findings of a dry run of a model change; else NULL */
 };

@@ -23,7 +23,7 @@
 struct child {
     pid_t pid; /* 0 = not running */
     int64_t started_ms;
-    int64_t restart_ms; /* mono, when to start it again */
+    int64_t restart_ms; /* monotonic time of the next start */
     struct backoff backoff;
 };
 
@@ -102,7 +102,7 @@ static void note_death(struct child *child, int status)
     child->restart_ms = clock_mono_ms() + backoff_next(&child->backoff);
 }
 
-/* A first start that cannot succeed is the operator's to mend; a later one is retried. */
+/* Whether the first start cannot succeed, so that the operator must act. Later, workers restart. */
 static bool supervisor_is_final(int status)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;

@@ -1,4 +1,4 @@
-/* What held the loop for longer than 5 ms. */
+/* Reports code that held the loop for longer than 5 ms. */
 #include "app/watch_private.h"
 
 #include "log/log.h"

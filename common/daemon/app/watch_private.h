@@ -1,10 +1,11 @@
 #pragma once
 /*
- * Long runs of the loop as a metric and a line of the log: groundwork_long_runs_total{task="..."},
- * where the task is a route's id or the name of what ran.
+ * Reports code that runs long on the loop without a wait, as a line of the log and as the metric
+ * groundwork_long_runs_total{task="..."}. The task is a route's id, the name of a coroutine, or
+ * "callbacks".
  */
 
-/* Before fork. */
+/* Call before the fork. */
 void watch_prepare(void);
-/* In each worker: from here on long runs are logged. */
+/* Call in each worker. From here on long runs are logged. */
 void watch_start(void);

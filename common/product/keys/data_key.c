@@ -1,4 +1,4 @@
-/* Data keys: wrapped, unwrapped, adopted. */
+/* Data keys: wrapping, unwrapping, and keys of earlier releases. */
 #include "keys/data_key.h"
 
 #include <stdlib.h>
@@ -79,8 +79,8 @@ static void derive_legacy(struct arena *arena,
     ret_key->id = LEGACY_ID;
 }
 
-/* The master key may have been changed since: what the project has sealed shows from which one its
- * key was derived. */
+/* The master key may have been replaced since: sealed values show which one the key derives
+ * from. */
 static int find_legacy(struct task *task,
                        const struct master_keys *masters,
                        struct db *db,
@@ -113,13 +113,14 @@ int data_key_adopt(struct task *task, const struct master_keys *masters, struct 
     struct aead_key key;
 
     TRY(find_legacy(task, masters, db, &key));
-    /* Others that load the project now find the same key: who comes first does not matter. */
+    /* Processes that load the project concurrently derive the same key; any of them may store
+     * it. */
     struct str wrapped = data_key_wrap(task->arena, masters, db->schema, &key);
     aead_key_wipe(&key);
     return db_query(task, db, SQL_DATA_KEY_ADD(.id = LEGACY_ID, .wrapped = wrapped), NULL);
 }
 
-/* --- rings --- */
+/* --- key rings --- */
 
 void key_ring_done(struct key_ring *ring)
 {

@@ -1,4 +1,4 @@
--- Data keys of a project, and what they seal. Statements over sealed columns are built in keys/rotate.c.
+-- Data keys of a project. Statements on sealed columns are built in keys/rotate.c.
 
 -- name: data_keys_list :one
 select coalesce(array_agg(k.id::bigint order by k.id), '{}') as key_ids:bigint[],
@@ -19,11 +19,11 @@ update {p}.data_keys set wrapped = :wrapped::bytea where id = :id::integer and w
 -- name: data_keys_retire :exec
 update {p}.data_keys set retired_at = now() where id < :id::integer and retired_at is null;
 
--- Rotations of one project begin one after the other.
+-- Serializes rotations of one project.
 -- name: data_keys_lock :one
 select m.id as id from {p}.meta m for update;
 
--- A value of a time before wrapped keys, to find under which master key it was sealed.
+-- A value from before data keys were wrapped. It shows under which master key it was sealed.
 -- name: data_key_legacy :opt
 select s.kind:text, s.key:text, s.sealed:bytea! from {p}.settings s
 where substring(s.sealed from 2 for 4) = '\x00000000'::bytea

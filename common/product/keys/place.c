@@ -1,4 +1,4 @@
-/* Where sealed values stand. */
+/* Places of sealed values. */
 #include "keys/place.h"
 
 #include "base/codec.h"

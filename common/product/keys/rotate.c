@@ -1,8 +1,8 @@
 /*
- * A new data key for every project. All projects get theirs first; what is sealed is sealed again
- * in small batches, each value only while it is still what was read; when a pass that began after
- * the last writer with the old key finds nothing, the old key is retired. Wherever this stops,
- * everything is sealed by a key that is stored.
+ * A new data key for every project. First all projects get their key. Then sealed values are sealed
+ * again in small batches, each only if it is still the value that was read. When a pass that began
+ * after the last write with the old key finds nothing, the old key is retired. Wherever a run
+ * stops, every value is sealed with a stored key.
  */
 #include <stdlib.h>
 
@@ -16,12 +16,12 @@
 #include "log/log.h"
 #include "model/model.h"
 
-#define WINDOW     200 /* rows a statement looks at */
-#define TRIES      6   /* of a batch that meets locks */
+#define WINDOW     200 /* rows that a statement reads */
+#define TRIES      6   /* tries of a statement that meets locks */
 #define PASSES_MAX 20
 #define KEY_BYTES  160
 
-/* --- what both rotations share --- */
+/* --- shared by both rotations --- */
 
 int rotation_projects(struct task *task,
                       struct rotation *rotation,
@@ -79,14 +79,15 @@ int rotation_scope(struct task *task, int (*fn)(struct task *task, void *arg), v
 
 /* --- sealed columns --- */
 
-/* Rows are walked by `key`; it travels as text, and `what` is what their place is made of. */
+/* A column of sealed values. Its rows are read in the order of `key`, which is passed as text.
+ * `what` is an SQL expression for the argument of `place`. */
 struct sealed_column {
     const char *table, *sealed, *key;
-    const char *type;  /* of the key */
-    const char *first; /* below every key */
-    const char *what;  /* as text */
+    const char *type;  /* SQL type of the key */
+    const char *first; /* less than every key */
+    const char *what;  /* gives a text */
     struct str (*place)(struct arena *arena, int64_t project, struct str what);
-    int64_t entity_id, field_id; /* secret fields */
+    int64_t entity_id, field_id; /* of secret fields, whose `place` is NULL */
 };
 
 static int64_t rotate_number_of(struct str text)
@@ -134,8 +135,8 @@ static struct str connection_flow_at(struct arena *arena, int64_t project, struc
     return place_connection_flow(arena, project, hash);
 }
 
-/* Those that every project has; secret fields follow from the model. Kinds of settings have no
- * colon. */
+/* Columns that every project has. Columns of secret fields follow from the model. Kinds of settings
+ * contain no colon. */
 static const struct sealed_column columns[] = {
     {.table = "settings",
      .sealed = "sealed",
@@ -201,14 +202,14 @@ struct pass {
     struct rotation *rotation;
     struct rotated *project;
     struct key_ring ring;
-    uint8_t newest[4]; /* as sealed values name it */
+    uint8_t newest[4]; /* id of the newest key, as sealed values contain it */
     size_t sealed, unreadable;
 };
 
 struct rotate_window {
     struct pass *pass;
     const struct sealed_column *column;
-    char after[KEY_BYTES]; /* the last key that was seen */
+    char after[KEY_BYTES]; /* the last key that was read */
     size_t after_len;
     bool last;
 };
@@ -231,8 +232,8 @@ static struct sql statement(struct arena *arena, struct str text, enum sql_kind 
     };
 }
 
-/* The rows of the window that an older key sealed, and the last row, whatever it holds. Bytes of
- * key ids sort as their numbers. */
+/* Selects the rows of the window that are sealed with an older key, and the last row in any case.
+ * Key ids are big-endian, so their bytes sort like their numbers. */
 static struct sql select_window(struct arena *arena, const struct sealed_column *column)
 {
     struct str text = arena_printf(
@@ -271,7 +272,7 @@ static struct sql update_window(struct arena *arena, const struct sealed_column 
     return statement(arena, text, SQL_EXEC);
 }
 
-/* The value sealed by the newest key, in hex; false when it cannot be opened. */
+/* Seals the value again with the newest key, in hex. Returns false when no key opens it. */
 static bool seal_again(struct arena *arena,
                        const struct rotate_window *window,
                        struct str what,
@@ -303,7 +304,7 @@ static bool comes_again(int rc)
            rc == DB_UNKNOWN;
 }
 
-/* Whether it happened or not, doing it again does no harm. */
+/* Runs a statement again after a temporary error, which is harmless even if it had taken effect. */
 static int run_again(struct task *task,
                      struct db *db,
                      const struct sql *sql,
@@ -363,7 +364,8 @@ static int rotate_window(struct task *task, void *arg)
                   &update,
                   PARAMS(P_STRS(keys, count), P_STRS(old, count), P_STRS(fresh, count)),
                   &done));
-    /* Found counts, not changed: what somebody else changed meanwhile is looked at again. */
+    /* Count the values found, not the rows changed: another pass must check values that other
+     * processes changed at the same time. */
     pass->sealed += count;
     pass->rotation->say(arena_printf(arena,
                                      "project %.*s: %s.%s: %zu sealed again",
@@ -433,7 +435,7 @@ static int run_pass(struct task *task, void *arg)
     return rc;
 }
 
-/* A pass; DB_SCHEMA when a table or field went meanwhile: the next one reads the model again. */
+/* Runs one pass. DB_SCHEMA: a table or field was removed; the next pass reads the model again. */
 static int one_pass(struct task *task, struct pass *pass)
 {
     int rc = rotation_scope(task, run_pass, pass);
@@ -448,7 +450,7 @@ static int one_pass(struct task *task, struct pass *pass)
     return rc;
 }
 
-/* Passes until one finds nothing. *ret_newest is the key that it looked for. */
+/* Runs passes until one finds nothing. *ret_newest: id of the key that this pass used. */
 static int rotate_rest(struct task *task,
                        struct rotation *rotation,
                        struct rotated *project,
@@ -474,7 +476,7 @@ static int rotate_rest(struct task *task,
 struct key_adding {
     const struct master_keys *masters;
     struct rotated *project;
-    bool is_unfinished; /* a rotation that was ended before has added the key */
+    bool is_unfinished; /* an earlier rotation, which was stopped, has added the key */
 };
 
 AWAITS static int add_key_in(struct task *task, struct db *tx, void *arg)
@@ -501,7 +503,7 @@ static int add_key(struct task *task, const struct rotation *rotation, struct ro
     struct key_adding adding = {.masters = rotation->owners->masters, .project = project};
     struct key_ring ring;
 
-    /* Loading the ring stores the key that earlier releases derived: before the lock, apart. */
+    /* Stores the key that earlier releases derived, before the lock, in its own transaction. */
     TRY(key_ring_load(task, adding.masters, &project->db, &ring, NULL));
     key_ring_done(&ring);
     TRY(db_transact(task, &project->db, add_key_in, &adding));
@@ -519,7 +521,7 @@ struct rotate_step {
     struct rotated *project;
 };
 
-/* The new key, and word of it to the daemons. */
+/* Adds the new key and notifies the daemons. */
 static int rotate_begin(struct task *task, void *arg)
 {
     const struct rotate_step *step = arg;
@@ -540,7 +542,7 @@ static int seal_most(struct task *task, void *arg)
     struct pass pass = {.rotation = step->rotation, .project = step->project};
     int rc = one_pass(task, &pass);
 
-    return rc == DB_SCHEMA ? 0 : rc; /* the rest comes later */
+    return rc == DB_SCHEMA ? 0 : rc; /* rotate_finish() does the rest */
 }
 
 static int rotate_finish(struct task *task, void *arg)
@@ -557,7 +559,7 @@ static int rotate_finish(struct task *task, void *arg)
     return 0;
 }
 
-/* A step for all projects; one that fails is left out of the next. */
+/* Runs a step for all projects. A project that fails is left out of later steps. */
 static void for_all(struct task *task,
                     struct rotation *rotation,
                     struct rotated *list,

@@ -1,30 +1,32 @@
 #pragma once
 /*
- * New keys for all projects. Both rotations may be ended at any moment and be run again, beside
- * daemons at work and beside each other; progress goes to say(). 0, or DATA_KEYS_LEFT with
- * *ret_reason: run again.
+ * New keys for all projects. Both rotations may be stopped at any moment and run again. They may
+ * run concurrently with daemons and with each other. Progress is passed to say(). They return 0, or
+ * DATA_KEYS_LEFT with *ret_reason; then they must be run again.
  */
 #include "keys/data_key.h"
 #include "servers/servers.h"
 
-/* Whose keys they are. */
+/* The servers and master keys of the projects. */
 struct key_owners {
     struct servers *servers;
     const struct master_keys *masters;
-    /* any: the project's epoch was raised: whoever has loaded it reads it again. */
+    /* any: Called after the project's epoch was raised, so that other processes load the project
+     * again. */
     void (*changed)(void *arg, int64_t number, int64_t epoch);
     void *arg;
 };
 
-/* co: wraps all data keys of all projects with the current master key. Afterwards no old one is
- * needed. */
+/* co: Wraps all data keys of all projects with the current master key. Afterwards old master keys
+ * are no longer needed. */
 AWAITS int keys_rewrap(struct task *task,
                        const struct key_owners *owners,
                        void (*say)(const char *text),
                        struct str *ret_reason) MUSTCHECK;
-/* co: gives every project a new data key and seals all its values with it; the old ones are retired
- * when nothing is sealed with them. A project whose last rotation did not end gets no further key:
- * that rotation is ended. `settle_ms`: when writers are taken to have learned of the new key. */
+/* co: Gives every project a new data key and seals all its values with it. The old keys are retired
+ * when no value is sealed with them. A project whose last rotation did not end gets no further key;
+ * that rotation is completed. `settle_ms`: time after which all writers are assumed to use the new
+ * key. */
 AWAITS int keys_rotate(struct task *task,
                        const struct key_owners *owners,
                        int64_t settle_ms,

@@ -1,4 +1,4 @@
-/* A new master key: every project's data keys wrapped anew. What they seal is not touched. */
+/* A new master key: wraps every project's data keys again. Sealed values are not changed. */
 #include "data_key_sql.h"
 #include "keys/rotate_private.h"
 
@@ -72,8 +72,8 @@ static int rewrap_all(struct task *task, void *arg)
     return 0;
 }
 
-/* Until a pass finds nothing: daemons that still have the other master key may make projects
- * meanwhile. */
+/* Runs passes until one changes nothing, because daemons that still have the old master key may
+ * create projects at the same time. */
 int keys_rewrap(struct task *task,
                 const struct key_owners *owners,
                 void (*say)(const char *text),

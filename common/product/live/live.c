@@ -1,10 +1,10 @@
-/* Rows of the log, positions in it, and how it begins. */
+/* Rows of the log, positions in it, and how the log begins. */
 #include "live/live.h"
 
 #include "base/num.h"
 #include "live_sql.h"
 
-/* Processes read the epochs once a second; those that wrote before they knew have ended then. */
+/* Processes read the epochs once a second, so all of them log their changes after this time. */
 #define SETTLE_MS      1500
 #define DRAIN_STEP_MS  20
 #define DRAIN_STEPS    250
@@ -35,7 +35,7 @@ struct db_call live_reset_call(struct arena *arena, const int64_t *entity_ids, s
 
 /* --- positions --- */
 
-/* xmin:xmax:xip,xip,... as PostgreSQL prints it: ascending, xmin <= xip < xmax. */
+/* A snapshot as PostgreSQL prints it, xmin:xmax:xip,xip,...: ascending, xmin <= xip < xmax. */
 static bool is_snapshot(struct str text)
 {
     struct str rest = text;
@@ -85,7 +85,7 @@ struct str live_position_print(struct arena *arena, const struct live_position *
                         (long long)position->behind);
 }
 
-/* --- the life of the log --- */
+/* --- beginning of the log --- */
 
 AWAITS static int live_begin_in(struct task *task, struct db *tx, void *arg)
 {
@@ -98,7 +98,7 @@ AWAITS static int live_begin_in(struct task *task, struct db *tx, void *arg)
     return db_batch_commit(task, tx, calls, ARRAY_LEN(calls), NULL);
 }
 
-/* A sweep must find the project before anything is logged there. */
+/* Adds the project to the sweep's list first, so that no log can exist that is never swept. */
 AWAITS static int
 live_begin(struct task *task, struct directory *directory, struct project *project)
 {
@@ -109,8 +109,8 @@ live_begin(struct task *task, struct directory *directory, struct project *proje
     return 0;
 }
 
-/* Until those transactions are over that began when not all of them logged. One that takes longer
- * than a statement may is not waited for. */
+/* Waits until the transactions have ended that began before all processes logged changes. Gives up
+ * after 5 seconds, the default time limit of a statement. */
 AWAITS static int live_drain(struct task *task, struct project *project)
 {
     struct rows rows;

@@ -1,10 +1,11 @@
 #pragma once
 /*
- * The log of changes that GET /realtime reads: rows in the transactions of the changes, while
- * somebody listens to the project or has lately (model.live). It is an undo log: a row holds the
- * record as it was before. A position is what a snapshot of PostgreSQL has seen, so readers miss
- * nothing and wait for nobody: what one snapshot has and another has not is between them, whoever
- * commits when, and on every gateway alike.
+ * The log of changes that GET /realtime reads. The transaction of each change writes its rows,
+ * while clients listen to the project or did lately (model.live). It is an undo log: a row holds
+ * the record before the change. A position is a PostgreSQL snapshot. The changes between two
+ * positions are those that one snapshot sees and the other does not. Readers therefore miss no
+ * change, whichever transaction commits first. Readers wait for no open transaction and see the
+ * same on every gateway.
  */
 #include "db/db.h"
 #include "model/model.h"
@@ -13,12 +14,12 @@
 enum live_kind { LIVE_CREATED = 1, LIVE_UPDATED, LIVE_DELETED, LIVE_GRANTED, LIVE_RESET };
 
 #define LIVE_KEEP_SECONDS 3600
-/* What is logged of one project; what is beyond goes before its time. */
+/* Limit of one project's log. Older rows beyond it are deleted before their time. */
 #define LIVE_KEEP_BYTES ((int64_t)128 << 20)
-/* Of a record that is larger listeners are told to read it all again. */
+/* A larger record is not copied; listeners must read its entity again. */
 #define LIVE_IMAGE_BYTES 65536
 
-/* A grantee as a number: a user's (1), a group's (2) or a role's (3) id. */
+/* A grantee as one number. Kinds: 1 = user, 2 = group, 3 = role. */
 static inline int64_t live_grantee(int64_t kind, int64_t id)
 {
     return id * 4 + kind;
@@ -26,39 +27,42 @@ static inline int64_t live_grantee(int64_t kind, int64_t id)
 
 /* --- writing: calls for the transaction of the change --- */
 
-/* any: records that were made; ids of 0 are left out. */
+/* any: Logs created records; ids of 0 are skipped. */
 struct db_call live_created_call(struct arena *arena,
                                  const struct entity *entity,
                                  const int64_t *ids,
                                  size_t count);
-/* any: before a locked record's grants change. */
+/* any: Logs a change of a record's grants. Call before the change, with the record locked. */
 struct db_call
 live_granted_call(struct arena *arena, const struct entity *entity, int64_t record_id);
-/* any: more records of these entities change than are written down. */
+/* any: Logs that records of these entities changed which are not logged one by one: listeners must
+ * read the entities again. */
 struct db_call live_reset_call(struct arena *arena, const int64_t *entity_ids, size_t count);
 
 /* --- positions --- */
 
-/* What was read: everything that the snapshot `since` has; and, when `upto` is not empty, of what
- * that one has more the rows up to `behind`; below 0: the entries of the audit log up to -behind,
- * which come before the rows. */
+/* A client at this position has read all changes that the snapshot `since` sees. When `upto` is not
+ * empty, the client has also read a part of the changes that only `upto` sees: rows up to `behind`,
+ * or, when `behind` is negative, no rows yet but entries of the audit log up to -`behind`, which
+ * precede the rows. */
 struct live_position {
     struct str since, upto;
     int64_t behind;
 };
-/* any: "since" or "since~upto~behind", borrowed. False for anything else. */
+/* any: Parses "since" or "since~upto~behind"; texts are borrowed. Returns false for anything
+ * else. */
 bool live_position_parse(struct str text, struct live_position *ret_position);
-/* any: arena-owned. */
+/* any: Prints a position, arena-owned. */
 struct str live_position_print(struct arena *arena, const struct live_position *position);
 
-/* --- the life of the log --- */
+/* --- beginning and end of the log --- */
 
-/* co: somebody listens for the next hour. Where nobody did, returns when everybody who changes
- * records logs it: after a second and a half. 0, or a DB_*. */
+/* co: Keeps the project's log for the next hour. If there was no log, starts it and returns when
+ * all processes log their changes, after a second and a half. Returns 0 or a DB_*. */
 AWAITS int live_listen(struct task *task, struct directory *directory, struct project *project)
     MUSTCHECK;
-/* any: removes what is too old from the logs of all projects, each minute, in turn with other
- * processes. Once in each worker. */
+/* any: Starts the sweep, which deletes old rows from the logs of all projects once a minute, shared
+ * with the sweeps of other processes. Call once in each worker. */
 void live_sweep_start(struct directory *directory);
-/* any: no more rounds; one under way ends with the background tasks. */
+/* any: Stops the sweep. A round that is running ends with the background tasks. */
 void live_sweep_stop(void);

@@ -1,22 +1,22 @@
--- The log of changes that listeners read. Snapshots travel as text.
+-- The log of changes that clients listen to. Snapshots are passed as text.
 
 -- name: live_log_created :exec
 insert into {p}.live_log (entity_id, record_id, kind)
 select :entity_id::bigint, c.id, 1 from unnest(:ids::bigint[]) as c (id) where c.id > 0;
 
--- Whom the record was granted to before; its row is locked.
+-- The grantees before the change; the record's row is locked.
 -- name: live_log_granted :exec
 insert into {p}.live_log (entity_id, record_id, kind, grants)
 values (:entity_id::bigint, :record_id::bigint, 4, array(
   select g.grantee_id * 4 + g.kind from {p}.record_grants g
   where g.entity_id = :entity_id::bigint and g.record_id = :record_id::bigint));
 
--- More changed than is written down of each.
+-- More records changed than are logged one by one.
 -- name: live_log_reset :exec
 insert into {p}.live_log (entity_id, record_id, kind)
 select distinct e.id, 0, 5 from unnest(:entity_ids::bigint[]) as e (id);
 
--- Somebody listens, for the next while at least. `ready`: changes are logged by everybody who might make some.
+-- A client listens: keeps the log for some time. `ready`: all processes log their changes.
 -- name: live_listen :opt
 update {p}.live_state s set until = greatest(s.until, now() + make_interval(secs => :seconds::bigint))
 where s.id = 1 and s.until > now()
@@ -26,7 +26,7 @@ returning s.since is not null as ready:boolean;
 insert into {p}.live_state as s (until) values (now() + make_interval(secs => :seconds::bigint))
 on conflict (id) do update set until = greatest(s.until, excluded.until);
 
--- The model says that changes are logged.
+-- Raises the version of the model, which states whether changes are logged.
 -- name: live_model_changed :exec
 update {p}.meta set model_version = model_version + 1 where id = 1;
 
@@ -39,8 +39,9 @@ select pg_snapshot_xmin(pg_current_snapshot()) >= (:next::text)::xid8 as drained
 -- name: live_ready :exec
 update {p}.live_state s set since = pg_snapshot_xmin(pg_current_snapshot()) where s.id = 1 and s.since is null;
 
--- A position claims to have seen no more than is on the disk: up to the last transaction that is in one of the logs. One that was rolled back
--- later than that would have its number given again after a crash, and who comes back would miss what it did then.
+-- A position must not claim to have seen more than is on the disk: it ends at the last transaction
+-- that is in one of the logs. After a crash PostgreSQL may reuse the number of a later transaction
+-- that was rolled back. A client that resumes would then miss the changes of the new transaction.
 
 -- part: reached
 coalesce(greatest(((select max(k.xid) from {p}.live_log k)::text::numeric + 1)::text::xid8,
@@ -59,8 +60,9 @@ from (select a.now, {reached} as top from (select pg_current_snapshot() as now, 
 l.xid >= pg_snapshot_xmin(b.since) and not pg_visible_in_snapshot(l.xid, b.since)
     and pg_visible_in_snapshot(l.xid, coalesce(b.upto, b.now))
 
--- The next changes behind a position, by entities: all that `upto` has (now when it is null) and `since` has not, from `behind` on. The
--- first page is found by its transactions (both bounds let the planner see that they are few), the others by where they begin.
+-- The next changes after a position and the entities that they belong to: everything that `upto`
+-- (null: now) sees and `since` does not, after row `behind`. The first page is found by transaction
+-- ids (both bounds let the planner see that they are few), later pages by the row where they begin.
 -- name: live_window :one
 with asked as materialized (
   select pg_current_snapshot() as now, (:since::text)::pg_snapshot as since, (:upto::text?)::pg_snapshot as upto),
@@ -87,7 +89,7 @@ select coalesce(b.upto::text, {position}) as upto:text!,
   array(select distinct f.entity_id from found f) as entity_ids:bigint[]!
 from bounds b;
 
--- What is older than it is kept for, or more than is kept: the log begins later.
+-- Moves the beginning of the log past rows that are too old or exceed the size limit.
 -- name: live_trim :exec
 update {p}.live_state s set since = greatest(s.since, (gone.xid::text::numeric + 1)::text::xid8)
 from (
@@ -112,7 +114,8 @@ delete from {p}.live_state s where s.id = 1 and s.until < now() returning s.id:s
 -- name: live_forget :exec
 delete from {p}.live_log;
 
--- Those whose turn it is, each for one process at a time; the server is null when the project is gone.
+-- Projects whose sweep is due. Each is given to one process at a time. `slug` is null when the
+-- project has been deleted.
 -- name: live_projects_due :many
 update platform.live_projects f set due_at = now() + make_interval(secs => :seconds::bigint)
 from (

@@ -1,4 +1,4 @@
-/* What is too old in the logs of all projects goes; a log that nobody has read for long ends. */
+/* Deletes old rows from the logs of all projects, and ends logs without listeners. */
 #include <errno.h>
 
 #include "base/panic.h"
@@ -17,7 +17,8 @@ static struct {
     bool running, stopped;
 } sweeper;
 
-/* The model first, as in every change of it; a listener that comes meanwhile keeps the log. */
+/* Changes the model first, the lock order of all changes of the model. If a client has begun to
+ * listen at the same time, the log is kept. */
 AWAITS static int end_in(struct task *task, struct db *tx, void *arg)
 {
     bool *ret_ended = arg;
@@ -89,7 +90,7 @@ AWAITS static int sweep_round(struct task *task)
         int rc = sweep_one(task, &row);
         if (rc == -ECANCELED || rc == -ETIMEDOUT)
             return rc;
-        if (rc != 0) /* the others have their turn */
+        if (rc != 0) /* continue with the other projects */
             log_warn("live.sweep_failed", L_I64("project", row.number), L_RESULT("rc", rc));
     }
     return 0;

@@ -1,10 +1,10 @@
-/* Rights in schemas that another role makes. */
+/* Rights in schemas that another role creates. */
 #include "migrations/grants.h"
 
 #include "grants_sql.h"
 
 struct right {
-    const char *head, *tail; /* around the schema; the role follows */
+    const char *head, *tail; /* SQL before and after the schema's name; the role follows */
 };
 
 static struct db_call

@@ -1,13 +1,14 @@
 #pragma once
-/* Rights of the role that works with tables, where another one makes them
+/* Rights of the role that daemons connect with, when another role creates tables
  * (GROUNDWORK_DATABASE_DDL_URL). */
 #include "db/db.h"
 
 enum { GRANTS_MOST = 3 };
 
-/* co: what follows "create schema" in the same transaction, of db_begin_ddl(): the role of db's own
- * connections may use the schema, and what is made in it from then on. *ret_count is 0 where there
- * is no other role. `schema` is its name, or {p}. Results of db_query(). */
+/* co: Makes the calls that must follow "create schema" in the same transaction of db_begin_ddl().
+ * They allow the role of db's own connections to use the schema and everything that is created in
+ * it afterwards. *ret_count is 0 when there is no other role. `schema`: its name, or {p}. Returns
+ * the results of db_query(). */
 AWAITS int grants_calls(struct task *task,
                         struct db *db,
                         const char *schema,

@@ -1,8 +1,9 @@
 /*
- * Migrations, compiled in: the control schema under a table lock, then each project under its row's
- * lock, one transaction each. A project records in its own schema what was applied there, in the
- * same transaction; the control row's number only says which projects are behind. An applied file
- * that was edited is refused.
+ * Migrations, compiled into the daemon. The control schema is migrated under a table lock, then
+ * each project under a lock of its meta row, each in one transaction. A project records in its own
+ * schema, in the same transaction, which migrations were applied. The number in its control row
+ * only tells which projects lack migrations. A migration file that was edited after it was applied
+ * is refused.
  */
 #include "migrations/migrate.h"
 
@@ -50,7 +51,7 @@ static const struct sql lock_sql = {
     .no_prepare = true,
 };
 
-#define STATEMENT_TIMEOUT_MS 600000 /* rewriting a large table takes longer than a request may */
+#define STATEMENT_TIMEOUT_MS 600000 /* rewriting a large table may take longer than a request */
 
 const struct migration *const migrate_platform_list = migrations_platform;
 const struct migration *const migrate_project_list = migrations_project;
@@ -122,7 +123,7 @@ AWAITS static int make_schema(struct migrator *m)
     return db_batch_commit(m->task, tx, calls, count + 1, NULL);
 }
 
-/* Two migrators at once collide here; the one that loses finds the work done. */
+/* Concurrent migrators collide here. The loser tries again and finds the work done. */
 static int make_ground(struct migrator *m)
 {
     struct backoff pause = {.first_ms = 50, .most_ms = 200};
@@ -141,7 +142,7 @@ static int make_ground(struct migrator *m)
     }
 }
 
-/* The recorded checksum of (area, number); empty when it was not applied. */
+/* Returns the recorded checksum of (area, number), STR_NONE when it was not applied. */
 static struct str recorded(const struct rows *rows, const char *area, int number)
 {
     for (size_t i = 0; i < rows->count; i++) {
@@ -152,7 +153,8 @@ static struct str recorded(const struct rows *rows, const char *area, int number
     return STR_NONE;
 }
 
-/* Applies (control schema) and records one migration, or checks that it is the recorded one. */
+/* Records a migration, after applying it when `apply` is set. When it is recorded already, only
+ * compares the checksums. */
 static int step_platform(struct migrator *m,
                          struct db *tx,
                          const struct rows *known,

@@ -1,4 +1,4 @@
--- The migrator's own statements. DDL is built in migrate.c.
+-- Statements of the migrator. DDL is built in migrate.c.
 
 -- name: migrate_recorded :many
 select m.area:text, m.number:integer, m.name:text, m.sha256:text from platform.migrations m order by m.area, m.number;
@@ -14,7 +14,7 @@ select p.number:bigint, p.slug:text, p.server:text from platform.projects p wher
 -- name: migrate_project_done :exec
 update platform.projects set migration = :migration::integer where number = :number::bigint;
 
--- Migrators of one project wait for each other at its meta row.
+-- Serializes migrators of one project at its meta row.
 -- name: migrate_project_lock :one
 select m.model_version as model_version from {p}.meta m for update;
 

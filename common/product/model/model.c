@@ -1,4 +1,4 @@
-/* The model snapshot: names, look-ups, references. How it is read: model_load.c. */
+/* The model snapshot: names, look-ups, references. See model_load.c for reading it. */
 #include "model/model.h"
 
 #include "base/arena.h"
@@ -6,7 +6,7 @@
 #include "json/schema.h"
 #include "loop/work.h"
 
-#define FREE_HERE_BYTES ((size_t)128 * 1024) /* what is larger is freed beside the loop */
+#define FREE_HERE_BYTES ((size_t)128 * 1024) /* larger models are freed on a thread */
 
 static const char *const type_names[TYPE_COUNT] = {
     [TYPE_VARCHAR] = "varchar",
@@ -87,7 +87,7 @@ void model_unref(struct model *model)
     MUST(model->refs > 0);
     if (--model->refs > 0)
         return;
-    /* The model itself lives in it. */
+    /* The arena contains the model itself. */
     if (arena_held_bytes(model->arena) <= FREE_HERE_BYTES)
         arena_free(model->arena);
     else

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The data model of one project as an immutable snapshot: entities, fields, enums, listeners. Read
- * once per model version, shared by all requests, freed when the last one lets go. Whoever borrows
- * from it holds a reference (project_hold() gives requests theirs).
+ * once per version of the model, shared by all requests, and freed with the last reference. Code
+ * that borrows from a model must hold a reference (project_hold() gives requests theirs).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ enum model_type {
     TYPE_COUNT,
 };
 enum model_on_delete { ON_DELETE_RESTRICT, ON_DELETE_SET_NULL, ON_DELETE_CASCADE };
-/* Who takes events out of the outbox: bits of outbox.pending. */
+/* Consumers of the outbox: bits of outbox.pending. */
 enum event_consumer { CONSUMER_WORKFLOWS = 1, CONSUMER_SEARCH = 2 };
 
 struct model_enum {
@@ -48,22 +48,22 @@ struct model_field {
     struct str name;
     enum model_type type;
     bool required, unique, indexed, searchable, is_public;
-    bool system; /* id, created_at, updated_at, created_by: set by the service */
-    bool many;   /* relation through the link table l_<id> (from_id, to_id, position) */
+    bool system; /* id, created_at, updated_at or created_by: set by the service */
+    bool many;   /* relation with a link table l_<id> (from_id, to_id, position) */
     const struct json_t *fallback; /* default value, NULL = none */
     int64_t max_length;            /* texts, characters; 0 = none */
-    int64_t search_weight;         /* what search finds in it comes before lighter fields */
+    int64_t search_weight;         /* search ranks fields of more weight first */
     bool has_min, has_max;
     double min, max;
-    struct str min_text, max_text;   /* the same to the last digit */
+    struct str min_text, max_text;   /* exact digits of min and max */
     const struct model_enum *values; /* TYPE_ENUM */
     const struct entity *target;     /* TYPE_RELATION */
     enum model_on_delete on_delete;
     struct str column;  /* "f_<id>", or the system column's name */
     struct str example; /* JSON text for documents */
     const struct entity *entity;
-    const struct json_t *options;            /* as stored */
-    const struct model_field *next_referrer; /* the next relation to the same target */
+    const struct json_t *options;            /* as stored in the database */
+    const struct model_field *next_referrer; /* next relation to the same target */
     int64_t created_ms, updated_ms;
 };
 
@@ -71,19 +71,19 @@ struct entity {
     int64_t id;
     struct str name, label;
     bool row_level_security, public_read, searchable;
-    bool granted;         /* rows were granted to somebody: the row rule has to look */
-    bool searched;        /* it has an index of its own: some field is in it */
-    bool shown;           /* the index of another one, or its own, has its display field */
-    int64_t history_days; /* that it keeps what its records were; 0 = it does not */
-    unsigned events;      /* bits of those that somebody listens to */
-    unsigned told;        /* of those the ones whose payload somebody wants */
-    uint8_t consumers[ENTITY_EVENTS]; /* of each: bits of event_consumer */
+    bool granted;         /* some rows may have grants, so the row rule must check them */
+    bool searched;        /* has a search index of its own: some field is in it */
+    bool shown;           /* its display field is in a search index, its own or another entity's */
+    int64_t history_days; /* days for which former versions of records are kept; 0 = not kept */
+    unsigned events;      /* bits of events that have a listener */
+    unsigned told;        /* bits of events whose payload a listener needs */
+    uint8_t consumers[ENTITY_EVENTS]; /* for each event: bits of event_consumer */
     struct model_field
-        *fields; /* id first, then by position, then created_at, updated_at, created_by */
+        *fields; /* id, then own fields by position, then created_at, updated_at, created_by */
     size_t field_count;
     struct map *by_name;                 /* field name -> struct model_field */
     struct str table;                    /* "e_<id>" */
-    const struct model_field *referrers; /* relations to it, of any entity: the first of a chain */
+    const struct model_field *referrers; /* first relation to this entity, from any entity */
     int64_t created_ms, updated_ms;
 };
 
@@ -96,45 +96,52 @@ struct model {
     int64_t version;
     struct entity *entities; /* by name */
     size_t entity_count;
-    bool searched; /* some entity is */
-    bool live;     /* changes of records are logged: somebody listens, or did lately */
-    bool told;     /* somebody wants payloads of some events of records */
-    bool history;  /* some entity keeps one */
+    bool searched; /* some entity is searched */
+    bool live;     /* changes of records are logged, because clients listen or did lately */
+    bool told;     /* some event of records needs its payload */
+    bool history;  /* some entity keeps history */
     struct map *by_name;
     struct model_index *by_id; /* sorted */
     struct model_enum *enums;  /* by name */
     size_t enum_count;
     struct map *statements; /* caches of records/: key -> arena-owned object */
-    struct arena *arena;    /* all of it; long-lived additions by caches go here */
+    struct arena *arena;    /* owns all of it, and long-lived additions of caches */
     int refs;
 };
 
-/* co: reads the model of a project. 0 with one reference, or a DB_*. */
+/* co: Reads the model of a project. Returns 0 with one reference in *ret_model, or a DB_*. */
 AWAITS int model_load(struct task *task, struct db *db, struct model **ret_model) MUSTCHECK;
+/* model_ref() adds a reference, model_unref() drops one; NULL is allowed for model_unref(). Loop
+ * thread only. */
 struct model *model_ref(struct model *model);
 void model_unref(struct model *model);
-/* any: the reference goes with the arena. */
+/* any: Passes a reference to the arena, which drops it when it is reset or freed. */
 void model_adopt(struct arena *arena, struct model *model);
 
-/* any: borrowed, NULL when absent. */
+/* any: Find an entity by name or id. Borrowed from the model; NULL when absent. */
 const struct entity *model_entity(const struct model *model, struct str name);
 const struct entity *model_entity_by_id(const struct model *model, int64_t id);
-/* any: who listens to the event of the entity: bits of event_consumer. */
+/* any: Returns the consumers of an event of the entity: bits of event_consumer. */
 unsigned entity_consumers(const struct entity *entity, enum event_kind event);
-/* any: nobody but the search index does: it reads the record itself and wants no payload. */
+/* any: Whether the search index is the only consumer. It reads the record itself and needs no
+ * payload. */
 bool entity_only_searched(const struct entity *entity, enum event_kind event);
-/* any: what stands for a record where another one refers to it: the first searchable text of the
- * entity, or else its first text; NULL = it has none. */
+/* any: Returns the field that represents a record where another record refers to it: the first
+ * searchable text, else the first text; NULL when the entity has no text. */
 const struct model_field *entity_display(const struct entity *entity);
-/* any: the field is in its entity's index: it is searchable and of a type that has words. */
+/* any: Whether the field is in the search index of its entity: it is searchable and of a type that
+ * can be searched. */
 bool field_searched(const struct model_field *field);
+/* any: Find a field by name or id, or an enum by name. Borrowed; NULL when absent. */
 const struct model_field *entity_field(const struct entity *entity, struct str name);
 const struct model_field *entity_field_by_id(const struct entity *entity, int64_t id);
 const struct model_enum *model_enum_find(const struct model *model, struct str name);
+/* any: Names of types and of on_delete rules, static texts; the find functions return -1 for an
+ * unknown name. */
 const char *model_type_name(enum model_type type);
-int model_type_find(struct str name); /* -1 when unknown */
+int model_type_find(struct str name);
 const char *model_on_delete_name(enum model_on_delete on_delete);
 int model_on_delete_find(struct str name);
-/* "name" as entity, field or enum names must be: [a-z][a-z0-9_]{0,47}, not svc_*, not a system
- * column. */
+/* any: Whether the name may be given to an entity, field or enum: [a-z][a-z0-9_]{0,47}, not svc_*,
+ * not a system column. */
 bool model_name_ok(struct str name);

@@ -1,5 +1,5 @@
--- The whole model in one statement and so in one snapshot: a change of the model is never seen half done. Fields are
--- many: a line each, so that they can be read one by one.
+-- Reads the whole model in one statement, so in one snapshot: a change of the model is never seen
+-- half done. There may be many fields, so each is a line of text that can be parsed on its own.
 
 -- name: model_load :one
 select m.model_version:bigint,

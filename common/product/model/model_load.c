@@ -1,6 +1,7 @@
 /*
- * Reads a model: one statement answers JSON arrays, which are parsed into the model's own arena, so
- * that names borrow from the parsed tree for as long as the model lives; and fields, a line each.
+ * Reads a model. One statement returns JSON arrays, which are parsed into the model's own arena, so
+ * that names borrow from the parsed tree as long as the model lives. Fields are returned as one
+ * line each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "model/model.h"
 #include "model_sql.h"
 
-/* System columns take negative ids, which no stored field has. */
+/* System columns have negative ids, which no stored field has. */
 struct system_field {
     int64_t id;
     const char *name;
@@ -41,7 +42,7 @@ static struct map *new_map(struct arena *arena)
     return map;
 }
 
-/* An array that PostgreSQL printed: anything else is a defect of ours. */
+/* Parses an array that PostgreSQL printed. Anything else is a defect of ours. */
 static const json_t *parse_array(struct arena *arena, struct str text, const char *column)
 {
     struct jr_error error;
@@ -53,7 +54,6 @@ static const json_t *parse_array(struct arena *arena, struct str text, const cha
     return root;
 }
 
-/* As many as there are lines. */
 static size_t count_lines(struct str text)
 {
     size_t count = text.len > 0;
@@ -63,7 +63,7 @@ static size_t count_lines(struct str text)
     return count;
 }
 
-/* Text of a jsonb column that was nested as text, so that its depth counts on its own. */
+/* Parses a jsonb value that was nested as text, so that its depth is limited on its own. */
 static const json_t *parse_nested(struct arena *arena, struct str text)
 {
     struct jr_error error;
@@ -157,7 +157,7 @@ static void load_entities(struct model *model, const json_t *items)
         qsort(model->by_id, model->entity_count, sizeof(*model->by_id), order_by_id);
 }
 
-/* The model's own entity, writable while it is being built. */
+/* Returns an entity of the model for writing, while the model is built. */
 static struct entity *own_entity(const struct model *model, int64_t id)
 {
     const struct entity *found = model_entity_by_id(model, id);
@@ -185,7 +185,7 @@ static void load_listeners(struct model *model, const json_t *items)
 
 /* --- fields --- */
 
-/* A number inside the field's bounds, as near to `wish` as they allow. */
+/* Returns the number nearest to `wish` within the bounds of the field. */
 static struct str example_number(struct arena *arena, const struct model_field *field, double wish)
 {
     if (field->has_min && wish < field->min)
@@ -216,7 +216,7 @@ static struct str example_enum(struct arena *arena, const struct model_field *fi
     return printed;
 }
 
-/* Sample data for documents: fixed per type, so that a document changes only with the model. */
+/* Example values for documents, fixed by type: a document changes only with the model. */
 static struct str example(struct arena *arena, const struct model_field *field)
 {
     switch (field->type) {
@@ -319,7 +319,7 @@ static void system_field(struct entity *entity, const struct system_field *info)
         .name = name,
         .type = info->type,
         .system = true,
-        .is_public = info->id != system_last[2].id, /* who made it is not the public's business */
+        .is_public = info->id != system_last[2].id, /* created_by is not public */
         .unique = info->id == system_first.id,
         .indexed = info->id == system_first.id,
         .column = name,
@@ -330,8 +330,9 @@ static void system_field(struct entity *entity, const struct system_field *info)
     };
 }
 
-/* co: one by one, as a large model has thousands. What a line was parsed into goes at once: kept
- * with the model it would be most of its memory, and of the time that freeing it takes. */
+/* co: Parses the fields line by line, because a large model has thousands. Frees the tree of each
+ * line at once: kept with the model, the trees would be most of its memory and of the time to free
+ * it. */
 AWAITS static int model_read_fields(struct task *task,
                                     const struct model *model,
                                     struct str text,
@@ -360,7 +361,7 @@ AWAITS static int model_read_fields(struct task *task,
     return rc;
 }
 
-/* Those of one entity, which are the first `count` of `fields`, between the system's. */
+/* Sets the fields of an entity: the first `count` of `fields`, between the system fields. */
 static void place_fields(struct model *model,
                          struct entity *entity,
                          const struct model_field *fields,
@@ -377,7 +378,7 @@ static void place_fields(struct model *model,
         (void)map_put(entity->by_name, entity->fields[k].name, &entity->fields[k]);
 }
 
-/* co: fields come ordered by entity id, as by_id is. `scratch` goes when the model is read. */
+/* co: Fields are ordered by entity id, like by_id. `scratch`: valid while the model is read. */
 AWAITS static int
 load_fields(struct task *task, struct arena *scratch, struct model *model, struct str lines)
 {
@@ -399,7 +400,7 @@ load_fields(struct task *task, struct arena *scratch, struct model *model, struc
     return 0;
 }
 
-/* Who refers to whom: asked for at every removal. */
+/* Links the relations to each entity, which every deletion of a record needs. */
 static void load_referrers(struct model *model)
 {
     for (size_t i = 0; i < model->entity_count; i++) {
@@ -426,7 +427,8 @@ static void listen_search(struct entity *entity)
     }
 }
 
-/* The index hears of records that it has, and of those whose display field it has. */
+/* The search index consumes events of the records that it contains, and of records whose display
+ * field it contains. */
 static void load_searched(struct model *model)
 {
     for (size_t i = 0; i < model->entity_count; i++) {

@@ -21,7 +21,7 @@ static const char *actor_kind(const struct caller *caller)
     PANIC("unknown caller kind %d", (int)caller->kind);
 }
 
-/* For a key its own id: the user behind it is in the key's row. */
+/* For a key the id of the key; the key's row names its user. */
 static int64_t actor_id(const struct caller *caller)
 {
     return caller->kind == CALLER_KEY ? caller->key_id : caller->user_id;

@@ -1,9 +1,10 @@
 #pragma once
-/* Audit log of administrative changes: one row in the transaction of the change. */
+/* Audit log of administrative changes: one row per change, in the transaction of the change. */
 #include "db/db.h"
 #include "rights/rights.h"
 
-/* any: a call for db_batch; `detail` is JSON text (no secrets) or empty. */
+/* any: Returns a call for db_batch() that adds the row; arena-owned. `target_id`: 0 = none.
+ * `detail`: JSON text without secrets, or empty. */
 struct db_call audit_call(struct arena *arena,
                           const struct caller *caller,
                           const char *action,

@@ -1,10 +1,10 @@
-/* Checks of a caller's rights: what every request asks, so nothing here allocates or waits. */
+/* Checks of a caller's rights. Every request runs them, so no function here allocates or waits. */
 #include "rights/rights.h"
 
 #include "base/arena.h"
 #include "base/panic.h"
 
-/* Key of a caller whom no field rule limits, and of one who may see nothing of the entity. */
+/* Keys of callers without any field rule, and of callers that may see no field of the entity. */
 #define FIELD_KEY_ALL  0ULL
 #define FIELD_KEY_NONE 1ULL
 
@@ -21,7 +21,7 @@ void rights_unref(struct rights *rights)
         return;
     MUST(rights->refs > 0);
     if (--rights->refs == 0)
-        arena_free(rights->arena); /* the rights themselves live in it */
+        arena_free(rights->arena); /* the arena contains the rights themselves */
 }
 
 bool caller_is_admin(const struct caller *caller)

@@ -1,7 +1,8 @@
--- Rights of a user, or of a key and through it of its creator: one row, one round trip. Parallel arrays
--- are ordered alike. Unions over roles and intersections with the key's list are made in rights_load.c.
--- Users have a statement of their own: what every caller needs every five seconds must not open the
--- tables of keys, too. The model's version comes along: see project_cache.c.
+-- Rights of a user, or of a key (which derive from its creator), as one row in one round trip.
+-- Parallel arrays have the same order. rights_load.c builds unions over roles and intersections
+-- with the key's list. Users have a statement of their own, because every caller's rights are read
+-- again every five seconds and this should not open the tables of keys as well. The version of the
+-- model is included for project_cache.c.
 
 -- part: rights_columns
 u.id as user_id:bigint, u.email:text,
@@ -58,7 +59,7 @@ left join lateral (
   from {p}.api_key_permissions kp where kp.api_key_id = k.id) listed on true
 where u.id = (select ak.user_id from {p}.api_keys ak where ak.id = :id::bigint);
 
--- Of nobody in particular: what a user with exactly these roles would hold.
+-- The rights that a user with exactly these roles would have.
 -- name: rights_of_roles :one row(rights)
 select 0::bigint as user_id:bigint, '' as email:text, true as active:boolean,
   coalesce(bool_or(r.is_admin), false) as is_admin:boolean,

@@ -1,7 +1,7 @@
 /*
- * Reads rights. Roles add up: permissions are the union of all roles, and so are the fields of each
- * action, where one role without a field rule opens all of them. A key is its creator cut to the
- * key's list.
+ * Reads rights. Roles add up: permissions are the union over all roles, and so are the fields of
+ * each action. One role without a field rule opens all fields. The rights of a key are those of its
+ * creator, limited to the key's list.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@
 
 /* --- field rules --- */
 
-/* Adds "3 8 15" to the rule, keeping the ids sorted and unique. */
+/* Adds ids such as "3 8 15" to the rule; ids stay sorted and unique. */
 static void rule_add(struct arena *arena, struct field_rule *rule, struct str text)
 {
     size_t room = rule->count + 1;
@@ -35,7 +35,7 @@ static void rule_add(struct arena *arena, struct field_rule *rule, struct str te
     rule->count = num_sort_once(ids, count);
 }
 
-/* Equal rules give equal numbers; administrators' 0 means no rule at all. */
+/* Equal rules give equal numbers; 0 means that no field rule applies. */
 static uint64_t field_key(const struct entity_right *right)
 {
     struct digest digest;
@@ -56,12 +56,12 @@ static uint64_t field_key(const struct entity_right *right)
     }
     digest_final(&digest, bytes);
     memcpy(&key, bytes, sizeof(key));
-    return key < 2 ? key + 2 : key; /* 0 and 1 are taken (rights.c) */
+    return key < 2 ? key + 2 : key; /* 0 and 1 are FIELD_KEY_ALL and FIELD_KEY_NONE in rights.c */
 }
 
 /* --- entities --- */
 
-/* Grants come ordered by entity. */
+/* Grants are ordered by entity. */
 static void rights_read_grants(struct rights *rights, const struct sql_rights_row *row)
 {
     const int64_t *ids = row->entities.items;
@@ -91,7 +91,7 @@ static void rights_read_grants(struct rights *rights, const struct sql_rights_ro
     }
 }
 
-/* A field rule without its action opens nothing. */
+/* Drops field rules of actions that are not allowed. */
 static void finish_right(struct entity_right *right)
 {
     for (unsigned action = 0; action < ARRAY_LEN(right->fields); action++)
@@ -100,7 +100,7 @@ static void finish_right(struct entity_right *right)
     right->field_key = field_key(right);
 }
 
-/* One entity of a key: no action yet, the creator's field rules. */
+/* Starts the rights of a key on one entity: no action yet, field rules of the creator. */
 static struct entity_right key_entity(const struct rights *creator, int64_t entity_id)
 {
     struct entity_right right = {.entity_id = entity_id};
@@ -113,7 +113,7 @@ static struct entity_right key_entity(const struct rights *creator, int64_t enti
     return right;
 }
 
-/* What the key's list names, cut by what its creator holds. The list comes ordered by entity. */
+/* Limits the rights to what the key's list names and its creator has. The list has entity order. */
 static void cut_to_key(struct rights *rights, const struct sql_rights_row *row)
 {
     const struct caller creator = {.kind = CALLER_USER, .rights = rights};
@@ -186,7 +186,7 @@ read_rights(const struct sql_rights_row *row, int64_t key_id, int64_t asked_ms)
     rights->group_ids = keep_ids(arena, row->group_ids);
     rights->group_count = row->group_ids.count;
     if (!rights->active)
-        return rights; /* who may not call holds nothing */
+        return rights; /* an inactive user has no rights */
 
     rights->is_admin = row->is_admin;
     rights->all_rows = rights->is_admin;

@@ -1,4 +1,4 @@
-/* Servers by name. */
+/* Database servers by name. */
 #include "servers/servers.h"
 
 #include "base/panic.h"
@@ -7,7 +7,7 @@ void servers_open(struct servers *servers, const struct db_config *config, const
 {
     *servers = (struct servers){.template = *config, .by_name = map_new()};
     servers_add(servers, "main", config->dsn);
-    servers->template.ddl_dsn = NULL; /* of main alone */
+    servers->template.ddl_dsn = NULL; /* only for main */
     servers->control_shared = control_dsn == NULL || str_is(str_from(control_dsn), config->dsn);
     if (servers->control_shared) {
         servers->control.server = servers_find(servers, STR("main"));
