@@ -1,4 +1,4 @@
-/* Chunks become an answer. */
+/* Joins the chunks of a streamed answer. */
 #include "assistant/completion.h"
 
 #include "json/jr.h"
@@ -38,7 +38,7 @@ struct completion_usage completion_usage_of(const json_t *answer)
 
 /* --- messages --- */
 
-/* The text of a part of a list; a part may be a text itself. */
+/* Returns the text of a content part. A part is a string or an object with a member "text". */
 static struct str part_text(const json_t *part)
 {
     return json_is_string(part) ? (struct str){json_string_value(part), json_string_length(part)}
@@ -76,7 +76,7 @@ void completion_message_tidy(struct arena *arena, json_t *message)
 
 /* --- tool calls --- */
 
-/* The newest call of a number (-1: of any), and of an id where the part has one. */
+/* Finds the newest call with this number (-1: any) and, unless `id` is empty, with this id. */
 static struct completion_call *
 call_find(struct completion *completion, int64_t index, struct str id)
 {
@@ -89,8 +89,9 @@ call_find(struct completion *completion, int64_t index, struct str id)
     return NULL;
 }
 
-/* Whether a part that has a name begins another call than the one that its number or its id leads
- * to: some servers give all calls the same, and others repeat the name in each part of a call. */
+/* Returns whether a part with a function name begins a new call rather than continuing `call`,
+ * which has the same number or id. Some servers give all calls the same number or id, others repeat
+ * the name in each part of a call. */
 static bool is_another(struct arena *arena, const struct completion_call *call, json_t *function)
 {
     struct str name = jr_str(function, "name");
@@ -105,7 +106,7 @@ static bool is_another(struct arena *arena, const struct completion_call *call, 
            skim(arena, strbuf_view(&call->arguments), NULL, 0, &reason) == 0;
 }
 
-/* NULL: there are too many. */
+/* Returns NULL when the answer has COMPLETION_CALLS_MAX calls already. */
 static struct completion_call *call_new(struct completion *completion, int64_t index)
 {
     if (completion->call_count == COMPLETION_CALLS_MAX)
@@ -118,7 +119,8 @@ static struct completion_call *call_new(struct completion *completion, int64_t i
     return call;
 }
 
-/* The call that a part belongs to; the part gets its place among all calls as its number. */
+/* Returns the call that a part belongs to, a new one if necessary; NULL when there are too many.
+ * Sets the part's "index" to the position of the call. */
 static struct completion_call *call_of(struct completion *completion, json_t *part)
 {
     struct str id = jr_str(part, "id");
@@ -138,7 +140,7 @@ static struct completion_call *call_of(struct completion *completion, json_t *pa
     return call;
 }
 
-/* Names come whole, in parts, or whole with each part. */
+/* A server may send a name at once, in parts, or complete in each part of the call. */
 static void name_add(struct completion_call *call, json_t *function)
 {
     struct str name = jr_str(function, "name");
@@ -151,7 +153,7 @@ static void name_add(struct completion_call *call, json_t *function)
 
 static int call_add(struct completion *completion, json_t *part)
 {
-    struct str id = jr_str(part, "id"); /* before the part is given one */
+    struct str id = jr_str(part, "id"); /* read before call_of() may set one */
     struct completion_call *call = call_of(completion, part);
     json_t *function = json_object_get(part, "function");
     struct str arguments = jr_str(function, "arguments");
@@ -199,7 +201,7 @@ bool completion_is_error(const json_t *answer)
            str_is(jr_str(answer, "object"), "error");
 }
 
-/* Some say with every chunk what they have used so far: the last word counts. */
+/* The last report counts: servers may report the usage so far in every chunk. */
 static void usage_add(struct completion *completion, const json_t *chunk)
 {
     struct completion_usage usage = completion_usage_of(chunk);

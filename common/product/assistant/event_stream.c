@@ -1,4 +1,4 @@
-/* Server-sent events, read (HTML standard, 9.2.6). */
+/* Parses server-sent events (HTML standard, 9.2.6). */
 #include "assistant/event_stream.h"
 
 #include "base/utf8.h"
@@ -24,7 +24,7 @@ static void event_stream_field(struct event_stream *stream, struct str line)
     strbuf_str(&stream->data, value);
 }
 
-/* An empty line ends an event; one without data is none. */
+/* An empty line ends an event. An event without `data` lines is not passed to fn. */
 static int line_end(struct event_stream *stream, event_stream_fn fn, void *arg)
 {
     struct str line = strbuf_view(&stream->line);
@@ -45,7 +45,7 @@ static int line_end(struct event_stream *stream, event_stream_fn fn, void *arg)
     return fn(data, arg);
 }
 
-/* The text up to the next end of a line. */
+/* Returns the text before the next CR or LF. */
 static struct str line_part(struct str rest)
 {
     size_t len = 0;
@@ -55,6 +55,7 @@ static struct str line_part(struct str rest)
     return (struct str){rest.ptr, len};
 }
 
+/* Skips a byte order mark at the beginning of the stream. */
 static struct str without_mark(struct event_stream *stream, struct str piece)
 {
     bool first = !stream->begun;
@@ -77,7 +78,7 @@ int event_stream_feed(struct event_stream *stream, struct str piece, event_strea
         rest = (struct str){rest.ptr + part.len, rest.len - part.len};
         if (rest.len == 0)
             break;
-        bool second = stream->after_cr && rest.ptr[0] == '\n'; /* of CR LF */
+        bool second = stream->after_cr && rest.ptr[0] == '\n'; /* the LF of a CR LF */
         stream->after_cr = rest.ptr[0] == '\r';
         rest = (struct str){rest.ptr + 1, rest.len - 1};
         if (!second)

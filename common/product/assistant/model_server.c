@@ -26,7 +26,7 @@ static size_t headers_of(struct arena *arena,
     return count;
 }
 
-/* --- what servers refuse --- */
+/* --- refusals --- */
 
 static bool has_text(struct str text, struct str part)
 {
@@ -36,7 +36,7 @@ static bool has_text(struct str text, struct str part)
 struct str model_error_words(const struct model_server *server, const json_t *error)
 {
     const json_t *inner = json_object_get(error, "error");
-    const struct str places[] = {jr_str(inner, "message"), /* OpenAI's */
+    const struct str places[] = {jr_str(inner, "message"), /* OpenAI's format */
                                  jr_str(error, "error"),
                                  jr_str(error, "message"),
                                  jr_str(error, "detail")};
@@ -108,7 +108,7 @@ struct str model_body_without(struct arena *arena, struct str body, unsigned qui
     return strbuf_view(&out);
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 int model_ask(struct task *task,
               const struct model_server *server,
@@ -146,7 +146,7 @@ int model_ask(struct task *task,
     return 0;
 }
 
-/* --- the answer --- */
+/* --- answers --- */
 
 struct reading {
     event_stream_fn fn;
@@ -185,7 +185,7 @@ int model_read(
         rc = bytes > MODEL_ANSWER_BYTES ? ASSISTANT_BAD
                                         : event_stream_feed(&events, piece, on_event, &reading);
     } while (rc == 0 && piece.len > 0 && !reading.done);
-    /* Some servers leave without the empty line behind their last event. */
+    /* Completes the last event: some servers close the connection without its empty line. */
     if (rc == 0 && !reading.done)
         rc = event_stream_feed(&events, STR("\n\n"), on_event, &reading);
     *ret_done = reading.done;

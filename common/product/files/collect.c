@@ -1,4 +1,4 @@
-/* What is in the store and no file. */
+/* Removes the bytes in the store that are not files. */
 #include "files/collect.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define PROJECTS_AT_ONCE 16
 #define KEYS_AT_ONCE     64
 #define ROUND_LIMIT_MS   120000
-#define AT_ONCE_MS       1 /* with memory of its own */
+#define AT_ONCE_MS       1 /* delay of the next round, with a new arena, when there is more */
 
 static struct {
     struct directory *directory;
@@ -53,7 +53,7 @@ AWAITS static int collect_project(struct task *task, struct db *db, bool *ret_mo
     return 0;
 }
 
-/* Its row is there as long as anything of it may be. */
+/* Removes the bytes of a deleted project before its row, so that a failure is repeated. */
 AWAITS static int collect_gone(struct task *task, int64_t number)
 {
     TRY(store_remove_project(task, number));
@@ -64,8 +64,8 @@ AWAITS static int collect_gone(struct task *task, int64_t number)
                     NULL);
 }
 
-/* co: some of what a project has; with more of it its next turn is behind those who wait already.
- */
+/* co: Removes up to KEYS_AT_ONCE keys of a project. If more are due, the project is due again now,
+ * after the projects that have waited longer. */
 AWAITS static int
 collect_one(struct task *task, const struct sql_file_projects_due_row *row, bool *ret_more)
 {
@@ -87,7 +87,7 @@ collect_one(struct task *task, const struct sql_file_projects_due_row *row, bool
                     NULL);
 }
 
-/* co: one turn of some projects; *ret_more: others wait, or they have more. */
+/* co: Collects up to PROJECTS_AT_ONCE projects. *ret_more: there may be more projects or keys. */
 AWAITS static int collect_round(struct task *task, bool *ret_more)
 {
     struct rows due;
@@ -103,7 +103,7 @@ AWAITS static int collect_round(struct task *task, bool *ret_more)
         int rc = collect_one(task, &row, ret_more);
         if (rc == -ECANCELED || rc == -ETIMEDOUT)
             return rc;
-        if (rc != 0) /* the others have their turn */
+        if (rc != 0) /* continue with the other projects */
             log_warn("files.collect_failed", L_I64("project", row.number), L_RESULT("rc", rc));
     }
     return 0;

@@ -1,12 +1,13 @@
 #pragma once
 /*
- * The collector: removes from the store what the ledger says is no file (uploads whose process
- * died, deletions that were not finished) and everything of projects that are gone. Every gateway
- * runs it; each project is one's at a time.
+ * The collector removes bytes that, by the ledger, are not files (of uploads whose process died and
+ * of unfinished deletions), and all bytes of deleted projects. Every gateway runs a collector. A
+ * project is collected by one gateway at a time.
  */
 #include "project/project.h"
 
-/* any: once in each worker: a round each `interval_ms`, the first after one. */
+/* any: Starts the collector; call once in each worker. A round runs every `interval_ms`, the first
+ * one after `interval_ms`. */
 void collect_start(struct directory *directory, int64_t interval_ms);
-/* any: no more rounds; one under way ends with the background tasks. */
+/* any: Starts no more rounds. A round that is running ends with the background tasks. */
 void collect_stop(void);

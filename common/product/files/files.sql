@@ -1,4 +1,4 @@
--- The ledger: rows of files, what of the store is no file, and the sums.
+-- The ledger: rows of files, the garbage list (keys whose bytes are not files), and the totals.
 
 -- name: file_project_add :exec
 insert into platform.file_projects (number) values (:number::bigint) on conflict do nothing
@@ -6,14 +6,14 @@ insert into platform.file_projects (number) values (:number::bigint) on conflict
 -- name: file_projects_any :one
 select exists (select from platform.file_projects) as used:boolean
 
--- Before the first byte: whoever dies from here on leaves a row that says where to look.
+-- Runs before the first byte is stored. If the process dies afterwards, this row tells the collector which key to remove.
 -- name: file_garbage_add :exec
 insert into {p}.file_garbage (key, due_at) values (:key::text, now() + make_interval(secs => :seconds::bigint))
 
 -- name: file_totals_get :one
 select t.bytes as bytes:bigint, t.files as files:bigint from {p}.file_totals t
 
--- Nothing comes back when the collector was faster.
+-- Returns no row when the collector has taken the key.
 -- name: file_garbage_keep :opt
 delete from {p}.file_garbage g where g.key = :key::text and not g.taken returning g.key
 
@@ -23,7 +23,7 @@ values (:key::text, :filename::text, :mime_type::text, :kind::text, :size::bigin
   :is_public::boolean, :created_by::bigint, :width::bigint?, :height::bigint?, :duration::float8?)
 returning id as id:bigint
 
--- Nothing comes back when it would be more than the quota; 0 = there is none.
+-- Returns no row when the bytes would exceed the quota; a quota of 0 means no limit.
 -- name: file_totals_add :opt
 update {p}.file_totals t set bytes = t.bytes + :bytes::bigint, files = t.files + :files::bigint
 where :quota::bigint = 0 or :bytes::bigint <= 0 or t.bytes + :bytes::bigint <= :quota::bigint
@@ -38,7 +38,7 @@ set filename = coalesce(:filename::text?, f.filename),
 where f.id = :id::bigint
 returning f.id
 
--- What a second look has found.
+-- Stores size and duration that were read again after the upload.
 -- name: file_looked :opt
 update {p}.files f set width = :width::bigint?, height = :height::bigint?, duration = :duration::float8?
 where f.id = :id::bigint
@@ -50,7 +50,7 @@ delete from {p}.files f where f.id = any(:ids::bigint[]) returning f.key as key:
 -- name: file_garbage_take :exec
 insert into {p}.file_garbage (key, taken, due_at) select unnest(:keys::text[]), true, now() + make_interval(secs => :seconds::bigint)
 
--- An upload that came to nothing; nothing comes back when it came to something after all.
+-- Takes the key of a failed upload. Returns no row when the upload has been committed after all or the key is taken already.
 -- name: file_garbage_claim :opt
 update {p}.file_garbage g set taken = true, due_at = now() + make_interval(secs => :seconds::bigint)
 where g.key = :key::text and not g.taken
@@ -59,14 +59,14 @@ returning g.key
 -- name: file_garbage_done :exec
 delete from {p}.file_garbage g where g.key = any(:keys::text[])
 
--- What is due is due again later, should this process die.
+-- Takes due keys and makes them due again later, in case this process dies before it has removed their bytes.
 -- name: file_garbage_due :many
 update {p}.file_garbage g set taken = true, due_at = now() + make_interval(secs => :seconds::bigint)
 where g.key in (
   select d.key from {p}.file_garbage d where d.due_at <= now() order by d.due_at limit :most::bigint for update skip locked)
 returning g.key as key:text
 
--- Those whose turn it is, each for one process at a time; the server is null when the project is gone.
+-- Takes the projects that are due, each for one process at a time. Server and state are null when the project is deleted.
 -- name: file_projects_due :many
 update platform.file_projects f set due_at = now() + make_interval(secs => :seconds::bigint)
 from (
@@ -97,11 +97,11 @@ returning f.id
 -- name: folder_remove :opt
 delete from {p}.folders f where f.id = :id::bigint returning f.id
 
--- Moves of folders take turns, so that two of them make no circle together.
+-- Serializes moves of folders, so that two concurrent moves cannot form a cycle.
 -- name: folders_lock :one
 select t.id from {p}.file_totals t for update
 
--- How deep a folder stands, and whether that is inside of another one: above 0 at the top.
+-- Returns the depth of a folder (1 = at the top, 0 = no such folder), and whether the folder is :other or inside of it.
 -- name: folder_place :one
 with recursive up as (
   select f.id, f.parent_id, 1 as depth from {p}.folders f where f.id = :id::bigint
@@ -109,7 +109,7 @@ with recursive up as (
   select f.id, f.parent_id, up.depth + 1 from {p}.folders f join up on f.id = up.parent_id where up.depth <= 100)
 select coalesce(max(up.depth), 0) as depth:integer, coalesce(bool_or(up.id = :other::bigint), false) as inside:boolean from up
 
--- How many levels hang below a folder, itself included.
+-- Returns how many levels a folder has, including its own.
 -- name: folder_height :one
 with recursive down as (
   select f.id, 1 as depth from {p}.folders f where f.id = :id::bigint
@@ -117,7 +117,7 @@ with recursive down as (
   select f.id, down.depth + 1 from {p}.folders f join down on f.parent_id = down.id where down.depth <= 100)
 select coalesce(max(down.depth), 0) as height:integer from down
 
--- Everything that is kept, in one look: totals, by entity and by kind.
+-- Returns all storage figures of one snapshot: totals, by entity and by kind.
 -- name: storage_report :one
 select t.bytes, t.files,
   (select jsonb_build_object('bytes', coalesce(sum(v.size), 0), 'files', count(*)) from {p}.file_variants v) as variants,

@@ -13,8 +13,8 @@
 #include "resume_sql.h"
 
 #define REMOVE_LIMIT_MS 60000
-#define LOOK_MS         2000 /* that an upload waits for what its pictures say */
-#define REMOVALS_MAX    64   /* at once; what is more is the collector's */
+#define LOOK_MS         2000 /* most time that an upload waits for sizes and durations */
+#define REMOVALS_MAX    64   /* background removals at a time; the collector removes the rest */
 
 static struct {
     int64_t upload_seconds, again_seconds;
@@ -57,15 +57,15 @@ struct upload {
     struct upload_config config;
     struct upload_file files[UPLOAD_FILES_MAX];
     size_t count;
-    struct store_writer *writer; /* of the last one */
-    int64_t bytes;               /* of those that ended */
-    int64_t room;
-    bool settled; /* committed, or nobody knows */
+    struct store_writer *writer; /* of the last file */
+    int64_t bytes;               /* of the files that ended */
+    int64_t room;                /* as of upload_room() */
+    bool settled;                /* committed, or the result of the commit is unknown */
 };
 
-/* --- what came to nothing --- */
+/* --- removal in the background --- */
 
-static unsigned removals; /* that run */
+static unsigned removals; /* running now */
 
 struct discard {
     struct db db;
@@ -85,7 +85,7 @@ AWAITS static void discard_keys(struct task *task, struct discard *discard)
                           &discard->db,
                           SQL_FILE_GARBAGE_DONE(.keys = sql_strs(&discard->keys[i], 1)),
                           NULL);
-        if (rc != 0) { /* the collector comes by */
+        if (rc != 0) { /* the collector removes the rest */
             log_debug("files.discard_failed", L_RESULT("rc", rc));
             return;
         }
@@ -98,7 +98,8 @@ AWAITS static void discard_files(struct task *task, void *arg)
     removals--;
 }
 
-/* Only what is certain to be no file: the row that says so is claimed first. */
+/* Takes the keys in file_garbage first, so that only bytes that are certainly not files are
+ * removed. */
 AWAITS static void discard_claimed(struct task *task, struct discard *discard)
 {
     size_t claimed = 0;
@@ -195,7 +196,7 @@ int upload_begin(struct upload *upload, struct str name)
                                      .seconds = 2 * times.upload_seconds)),
         db_call(SQL_FILE_TOTALS_GET()),
     };
-    /* From now on it is cleared away, also when the answer is lost. */
+    /* Before the query, so that upload_abandon() removes the key also if the answer is lost. */
     upload->count++;
     TRY(db_batch(task, &upload->config.project->db, calls, ARRAY_LEN(calls), NULL));
     if (upload->config.quota > 0) {
@@ -254,7 +255,7 @@ static struct db_call file_add_call(const struct upload *upload, const struct up
                                     .duration = media_duration(&file->media)));
 }
 
-/* co: all rows in one round trip; what came of each decides whether it is committed. */
+/* co: Writes all rows in one round trip, then checks each result to decide whether to commit. */
 AWAITS static int upload_write_rows(struct upload *upload, struct db *tx, int64_t *ids)
 {
     struct task *task = upload->config.task;
@@ -306,14 +307,15 @@ AWAITS static int upload_work(struct task *task, struct db *tx, void *arg)
     return 0;
 }
 
-/* Settled unless nothing can have been committed: when it is no file, the collector finds out. */
+/* After a positive result other than DB_UNKNOWN nothing was committed, and the bytes are removed.
+ * After any other result they may be files: the collector decides. */
 static int upload_settle(struct upload *upload, int rc)
 {
     upload->settled = upload->settled && (rc <= 0 || rc == DB_UNKNOWN);
     return rc;
 }
 
-/* co: what cannot be found out in a while stays open: POST /files/{id}/probe asks again. */
+/* co: Reads sizes and durations for up to LOOK_MS; POST /files/{id}/probe can read others later. */
 AWAITS static int upload_look(struct upload *upload)
 {
     int64_t end_ms = clock_mono_ms() + LOOK_MS;

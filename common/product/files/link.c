@@ -10,7 +10,7 @@ enum {
     LINK_KEY_AT = 1,
     LINK_END_AT = 5,
     LINK_MAC_AT = 13,
-    LINK_MAC_BYTES = 16, /* half of it is as strong as is needed (RFC 2104 section 5) */
+    LINK_MAC_BYTES = 16, /* half of the HMAC, which RFC 2104 section 5 allows */
     LINK_BYTES = LINK_MAC_AT + LINK_MAC_BYTES,
 };
 _Static_assert((LINK_BYTES * 4 + 2) / 3 == FILE_LINK_BYTES, "base64url without padding");
@@ -30,7 +30,7 @@ static uint64_t link_number_read(const uint8_t *at, int bytes)
     return value;
 }
 
-/* Of parts of fixed lengths: no two inputs read alike. */
+/* Computes the HMAC. All parts have fixed lengths, so different inputs never give the same text. */
 static void link_mac(const struct aead_key *key,
                      const uint8_t head[LINK_MAC_AT],
                      const struct file_link *link,

@@ -1,4 +1,4 @@
-/* One call of media-sandbox: its questions for bytes, its answer. */
+/* Calls of media-sandbox: sends it the bytes of the file that it requests, and reads its answer. */
 #include "files/media.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #define WAITING_MAX 64
 #define ARG_BYTES   24
 #define SIDE_MAX    1000000U
-#define TRIES       2 /* it may have died of another's hand */
+#define TRIES       2 /* the sandbox may have ended for a reason other than this picture */
 
-static struct helper *helper;
+static struct helper *helper; /* NULL = not started */
 
 const char *media_check(const char *program)
 {
@@ -64,23 +64,25 @@ struct opt_f64 media_duration(const struct media_facts *facts)
     return (struct opt_f64){round(facts->duration * 1000) / 1000, facts->duration > 0};
 }
 
+/* One request to media-sandbox. */
 struct asked {
     struct task *task;
     const struct media_file *file;
     struct media_request request;
     struct helper_call *call;
     struct store_reader *reader;
-    struct str ahead; /* read and not asked for yet */
-    int64_t ahead_at;
-    media_piece_fn take; /* NULL: nothing is made */
+    struct str ahead;    /* bytes of the file that were read last, borrowed from the reader */
+    int64_t ahead_at;    /* their offset */
+    media_piece_fn take; /* NULL = no variant is made */
     void *arg;
-    int64_t made;
-    char *piece; /* MEDIA_PIECE_BYTES of the arena's */
+    int64_t made; /* bytes of the variant */
+    char *piece;  /* MEDIA_PIECE_BYTES, arena-owned */
 };
 
 /* --- bytes of the file --- */
 
-/* A variant is made of all of it, most likely; of a recording only some places are looked at. */
+/* Returns how many bytes to request from the store: making a variant usually reads the whole file,
+ * probing a recording only some places. */
 static int64_t media_will_read(const struct asked *asked, int64_t offset)
 {
     int64_t rest = asked->file->size - offset;
@@ -120,7 +122,7 @@ AWAITS static int media_answer_read(struct asked *asked, const struct media_mess
     return piece.len > 0 ? helper_write(asked->call, piece) : 0;
 }
 
-/* --- what it says --- */
+/* --- the sandbox's answer --- */
 
 AWAITS static int media_take_piece(struct asked *asked, const struct media_message *message)
 {
@@ -165,8 +167,8 @@ AWAITS static int media_listen(struct asked *asked, struct media_facts *ret)
     }
 }
 
-/* Once more, as long as nothing was made: it may have been the program that was ended, and not this
- * picture that ended it. */
+/* Tries again while no bytes of the variant have arrived: the sandbox may have been ended for a
+ * reason other than this picture. */
 AWAITS static int media_ask(struct asked *asked, bool strangers, struct media_facts *ret)
 {
     struct share_owner owner = {asked->task->tenant, strangers};
@@ -195,7 +197,7 @@ int media_look(struct task *task, const struct media_file *file, struct media_fa
 
     TRY(media_ask(&asked, false, ret));
     if (ret->width > SIDE_MAX || ret->height > SIDE_MAX || !isfinite(ret->duration))
-        *ret = (struct media_facts){0}; /* who says that has been taken over */
+        *ret = (struct media_facts){0}; /* a sandbox that reports such facts is compromised */
     return 0;
 }
 

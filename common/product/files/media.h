@@ -1,28 +1,32 @@
 #pragma once
 /*
- * What pictures and recordings say of themselves, and pictures in other sizes: both are
- * media-sandbox's to find out, which reads the store through this process and can do nothing else.
+ * Size and duration of pictures and recordings, and pictures in other sizes (variants). The program
+ * media-sandbox decodes the bytes, which are untrusted. It can only read the file, through this
+ * process.
  *
- * Results: those of the store; PICTURE_NONE, PICTURE_BROKEN, PICTURE_TOO_LARGE, PICTURE_TOO_SLOW:
- * the picture's fault; HELPER_ENDED, -EAGAIN: later; -ECANCELED, -ETIMEDOUT.
+ * Results: those of the store. PICTURE_NONE, PICTURE_BROKEN, PICTURE_TOO_LARGE and PICTURE_TOO_SLOW
+ * mean that the picture is at fault. HELPER_ENDED and -EAGAIN: try again later. -ECANCELED,
+ * -ETIMEDOUT.
  */
 #include "db/sql.h"
 #include "files/store.h"
 #include "media/wire.h"
 
 struct media_config {
-    const char *program;  /* NULL = media-sandbox beside this program */
-    unsigned processes;   /* that work at once */
-    int64_t memory_bytes; /* that each may take */
-    int64_t time_ms;      /* of the processor */
+    const char *program;  /* NULL = media-sandbox in the folder of this program */
+    unsigned processes;   /* most that run concurrently */
+    int64_t memory_bytes; /* limit of each process */
+    int64_t time_ms;      /* processor time limit of each process */
 };
 
-/* any: NULL, or the program that cannot be executed. */
+/* any: Returns NULL, or the path of the program if it cannot be executed; borrowed until the next
+ * call. */
 const char *media_check(const char *program);
-/* any: once in each worker; starts nothing yet. */
+/* any: Configures media-sandbox; call once in each worker. The first use starts the program. */
 void media_start(const struct media_config *config);
+/* any: Ends media-sandbox and its current work. */
 void media_stop(void);
-/* any: how often the program was started. */
+/* any: Returns how often the program was started. */
 unsigned media_starts(void);
 
 struct media_file {
@@ -30,29 +34,33 @@ struct media_file {
     int64_t size;
 };
 
-/* any: may its head tell a size or a duration? */
+/* any: Returns whether files of this type may have a size or a duration. */
 bool media_tells(struct str mime_type);
-/* co: what it says; 0 with nothing in it when it says nothing. */
+/* co: Reads size and duration of a file. Members of *ret that the file does not state are 0. */
 AWAITS int media_look(struct task *task, const struct media_file *file, struct media_facts *ret)
     MUSTCHECK;
-/* co: the same before end_ms (monotonic), and nothing where that fails: 0 or -ECANCELED. */
+/* co: Same as media_look(), but ends at end_ms (monotonic). Returns 0 with an empty *ret after any
+ * failure except -ECANCELED. */
 AWAITS int media_look_briefly(struct task *task,
                               const struct media_file *file,
                               int64_t end_ms,
                               struct media_facts *ret) MUSTCHECK;
 
-/* any: in whole milliseconds, for a row. */
+/* any: Returns the duration in seconds, rounded to milliseconds; not set if it is 0. */
 struct opt_f64 media_duration(const struct media_facts *facts);
 
 struct media_variant {
     enum media_fit fit;
     enum media_kind format;
     uint32_t width, height;
-    bool is_still; /* the first frame of a picture that moves */
+    bool is_still; /* only the first frame of an animated picture */
 };
-/* Takes the next bytes of what is made; what it returns other than 0 ends it. */
+/* Takes the next bytes of a variant, which are borrowed for the call. A result other than 0 ends
+ * media_make(), which returns this result. */
 typedef AWAITS int (*media_piece_fn)(void *arg, struct str piece);
-/* co: `strangers`: on the share of those that a project does not know. */
+/* co: Makes a variant of a picture: passes its bytes to take(arg, piece), then sets *ret to the
+ * variant's facts. `strangers`: an anonymous client requests it, so it counts against the share of
+ * the project's anonymous clients. */
 AWAITS int media_make(struct task *task,
                       const struct media_file *file,
                       const struct media_variant *variant,

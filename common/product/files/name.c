@@ -5,7 +5,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-#define ENDING_BYTES 16U /* ".tar.gz" is two of them; longer ones are no endings */
+#define ENDING_BYTES 16U /* of an ending with its dot; the ending of "a.tar.gz" is ".gz" */
 
 static struct str last_segment(struct str path)
 {
@@ -15,8 +15,9 @@ static struct str last_segment(struct str path)
     return path;
 }
 
-/* Bytes of a character that is left out at the beginning of `rest`; 0 = it stays. C0, DEL, C1;
- * marks and overrides of direction (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069), U+FEFF. */
+/* Returns the length of the first character of `rest` if names must not have it, else 0. Names have
+ * no C0, DEL, C1, line and paragraph separators (U+2028, U+2029), direction marks and overrides
+ * (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069), U+FEFF. */
 static size_t left_out(struct str rest)
 {
     const unsigned char *at = (const unsigned char *)rest.ptr;
@@ -57,7 +58,8 @@ static struct str ending_of(struct str name)
     return STR("");
 }
 
-/* Spaces at the ends, and dots: "." and ".." are no names, and Windows drops those at the end. */
+/* Removes spaces at both ends, and dots at the end: "." and ".." are not valid names, and Windows
+ * drops trailing dots. */
 static struct str trimmed(struct str name)
 {
     while (name.len > 0 && (name.ptr[name.len - 1] == ' ' || name.ptr[name.len - 1] == '.'))

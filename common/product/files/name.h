@@ -1,5 +1,5 @@
 #pragma once
-/* Names that files and folders are given by people and programs. */
+/* Names of files and folders that users and clients choose. */
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -7,17 +7,20 @@
 
 #define FILE_NAME_BYTES 255U
 
-/* any: what is kept of a name that was sent with an upload: its last segment, whichever way the
- * sender's system writes paths, without control characters and those that turn the direction of
- * text around ("gpj.exe" shown as "exe.jpg"), valid UTF-8, at most FILE_NAME_BYTES with its ending
- * intact. "file" when nothing is left. Arena-owned. */
+/* any: Cleans a name that a client sent with an upload. The result is the last segment of a path
+ * with / or \, without control characters and characters that reverse the direction of text
+ * ("gpj.exe" would be shown as "exe.jpg"). It is valid UTF-8 and has at most FILE_NAME_BYTES, with
+ * its ending intact. "file" when nothing is left. Arena-owned or static. */
 struct str file_name_clean(struct arena *arena, struct str sent);
-/* any: `wished`, which a link names, as the name to save a file by: cleaned, with the ending of the
- * file's `own` name, because the ending chooses the program that opens the file; `own` itself when
- * `own` has no ending and `wished` has one. Arena-owned, or `own`. */
+/* any: Returns the name to save a file by when a link asks for the name `wished`. The result is the
+ * cleaned name with the ending of the file's `own` name, because the ending selects the program
+ * that opens the file; `own` itself when `own` has no ending and `wished` has one. Arena-owned, or
+ * `own`. */
 struct str file_name_save_as(struct arena *arena, struct str wished, struct str own);
-/* any: is it one already? For names that are chosen, not sent along. */
+/* any: Returns whether file_name_clean() would not change the name. For names that a user chooses
+ * and that are refused rather than cleaned. */
 bool file_name_ok(struct arena *arena, struct str name);
-/* any: the name in what clients of tus tell of a file, "filename d29ybGQucGRm,is_confidential": of
- * all of it this alone is used; "file" without one. False: it is malformed. */
+/* any: Reads the cleaned file name from the value of tus's header Upload-Metadata, "filename
+ * d29ybGQucGRm,is_confidential"; "file" without one. Other keys are ignored. Returns false when the
+ * value is malformed. Arena-owned or static. */
 bool file_name_in(struct arena *arena, struct str metadata, struct str *ret_name);

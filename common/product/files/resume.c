@@ -1,4 +1,4 @@
-/* Uploads that go on. */
+/* Resumable uploads. */
 #include "files/resume.h"
 
 #include "base/panic.h"
@@ -7,11 +7,11 @@
 struct resume_writer {
     struct upload_config config;
     struct resume *resume;
-    struct upload *part; /* being written; NULL = none */
-    int64_t written;     /* of it */
+    struct upload *part; /* the current part; NULL = none */
+    int64_t written;     /* bytes of the current part */
 };
 
-/* co: whether there is room for one more, in the transaction that adds it. */
+/* co: Checks the quota and the limits of unfinished uploads, in the transaction that adds one. */
 AWAITS static int
 resume_check_room(const struct upload_config *config, struct db *tx, int64_t length)
 {
@@ -62,7 +62,7 @@ int resume_create(const struct upload_config *config, struct resume *resume)
     struct resume_new new = {config, resume};
     struct file_key id;
 
-    TRY(files_note_project(config)); /* expired ones go also when not a byte came */
+    TRY(files_note_project(config)); /* so that the collector removes the upload if it expires */
     file_key_new(config->project->number, &id);
     resume->id = arena_dup(config->task->arena, str_from(id.name));
     return db_transact(config->task, &config->project->db, resume_insert, &new);
@@ -141,7 +141,7 @@ part_copy(struct upload *whole, struct task *task, const struct file_key *key, i
     return 0;
 }
 
-/* All parts and the last one, as one file. */
+/* Copies the stored parts and the current one into one file. */
 AWAITS static int resume_join(struct resume_writer *writer, struct upload **ret_whole)
 {
     struct task *task = writer->config.task;
@@ -164,7 +164,8 @@ AWAITS static int resume_join(struct resume_writer *writer, struct upload **ret_
     return 0;
 }
 
-/* The last byte and the file come together: who dies before that has the last part sent again. */
+/* Stores the last part and adds the file in one transaction. If the process dies before that, the
+ * client must send the last part again. */
 AWAITS static int become_file(struct resume_writer *writer)
 {
     struct resume *resume = writer->resume;

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Uploads that go on after an interruption, in any number of requests, to any gateway. What arrives
- * is kept in parts of the store; with the last byte they become one file. An upload is its
- * creator's alone, and ends by itself after a day.
+ * Resumable uploads (tus): a client sends a file in any number of requests, to any gateway. The
+ * bytes are stored in parts; with the last byte the parts become one file. Only its creator can see
+ * an upload. It expires after RESUME_SECONDS.
  *
- * Results: those of the ledger; FILES_LATE also when another request has gone on with it.
+ * Results: those of the ledger; FILES_LATE also when another request has continued the upload.
  */
 #include "files/ledger.h"
 
-#define RESUME_PART_BYTES ((int64_t)16 << 20) /* as much as a gateway that dies forgets */
+#define RESUME_PART_BYTES ((int64_t)16 << 20) /* most that is lost when a gateway dies */
 #define RESUME_SECONDS    86400
 #define RESUME_ID_BYTES   FILE_KEY_BYTES
 /* Limits of unfinished uploads. Expired and finished uploads do not count. */
@@ -21,28 +21,33 @@ struct resume {
     struct str filename, metadata;
     struct opt_i64 folder_id;
     bool is_public;
-    struct opt_i64 file_id; /* set: it is a file */
+    struct opt_i64 file_id; /* the file; not set before the last byte is stored */
     int64_t expires_ms;
 };
 
-/* co: a new one: of *resume all but id, received, file_id and expires_ms is given. FILES_OVER_QUOTA
- * when there would be no room for it beside those under way, FILES_UPLOADS_OF_PROJECT,
- * FILES_UPLOADS_OF_USER when there are as many as may be: counted under a lock of the project. */
+/* co: Creates an upload. The caller sets length, filename, metadata, folder_id and is_public of
+ * *resume; this function sets id (arena-owned) and expires_ms. FILES_OVER_QUOTA when the file would
+ * not fit in addition to the files and the unfinished uploads. FILES_UPLOADS_OF_PROJECT and
+ * FILES_UPLOADS_OF_USER when a limit above is reached; a lock of the project makes the count exact.
+ */
 AWAITS int resume_create(const struct upload_config *config, struct resume *resume) MUSTCHECK;
-/* co: arena-owned; FILES_GONE when the caller has none of that id. */
+/* co: Reads an upload of config->created_by; texts are arena-owned, `id` is borrowed. FILES_GONE
+ * when this user has no upload of that id. */
 AWAITS int resume_find(const struct upload_config *config, struct str id, struct resume *ret)
     MUSTCHECK;
-/* co: with all its parts, in `db` (a transaction of the caller's, or the project's); what is being
- * written of it comes to nothing. FILES_GONE. */
+/* co: Deletes an upload of config->created_by with all its parts, in `db` (the caller's transaction
+ * or the project's database). A request that is writing to it fails with FILES_LATE. FILES_GONE
+ * when there is no such upload. */
 AWAITS int resume_remove(const struct upload_config *config, struct db *db, struct str id)
     MUSTCHECK;
 
-/* Bytes of one request, in parts. */
+/* Writes the bytes of one request in parts. */
 struct resume_writer;
-/* any: arena-owned; `config` is the file's, and is copied. */
+/* any: Makes a writer, arena-owned. Copies `config`; borrows `resume` and updates it. */
 struct resume_writer *resume_writer_new(const struct upload_config *config, struct resume *resume);
-/* co: no more than `length` says. resume->received grows with each part that is kept. */
+/* co: Appends a chunk. The chunks must not exceed resume->length in total. resume->received grows
+ * with each part that is stored. */
 AWAITS int resume_write(struct resume_writer *writer, struct str piece) MUSTCHECK;
-/* co: the request has no more: what has arrived is kept, or all of it is a file: resume->file_id.
- * It was whole, or it ends early: both are the same. */
+/* co: Ends the request, also if it was interrupted. Stores the last part; if the upload is
+ * complete, it becomes a file and resume->file_id is set. */
 AWAITS int resume_end(struct resume_writer *writer) MUSTCHECK;

@@ -1,6 +1,6 @@
--- Uploads that go on after an interruption.
+-- Resumable uploads.
 
--- Before they are counted: the next creation waits for the end of this one.
+-- Taken before the uploads are counted, so that concurrent creations count one after the other.
 -- name: resume_lock :exec
 select pg_advisory_xact_lock(hashtextextended('{p}.file_uploads', 0))
 
@@ -24,7 +24,8 @@ from {p}.file_uploads u where u.id = :id::text and u.created_by = :created_by::b
 -- name: resume_parts :many
 select p.key as key:text, p.size as size:bigint from {p}.file_upload_parts p where p.upload_id = :id::text order by p.place
 
--- Nothing comes back when another request was faster, or the collector.
+-- Stores the next part and postpones its removal until the upload has expired. Returns no row when another request has continued
+-- the upload or the collector has taken the key.
 -- name: resume_keep :opt
 with moved as (
   update {p}.file_uploads u set received = u.received + :size::bigint
@@ -38,7 +39,7 @@ insert into {p}.file_upload_parts (upload_id, place, key, size)
 select m.id, :place::bigint, d.key, :size::bigint from moved m, due d
 returning upload_id
 
--- In the transaction that has written the file's row.
+-- Runs in the transaction that has inserted the file's row.
 -- name: resume_done :opt
 with done as (
   update {p}.file_uploads u set received = u.length, file_id = f.id

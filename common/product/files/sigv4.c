@@ -13,7 +13,7 @@
 #define ALGORITHM     "AWS4-HMAC-SHA256"
 #define SIGNED_ALWAYS 3
 
-/* "20130524T000000Z"; the first eight characters are the day. */
+/* Returns "20130524T000000Z". The first eight characters are the day. */
 static struct str sigv4_date(struct arena *arena, int64_t now_ms)
 {
     char text[CLOCK_TEXT_BYTES]; /* 2013-05-24T00:00:00.000Z */
@@ -29,7 +29,7 @@ static struct str sigv4_date(struct arena *arena, int64_t now_ms)
                         text + 17);
 }
 
-/* By name, in place: there are a handful. */
+/* Sorts a few pairs by name, in place. */
 static void sort_pairs(struct sigv4_pair *pairs, size_t count)
 {
     for (size_t i = 1; i < count; i++)
@@ -57,7 +57,7 @@ static struct str query_text(struct arena *arena, const struct sigv4_pair *query
     return strbuf_view(&out);
 }
 
-/* Canonical headers, and their names with ';' between. */
+/* Returns the canonical headers. *ret_names is their names, joined by ';'. */
 static struct str sigv4_header_text(struct arena *arena,
                                     struct sigv4_pair *headers,
                                     size_t count,
@@ -83,7 +83,7 @@ static struct str hex_of(struct arena *arena, const uint8_t digest[DIGEST_SHA256
     return codec_hex(arena, (struct str){(const char *)digest, DIGEST_SHA256_BYTES});
 }
 
-/* What is signed by what: a day's key is derived step by step. */
+/* Signs the canonical request with a key that is derived from secret, day, region and service. */
 static struct str sigv4_signature(struct arena *arena,
                                   const struct sigv4_key *key,
                                   struct str date,

@@ -1,9 +1,10 @@
 #pragma once
 /*
- * Signatures of requests to an S3-compatible store (AWS Signature Version 4). Pure; any thread.
+ * Signatures of requests to an S3-compatible store (AWS Signature Version 4). Pure functions,
+ * callable from any thread.
  *
- * Signed are Host, x-amz-content-sha256, x-amz-date and the headers that are given; the query is
- * sorted here, so that what is sent and what is signed are one text.
+ * The signature covers Host, x-amz-content-sha256, x-amz-date and the headers of the request. The
+ * query is sorted here, so that the same text is signed and sent.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -24,21 +25,21 @@ struct sigv4_pair {
 
 struct sigv4_request {
     struct str method, host;
-    struct str path;                          /* encoded already, from "/" on */
-    struct sigv4_pair query[SIGV4_QUERY_MAX]; /* as they are meant, not encoded */
+    struct str path;                          /* percent-encoded, with its first "/" */
+    struct sigv4_pair query[SIGV4_QUERY_MAX]; /* not percent-encoded */
     size_t query_count;
-    struct sigv4_pair headers[SIGV4_HEADERS_MAX]; /* beside those that are signed anyway */
+    struct sigv4_pair headers[SIGV4_HEADERS_MAX]; /* without those that are always signed */
     size_t header_count;
     struct str payload_sha256; /* hexadecimal */
 };
 
 struct sigv4_signed {
-    struct str target;        /* path and query, as they are to be sent */
+    struct str target;        /* path and query as they must be sent */
     struct str date;          /* x-amz-date */
     struct str authorization; /* Authorization */
 };
 
-/* any: arena-owned. */
+/* any: Signs a request at `now_ms` (milliseconds since 1970). *ret is arena-owned. */
 void sigv4_sign(struct arena *arena,
                 const struct sigv4_key *key,
                 const struct sigv4_request *request,

@@ -1,4 +1,4 @@
-/* Bytes of files: what all stores have in common. */
+/* The part of the store that is common to directories and buckets. */
 #include "files/store_private.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "base/panic.h"
 #include "base/rand.h"
 
-static const struct store_driver *store; /* NULL: none */
+static const struct store_driver *store; /* NULL = this installation stores no files */
 
 void file_key_new(int64_t project, struct file_key *ret_key)
 {

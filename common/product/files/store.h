@@ -1,14 +1,14 @@
 #pragma once
 /*
- * Where the bytes of files are: named by project and key, written once, never changed. What a file
- * is called, who may read it and whether it is kept at all is the ledger's (ledger.h).
+ * The store of files' bytes. Bytes are named by project and key, written once and never changed.
+ * Which bytes are files is recorded by the ledger (ledger.h).
  *
- * The store of an installation is a directory, or a bucket of a store that speaks S3, that all
- * gateways share. Whatever may block (open, write, fsync, rename, unlink) runs on threads, of which
- * projects take turns; bytes that the kernel has in memory are read without one.
+ * The store of an installation is a directory or an S3 bucket that all gateways share. Blocking
+ * calls (open, write, fsync, rename, unlink) run on threads, which are shared fairly between
+ * projects. Bytes in the kernel's page cache are read without a thread.
  *
- * Results: FILES_GONE (no such bytes), FILES_FULL (no room), FILES_AWAY (the store cannot be
- * reached, or no thread is free: later), -ECANCELED, -ETIMEDOUT.
+ * Results: FILES_GONE (no such bytes), FILES_FULL (no space left), FILES_AWAY (the store cannot be
+ * reached or no thread is free: try again later), -ECANCELED, -ETIMEDOUT.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,72 +24,80 @@ struct file_key {
     char name[FILE_KEY_BYTES + 1];
 };
 
-/* any: one that nothing has. */
+/* any: Makes a new random key. */
 void file_key_new(int64_t project, struct file_key *ret_key);
-/* any: as it stands in the ledger. */
+/* any: Makes the key with this name, which has FILE_KEY_BYTES bytes and comes from the ledger. */
 void file_key_set(int64_t project, struct str name, struct file_key *ret_key);
 
-/* any, blocks: at the start: makes the directory when it is missing. NULL, or what is wrong with
- * it. `used`: there are files already, so it is where they are, or their volume is not mounted. */
+/* any, blocks: Checks the directory at the start, and creates it if it is missing. `used`: projects
+ * have files already, so a directory without the store's mark is refused: a volume may not be
+ * mounted. Returns NULL, or what is wrong with the directory (static). */
 const char *store_check(const char *dir, bool used);
-/* any: once in each worker. NULL: this installation keeps no files. */
+/* any: Selects the directory of the store; call once in each worker. Copies `dir`. NULL: this
+ * installation stores no files. */
 void store_start(const char *dir);
+/* any: Returns whether this installation stores files. */
 bool store_is_there(void);
 
-/* A bucket; all borrowed for ever, texts NUL-terminated. */
+/* A bucket. All texts are NUL-terminated and must stay valid until the process ends. */
 struct store_s3 {
-    struct str endpoint; /* https://host, with a port perhaps */
+    struct str endpoint; /* https://host or https://host:port; http is allowed */
     struct str bucket, region, key_id, secret;
     struct str prefix;    /* of all keys, or empty */
-    struct str spool_dir; /* for parts on their way, 16 MB an upload */
+    struct str spool_dir; /* for parts that are being sent, 16 MB for each upload */
     bool virtual_host;    /* https://bucket.host/key, else https://host/bucket/key */
-    int64_t idle_ms;      /* that it may say nothing */
+    int64_t idle_ms;      /* how long the server may send nothing */
 };
-/* any, blocks: NULL, or what is wrong with it. */
+/* any, blocks: Checks the configuration, without a request. NULL, or what is wrong (static). */
 const char *store_s3_check(const struct store_s3 *config);
-/* any: instead of store_start(). */
+/* any: Selects a bucket as the store, instead of store_start(). */
 void store_start_s3(const struct store_s3 *config);
-/* co: once started, asks it: FILES_AWAY and an answer that will not change by itself. One that
- * cannot be reached now is asked again with each file. */
+/* co: Sends one request to the bucket, at the start. Returns FILES_AWAY with *ret_reason
+ * (arena-owned) if the store's answer needs an operator. Returns 0 also if the store only cannot be
+ * reached or is overloaded, since every file's request tries again. */
 AWAITS int store_s3_probe(struct task *task, struct str *ret_reason) MUSTCHECK;
 
-/* What is known of bytes that were written. */
+/* Facts about bytes that were written. */
 struct file_facts {
     int64_t size;
     uint8_t sha256[DIGEST_SHA256_BYTES];
-    char mime_type[128]; /* of the bytes themselves (type.h) */
+    char mime_type[128]; /* detected from the bytes (type.h) */
 };
 
 struct store_writer;
-/* any: arena-owned; nothing is made before the first bytes are more than its buffer holds. The
- * writer's file is closed with the arena; what is left of it store_remove() removes. */
+/* any: Prepares to write the bytes of a key. The writer is arena-owned and closed with the arena.
+ * Nothing is stored before the buffer is full or the writer is finished. store_remove() removes
+ * what an unfinished writer has stored. */
 struct store_writer *store_writer_new(struct task *task, const struct file_key *key);
+/* co: Appends a chunk, which is copied. */
 AWAITS int store_write(struct store_writer *writer, struct str piece) MUSTCHECK;
-/* Bytes given to it so far. */
+/* any: Returns the number of bytes that were passed to store_write(). */
 int64_t store_written(const struct store_writer *writer);
-/* co: 0 once the bytes would survive a power cut under their key. */
+/* co: Completes the bytes. Returns 0 once they are stored under their key and would survive a power
+ * cut; FILES_LATE when the collector has removed the unfinished bytes. */
 AWAITS int store_finish(struct store_writer *writer, struct file_facts *ret_facts) MUSTCHECK;
 
 struct store_reader;
-/* co: arena-owned, closed with it. Bytes that are removed meanwhile are read to their end, from a
- * directory at least. `bytes` from `offset` are what will be read first: a store far away is asked
- * for them at once. */
+/* co: Opens bytes for reading. The reader is arena-owned and closed with the arena. With a
+ * directory, bytes that are removed while they are read can be read to their end. With a bucket,
+ * the request for `bytes` bytes from `offset` is sent at once, so pass the first range to read. */
 AWAITS int store_open(struct task *task,
                       const struct file_key *key,
                       int64_t offset,
                       int64_t bytes,
                       struct store_reader **ret) MUSTCHECK;
-/* any: idempotent; what it lent is gone. */
+/* any: Closes the reader; idempotent. Bytes that store_read() returned become invalid. */
 void store_close(struct store_reader *reader);
-/* co: up to `bytes` from `offset`, as many as there are at hand; borrowed until the next call.
- * Fewer bytes than the ledger promises are FILES_GONE. */
+/* co: Reads at least one and at most `bytes` bytes from `offset`, borrowed until the next call.
+ * FILES_GONE when the stored bytes end at `offset`: the ledger promises more of them. */
 AWAITS int store_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str *ret)
     MUSTCHECK;
 
-/* any: of a directory, the descriptor that bytes are read from, the reader's; else -1. */
+/* any: Returns the file descriptor that a directory's bytes are read from, which the reader owns;
+ * -1 for a bucket. */
 int store_fd(const struct store_reader *reader);
 
-/* co: 0 also when there is nothing; half-written ones too. */
+/* co: Removes the bytes of a key, unfinished ones too. Returns 0 also when there are none. */
 AWAITS int store_remove(struct task *task, const struct file_key *key) MUSTCHECK;
-/* co: all of a project. */
+/* co: Removes all bytes of a project. */
 AWAITS int store_remove_project(struct task *task, int64_t project) MUSTCHECK;

@@ -1,10 +1,11 @@
 /*
- * The store in a directory: <dir>/<project>/<first two digits of the key>/<key>, "<key>.part" until
- * it is whole. A file is written under the second name, flushed, renamed, and its folder flushed:
- * under its key there are all of its bytes or none, whatever ends the process or the machine.
+ * The store in a directory: <dir>/<project>/<first two digits of the key>/<key>. A file is written
+ * as "<key>.part", flushed and renamed, then its folder is flushed. So all bytes are under the key
+ * or none are, even after a crash of the process or the machine.
  *
- * <dir>/MARK tells a store from the empty directory that a volume is mounted on. Whoever finds
- * something missing looks for it first: without it nothing is known to be gone, and nothing begins.
+ * The file <dir>/MARK shows that the store's volume is mounted: a volume that is not mounted looks
+ * like an empty directory. A call that does not find a file or folder checks for the mark. Without
+ * the mark it returns FILES_AWAY: nothing counts as missing, and no folder is created.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,10 +27,10 @@
 #include "loop/work.h"
 
 #define DIR_BYTES_MAX 1024
-#define PATH_BYTES    1152 /* with what follows */
+#define PATH_BYTES    1152 /* the directory, project, folder and key */
 #define DIR_MODE      0700
 #define FILE_MODE     0600
-#define REMOVE_FILES  16 /* open at once while a tree is removed */
+#define REMOVE_FILES  16 /* descriptors that nftw() may hold open */
 
 #define RENAME_CALL "rename"
 #define MARK_CALL   "no store there"
@@ -62,15 +63,15 @@ static int disk_result(const char *what, int error)
     if (error == ENOSPC || error == EDQUOT)
         return FILES_FULL;
     if (error == ENOENT && strcmp(what, RENAME_CALL) == 0)
-        return FILES_LATE; /* the collector was here */
+        return FILES_LATE; /* the collector has removed the unfinished file */
     log_warn("files.store_failed", L_CSTR("call", what), L_I64("errno", error));
     return FILES_AWAY;
 }
 
-/* On a thread: what a call to the system left, for disk_result(). */
+/* The outcome of system calls on a thread, for disk_result(). */
 struct disk_job {
-    const char *call; /* that failed; NULL = none */
-    int error;
+    const char *call; /* the call that failed; NULL = none */
+    int error;        /* its errno */
 };
 
 static bool job_failed(struct disk_job *job, const char *call)
@@ -80,7 +81,7 @@ static bool job_failed(struct disk_job *job, const char *call)
     return false;
 }
 
-/* co: fn(arg) on a thread; `job` is where it says what failed. */
+/* co: Runs fn(arg) on a thread. fn stores a failure in `job`, which is part of `arg`. */
 AWAITS static int disk_run(struct task *task, work_fn fn, void *arg, const struct disk_job *job)
 {
     int rc = work_run(task, WORK_FILE, fn, arg);
@@ -94,7 +95,7 @@ AWAITS static int disk_run(struct task *task, work_fn fn, void *arg, const struc
 
 /* --- starting --- */
 
-/* An empty file, there after a power cut as well. */
+/* Creates the mark, an empty file, so that it survives a power cut. */
 static bool make_mark(const char *dir)
 {
     char path[PATH_BYTES];
@@ -170,7 +171,7 @@ static bool flush_folder(const char *path, struct disk_job *job)
     return ok;
 }
 
-/* A folder that is new is in its parent before anything is in it. */
+/* Creates a folder, and flushes its parent before a file is written in the new folder. */
 static bool make_folder(char *path, struct disk_job *job)
 {
     if (mkdir(path, DIR_MODE) != 0)
@@ -182,7 +183,7 @@ static bool make_folder(char *path, struct disk_job *job)
     return ok;
 }
 
-/* On a thread: is something missing, or all of it? */
+/* Returns whether the whole store is missing: its volume is not mounted. Runs on a thread. */
 static bool store_is_away(struct disk_job *job)
 {
     if (is_marked(root))
@@ -237,7 +238,7 @@ struct disk_write {
     struct disk_job job;
     struct store_writer *writer;
     struct str piece;
-    struct file_facts *facts; /* of the last one */
+    struct file_facts *facts; /* set with the last piece; NULL before */
 };
 
 static bool put_piece(struct disk_write *job)
@@ -255,7 +256,8 @@ static void write_on_thread(void *arg)
     (void)put_piece(arg);
 }
 
-/* What was written last is all there is, or the beginning is read back: it is in memory still. */
+/* Detects the type from the beginning of the file. If the last piece is not the whole file, its
+ * beginning is read again, most likely from the page cache. */
 static void find_type(struct disk_write *job)
 {
     struct str head = job->piece;
@@ -330,7 +332,8 @@ static void open_on_thread(void *arg)
         (void)store_is_away(&job->job);
 }
 
-/* Without a thread when the kernel knows the path (openat2(2), RESOLVE_CACHED). */
+/* Opens a file without a thread if the kernel can resolve the path from its cache (openat2(2),
+ * RESOLVE_CACHED). Returns the descriptor, or -1. */
 static int open_known(const struct file_key *key)
 {
     static bool unsupported;
@@ -397,7 +400,7 @@ disk_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str
     job.bytes = bytes < (int64_t)STORE_BUFFER_BYTES ? (size_t)bytes : STORE_BUFFER_BYTES;
     struct iovec into = {job.buffer, job.bytes};
     job.got = preadv2(reader->fd, &into, 1, offset, RWF_NOWAIT);
-    if (job.got <= 0) /* not in memory, or this file system cannot say */
+    if (job.got <= 0) /* not in the page cache, or RWF_NOWAIT is not supported */
         TRY(disk_run(reader->task, read_on_thread, &job, &job.job));
     if (job.got <= 0)
         return FILES_GONE;
@@ -417,7 +420,7 @@ static bool unlink_one(const char *path, struct disk_job *job)
     return unlink(path) == 0 || errno == ENOENT || job_failed(job, "unlink");
 }
 
-/* Flushed as well: whoever forgets the key afterwards has to be sure. */
+/* Also flushes the folder, because the caller deletes the key's row next. */
 static void remove_on_thread(void *arg)
 {
     struct disk_remove *job = arg;

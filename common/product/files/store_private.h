@@ -1,5 +1,5 @@
 #pragma once
-/* Between the store and what keeps the bytes. */
+/* The interface between the store and its drivers: a directory or a bucket. */
 #include "files/store.h"
 
 #define STORE_BUFFER_BYTES 65536U
@@ -7,27 +7,27 @@
 struct store_writer {
     struct task *task;
     struct file_key key;
-    int64_t written; /* given to it */
+    int64_t written; /* bytes passed to store_write() */
     char *buffer;    /* malloc; NULL before the first bytes and after the last */
     size_t buffered;
     bool finished;
     struct digest digest;
-    int fd;               /* disk: -1 = not made yet */
-    struct s3_writer *s3; /* NULL = not made yet */
+    int fd;               /* disk; -1 = not created yet */
+    struct s3_writer *s3; /* S3; NULL = not created yet */
 };
 
 struct store_reader {
     struct task *task;
     struct file_key key;
-    char *buffer;                /* disk: malloc, at the first read */
-    int fd;                      /* disk */
-    struct fetch_stream *stream; /* S3: NULL = none */
-    int64_t at;                  /* of the file, what it says next */
+    char *buffer;                /* disk: malloc, allocated by the first read */
+    int fd;                      /* disk; -1 = not open */
+    struct fetch_stream *stream; /* S3; NULL = none */
+    int64_t at;                  /* S3: offset in the file of the stream's next byte */
 };
 
 struct store_driver {
     AWAITS int (*write)(struct store_writer *writer, struct str piece);
-    /* `rest` is what has not been written yet; but for the size all facts are found here. */
+    /* Writes `rest`, the bytes that write() has not received, and sets all facts but the size. */
     AWAITS int (*finish)(struct store_writer *writer, struct str rest, struct file_facts *ret);
     void (*writer_close)(struct store_writer *writer); /* any: idempotent */
     AWAITS int (*open)(struct store_reader *reader, int64_t offset, int64_t bytes);
@@ -38,9 +38,9 @@ struct store_driver {
 };
 extern const struct store_driver disk_driver, s3_driver;
 
-/* any: this one from now on. */
+/* any: Selects the driver of this process. */
 void store_start_with(const struct store_driver *driver);
 
-/* store_disk.c. */
+/* In store_disk.c. */
 void disk_start(const char *dir);
 const char *disk_check(const char *dir, bool used);

@@ -1,10 +1,10 @@
 /*
- * The store in a bucket: [<prefix>/]<project>/<key>. Bytes on their way lie in a nameless file of
- * the spool folder, a part at most: what a store did not take can be sent again, and what is sent
- * is signed with its SHA-256. Up to S3_PART_BYTES go in one request, more in parts.
+ * The store in a bucket: [<prefix>/]<project>/<key>. Bytes are collected in a nameless file of the
+ * spool folder, one part at a time, so that a request can be repeated and is signed with the
+ * SHA-256 of its body. Files above S3_PART_BYTES are sent in parts (multipart upload).
  *
- * What the store answers is not believed: an ETag that is not the MD5 of what was sent (which some
- * stores give honestly) has the bytes read back once, and their SHA-256 decides.
+ * The store's answers are verified. If an ETag is not the MD5 of the sent bytes (with some stores
+ * it never is), the bytes are read back once, and their SHA-256 decides.
  */
 #include "files/store_s3_private.h"
 
@@ -32,17 +32,17 @@
 
 struct s3_writer {
     struct store_writer *writer;
-    int fd;          /* spool; -1 = not made yet */
-    int64_t spooled; /* of this part */
-    struct digest sha256, md5;
-    bool typed;
+    int fd;                    /* spool file; -1 = not created yet */
+    int64_t spooled;           /* bytes of this part */
+    struct digest sha256, md5; /* of this part */
+    bool typed;                /* mime_type is set */
     char mime_type[128];
-    struct str upload_id; /* of one in parts */
-    struct strbuf parts;  /* the list of them, as the store wants it at the end */
-    struct digest tag;    /* over their MD5s */
+    struct str upload_id; /* of the multipart upload; no ptr = not begun */
+    struct strbuf parts;  /* the body of CompleteMultipartUpload so far */
+    struct digest tag;    /* MD5 over the MD5s of the parts */
     int part_count;
-    bool doubtful; /* something was answered that was not expected */
-    bool repeated; /* an upload may have been begun twice */
+    bool doubtful; /* an ETag was not the expected one: read the bytes back */
+    bool repeated; /* the multipart upload may have been begun twice */
 };
 
 /* --- on threads --- */
@@ -50,11 +50,11 @@ struct s3_writer {
 struct s3_put {
     struct s3_writer *s3;
     struct str piece;
-    bool keep; /* in the spool */
+    bool keep; /* write the piece to the spool file */
     int error;
 };
 
-/* A file without a name; where the file system has none, one that loses it at once. */
+/* Creates a nameless file; if O_TMPFILE is not supported, a file that is unlinked at once. */
 static int spool_make(void)
 {
     const struct str folder = s3_config()->spool_dir;
@@ -154,7 +154,7 @@ static void s3_writer_close(struct store_writer *writer)
     s3->fd = -1;
 }
 
-/* What was spooled, or `text` when nothing was, as a body; digests begin anew. */
+/* Returns the body of a request: the spool file, or `text` if there is none. Starts new digests. */
 static struct s3_body
 part_take(struct s3_writer *s3, struct str text, uint8_t ret_md5[DIGEST_MD5_BYTES])
 {
@@ -178,7 +178,8 @@ static struct str tag_unquote(struct str tag, struct str quote)
     return (struct str){tag.ptr + quote.len, tag.len - 2 * quote.len};
 }
 
-/* Is the tag that of these bytes? */
+/* Returns whether an ETag is the one for these MD5 bytes. `parts`: number of parts of a multipart
+ * upload, 0 = none. The ETag may be quoted, also as in XML. */
 static bool
 s3_tag_is(struct arena *arena, struct str tag, const uint8_t md5[DIGEST_MD5_BYTES], int parts)
 {
@@ -229,7 +230,7 @@ AWAITS static int send_part(struct s3_writer *s3)
     s3_query(&call, "partNumber", arena_printf(task->arena, "%d", number));
     s3_query(&call, "uploadId", s3->upload_id);
     int rc = s3_call(&call);
-    if (rc != 0) /* 404: the collector has aborted it */
+    if (rc != 0) /* 404: the collector has aborted the upload */
         return rc == FILES_GONE ? FILES_LATE : rc;
     struct str tag = s3_header(&call, "ETag");
     if (!s3_is_plain(tag) || tag.len > S3_ETAG_BYTES) {
@@ -254,7 +255,7 @@ AWAITS static int s3_write(struct store_writer *writer, struct str piece)
     return spool(s3, piece, true);
 }
 
-/* co: what the store has now, read to its end. */
+/* co: Reads the stored bytes and compares their SHA-256. */
 AWAITS static int read_back(struct s3_writer *s3, const struct file_facts *facts)
 {
     struct task *task = s3->writer->task;
@@ -302,7 +303,8 @@ AWAITS static int put_whole(struct s3_writer *s3, struct str text)
     return 0;
 }
 
-/* Done, or somebody has done it: an answer that was lost makes the next one a 404. */
+/* Completes the multipart upload. A 404 for the first try: the collector has aborted the upload. A
+ * 404 for a later try: an earlier one may have succeeded, and the bytes are read back. */
 AWAITS static int complete_parts(struct s3_writer *s3)
 {
     struct task *task = s3->writer->task;
@@ -360,7 +362,7 @@ static void s3_reader_close(struct store_reader *reader)
     reader->stream = NULL;
 }
 
-/* Does the answer hold what was asked for? (Less than the ledger has is no file.) */
+/* Returns whether the answer has the whole range, which by the ledger must exist. */
 static bool range_is(const struct s3_call *call, int64_t offset, int64_t bytes)
 {
     char expected[64];
@@ -405,7 +407,7 @@ AWAITS static int s3_open(struct store_reader *reader, int64_t offset, int64_t b
     return s3_ask(reader, offset, bytes);
 }
 
-/* A connection that ends early costs another request from there on. */
+/* If the connection ends early, sends another request from that offset. */
 AWAITS static int
 s3_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str *ret)
 {

@@ -57,8 +57,8 @@ struct str s3_header(const struct s3_call *call, const char *name)
 
 /* --- one try --- */
 
-/* https://host, of the bucket when it has a name of its own. Default ports are never named: the
- * host is signed as libcurl sends it. */
+/* Returns the host of requests and the scheme. A default port is left out, since libcurl does not
+ * send it in Host and the signature covers Host. */
 static struct str s3_host(struct arena *arena, struct str *ret_scheme)
 {
     struct str host = config.endpoint;
@@ -120,8 +120,8 @@ AWAITS static int open_stream(struct s3_call *call)
         .nheaders = count,
         .body_bytes = call->body ? call->body->bytes : -1,
         .idle_ms = config.idle_ms,
-        /* On a kept connection that ends without an answer libcurl tries again by itself: whoever
-         * begins or ends an upload has to know how often it did. */
+        /* When a reused connection ends without an answer, libcurl repeats the request silently.
+         * POST begins or completes a multipart upload, and its tries must be counted. */
         .fresh = call->tries > 1 || strcmp(call->method, "POST") == 0,
     };
     return fetch_stream_open(call->task, &stream, &call->stream);
@@ -144,7 +144,7 @@ static void piece_on_thread(void *arg)
     while (piece->got < 0 && errno == EINTR);
 }
 
-/* It was written a moment ago: the kernel has it in memory, mostly. */
+/* Reads without a thread if possible: recently written bytes are usually in the page cache. */
 AWAITS static int piece_read(struct task *task, struct s3_piece *piece)
 {
     struct iovec into = {piece->buffer, piece->bytes};
@@ -186,7 +186,7 @@ AWAITS static int s3_send_body(struct s3_call *call)
     char *buffer = malloc(STORE_BUFFER_BYTES);
     MUST(buffer != NULL);
     int rc = send_file_body(call, buffer);
-    if (rc != 0) /* it may be lent */
+    if (rc != 0) /* the stream may still borrow the buffer */
         fetch_stream_close(call->stream);
     free(buffer);
     return rc;
@@ -201,7 +201,7 @@ AWAITS static int s3_once(struct s3_call *call)
     return fetch_stream_head(call->stream, &call->head);
 }
 
-/* --- what an answer means --- */
+/* --- results of an answer --- */
 
 enum s3_verdict { S3_DONE, S3_AGAIN, S3_ENDS };
 
@@ -211,7 +211,7 @@ static bool status_passes(long status)
            status == 504;
 }
 
-/* Errors that stores answer with a status of the caller's fault, and are not. */
+/* Temporary errors, some of which stores report with a 4xx status. */
 static bool code_passes(struct str code)
 {
     return str_is(code, "RequestTimeout") || str_is(code, "SlowDown") ||
@@ -250,7 +250,7 @@ static enum s3_verdict s3_judge(const struct s3_call *call, int *ret_rc)
     return hidden || status_passes(status) || code_passes(code) ? S3_AGAIN : S3_ENDS;
 }
 
-/* A stream's own failure: 0 when another try may help. */
+/* Logs a failure of the stream. Returns 0 when another try may help, else the call's result. */
 static int stream_failed(const struct s3_call *call, int rc)
 {
     if (rc < 0 || rc == FILES_AWAY)
@@ -262,7 +262,7 @@ static int stream_failed(const struct s3_call *call, int rc)
     return rc == FETCH_UNREACHABLE || rc == FETCH_TIMEOUT ? 0 : FILES_AWAY;
 }
 
-/* co: one try to its end: S3_ENDS with *ret_rc, and so on. */
+/* co: Sends the request once. *ret_rc is the result of the call if no other try follows. */
 AWAITS static enum s3_verdict s3_attempt(struct s3_call *call, bool streamed, int *ret_rc)
 {
     int rc = s3_once(call);

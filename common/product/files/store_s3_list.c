@@ -1,4 +1,4 @@
-/* What lies in a bucket beyond single keys: all of a project, and uploads in parts. */
+/* Lists of a bucket: removes all objects of a project, and aborts multipart uploads. */
 #include "files/store_s3_private.h"
 
 #include "base/codec.h"
@@ -7,10 +7,10 @@
 #include "log/log.h"
 
 #define PAGE          "1000"
-#define DELETED_BYTES 262144U /* 1,000 keys, each an element */
+#define DELETED_BYTES 262144U /* an XML body with 1,000 keys */
 
-/* co: what one page of a list says is no more in memory when the next one comes: a project that is
- * gone may have had a million files. */
+/* co: Calls page() until it sets no *ret_more, each time with a new arena, because a deleted
+ * project may have had a million files. */
 AWAITS static int page_by_page(struct task *task,
                                AWAITS int (*page)(struct task *, struct str, bool *),
                                struct str prefix)
@@ -36,10 +36,10 @@ AWAITS static int abort_one(struct task *task, struct str key, struct str upload
 
     s3_query(&call, "uploadId", upload_id);
     int rc = s3_call(&call);
-    return rc == FILES_GONE ? 0 : rc; /* somebody was faster */
+    return rc == FILES_GONE ? 0 : rc; /* aborted or completed concurrently */
 }
 
-/* co: *ret_count of the page were aborted. */
+/* co: Aborts the uploads of a page and adds their number to *ret_count. */
 AWAITS static int abort_page(struct task *task, struct str xml, size_t *ret_count)
 {
     struct str upload;

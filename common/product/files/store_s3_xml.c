@@ -1,4 +1,4 @@
-/* The few elements that are read of a store's answers. */
+/* Reads single elements of a store's XML answers. */
 #include "files/store_s3_private.h"
 
 #include <stdio.h>

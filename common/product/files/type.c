@@ -1,4 +1,4 @@
-/* The type of bytes, by libmagic. */
+/* Detection of media types by libmagic. */
 #include "files/type.h"
 
 #include <magic.h>
@@ -10,12 +10,12 @@
 
 #define UNKNOWN "application/octet-stream"
 
-/* One cookie for all threads: it is no larger than a few pages of its own beside the compiled
- * rules, which are mapped, but it is nobody's to use at the same time. */
+/* All threads share one cookie, which libmagic does not allow to be used concurrently. It takes a
+ * few pages of memory in addition to the compiled rules, which are mapped. */
 static pthread_mutex_t cookie_lock = PTHREAD_MUTEX_INITIALIZER;
 static magic_t cookie;
 
-/* Bounds on what hostile bytes may cost; libmagic's own are meant for files of friends. */
+/* Limits the cost of hostile bytes: libmagic's defaults are meant for trusted files. */
 static magic_t cookie_open(void)
 {
     size_t names = 30;
@@ -34,7 +34,7 @@ static magic_t cookie_open(void)
     return made;
 }
 
-/* "type/subtype" and nothing else: it becomes a header. */
+/* Accepts "type/subtype" only, because the type is sent as a header. */
 static bool type_is_header(struct str text)
 {
     struct str rest = text;

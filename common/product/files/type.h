@@ -1,21 +1,25 @@
 #pragma once
-/* What bytes are, whatever their sender calls them. */
+/* The media type of bytes, detected from the bytes and not taken from the client. */
 #include <stdbool.h>
 
 #include "base/str.h"
 
-#define TYPE_HEAD_BYTES 65536U /* of a file that are looked at */
+#define TYPE_HEAD_BYTES 65536U /* of the beginning of a file that are examined */
 
-/* Any thread but the loop's: up to some milliseconds (libmagic). Writes "application/pdf", at worst
- * "application/octet-stream", never parameters. */
+/* any, blocks: Detects a type from the first bytes of a file; takes up to some milliseconds
+ * (libmagic), so never call it on the loop. Writes a type without parameters, such as
+ * "application/pdf", or "application/octet-stream" if it is unknown. `bytes`: size of ret_type. */
 void type_detect(struct str head, char *ret_type, size_t bytes);
-/* any: the type of a file with a name. Text has none of its own that programs tell apart: its name
- * says whether it is CSS, JavaScript, CSV or Markdown. All else is what its bytes are; borrows. */
+/* any: Refines a detected type by the file's name. The bytes of texts do not show reliably whether
+ * they are CSS, JavaScript, CSV or Markdown, so the name's ending decides. Other types are returned
+ * as they are. Static, or borrowed from `mime_type`. */
 struct str type_named(struct str mime_type, struct str name);
-/* any: image, video, audio, text, document, archive, other: what storage is told by. */
+/* any: Returns the kind for reports of storage: image, video, audio, text, document, archive or
+ * other. Static. */
 const char *type_kind(struct str mime_type);
-/* any: may a browser show it inside a page of ours? Raster images alone: anything else may run
- * scripts in our name, or is shown by plug-ins that might. */
+/* any: Returns whether a browser may show the file inside of our pages. Only raster images: other
+ * types may run scripts with our origin, or are shown by plug-ins that might. */
 bool type_is_inline(struct str mime_type);
-/* any: can variants be made of it? Those are shown, also where the file itself is not. */
+/* any: Returns whether pictures in other sizes can be made of the file. Such a variant may be shown
+ * inline even if the file itself may not. */
 bool type_has_variants(struct str mime_type);

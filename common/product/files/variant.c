@@ -1,11 +1,11 @@
-/* Found, or made and kept. */
+/* Pictures in other sizes: found in the cache, or made and stored there. */
 #include "files/variant.h"
 
 #include "base/panic.h"
 #include "variant_sql.h"
 
-/* Is part of a spec: no variant that an earlier recipe made is found, and each makes room in time.
- */
+/* Version of the way variants are made, a part of their specs. After a change, variants of an older
+ * version are not found and are evicted over time. */
 #define RECIPE 3
 #define TRIES  3
 
@@ -28,7 +28,7 @@ const char *variant_ending(enum media_kind format)
     return format < ARRAY_LEN(formats) ? formats[format].ending : NULL;
 }
 
-/* What it is found by: two ways to ask for the same are one. */
+/* Returns the text by which a variant is found: the same for all requests for one picture. */
 static struct str variant_spec(const struct variant_ask *ask)
 {
     static const char *const fits[] = {
@@ -39,7 +39,7 @@ static struct str variant_spec(const struct variant_ask *ask)
     };
     const struct media_variant *wanted = &ask->wanted;
     bool is_box = wanted->width > 0 && wanted->height > 0;
-    bool is_still = wanted->is_still && wanted->format == MEDIA_WEBP; /* no other moves */
+    bool is_still = wanted->is_still && wanted->format == MEDIA_WEBP; /* others never move */
     enum media_fit fit = is_box || wanted->fit == MEDIA_INSIDE ? wanted->fit : MEDIA_COVER;
 
     return arena_printf(ask->task->arena,
@@ -52,8 +52,9 @@ static struct str variant_spec(const struct variant_ask *ask)
                         RECIPE);
 }
 
-/* --- one at a time --- */
+/* --- concurrent requests for one variant --- */
 
+/* A variant that a task of this process is making. */
 struct flight {
     struct list link;
     int64_t project, file;
@@ -79,7 +80,8 @@ static struct flight *flight_find(const struct variant_ask *ask, struct str spec
     return NULL;
 }
 
-/* Who waited looks again; a picture's own fault is everybody's answer. */
+/* Wakes the waiters. If the picture is at fault, all of them get that result; otherwise they look
+ * the variant up again. */
 static void flight_end(struct flight *flight, int rc)
 {
     struct list *node;
@@ -105,7 +107,7 @@ AWAITS static int flight_wait(struct task *task, struct flight *flight)
     return await_wait(task, &waiter->await, 0);
 }
 
-/* --- made --- */
+/* --- making --- */
 
 AWAITS static int variant_take(void *arg, struct str piece)
 {
@@ -135,7 +137,7 @@ AWAITS static int variant_keep(const struct variant_ask *ask,
     int rc = upload_keep_by(upload, calls, ARRAY_LEN(calls));
     if (rc == 0)
         files_discard(&ask->project->db, &calls[1].rows);
-    if (rc == FILES_LATE) /* another process has made it: its bytes are as good */
+    if (rc == FILES_LATE) /* another process has made the variant first: its row is found next */
         return 0;
     return rc == DB_FOREIGN_KEY ? FILES_GONE : rc;
 }
@@ -156,7 +158,7 @@ AWAITS static int variant_make_it(const struct variant_ask *ask, struct str spec
     TRY(media_make(ask->task, &file, &ask->wanted, ask->strangers, variant_take, upload, &made));
     if (made.width == 0 || made.width > MEDIA_SIDE_LIMIT || made.height == 0 ||
         made.height > MEDIA_SIDE_LIMIT)
-        return PICTURE_BROKEN; /* it says what cannot be */
+        return PICTURE_BROKEN; /* media-sandbox reports an impossible size */
     TRY(upload_end(upload));
     return variant_keep(ask, spec, upload, &made);
 }
@@ -175,7 +177,7 @@ AWAITS static int variant_make_once(const struct variant_ask *ask, struct str sp
     return rc;
 }
 
-/* --- found --- */
+/* --- finding --- */
 
 AWAITS static int variant_look_up(const struct variant_ask *ask,
                                   struct str spec,

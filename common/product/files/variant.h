@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Pictures in other sizes and formats: made once by media-sandbox, kept in the store, and found by
- * their file and what was asked for. A cache: in no sum and under no quota, VARIANTS_MAX of a file,
- * the oldest make room for the newest. Whoever asks for one that is being made waits for it; two
- * processes that make the same one keep the first.
+ * Variants: pictures in other sizes and formats. media-sandbox makes each variant once; its bytes
+ * are cached in the store, and its row is found by the file and the requested size and format.
+ * Variants are in no total of files and count against no quota. A file has at most VARIANTS_MAX;
+ * the newest evicts the oldest. Concurrent requests for a variant wait for the one that makes it.
+ * When two processes make the same variant, the first to finish wins.
  *
- * Results: those of media.h and of the store, DB_*; FILES_GONE: the file was deleted meanwhile.
+ * Results: those of media.h and of the store, DB_*. FILES_GONE: the file was deleted.
  */
 #include "files/ledger.h"
 #include "files/media.h"
@@ -19,13 +20,16 @@ struct variant_ask {
     struct project *project;
     const struct file_row *file;
     struct media_variant wanted;
-    bool strangers; /* nobody that the project knows */
+    bool strangers; /* the client is anonymous, as of media_make() */
 };
 
-/* co: its row, with the file's id and name; texts are the arena's or static. */
+/* co: Finds the variant, or makes it. *ret has the id and name of the file, and the key, size, type
+ * and hash of the variant. Its texts are arena-owned, static, or borrowed from ask->file. */
 AWAITS int variant_find(const struct variant_ask *ask, struct file_row *ret) MUSTCHECK;
-/* co: its bytes were not there: the next one makes it anew. */
+/* co: Deletes the row of a variant whose bytes are missing from the store, so that the next request
+ * makes the variant again. */
 AWAITS int variant_forget(const struct variant_ask *ask, const struct file_row *variant) MUSTCHECK;
-/* any: "image/webp", "webp" of a format that variants have; NULL of any other. */
+/* any: variant_type() returns the media type of a format ("image/webp"), variant_ending() the
+ * ending of its file names ("webp"); NULL for a format that variants do not have. Static. */
 const char *variant_type(enum media_kind format);
 const char *variant_ending(enum media_kind format);

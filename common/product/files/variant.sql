@@ -5,7 +5,7 @@ select v.key as key:text, v.size as size:bigint, v.mime_type as mime_type:text, 
   v.created_at as created_at:timestamptz
 from {p}.file_variants v where v.file_id = :file_id::bigint and v.spec = :spec::text
 
--- Nothing comes back when another process has made it meanwhile, or the collector was faster.
+-- Returns no row when another process has added this variant first, or when the collector has taken the key.
 -- name: variant_keep :opt
 with kept as (delete from {p}.file_garbage g where g.key = :key::text and not g.taken returning g.key)
 insert into {p}.file_variants (file_id, spec, key, size, sha256, mime_type, width, height)
@@ -14,7 +14,7 @@ from kept k
 on conflict (file_id, spec) do nothing
 returning id as id:bigint
 
--- All but the newest.
+-- Deletes all but the newest :most variants of a file.
 -- name: variants_evict :many
 delete from {p}.file_variants v
 where v.id in (select o.id from {p}.file_variants o where o.file_id = :file_id::bigint order by o.id desc offset :most::bigint)

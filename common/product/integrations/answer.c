@@ -1,4 +1,4 @@
-/* Answers of other APIs. */
+/* Answers of third-party APIs. */
 #include "integrations/answer.h"
 
 #include "base/charset.h"
@@ -12,9 +12,9 @@
 
 #define MAPPED_ITEMS_MAX 10000
 
-/* --- its text --- */
+/* --- text --- */
 
-/* UTF-16 begins with one of these marks, without a charset or with another one. */
+/* Byte order marks of UTF-16. A mark overrides the charset of Content-Type. */
 static const struct {
     struct str mark;
     const char *charset;
@@ -23,13 +23,13 @@ static const struct {
     {STR_INIT("\xfe\xff"), "utf-16be"},
 };
 
-/* ASCII in UTF-16 has a zero in every second byte, which no text has in UTF-8. */
+/* ASCII in UTF-16 has a zero in every second byte, which a text in UTF-8 never has. */
 static bool shows_utf16(struct str body)
 {
     return body.len >= 2 && body.len % 2 == 0 && (body.ptr[0] == 0) != (body.ptr[1] == 0);
 }
 
-/* The charset of a body; its mark is cut off. */
+/* Returns the charset of a body, and cuts off a byte order mark of UTF-16. */
 static struct str charset_of(const struct content_type *type, struct str *body)
 {
     if (str_starts(*body, STR(UTF8_MARK)))
@@ -61,7 +61,7 @@ static void answer_decode(void *arg)
         charset_decode(in->arena, in->charset, in->body, FETCH_DEFAULT_RESPONSE_BYTES, &in->body);
 }
 
-/* The words of a failure. */
+/* Sets the reason of a failure of charset_decode(). */
 static int text_fail(struct task *task, int rc, struct str charset, struct str *ret_reason)
 {
     if (rc == CHARSET_TOO_LARGE)
@@ -106,7 +106,7 @@ int answer_text_read(struct task *task,
     return 0;
 }
 
-/* --- its headers --- */
+/* --- headers --- */
 
 static bool header_is_kept(struct str name)
 {
@@ -135,7 +135,7 @@ json_t *answer_headers(struct arena *arena, const struct fetch_response *respons
     return kept;
 }
 
-/* --- its value --- */
+/* --- value --- */
 
 json_t *answer_read(struct task *task, const struct answer_text *text)
 {
@@ -173,7 +173,7 @@ struct answer_slot {
     struct reference *reference;
 };
 
-/* What an item has not, is null. */
+/* Maps one item. A member whose path does not exist in the item becomes null. */
 static json_t *
 map_item(struct arena *arena, const struct answer_slot *slots, size_t count, json_t *item)
 {

@@ -1,4 +1,4 @@
-/* Connections: chosen, opened, used. */
+/* Connections: reads and decrypts them, and chooses the one to use. */
 #include "integrations/connection.h"
 
 #include "base/panic.h"
@@ -7,9 +7,9 @@
 #include "json/jr.h"
 #include "project/unseal.h"
 
-#define TOKEN_LEFT_MS 30000 /* what a token has to be good for */
+#define TOKEN_LEFT_MS 30000 /* a token must be valid for at least this time */
 
-/* --- sealed --- */
+/* --- encryption --- */
 
 struct str connection_seal(struct arena *arena,
                            const struct project *project,
@@ -56,7 +56,7 @@ int connection_source(struct task *task,
     return rc > 0 ? INTEGRATION_BAD : rc;
 }
 
-/* --- which one --- */
+/* --- choice --- */
 
 int connection_fail(struct connection_error *error,
                     enum problem problem,
@@ -154,7 +154,7 @@ int connection_choose(struct task *task,
     return fault != NULL ? connection_fail(ret_error, PROBLEM_CONFLICT, task->arena, fault) : 0;
 }
 
-/* --- what it says --- */
+/* --- contents --- */
 
 struct outgoing_credentials connection_credentials(const struct integration_source *source,
                                                    const struct connection *connection)

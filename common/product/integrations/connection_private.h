@@ -1,19 +1,19 @@
 #pragma once
-/* What the files of connections share. */
+/* Declarations that connection.c and connection_token.c share. */
 #include "integrations/connection.h"
 
-/* co: a row of connection_use. 0, INTEGRATION_BAD, or a negative. */
+/* co: Reads a row of connection_use and decrypts its secrets. 0, INTEGRATION_BAD, or a negative. */
 AWAITS int connection_read(struct task *task,
                            struct project *project,
                            const struct rows *rows,
                            size_t row,
                            struct connection *ret_connection) MUSTCHECK;
-/* any: INTEGRATION_FAILED with its reason. */
+/* any: Sets *error and returns INTEGRATION_FAILED. */
 int connection_fail(struct connection_error *error,
                     enum problem problem,
                     struct arena *arena,
                     const char *message);
-/* any: NULL, or why it cannot be used with what the integration is now. */
+/* any: Returns NULL, or why the connection cannot be used with the integration as it is now. */
 const char *connection_fault(struct arena *arena,
                              const struct integration_source *source,
                              const struct connection *connection);

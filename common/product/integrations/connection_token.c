@@ -1,9 +1,9 @@
 /*
- * Tokens of connections, fetched by one at a time. In a process whoever needs one waits for the
- * same flight, which has a task of its own: a token server that gives out new refresh tokens has
- * forgotten the old one when it answers, whether the client that asked is still there or not. Among
- * processes the row has a lease; no transaction is open while the server is asked, and what it said
- * is stored under the lease's number.
+ * Fetches tokens of connections, one request at a time for each connection. In a process, all tasks
+ * that need a token wait for the same flight. A flight is a task of its own, because it must store
+ * the answer even if all waiters are cancelled: a token server may invalidate the old refresh token
+ * when it issues a new one. Between processes, the row has a lease. No transaction is open during
+ * the request, and the tokens are stored only under the lease's number.
  */
 #include "base/backoff.h"
 #include "base/list.h"
@@ -12,15 +12,15 @@
 #include "json/jr.h"
 #include "loop/background.h"
 
-#define LEASE_SECONDS 15    /* above the time that one request to a token server may take */
-#define FLIGHT_MS     20000 /* with another process's before it */
+#define LEASE_SECONDS 15    /* longer than the timeout of a request to a token server */
+#define FLIGHT_MS     20000 /* includes the wait for another process's lease */
 
 struct token_flight {
     struct list link;
     struct list waiters;
     struct project *project;
     int64_t integration_id;
-    struct connection connection; /* which one: what was read of it goes with whoever asked */
+    struct connection connection; /* read again by the flight: the waiters' copies may be freed */
 };
 struct token_waiter {
     struct await await;
@@ -74,7 +74,7 @@ static struct token_grant grant_of(const struct connection *connection)
     return (struct token_grant){.type = "client_credentials"};
 }
 
-/* co: with the lease. */
+/* co: Fetches a token and stores it. The caller holds the lease. */
 AWAITS static int refresh(struct task *task,
                           struct project *project,
                           const struct integration_source *source,
@@ -162,7 +162,7 @@ static void token_flight_run(struct task *task, void *arg)
         await_done(&LIST_ITEM(node, struct token_waiter, link)->await, rc);
 }
 
-/* --- those who wait --- */
+/* --- waiters --- */
 
 static struct token_flight *token_flight_find(const struct project *project, int64_t connection_id)
 {
@@ -244,7 +244,7 @@ int connection_token(struct task *task,
     if (flight == NULL)
         flight = token_flight_start(project, source, connection);
     int rc = token_flight_wait(task, flight);
-    if (rc == 0) /* what it brought is used, however short it lasts */
+    if (rc == 0) /* the new token is used even if it expires soon */
         rc = connection_read_again(task, project, connection);
     return rc == 0 ? 0 : connection_token_failed(task, rc, ret_error);
 }

@@ -1,4 +1,4 @@
-/* Content-Type. */
+/* Parses Content-Type. */
 #include "integrations/content_type.h"
 
 static struct str unquoted(struct str text)

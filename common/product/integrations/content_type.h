@@ -1,5 +1,5 @@
 #pragma once
-/* Content-Type of requests and answers (RFC 9110, 8.3). Any thread. */
+/* The header Content-Type of requests and answers (RFC 9110, 8.3). Callable from any thread. */
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -11,11 +11,13 @@ struct content_type {
     struct str charset; /* without quotes; empty = none */
 };
 
-/* any: a header's value, which may be STR_NONE. Arena-owned. */
+/* any: Reads a header's value, which may be STR_NONE. `type` is arena-owned, `charset` borrows from
+ * `value`. */
 struct content_type content_type_read(struct arena *arena, struct str value);
-/* any: JSON by its name: application/json, text/json, anything with +json. */
+/* any: Returns whether the type is JSON: application/json, text/json, or any type with +json. */
 bool content_type_is_json(const struct content_type *content_type);
-/* any: a text that is no JSON, whatever stands in it: text/plain, XML, a form. */
+/* any: Returns whether the type is a text other than JSON: text/plain, XML, a form. */
 bool content_type_is_text(const struct content_type *content_type);
-/* any: a request's body goes out as it is, not as JSON: it is a text of a type that is not JSON. */
+/* any: Returns whether a request's body is sent as a plain text instead of as JSON: the body is a
+ * JSON string and a type other than JSON is given. */
 bool content_type_takes_text(const struct content_type *content_type, const json_t *body);

@@ -1,4 +1,4 @@
-/* Values of parameters, and templates. */
+/* Reads values of parameters, and fills templates. */
 #include "integrations/fill.h"
 
 #include "base/panic.h"
@@ -17,7 +17,7 @@ static bool is_scalar(const json_t *value)
     return json_is_string(value) || json_is_number(value) || json_is_boolean(value);
 }
 
-/* NULL, or what was expected. */
+/* Returns NULL, or a message that says which type was expected. */
 static const char *type_fault(const struct integration_param *param, const json_t *value)
 {
     struct str type = param->type.value;
@@ -150,8 +150,8 @@ struct str fill_text_of(struct arena *arena, const json_t *value)
 
 /* --- templates --- */
 
-/* Cuts the literal before the next expression off *rest, and the expression's name. False: there
- * is an end missing. *rest.ptr is NULL behind the last literal. */
+/* Cuts a literal and the expression after it off *rest. Without a further expression ret_name->ptr
+ * and rest->ptr are NULL. Returns false when a "}}" is missing. */
 static bool next_part(struct str *rest, struct str *ret_literal, struct str *ret_name)
 {
     const char *open = memmem(rest->ptr, rest->len, "{{", 2);
@@ -286,7 +286,7 @@ const char *fill_fault(struct arena *arena,
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* Counted whenever it is inserted: a template may name a long value a thousand times. */
+/* Counts each insertion against the limit: a template may use a long value a thousand times. */
 static int fill_take(struct fill_values *values, struct str name, json_t **ret_value)
 {
     size_t i = fill_index_of(values, name);
@@ -326,7 +326,7 @@ int fill_text(struct arena *arena,
     return out.overflow ? INTEGRATION_TOO_LARGE : 0;
 }
 
-/* The name when the text is one expression and nothing else. */
+/* Returns the name if the text is one expression and nothing else, otherwise STR_NONE. */
 static struct str single_name(struct str text)
 {
     struct str rest = text;
@@ -401,7 +401,7 @@ static int fill_object(struct arena *arena,
     return 0;
 }
 
-/* A new reference, or NULL; after a failure what was made so far. */
+/* *ret_value is a new reference; NULL for an expression without a value, and after a failure. */
 static int fill_any(struct arena *arena,
                     struct fill_values *values,
                     const json_t *template,

@@ -1,54 +1,58 @@
 #pragma once
 /*
- * Values of parameters, and the templates that they fill. "{{ name }}" in a text stands for a
- * parameter; a text that is one of them and nothing else becomes its value, whatever type that has,
- * and goes out of its object or array when there is none. Within other text, texts are inserted as
- * they are, other values as JSON prints them, nothing as nothing. What was inserted is never looked
- * at again.
+ * Values of parameters, and templates with expressions "{{ name }}" that refer to parameters. A
+ * text that is one expression and nothing else becomes the parameter's value of any type; if the
+ * parameter has no value, the text is removed from its object or array. In a longer text, string
+ * values are inserted as they are, other values as JSON text, missing values as the empty text.
+ * Inserted text is never scanned for expressions again.
  */
 #include "integrations/integration.h"
 
-#define FILL_BYTES_MAX ((size_t)1 << 20) /* of what all insertions of a request come to */
+#define FILL_BYTES_MAX ((size_t)1 << 20) /* of all insertions of a request together */
 
-/* One value for each parameter of the operation; NULL: none. */
+/* One value for each parameter of the operation; NULL = none. */
 struct fill_values {
     const struct integration_operation *operation;
     json_t **items;
-    size_t *bytes; /* that each takes as text */
-    size_t left;   /* of FILL_BYTES_MAX */
+    size_t *bytes; /* length of each value as text */
+    size_t left;   /* bytes of FILL_BYTES_MAX that may still be inserted */
 };
 
-/* any: values of an object by parameter, checked: types, what is required, what an enum has; those
- * left out have their default. Findings say "params.name". True when it added none. */
+/* any: Reads the values of an operation's parameters from the members of `params`. Checks types,
+ * required parameters and enums; a missing or null member gets the default. Values are borrowed,
+ * arrays are arena-owned. Adds findings for "params.<name>". Returns true when it added none. */
 bool fill_values_read(struct arena *arena,
                       const struct integration_operation *operation,
                       const json_t *params,
                       struct fill_values *ret_values,
                       struct schema_errors *errors);
-/* any: the value of a parameter, NULL = there is none. */
+/* any: Returns the value of a parameter; NULL = none. Borrowed. */
 json_t *fill_value_of(const struct fill_values *values, struct str name);
-/* any: a scalar as it stands in texts; borrowed or arena-owned. */
+/* any: Returns a value as it is inserted in texts; borrowed or arena-owned. */
 struct str fill_text_of(struct arena *arena, const json_t *value);
 
-/* any: every {{ in the texts of a value is closed and names a parameter, and there are no more of
- * them than *left, from which they go. NULL, or what is wrong, arena-owned. */
+/* any: Checks that each "{{" in the texts of a template is closed and names a parameter, and that
+ * there are at most *left expressions, which are subtracted from *left. Returns NULL, or what is
+ * wrong, static or arena-owned. */
 const char *fill_fault(struct arena *arena,
                        const struct integration_operation *operation,
                        const json_t *template,
                        size_t *left);
-/* any: a parameter whose values are shown nowhere: it says so itself, its name or its name on the
- * wire does (secret_name), or that of a query parameter, header or member that it is sent as. */
+/* any: Returns whether a parameter's values must not be shown. The parameter is declared secret, or
+ * secret_name() holds for its name, its wire name, or the name of a query parameter, header or body
+ * member in whose template it is used. */
 bool fill_is_hidden(const struct integration_operation *operation,
                     const struct integration_param *param);
-/* any: a template in which a parameter stands whose values are shown nowhere. */
+/* any: Returns whether a template uses a parameter for which fill_is_hidden() holds. */
 bool fill_names_secret(const struct integration_operation *operation, struct str template);
-/* any: a text with its parameters. 0, or INTEGRATION_TOO_LARGE. */
+/* any: Fills a template text, which fill_fault() has accepted. *ret_text is arena-owned and
+ * NUL-terminated. Returns 0, or INTEGRATION_TOO_LARGE. */
 int fill_text(struct arena *arena,
               struct fill_values *values,
               struct str template,
               struct str *ret_text) MUSTCHECK;
-/* any: a value with them, arena-owned; NULL when it was a parameter without a value. 0, or
- * INTEGRATION_TOO_LARGE. */
+/* any: Fills a template of any JSON type. *ret_value is arena-owned; NULL when the template is one
+ * expression whose parameter has no value. Returns 0, or INTEGRATION_TOO_LARGE. */
 int fill_json(struct arena *arena,
               struct fill_values *values,
               const json_t *template,

@@ -1,4 +1,4 @@
-/* Integrations as bodies, and as they are stored. */
+/* Schemas of integrations, and access to stored ones. */
 #include "integrations/integration.h"
 
 #include "base/ascii.h"
@@ -292,7 +292,7 @@ static const struct field integration_out_fields[] = {
 };
 const struct schema integration_out_schema = SCHEMA_OUT("Integration", integration_out_fields);
 
-/* --- what is stored --- */
+/* --- stored parts --- */
 
 static int integration_read_stored(struct arena *arena,
                                    const struct schema *schema,
@@ -321,9 +321,9 @@ int integration_operation_read(struct arena *arena,
     return integration_read_stored(arena, &integration_operation_schema, text, ret_operation);
 }
 
-/* --- what it says --- */
+/* --- members --- */
 
-/* The number of a name in a list that has it. */
+/* Returns the index of a name in a NULL-terminated list; that of the NULL when it is missing. */
 static int index_in(const char *const *names, struct str name)
 {
     int i = 0;
@@ -421,7 +421,7 @@ const char *integration_url_fault(struct str url, bool query_allowed)
     return NULL;
 }
 
-/* --- what is not ASCII --- */
+/* --- percent-encoding --- */
 
 static void escape_member(struct arena *arena,
                           json_t *object,

@@ -1,4 +1,4 @@
-/* What of an integration its schema cannot say. */
+/* Validates the parts of an integration that its schema cannot. */
 #include "integrations/integration.h"
 
 #include <stdarg.h>
@@ -13,11 +13,11 @@
 #define TEMPLATE_TEXT_MAX 4096
 #define ENUM_MAX          200
 
-/* Where findings are: "operations[3]". */
+/* The context of a check. */
 struct inspection {
     struct arena *arena;
     struct schema_errors *errors;
-    struct str at;
+    struct str at; /* the place of findings: "operations[3]" */
     const struct integration_operation *operation;
     const struct integration_auth *auth;
     size_t *fills_left; /* expressions that the operation's templates may still have */
@@ -54,7 +54,7 @@ static bool is_header_name(struct str name)
     return name.len > 0 && name.len <= 100 && ascii_only(name, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
-/* What the connection sets by itself, and what credentials alone may be in. */
+/* Returns whether a header is set by fetch() or reserved for credentials. */
 static bool is_reserved_header(const struct inspection *in, struct str name)
 {
     if (fetch_sets_header(name) || str_ieq(name, STR("authorization")))
@@ -104,7 +104,7 @@ static void check_needed(const struct inspection *in,
         object_to(in, member, PROBLEM_VALIDATION_FAILED, "the scheme has none");
 }
 
-/* One that a scheme may have. */
+/* An optional member: only refused if the scheme does not allow it. */
 static void check_allowed(const struct inspection *in,
                           const char *member,
                           const struct in_str *value,
@@ -229,7 +229,7 @@ static void check_operation_params(const struct inspection *in)
     }
 }
 
-/* A default is checked as a value is that somebody gives. */
+/* Checks a default as if a caller had sent it as the parameter's value. */
 static void check_defaults(const struct inspection *in)
 {
     const struct integration_param *params = in->operation->params.items;
@@ -253,8 +253,8 @@ static void check_defaults(const struct inspection *in)
 
 /* --- paths --- */
 
-/* The next {name} of *rest, cut off; false behind the last. A brace that is left alone has no
- * name. */
+/* Cuts the next {name} off *rest; returns false when there is none. The name of a brace that is not
+ * closed is STR_NONE. */
 static bool next_slot(struct str *rest, struct str *ret_name)
 {
     const char *open = memchr(rest->ptr, '{', rest->len);

@@ -1,4 +1,4 @@
--- What gateway and runner need to run an operation: it, a connection, its tokens, and the row of the call.
+-- Statements with which gateway and runner run an operation: integration and operation, connection, tokens, and the log of calls.
 
 -- name: use_integration :opt
 select i.id:bigint, i.name:text, i.base_url:text, i.auth:jsonb, i.sealed:bytea?, i.client_bound:text?, o.operation:jsonb?
@@ -7,8 +7,8 @@ from {p}.integrations i
                      where x.value ->> 'name' = :operation::text limit 1) o on true
 where i.id = :id::bigint or i.name = :name::text?
 
--- Those that a caller may use, their own before the project's; one that is named, or as many as it takes to see that there are
--- several. A user of 0 has none.
+-- The connections that a user may use, the user's own before the project's: the one with :id, or if :id is 0 the first two, which
+-- is enough to see that there are several. With a :user_id of 0 only the project's.
 -- name: use_connections :many row(connection_use)
 select c.id:bigint, c.integration_id:bigint, c.user_id:bigint?, c.scheme:text, c.status:text, c.sealed:bytea?, c.base_bound:text,
   c.token_bound:text?, c.token_number:bigint, c.token_expires:timestamptz?, c.version:bigint, now() as now:timestamptz
@@ -23,7 +23,8 @@ select c.id:bigint, c.integration_id:bigint, c.user_id:bigint?, c.scheme:text, c
   c.token_bound:text?, c.token_number:bigint, c.token_expires:timestamptz?, c.version:bigint, now() as now:timestamptz
 from {p}.connections c where c.id = :id::bigint and c.version = :version::bigint
 
--- One process at a time goes for a new token of a connection, and only while it is the one that was read.
+-- Takes the lease to fetch a new token. Returns no row while another process has the lease, or when the connection or its token
+-- has changed since it was read.
 -- name: connection_lease :opt
 update {p}.connections c
 set lease = c.lease + 1, lease_until = now() + make_interval(secs => :seconds::integer)
@@ -45,12 +46,13 @@ set lease_until = null, last_error = :error::text, status = case when :lost::boo
 where c.id = :id::bigint and c.version = :version::bigint and c.lease = :lease::bigint and c.lease_until is not null
   and c.status <> 'revoked'
 
--- The API refused a token that we thought was good.
+-- Marks a token as expired after the API has refused it.
 -- name: connection_expire :exec
 update {p}.connections c set token_expires = now()
 where c.id = :id::bigint and c.version = :version::bigint and c.token_number = :token_number::bigint
 
--- Before anything is sent. Old rows go some at a time: calls are kept for thirty days, and about fifty thousand of a project.
+-- Logs a call before anything is sent. Also deletes up to ten old rows: calls are kept for thirty days, and about fifty thousand
+-- of a project.
 -- name: call_begin :one
 with old as (
   select o.id, o.at from {p}.integration_calls o order by o.id limit 10),

@@ -1,4 +1,4 @@
-/* OpenAPI documents: the operations, and the whole. */
+/* OpenAPI documents: the operations, and the integration as a whole. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -13,16 +13,16 @@
 
 #define TEXT_BYTES      900
 #define NAME_BYTES      64
-#define NAME_READ_BYTES 512 /* of an operationId or a path, from which a name is made */
+#define NAME_READ_BYTES 512 /* of an operationId or a path that are used to make a name */
 #define PLACE_BYTES     200 /* of a path, in findings and in the list of skipped operations */
 #define SKIPPED_MAX     1000
-#define STEP_BYTES      64  /* compared or copied in one step */
-#define OBJECT_BYTES    512 /* of an object with a few members, before their texts */
+#define STEP_BYTES      64  /* that are compared or copied in one step */
+#define OBJECT_BYTES    512 /* of an object with a few members, without their texts */
 
 const char *const openapi_methods[] = {
     "get", "put", "post", "delete", "patch", "head", "options", NULL};
 
-/* --- what the files share --- */
+/* --- shared functions --- */
 
 void openapi_fault(struct openapi_reader *reader, struct str at, const char *format, ...)
 {
@@ -35,7 +35,7 @@ void openapi_fault(struct openapi_reader *reader, struct str at, const char *for
         reader->arena, reader->errors, at, PROBLEM_VALIDATION_FAILED, "%.*s", STR_ARG(message));
 }
 
-/* Bytes of the arena are those that were handed out since the import began. */
+/* Returns the bytes that the import has allocated: in the arena, and for JSON values. */
 static size_t bytes_made(const struct openapi_reader *reader)
 {
     return arena_used_bytes(reader->arena) - reader->arena_before + reader->json_bytes;
@@ -136,7 +136,7 @@ struct map *openapi_map(struct arena *arena)
 
 /* --- names --- */
 
-/* Characters that names do not have become _, several together one. */
+/* Makes a valid name: each run of characters that names must not have becomes one _. */
 static struct str plain_name(struct arena *arena, struct str text)
 {
     struct strbuf name;
@@ -156,8 +156,8 @@ static struct str plain_name(struct arena *arena, struct str text)
     return strbuf_view(&name);
 }
 
-/* A name that an operation of the result has, and the number to try next for another operation
- * that would have it. Names stay, so a number that was taken once is not tried again. */
+/* The value of a used name in the map of names: the number to try next for another operation of
+ * that name. Names are never freed, so a used number need not be tried again. */
 struct name_use {
     unsigned next;
 };
@@ -170,7 +170,7 @@ static void name_take(struct openapi_reader *reader, struct str name)
     (void)map_put(reader->names, name, use);
 }
 
-/* The name, with a number behind it when another operation has it. */
+/* Returns the name, with a number appended when another operation has it. */
 static struct str free_name(struct openapi_reader *reader, struct str name)
 {
     struct name_use *use = map_get(reader->names, name);
@@ -203,6 +203,7 @@ struct str openapi_operation_name(struct openapi_reader *reader,
 
 /* --- operations --- */
 
+/* The path that is being read. */
 struct openapi_place {
     const struct openapi_wish *wish;
     const json_t *auth;
@@ -211,7 +212,7 @@ struct openapi_place {
     const json_t *item;
 };
 
-/* Whether the caller named the operations that it wants. */
+/* Returns whether the caller has chosen operations by name. */
 static bool has_choice(const struct openapi_wish *wish)
 {
     return wish->only != NULL && wish->only->set && !wish->only->null;
@@ -228,7 +229,7 @@ struct str openapi_stem(struct str name)
     return name;
 }
 
-/* An operation that the caller named. */
+/* An operation that the caller has chosen. */
 struct choice {
     bool is_found;
 };
@@ -248,8 +249,8 @@ static void choices_read(struct openapi_reader *reader, const struct openapi_wis
     }
 }
 
-/* Whether an operation becomes one of the result; *ret_name is its name then. Without a choice
- * operations above the limit are counted alone. */
+/* Returns whether an operation belongs in the result, with its name in *ret_name. If the caller has
+ * chosen none, operations above the limit are only counted. */
 static bool operation_choose(struct openapi_reader *reader,
                              const struct openapi_place *place,
                              const json_t *operation,
@@ -276,7 +277,7 @@ static bool operation_choose(struct openapi_reader *reader,
     return reader->wanted++ < INTEGRATION_OPERATIONS_MAX;
 }
 
-/* What it says by itself, checked as part of an integration. NULL, or what is wrong. */
+/* Validates an operation as the only one of an integration. Returns NULL, or what is wrong. */
 static const char *
 result_fault(struct openapi_reader *reader, const json_t *auth, const json_t *operation)
 {
@@ -285,7 +286,7 @@ result_fault(struct openapi_reader *reader, const json_t *auth, const json_t *op
     struct integration_in in;
     size_t params = json_array_size(json_object_get(operation, "params"));
 
-    /* The check looks each parameter up among all of them: sixteen of those a step. */
+    /* The check searches all parameters for each parameter; sixteen comparisons count as a step. */
     if (!openapi_spend(reader, 1 + params * params / 16, (1 + params) * OBJECT_BYTES))
         return NULL;
     openapi_put_str(reader, whole, "name", STR("x"));
@@ -304,7 +305,7 @@ result_fault(struct openapi_reader *reader, const json_t *auth, const json_t *op
         .ptr;
 }
 
-/* Lists what an operation that is in the result does without. */
+/* Lists the optional parts that are left out of an operation of the result. */
 static void losses_list(struct openapi_reader *reader, struct str name)
 {
     static const char *const reasons[LOSSES] = {
@@ -391,7 +392,7 @@ static void read_paths(struct openapi_reader *reader, struct openapi_place *plac
 
 /* --- the whole --- */
 
-/* The first server's address with the defaults of its variables. */
+/* Returns the address of the document's first server, with the defaults of its variables. */
 static struct str server_url(struct openapi_reader *reader)
 {
     const json_t *server = json_array_get(json_object_get(reader->root, "servers"), 0);

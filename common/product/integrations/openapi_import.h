@@ -1,31 +1,33 @@
 #pragma once
 /*
- * An integration out of an OpenAPI 3 document (3.0, 3.1). $ref within the document is followed,
- * circles and what leads out of it are findings; what an integration cannot say (cookies, uploads,
- * servers of single operations) is left out and listed, also where the operation does without it.
- * Whatever comes out passes integration_check().
+ * Converts an OpenAPI document (3.0, 3.1) to an integration. $ref within the document is followed;
+ * a circular or external $ref is a finding. Operations that an integration cannot describe (because
+ * of cookies, uploads or their own servers) are skipped and listed. Optional parts that are left
+ * out of an operation are listed, too. All operations of the result pass integration_check().
  */
 #include "integrations/integration.h"
 
-/* What one import may cost. Each operation, parameter, reference, name and value that is tried,
- * compared or copied is a step, and 64 bytes of a text are one. Both are checked before the work.
- * As many steps take a thread less than 0.2 s. A document that is a text is scanned eight times
- * besides, and what is read of it counts as if it were made. */
+/* Limits of one import. Each operation, parameter, reference, name and value that is tried,
+ * compared or copied counts as a step, and so do each 64 bytes of text. Both limits are checked
+ * before the work is done. OPENAPI_STEPS_MAX steps take a thread less than 0.2 s. A document that
+ * is a text is scanned eight times in addition, and values that are parsed from it count as
+ * allocated. */
 #define OPENAPI_STEPS_MAX 500000
-#define OPENAPI_BYTES_MAX 16777216 /* made by one import, without the document itself */
+#define OPENAPI_BYTES_MAX 16777216 /* allocated by one import, without the document itself */
 
-/* What its caller says of it; empty = as the document has it. */
+/* Options of an import. Empty members are taken from the document. */
 struct openapi_wish {
-    const json_t *document; /* NULL = it is a text */
-    struct str text;        /* of a large document, valid JSON; with it `only` says something */
+    const json_t *document; /* NULL = `text` is the document */
+    struct str text;        /* a large document, valid JSON; requires a choice in `only` */
     struct str name, base_url;
-    const json_t *auth;         /* an object, NULL = from its securitySchemes */
-    const struct in_strs *only; /* names of operations; NULL = all of them */
+    const json_t *auth;         /* an object; NULL = from the document's securitySchemes */
+    const struct in_strs *only; /* names of the operations to import; NULL = all */
 };
 
-/* any: *ret_body is what POST /integrations takes, *ret_skipped an array of {"operation",
- * "reason"}. False when it added findings: "document.paths./users.get", or "document" where it
- * takes more than the limits. Arena-owned. For a thread: it may take 0.2 s. */
+/* any, blocks: Imports a document; takes up to 0.2 s, so call it on a thread. *ret_body is a body
+ * for POST /integrations, *ret_skipped an array of {"operation", "reason"}. Both are arena-owned.
+ * Returns false when it added findings. A finding is for a place such as
+ * "document.paths./users.get", or for "document" when the import exceeds a limit. */
 bool openapi_import(struct arena *arena,
                     const struct openapi_wish *wish,
                     json_t **ret_body,

@@ -1,10 +1,10 @@
-/* OpenAPI documents: what opens the API. */
+/* OpenAPI documents: security schemes. */
 #include "base/panic.h"
 #include "integrations/openapi_import_private.h"
 #include "json/jr.h"
 
 #define SCOPES_MAX 100
-#define AUTH_STEPS 100 /* a check of one */
+#define AUTH_STEPS 100 /* cost of one check by auth_fits() */
 #define AUTH_BYTES 4096
 #define SCHEMES    STR("document.components.securitySchemes")
 
@@ -73,7 +73,7 @@ static bool auth_fits(struct openapi_reader *reader, const json_t *auth)
     return errors.count == 0;
 }
 
-/* Owned by the arena; NULL = none of ours. */
+/* Converts a security scheme. Arena-owned; NULL = not supported. */
 static json_t *auth_of(struct openapi_reader *reader, const json_t *given)
 {
     const json_t *scheme = openapi_follow(reader, given, SCHEMES);
@@ -92,8 +92,8 @@ static json_t *auth_of(struct openapi_reader *reader, const json_t *given)
     return openapi_spend(reader, AUTH_STEPS, AUTH_BYTES) && auth_fits(reader, auth) ? auth : NULL;
 }
 
-/* The first that all operations ask for by themselves, else the first of all that is one of ours.
- */
+/* Returns the first supported scheme that the document's `security` requires alone, else the first
+ * supported scheme of all. */
 json_t *openapi_auth(struct openapi_reader *reader)
 {
     const json_t *schemes =

@@ -1,4 +1,4 @@
-/* OpenAPI documents: where references lead, and the outline of a document that is a text. */
+/* OpenAPI documents: references, and the outline of a document that is a text. */
 #include "base/codec.h"
 #include "base/map.h"
 #include "base/num.h"
@@ -7,22 +7,22 @@
 #include "json/jr.h"
 #include "json/members.h"
 
-#define HOPS_MAX       32   /* of one reference */
-#define POINTER_COPIES 4    /* of a pointer, while it is decoded */
+#define HOPS_MAX       32   /* references that lead to references */
+#define POINTER_COPIES 4    /* of a pointer while it is decoded */
 #define PIECE_LEVELS   3    /* "components", "schemas", "Order" */
-#define PIECE_BYTES    64   /* of a piece, besides its path */
+#define PIECE_BYTES    64   /* of a piece, without its path */
 #define ID_BYTES       4096 /* of an operationId whose escapes are decoded */
 
 /* --- pieces --- */
 
-/* A value of a document that is a text, where references may lead. Its path is the key of the map:
- * each name with a NUL before it. */
+/* A value to which references may lead, in a document that is a text. The key in the map of pieces
+ * is the value's path: each name with a NUL before it. */
 struct piece {
     struct str text;
-    json_t *tree; /* NULL = it has not been needed */
+    json_t *tree; /* NULL = not parsed yet */
 };
 
-/* The value of a text, counted; NULL with a finding. */
+/* Parses a text and counts its value. Returns NULL with a finding. */
 static json_t *text_parse(struct openapi_reader *reader, struct str text)
 {
     size_t bytes = jr_tree_bytes(text);
@@ -38,7 +38,7 @@ static json_t *text_parse(struct openapi_reader *reader, struct str text)
     return NULL;
 }
 
-/* NULL for NULL, or with a finding. */
+/* Returns the value of a piece, which is parsed once; NULL for NULL, or with a finding. */
 static json_t *piece_tree(struct openapi_reader *reader, struct piece *piece)
 {
     if (piece != NULL && piece->tree == NULL)
@@ -86,7 +86,7 @@ pieces_note(struct openapi_reader *reader, struct str parent, struct str object,
 
 /* --- references --- */
 
-/* One part of a JSON pointer (RFC 6901) in a fragment: percent-encoded, ~1 is /, ~0 is ~. */
+/* Decodes a part of a JSON pointer in a URI fragment (RFC 6901, 6): %xx, then ~1 as /, ~0 as ~. */
 static bool pointer_part(struct arena *arena, struct str part, struct str *ret_name)
 {
     struct strbuf name;
@@ -108,7 +108,8 @@ static bool pointer_part(struct arena *arena, struct str part, struct str *ret_n
     return true;
 }
 
-/* The piece that a pointer leads to or through, with the least of it left in *rest. */
+/* Returns the value of the deepest piece on the pointer's path; *rest becomes the part of the
+ * pointer below this piece. */
 static const json_t *piece_find(struct openapi_reader *reader, struct str *rest)
 {
     struct str behind = *rest;
@@ -179,7 +180,7 @@ const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value,
 
 /* --- outlines --- */
 
-/* An object with those members of an object's text that have one of the names. */
+/* Returns an object with the members of an object's text that have one of the names. */
 static json_t *
 members_parse(struct openapi_reader *reader, struct str object, const char *const *names)
 {
@@ -198,8 +199,8 @@ members_parse(struct openapi_reader *reader, struct str object, const char *cons
     return result;
 }
 
-/* Whether an operation may become one of the result: its name is chosen, or one with another number
- * behind it, or it is no object, which is a finding. */
+/* Returns whether an operation may belong in the result: its name is chosen, possibly with another
+ * number appended. True also if it is not an object, so that read_operation() reports it. */
 static bool
 is_chosen(struct openapi_reader *reader, const char *method, struct str path, struct str operation)
 {
@@ -214,7 +215,7 @@ is_chosen(struct openapi_reader *reader, const char *method, struct str path, st
     return name.len > 0 && map_get(reader->stems, openapi_stem(name)) != NULL;
 }
 
-/* The method that a key of a path names; NULL = none. */
+/* Returns the method that is the key's name; NULL = none. */
 static const char *method_of(struct openapi_reader *reader, struct str key)
 {
     for (size_t i = 0; openapi_methods[i] != NULL; i++)
@@ -223,7 +224,7 @@ static const char *method_of(struct openapi_reader *reader, struct str key)
     return NULL;
 }
 
-/* NULL where no operation of a path may become one of the result. */
+/* Makes the outline of a path; NULL when none of its operations may belong in the result. */
 static json_t *item_outline(struct openapi_reader *reader, struct str path, struct str item)
 {
     static const char *const shared[] = {"$ref", "parameters", "servers", NULL};

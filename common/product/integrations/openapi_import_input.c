@@ -7,12 +7,12 @@
 
 #define ALL_OF_DEPTH 8
 #define ENUM_MAX     200
-#define VALUE_BYTES  32  /* of an enum's value, without its text */
-#define PLACE_BYTES  300 /* of a place in findings */
+#define VALUE_BYTES  32  /* of a value in an enum, without its text */
+#define PLACE_BYTES  300 /* of the name of a place in findings */
 
 /* --- schemas --- */
 
-/* In 3.1 a type may be a list: the first that is not null. */
+/* Returns the type of a schema; of a list (OpenAPI 3.1) the first type that is not "null". */
 static struct str type_of(const json_t *schema)
 {
     const json_t *type = json_object_get(schema, "type");
@@ -27,7 +27,7 @@ static struct str type_of(const json_t *schema)
 }
 
 /* NOLINTBEGIN(misc-no-recursion): ALL_OF_DEPTH deep */
-/* The type that a schema or one of its parts names. */
+/* Returns the type of a schema or of the first part in its allOf that has one. */
 static struct str
 type_within(struct openapi_reader *reader, const json_t *schema, struct str at, int depth)
 {
@@ -57,7 +57,7 @@ static bool is_scalar_of(const json_t *value, struct str type)
     return str_is(type, "string") && json_is_string(value);
 }
 
-/* The values of the type that it may have; NULL = it says nothing. */
+/* Returns the values of an enum that have the type; NULL = no restriction. */
 static json_t *scalars_of(struct openapi_reader *reader, const json_t *list, struct str type)
 {
     json_t *values;
@@ -72,7 +72,7 @@ static json_t *scalars_of(struct openapi_reader *reader, const json_t *list, str
             continue;
         if (!openapi_spend(reader, 1, bytes))
             break;
-        reader->json_bytes += bytes; /* shared with the document, but printed for each parameter */
+        reader->json_bytes += bytes; /* the value is shared, but printed for each parameter */
         MUST(json_array_append(values, value) == 0);
     }
     if (json_array_size(values) > 0)
@@ -81,7 +81,7 @@ static json_t *scalars_of(struct openapi_reader *reader, const json_t *list, str
     return NULL;
 }
 
-/* Compares twice what it seems: the check of the operation does the same again. */
+/* Counts each comparison twice, because integration_check() repeats it. True without an enum. */
 static bool values_have(struct openapi_reader *reader, const json_t *values, const json_t *value)
 {
     size_t count = json_array_size(values);
@@ -138,7 +138,7 @@ static bool has_param(const json_t *params, struct str name)
     return false;
 }
 
-/* A name that nobody else has here; what it is called on the wire stands beside it. */
+/* Sets a valid, unique "name", and "as" if the wire name differs. False: there is no such name. */
 static bool name_param(struct openapi_reader *reader,
                        const json_t *params,
                        struct str wire,
@@ -169,7 +169,7 @@ static bool name_param(struct openapi_reader *reader,
 
 /* --- parameters --- */
 
-/* OpenAPI 3.0.3, Parameter Object: these are described elsewhere, or the connection's own. */
+/* OpenAPI 3.0.3, Parameter Object: header parameters with these names shall be ignored. */
 static bool is_ignored_header(struct str name)
 {
     static const char *const names[] = {"accept", "content-type", "authorization"};
@@ -180,8 +180,8 @@ static bool is_ignored_header(struct str name)
     return false;
 }
 
-/* Arrays travel as repeated parameters of queries alone: others are texts, as the API wants them.
- */
+/* Keeps arrays only for query parameters that are repeated for each item. Other arrays become
+ * texts, which callers write in the format of the API. */
 static void flatten_array(struct openapi_reader *reader,
                           const json_t *parameter,
                           struct str place,
@@ -233,7 +233,7 @@ static const char *read_parameter(struct openapi_reader *reader,
     return NULL;
 }
 
-/* Which parameter a Parameter Object is: by its place and its name. */
+/* Returns the identity of a Parameter Object: its place and name. */
 static struct str parameter_key(struct openapi_reader *reader, const json_t *parameter)
 {
     struct str place = jr_str(parameter, "in");
@@ -244,7 +244,7 @@ static struct str parameter_key(struct openapi_reader *reader, const json_t *par
     return arena_printf(reader->arena, "%.*s %.*s", STR_ARG(place), STR_ARG(name));
 }
 
-/* Those of the operation, which it says instead of those of its path. */
+/* Returns the keys of an operation's own parameters, which override the parameters of its path. */
 static struct map *own_parameters(struct openapi_reader *reader, const json_t *own, struct str at)
 {
     struct map *keys = openapi_map(reader->arena);
@@ -312,7 +312,7 @@ static const json_t *media_of(struct openapi_reader *reader, const json_t *conte
     return form;
 }
 
-/* The texts of a list. */
+/* Returns the texts of a list as the keys of a map. */
 static struct map *texts_of(struct openapi_reader *reader, const json_t *list)
 {
     struct map *texts = openapi_map(reader->arena);
@@ -370,7 +370,7 @@ read_properties(struct openapi_reader *reader, const json_t *schema, struct str 
 }
 
 /* NOLINTBEGIN(misc-no-recursion): ALL_OF_DEPTH deep */
-/* Whether a body is an object of members that are all named. */
+/* Returns whether a body's schema names its members, so that each can become a parameter. */
 static bool
 is_members(struct openapi_reader *reader, const json_t *schema, struct str at, int depth)
 {
@@ -474,7 +474,7 @@ const char *openapi_inputs(struct openapi_reader *reader,
     const char *fault = NULL;
 
     openapi_put(result, "params", params);
-    /* Those of the path first: it names them, so they keep their names. */
+    /* Path parameters first: the path refers to them by name, so they must not be renamed. */
     for (int in_path = 1; fault == NULL && in_path >= 0; in_path--) {
         fault = read_parameters(reader, own, NULL, at, in_path, params);
         if (fault == NULL)

@@ -1,8 +1,8 @@
 #pragma once
-/* What the files of the import share. */
+/* Declarations that the files of the import share. */
 #include "integrations/openapi_import.h"
 
-/* What an operation of the result does without. */
+/* Optional parts that are left out of an operation of the result. */
 enum openapi_loss {
     LOST_COOKIE,
     LOST_NAME,
@@ -10,74 +10,79 @@ enum openapi_loss {
     LOSSES,
 };
 
-/* A document while it is read. */
+/* The state of an import. */
 struct openapi_reader {
     struct arena *arena;
-    const json_t *root; /* an outline where the document is a text */
-    struct map *pieces; /* of the text, by their paths; NULL = the root is all there is */
+    const json_t *root; /* the document, or the outline of a document that is a text */
+    struct map *pieces; /* values of the text by their paths; NULL = the document is not a text */
     struct schema_errors *errors;
     json_t *skipped;
-    size_t steps;        /* of OPENAPI_STEPS_MAX */
-    size_t arena_before; /* bytes that the arena had handed out before */
-    size_t json_bytes;   /* of JSON values that were made */
-    bool is_spent;       /* a limit was passed and a finding says so: nothing more is read */
-    size_t wanted;       /* operations so far */
-    struct map *names;   /* of operations of the result */
-    struct map *choices; /* names that the caller wants */
-    struct map *stems;   /* of those names */
-    bool lost[LOSSES];   /* of the operation that is being read */
+    size_t steps;        /* used of OPENAPI_STEPS_MAX */
+    size_t arena_before; /* bytes of the arena that were in use before the import */
+    size_t json_bytes;   /* bytes of JSON values that the import made */
+    bool is_spent;       /* a limit is exceeded and reported: nothing more is read */
+    size_t wanted;       /* operations for the result so far, also those above the limit */
+    struct map *names;   /* names of operations of the result */
+    struct map *choices; /* names of operations that the caller chose */
+    struct map *stems;   /* openapi_stem() of the chosen names */
+    bool lost[LOSSES];   /* for the current operation */
 };
 
-/* any: a finding in the document. */
+/* any: Adds a finding. */
 void openapi_fault(struct openapi_reader *reader, struct str at, const char *format, ...)
     PRINTF_LIKE(3, 4);
-/* any: counts what is about to be tried, compared (steps) and copied (bytes, of which 64 are a step
- * as well). Called before each piece of work. False, with one finding, when the import would pass
- * one of its limits; false from then on. */
+/* any: Counts work before it is done: `steps`, and the bytes that will be copied, of which 64 count
+ * as another step. Returns false if a limit would be exceeded, with one finding the first time, and
+ * on every later call. */
 bool openapi_spend(struct openapi_reader *reader, size_t steps, size_t bytes) MUSTCHECK;
-/* any: a map that goes with the arena. */
+/* any: Makes an empty map that is freed with the arena. */
 struct map *openapi_map(struct arena *arena);
-/* any: what is left out, and why. */
+/* any: Adds an entry to the list of skipped operations and parts. */
 void openapi_skip(struct openapi_reader *reader, struct str what, const char *reason);
-/* any: `value`, or what its $ref leads to in the end; NULL with a finding when it leads nowhere,
- * and without one when there is none. */
+/* any: Follows $ref, also several in turn, and returns the final value; `value` itself (or NULL) if
+ * it has no $ref. Returns NULL with a finding when a reference is circular, external or leads
+ * nowhere, and NULL after the limit. */
 const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value, struct str at);
-/* any: makes the root of a document that is a text: what is about the whole, and the operations
- * that may be chosen, without their answers. References lead into the text from now on. */
+/* any: Makes the outline of a document that is a text: the members about the whole document, and
+ * the operations that may be chosen, without their responses. From then on references are found in
+ * the text. */
 void openapi_outline(struct openapi_reader *reader, struct str document);
-/* Methods of operations, in small letters; NULL ends them. */
+/* The methods that operations may have, in lower case, NULL-terminated. */
 extern const char *const openapi_methods[];
-/* any: the name of an operation, without the number that it gets where another one has the name;
- * `id` may be empty. Counted; STR_NONE beyond the limit. */
+/* any: Returns the name of an operation, before a number is appended to make it unique. `id`: the
+ * operationId, may be empty. STR_NONE after the limit. */
 struct str openapi_operation_name(struct openapi_reader *reader,
                                   struct str id,
                                   const char *method,
                                   struct str path);
-/* any: a name without the number behind its last _. */
+/* any: Returns a name without a number after its last _. */
 struct str openapi_stem(struct str name);
-/* any: a text without what does not belong in one, at most so many bytes; STR_NONE = none. */
+/* any: Returns a member that is a text, shortened to a description; STR_NONE when it is missing,
+ * and after the limit. Arena-owned. */
 struct str openapi_text(struct openapi_reader *reader, const json_t *object, const char *member);
-/* any: a new object, counted. */
+/* any: Returns a new object and counts its bytes. */
 json_t *openapi_object(struct openapi_reader *reader);
-/* any: sets a member; takes `value`. */
+/* any: Sets a member; takes over the reference to `value`. */
 void openapi_put(json_t *object, const char *member, json_t *value);
-/* any: sets a member to a text, which is counted; an empty one beyond the limit. */
+/* any: Sets a member to a text and counts its bytes; to an empty text after the limit. */
 void openapi_put_str(struct openapi_reader *reader,
                      json_t *object,
                      const char *member,
                      struct str value);
 
-/* any: the parameter that a schema becomes: its type, enum and default. */
+/* any: Sets type, enum and default of a parameter from a schema. */
 void openapi_schema(struct openapi_reader *reader,
                     const json_t *schema,
                     struct str at,
                     bool in_body,
                     json_t *param);
-/* any: params, body and body_type of an operation. NULL, or why it cannot be had. */
+/* any: Sets params, body and body_type of an operation. Returns NULL, or why the operation must be
+ * skipped. */
 const char *openapi_inputs(struct openapi_reader *reader,
                            const json_t *item,
                            const json_t *operation,
                            struct str at,
                            json_t *result);
-/* any: the auth of the integration; one of scheme none when it has no other. */
+/* any: Returns the auth of the integration as a new reference; with the scheme "none" if the
+ * document has no supported scheme. */
 json_t *openapi_auth(struct openapi_reader *reader);

@@ -1,4 +1,4 @@
-/* Operations as requests. */
+/* Builds requests of operations. */
 #include "integrations/outgoing.h"
 
 #include "base/codec.h"
@@ -8,7 +8,7 @@
 #include "json/jr.h"
 #include "workflow/secrets.h"
 
-#define HEADERS_MAX 120 /* with those of credentials and traces: fetch() takes fewer */
+#define HEADERS_MAX 120 /* including credentials and traceparent; fetch() accepts fewer */
 #define BODY_BYTES  2097152
 
 struct draft_request {
@@ -18,12 +18,12 @@ struct draft_request {
     struct outgoing *out;
     struct schema_errors *errors;
     struct strbuf url, shown;
-    bool query; /* it has one */
+    bool query; /* the URL has a query */
 };
 
 /* --- forms --- */
 
-/* An array is the same name again and again. */
+/* Adds a value to a form; an array becomes one field for each item, all with the same name. */
 static void
 form_value(struct strbuf *form, struct arena *arena, struct str name, const json_t *value)
 {
@@ -44,7 +44,7 @@ static void outgoing_put(struct draft_request *draft, struct str text)
     strbuf_str(&draft->shown, text);
 }
 
-/* A value that is secret is shown as a mask. */
+/* Appends a value to the URL; `shown` gets a mask instead of a secret value. */
 static void put_value(struct draft_request *draft, struct str escaped, bool secret)
 {
     strbuf_str(&draft->url, escaped);
@@ -81,7 +81,7 @@ static int put_slot(struct draft_request *draft, struct str name)
     return 0;
 }
 
-/* Values have no slashes any more, but dots: those would leave the path that was meant. */
+/* Refuses dot segments, which would leave the intended path: dots in values are not encoded. */
 static int check_segments(struct draft_request *draft, size_t begin)
 {
     struct str path = {draft->url.ptr + begin, draft->url.len - begin};
@@ -160,7 +160,7 @@ static bool is_field_line(struct str text)
     return true;
 }
 
-/* Arrays are lists of the one header (RFC 9110, 5.3). */
+/* Returns a header's value; an array becomes a comma-separated list (RFC 9110, 5.3). */
 static struct str outgoing_list(struct arena *arena, const json_t *value)
 {
     struct strbuf list;
@@ -230,7 +230,7 @@ static int put_templates(struct draft_request *draft)
 
 /* --- the body --- */
 
-/* Without a template: an object of the parameters that are in the body. NULL = there is none. */
+/* Returns the body without a template: an object of the parameters in "body"; NULL = none. */
 static json_t *plain_body(struct draft_request *draft)
 {
     const struct integration_param *params = draft->operation->params.items;
@@ -273,7 +273,7 @@ static int print_json(struct draft_request *draft, const json_t *body, struct st
     return text.overflow ? INTEGRATION_TOO_LARGE : 0;
 }
 
-/* The Content-Type that the operation's headers name. */
+/* Returns the Content-Type that the operation's headers set. */
 static struct content_type outgoing_type(const struct draft_request *draft)
 {
     const struct outgoing *out = draft->out;

@@ -1,4 +1,4 @@
-/* Token servers. */
+/* Requests to token servers. */
 #include "integrations/token.h"
 
 #include "base/ascii.h"
@@ -36,7 +36,7 @@ static struct str scope_text(struct arena *arena, const struct in_strs *scopes)
     return strbuf_view(&text);
 }
 
-/* RFC 6749, 2.3.1: both are encoded as of forms before they are joined. */
+/* RFC 6749, 2.3.1: id and secret are encoded before they are joined. */
 static struct str basic(struct arena *arena, const struct token_client *client)
 {
     struct str pair = arena_printf(arena,
@@ -47,7 +47,7 @@ static struct str basic(struct arena *arena, const struct token_client *client)
     return arena_printf(arena, "Basic %.*s", STR_ARG(codec_b64(arena, pair)));
 }
 
-/* co: a form with the client's own members. 0, a FETCH_*, or a negative. */
+/* co: Sends a form with the client's credentials. Returns 0, a FETCH_*, or a negative. */
 AWAITS static int post_form(struct task *task,
                             const struct token_client *client,
                             struct str url,
@@ -79,14 +79,14 @@ AWAITS static int post_form(struct task *task,
                      .timeout_ms = TIMEOUT_MS,
                      .max_response_bytes = ANSWER_BYTES,
                      .purpose = FETCH_INTEGRATION,
-                     .once = true, /* a code or a refresh token that may have arrived is spent */
+                     .once = true, /* a code or refresh token may be used up by the first try */
                  },
                  ret_response);
 }
 
 /* --- the answer --- */
 
-/* RFC 6749, 5.2: printable ASCII; of a server that sends anything else nothing is repeated. */
+/* Returns the error code (RFC 6749, 5.2), or "no_answer" if it is missing or implausible. */
 static struct str error_code(struct arena *arena, const json_t *root)
 {
     struct str code = jr_str(root, "error");
@@ -104,7 +104,7 @@ static bool is_token(struct str text)
     return text.len > 0 && text.len <= TOKEN_BYTES;
 }
 
-/* Some servers send it as a text. */
+/* Returns the seconds of expires_in, -1 if missing. Some servers send them as a text. */
 static int64_t expires_in(const json_t *root)
 {
     const json_t *value = json_object_get(root, "expires_in");
@@ -138,7 +138,7 @@ static int read_tokens(struct arena *arena, const json_t *root, struct token_ans
     return 0;
 }
 
-/* Which of its words mean that asking again is of no use. */
+/* Returns whether the error means that a repetition of the request would fail too. */
 static bool token_error_is_final(const struct fetch_response *response, struct str error)
 {
     static const char *const codes[] = {"invalid_grant",

@@ -1,15 +1,15 @@
 #pragma once
 /*
- * Tokens of OAuth 2 (RFC 6749): asked for and revoked (RFC 7009). Answers are bounded, and of what
- * a server says only its error code goes further.
+ * Requests and revokes tokens of OAuth 2 (RFC 6749, RFC 7009). The size of answers is limited. Of
+ * an error answer only the error code is passed on.
  */
 #include "integrations/integration.h"
 #include "loop/task.h"
 
-/* Who asks. */
+/* The OAuth 2 client that sends requests to the token server. */
 struct token_client {
     const struct integration_auth *auth;
-    struct str id, secret; /* without a secret: a public client */
+    struct str id, secret; /* an empty secret = a public client */
 };
 
 struct token_grant {
@@ -20,17 +20,19 @@ struct token_grant {
 
 /* Arena-owned. */
 struct token_answer {
-    struct str access_token, refresh_token; /* the second may be none */
-    int64_t expires_in;                     /* seconds; -1 = it does not say */
-    struct str error;                       /* of TOKEN_REFUSED and TOKEN_UNAVAILABLE: a code */
+    struct str access_token, refresh_token; /* no ptr in refresh_token = none */
+    int64_t expires_in;                     /* seconds; -1 = not stated */
+    struct str error; /* after TOKEN_REFUSED and TOKEN_UNAVAILABLE: the error code */
 };
 
-/* co: one request, sent once. 0, TOKEN_REFUSED, TOKEN_UNAVAILABLE, or a negative. */
+/* co: Requests tokens with a grant; the request is never repeated. Returns 0, TOKEN_REFUSED (a
+ * repetition would fail too), TOKEN_UNAVAILABLE, or a negative. */
 AWAITS int token_ask(struct task *task,
                      const struct token_client *client,
                      const struct token_grant *grant,
                      struct token_answer *ret_answer) MUSTCHECK;
-/* co: tells the server that a token is not wanted any more. 0, TOKEN_UNAVAILABLE, or a negative. */
+/* co: Revokes a token at the server. `hint`: its token_type_hint, "access_token" or
+ * "refresh_token". Returns 0, TOKEN_UNAVAILABLE, or a negative. */
 AWAITS int token_revoke(struct task *task,
                         const struct token_client *client,
                         struct str token,

@@ -11,8 +11,8 @@
 #define SECONDS       10
 #define REDIRECTS_MAX 3
 #define LEAST_MS      50
-#define SHOWN_BYTES   1000 /* of a URL, in the log of calls */
-#define SECRETS_FEW   20   /* masked at once; more are for a thread */
+#define SHOWN_BYTES   1000 /* of a URL in the log of calls */
+#define SECRETS_FEW   20   /* masked on the loop; more secrets are masked on a thread */
 
 static int use_fail(struct task *task,
                     struct integration_use *use,
@@ -31,7 +31,7 @@ static int use_fail(
     return INTEGRATION_FAILED;
 }
 
-/* --- before --- */
+/* --- preparation --- */
 
 int integration_find(struct task *task, struct integration_use *use, struct str *ret_operation)
 {
@@ -86,7 +86,7 @@ static int use_build(struct task *task, struct integration_use *use)
 }
 
 struct building {
-    struct task *task; /* for its arena */
+    struct task *task; /* only its arena is used */
     struct integration_use *use;
     struct str operation;
     int rc;
@@ -103,8 +103,8 @@ static void use_build_run(void *arg)
         building->rc = use_build(building->task, use);
 }
 
-/* co: the request of an operation as it is stored. What is large is read and filled on a thread: an
- * operation may have thousands of expressions, and a parameter may be an object of a megabyte. */
+/* co: Builds the request of a stored operation; on a thread if the operation, which may have
+ * thousands of expressions, or a parameter, which may have a megabyte, is large. */
 AWAITS static int
 use_build_beside(struct task *task, struct integration_use *use, struct str operation)
 {
@@ -126,7 +126,7 @@ int integration_prepare(struct task *task, struct integration_use *use)
     TRY(use_build_beside(task, use, operation));
     if (use->traceparent.len)
         outgoing_header(&use->outgoing, "traceparent", use->traceparent);
-    /* Nobody learns by the answer what was refused and what is closed (fetch.h). */
+    /* Uses the message of a closed port, so that callers cannot probe private addresses. */
     if (fetch_url_check(use->outgoing.request.url) == FETCH_REFUSED)
         return use_fail(task,
                         use,
@@ -142,7 +142,7 @@ int integration_prepare(struct task *task, struct integration_use *use)
     return connection_token(task, use->project, &use->source, &use->connection, &use->error);
 }
 
-/* --- what is shown of it --- */
+/* --- masking --- */
 
 struct hiding {
     struct arena *arena;
@@ -174,7 +174,7 @@ int integration_hide(struct task *task, const struct integration_use *use, json_
     return 0;
 }
 
-/* co: the URL for the log of calls. */
+/* co: Returns the masked URL for the log of calls. */
 AWAITS static int
 shown_url(struct task *task, const struct integration_use *use, struct str *ret_url)
 {
@@ -221,7 +221,7 @@ AWAITS static int use_call_begin(struct task *task, struct integration_use *use)
     return 0;
 }
 
-/* What cannot be written stays open, and is shown so. */
+/* Logs the end of the call. If that fails, the call is shown without an end. */
 AWAITS static void use_call_end(struct task *task, struct integration_use *use, int rc)
 {
     bool answered = rc == 0;
@@ -275,7 +275,7 @@ static int64_t use_time_left(const struct integration_use *use)
     return given < own ? given : own;
 }
 
-/* co: to `url`, the operation's own when it is none. */
+/* co: Sends one request to `url`; STR_NONE = the operation's own address. */
 AWAITS static int send_once(struct task *task, struct integration_use *use, struct str url)
 {
     const struct outgoing_credentials credentials =
@@ -294,7 +294,7 @@ AWAITS static int send_once(struct task *task, struct integration_use *use, stru
     return rc > 0 ? fetch_failed(task, use, rc) : rc;
 }
 
-/* Where to ask next; STR_NONE = nowhere, this is the answer. */
+/* Returns the address of a redirect that may be followed; STR_NONE = this is the final answer. */
 static struct str redirect_of(struct task *task, const struct integration_use *use, struct str from)
 {
     static const long statuses[] = {301, 302, 303, 307, 308};
@@ -330,7 +330,7 @@ static bool has_tokens(const struct integration_use *use)
                                   use->connection.scheme == SCHEME_OAUTH2_CODE);
 }
 
-/* co: a token that was refused though it looked good is replaced, once. */
+/* co: Sends the request; after a 401 for an OAuth 2 token, once more with a new token. */
 AWAITS static int send_with_token(struct task *task, struct integration_use *use)
 {
     TRY(send_following(task, use));
@@ -341,7 +341,7 @@ AWAITS static int send_with_token(struct task *task, struct integration_use *use
     return send_following(task, use);
 }
 
-/* co: the text of what came. That it says no is known without its words. */
+/* co: Reads the answer's text. Without a 2xx the status suffices, so a failure is no error. */
 AWAITS static int use_read_text(struct task *task, struct integration_use *use)
 {
     struct str reason;
@@ -368,9 +368,9 @@ int integration_send(struct task *task, struct integration_use *use)
     return rc;
 }
 
-/* --- after --- */
+/* --- the answer --- */
 
-/* Credentials, and values that are secret by their parameters. */
+/* Returns the credentials, and the values of parameters that are declared secret. */
 static struct secret_values *use_masked(struct arena *arena, const struct integration_use *use)
 {
     const struct integration_param *params = use->work.params.items;
@@ -389,7 +389,7 @@ static struct secret_values *use_masked(struct arena *arena, const struct integr
 }
 
 struct taking {
-    struct task *task; /* for its arena */
+    struct task *task; /* only its arena is used */
     struct integration_use *use;
     json_t *data;
     int rc;
@@ -420,8 +420,7 @@ static void use_take_run(void *arg)
     use->headers = secrets_mask(arena, masked, answer_headers(arena, &use->response));
 }
 
-/* A large answer is mapped and masked on a thread: a map may look a hundred members up in each of
- * ten thousand items. */
+/* Handles large answers on a thread: a map may read 100 members of each of 10,000 items. */
 int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
 {
     struct taking taking = {.task = task, .use = use, .data = answer_read(task, &use->answer)};

@@ -1,13 +1,14 @@
 #pragma once
 /*
- * One run of an operation, for whoever asks: a request, a step of a job. Prepared (everything that
- * can be wrong is found, tokens are there), sent (a row of the call before, its end after), and
- * what came back made into a value. Between the last two whoever runs it sees to the memory that
- * the answer's tree may take.
+ * One run of an operation, for a request to the gateway or a step of a job. It has three phases:
+ * integration_prepare() finds all faults and fetches a token. integration_send() logs the call,
+ * sends the request and logs the end. integration_take() turns the answer into a value; before it
+ * the caller reserves the memory that the tree of the answer may take.
  *
- * At most once: nothing is sent again but with a new token after a 401, which says that nothing was
- * done. Redirects are followed only where the operation says so, of GET and HEAD, and never to
- * another origin. Credentials go to no other origin than that of base_url.
+ * A request is sent at most once. The exception is a repetition with a new token after a 401, which
+ * means that the API has done nothing. Redirects are followed only if the operation allows them,
+ * only for GET and HEAD, and never to another origin. Credentials are only sent to the origin of
+ * base_url.
  */
 #include "fetch/fetch.h"
 #include "integrations/answer.h"
@@ -15,59 +16,62 @@
 #include "integrations/fill.h"
 
 struct integration_use {
-    /* Who runs what. */
+    /* Set by the caller. */
     struct project *project;
     const struct caller *caller;
-    int64_t integration_id; /* or a name */
+    int64_t integration_id; /* or `integration`, its name */
     struct str integration, operation;
-    int64_t connection_id; /* 0 = the caller's own, else the project's; of a job the project's */
+    int64_t connection_id; /* 0 = a job uses the project's, a request as connection_choose() */
     int64_t job_id;        /* 0 = a request */
     const json_t *params;  /* an object, or NULL */
     struct str traceparent;
-    int64_t deadline_ms; /* monotonic; 0 = the operation's own time alone */
+    int64_t deadline_ms; /* monotonic; 0 = only the operation's timeout */
 
-    /* Of integration_prepare(). */
+    /* Set by integration_prepare(). */
     struct integration_source source;
     struct integration_operation work;
     struct connection connection;
     struct fill_values values;
     struct outgoing outgoing;
 
-    /* Of integration_send(). */
+    /* Set by integration_send(). */
     int64_t call_id, duration_ms;
     struct fetch_response response;
     struct answer_text answer;
-    struct fetch_room room; /* whoever runs it leaves it */
+    struct fetch_room room; /* the caller must release it with fetch_room_leave() */
     int64_t begun_ms;
     int64_t tries;
 
-    /* Of integration_take(). */
-    json_t *headers; /* as answer_headers(), masked */
+    /* Set by integration_take(). */
+    json_t *headers; /* those of answer_headers(), masked */
 
-    /* Of INTEGRATION_FAILED. */
+    /* Set with INTEGRATION_FAILED. */
     struct connection_error error;
     struct schema_errors *findings; /* NULL = none */
 };
 
-/* co: the integration, and its operation as it is stored: use->source is set. Results as of
- * integration_prepare(). */
+/* co: Reads the integration and sets use->source. *ret_operation is the operation's stored JSON
+ * text. Owned by the task's arena. Results as of integration_prepare(). */
 AWAITS int integration_find(struct task *task,
                             struct integration_use *use,
                             struct str *ret_operation) MUSTCHECK;
-/* co: 0, INTEGRATION_FAILED, a DB_*, or a negative. */
+/* co: Validates the values, builds the request, chooses the connection and fetches a token if
+ * necessary. Returns 0, INTEGRATION_FAILED, INTEGRATION_BAD, a DB_*, or a negative. */
 AWAITS int integration_prepare(struct task *task, struct integration_use *use) MUSTCHECK;
-/* co: takes the credentials of a prepared use, and all secrets of its project, out of what is
- * stored of it. *shown is replaced by an arena-owned value. 0, a DB_*, or a negative. */
+/* co: Masks the credentials of a prepared use and all secrets of its project in *shown, which is
+ * replaced by a value of the task's arena. For values that are stored or logged. Returns 0, a DB_*,
+ * or a negative. */
 AWAITS int integration_hide(struct task *task, const struct integration_use *use, json_t **shown)
     MUSTCHECK;
-/* co: 0 with any status, whose answer is a text, or as above: INTEGRATION_FAILED also for a 2xx
- * whose answer cannot be read. */
+/* co: Sends a prepared request and logs the call. Returns 0 for an answer of any status, and
+ * otherwise as integration_prepare(). A 2xx whose text cannot be read is INTEGRATION_FAILED. */
 AWAITS int integration_send(struct task *task, struct integration_use *use) MUSTCHECK;
-/* co: the answer as a value, masked: of a 2xx what the operation keeps of it, else all of it; and
- * its headers. 0, INTEGRATION_FAILED, or a negative. */
+/* co: Returns the answer as a masked value: for a 2xx the part that the operation's `response`
+ * selects, otherwise all of it. Sets use->headers. Owned by the task's arena. Returns 0,
+ * INTEGRATION_FAILED, or a negative. */
 AWAITS int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
     MUSTCHECK;
-/* any: an answer that says that it was done. */
+/* any: Returns whether the answer's status is a 2xx. */
 static inline bool integration_went_well(const struct integration_use *use)
 {
     return use->response.status >= 200 && use->response.status < 300;
