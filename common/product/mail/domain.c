@@ -1,4 +1,5 @@
-/* Records of a domain: ownership, DKIM (RFC 6376, 3.6.1), SPF (RFC 7208), DMARC (RFC 7489). */
+/* DNS records of a sending domain: ownership, DKIM (RFC 6376, 3.6.1), SPF (RFC 7208), DMARC (RFC
+ * 7489). */
 #include "mail/domain.h"
 
 #include "base/ascii.h"
@@ -33,7 +34,7 @@ bool mail_domain_ok(struct str domain)
         memchr(domain.ptr, '.', domain.len) == NULL ||
         !ascii_only(domain, ASCII_LOWER | ASCII_DIGIT, "-."))
         return false;
-    /* The last label of a name is no number: that would be an address. */
+    /* A last label of digits only would make the name an IP address. */
     struct str last = domain;
     for (struct str rest = domain; rest.ptr != NULL;)
         last = str_split(&rest, '.');
@@ -74,9 +75,10 @@ mail_record_value(struct arena *arena, const struct mail_domain *domain, enum ma
     }
 }
 
-/* --- what stands there --- */
+/* --- published records --- */
 
-/* In tags: "v=DKIM1; p=..."; the value without blanks around it, STR_NONE: there is no such tag. */
+/* Returns the value of a tag in "v=DKIM1; p=..." without blanks around it; STR_NONE: there is no
+ * such tag. */
 static struct str tag_value(struct str text, char tag)
 {
     while (text.ptr != NULL) {
@@ -100,7 +102,7 @@ static struct str without_blanks(struct arena *arena, struct str text)
     return strbuf_view(&out);
 }
 
-/* In a list with colons between, or there is no list. */
+/* Returns whether a list with colons has the item or "*". An absent list allows everything. */
 static bool list_allows(struct str list, const char *item)
 {
     if (list.ptr == NULL)
@@ -133,7 +135,7 @@ dkim_wrong(struct arena *arena, const struct mail_domain *domain, struct str tex
     return NULL;
 }
 
-/* Terms that make a receiver ask its name server once more. */
+/* Returns whether a receiver has to query a name server again for this term. */
 static bool spf_asks(struct str term)
 {
     static const char *const asking[] = {"include", "a", "mx", "ptr", "exists", "redirect"};
@@ -173,7 +175,8 @@ static const char *spf_wrong(const struct mail_domain *domain, struct str text)
                                      : NULL;
 }
 
-/* Is a text of this kind of record? Those of others may stand beside it. */
+/* Returns whether a text is of this kind of record. Texts of other kinds may be published at the
+ * same name. */
 static bool record_is_kind(struct str text, enum mail_record record)
 {
     static const char *const begins[MAIL_RECORDS] = {
@@ -228,7 +231,8 @@ struct mail_verdict mail_record_judge(struct arena *arena,
             continue;
         verdict = (struct mail_verdict){wrong == NULL, texts[i], wrong};
     }
-    /* Who has two has none; tokens of several projects stand side by side. */
+    /* Several records count as none, except that tokens of several projects may be published
+     * together. */
     if (seen > 1 && record != MAIL_RECORD_OWNERSHIP) {
         verdict.ok = false;
         verdict.error = "stands there more than once: receivers ignore them all";

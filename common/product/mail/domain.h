@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Domains that a project sends from: which DNS records it publishes, and whether what a name server
- * answers is what they should be. A domain may send when who publishes records of it has shown that
- * (ownership), and receivers find the key that its mails are signed with (dkim). Any thread.
+ * Domains that a project sends mail from: which DNS records the project has to publish, and whether
+ * the published records are correct. A domain may send when its ownership record proves that the
+ * project controls it, and its dkim record publishes the key that signs its mails. Any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,23 +17,26 @@ enum mail_record {
     MAIL_RECORD_DMARC,
     MAIL_RECORDS,
 };
+/* Returns "ownership", "dkim", "spf" or "dmarc". */
 const char *mail_record_purpose(enum mail_record record);
-/* Is the domain of no use without it? */
+/* Returns whether the domain must not send without this record. */
 bool mail_record_required(enum mail_record record);
 
-#define MAIL_DOMAIN_MAX 200 /* bytes: room for what stands in front of it */
+#define MAIL_DOMAIN_MAX 200 /* bytes: leaves space for the prefix of a record's name */
 
 struct mail_domain {
     struct str domain;     /* lower case */
-    struct str token;      /* the project's alone */
-    struct str selector;   /* of the key */
+    struct str token;      /* unique to the project */
+    struct str selector;   /* of the DKIM key */
     struct str public_key; /* SubjectPublicKeyInfo in base64 */
-    struct str spf;        /* names the servers that send ("include:spf.example.net"); STR_NONE:
-                              no such record is asked for */
+    struct str spf; /* names the sending servers ("include:spf.example.net"); STR_NONE: no SPF
+                       record is needed */
 };
-/* Whether it is a domain name in ASCII, in lower case and with a dot. */
+/* Returns whether this is a domain name in ASCII, in lower case, with a dot and not an IP
+ * address. */
 bool mail_domain_ok(struct str domain);
-/* Where the record stands, and what it says; STR_NONE: none is wanted. Arena-owned. */
+/* mail_record_name() returns the DNS name of a record, mail_record_value() the text to publish
+ * there; STR_NONE: no such record is needed. Arena-owned. */
 struct str
 mail_record_name(struct arena *arena, const struct mail_domain *domain, enum mail_record record);
 struct str
@@ -41,10 +44,11 @@ mail_record_value(struct arena *arena, const struct mail_domain *domain, enum ma
 
 struct mail_verdict {
     bool ok;
-    struct str found;  /* the text that it is about; STR_NONE: there is none of that kind */
-    const char *error; /* what is wrong with it, NULL when ok */
+    struct str found;  /* the judged text, borrowed; STR_NONE: there is no record of this kind */
+    const char *error; /* what is wrong with the record, NULL when ok */
 };
-/* Of the TXT records that stand there; texts of other kinds do not matter. */
+/* Judges the TXT records that are published at the record's name. Texts of other kinds are
+ * ignored. */
 struct mail_verdict mail_record_judge(struct arena *arena,
                                       const struct mail_domain *domain,
                                       enum mail_record record,

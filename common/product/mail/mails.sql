@@ -1,4 +1,4 @@
--- Mail in the ledger: rows are written by whoever causes it, in their transaction.
+-- Mail that waits to be sent: a row is written in the transaction that causes the mail.
 
 -- name: mail_project_known :opt
 select m.number:bigint from platform.mail_projects m where m.number = :number::bigint
@@ -12,7 +12,7 @@ values (:type::text, :recipient::text, :user_id::bigint?, :content::jsonb,
   now() + :give_up_ms::bigint * interval '1 millisecond')
 returning id as id:bigint
 
--- The project's own texts: its row of settings, or none.
+-- The project's own templates, from its settings; no row: the default.
 -- name: mail_template_stored :many
 select t.key:text, t.doc ->> 'subject' as subject:text?, t.doc ->> 'body_html' as body_html:text?,
   t.doc ->> 'body_text' as body_text:text?, t.doc ->> 'sender_name' as sender_name:text?,

@@ -1,4 +1,4 @@
-/* Rows of mail. */
+/* Writes mail that waits to be sent. */
 #include "mail/outbox.h"
 
 #include "bus/bus.h"

@@ -1,4 +1,4 @@
-/* Text of HTML. */
+/* Converts HTML to text. */
 #include "mail/plain_private.h"
 
 #include <string.h>
@@ -13,9 +13,9 @@
 struct plain {
     struct strbuf out;
     struct arena *arena;
-    struct str href; /* of the link that is open */
-    size_t href_at;  /* where its text began */
-    unsigned breaks; /* lines to be broken before the next text */
+    struct str href; /* of the open link */
+    size_t href_at;  /* where the link's text begins in `out` */
+    unsigned breaks; /* line breaks due before the next text */
     bool space;      /* a space is due */
 };
 
@@ -39,7 +39,7 @@ static const char *const paragraphs[] = {
 static const char *const lines[] = {"br", "div", "tr", "li", "body", "section", "footer", NULL};
 static const char *const unseen[] = {"style", "script", "head", "title", NULL};
 
-/* The value of an attribute, without its quotes; STR_NONE = there is none. */
+/* Returns the value of an attribute without its quotes; STR_NONE = there is none. */
 static struct str attribute(struct str tag, const char *name)
 {
     size_t len = strlen(name);
@@ -146,7 +146,7 @@ static bool plain_put_entity(struct plain *p, struct str name)
     return true;
 }
 
-/* Text between tags. */
+/* Adds text between tags. */
 static void plain_run(struct plain *p, struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -169,7 +169,7 @@ static void link_begin(struct plain *p, struct str tag)
     p->href_at = p->out.len;
 }
 
-/* "text (address)", where the text is not the address. */
+/* Adds the address of a link, as "text (address)", unless the text contains the address. */
 static void link_end(struct plain *p)
 {
     struct str href = p->href;
@@ -218,7 +218,8 @@ static void plain_tag(struct plain *p, struct str tag, bool closing)
     }
 }
 
-/* Behind the end of an element that nobody sees. */
+/* Skips the content of an invisible element: returns the text from its closing tag on; STR_NONE =
+ * there is none. */
 static struct str skip_unseen(struct str rest, struct str name)
 {
     for (size_t i = 0; i + name.len + 2 < rest.len; i++) {

@@ -1,8 +1,8 @@
 #pragma once
-/* The text part of a mail that has HTML alone. */
+/* The text part of a mail that has only HTML. */
 #include "base/arena.h"
 #include "base/str.h"
 
-/* any: what a reader sees of it: paragraphs, items with "- ", links as "text (address)". Not a
- * browser: what is hidden by styles is shown. Arena-owned. */
+/* any: Returns the text that a reader of the HTML sees: paragraphs, items with "- ", links as "text
+ * (address)". Styles are ignored: text that they hide is included. Arena-owned. */
 struct str mail_plain_of_html(struct arena *arena, struct str html);

@@ -61,8 +61,8 @@ const char *const *mail_shell_variables(void)
 
 /* --- reading --- */
 
-/* The text up to the next variable, whose name is *ret_name, STR_NONE = there is none. False:
- * braces without their match. */
+/* Returns in *ret_text the text up to the next variable, and in *ret_name the variable's name;
+ * STR_NONE = there is no variable. False: braces without their match. */
 static bool next_variable(struct str *rest, struct str *ret_text, struct str *ret_name)
 {
     const char *open = rest->len ? memmem(rest->ptr, rest->len, "{{", 2) : NULL;
@@ -185,7 +185,7 @@ static void put_variable(struct strbuf *out,
 struct filling {
     struct arena *arena;
     const struct mail_variables *variables;
-    struct str content; /* HTML already; STR_NONE: none */
+    struct str content; /* rendered HTML for {{ content }}; STR_NONE: none */
     bool overflow;
 };
 

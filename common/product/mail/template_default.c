@@ -1,6 +1,6 @@
 /*
- * The templates that projects begin with. Mail programs know little CSS: tables, colours written
- * out, and one style sheet for those that follow the reader's light or dark scheme.
+ * The default templates. Mail programs support little CSS: tables, colours written out, and one
+ * style sheet for programs that follow the reader's light or dark scheme.
  */
 #include "mail/template.h"
 

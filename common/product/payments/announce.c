@@ -1,4 +1,4 @@
-/* Events of payments: which are due, and what they say. */
+/* Events about payments, subscriptions and methods: which are due, and their payloads. */
 #include "payments/announce_private.h"
 
 #include "apply_sql.h"
@@ -6,17 +6,17 @@
 #include "payments/apply_rows_private.h"
 #include "payments/money.h"
 
-#define PAYLOAD_BYTES_MAX (256U << 10) /* the processor's metadata ends at 50 texts of 500 */
+#define PAYLOAD_BYTES_MAX (256U << 10) /* metadata has at most 50 values of 500 characters */
 #define TIMES_MS_MAX      253402300799999LL
 
-/* --- what is due --- */
+/* --- due events --- */
 
 static bool is(const char *status, const char *name)
 {
     return strcmp(status, name) == 0;
 }
 
-/* What was refunded or is disputed did succeed, whatever arrived first. */
+/* A refunded or disputed payment has succeeded, whichever event arrived first. */
 unsigned payment_events_due(const char *status)
 {
     if (is(status, "succeeded") || is(status, "partially_refunded") || is(status, "refunded") ||
@@ -25,7 +25,7 @@ unsigned payment_events_due(const char *status)
     return EVENT_PAYMENT_CREATED_BIT | (is(status, "failed") ? EVENT_PAYMENT_FAILED_BIT : 0U);
 }
 
-/* What is past due still gives access: it was activated. */
+/* A past-due subscription still gives access, so it counts as activated. */
 static unsigned subscription_events_due(const char *status)
 {
     if (is(status, "active") || is(status, "trialing"))
@@ -45,7 +45,7 @@ static unsigned method_events_due(const char *status)
     return is(status, "detached") ? EVENT_METHOD_REMOVED_BIT : EVENT_METHOD_CAPTURE_FAILED_BIT;
 }
 
-/* --- what is said --- */
+/* --- payloads --- */
 
 static void member_str(struct jw *w, const char *name, struct str text)
 {
@@ -80,7 +80,6 @@ static void member_json(struct jw *w, const char *name, struct str json)
     jw_raw(w, json.len > 0 ? json : STR("{}"));
 }
 
-/* Payloads begin and end alike. */
 static void payload_begin(struct arena *arena, struct jw *w, struct strbuf *out)
 {
     strbuf_init(out, arena, PAYLOAD_BYTES_MAX);
@@ -225,12 +224,13 @@ void announce_payment_row(struct apply_source *source,
     row->due_count = 0;
 }
 
-/* It is one when the processor has it; until then it is a wish. */
+/* A subscription is not announced before the processor has created it. */
 void announce_subscription_row(struct apply_source *source,
                                struct applied *applied,
                                struct subscription_row *row)
 {
-    /* An event is emitted as often as a subscription enters one of its states. */
+    /* An event is emitted each time that the subscription enters a state of the event, so clear the
+     * bits of states that it has left. */
     row->emitted &= subscription_events_due(row->status);
     unsigned due = subscription_events_due(row->status) & ~row->emitted;
 
@@ -241,7 +241,7 @@ void announce_subscription_row(struct apply_source *source,
     row->emitted |= due;
 }
 
-/* A method of which only the set-up has arrived is not known well enough to be shown. */
+/* A method of which only the set-up has arrived has no details yet: it is announced later. */
 void announce_method_row(struct apply_source *source,
                          struct applied *applied,
                          struct method_row *row)
@@ -254,7 +254,8 @@ void announce_method_row(struct apply_source *source,
     row->emitted |= due;
 }
 
-/* One that somebody else has changed: read again, emitted, and its bits set. */
+/* A row that other code has changed: it is read again, its events are emitted and their bits are
+ * set. */
 struct emission {
     struct apply_source source;
     struct applied applied;

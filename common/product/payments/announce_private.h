@@ -1,28 +1,31 @@
 #pragma once
 /*
- * Events of payments that workflows listen to: one outbox row per object and kind, in the
- * transaction of the change, when a workflow listens. Emitted when the row enters the state; what
- * arrives late and moves nothing emits nothing. PaymentFailed alone is emitted once per decline,
- * also when the next attempt is under way by then; not when the payment is authorized, paid or
- * canceled.
+ * Events about payments, subscriptions and methods that workflows listen to. An outbox row is
+ * written in the transaction of the change, when a workflow listens. A late report that changes
+ * nothing emits nothing.
+ *  - payment: PaymentCreated and PaymentSucceeded once; PaymentFailed once per decline, even when
+ *    the next attempt has begun by then, but not after the payment is authorized, paid or canceled.
+ *  - subscription: each time that it enters a state of the event.
+ *  - method: once, and once per failed set-up.
  */
 #include "db/db.h"
 #include "payments/apply_rows_private.h"
 
-/* any: which bits (EVENT_PAYMENT_CREATED_BIT ...) of `emitted` a row in this state has to have;
- * the caller emits those that it lacks. */
+/* any: Returns the bits (EVENT_PAYMENT_CREATED_BIT ...) that `emitted` of a row with this status
+ * must have. The caller emits the events whose bits are missing. */
 unsigned payment_events_due(const char *status);
 
-/* co: in `tx`: emits what is due and not emitted yet of the row with this id, and sets its bits:
- * one statement each. The row is locked by the caller and has its new state. *ret_emitted is set
- * when a row was written (the caller emits after commit). Store rows emit nothing. */
+/* co: In `tx`: emits the events of row `id` that are due and not emitted yet, and sets their bits.
+ * The caller has locked the row and written its new state. *ret_emitted is set to true when an
+ * outbox row was written: the caller then calls events_notify() after the commit. Rows of the store
+ * emit nothing. */
 AWAITS int announce_payment(struct task *task, struct db *tx, int64_t id, bool *ret_emitted)
     MUSTCHECK;
 AWAITS int announce_subscription(struct task *task, struct db *tx, int64_t id, bool *ret_emitted)
     MUSTCHECK;
 
-/* any: adds the events that the row's state is due and that were not emitted yet; sets
- * row->emitted. The row itself is written by the caller. */
+/* any: Add the events that are due and not emitted yet, and set their bits in row->emitted. The
+ * caller writes the row. */
 void announce_payment_row(struct apply_source *source,
                           struct applied *applied,
                           struct payment_row *row);

@@ -1,62 +1,66 @@
 #pragma once
 /*
- * The processor's objects into the project's rows: the one place where a payment, a subscription, a
- * saved method or the account changes by what the processor says, whether an event brought it, an
- * answer to our call or a timer's reading.
+ * Applies the processor's objects to the project's rows. This is the only place where a payment, a
+ * subscription, a saved method or the account changes because of what the processor reports: in an
+ * event, in the answer to our call, or in a reading (an object that we fetched).
  *
- * In any order, any number of times, with one final state: each row is locked and moves only
- * forward.
- *  - payment: by rank: the newest attempt < requires_capture < canceled < succeeded, and what was
- *    refunded or is disputed of it. (While nothing is authorized, the newest of requires_*,
- *    processing and failed by time; two attempts of one instant are settled by reading the intent
- *    when the processor can be asked. What is authorized or paid never fails.)
- *  - subscription: canceled and incomplete_expired are final; else the newest by (event time, rank
- *    of type and status); two different states of one instant are settled by reading the
- *    subscription when the processor can be asked.
- *  - method: detached is final; setup_failed gives way to active.
- *  - account: the newest event.
- * Rows are found by the processor's ids; else by metadata (payment_id, subscription_id) when
- * metadata.project_id is this project's slug; else made, when they are this project's (recurring
- * payments, subscriptions made elsewhere in its account). Objects whose metadata.project_id names
- * another project are refused: APPLY_FOREIGN.
+ * Objects may arrive in any order and any number of times, and the final state is the same. Each
+ * row is locked and only moves forward:
+ *  - payment: by rank: the newest attempt < requires_capture < canceled < succeeded, then what was
+ *    refunded or is disputed. (While nothing is authorized, the newest of requires_*, processing
+ *    and failed wins by time. When the order of two attempts of one second is unknown, the intent
+ *    is fetched, if the processor can be queried. A payment that is authorized or paid never
+ *    fails.)
+ *  - subscription: canceled and incomplete_expired are final. Otherwise the newest state wins, by
+ *    event time, then by rank of event type and status. When the order of two different states of
+ *    one instant is unknown, the subscription is fetched, if the processor can be queried.
+ *  - method: detached is final; setup_failed is replaced by active.
+ *  - account: the newest event wins.
+ * Rows are found by the processor's ids, else by metadata (payment_id, subscription_id) when
+ * metadata.project_id is this project's slug. Otherwise a row is created if the object belongs to
+ * this project: recurring payments, subscriptions that were created elsewhere in its account, saved
+ * methods, intents whose metadata names the project. Objects whose metadata.project_id names
+ * another project are refused with APPLY_FOREIGN.
  */
 #include "payments/objects.h"
 #include "payments/payment_settings.h"
 #include "project/project.h"
 
-/* A reading of an invoice expands its payments and their intents. */
+/* Fetched invoices are expanded: they contain their payments and the intents of these. */
 #define INVOICE_EXPAND "payments.data.payment.payment_intent"
 
-/* Where the news comes from. */
+/* Origin of an object. */
 struct apply_source {
     struct task *task;
     struct project *project;
     const struct payment_settings *settings;
     struct str event_id;   /* webhook_events.event_id; STR_NONE: an answer or a reading */
-    struct str event_type; /* likewise */
-    int64_t at_ms;         /* event.created, or when the answer came */
+    struct str event_type; /* type of that event; STR_NONE likewise */
+    int64_t at_ms;         /* event.created, or wall time of the answer or reading */
 };
 
-/* What was done. Texts arena-owned. */
+/* Outcome of applying an object. Texts are arena-owned. */
 struct applied {
     struct str object; /* "payment:12", "subscription:3", "method:4", "account"; STR_NONE = none */
     struct str
         effect; /* "payment 12: processing -> succeeded", "nothing: older than what is known" */
-    /* Nothing here is known by it yet, and what will be may come: it is stored as ignored, .object
-     * (such as "payment_intent:pi_1") with it, and what makes the row puts it back in the queue. */
+    /* No row is known for the object yet, but one may come. The event is stored as ignored with
+     * .object (such as "payment_intent:pi_1"), and is put back in the queue when a row gets that
+     * id. */
     bool waits;
-    bool woke;    /* events that waited were put back in the queue: look at it after the commit */
-    bool emitted; /* outbox rows were written: events_notify() after the commit */
-    bool touch;   /* project_touch() after the commit */
-    /* apply_event(): what is still to be written, by apply_commit(). */
+    bool woke;    /* waiting events were put back in the queue: poll it after the commit */
+    bool emitted; /* outbox rows were written: call events_notify() after the commit */
+    bool touch;   /* call project_touch() after the commit */
+    /* Set by apply_event(): statements that apply_commit() has to run. */
     struct db_call *calls;
     size_t call_count;
-    unsigned emits, wakes; /* bit n: what calls[n] touches sets .emitted, .woke */
+    unsigned emits, wakes; /* bit n: affected rows of calls[n] set .emitted, .woke */
 };
 
-/* co: all in `tx`, which the caller commits; everything is written. 0, an APPLY_*, a
- * DB_* (the transaction is broken; DB_CONFLICT: another one made the row meanwhile, repeat
- * from the beginning), or a negative. None calls the processor. */
+/* co: Each function applies one object in `tx`, which the caller commits, and never calls the
+ * processor. Everything is written on return. Returns 0, an APPLY_*, a DB_* (the transaction has
+ * failed; DB_CONFLICT: another transaction created the row, repeat from the beginning), or a
+ * negative. apply_method(): `attached` is false for a method that was detached. */
 AWAITS int apply_intent(struct apply_source *source,
                         struct db *tx,
                         const struct intent_object *intent,
@@ -69,7 +73,8 @@ AWAITS int apply_subscription(struct apply_source *source,
                               struct db *tx,
                               const struct subscription_object *subscription,
                               struct applied *ret) MUSTCHECK;
-/* Of a subscription that has its row: the payment that paid the invoice, or that failed to. */
+/* Applies an invoice of a subscription that has a row, as the payment that paid it or that failed.
+ * An invoice that was never attempted does nothing. */
 AWAITS int apply_invoice(struct apply_source *source,
                          struct db *tx,
                          const struct invoice_object *invoice,
@@ -86,37 +91,38 @@ AWAITS int apply_account(struct apply_source *source,
 
 /* --- a whole event --- */
 
-/* An event with what had to be read from the processor for it. */
+/* An event, and the objects that were fetched for it. */
 struct apply_plan {
     struct event_object event;
-    const json_t *fetched; /* the invoice of an invoice payment; the subscription whose order is
-                              unclear or that is not known; or NULL */
-    const json_t *fetched_subscription; /* of an invoice, when it is not known */
-    int64_t fetched_ms;                 /* wall, before it was read */
-    bool ask;   /* apply_event() came back with APPLY_AGAIN because it needs a reading */
-    bool asked; /* which has been tried */
+    const json_t *fetched; /* the event's own or its payment's invoice; after .ask the subscription
+                              or intent whose order is unknown; or NULL */
+    const json_t *fetched_subscription; /* an invoice's subscription whose row is unknown */
+    int64_t fetched_ms;                 /* wall time before the last fetch after .ask */
+    bool ask;   /* apply_event() returned APPLY_AGAIN because it needs a reading */
+    bool asked; /* the reading was attempted */
 };
-/* any: whether events of this type are applied: those about payments, subscriptions,
- * refunds, disputes and accounts, in all their spellings. */
+/* any: Returns whether events of this type are applied: those about payments, subscriptions,
+ * invoices, refunds, disputes, set-ups, methods and accounts, in all their spellings. */
 bool apply_knows(struct str type);
-/* co: outside of any transaction: reads what the event needs (an invoice; with .ask, the
- * subscription). *ret_plan is zeroed before the first time. Sets source->event_id, event_type and
- * at_ms. 0, APPLY_UNSUPPORTED, APPLY_BROKEN, APPLY_FOREIGN, APPLY_AGAIN, or a negative. */
+/* co: Outside any transaction: fetches what the event needs: an invoice; with .ask the subscription
+ * or the intent whose order is unknown. The caller zeroes *ret_plan before the first call. Sets
+ * source->event_id, event_type and, if the event has a time, at_ms. Returns 0, APPLY_UNSUPPORTED,
+ * APPLY_BROKEN, APPLY_FOREIGN, APPLY_AGAIN, or a negative. */
 AWAITS int apply_prepare(struct apply_source *source,
                          const json_t *event,
                          struct apply_plan *ret_plan) MUSTCHECK;
-/* co: in `tx`: locks and decides, in one or two round trips; nothing is written before
- * apply_commit(). Results as above. APPLY_AGAIN with plan->ask set: roll back and go at once
- * through apply_prepare() with this plan and a new transaction, a second time never asks; without
- * it:
- * later. */
+/* co: In `tx`: locks the rows and decides, in one or two round trips. apply_commit() writes the
+ * decision; only an account, and the fetched subscription of an invoice, are written here. Results
+ * as above. APPLY_AGAIN with plan->ask set: roll back, call apply_prepare() at once with this plan,
+ * and repeat in a new transaction; the second time never sets .ask. APPLY_AGAIN without .ask:
+ * repeat later. */
 AWAITS int apply_event(struct apply_source *source,
                        struct db *tx,
                        struct apply_plan *plan,
                        struct applied *ret) MUSTCHECK;
-/* co: what apply_event() decided, then `more` (whose rows are filled), then COMMIT, in one round
- * trip. Sets .emitted and .woke. 0, or a result of db_batch_commit(): nothing has happened
- * (DB_UNKNOWN: everything may have), and DB_CONFLICT means: repeat from the beginning. */
+/* co: Runs the statements of apply_event(), then `more` (whose rows are filled), then COMMIT, in
+ * one round trip. Sets .emitted and .woke. Returns 0 or a result of db_batch_commit(): nothing was
+ * written (after DB_UNKNOWN everything may be). DB_CONFLICT: repeat from the beginning. */
 AWAITS int apply_commit(struct apply_source *source,
                         struct db *tx,
                         struct applied *applied,

@@ -1,4 +1,4 @@
--- What applying the processor's objects reads and writes. Rows are read under their locks and written whole.
+-- Statements that apply the processor's objects. Rows are read under a lock and written whole.
 
 -- part: payment
 select p.id:bigint, p.type:text, p.provider:text, p.amount_minor:bigint, p.currency:text, p.status:text,
@@ -26,14 +26,14 @@ select m.id:bigint, m.provider_id:text?, m.setup_id:text?, m.customer:text?, m.s
   m.is_default:boolean, m.status:text, m.failure_code:text?, m.failure_message:text?, m.event_at:timestamptz?,
   m.told as emitted:integer, m.created_at:timestamptz from {p}.payment_methods m
 
--- Serializes those who make a row of one of the processor's objects, and those who find none.
+-- Serializes transactions that create a row for the same object of the processor, or that find no row.
 -- name: apply_alone :exec
 select l.slot from {p}.apply_locks l where l.slot = (:key::bigint & 255) for update;
 
 -- name: apply_customer :opt
 select c.subscriber_id:bigint?, c.email:text from {p}.payment_customers c where c.provider_id = :provider_id::text;
 
--- Events that came before what they are about.
+-- Puts events back in the queue that arrived before the row that they are about.
 -- name: apply_wake :exec
 update {p}.webhook_events set state = 'received', next_attempt_at = now(), attempts = 0
 where object = :object::text and state = 'ignored';
@@ -89,7 +89,7 @@ where s.provider = 'processor'
   or s.session_id = :session_id::text)
 order by s.id for update;
 
--- What a payment of it says of itself; its row is not held up.
+-- Values that a payment copies from its subscription, whose row is not locked.
 -- name: apply_subscription_of :many
 select s.id:bigint, s.provider_subscription_id:text?, coalesce(s.name, p.name) as name:text?, s.subscriber_id:bigint?,
   s.customer_email:text? from {p}.subscriptions s left join {p}.subscription_plans p on p.id = s.plan_id
@@ -143,8 +143,8 @@ values (:subscription_id::bigint, :at::timestamptz, :from_status::text?, :to_sta
   :detail::jsonb)
 on conflict (subscription_id, event_id) where event_id is not null do nothing;
 
--- Events come in any order; each row's state before is the one that the row before it led to. GET /subscriptions/{id} lists
--- rows in the same order (history_order of billing/subscriptions.sql).
+-- Events arrive in any order, so each row's from_status is taken from the row before it. GET /subscriptions/{id} lists rows
+-- in the same order (history_order of billing/subscriptions.sql).
 -- name: apply_history_link :exec
 update {p}.subscription_history h set from_status = o.before
 from (select x.id,

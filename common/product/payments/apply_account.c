@@ -1,4 +1,4 @@
-/* The account of the project at the processor: into its settings. */
+/* Applies the project's account at the processor to its settings. */
 #include "payments/apply.h"
 
 #include "apply_sql.h"
@@ -9,8 +9,8 @@
 
 #define PATCH_BYTES_MAX (64U << 10)
 
-/* The newest stands; of one instant the one with the last id. An answer to our own call (no id) is
- * newer than what happened in its second before. */
+/* The newest report wins; of two events of one instant the one with the greater id. An answer to
+ * our own call (no id) has milliseconds, so it is newer than the events of its second. */
 static bool is_newer(const struct apply_source *source, const json_t *doc)
 {
     int64_t at_ms;
@@ -57,7 +57,8 @@ static struct str patch_of(struct apply_source *source, const struct account_obj
     return jw_done(&w) ? strbuf_view(&out) : STR_NONE;
 }
 
-/* Whose it is: the account that we know, or one that an answer to our own call names. */
+/* Returns whether the account is the project's: the known account. If none is known, the account
+ * that an answer to our own call names, or any account in mode OWN. */
 static bool account_is_ours(const struct apply_source *source,
                             const json_t *doc,
                             const struct account_object *account)

@@ -5,8 +5,8 @@
 #include "json/jr.h"
 #include "payments/announce_private.h"
 
-#define DECLINES_MAX 20  /* a row keeps the newest declines */
-#define UNNAMED      "?" /* of a decline that only a reading told of, without its charge */
+#define DECLINES_MAX 20  /* a row stores the newest declines */
+#define UNNAMED      "?" /* key of a decline that only a reading reported, without its charge */
 #define SECOND_MS    1000
 
 static const struct payment_state states[] = {
@@ -40,17 +40,18 @@ const char *payment_status(struct str text)
 
 /* --- the order of one second --- */
 
-/* In the order in which an attempt goes through them. `event_rank` of the row: never renumbered. */
+/* In the order in which an attempt goes through them. Stored as `event_rank` of the row: never
+ * renumber. */
 enum attempt_step {
     STEP_NONE,
-    STEP_NEW, /* nothing was tried, or nothing is left of it to be seen */
+    STEP_NEW, /* nothing was tried, or no trace of it is left */
     STEP_CONFIRMATION,
     STEP_ACTION,
     STEP_PROCESSING,
-    STEP_ENDED,             /* nothing runs; why is not said */
-    STEP_DECLINED,          /* with the charge that the intent shows */
-    STEP_REFUSED,           /* without one */
-    STEP_NEXT_CONFIRMATION, /* behind the charge that the intent shows */
+    STEP_ENDED,             /* no attempt runs, for an unknown reason */
+    STEP_DECLINED,          /* the charge that the intent shows was declined */
+    STEP_REFUSED,           /* refused without a charge */
+    STEP_NEXT_CONFIRMATION, /* the attempt after the charge that the intent shows */
     STEP_NEXT_ACTION,
     STEP_NEXT_PROCESSING,
 };
@@ -78,7 +79,7 @@ struct standing standing_of_row(const struct payment_row *row)
     const struct payment_state *state = payment_state_of(str_from(row->status));
 
     MUST(state != NULL);
-    /* A row of before attempts had steps has that of its status. */
+    /* A row that was written before steps were stored has the step of its status. */
     int step = (int)row->event_rank;
     if (step == 0 || state->rank != RANK_OPEN)
         step = (int)step_of(row->status, row->charge_id, row->charge_id, true);
@@ -117,7 +118,7 @@ static bool is_reading(const struct standing *standing)
     return standing->at_ms != 0 && standing->event_id.len == 0;
 }
 
-/* A reading is as good as all events of its second. */
+/* A reading outranks all events of its second. */
 int standing_compare(const struct standing *next, const struct standing *now)
 {
     int order = compare_numbers(next->state->rank, now->state->rank);
@@ -128,23 +129,23 @@ int standing_compare(const struct standing *next, const struct standing *now)
         order = is_reading(next) - is_reading(now);
     if (order == 0 && is_reading(next))
         return next->at_ms >= now->at_ms ? 1 : -1;
-    if (order == 0) /* an intent that shows a charge always shows one from there on */
+    if (order == 0) /* an intent that shows a charge shows one from then on */
         order = (next->charge_id.len > 0) - (now->charge_id.len > 0);
     if (order == 0)
         order = compare_numbers(next->step, now->step);
     return order != 0 ? order : str_cmp(next->event_id, now->event_id);
 }
 
-/* Of which charge a failure without one is not said, nor always whether a charge that is processed
- * is the one that was declined. */
+/* Returns whether the step has a known position. A failure without a charge does not say which
+ * attempt failed, and a charge that is processed may be the one that was declined. */
 static bool is_in_order(const struct standing *standing)
 {
     return standing->step != STEP_ENDED && standing->step != STEP_REFUSED &&
            (standing->step != STEP_PROCESSING || standing->charge_id.len == 0);
 }
 
-/* Below 0, 0 or over 0: `one` is older, the same or newer. *ret_known is false when neither the
- * charges nor the steps tell the order. */
+/* Returns less than 0, 0 or more than 0 when `one` is older, the same or newer. *ret_known is false
+ * when neither the charges nor the steps show the order. */
 static int cause_compare(const struct standing *one, const struct standing *other, bool *ret_known)
 {
     *ret_known = true;
@@ -188,7 +189,7 @@ static int64_t decline_at(const json_t *decline)
     return json_integer_value(json_object_get(decline, "at"));
 }
 
-/* The newest, or the oldest, of all; NULL = there is none. */
+/* Returns the key of the newest or of the oldest decline; NULL = there is none. */
 static const char *decline_pick(json_t *declines, bool newest)
 {
     const char *found = NULL;
@@ -208,7 +209,7 @@ static const char *decline_pick(json_t *declines, bool newest)
     return found;
 }
 
-/* Its charge; else the event, of which there is one to a decline. */
+/* The key of a decline: its charge, else the event, because each decline has one event. */
 static const char *decline_key(struct arena *arena, const struct payment_facts *facts)
 {
     if (facts->failed_charge_id.len > 0)
@@ -248,7 +249,7 @@ bool declines_move(struct arena *arena,
     if ((is_unnamed && strcmp(before, "failed") == 0) ||
         (!is_unnamed && is_known && decline_at(json_object_get(declines, key)) <= facts->at_ms))
         return false;
-    /* It was told when only a reading, or evidence, told of it. */
+    /* A decline that a reading or evidence reported first was emitted then. */
     bool was_told =
         !is_unnamed &&
         (json_object_get(declines, UNNAMED) != NULL ||

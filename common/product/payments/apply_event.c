@@ -1,4 +1,4 @@
-/* Events of the processor: what each needs, and what it is applied to. */
+/* Events of the processor: which objects each needs, and how it is applied. */
 #include "payments/apply.h"
 
 #include "base/clock.h"
@@ -26,11 +26,11 @@ enum about {
     ABOUT_ACCOUNT,
 };
 
-/* The state that an event's name means, whatever its object's generation calls it. */
+/* Types of events, and the status that a type means, in every API generation of its object. */
 static const struct kind {
     const char *type;
     enum about about;
-    const char *status; /* NULL = as the object says */
+    const char *status; /* NULL = the object's own */
 } kinds[] = {
     {"checkout.session.completed", ABOUT_SESSION, NULL},
     {"checkout.session.expired", ABOUT_SESSION, "canceled"},
@@ -79,9 +79,9 @@ bool apply_knows(struct str type)
     return apply_event_kind_of(type) != NULL;
 }
 
-/* --- what has to be read --- */
+/* --- fetching --- */
 
-/* *ret_json stays NULL when the processor does not have it. */
+/* Fetches an object. *ret_json stays NULL when the processor does not have the object. */
 AWAITS static int apply_event_get_row(struct apply_source *source,
                                       const char *head,
                                       struct str id,
@@ -125,8 +125,9 @@ AWAITS static int prepare_invoice_payment(struct apply_source *source, struct ap
     return plan->fetched != NULL ? 0 : get_invoice(source, payment.invoice, &plan->fetched);
 }
 
-/* One that names neither intent nor payment is of a generation that keeps its payments apart. Of
- * one that failed the intent says why, which no invoice does. */
+/* An invoice that names neither intent nor payment is of an API generation that has payments as
+ * separate objects: fetches it with its payments. For a failed invoice the intent is needed too:
+ * only the intent says why the payment failed. */
 AWAITS static int prepare_invoice(struct apply_source *source, struct apply_plan *plan, bool failed)
 {
     struct invoice_object invoice;
@@ -153,7 +154,8 @@ AWAITS static int get_subscription(struct apply_source *source,
     return apply_event_get_row(source, "/v1/subscriptions", id, STR_NONE, ret_json);
 }
 
-/* What the events say holds when the processor cannot be asked, and the timer asks. */
+/* If the processor cannot be queried, the event is applied without a reading, and the timer fetches
+ * the intent later. */
 AWAITS static int get_payment(struct apply_source *source, struct apply_plan *plan, struct str id)
 {
     plan->ask = false;
@@ -184,8 +186,8 @@ apply_event_answer(struct apply_source *source, struct apply_plan *plan, enum ab
     return get_subscription(source, plan, invoice.subscription, &plan->fetched_subscription);
 }
 
-/* A platform's endpoint also gets what happens in the platform's own account: those events name no
- * account, and only what says that it is this project's is. */
+/* A platform's endpoint also receives events of the platform's own account. These events name no
+ * account, and belong to this project only when their metadata says so. */
 static bool
 is_elsewhere(const struct apply_source *source, const struct event_object *event, enum about about)
 {
@@ -234,7 +236,7 @@ int apply_prepare(struct apply_source *source, const json_t *event, struct apply
     }
 }
 
-/* --- what it is applied to --- */
+/* --- applying --- */
 
 AWAITS static int session_apply(struct apply_source *source,
                                 struct db *tx,
@@ -264,14 +266,14 @@ AWAITS static int apply_session_event(struct apply_source *source,
 
     if (session_read(object, &session) != 0)
         return APPLY_BROKEN;
-    /* What the event's name says stands, also where the object has no such member. */
+    /* The event's type decides the status, even if the object has no such member. */
     session.status = kind->status != NULL && strcmp(kind->status, "canceled") == 0
                          ? STR("expired")
                          : STR("complete");
     return session_apply(source, tx, &session, kind->status, applied);
 }
 
-/* The intent as it was read behind an event whose order is not known. */
+/* Reads the facts of the intent that was fetched because the event's order is unknown. */
 static bool reading_facts(const struct apply_source *source,
                           const struct apply_plan *plan,
                           struct payment_facts *ret)
@@ -341,7 +343,7 @@ AWAITS static int apply_invoice_event(struct apply_source *source,
         return invoice_paid_apply(source, tx, &invoice, plan, applied);
     if (invoice_payment_read(plan->event.object, &payment) != 0)
         return APPLY_BROKEN;
-    /* What the event's object lacks its invoice may have. */
+    /* The invoice may have an intent that the event's object lacks. */
     if (payment.payment_intent.len == 0 && str_eq(invoice.invoice_payment, payment.id))
         payment.payment_intent = invoice.payment_intent;
     return invoice_payment_apply(source, tx, &payment, &invoice, plan, applied);
@@ -409,7 +411,7 @@ int apply_event(struct apply_source *source,
     }
 }
 
-/* --- one object, within somebody's transaction --- */
+/* --- one object, in the caller's transaction --- */
 
 int apply_intent(struct apply_source *source,
                  struct db *tx,

@@ -1,11 +1,11 @@
-/* Invoices that were paid, or could not be, become payments of their subscription. */
+/* Applies invoices that were paid, or whose payment failed, as payments of their subscription. */
 #include "payments/apply_invoice_private.h"
 
 #include "apply_sql.h"
 #include "payments/apply_payment_private.h"
 #include "payments/apply_subscription_private.h"
 
-/* What the payment takes from its subscription. */
+/* Values that the payment copies from its subscription. */
 struct owner {
     int64_t id, subscriber_id;
     struct str name, email;
@@ -50,7 +50,8 @@ AWAITS static int invoice_look(struct apply_source *source,
     return 0;
 }
 
-/* The subscription as it was read, as if it came in an answer. */
+/* Creates the row of the fetched subscription as if an answer had brought it. Without a fetched
+ * subscription, requests one (plan->ask). */
 AWAITS static int make_owner(struct apply_source *source,
                              struct db *tx,
                              struct apply_plan *plan,
@@ -87,7 +88,7 @@ AWAITS static int find_owner(struct apply_source *source,
     return ret_owner->id != 0 ? 0 : APPLY_AGAIN;
 }
 
-/* Adds to the facts what the invoice and the subscription say of a payment, then applies them. */
+/* Adds the values of the invoice and of the subscription to the facts, then applies them. */
 AWAITS static int apply_charge(struct apply_source *source,
                                struct db *tx,
                                const struct invoice_object *invoice,

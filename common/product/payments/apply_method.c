@@ -1,4 +1,4 @@
-/* Saved methods: how their rows move, and how they are found, made and written. */
+/* Saved methods: how their rows are found, created, moved and written. */
 #include "payments/apply_method_private.h"
 
 #include "apply_sql.h"
@@ -7,14 +7,14 @@
 
 struct search {
     struct str provider_id, setup_id, customer;
-    struct method_row method; /* of provider_id */
-    struct method_row failed; /* of setup_id, without a method */
+    struct method_row method; /* row of provider_id */
+    struct method_row failed; /* row of setup_id that has no method */
     struct str email;
     int64_t subscriber_id;
     bool made;
 };
 
-/* --- how it is found --- */
+/* --- how a row is found --- */
 
 static struct db_call method_lock_call(struct arena *arena, const struct search *search)
 {
@@ -54,7 +54,7 @@ AWAITS static int method_look(struct apply_source *source, struct db *tx, struct
     return 0;
 }
 
-/* Makes `made` a new row, unless another has just made what is searched. */
+/* Takes the object's lock and searches again. Makes `made` a new row if there still is none. */
 AWAITS static int method_look_alone(struct apply_source *source,
                                     struct db *tx,
                                     struct str object,
@@ -82,7 +82,7 @@ AWAITS static int method_look_alone(struct apply_source *source,
     return 0;
 }
 
-/* --- how it is written --- */
+/* --- how a row is written --- */
 
 static void method_put(struct apply_source *source, struct applied *applied, struct method_row *row)
 {
@@ -115,7 +115,7 @@ static void method_link_payer(struct method_row *row, const struct search *searc
     (void)fill_number(&row->subscriber_id, search->subscriber_id);
 }
 
-/* The newest who describes it does so as a whole. */
+/* Only the newest report describes the method. */
 static void
 method_describe(struct method_row *row, const struct method_object *method, int64_t at_ms)
 {
@@ -229,7 +229,7 @@ int setup_apply_succeeded(struct apply_source *source,
     if (method_read(setup->method_object, &method) == 0)
         method_describe(row, &method, source->at_ms);
     (void)applied_say_row(source, applied, "method", row->id, before, row->status, "as reported");
-    if (search.failed.id != 0) /* first, for the set-up's id is unique */
+    if (search.failed.id != 0) /* before method_put(), because setup_id is unique */
         applied_add(source, applied, SQL_APPLY_METHOD_DELETE(.id = search.failed.id));
     method_put(source, applied, row);
     return 0;

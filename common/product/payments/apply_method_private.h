@@ -1,23 +1,25 @@
 #pragma once
 /*
- * Saved methods. One row for each method, one for each set-up that failed; the latter goes when its
- * set-up succeeds after all. A method that was detached never comes back.
+ * Saved methods. Each method has one row, and so has each set-up that failed. The row of a failed
+ * set-up is deleted when the set-up succeeds after all. A method that was detached never becomes
+ * active again.
  */
 #include "payments/apply_rows_private.h"
 
-/* co: attached (or read while it is), or detached; `customer` is whom a detached one belonged
- * to. */
+/* co: Applies a method that is attached, or that was detached. `customer`: the customer that a
+ * detached method belonged to. */
 AWAITS int method_apply(struct apply_source *source,
                         struct db *tx,
                         const struct method_object *method,
                         bool attached,
                         struct str customer,
                         struct applied *applied) MUSTCHECK;
+/* co: Records a failed set-up. Does nothing when the set-up has succeeded since. */
 AWAITS int setup_apply_failed(struct apply_source *source,
                               struct db *tx,
                               const struct setup_object *setup,
                               struct applied *applied) MUSTCHECK;
-/* co: its method is known by it, whether or not it has been attached yet. */
+/* co: Creates or completes the method's row, whether or not the method has been attached yet. */
 AWAITS int setup_apply_succeeded(struct apply_source *source,
                                  struct db *tx,
                                  const struct setup_object *setup,

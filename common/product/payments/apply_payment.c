@@ -1,4 +1,4 @@
-/* Payments: how a row moves, and how it is found, made and written. */
+/* Payments: how a row moves, and how it is found, created and written. */
 #include "payments/apply_payment_private.h"
 
 #include "apply_sql.h"
@@ -8,14 +8,14 @@
 #include "payments/apply_attempt_private.h"
 #include "payments/apply_refund_private.h"
 
-/* Until the timer reads a payment of which two states of one second are known, and one that runs
- * again. */
+/* Delays until the timer fetches a payment: one of which two states of one second are known, and
+ * one that is attempted again. */
 #define DOUBT_MS   2000
 #define RUNNING_MS 30000
 
 /* --- how a row moves --- */
 
-/* Who stands behind the state takes all of its details along: none is left from somebody else. */
+/* Facts that win replace all details of the state, so that none is left from other facts. */
 static bool take_details(struct payment_row *row,
                          const struct payment_facts *facts,
                          const struct standing *standing)
@@ -34,7 +34,7 @@ static bool take_details(struct payment_row *row,
     return moved;
 }
 
-/* The state below refunds and disputes. */
+/* Moves the status without regard to refunds and disputes. */
 static bool move_status(struct arena *arena,
                         struct payment_row *row,
                         const struct payment_facts *facts,
@@ -69,13 +69,14 @@ static bool payment_is_over(struct str status)
            str_is(status, "prevented");
 }
 
-/* The money is kept, or was never asked back. */
+/* The dispute is over and takes no money back. */
 static bool is_harmless(struct str status)
 {
     return payment_is_over(status) && !str_is(status, "lost");
 }
 
-/* Notes a dispute's state; one that is over stays so. *ret_disputed: any of them stands. */
+/* Stores a dispute's state; a dispute that has ended stays so. *ret_disputed: a dispute is open or
+ * lost. */
 static bool move_disputes(struct arena *arena,
                           struct payment_row *row,
                           const struct payment_facts *facts,
@@ -96,7 +97,8 @@ static bool move_disputes(struct arena *arena,
     if (facts->dispute_id.len > 0) {
         struct str known = jr_str(disputes, arena_cstr(arena, facts->dispute_id));
         struct str reported = facts->dispute_status;
-        /* Of two states on one side of its end the later in the alphabet: any rule would do. */
+        /* If both states are open, or both closed, keep the alphabetically greater one: the choice
+         * is arbitrary but deterministic. */
         if (known.len == 0 || (payment_is_over(reported) && !payment_is_over(known)) ||
             (payment_is_over(reported) == payment_is_over(known) && str_cmp(reported, known) > 0)) {
             json_object_set_new(disputes,
@@ -151,7 +153,7 @@ bool payment_move(struct arena *arena, struct payment_row *row, const struct pay
     return moved || strcmp(before, status) != 0;
 }
 
-/* --- how it is found --- */
+/* --- how a row is found --- */
 
 int64_t apply_alone_key(struct str id)
 {
@@ -159,7 +161,7 @@ int64_t apply_alone_key(struct str id)
 }
 
 struct search {
-    struct payment_facts facts; /* ours: what another row has is taken out */
+    struct payment_facts facts; /* our copy: ids that another row has are removed */
     struct payment_row row;
     bool made;
 };
@@ -171,8 +173,8 @@ static int fit_of(const struct payment_facts *facts, const struct payment_row *r
     return row->id == facts->payment_id ? 2 : 1;
 }
 
-/* Of several rows: the intent's, else the one that the object names as ours. What it does not get
- * stays with its row. */
+/* Picks the intent's row, else the row that our metadata names, else any row. Ids that another row
+ * has stay with that row. */
 static void payment_pick(struct search *search, const struct rows *rows)
 {
     struct payment_facts *facts = &search->facts;
@@ -228,7 +230,7 @@ AWAITS static int payment_look(struct apply_source *source, struct db *tx, struc
     return 0;
 }
 
-/* There was none: alone with whoever else has received it, once more; and what a new one needs. */
+/* No row was found: takes the object's lock, searches again, and fetches what a new row needs. */
 AWAITS static int payment_look_alone(struct apply_source *source,
                                      struct db *tx,
                                      struct str object,
@@ -263,9 +265,9 @@ AWAITS static int payment_look_alone(struct apply_source *source,
     return 0;
 }
 
-/* --- how it is written --- */
+/* --- how a row is written --- */
 
-/* Neither a call nor a payer is waited for. */
+/* Neither the end of a call nor a payer is awaited. */
 static bool is_ended(const char *status)
 {
     const struct payment_state *state = payment_state_of(str_from(status));
@@ -273,9 +275,10 @@ static bool is_ended(const char *status)
     return state->rank != RANK_OPEN || state->settled;
 }
 
-/* With the state that its call was to bring, the call has ended. One that is about a payment which
- * was so far before (a capture, a refund) has not: news of the payment say nothing of it. An
- * attempt that began without a call of ours is read again, should no event announce its end. */
+/* A call has ended when its payment reaches the state that the call was to bring. A call about a
+ * payment that had ended before (a capture, a refund) has not: news of the payment say nothing
+ * about that call. An attempt that began without a call of ours is fetched later, in case no event
+ * announces its end. */
 static void payment_put(struct apply_source *source,
                         struct applied *applied,
                         struct payment_row *row,
@@ -326,14 +329,14 @@ static void payment_put(struct apply_source *source,
                                       .ended = ended));
 }
 
-/* An existing row learns of its intent: nobody who knows only the intent is between looking for it
- * and noting that it waits. */
+/* An existing row gets its intent: takes the intent's lock, so that no transaction that knows only
+ * the intent is between its search for the row and its note that the event waits. */
 static void stand_alone(struct apply_source *source, struct applied *applied, struct str intent_id)
 {
     applied_add(source, applied, SQL_APPLY_ALONE(.key = apply_alone_key(intent_id)));
 }
 
-/* The events that came before the row knew its intent. */
+/* Wakes the events that arrived before the row had its intent. */
 static void payment_wake(struct apply_source *source, struct applied *applied, struct str intent_id)
 {
     if (intent_id.len > 0)

@@ -1,4 +1,4 @@
-/* What the processor's objects say of a payment. */
+/* Facts that the processor's objects report about a payment. */
 #include "payments/apply_payment_private.h"
 
 #include "base/num.h"
@@ -20,7 +20,7 @@ int64_t metadata_id(const struct apply_source *source,
     return id;
 }
 
-/* Ours: the id is in it, and a row that is lost is made again. */
+/* Metadata that names this project has the payment's id, and lets a lost row be created again. */
 static int
 read_metadata(struct apply_source *source, const json_t *metadata, struct payment_facts *facts)
 {
@@ -37,7 +37,8 @@ read_metadata(struct apply_source *source, const json_t *metadata, struct paymen
     return 0;
 }
 
-/* A status that was never in the API of payments: an intent's state is known by these. */
+/* Maps an intent's status to a payment's, which also has "failed". NULL when the status is
+ * unknown. */
 static const char *intent_status(const struct intent_object *intent)
 {
     if (str_is(intent->status, "requires_payment_method") && intent->failure_message.len > 0)
@@ -148,7 +149,7 @@ int dispute_facts(struct apply_source *source,
     return 0;
 }
 
-/* Complete but unpaid: a method that takes days; its intent will decide. */
+/* A session that is complete but unpaid uses a method that takes days: its intent will decide. */
 static const char *session_status(const struct session_object *session)
 {
     if (str_is(session->status, "expired"))
@@ -171,7 +172,7 @@ int session_facts(struct apply_source *source,
         .session_id = session->id,
         .status = status != NULL ? status : session_status(session),
         .email_wins = true,
-        /* A session that is read says that it is unpaid for ever, an event when it was. */
+        /* A fetched session says unpaid for ever, so only the status of an event has a time. */
         .at_ms = source->event_id.len > 0 ? source->at_ms : 0,
         .event_id = source->event_id,
         .customer = session->customer,

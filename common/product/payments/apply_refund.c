@@ -1,11 +1,11 @@
-/* Refunds: the sum that follows the charge, down as well as up. */
+/* Refunds: the refunded sum follows the charge, down as well as up. */
 #include "payments/apply_refund_private.h"
 
 #include "json/jr.h"
 
-#define CHARGE      "charge" /* the member beside those of refunds: what the charge showed last */
+#define CHARGE      "charge" /* member next to the refunds: what the charge showed last */
 #define SECOND_MS   1000
-#define REFUNDS_MAX 100 /* that are remembered one by one */
+#define REFUNDS_MAX 100 /* refunds that are stored one by one */
 
 static int64_t refund_number(const json_t *object, const char *member)
 {
@@ -22,7 +22,7 @@ static json_t *refunds_read(struct arena *arena, const struct payment_row *row)
     return refunds;
 }
 
-/* --- what the charge showed --- */
+/* --- the sum of the charge --- */
 
 static bool refund_is_newer(const json_t *known, const struct payment_facts *facts)
 {
@@ -55,7 +55,7 @@ static bool charge_move(json_t *refunds, const struct payment_facts *facts)
 
 /* --- one refund --- */
 
-/* "failed": when it was first known to have; 0 = it did not. */
+/* Stores one refund. "failed": when the failure was first reported; 0 = it did not fail. */
 static bool refund_move(struct arena *arena, json_t *refunds, const struct payment_facts *facts)
 {
     if (facts->refund_id.len == 0)
@@ -81,7 +81,7 @@ static bool refund_move(struct arena *arena, json_t *refunds, const struct payme
     return true;
 }
 
-/* The charge of then still counted it. */
+/* Returns whether the charge still counted the refund when it was shown. */
 static bool is_failed_since(const json_t *refund, const json_t *charge)
 {
     int64_t failed_second = refund_number(refund, "failed") / SECOND_MS;
@@ -118,7 +118,7 @@ bool refunds_move(struct arena *arena, struct payment_row *row, const struct pay
     if ((!facts->has_refunded && facts->refund_id.len == 0) ||
         (refunds = refunds_read(arena, row)) == NULL)
         return false;
-    /* What was known before refunds were noted one by one is the oldest of all. */
+    /* A sum from before refunds were stored one by one is the oldest of all. */
     if (json_object_size(refunds) == 0 && row->amount_refunded_minor > 0) {
         json_t *charge = json_object();
         json_object_set_new(charge, "at", json_integer(0));

@@ -1,4 +1,4 @@
-/* Rows of payments in memory, and the calls that write what became of them. */
+/* Rows in memory, and the statements that write them. */
 #include "payments/apply_rows_private.h"
 
 #include "apply_sql.h"
@@ -7,7 +7,7 @@
 #include "payments/apply_subscription_private.h"
 #include "project/events.h"
 
-#define CALLS_MAX 24U /* far more than one object needs; also the bits of applied.emits */
+#define CALLS_MAX 24U /* far more than one object needs; fits the bits of applied.emits */
 
 /* --- rows --- */
 
@@ -50,7 +50,7 @@ void payment_row_read(const struct rows *rows, size_t index, struct payment_row 
         .calling = from.calling,
         .emitted = (unsigned)from.emitted,
     };
-    MUST(ret->status != NULL); /* the table checks it */
+    MUST(ret->status != NULL); /* the table has a constraint on it */
 }
 
 void subscription_row_read(const struct rows *rows, size_t index, struct subscription_row *ret)
@@ -130,7 +130,7 @@ void method_row_read(const struct rows *rows, size_t index, struct method_row *r
     MUST(ret->status != NULL);
 }
 
-/* --- what is to be written --- */
+/* --- statements to run --- */
 
 static size_t apply_add(struct apply_source *source, struct applied *applied, struct db_call call)
 {
@@ -201,7 +201,7 @@ bool applied_say_row(struct apply_source *source,
     return is_same;
 }
 
-/* What the calls have done; none of them is left. */
+/* Sets .emitted and .woke by the affected rows, and removes the statements. */
 static void written(struct applied *applied, const struct db_call *calls)
 {
     for (size_t i = 0; i < applied->call_count; i++) {

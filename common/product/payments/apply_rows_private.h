@@ -1,21 +1,20 @@
 #pragma once
 /*
- * Rows of payments, subscriptions and methods as apply and announce work on them: read under a
- * lock, changed in memory, written back whole. Texts are borrowed from the result rows, the event's
- * JSON or the arena; STR_NONE and 0 stand for null. The functions are pure but for the calls they
- * add.
+ * Rows of payments, subscriptions and methods as apply and announce use them: read under a lock,
+ * changed in memory, written back whole. Texts are borrowed from the result rows, the event's JSON
+ * or the arena. STR_NONE and 0 mean null. The functions are pure, except that some add statements.
  */
 #include "payments/apply.h"
 
-/* A decline that was not told yet, as the payment stood with it. */
+/* A decline that was not emitted yet. */
 struct decline {
     struct str code, message;
 };
-#define DECLINES_DUE_MAX 2 /* an event's, and that of the reading behind it */
+#define DECLINES_DUE_MAX 2 /* the event's, and that of the reading after it */
 
-/* A column's text may hold what JSON text holds: no NUL. */
+/* Texts of columns hold what JSON text may hold: no NUL. */
 struct payment_row {
-    int64_t id; /* 0 = there is none */
+    int64_t id; /* 0 = no row */
     const char *status;
     struct str type, provider, currency, description, reference, intent_id, session_id, charge_id,
         invoice_payment_id, customer, customer_email, failure_code, failure_message, event_id;
@@ -23,12 +22,12 @@ struct payment_row {
     int64_t amount_minor, amount_refunded_minor, platform_fee_minor;
     int64_t subscriber_id, payment_method_id, subscription_id;
     int64_t paid_ms, event_ms, event_rank, settle_ms, created_ms;
-    bool calling; /* a call about it is not known to have ended */
+    bool calling; /* a call about the payment may not have ended */
     unsigned emitted;
-    /* What is no column. */
+    /* Members without a column. */
     struct decline due[DECLINES_DUE_MAX];
     size_t due_count;
-    bool in_doubt; /* its order of events is not known: it is to be read */
+    bool in_doubt; /* the order of its events is unknown: the timer has to fetch the intent */
 };
 
 struct subscription_row {
@@ -55,13 +54,14 @@ struct method_row {
     unsigned emitted;
 };
 
-/* any: of the statements that select their columns (apply.sql). */
+/* any: Each function reads a row of the statements in apply.sql that select its columns. */
 void payment_row_read(const struct rows *rows, size_t index, struct payment_row *ret);
 void subscription_row_read(const struct rows *rows, size_t index, struct subscription_row *ret);
 void method_row_read(const struct rows *rows, size_t index, struct method_row *ret);
 
-/* any: a key that is searched for, or one that nothing has. Null would do as well, but PostgreSQL
- * then plans the search anew each time, for it looks cheaper with a part of it gone. */
+/* any: Returns the search key, or "", which no row has, if it is absent. A null would match nothing
+ * as well, but PostgreSQL would then plan the statement again each time, because the plan without
+ * that part looks cheaper. */
 static inline struct str key_str(struct str key)
 {
     return key.len > 0 ? key : STR("");
@@ -69,7 +69,8 @@ static inline struct str key_str(struct str key)
 
 /* --- values --- */
 
-/* any: true when it is another one than before. fill: has one value, whatever its source. */
+/* any: Each function returns true when the value changed. fill_*() sets only an empty value, for
+ * facts that are the same in every report. */
 static inline bool set_str(struct str *to, struct str value)
 {
     bool other = !str_eq(*to, value);
@@ -97,25 +98,27 @@ static inline bool fill_number(int64_t *to, int64_t value)
     return *to == 0 && value != 0 && set_number(to, value);
 }
 
-/* --- what is to be written --- */
+/* --- statements to run --- */
 
-/* any: adds a call; `params` are copied into the task's arena. */
+/* any: Adds a statement; `params` are copied into the task's arena. */
 void applied_add(struct apply_source *source,
                  struct applied *applied,
                  const struct sql *sql,
                  const struct db_param *params,
                  size_t param_count);
-/* any: the same of calls whose affected rows mean that somebody is to be notified. */
+/* any: Add an outbox row, or wake the events that wait for `object`. Affected rows set .emitted or
+ * .woke. */
 void applied_add_event(struct apply_source *source,
                        struct applied *applied,
                        enum event_kind event,
                        struct str payload);
 void applied_add_wake(struct apply_source *source, struct applied *applied, struct str object);
-/* any: "payment 12: a -> b" or, when nothing moves, the reason. */
+/* any: Sets the effect: "payment 12: a -> b" or, when nothing moves, the reason. */
 void applied_say(struct apply_source *source, struct applied *applied, const char *format, ...)
     PRINTF_LIKE(3, 4);
-/* any: the same of a row, which becomes the object: made (`before` NULL), in another state, or with
- * the words `same` in the one it was in, which is true then. */
+/* any: Sets the effect for a row and makes it the object. The row was created (`before` NULL), has
+ * another status, or has the same status: then the effect ends with `same`, and the function
+ * returns true. */
 bool applied_say_row(struct apply_source *source,
                      struct applied *applied,
                      const char *kind,
@@ -123,6 +126,7 @@ bool applied_say_row(struct apply_source *source,
                      const char *before,
                      const char *now,
                      const char *same);
-/* co: runs what was added, inside `tx`; nothing is left to be added to the commit. */
+/* co: Runs the added statements in `tx`; none is left for apply_commit(). Results of db_batch(),
+ * with DB_CONFLICT for DB_UNIQUE. */
 AWAITS int applied_write(struct apply_source *source, struct db *tx, struct applied *applied)
     MUSTCHECK;

@@ -1,4 +1,4 @@
-/* Subscriptions: how a row moves, and how it is found, made and written. */
+/* Subscriptions: how a row moves, and how it is found, created and written. */
 #include "payments/apply_subscription_private.h"
 
 #include "apply_sql.h"
@@ -10,8 +10,8 @@
 
 #define SECOND_MS        1000
 #define DAY_MS           (INT64_C(24) * 3600 * 1000)
-#define READING_SPAN_MS  2000    /* between our clock and the processor's, and its cut to seconds */
-#define OVERDUE_MS       3600000 /* behind a period's end: no event said what came then */
+#define READING_SPAN_MS  2000 /* tolerance for clock skew and for the processor's whole seconds */
+#define OVERDUE_MS       3600000 /* after a period's end, if no event announced the next period */
 #define DETAIL_BYTES_MAX 1024
 
 /* --- how a row moves --- */
@@ -63,8 +63,8 @@ static int subscription_compare(const struct subscription_row *row,
         return facts->at_ms > row->event_ms ? 1 : -1;
     if (row->event_rank != facts->rank)
         return facts->rank > row->event_rank ? 1 : -1;
-    /* Our calls may follow each other faster than the processor's clock resolves: the last one
-     * stands. */
+    /* Our calls may follow each other faster than the processor's clock resolves: the last answer
+     * wins. */
     return facts->reading ? 1 : str_cmp(facts->event_id, row->event_id);
 }
 
@@ -82,7 +82,7 @@ static bool differs(const struct subscription_row *row, const struct subscriptio
            (facts->plan_id != 0 && row->plan_id != facts->plan_id);
 }
 
-/* What begins with its first event and ends with a final state needs nobody to be asked. */
+/* The first event of a row and final states need no reading. */
 bool subscription_in_doubt(const struct subscription_row *row,
                            const struct subscription_facts *facts)
 {
@@ -95,7 +95,8 @@ bool subscription_in_doubt(const struct subscription_row *row,
     }
     if (row->event_ms != facts->at_ms)
         return false;
-    /* It was created before it was updated. */
+    /* The event types created, updated and deleted order themselves: the multiples of 16 in the
+     * rank. */
     return row->event_rank / 16 == facts->rank / 16;
 }
 
@@ -149,7 +150,7 @@ bool subscription_move(struct subscription_row *row,
     return moved;
 }
 
-/* --- how it is found --- */
+/* --- how a row is found --- */
 
 struct search {
     struct str id, session_id, customer, price;
@@ -160,8 +161,8 @@ struct search {
     bool made;
 };
 
-/* Of several rows: the one that has it, else the one that it names as ours and that has no
- * other. */
+/* Picks the row with the object's id, else the row that our metadata names, else any row without
+ * another id. */
 static void subscription_pick(struct search *search, const struct rows *rows)
 {
     int best = 0;
@@ -190,7 +191,8 @@ static void read_plan(struct search *search, const struct rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_apply_plan_row from = sql_apply_plan_row(rows, i);
         bool priced = from.priced.value;
-        /* The plan of our metadata is only what it started with. */
+        /* Our metadata names only the plan that the subscription started with: the current price's
+         * wins. */
         if (priced || search->plan_name.len == 0) {
             search->plan_name = from.name;
             search->plan_id = from.id;
@@ -262,10 +264,10 @@ AWAITS static int subscription_look_alone(struct apply_source *source,
     return 0;
 }
 
-/* --- how it is written --- */
+/* --- how a row is written --- */
 
-/* One that gives access is read when its period is over and no event announced the next; 0: never.
- */
+/* Returns when to fetch a subscription that gives access: after the end of its period, if no event
+ * announced the next. 0 = never. */
 static int64_t next_reading(const struct subscription_row *row, bool settled)
 {
     bool gives = strcmp(row->status, "active") == 0 || strcmp(row->status, "trialing") == 0 ||
@@ -279,7 +281,7 @@ static int64_t next_reading(const struct subscription_row *row, bool settled)
 static void
 subscription_put(struct apply_source *source, struct applied *applied, struct subscription_row *row)
 {
-    /* The processor has it, or never will: the call that began it is over. */
+    /* The processor has the subscription or never will: the call that creates it has ended. */
     bool settled = row->provider_subscription_id.len > 0 || subscription_is_final(row->status);
 
     announce_subscription_row(source, applied, row);
@@ -317,8 +319,8 @@ subscription_put(struct apply_source *source, struct applied *applied, struct su
                                    .settled = settled));
 }
 
-/* Every event leaves its mark, also one that comes late: what the rows say does not depend on the
- * order. Readings leave one when they move something. */
+/* Every event gets a history row, also a late one, so that the rows do not depend on the order of
+ * arrival. A reading gets one only for a new row or a new status. */
 static void note_history(struct apply_source *source,
                          struct applied *applied,
                          const struct subscription_facts *facts,
@@ -348,14 +350,14 @@ static void note_history(struct apply_source *source,
     applied_add(source, applied, SQL_APPLY_HISTORY_LINK(.subscription_id = id));
 }
 
-/* --- what is said of it --- */
+/* --- reported facts --- */
 
 bool apply_can_ask(const struct apply_source *source)
 {
     return source->settings != NULL && source->settings->processor.secret_key.len > 0;
 }
 
-/* A payer's facts have one value each. */
+/* Fills in the payer, who is the same in every report. */
 static bool subscription_link_payer(struct subscription_row *row, const struct search *search)
 {
     bool moved = fill_str(&row->customer_email, search->email);
@@ -388,7 +390,7 @@ static bool read_facts(struct apply_source *source,
     return true;
 }
 
-/* What was read because two events were in doubt is later than both. */
+/* A subscription that was fetched because the order of two events is unknown is later than both. */
 static bool read_fetched(const struct apply_plan *plan,
                          const struct subscription_row *row,
                          struct subscription_object *ret_object,
@@ -475,7 +477,7 @@ int subscription_apply(struct apply_source *source,
     return 0;
 }
 
-/* Nobody will pay at a checkout that is over. */
+/* Ends a subscription whose checkout has expired before anything was paid. */
 static bool
 end_unstarted(struct apply_source *source, struct applied *applied, struct subscription_row *row)
 {

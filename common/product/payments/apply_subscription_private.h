@@ -1,8 +1,8 @@
 #pragma once
 /*
- * One subscription row and what somebody says of it. Sayings are put in one order: final states
- * last, then by time, rank, event id; the last one stands, with all that it says. A reading of the
- * subscription itself is worth more than any event of its instant.
+ * One subscription row and the facts that are reported about it. Facts have one order: final states
+ * last, then by time, rank and event id. The last facts win, with all of their details. A reading
+ * of the subscription outranks every event of its instant.
  */
 #include "payments/apply_rows_private.h"
 
@@ -10,46 +10,48 @@ struct subscription_facts {
     const struct subscription_object *object;
     const char *status;
     int64_t at_ms;
-    int64_t rank; /* of those of one instant */
+    int64_t rank; /* order among facts of one instant */
     struct str event_id, event_type;
-    bool reading;            /* of the subscription as it is, no event */
-    struct str session_id;   /* that started it */
+    bool reading;            /* of a fetched or answered subscription, not of an event */
+    struct str session_id;   /* of the checkout that started the subscription */
     int64_t subscription_id; /* of our metadata; 0 = none */
     int64_t plan_id;
 };
 
 enum { SUBSCRIPTION_RANK_READING = 200 };
 
-/* any: rank of an event's type and the status that it means. */
+/* any: Returns the rank of an event's type and the status that the event reports. */
 int64_t subscription_rank(struct str event_type, const char *status);
-/* any, pure: whether the row and the event are of one instant, say different things, and no rule
- * but a guess puts one behind the other. */
+/* any, pure: Returns whether the row and the event are of one instant, report different states, and
+ * no rule orders them. */
 bool subscription_in_doubt(const struct subscription_row *row,
                            const struct subscription_facts *facts);
-/* any, pure: moves the row; true when anything is different. *ret_stands: what was said is what the
- * row shows now. */
+/* any, pure: Applies the facts to the row. Returns true when anything changed. *ret_stands: the row
+ * now shows the reported state. */
 bool subscription_move(struct subscription_row *row,
                        const struct subscription_facts *facts,
                        bool *ret_stands);
 
-/* co: finds and locks the row (makes it), moves it, adds what is to be written. `plan` NULL: not of
- * an event; else its .fetched replaces what the event says, and .ask is set (APPLY_AGAIN) when
- * there is doubt and nobody has asked yet. *ret_id (may be NULL): the row. */
+/* co: Finds and locks the row, or creates it, applies the object and adds the statements to run.
+ * `plan` is NULL when the object is not an event's. Otherwise plan->fetched overrides what the
+ * event reports, and plan->ask is set (APPLY_AGAIN) when the order is unknown and nothing was
+ * fetched yet. *ret_id (may be NULL): the row. */
 AWAITS int subscription_apply(struct apply_source *source,
                               struct db *tx,
                               const struct subscription_object *object,
                               struct apply_plan *plan,
                               struct applied *applied,
                               int64_t *ret_id) MUSTCHECK;
-/* co: a checkout of mode "subscription": links what it made; one that expired ends what it was to
- * start. */
+/* co: Applies a checkout of mode "subscription": links the row to the subscription that it created.
+ * An expired checkout ends a subscription that was not started. */
 AWAITS int subscription_session(struct apply_source *source,
                                 struct db *tx,
                                 const struct session_object *session,
                                 struct applied *applied) MUSTCHECK;
-/* any: the processor can be asked. */
+/* any: Returns whether the processor can be queried: a key is configured. */
 bool apply_can_ask(const struct apply_source *source);
 
+/* any: Returns the status of the tables that equals `text`; NULL = none. Static. */
 const char *subscription_status(struct str text);
-/* any: never left again. */
+/* any: Returns whether a subscription never leaves this status. */
 bool subscription_is_final(const char *status);

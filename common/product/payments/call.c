@@ -1,4 +1,4 @@
-/* Calls: recorded, made, applied. */
+/* Calls to the processor: noted, sent, applied. */
 #include "payments/call.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include "project/events.h"
 #include "project/project.h"
 
-#define CLOSED_EXTRA_MS 60000 /* behind the end of a checkout */
+#define CLOSED_EXTRA_MS 60000 /* time after the end of a checkout until it is fetched again */
 
 /* --- the kinds --- */
 
@@ -58,7 +58,7 @@ const struct call_kind call_subscription = {
     .announce = announce_subscription,
 };
 
-/* --- noting and making it --- */
+/* --- noting and sending --- */
 
 int call_note(
     struct call *call, struct db *tx, const char *what, struct str salt, int64_t settle_ms)
@@ -97,7 +97,7 @@ int call_read(struct call *call,
     return processor_call(call->task, call->settings, &request, ret_reply);
 }
 
-/* A refund says little of its payment: that is read behind it. */
+/* Fetches the payment of a refund, because the refund object says little about it. */
 AWAITS static int read_refunded(struct call *call)
 {
     struct str intent_id = object_ref(call->reply.body, "payment_intent");
@@ -125,7 +125,7 @@ int call_send(struct call *call)
         is_refund = str_is(jr_str(call->object, "object"), "refund");
         if (is_refund)
             call->rc = read_refunded(call);
-    } else if (call->kind == &call_payment) { /* a subscription's is that of its first invoice */
+    } else if (call->kind == &call_payment) { /* a subscription's reply has an invoice's intent */
         call->object = call->reply.intent;
     }
     if (call->rc < 0)
@@ -167,7 +167,7 @@ int call_transact(struct call *call, call_fn fn, void *arg)
     return 0;
 }
 
-/* Each kind of object knows its rows; which kind a call brings is the processor's to say. */
+/* Applies an object by the kind that it names: the processor decides which kind a call returns. */
 AWAITS static int apply_any(struct call *call,
                             struct apply_source *source,
                             struct db *tx,

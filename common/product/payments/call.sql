@@ -1,6 +1,6 @@
--- The call that makes or changes a payment or a subscription: written down before it is made, and what ends it.
+-- The call that creates or changes a payment or a subscription: stored before it is sent, removed when it has ended.
 
--- Milliseconds until the timer may begin to settle it.
+-- delay_ms: milliseconds until the timer may settle the call.
 -- name: call_payment_note :exec args(call_note)
 update {p}.payments
 set call_key = :call_key::text, call_path = :call_path::text, call_form = :call_form::text,
@@ -13,7 +13,7 @@ set call_key = :call_key::text, call_path = :call_path::text, call_form = :call_
   settle_at = now() + :delay_ms::bigint * interval '1 millisecond'
 where id = :id::bigint
 
--- What became of the call is known; another one may have been noted meanwhile.
+-- The outcome of the call is known. A call that was noted since then has another key and stays.
 -- name: call_payment_close :exec
 update {p}.payments
 set call_key = null, call_path = null, call_form = null, checkout_url = coalesce(:checkout_url::text, checkout_url),
@@ -21,7 +21,7 @@ set call_key = null, call_path = null, call_form = null, checkout_url = coalesce
     then null else settle_at end
 where id = :id::bigint and coalesce(call_key, :call_key::text) = :call_key::text
 
--- A checkout that is open is read again when it has ended, should no event have announced it.
+-- An open checkout is fetched again after it has ended, in case no event announced its end.
 -- name: call_subscription_close :exec
 update {p}.subscriptions s
 set call_key = null, call_path = null, call_form = null, session_id = coalesce(s.session_id, :session_id::text),
@@ -29,7 +29,7 @@ set call_key = null, call_path = null, call_form = null, session_id = coalesce(s
     else now() + greatest(:open_ms::bigint, 30000) * interval '1 millisecond' end
 where s.id = :id::bigint and coalesce(s.call_key, :call_key::text) = :call_key::text
 
--- Only what was never seen at the processor fails.
+-- Fails only a payment that was never seen at the processor.
 -- name: call_payment_failed :opt args(call_failed)
 update {p}.payments p set status = 'failed', failure_code = :failure_code::text,
   failure_message = :failure_message::text,
@@ -40,7 +40,7 @@ where p.id = :id::bigint and p.call_key is not distinct from :call_key::text and
   and p.status in ('requires_payment_method', 'requires_confirmation', 'requires_action', 'processing')
 returning p.id
 
--- A code that it was to be cheaper by may be used again.
+-- An offer code that the subscription had redeemed may be used again.
 -- name: call_subscription_failed :opt args(call_failed)
 with failed as (
   update {p}.subscriptions s set status = 'incomplete_expired', updated_at = greatest(now(), s.updated_at),
@@ -62,7 +62,7 @@ with failed as (
 )
 select f.id from failed f
 
--- Certainly not done: as if nothing had been asked for.
+-- The call was certainly not carried out: deletes the row that it was to create.
 -- name: call_payment_not_begun :exec args(call_not_begun)
 delete from {p}.payments
 where id = :id::bigint and call_key = :call_key::text and intent_id is null and session_id is null and told = 0

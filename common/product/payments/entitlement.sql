@@ -1,8 +1,8 @@
--- The best subscription of a user: their own, and those that they share.
+-- The best subscription of a user, among the user's own and shared subscriptions.
 
--- A row of a store says in store_status what the store said; a payment that failed gives days of grace from the moment
--- it was heard of, or until the store's own date. What the processor calls active is active until it says otherwise;
--- a store's subscription ends at its date, for no event may arrive then.
+-- store_status has what the store reported. A failed payment gives days of grace from the moment it was reported, or
+-- until the store's own date. A subscription that the processor reports as active is active until the processor reports
+-- otherwise. A subscription of the store ends at its date, because an event may not arrive then.
 -- name: entitlement_best :opt
 with mine as (
   select s.id from {p}.subscriptions s where s.subscriber_id = :user_id::bigint

@@ -6,7 +6,8 @@
 #define WHOLE 10000 /* basis points */
 #define ANY   "*"
 
-/* Public standard prices of cards; an estimate, which a project replaces by what it has agreed. */
+/* Public standard prices of cards: an estimate, until a project stores the prices that it has
+ * agreed on. */
 static const struct processor_fee default_schedule[] = {
     {STR_INIT("US"), 290, 30, STR_INIT("usd"), 150, 100, 70},
     {STR_INIT("CA"), 290, 30, STR_INIT("cad"), 80, 200, 70},
@@ -15,7 +16,7 @@ static const struct processor_fee default_schedule[] = {
     {STR_INIT("AU"), 170, 30, STR_INIT("aud"), 180, 200, 70},
     {STR_INIT("SG"), 340, 50, STR_INIT("sgd"), 100, 200, 70},
     {STR_INIT("JP"), 360, 0, STR_INIT("jpy"), 0, 200, 70},
-    /* Where no country is known, nor the currency that is settled in. */
+    /* For an unknown country, whose settlement currency is unknown as well. */
     {STR_INIT(ANY), 290, 30, STR_INIT("usd"), 150, 0, 70},
 };
 

@@ -4,7 +4,8 @@
 #include "base/panic.h"
 #include "payments/processor.h"
 
-/* Far above three times the largest body that may be set: percent-encoding makes three of one. */
+/* Far above three times the largest request body that can be configured: percent-encoding makes
+ * three bytes of one. */
 #define FORM_BYTES_MAX ((size_t)512 << 20U)
 
 void form_init(struct form *form, struct arena *arena)

@@ -15,10 +15,10 @@
 #define CODE_LETTERS     3U
 #define NUMBER_BYTES_MAX 512U
 #define MINOR_DIGITS     8     /* of MONEY_MINOR_MAX */
-#define EXPONENT_MAX     10000 /* far beyond any text of NUMBER_BYTES_MAX */
+#define EXPONENT_MAX     10000 /* far beyond the digits of any text of NUMBER_BYTES_MAX */
 #define NAME_BYTES_MAX   64U
 
-/* NULL when there is no such currency. */
+/* Finds a currency by its code in any case; NULL when it is unknown. */
 static const struct currency *find_currency(struct str code)
 {
     size_t low = 0;
@@ -105,7 +105,8 @@ static void money_decimal_digits(struct decimal *decimal, struct str digits, boo
     }
 }
 
-/* The exponent of "e-07"; whatever is beyond EXPONENT_MAX is as good as that. False: not one. */
+/* Reads an exponent such as "-07". It stops growing at EXPONENT_MAX, where the number is out of
+ * range anyway. Returns false when `text` is no exponent. */
 static bool decimal_exponent(struct decimal *decimal, struct str text)
 {
     size_t at = 0;

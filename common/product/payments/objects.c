@@ -1,11 +1,11 @@
-/* What we read of the processor's objects, wherever a generation of its API keeps it. */
+/* Reads the members that we need of the processor's objects, in any generation of its API. */
 #include "payments/objects.h"
 
 #include "json/jr.h"
 #include "payments/apply_payment_private.h"
 
-#define SECONDS_MAX  253402300799LL     /* the last one of the year 9999 */
-#define AMOUNT_MAX   1000000000000000LL /* beyond any sum; far from overflow */
+#define SECONDS_MAX  253402300799LL     /* the last second of the year 9999 */
+#define AMOUNT_MAX   1000000000000000LL /* above any real sum, far from overflow */
 #define COUNT_MAX    100000
 #define QUANTITY_MAX 1000000000
 
@@ -40,7 +40,7 @@ struct str object_ref(const json_t *object, const char *member)
     return ref_of(json_object_get(object, member));
 }
 
-/* True with a number from 0 to `max`; 0 is a number, too. */
+/* Reads a number from 0 to `max`. Returns false without one, so that 0 differs from absent. */
 static bool object_number_read(const json_t *object, const char *member, int64_t max, int64_t *ret)
 {
     const json_t *value = json_object_get(object, member);
@@ -85,7 +85,7 @@ static int64_t first_number(int64_t one, int64_t other)
     return one != 0 ? one : other;
 }
 
-/* The n-th item of a list object {"data": [...]}; NULL beyond its end. */
+/* Returns the n-th item of a list object {"data": [...]}; NULL after its end. */
 static const json_t *list_item(const json_t *object, const char *member, size_t n)
 {
     const json_t *item = json_array_get(json_object_get(object_in(object, member), "data"), n);
@@ -93,7 +93,7 @@ static const json_t *list_item(const json_t *object, const char *member, size_t 
     return json_is_object(item) ? item : NULL;
 }
 
-/* Anything that has an id and is not said to be something else. */
+/* Returns whether this is an object with an id that does not name another kind. */
 static bool is_kind(const json_t *json, const char *kind, struct str *ret_id)
 {
     struct str object = text_in(json, "object");
@@ -224,8 +224,8 @@ int session_read(const json_t *json, struct session_object *ret)
 
 /* --- subscriptions --- */
 
-/* Since basil each item has a period of its own: from the first that starts to the last that
- * ends. */
+/* Since the API generation basil each item has a period of its own: from the first start to the
+ * last end. */
 static void read_period(const json_t *json, struct subscription_object *subscription)
 {
     const json_t *item;
@@ -245,14 +245,15 @@ static void read_period(const json_t *json, struct subscription_object *subscrip
         subscription->period_end_ms = object_time_ms(json, "current_period_end");
 }
 
-/* An item of a subscription: its price, a "plan" where there were no prices yet. */
+/* An item of a subscription: its price, or the "plan" of generations without prices. */
 struct billed_item {
     struct str price, product, currency, interval;
     int64_t interval_count, unit_amount_minor, units;
-    bool priced; /* a unit has an amount that is known before it is used */
+    bool priced; /* a unit has an amount that is known before its use */
 };
 
-/* How many units an item is billed for: its quantity, or the packages that the quantity fills. */
+/* Returns how many units an item is billed for: its quantity, or the packages that the quantity
+ * fills. */
 static int64_t item_units(const json_t *item, const json_t *price)
 {
     const json_t *packages = object_in(price, "transform_quantity");
@@ -285,7 +286,8 @@ static struct billed_item item_read(const json_t *json, const json_t *plan)
     return item;
 }
 
-/* Adds an item that is billed together with the first one. A sum beyond AMOUNT_MAX stays so. */
+/* Adds an item that is billed together with the first one. A sum above AMOUNT_MAX stays there, and
+ * has_amount is false. */
 static void item_add(const struct billed_item *item, struct subscription_object *subscription)
 {
     int64_t amount;
@@ -300,7 +302,7 @@ static void item_add(const struct billed_item *item, struct subscription_object 
     subscription->has_amount = subscription->amount_minor <= AMOUNT_MAX;
 }
 
-/* The first item says which plan it is; all of them what a period costs. */
+/* The first item determines the plan, all items together the price of a period. */
 static void read_price(const json_t *json, struct subscription_object *subscription)
 {
     const json_t *plan = object_in(json, "plan");
@@ -338,7 +340,8 @@ int subscription_read(const json_t *json, struct subscription_object *ret)
     subscription.latest_invoice = object_ref(json, "latest_invoice");
     read_period(json, &subscription);
     read_price(json, &subscription);
-    /* What ends it with its period is a flag, or a time that is the period's end. */
+    /* A subscription ends with its period by a flag, or by a time that is not after the period's
+     * end. */
     int64_t cancel_ms = object_time_ms(json, "cancel_at");
     subscription.cancel_at_period_end = jr_bool(json, "cancel_at_period_end", false) ||
                                         (cancel_ms != 0 && subscription.period_end_ms != 0 &&
@@ -349,7 +352,7 @@ int subscription_read(const json_t *json, struct subscription_object *ret)
 
 /* --- invoices --- */
 
-/* Intent and charge of an invoice payment: in "payment", in previews at the top. */
+/* Reads intent and charge of an invoice payment: in "payment", in API previews at the top. */
 static void read_paid_by(const json_t *payment, struct str *ret_intent, struct str *ret_charge)
 {
     const json_t *inner = object_in(payment, "payment");
@@ -358,7 +361,8 @@ static void read_paid_by(const json_t *payment, struct str *ret_intent, struct s
     *ret_charge = first(object_ref(inner, "charge"), object_ref(payment, "charge"));
 }
 
-/* The payment of an invoice whose payments are expanded: the first that is paid. */
+/* Returns the payment of an invoice whose payments are expanded: the first that is paid, else the
+ * first. */
 static const json_t *paid_item(const json_t *invoice)
 {
     const json_t *item;
@@ -442,7 +446,7 @@ int method_read(const json_t *json, struct method_object *ret)
     if (!is_kind(json, "payment_method", &method.id))
         return OBJECT_BAD;
     method.type = text_in(json, "type");
-    /* What is known of it stands in a member that is named like its type. */
+    /* The details are in a member with the name of the type. */
     const json_t *details = method.type.len > 0 ? object_in(json, method.type.ptr) : NULL;
     if (details == NULL)
         details = object_in(json, "card");

@@ -1,11 +1,10 @@
 #pragma once
 /*
- * The processor's objects as we read them, drift-proof: a reference is an id or an expanded object;
- * what moved between API generations is looked for in its new place, then in its old one; every
- * number may be null; enums are open. Nothing is ever required but the id. All texts are borrowed
- * from the JSON; STR_NONE / 0 = absent; a negative amount, a time or a count out of any sense is
- * absent too. Where 0 is a value of its own a member has_... tells it from absent. Pure; any
- * thread.
+ * Reads the processor's objects of any API generation. A reference is an id or an expanded object.
+ * A member that moved between generations is searched in its new place, then in its old one. Every
+ * number may be null, and enums are open. Only the id is required. Texts are borrowed from the
+ * JSON. STR_NONE and 0 mean absent; negative amounts, and times or counts out of range, are absent
+ * too. Where 0 is a valid value, a member has_... distinguishes it from absent. Pure; any thread.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,9 +13,9 @@
 #include "base/result.h"
 #include "base/str.h"
 
-/* A member that is an id or an object with one. */
+/* Returns the id in a member that is an id or an object with an id; STR_NONE = absent. */
 struct str object_ref(const json_t *object, const char *member);
-/* Seconds since 1970 in a member -> milliseconds; 0 = absent. */
+/* Converts a member in seconds since 1970 to milliseconds; 0 = absent. */
 int64_t object_time_ms(const json_t *object, const char *member);
 
 struct intent_object {
@@ -26,7 +25,7 @@ struct intent_object {
         amount_refunded_minor;
     struct str failure_code, decline_code, failure_message, failed_charge; /* last_payment_error */
     struct str next_action_type;
-    struct str invoice;        /* up to acacia */
+    struct str invoice;        /* in API generations up to acacia */
     const json_t *next_action; /* NULL when absent */
     const json_t *metadata;
     bool has_charge, disputed; /* of an expanded latest_charge */
@@ -41,8 +40,8 @@ struct subscription_object {
     struct str id, status, customer, price, product, currency, interval, latest_invoice;
     int64_t created_ms, period_start_ms, period_end_ms, trial_start_ms, trial_end_ms, canceled_ms,
         ended_ms, interval_count;
-    /* What a period costs before discounts and taxes: unit amount times quantity of all items that
-     * are billed in the first item's interval, without what is billed by its use. */
+    /* Price of a period before discounts and taxes: unit amount times quantity, summed over the
+     * items that are billed at the first item's interval, without metered items. */
     int64_t amount_minor;
     bool has_amount;
     bool cancel_at_period_end;
@@ -53,14 +52,14 @@ struct invoice_object {
         billing_reason, number;
     int64_t amount_paid_minor, amount_due_minor, created_ms;
     bool paid, attempted;
-    /* The intent of its first payment when that is expanded; NULL otherwise. */
+    /* The intent of its paid (else first) payment, if that is expanded; else NULL. */
     const json_t *intent_object;
-    struct str invoice_payment; /* of its first payment, when its payments are expanded */
+    struct str invoice_payment; /* id of that payment, if its payments are expanded */
     const json_t *metadata;     /* of the subscription */
 };
 struct invoice_payment_object {
     struct str id, invoice, payment_intent, charge, status, currency;
-    const json_t *invoice_object; /* when it was expanded */
+    const json_t *invoice_object; /* if expanded, else NULL */
     int64_t amount_paid_minor, paid_ms, created_ms;
 };
 struct method_object {
@@ -82,7 +81,7 @@ struct dispute_object {
 };
 struct setup_object {
     struct str id, status, customer, payment_method, client_secret, failure_code, failure_message;
-    const json_t *method_object; /* when it was expanded */
+    const json_t *method_object; /* if expanded, else NULL */
     const json_t *metadata;
 };
 struct account_object {
@@ -91,8 +90,8 @@ struct account_object {
     const json_t *requirements; /* NULL when absent */
 };
 
-/* 0, or OBJECT_BAD: not an object, no id, or "object" says that it is another kind. (Of an event
- * the type is required, too; its .object is NULL when it has none.) */
+/* Each function reads one kind of object. 0, or OBJECT_BAD: `json` is no object, has no id, or its
+ * "object" names another kind. */
 int intent_read(const json_t *json, struct intent_object *ret) MUSTCHECK;
 int session_read(const json_t *json, struct session_object *ret) MUSTCHECK;
 int subscription_read(const json_t *json, struct subscription_object *ret) MUSTCHECK;
@@ -105,12 +104,13 @@ int method_read(const json_t *json, struct method_object *ret) MUSTCHECK;
 int setup_read(const json_t *json, struct setup_object *ret) MUSTCHECK;
 int account_read(const json_t *json, struct account_object *ret) MUSTCHECK;
 
-/* The event around them. */
+/* The event that carries an object. */
 struct event_object {
     struct str id, type, api_version, account;
     int64_t created_ms;
-    const json_t *object;              /* data.object */
+    const json_t *object;              /* data.object; NULL when absent */
     const json_t *previous_attributes; /* NULL when absent */
     bool thin;                         /* "object": "v2.core.event" */
 };
+/* Reads an event. 0, or OBJECT_BAD: as above, or the event has no type. */
 int event_read(const json_t *json, struct event_object *ret) MUSTCHECK;

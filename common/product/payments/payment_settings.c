@@ -1,4 +1,4 @@
-/* Settings of payments: stored, and cached until the project's epoch moves. */
+/* Payment settings: stored, and cached until the project's epoch changes. */
 #include "payments/payment_settings.h"
 
 #include "base/clock.h"
@@ -17,9 +17,10 @@
 #define GRACE_DAYS_DEFAULT 3
 #define DEFAULT_CURRENCY   "usd"
 
-/* --- reading what is stored --- */
+/* --- reading stored settings --- */
 
-/* What is stored was checked when it came in; texts are copied, for the tree ends with the task. */
+/* Stored settings were checked when they were written. Texts are copied, because the JSON tree ends
+ * with the task. */
 static struct str settings_text_of(struct arena *arena, const json_t *object, const char *name)
 {
     struct str text = jr_str(object, name);
@@ -86,7 +87,7 @@ void store_account_read(struct arena *arena,
     ret->configured = ret->private_key.len > 0 && ret->bundle_id.len > 0;
 }
 
-/* A rate of two decimals is a count of basis points, as an amount of two decimals is one of
+/* A rate of two decimals is read as an amount of two decimals: basis points take the place of
  * cents. */
 static int64_t points_of(const json_t *object, const char *name)
 {
@@ -142,7 +143,8 @@ static void read_schedule(struct arena *arena, const json_t *doc, struct payment
     ret->schedule_count = count;
 }
 
-/* Where the store lets an app link to a checkout on the web, unless the project says otherwise. */
+/* Storefronts where the store lets an app link to a web checkout, unless the project names
+ * others. */
 static struct str default_storefronts[] = {STR_INIT("USA")};
 
 static void read_options(struct arena *arena, const json_t *doc, struct payment_settings *ret)
@@ -166,8 +168,8 @@ static void read_options(struct arena *arena, const json_t *doc, struct payment_
             arena_dup(arena, str_from(json_string_value(json_array_get(storefronts, i))));
 }
 
-/* The sealed text of a row, opened; STR_NONE when there is none. What cannot be opened is no reason
- * to go on as if nothing had been configured. */
+/* Opens the sealed text of a row; STR_NONE when there is none. A text that cannot be opened is an
+ * error: continuing would look as if nothing had been configured. */
 static int open_sealed(struct task *task,
                        struct project *project,
                        struct str key,
@@ -196,7 +198,7 @@ static json_t *settings_parse(struct arena *arena, struct str text)
     return doc;
 }
 
-/* Every row is optional, and there is one of a key. */
+/* Every row is optional, and a key has at most one. */
 static int settings_read_all(struct task *task,
                              struct project *project,
                              const struct rows *rows,
@@ -232,13 +234,13 @@ static int settings_read_all(struct task *task,
 
 /* --- the cache --- */
 
-/* Settings of a project as of an epoch, in an arena of their own. */
+/* A project's settings of one epoch, in an arena of their own. */
 struct entry {
     struct list link; /* least recently used first; only while cached */
     struct arena *arena;
     struct payment_settings settings;
     int64_t number, epoch;
-    int refs; /* the cache's, and one of each task */
+    int refs; /* one for the cache, and one for each task */
 };
 
 static struct map *cache; /* number (8 bytes) -> struct entry */
@@ -299,7 +301,8 @@ int payment_settings_get(struct task *task,
     struct rows rows;
 
     if (entry == NULL) {
-        /* Asked before reading: what moves meanwhile is read again by the next who asks. */
+        /* Take the epoch before the read: if settings change during the read, the next caller reads
+         * them again. */
         int64_t epoch = project->epoch;
         TRY(db_query(task, &project->db, SQL_PAYMENT_SETTINGS_ALL(), &rows));
         struct arena *arena = arena_new(0);

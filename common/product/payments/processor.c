@@ -1,12 +1,12 @@
 /*
  * Calls to the payment processor over fetch().
  *
- * Repeats: a GET changes nothing, a POST carries a key under which the processor answers twice what
- * it did once, and a DELETE of what is deleted says so. So a lost connection is no reason not to
- * send again, neither here nor, on a kept connection that turns out dead, inside fetch().
+ * Retries: a GET changes nothing, a POST with the same key gets the same answer and is carried out
+ * once, and a DELETE of a deleted object says so. So a request may be sent again after a lost
+ * connection, both here and, on a reused connection that turns out to be dead, inside fetch().
  *
- * Time: an attempt takes at most timeout_ms, and all of them end a second before the task's
- * deadline, so that the caller can still write down what is known.
+ * Time: an attempt takes at most timeout_ms, and all attempts end a second before the task's
+ * deadline, so that the caller can still record what is known.
  */
 #include "payments/processor.h"
 #include "payments/form.h"
@@ -26,8 +26,8 @@
 #include "project/project.h"
 
 #define BODY_BYTES_MAX     (1U << 20U)
-#define RESERVE_MS         1000 /* of the task's deadline, left to the caller */
-#define ATTEMPT_LEAST_MS   200  /* with less left there is no use in sending */
+#define RESERVE_MS         1000 /* before the task's deadline, left to the caller */
+#define ATTEMPT_LEAST_MS   200  /* with less time left an attempt is useless */
 #define ID_BYTES_MAX       255U
 #define KEY_BYTES_MAX      255U
 #define LOCAL_KEY_BYTES    200U
@@ -56,7 +56,7 @@ void processor_init(const struct processor_config *config)
     configured.retries = config->retries;
 }
 
-/* --- what is sent --- */
+/* --- requests --- */
 
 struct processor_exchange {
     struct task *task;
@@ -64,7 +64,7 @@ struct processor_exchange {
     struct fetch_header headers[HEADERS_MAX];
     size_t header_count;
     struct str url, body;
-    bool changes; /* not a GET: a lost answer leaves something unknown */
+    bool changes; /* not a GET: after a lost answer the outcome is unknown */
 };
 
 static void
@@ -74,7 +74,8 @@ processor_add_header(struct processor_exchange *call, const char *name, struct s
     call->headers[call->header_count++] = (struct fetch_header){str_from(name), value};
 }
 
-/* PROCESSOR_NOT_CONFIGURED when there is nobody to act for. */
+/* Builds the request. PROCESSOR_NOT_CONFIGURED when the key, or the account that it needs, is
+ * missing. */
 static int call_init(struct processor_exchange *call,
                      struct task *task,
                      const struct processor_account *account)
@@ -114,14 +115,14 @@ static int call_init(struct processor_exchange *call,
     return 0;
 }
 
-/* --- what comes back --- */
+/* --- answers --- */
 
-/* One attempt: how it ended, and whether another one may end better. */
+/* Outcome of one attempt. */
 struct attempt {
     int rc; /* 0, a PROCESSOR_*, or a negative */
     bool again;
-    bool lost;        /* it may have been done although no answer came */
-    bool turned_away; /* nothing was done */
+    bool lost;        /* the processor may have acted, although no answer came */
+    bool turned_away; /* rejected before anything was done */
 };
 
 static struct str dup_member(struct arena *arena, const json_t *object, const char *name)
@@ -189,7 +190,8 @@ AWAITS static struct attempt processor_read_answer(struct processor_exchange *ca
     if (response->status >= 200 && response->status < 300) {
         if (reply->body != NULL)
             return (struct attempt){.rc = 0};
-        /* Done, but what became of it cannot be read: the same key returns it again. */
+        /* The call was carried out, but its answer cannot be read: the same key returns the answer
+         * again. */
         return (struct attempt){.rc = PROCESSOR_UNKNOWN, .again = true, .lost = true};
     }
     processor_read_error(arena, reply);
@@ -203,7 +205,7 @@ AWAITS static struct attempt processor_read_answer(struct processor_exchange *ca
     return attempt;
 }
 
-/* No answer at all, by a result of fetch(). */
+/* Classifies a result of fetch() without an answer. */
 static struct attempt read_failure(int rc)
 {
     switch (rc) {
@@ -216,14 +218,14 @@ static struct attempt read_failure(int rc)
         return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .again = true, .turned_away = true};
     case FETCH_REFUSED:
         return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .turned_away = true};
-    default: /* what cannot be sent is a defect: nothing of it is a caller's text */
+    default: /* a request that cannot be sent is a defect: callers' texts do not cause it */
         return (struct attempt){.rc = rc < 0 ? rc : ERROR(-EINVAL)};
     }
 }
 
 /* --- attempts --- */
 
-/* When the last attempt ends; 0 = whenever it does. */
+/* Returns when the last attempt has to end (monotonic); 0 = no limit. */
 static int64_t end_of(const struct task *task, const struct processor_request *request)
 {
     int64_t end_ms = task->deadline_ms > 0 ? task->deadline_ms - RESERVE_MS : 0;
@@ -240,7 +242,8 @@ static int64_t time_left(int64_t end_ms)
     return left < configured.timeout_ms ? left : configured.timeout_ms;
 }
 
-/* The path holds ids, not secrets; the query and the body may hold addresses of people. */
+/* Logs an attempt. The path holds ids, no secrets. The query and the body are not logged: they may
+ * hold people's addresses. */
 static void processor_note(const struct processor_exchange *call,
                            const struct processor_reply *reply,
                            const struct attempt *attempt,
@@ -295,7 +298,7 @@ int processor_call(struct task *task,
                    struct processor_reply *ret_reply)
 {
     struct processor_exchange call = {.request = request};
-    struct backoff pause = {.first_ms = 667, .most_ms = 5000}; /* half a second at least */
+    struct backoff pause = {.first_ms = 667, .most_ms = 5000}; /* at least half a second */
     struct processor_reply reply = {0};
     bool lost = false;
     bool not_done = true;
@@ -318,7 +321,7 @@ int processor_call(struct task *task,
             break;
         TRY(task_sleep(task, delay_ms));
     }
-    /* Where an answer was lost, a refusal to look at it now says nothing about what happened. */
+    /* After a lost answer, a refusal of the retry says nothing about what happened. */
     bool answers = last.rc != PROCESSOR_UNAVAILABLE && last.rc != PROCESSOR_CONFLICT &&
                    last.rc != PROCESSOR_REFUSED && last.rc != PROCESSOR_UNKNOWN;
     if (lost && !answers)
@@ -345,8 +348,9 @@ struct str processor_path(struct arena *arena, const char *head, struct str id, 
     struct strbuf escaped;
     struct str rest = codec_percent(arena, id.len <= ID_BYTES_MAX ? id : STR_NONE);
 
-    /* "." and ".." would be folded into another path on their way; an empty id would be one. What
-     * is too long to be an id is none, and an address that is too long could not be called. */
+    /* "." and ".." would be resolved to another path on the way, and an empty id would be another
+     * path. A text that is too long for an id becomes an empty id, because its URL would be too
+     * long to call. */
     strbuf_init(&escaped, arena, rest.len * 3 + 1);
     for (size_t i = 0; i < rest.len; i++) {
         if (rest.ptr[i] == '.')
@@ -373,7 +377,8 @@ struct str processor_key(struct arena *arena,
                          int64_t id,
                          struct str salt)
 {
-    /* Numbers begin again in a database that is made anew; the processor's memory does not. */
+    /* Ids begin again at 1 in a database that is created again, but the processor still remembers
+     * the old keys. The project's time of creation distinguishes the keys. */
     struct str head = arena_printf(arena,
                                    "gw:%lld-%llx:%s:%lld",
                                    (long long)project->number,

@@ -1,4 +1,4 @@
-/* App store: what was configured, signed texts, the tokens of users. */
+/* App store: configuration, signed texts, tokens of users. */
 #include "payments/store.h"
 
 #include <stdio.h>

@@ -25,7 +25,7 @@ values (:subscription_id::bigint, :at::timestamptz, :event_id::text, :from_statu
 update {p}.subscription_history set from_status = :from_status::text,
   to_status = :to_status::text where id = :id::bigint
 
--- Plan and subscriber are what the store sends, as far as we have them.
+-- Plan and subscriber are those that the store names, or null if the project does not have them.
 -- name: store_subscription_set :exec
 update {p}.subscriptions s set
   status = :status::text,

@@ -15,7 +15,7 @@ enum { CLAIMS_BYTES_MAX = 4096, KEY_FILE_BYTES_MAX = 4096, STATUS_UNAUTHORIZED =
 
 /* --- keys --- */
 
-/* The lines between the marks of a PEM block, without white space; STR_NONE when there are none. */
+/* Returns the text between a PEM block's marks, without white space; STR_NONE = there is none. */
 static struct str pem_body(struct arena *arena, struct str pem)
 {
     static const char begin[] = "-----BEGIN PRIVATE KEY-----";
@@ -58,7 +58,7 @@ static bool plain_word(struct str text)
     return text.len > 0 && ascii_only(text, ASCII_ALNUM, "-_");
 }
 
-/* The bearer token of a call; STR_NONE when the settings hold no usable key. */
+/* Returns the bearer token of a call; STR_NONE when the settings hold no usable key. */
 static struct str api_token(struct arena *arena, const struct store_account *account)
 {
     int64_t now_s = clock_wall_ms() / 1000;
@@ -116,7 +116,7 @@ static void store_api_describe(struct arena *arena,
         *ret_reason = arena_printf(arena, "the store answered with status %ld", response->status);
 }
 
-/* What it answers with is an object. */
+/* Calls the API. *ret_body is an object. */
 AWAITS static int store_api_call(struct task *task,
                                  const struct api_call *api,
                                  const json_t **ret_body,
@@ -180,7 +180,7 @@ int store_request_test(struct task *task,
     const json_t *body;
     int rc = store_api_call(task, &api, &body, ret_reason);
 
-    /* 404 here: no address is registered for notifications. */
+    /* 404 means here that no URL is registered for notifications. */
     if (rc == STORE_API_NOT_FOUND)
         return STORE_API_REFUSED;
     if (rc != 0)
@@ -194,8 +194,8 @@ int store_request_test(struct task *task,
     return 0;
 }
 
-/* The uuid inside the notification that the store says it has sent; it is for comparing with what
- * arrived, so its signature does not matter here. */
+/* Returns the UUID of the notification that the store claims to have sent. It is only compared with
+ * notifications that arrived, so its signature is not checked. */
 static struct str payload_uuid(struct arena *arena, struct str token)
 {
     struct jws jws;

@@ -1,4 +1,4 @@
-/* Notifications of the app store into subscriptions. */
+/* Applies notifications of the app store to subscriptions. */
 #include <stdlib.h>
 
 #include "json/jr.h"
@@ -8,14 +8,14 @@
 
 enum { METADATA_BYTES_MAX = 8192 };
 
-/* A row of history with what it says. */
+/* A row of history with its fact. */
 struct entry {
     int64_t id; /* 0: not stored yet */
     struct str from, to;
     struct store_fact fact;
 };
 
-/* One notification on its way into one subscription. */
+/* One notification that is applied to one subscription. */
 struct applying {
     struct apply_source *source;
     struct db *tx;
@@ -24,9 +24,9 @@ struct applying {
     int64_t id;
     bool is_new;
     struct str old_status, old_word;
-    struct entry *entries; /* in order */
+    struct entry *entries; /* in the order of store_fact_order() */
     size_t count;
-    struct entry *added; /* NULL: it was there */
+    struct entry *added; /* this notification's entry; NULL: it was applied before */
     struct store_state state;
 };
 
@@ -35,7 +35,7 @@ static struct str store_text_or_null(struct str text)
     return text.len > 0 ? text : STR_NONE;
 }
 
-/* The row, locked until the transaction ends; made when there is none. */
+/* Locks the row until the transaction ends; creates it if there is none. */
 AWAITS static int store_lock_row(struct applying *a, struct rows *ret_row)
 {
     const struct store_document *document = a->document;
@@ -76,7 +76,7 @@ entry_read(struct arena *arena, const struct rows *rows, size_t row, struct entr
     json_t *detail = NULL;
 
     if (jr_parse_stored(arena, from.detail, &detail, &error) != 0)
-        detail = NULL; /* then it says nothing */
+        detail = NULL; /* the entry then has an empty fact */
     store_fact_parse(detail, &entry->fact);
     entry->id = from.id;
     entry->from = from.from_status;
@@ -85,7 +85,7 @@ entry_read(struct arena *arena, const struct rows *rows, size_t row, struct entr
     entry->fact.signed_ms = from.at;
 }
 
-/* Everything that is known, with what has come now, in order. */
+/* Reads all known facts and adds this notification's, in order. */
 AWAITS static int read_history(struct applying *a)
 {
     const struct store_fact *fact = &a->document->fact;
@@ -108,8 +108,8 @@ AWAITS static int read_history(struct applying *a)
     return 0;
 }
 
-/* Reads the story from its beginning. Rows whose place in it has changed get their new statuses:
- * *ret_calls has room for all entries and one call more. */
+/* Replays all facts from the beginning. A new fact gets a row, and rows whose statuses have changed
+ * are updated. `calls` has space for all entries and one more call. */
 static size_t retell(struct applying *a, struct db_call *calls)
 {
     struct str from = STR_NONE;
@@ -169,7 +169,7 @@ static struct str store_metadata(struct applying *a)
     return text.overflow ? STR("{}") : strbuf_view(&text);
 }
 
-/* store_status: what the API's statuses do not distinguish. */
+/* Returns store_status, which holds what the API's statuses do not distinguish. */
 static struct str store_word(const struct store_state *state)
 {
     struct str word = str_from(state->word);
@@ -242,7 +242,7 @@ AWAITS static int apply_subscription_info(struct applying *a, struct applied *re
     struct rows rows;
 
     TRY(store_lock_row(a, &rows));
-    if (rows.count != 1) /* somebody has removed it meanwhile: the next attempt makes it anew */
+    if (rows.count != 1) /* another transaction has deleted it: the next attempt creates it again */
         return DB_CONFLICT;
     const struct sql_store_subscription_lock_row row = sql_store_subscription_lock_row(&rows, 0);
     a->id = row.id;

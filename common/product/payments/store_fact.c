@@ -1,4 +1,4 @@
-/* What a stored notification says about a purchase, and how history keeps it. */
+/* Facts about a purchase: read from a stored notification, and kept in history. */
 #include <string.h>
 
 #include "json/jr.h"
@@ -7,7 +7,7 @@
 enum { FACT_BYTES_MAX = 65536, TEXT_BYTES_MAX = 512 };
 #define NUMBER_MAX 253402300799999LL /* the last millisecond of the year 9999 */
 
-/* Where each member of a fact comes from; its name in history. */
+/* Source of each member of a fact, and its name in history. */
 enum part { PART_DATA, PART_TRANSACTION, PART_RENEWAL };
 struct member {
     const char *name;
@@ -61,8 +61,7 @@ static int64_t *number_at(struct store_fact *fact, const struct member *member)
     return (int64_t *)(void *)((char *)fact + member->offset);
 }
 
-/* What no store would say is as good as not said: it fits no column, and no sum of it an
- * integer. */
+/* Ignores implausible values: they would overflow the column, or an int64 when summed. */
 static void member_read(struct store_fact *fact,
                         const struct member *member,
                         const json_t *from,
@@ -79,7 +78,7 @@ static void member_read(struct store_fact *fact,
 
 /* --- in history --- */
 
-/* Of one millisecond: what begins before what ends. */
+/* Rank among facts of one millisecond: a beginning is before an end. */
 static int rank(const struct store_fact *fact)
 {
     if (str_is(fact->type, "SUBSCRIBED") || str_is(fact->type, "OFFER_REDEEMED"))
@@ -132,7 +131,7 @@ int store_fact_order(const struct store_fact *a, const struct store_fact *b)
     return str_cmp(a->event_id, b->event_id);
 }
 
-/* --- out of a stored notification --- */
+/* --- reading a stored notification --- */
 
 static bool type_known(struct str type)
 {
@@ -180,13 +179,13 @@ store_fact_kind_of(const struct store_fact *fact, const json_t *transaction, con
     if (str_is(type, "Consumable") || str_is(type, "Non-Consumable") ||
         str_is(type, "Non-Renewing Subscription") || str_is(fact->type, "ONE_TIME_CHARGE"))
         return STORE_KIND_PURCHASE;
-    /* A type that is new: what renews or ends is a subscription. */
+    /* Unknown type: a transaction that renews or ends is a subscription. */
     return json_is_object(renewal) || fact->expires_ms != 0 || fact->status != 0
                ? STORE_KIND_SUBSCRIPTION
                : STORE_KIND_PURCHASE;
 }
 
-/* The app's transaction has its environment under another name; a token's is in its id. */
+/* Returns the environment of a notification. An external purchase token has it in its id. */
 static struct str environment_of(const json_t *notification)
 {
     static const char *const parts[] = {"data", "summary", "appData"};

@@ -1,4 +1,4 @@
-/* Notifications of the app store as they arrive: signatures, whose they are, how old. */
+/* Notifications of the app store as they arrive: signatures, owner, age. */
 #include <string.h>
 
 #include "base/ascii.h"
@@ -9,7 +9,7 @@
 enum { WORD_BYTES_MAX = 64 };
 #define FUTURE_MS (5LL * 60 * 1000)
 
-/* Goes through the reading. */
+/* Context of reading one notification. */
 struct reading {
     struct arena *arena;
     const struct store_account *account;
@@ -30,7 +30,7 @@ static bool notification_is_word(struct str text)
     return text.len > 0 && text.len <= WORD_BYTES_MAX && ascii_only(text, ASCII_ALNUM, "_-");
 }
 
-/* --- whose it is --- */
+/* --- owner --- */
 
 static int check_environment(struct reading *reading, struct str environment)
 {
@@ -47,7 +47,7 @@ static int check_environment(struct reading *reading, struct str environment)
     return 0;
 }
 
-/* Everywhere the store names the app: its id is given in production alone. */
+/* Checks a part that names the app. The app's id is given in production only. */
 static int check_app(struct reading *reading, const json_t *object)
 {
     const struct store_account *account = reading->account;
@@ -61,7 +61,7 @@ static int check_app(struct reading *reading, const json_t *object)
     return 0;
 }
 
-/* Each of the parts that a notification may have says whose it is; one of them is there. */
+/* Each part of a notification names its app and environment; at least one part is present. */
 static int check_parts(struct reading *reading, const json_t *claims)
 {
     static const char *const parts[] = {"data", "summary", "appData", "externalPurchaseToken"};
@@ -84,19 +84,19 @@ static int check_parts(struct reading *reading, const json_t *claims)
                : notification_refuse(reading, STORE_BAD, "it does not say which app it is about");
 }
 
-/* --- what is signed inside --- */
+/* --- signed parts --- */
 
-/* What kind of text is inside, and what it must say of itself. */
+/* A kind of signed text, and what it must say about its owner. */
 struct inner {
     const char *member;
-    const char *environment; /* member that names it */
+    const char *environment; /* member that names the environment */
     bool bundle, app;        /* names the bundle; also the app's id */
 };
 static const struct inner transaction_info = {"signedTransactionInfo", "environment", true, false};
 static const struct inner renewal_info = {"signedRenewalInfo", "environment", false, false};
 static const struct inner app_transaction = {"signedAppTransactionInfo", "receiptType", true, true};
 
-/* *ret_claims stays NULL when there is none. */
+/* *ret_claims stays NULL when the part has no such text. */
 static int open_inner(struct reading *reading,
                       const json_t *part,
                       const struct inner *inner,
@@ -126,13 +126,13 @@ static int open_inner(struct reading *reading,
     return 0;
 }
 
-/* Adds what was opened, or null. */
+/* Adds the opened claims, or null. */
 static void notification_put(json_t *document, const char *name, const json_t *claims)
 {
     (void)json_object_set_new(document, name, claims ? json_deep_copy(claims) : json_null());
 }
 
-/* The claims without the signed texts, which stand opened beside them. */
+/* Returns the claims without the signed texts, which the document holds opened. */
 static json_t *without_signed(const json_t *claims)
 {
     static const char *const parts[] = {"data", "appData"};

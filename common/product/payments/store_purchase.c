@@ -1,11 +1,11 @@
-/* One-time purchases in the app store into payments. */
+/* Applies one-time purchases in the app store to payments. */
 #include "payments/store_private.h"
 #include "store_sql.h"
 
 #define WHOLE_PERCENTAGE 100000 /* revocationPercentage is in thousandths of a percent */
 enum { METADATA_BYTES_MAX = 4096 };
 
-/* What the newest notification says of the purchase. */
+/* The purchase as its newest notification reports it. */
 struct purchase {
     const char *status;
     int64_t amount_minor, refunded_minor;
@@ -23,7 +23,7 @@ purchase_read(struct arena *arena, const struct store_fact *fact, struct purchas
     ret_purchase->refunded_minor = 0;
     ret_purchase->status = "succeeded";
     if (str_is(fact->type, "REVOKE") || str_is(fact->revocation_type, "FAMILY_REVOKE")) {
-        ret_purchase->status = "canceled"; /* was shared; nobody is paid back */
+        ret_purchase->status = "canceled"; /* family sharing ended: no money is returned */
     } else if (taken_back && !str_is(fact->type, "REFUND_REVERSED")) {
         bool part = str_is(fact->revocation_type, "REFUND_PRORATED") && share > 0 &&
                     share < WHOLE_PERCENTAGE;
@@ -55,7 +55,7 @@ static struct str purchase_metadata(struct arena *arena, const struct store_docu
     return text.overflow ? STR("{}") : strbuf_view(&text);
 }
 
-/* Of two notifications of one millisecond the one whose status ranks higher stays. */
+/* When two notifications have the same millisecond, the higher rank of the status wins. */
 static int status_rank(struct str status)
 {
     static const char *const ranks[] = {

@@ -1,4 +1,4 @@
-/* What the notifications about one subscription add up to. */
+/* The state that the notifications about one subscription add up to. */
 #include "base/num.h"
 #include "payments/money.h"
 #include "payments/store_private.h"
@@ -23,7 +23,7 @@ static bool prorated(const struct store_fact *fact)
 
 /* --- the current transaction --- */
 
-/* These may be about an earlier period; all others carry the newest transaction. */
+/* These types may be about an earlier period; all others carry the newest transaction. */
 static bool may_be_earlier(const struct store_fact *fact)
 {
     return is_type(fact, "REFUND") || is_type(fact, "REFUND_REVERSED") ||
@@ -37,12 +37,13 @@ static bool is_current(const struct store_state *state, const struct store_fact 
     if (!may_be_earlier(fact))
         return true;
     if (fact->expires_ms != 0 && fact->renewal_ms > fact->expires_ms)
-        return false; /* a later one is running, reported or not */
+        return false; /* a later transaction is running, reported or not */
     return state->transaction_id.len == 0 || str_eq(state->transaction_id, fact->transaction_id) ||
            fact->expires_ms > state->expires_ms;
 }
 
-/* ISO 8601 periods of days and weeks; 0 = of another unit, whose length depends on the month. */
+/* Returns the days of an ISO 8601 period of days or weeks; 0 for another unit, whose length depends
+ * on the month. */
 static int64_t period_days(struct str period)
 {
     int64_t count;
@@ -94,7 +95,7 @@ int64_t store_state_end(const struct store_state *state)
 
 /* --- the status --- */
 
-/* data.status, which is authoritative where it is given. */
+/* Status by data.status, which is authoritative where it is given. */
 static const char *status_by_status(int64_t status)
 {
     static const char *const words[] = {NULL, active, expired, billing_retry, in_grace, revoked};
@@ -102,12 +103,12 @@ static const char *status_by_status(int64_t status)
     return status > 0 && status < (int64_t)ARRAY_LEN(words) ? words[status] : NULL;
 }
 
-/* NULL: this type changes nothing about access. */
+/* Status by the type of the notification. NULL: this type changes nothing about access. */
 static const char *word_by_type(const struct store_fact *fact)
 {
     static const struct {
         const char *type, *subtype; /* NULL: any */
-        const char *word;           /* NULL: as it was */
+        const char *word;           /* NULL: unchanged */
     } rules[] = {
         {"SUBSCRIBED", NULL, active},
         {"DID_RENEW", NULL, active},
@@ -129,7 +130,7 @@ static const char *word_by_type(const struct store_fact *fact)
     return NULL;
 }
 
-/* What the transaction itself shows, by the time it was signed. */
+/* Status by the dates of the transaction, at the time of its signature. */
 static const char *word_by_dates(const struct store_state *state, const struct store_fact *fact)
 {
     return state->expires_ms != 0 && state->expires_ms <= fact->signed_ms ? expired : active;
@@ -147,7 +148,7 @@ word_of(const struct store_state *state, const struct store_fact *fact, bool cur
         word = word_by_dates(state, fact);
     if (!word)
         word = state->word ? state->word : word_by_dates(state, fact);
-    /* Money that was paid back in full ends access, whatever the status says of it. */
+    /* A full refund ends access, even if data.status says otherwise. */
     bool paid_back = fact->revoked_ms != 0 || is_type(fact, "REFUND");
     if (current && paid_back && !reversed && !prorated(fact))
         word = revoked;
@@ -207,7 +208,8 @@ void store_state_add(struct store_state *state, const struct store_fact *fact)
     take_renewal(state, fact);
     state->word = word_of(state, fact, current);
     set_ends(state, fact);
-    /* Reported again, an end stays where it was, and so does a grace that is not reported anew. */
+    /* When the status is the same as before, an end stays where it was, and so does a grace period
+     * for which no new date is reported. */
     if (state->word != before)
         return;
     if (state->word == in_grace && fact->grace_ms == 0)

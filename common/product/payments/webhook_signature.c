@@ -1,4 +1,4 @@
-/* Stripe-Signature. */
+/* Verifies the header Stripe-Signature. */
 #include "payments/webhook_signature.h"
 
 #include "base/num.h"
@@ -8,7 +8,7 @@
 #define HEX_BYTES ((size_t)2 * DIGEST_SHA256_BYTES)
 
 struct signature {
-    struct str time; /* as it was sent: part of what is signed */
+    struct str time; /* as sent, because it is part of the signed text */
     int64_t time_s;
     struct str v1[WEBHOOK_V1_MAX];
     size_t count;
@@ -30,7 +30,7 @@ static int add_item(struct signature *signature, struct str item)
             return WEBHOOK_SIGNATURE_MALFORMED;
         signature->v1[signature->count++] = value;
     }
-    return 0; /* v0 and whatever comes later say nothing */
+    return 0; /* v0 and unknown schemes are ignored */
 }
 
 static int signature_parse(struct str header, struct signature *ret)
