@@ -1,4 +1,4 @@
-/* The directory: servers, and which projects this process has loaded. */
+/* The directory: servers, and the projects that this process has loaded. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -25,7 +25,8 @@ static void set_masters(struct directory *directory, const struct directory_conf
         master_key_prepare(&masters->keys[i]);
 }
 
-/* Without the epochs nothing is served, so that their read never stands behind anything. */
+/* The read of the epochs has its own server object, so that it never waits for other work: without
+ * it nothing is served. */
 static struct db_server *new_pulse(const struct directory_config *config)
 {
     struct db_config pulse = config->db;

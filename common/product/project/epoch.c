@@ -1,8 +1,8 @@
 /*
- * Epochs: once a second the control schema is asked for the epochs of all loaded projects; one that
- * moved drops the project's rights and credentials and syncs its settings and model. A Redis
- * message only makes the read earlier. The read is also the heartbeat: without it for five seconds
- * nothing is served.
+ * Epochs. Once a second a read of the control schema gets the epochs of all loaded projects. When
+ * the epoch of a project has moved, its rights and credentials are dropped, and its settings and
+ * model are synced. A Redis message only makes the read earlier. The read is also the heartbeat:
+ * five seconds after the last successful read nothing is served.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 #define READ_MS  2000
 #define SWEEP_MS 60000
-#define IDLE_MS  600000 /* projects nobody asked for are forgotten */
+#define IDLE_MS  600000 /* unused projects are unloaded after this time */
 
 /* --- one read --- */
 
@@ -73,7 +73,7 @@ static int epoch_read_run(struct task *task, void *arg)
     }
     if (rows.count > 1)
         qsort(seen, rows.count, sizeof(*seen), num_order_i64);
-    for (size_t i = 0; i < count; i++) { /* asked for and not there: deleted */
+    for (size_t i = 0; i < count; i++) { /* numbers missing in the result: deleted projects */
         struct project *project = directory_by_number(directory, numbers[i]);
         if (project != NULL &&
             (rows.count == 0 ||
@@ -107,7 +107,7 @@ int epoch_fresh(struct task *task, struct directory *directory)
         return 0;
     if (directory->control_failures > 0)
         return PROJECT_UNAVAILABLE;
-    /* Nothing failed: this process itself stood still. One read decides. */
+    /* No read failed, so this process itself was suspended. One read decides. */
     if (directory->reader == NULL)
         epoch_read_now(directory);
     return singleflight_join(task, directory->reader);
@@ -120,7 +120,7 @@ int project_recheck(struct task *task, struct project *project, bool *ret_change
 
     epoch_read_now(directory);
     TRY(singleflight_join(task, directory->reader));
-    if (directory->reader != NULL) /* the first had begun before we asked */
+    if (directory->reader != NULL) /* the first read had begun before this call */
         TRY(singleflight_join(task, directory->reader));
     if (project->cache->sync != NULL)
         TRY(project_sync_wait(task, project));

@@ -1,5 +1,5 @@
 /*
- * Notifications over Redis. They only save time: the tables hold the truth, and are read each
+ * Notifications over Redis. They only save time: the tables hold the truth and are read each
  * second.
  *
  *   PUBLISH groundwork:epoch "<number>:<epoch>"  a project changed: read its epoch now; 1 = new
@@ -17,8 +17,8 @@
 #define EPOCH_CHANNEL "groundwork:epoch"
 #define NUMBER_BYTES  24
 
-/* Subscriptions live as long as the Redis connection, which may be longer than their directory: the
- * callback looks for it here. */
+/* A subscription lives as long as the Redis connection and may outlive its directory. The callback
+ * therefore looks up the directory here. */
 static struct list subscribers = {&subscribers, &subscribers};
 static uintptr_t last_subscriber_id;
 
@@ -41,14 +41,14 @@ static void on_epoch(struct str payload, void *arg)
 
     if (directory == NULL)
         return;
-    if (payload.ptr == NULL) { /* connected again: messages may have been missed */
+    if (payload.ptr == NULL) { /* reconnected: messages may have been missed */
         epoch_read_now(directory);
         return;
     }
     if (!num_parse_i64(str_split(&rest, ':'), &number) || !num_parse_i64(rest, &epoch))
         return;
     const struct project *project = directory_by_number(directory, number);
-    if (project == NULL && epoch == EPOCH_FIRST) /* new: its slug may be known as missing here */
+    if (project == NULL && epoch == EPOCH_FIRST) /* new: its slug may be cached as missing */
         memset(directory->missing, 0, sizeof(directory->missing));
     else if (project != NULL && project->epoch != epoch)
         epoch_read_now(directory);
@@ -61,7 +61,7 @@ void epoch_subscribe(struct directory *directory)
         return;
     directory->subscriber_id = ++last_subscriber_id;
     list_append(&subscribers, &directory->subscribed);
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a token that nobody follows */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a token that is never dereferenced */
     void *token = (void *)directory->subscriber_id;
     redis_subscribe(directory->redis, EPOCH_CHANNEL, on_epoch, token);
 }
@@ -69,7 +69,7 @@ void epoch_subscribe(struct directory *directory)
 void epoch_unsubscribe(struct directory *directory)
 {
     list_remove(&directory->subscribed);
-    /* Their owner may free them now, while shared loads still end. */
+    /* The owner may free Redis and the bus now, while singleflights still end. */
     directory->redis = NULL;
     directory->bus = NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * Projects: found by slug, loaded once, kept in step with the database. A request holds the
- * project, the model snapshot and the settings it met; a sync puts new ones in their place for
- * later requests.
+ * Projects: found by slug, loaded once, kept in sync with the database. A request holds the
+ * project, model snapshot and settings that it started with. A sync replaces them for later
+ * requests.
  */
 #include "project/project.h"
 
@@ -38,7 +38,7 @@ void project_unref(struct project *project)
     model_unref(project->model);
     facts_unref(project->cache->facts);
     data_keys_drop(project);
-    arena_free(project->cache->arena); /* the project itself lives in it */
+    arena_free(project->cache->arena); /* the project itself is in this arena */
 }
 
 struct hold {
@@ -71,8 +71,8 @@ void project_hold(struct arena *arena, struct project *project)
 
 /* --- reading --- */
 
-/* From a control row; without settings and model, which project_refresh() brings. NULL when the row
- * names a server that this process does not know. */
+/* Makes a project from its control row, without settings and model, which project_refresh() reads.
+ * Returns NULL when the row names a server that this process does not know. */
 static struct project *project_new(struct directory *directory, const struct rows *rows)
 {
     const struct sql_project_row row = sql_project_row(rows, 0);
@@ -98,8 +98,9 @@ static struct project *project_new(struct directory *directory, const struct row
     return project;
 }
 
-/* Settings, and the model when its version moved; all is put in place at once. The epoch in the
- * control row was read before, so what is read now is at least as new. */
+/* co: reads the settings, and the model when its version has moved, and then replaces all of them
+ * at once. The control row with the epoch was read before, so the new state is at least as new as
+ * the epoch. */
 static int project_refresh(struct task *task, struct project *project, const struct rows *control)
 {
     const struct sql_project_row row = sql_project_row(control, 0);
@@ -122,7 +123,8 @@ static int project_refresh(struct task *task, struct project *project, const str
     project->name = arena_dup(arena, row.name);
     project->settings = settings;
     project->updated_ms = row.updated_at;
-    /* Whoever learns of an epoch drops what was read before it, or nobody would. */
+    /* Drop rights and credentials read under the old epoch here: after this, no comparison of
+     * epochs finds the difference. */
     if (project->epoch != row.epoch)
         project_cache_drop(project);
     project->epoch = row.epoch;
@@ -225,7 +227,7 @@ int project_find(struct task *task,
             directory->stats.project_misses++;
         TRY(project_load_join(task, directory, slug));
     }
-    return PROJECT_NOT_FOUND; /* gone again before this task ran */
+    return PROJECT_NOT_FOUND; /* deleted again before this task ran */
 }
 
 int project_find_number(struct task *task,
@@ -278,13 +280,13 @@ static int sync_once(struct task *task, struct project *project)
     }
     const struct sql_project_row row = sql_project_row(&rows, 0);
     rc = project_refresh(task, project, &rows);
-    if (touch) /* after our own refresh, so that our own message finds nothing to do */
+    if (touch) /* after the refresh, so that our own message has no effect here */
         epoch_publish(directory, project->number, row.epoch);
     return rc == 0 ? 0 : PROJECT_UNAVAILABLE;
 }
 
-/* Each run serves the tickets drawn before it began; those drawn meanwhile are the next one's,
- * so that nobody waits for those who came later. */
+/* co: serves the tickets drawn before this run began. Later tickets wait for the next run, so that
+ * a waiter never waits for callers that came after it. */
 static int sync_run(struct task *task, void *arg)
 {
     struct project *project = arg;
@@ -351,10 +353,10 @@ int project_reload_model(struct task *task, struct project *project, const struc
 
 void project_touch(struct task *task, struct directory *directory, struct project *project)
 {
-    (void)directory; /* a project belongs to one */
+    (void)directory; /* a project belongs to one directory */
     project_cache_drop(project);
     project->cache->touch_due = true;
-    int rc = project_sync(task, project); /* goes on when this task is cancelled */
+    int rc = project_sync(task, project); /* continues when this task is cancelled */
     if (rc > 0)
         log_warn("project.sync_failed", L_STR("project", project->slug));
     project_hold(task->arena, project);

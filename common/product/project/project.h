@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Projects and what is cached of them: settings, model, rights, verified tokens. The directory
- * knows the control database and every server; it re-reads the epochs of the projects it serves
- * once a second (a Redis message makes it at once) and drops what an epoch outdates. When the
- * control database cannot be asked for five seconds, project_find() fails closed with
- * PROJECT_UNAVAILABLE.
+ * Projects and the state that a process caches of them: settings, model, rights, verified
+ * credentials. The directory knows the control schema and every server. It reads the epochs of the
+ * loaded projects once a second, or at once after a Redis message, and drops cached state that an
+ * epoch outdates. When the control schema could not be read for five seconds, project_find() fails
+ * closed with PROJECT_UNAVAILABLE.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,31 +20,32 @@ struct directory;
 struct redis;
 struct bus;
 
-/* PUT {base_url}/ settings; every member documented in project_settings.c, with bounds. */
+/* Settings of PUT {base_url}/. project_settings.c documents each member and its bounds. */
 struct project_settings {
     struct str *allowed_origins;
     size_t allowed_origin_count; /* "*" = any */
     struct str *redirect_urls;
-    size_t redirect_url_count;     /* redirect_to of external sign-in */
-    int64_t password_min_length;   /* 8 */
-    int64_t access_token_seconds;  /* 3600 */
-    int64_t refresh_token_seconds; /* 30 days */
-    int64_t session_seconds;       /* 90 days, absolute */
+    size_t redirect_url_count;     /* allowed values of redirect_to */
+    int64_t password_min_length;   /* default 8 */
+    int64_t access_token_seconds;  /* default 3600 */
+    int64_t refresh_token_seconds; /* default 30 days */
+    int64_t session_seconds;       /* default 90 days, absolute */
     bool sign_up;                  /* external sign-in may create accounts */
-    bool link_verified_email;      /* accounts by the issuer's addresses, beyond Google's own */
-    bool oidc_trust_email;         /* the issuer's tokens say nothing of email_verified */
+    bool
+        link_verified_email; /* verified addresses of the issuer link accounts, not Google's only */
+    bool oidc_trust_email;   /* accept addresses whose token has no email_verified */
     bool require_confirmed_email;
-    bool default_row_level_security;                    /* true */
-    int64_t rate_read, rate_write, rate_heavy;          /* per principal and minute; 0 = no limit */
+    bool default_row_level_security;                    /* default true */
+    int64_t rate_read, rate_write, rate_heavy;          /* per caller and minute; 0 = no limit */
     int64_t storage_quota;                              /* bytes of files; 0 = no limit */
-    int64_t rate_sign_in_account, rate_sign_in_address; /* 10, 30 a minute */
+    int64_t rate_sign_in_account, rate_sign_in_address; /* default 10, 30 a minute */
     struct str oidc_issuer, oidc_client_id,
-        oidc_client_secret; /* secret opened; empty = not configured */
+        oidc_client_secret; /* the secret in plain text; empty = not configured */
     struct str mail_sender;
-    struct str auth_page_url; /* what links in mails open */
-    struct str timezone;      /* of dates and times that name none; empty = UTC */
-    struct str locale;        /* how texts are ordered; empty = the root's order */
-    struct str collation;     /* of PostgreSQL for it, or the one in its place; never empty */
+    struct str auth_page_url; /* page that links in mails open */
+    struct str timezone;      /* for dates and times without an offset; empty = UTC */
+    struct str locale;        /* orders texts; empty = order of Unicode's root collation */
+    struct str collation; /* PostgreSQL's collation for the locale, or a fallback; never empty */
 };
 
 struct project {
@@ -52,65 +53,66 @@ struct project {
     struct str slug, name;
     int partition;
     int64_t epoch;
-    struct db db; /* its schema on its server, autocommit */
+    struct db db; /* the project's schema on its server, autocommit */
     struct project_settings settings;
-    struct model *model;      /* current snapshot, never NULL for a held project */
-    struct aead_key data_key; /* seals: the newest of data_keys */
+    struct model *model;      /* current snapshot; never NULL while the caller holds the project */
+    struct aead_key data_key; /* the newest of data_keys; seals */
     struct aead_key
-        *data_keys; /* open (unseal.h); of the project alone, replaced when one is added */
+        *data_keys; /* all keys, to open (unseal.h); owned; replaced when one is added */
     size_t data_key_count;
     int64_t created_ms, updated_ms;
-    struct project_cache *cache; /* rights, tokens, origins: private */
+    struct project_cache *cache; /* private: rights, credentials */
     int refs;
 };
 
-/* any: reads a time as people write it (clock_read()): in the zone of the project where it names no
- * offset, of a date the first moment there. False: it is neither. NULL has UTC. Loop thread only.
- */
+/* any: parses a time that people wrote (clock_read()). A time without an offset is in the project's
+ * time zone, or in UTC if `project` is NULL. A date is its first moment in that zone. Returns false
+ * if `text` is neither a date nor a time. Loop thread only. */
 bool project_moment(const struct project *project, struct str text, int64_t *ret_wall_ms);
 
 struct directory_config {
     const char *control_dsn;
-    struct db_config db;        /* template for servers; dsn = main server */
+    struct db_config db;        /* template for all servers; its dsn is the main server */
     struct redis *redis;        /* may be NULL */
-    struct bus *bus;            /* may be NULL: nobody is notified of new outbox rows */
-    struct aead_key master_key; /* wraps data keys; ids of master keys are set by the directory */
-    const struct aead_key *old_master_keys; /* only unwrap; borrowed for the call */
+    struct bus *bus;            /* may be NULL: consumers get no notification of new outbox rows */
+    struct aead_key master_key; /* wraps data keys; the directory sets the ids of master keys */
+    const struct aead_key *old_master_keys; /* only unwrap data keys; borrowed for the call */
     size_t old_master_key_count;            /* at most 3 */
-    int64_t record_bytes;                   /* largest record as it is stored; 0 = 8 MB */
+    int64_t record_bytes;                   /* largest stored record; 0 = 8 MB */
 };
 
-/* Returns owned; one per process, made after the fork: its timer and connections live on the loop.
- */
+/* Makes the directory, which the caller owns. Call once in a process and after the fork: its timer
+ * and connections belong to the loop. */
 struct directory *directory_new(const struct directory_config *config);
-/* any: ends background work, then closes the servers: a turn or two later when something was
- * running. */
+/* any: cancels background work, then closes the servers. If background work was running, the
+ * servers close one or two ticks of the loop later. */
 void directory_free(struct directory *directory);
 struct db *directory_control(struct directory *directory); /* control schema, autocommit */
 struct db_server *directory_server(struct directory *directory,
-                                   struct str name); /* NULL = unknown */
-/* any: how large a record may be as it is stored. */
+                                   struct str name); /* NULL = unknown name */
+/* any: the largest size of a stored record, in bytes. */
 int64_t directory_record_bytes(const struct directory *directory);
+/* any: NULL when there is none or the directory is closing. */
 struct redis *directory_redis(struct directory *directory);
-/* any: NULL when there is none (bus_notify() takes that) or the directory is closing. */
+/* any: NULL when there is none or the directory is closing. bus_notify() accepts NULL. */
 struct bus *directory_bus(struct directory *directory);
 
-/* co: the project with a reference held until the task's arena ends (project and its model
- * snapshot). Cached; the slow path reads control row, settings and model. 0, PROJECT_NOT_FOUND,
- * PROJECT_UNAVAILABLE, or a negative. */
+/* co: finds a project and holds it with its model snapshot and settings until the task's arena
+ * ends. Cached; otherwise reads control row, settings and model. Returns 0, PROJECT_NOT_FOUND,
+ * PROJECT_UNAVAILABLE or a negative. */
 AWAITS int project_find(struct task *task,
                         struct directory *directory,
                         struct str slug,
                         struct project **ret_project) MUSTCHECK;
 
-/* co: what project_find() waits for before it looks, so that what comes after it comes at once. Its
- * results. */
+/* co: the wait with which project_find() begins. After it project_known() decides whether
+ * project_find() has to query the database. Results as of project_find(). */
 AWAITS int project_settle(struct task *task, struct directory *directory) MUSTCHECK;
-/* any: is it clear without asking the database whether there is one, or is it being asked already?
- */
+/* any: whether project_find() needs no new query for this slug: the project is loaded, being
+ * loaded, known to be missing, or the slug is malformed. */
 bool project_known(const struct directory *directory, struct str slug);
 
-/* co: the same by number, as work that passes between services names projects. */
+/* co: like project_find(), by the number that work passed between services uses. */
 AWAITS int project_find_number(struct task *task,
                                struct directory *directory,
                                int64_t number,
@@ -119,59 +121,59 @@ AWAITS int project_find_number(struct task *task,
 /* any: project, model snapshot and settings stay valid until the arena ends. */
 void project_hold(struct arena *arena, struct project *project);
 
-/* co: rights of a user or key, cached. The reference is held until the arena ends.
- * RIGHTS_GONE or PROJECT_UNAVAILABLE. */
+/* co: rights of a user or API key, cached and held until the arena ends. Returns 0, RIGHTS_GONE,
+ * PROJECT_UNAVAILABLE or a negative. */
 AWAITS int project_rights(struct task *task,
                           struct project *project,
                           int64_t user_id,
                           int64_t key_id,
                           const struct rights **ret_rights) MUSTCHECK;
 
-/* co: raises the epoch after a committed change of model, rights, sessions, settings: this process
- * at once, others within a second. Errors are logged, never returned: the five-second rule covers
- * them. */
+/* co: raises the epoch after a committed change of model, rights, sessions or settings. This
+ * process knows the change at once, other processes within a second. Errors are only logged:
+ * another process that cannot read the epochs serves nothing after five seconds. */
 AWAITS void project_touch(struct task *task, struct directory *directory, struct project *project);
-/* co: reloads the model now (the statement that used it met DB_SCHEMA); held until the arena ends.
- * 0, PROJECT_NOT_FOUND or PROJECT_UNAVAILABLE. */
+/* co: reloads the model now, after a statement has failed with DB_SCHEMA. The model is held until
+ * the arena ends. Returns 0, PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE or a negative. */
 AWAITS int project_reload_model(struct task *task,
                                 struct project *project,
                                 const struct model **ret_model) MUSTCHECK;
 
-/* co: reads the epoch now, once for all who ask meanwhile. *ret_changed says whether what was
- * known of the project is outdated; then it has been read again. Before a refusal that another
- * process's change may have made wrong. PROJECT_UNAVAILABLE, or a negative. */
+/* co: reads the epoch now, in one read for all concurrent callers. *ret_changed: the epoch had
+ * moved and the project has been read again. Call before a refusal that another process's change
+ * may have made wrong. Returns 0, PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE or a negative. */
 AWAITS int project_recheck(struct task *task, struct project *project, bool *ret_changed) MUSTCHECK;
 
-/* Verified credentials, by hash of the token or key text, dropped with the epoch. */
+/* A verified credential, cached by the hash of the token or key text until the epoch moves. */
 struct credential {
     int64_t user_id, session_id, key_id;
-    int64_t expires_ms; /* wall: the token's exp or the key's end */
-    int64_t checked_ms; /* mono, taken before the session or key row was read; older than 5 s = read
-                           again */
+    int64_t expires_ms; /* wall: exp of the token, or the end of the key */
+    int64_t checked_ms; /* mono, from before the row was read; read again after 5 s */
 };
 /* any: borrowed until the next await; NULL when unknown or expired. */
 const struct credential *project_credential_get(struct project *project, struct str token);
-/* any: copies. Ignored when the epoch moved after checked_ms: what was read then may be outdated.
- */
+/* any: copies `credential`. Ignored when the epoch has moved since checked_ms, because the
+ * credential may be outdated. */
 void project_credential_put(struct project *project,
                             struct str token,
                             const struct credential *credential);
 
-/* co: creates everything of a project: control row, schema, tables, roles, signing key,
- * administrator. Restartable by state. PROJECT_EXISTS, or a DB_*. */
 struct project_create {
     struct str slug, name, admin_email, admin_password_hash;
 };
+/* co: creates a project: control row, schema, tables, roles, signing key, administrator. A later
+ * call with the same slug takes over an attempt that died. On success the project is held until the
+ * task's arena ends. Returns 0, PROJECT_EXISTS, a DB_* or a negative. */
 AWAITS int project_create(struct task *task,
                           struct directory *directory,
                           const struct project_create *in,
                           struct project **ret_project) MUSTCHECK;
-/* co: removes it with everything in it (DROP SCHEMA), then the control row. PROJECT_NOT_FOUND, or a
- * DB_*. */
+/* co: removes the project's schema with everything in it, then the control row. Returns 0,
+ * PROJECT_NOT_FOUND, a DB_* or a negative. */
 AWAITS int project_delete(struct task *task, struct directory *directory, struct project *project)
     MUSTCHECK;
 
-/* co: finishes deletions that were interrupted. The directory does so itself once a minute. */
+/* co: finishes interrupted deletions. The directory calls this once a minute. */
 AWAITS void directory_sweep(struct task *task, struct directory *directory);
 
 struct directory_stats {
@@ -179,16 +181,18 @@ struct directory_stats {
         model_loads, epoch_reads;
     size_t projects;
 };
+/* any: counters since the start. Borrowed until directory_free(). */
 const struct directory_stats *directory_stats(const struct directory *directory);
 
-/* any: the epoch that this process knows of; 0 = the project is not in memory. */
+/* any: the epoch that this process knows; 0 = the project is not loaded. */
 int64_t directory_epoch(const struct directory *directory, int64_t number);
 
-/* any: fire and forget: notifies the consumers that the project has outbox rows. */
+/* any: notifies all consumers that the project has outbox rows. Never waits; a lost notification is
+ * harmless. */
 void events_notify(struct directory *directory, const struct project *project);
-/* any: the same for the search index alone: of outbox rows, of work for it, of a rebuild asked for.
- */
+/* any: notifies only the search indexer: of outbox rows, of other work for it, or of a requested
+ * rebuild. */
 void search_notify(struct directory *directory, const struct project *project);
-/* any: the same for gateways whose clients listen: of rows of the log of changes. Its channel. */
+/* any: notifies gateways with live listeners on LIVE_CHANNEL: the log of changes has new rows. */
 void live_notify(struct directory *directory, const struct project *project);
 #define LIVE_CHANNEL "groundwork:live"

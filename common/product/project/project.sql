@@ -1,4 +1,4 @@
--- Control rows (schema platform) and, in statements of their own, what a project keeps of itself.
+-- Control rows (schema platform), and in separate statements the settings and state in a project's own schema.
 
 -- name: project_by_slug :opt row(project)
 select p.number:bigint, p.slug:text, p.name:text, p.server:text, p.partition:smallint, p.epoch:bigint,
@@ -33,7 +33,7 @@ select m.model_version:bigint, s.doc:jsonb?, s.sealed:bytea?, {p}.text_collation
   array(select encode(k.wrapped, 'hex') from {p}.data_keys k order by k.id) as key_texts:text[]
 from {p}.meta m left join {p}.settings s on s.kind = 'setting' and s.key = 'project';
 
--- As PostgreSQL writes it; {p}.text_collation() looks for that (0060_text_order.sql).
+-- Returns the locale in PostgreSQL's spelling, which {p}.text_collation() compares with (0060_text_order.sql).
 -- name: project_locale :opt
 select left(c.collname::text, -6) as locale:text! from pg_catalog.pg_collation c
 where lower(c.collname) = lower(:locale::text) || '-x-icu' and c.collnamespace = 'pg_catalog'::regnamespace
@@ -43,7 +43,7 @@ where lower(c.collname) = lower(:locale::text) || '-x-icu' and c.collnamespace =
 select s.doc:jsonb?, s.sealed:bytea?
 from {p}.settings s where s.kind = 'setting' and s.key = 'project' for update;
 
--- Materialised views are made in the order of the locale, once more at least when every process knows of the new one.
+-- Materialised views are sorted by the locale. Rebuild them when every process knows the new locale, after five seconds.
 -- name: project_views_again :exec
 update {p}.materialized_views set requested_at = now() + interval '5 seconds';
 

@@ -1,6 +1,6 @@
 /*
- * Rights and verified credentials of a project: bounded, least recently used first out, dropped as
- * a whole when the project's epoch moves.
+ * Rights and verified credentials of a project. Both caches are bounded, drop the least recently
+ * used entry first, and are cleared when the project's epoch moves.
  */
 #include <stdlib.h>
 
@@ -14,8 +14,7 @@
 #define RIGHTS_FRESH_MS 5000
 
 struct rights_key {
-    uint64_t
-        generation; /* loads only: a load begun before the epoch moved serves nobody after it */
+    uint64_t generation; /* of loads only: a load from before the epoch moved is not joined */
     int64_t user_id;
     int64_t key_id;
 };
@@ -98,14 +97,14 @@ static int project_cache_load_run(struct task *task, void *arg)
     struct rights_entry *entry = map_get(cache->rights, project_cache_key_text(&key));
     if (rc == RIGHTS_GONE && entry != NULL && load->key.generation == cache->generation)
         rights_drop(cache, entry);
-    /* Whoever changed the model may have died before anybody was notified: then rights, which are
-     * read again every five seconds, show it. */
+    /* A process may have died between a change of the model and its notification. Rights are read
+     * again every five seconds, so they reveal the change. */
     if (rc == 0 && rights->model_version > load->project->model->version)
         project_sync_start(load->project);
     if (rc == 0 && load->key.generation == cache->generation)
         rights_store(cache, &key, rights);
     else if (rc == 0)
-        rights_unref(rights); /* outdated while it was read: the waiters ask again */
+        rights_unref(rights); /* outdated during the read: the waiters load again */
     return rc == 0 || rc == RIGHTS_GONE ? rc : PROJECT_UNAVAILABLE;
 }
 
@@ -140,7 +139,8 @@ static void unref_deferred(void *rights)
     rights_unref(rights);
 }
 
-/* Read for this task alone: as fresh as its call, whatever moved since, and so never too late. */
+/* co: reads the rights for this task alone. The result is as new as this call, even if the epoch
+ * moves during the read. */
 AWAITS static int load_own(struct task *task,
                            struct project *project,
                            const struct rights_key *key,
@@ -165,8 +165,8 @@ int project_rights(struct task *task,
     struct project_cache *cache = project->cache;
     const struct rights_key key = {.user_id = user_id, .key_id = key_id};
 
-    /* A load may be outdated before its waiters run; an epoch that moves all the time is no reason
-     * to wait for ever, nor to refuse. */
+    /* The epoch may move before the waiters of a load run. After two attempts load_own() ends the
+     * loop: an epoch that moves constantly must neither block nor refuse the caller. */
     for (int attempt = 0; attempt < 2; attempt++) {
         struct rights_entry *entry = map_get(cache->rights, project_cache_key_text(&key));
         if (entry != NULL && clock_mono_ms() - entry->rights->loaded_ms < RIGHTS_FRESH_MS) {

@@ -1,7 +1,7 @@
 /*
- * Creating and deleting projects. Both run as a singleflight, so that a caller who goes away does
- * not leave half of one behind; what a dying process leaves is finished by the next attempt
- * (creating, after 30 s) or by the sweep (deleting).
+ * Creation and deletion of projects. Both run as a singleflight, so that a caller that disconnects
+ * does not leave half of a project. If the process dies, the next attempt takes over a
+ * creation (after 30 s), and the sweep finishes a deletion.
  */
 #include "base/clock.h"
 #include "base/codec.h"
@@ -27,13 +27,15 @@
 #define DDL_MS        60000
 #define PAUSE_MS      250
 
-/* Results of work inside the two singleflights: the caller's deadline is not theirs. */
+/* Maps a negative result of a singleflight's own task, which says nothing about the caller's
+ * deadline. */
 static int outcome(int rc)
 {
     return rc < 0 ? DB_UNAVAILABLE : rc;
 }
 
-/* Statements of one transaction that may wait for others: a schema is made, or is dropped. */
+/* Statements of one transaction that may wait for locks of other transactions: create or drop a
+ * schema. */
 struct schema_work {
     struct db_call *calls;
     size_t count;
@@ -54,10 +56,10 @@ AWAITS static int schema_work_run(struct task *task, struct db *tx, void *arg)
 struct create {
     struct directory *directory;
     struct project_create in;
-    struct db db; /* of the new project */
+    struct db db; /* schema of the new project */
 };
 
-/* The control row in state creating: new, or taken over from an attempt that died. */
+/* co: inserts the control row in state creating, or takes over the row of an attempt that died. */
 static int project_claim(struct task *task, struct create *create)
 {
     struct db *control = &create->directory->control;
@@ -99,7 +101,7 @@ static struct db_call seed_permissions(struct arena *arena)
     return db_call_new(arena, SQL_SEED_PERMISSIONS(.permissions = sql_strs(names, count)));
 }
 
-/* A first key for access tokens; its private part is sealed for its place. */
+/* The first key for access tokens. Its private part is sealed, bound to the row that stores it. */
 static struct db_call
 seed_signing_key(struct arena *arena, const struct create *create, const struct aead_key *data_key)
 {
@@ -131,7 +133,7 @@ seed_signing_key(struct arena *arena, const struct create *create, const struct 
         arena, SQL_SEED_SIGNING_KEY(.key = kid, .doc = strbuf_view(&doc), .sealed = sealed));
 }
 
-/* The project's first data key, and what it seals from the start. */
+/* The project's first data key, and the signing key that it seals. */
 static void seed_keys(struct arena *arena, const struct create *create, struct db_call *calls)
 {
     struct aead_key data_key;
@@ -144,8 +146,8 @@ static void seed_keys(struct arena *arena, const struct create *create, struct d
     aead_key_wipe(&data_key);
 }
 
-/* Schema, tables and seeds in one transaction. A busy server takes its time over hundreds of
- * statements. *ret_last is the last migration's number. */
+/* co: creates schema, tables and seeds in one transaction. These are hundreds of statements, which
+ * take a busy server some time. *ret_last is the number of the last migration. */
 static int build(struct task *task, struct create *create, int *ret_last)
 {
     static const struct sql schema_sql = {
@@ -186,8 +188,8 @@ static bool create_may_pass(int rc)
     return rc == DB_UNAVAILABLE || rc == DB_UNKNOWN || rc == DB_TIMEOUT || rc == DB_BUSY;
 }
 
-/* All is made but the word that it is there: that is said again for as long as the attempt lasts.
- * When one try may have been heard, none that failed later says otherwise. */
+/* co: marks the finished project as active, and retries while the attempt lasts. If the outcome of
+ * one try is unknown, a later failure must not be reported as certain. */
 static int create_done(struct task *task, struct create *create, int last)
 {
     struct db *control = &create->directory->control;
@@ -219,8 +221,9 @@ static int project_create_run(struct task *task, void *arg)
         return 0;
     }
     log_warn("project.create_failed", L_STR("project", create->in.slug), L_RESULT("rc", rc));
-    /* Leave nothing behind if that is possible; else the row stays in creating for the next
-     * attempt. What may have been committed stays whole: it may be active already. */
+    /* Remove all traces if possible; otherwise the row stays in state creating for the next
+     * attempt. If the transaction may have committed, keep everything: the project may be active
+     * already. */
     if (rc > 0 && rc != DB_UNKNOWN && project_drop_schema(task, &create->db) == 0 &&
         db_query(task, control, SQL_CREATE_UNDO(.number = *number), NULL) != 0)
         log_warn("project.create_left_over", L_STR("project", create->in.slug));
@@ -254,7 +257,7 @@ int project_create(struct task *task,
 
 /* --- delete --- */
 
-/* DDL that may wait for statements under way, in a transaction of its own. */
+/* co: runs DDL that may wait for statements under way, in a transaction of its own. */
 static int run_ddl(struct task *task, struct db *db, struct str text)
 {
     const struct sql sql = {
@@ -271,8 +274,8 @@ static int run_ddl(struct task *task, struct db *db, struct str text)
     return db_transact_ddl(task, db, schema_work_run, &work);
 }
 
-/* Every dropped table takes locks until its transaction ends, and the server's room for locks is
- * bounded: entity tables go fifty at a time before the schema. */
+/* Every dropped table holds locks until its transaction ends, and the server's lock table is
+ * bounded. Therefore drop entity tables fifty at a time, then the schema. */
 int project_drop_schema(struct task *task, struct db *db)
 {
     struct str schema = arena_printf(task->arena, "p_%lld", (long long)db->schema);

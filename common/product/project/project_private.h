@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The directory's insides, shared loads (singleflight) and what hangs off a project.
+ * Private parts of the directory and of projects, and shared loads (singleflight).
  *
- * A singleflight is background work that is done once for all tasks that wait for it. It has a task
- * of its own, so that the first caller's disconnect does not fail the others, and a change that
- * must be finished is finished.
+ * A singleflight is background work that runs once for all tasks that wait for its result. It has a
+ * task of its own, for two reasons: a disconnect of the first caller does not fail the other
+ * callers, and a change that has begun is always finished.
  */
 #include "base/list.h"
 #include "base/map.h"
@@ -26,29 +26,31 @@ struct singleflight {
     singleflight_fn fn;
     singleflight_end_fn end;
     void *arg;
-    struct loop_hook hook; /* frees it when its coroutine has ended */
+    struct loop_hook hook; /* frees the singleflight after its coroutine has ended */
 };
 
-/* any: a singleflight that does not run yet; its arena is for the argument. Ends by itself after
- * limit_ms. */
+/* any: makes a singleflight that does not run yet. Its arena is for the argument. Its task fails
+ * with -ETIMEDOUT after limit_ms. */
 struct singleflight *singleflight_new(struct directory *directory, int64_t limit_ms);
-/* any: runs fn(task, arg) and then end(arg) (may be NULL), which removes the singleflight from its
- * owner; then the waiters wake with fn's result. Negative results become PROJECT_UNAVAILABLE. */
+/* any: runs fn(task, arg), then end(arg) (may be NULL), which removes the singleflight from its
+ * owner. Then wakes the waiters with fn's result; negative results become PROJECT_UNAVAILABLE. */
 void singleflight_run(struct singleflight *singleflight,
                       singleflight_fn fn,
                       singleflight_end_fn end,
                       void *arg);
-/* co: fn's result, or -ECANCELED, -ETIMEDOUT of the waiting task; the singleflight goes on. */
+/* co: waits. Returns fn's result, or -ECANCELED or -ETIMEDOUT of the waiting task; the singleflight
+ * continues in that case. */
 AWAITS int singleflight_join(struct task *task, struct singleflight *singleflight) MUSTCHECK;
 
 /* --- the directory --- */
 
-/* Older knowledge of the control schema is not acted upon. */
+/* Nothing is served when the control schema was last read longer ago than this. */
 #define EPOCH_STALE_MS 5000
 #define EPOCH_READ_MS  1000
-#define EPOCH_FIRST    1 /* of a new project */
+#define EPOCH_FIRST    1 /* epoch of a new project */
 
-/* Slugs looked up and not found, for a second: one slot per hash, so a flood takes no memory. */
+/* Slugs that were not found stay cached for a second. Each hash has one slot, so that a flood of
+ * slugs takes no more memory. */
 #define MISSING_SLOTS 1024
 #define MISSING_MS    1000
 #define SLUG_BYTES    48
@@ -62,88 +64,89 @@ struct missing {
 
 struct directory {
     struct servers servers;
-    struct db control; /* of the servers */
+    struct db control; /* same as servers.control */
     struct master_keys masters;
     int64_t record_bytes;
     struct redis *redis;    /* NULL = none, or closing */
-    struct bus *bus;        /* the same */
-    struct list subscribed; /* epoch_notify.c */
+    struct bus *bus;        /* NULL = none, or closing */
+    struct list subscribed; /* node in the list of epoch_notify.c */
     uintptr_t subscriber_id;
-    struct db_server
-        *pulse; /* one connection to the same server, for the read of the epochs alone */
+    struct db_server *pulse; /* dedicated connection for the read of the epochs */
 
     struct map *projects; /* slug -> struct project, one reference each */
-    struct map *numbers;  /* number (8 bytes) -> the same */
+    struct map *numbers;  /* number (8 bytes) -> struct project */
     struct map *loads;    /* slug -> struct singleflight that loads it */
     struct missing missing[MISSING_SLOTS];
 
     struct list singleflights;
 
     struct loop_timer tick;
-    struct singleflight *reader; /* reads the epochs */
-    int64_t control_ok_ms;       /* mono: control schema last read */
+    struct singleflight *reader; /* reads the epochs; NULL = no read is running */
+    int64_t control_ok_ms;       /* mono: last successful read of the control schema */
     int64_t sweep_due_ms;
 
     struct directory_stats stats;
 
-    unsigned control_failures; /* since control_ok_ms */
-    bool read_again;           /* a hint came while the reader ran */
+    unsigned control_failures; /* failed reads since control_ok_ms */
+    bool read_again;           /* another read was requested while the reader ran */
     bool sweeping;
     bool closing;
 };
 
-/* any: lists a loaded project; the directory takes over the caller's reference. */
+/* any: adds a loaded project. The directory takes over the caller's reference. */
 void directory_list(struct directory *directory, struct project *project);
-/* any: unlists it and drops the directory's reference: whoever holds it keeps it. */
+/* any: removes the project from the directory and drops the directory's reference. Tasks that hold
+ * the project may still use it. */
 void directory_forget(struct directory *directory, struct project *project);
 struct project *directory_by_number(const struct directory *directory, int64_t number);
-/* any: slugs known to be missing. */
+/* any: whether the slug is cached as missing; caches it; removes it from the cache. */
 bool directory_missing(const struct directory *directory, struct str slug);
 void directory_missing_set(struct directory *directory, struct str slug);
 void directory_missing_clear(struct directory *directory, struct str slug);
-/* any: last thing of directory_free(), and of the last singleflight after it. */
+/* any: frees the directory when it is closing and no singleflight is left. Called at the end of
+ * directory_free() and of each singleflight. */
 void directory_close_when_idle(struct directory *directory);
-/* any: notes that the control schema was read just now (rc = 0), or could not be. */
+/* any: records a read of the control schema: it succeeded (rc = 0), or failed (rc > 0). */
 void directory_control_seen(struct directory *directory, int rc);
 
 /* --- epochs (epoch.c) --- */
 
 void epoch_start(struct directory *directory);
 void epoch_stop(struct directory *directory);
-/* co: 0 when what the control schema says is known well enough, PROJECT_UNAVAILABLE, or a negative.
- */
+/* co: returns 0 when the control schema was read recently enough, else PROJECT_UNAVAILABLE or a
+ * negative. */
 AWAITS int epoch_fresh(struct task *task, struct directory *directory) MUSTCHECK;
-/* any: the next read now; one more when one is under way. */
+/* any: reads the epochs now. If a read is running, another one follows it. */
 void epoch_read_now(struct directory *directory);
 
 /* --- notifications over Redis (epoch_notify.c) --- */
 
 void epoch_subscribe(struct directory *directory);
 void epoch_unsubscribe(struct directory *directory);
-/* any: notifies the other processes. */
+/* any: notifies the other processes of a project's epoch. */
 void epoch_publish(struct directory *directory, int64_t number, int64_t epoch);
 
 /* --- projects --- */
 
-/* Texts of one version of name and settings; requests hold the one they started with. */
+/* Texts of one version of name and settings. A request holds the version that it started with. */
 struct facts {
-    struct arena *arena; /* it lives there itself */
+    struct arena *arena; /* the struct itself is in this arena */
     int refs;
 };
 
 struct project_cache {
-    struct arena *arena; /* of the project itself */
+    struct arena *arena; /* contains the project itself */
     struct directory *directory;
     struct facts *facts;
     int64_t used_ms; /* mono */
     bool listed;
 
-    /* Synchronisation with the database: tickets are drawn before, and served by a sync begun
-     * after. */
+    /* Synchronisation with the database. A caller draws a ticket. The ticket is served by a sync
+     * that began after it was drawn. */
     struct singleflight *sync;
     uint64_t sync_wanted, sync_done;
-    bool sync_again; /* tickets were drawn while it ran */
-    bool touch_due;  /* our own change is not yet in the control schema */
+    bool sync_again; /* tickets were drawn while the sync ran */
+    bool touch_due;  /* a change of this process has not yet raised the epoch */
 
     /* Rights and credentials (project_cache.c). */
     uint64_t generation;
@@ -157,34 +160,37 @@ struct project_cache {
 
 struct project *project_ref(struct project *project);
 void project_unref(struct project *project);
-/* co: brings name, settings and model up to what was committed before the call. 0,
- * PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE, or a negative. */
+/* co: brings name, settings and model up to date with everything committed before the call. Returns
+ * 0, PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE or a negative. */
 AWAITS int project_sync(struct task *task, struct project *project) MUSTCHECK;
-/* any: the same without waiting. */
+/* any: starts the same sync without waiting. */
 void project_sync_start(struct project *project);
-/* co: until what was asked for so far is done; results as of project_sync(). */
+/* co: waits until all syncs requested so far are done. Results as of project_sync(). */
 AWAITS int project_sync_wait(struct task *task, struct project *project) MUSTCHECK;
 
+/* any: project_cache_init() sets up the caches of rights and credentials, project_cache_done()
+ * frees them. */
 void project_cache_init(struct project *project);
 void project_cache_done(struct project *project);
-/* any: forgets rights and credentials. */
+/* any: drops cached rights and credentials. */
 void project_cache_drop(struct project *project);
 
-/* co: data keys as the state row has them, adopted if there are none; new ones are added to the
- * project's. A DB_* (DB_FAILED: the newest cannot be unwrapped) or a negative. */
+/* co: adds the data keys of the state row to the project's keys. If there are no ids, first stores
+ * the key of earlier releases (data_key_adopt()). Returns 0, a DB_* (DB_FAILED: the newest key
+ * cannot be unwrapped) or a negative. */
 AWAITS int data_keys_take(struct task *task,
                           struct project *project,
                           struct sql_i64s ids,
                           struct sql_strs texts) MUSTCHECK;
-/* any: wipes them. */
+/* any: wipes and frees the project's data keys. */
 void data_keys_drop(struct project *project);
-/* co: reads settings, data keys (and the model's version) of a project into `arena`. A DB_* or a
- * negative. */
+/* co: reads settings, data keys and model version of a project. The settings' texts are in `arena`.
+ * Returns 0, a DB_* or a negative. */
 AWAITS int settings_read(struct task *task,
                          struct project *project,
                          struct arena *arena,
                          struct project_settings *ret_settings,
                          int64_t *ret_model_version) MUSTCHECK;
 
-/* co: drops a project's schema with everything in it. A DB_* or a negative. */
+/* co: drops a project's schema with everything in it. Returns 0, a DB_* or a negative. */
 AWAITS int project_drop_schema(struct task *task, struct db *db) MUSTCHECK;

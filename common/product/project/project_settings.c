@@ -17,7 +17,7 @@
 #define URL_BYTES         2048
 #define DOC_BYTES_MAX     (1U << 20U)
 #define ORIGIN_PORT_MAX   65535
-#define STORAGE_QUOTA_MAX 9007199254740991 /* exact in JSON, wherever it is read */
+#define STORAGE_QUOTA_MAX 9007199254740991 /* exact in every JSON parser */
 
 #define SETTING_I64(member, low, high, text)                                                       \
     {                                                                                              \
@@ -171,7 +171,7 @@ void project_settings_ceilings(const struct project_rates *rates)
     ceilings = *rates;
 }
 
-/* 0 is no limit at all: above every ceiling. */
+/* 0 means no limit, so it is above every ceiling. */
 static bool above(int64_t rate, int64_t ceiling)
 {
     return ceiling > 0 && (rate > ceiling || rate == 0);
@@ -257,7 +257,7 @@ static bool origin_ok(struct str origin)
     return rest.ptr == NULL || (num_parse_i64(rest, &port) && port > 0 && port <= ORIGIN_PORT_MAX);
 }
 
-/* Their lengths are bounded because a sign-in sends them back in one header. */
+/* Lengths are bounded because a sign-in sends the URL back in one header. */
 static void
 check_redirects(struct arena *arena, const struct in_strs *urls, struct schema_errors *errors)
 {
@@ -436,7 +436,7 @@ static void json_str(struct jw *w, const char *name, struct str text)
         jw_null(w);
 }
 
-/* All but origins and the secret, which differ between the API and the stored document. */
+/* All members except origins and secret, which differ between the API and the stored document. */
 static void json_members(struct jw *w, const struct project_settings *settings)
 {
     json_strs(w, "redirect_urls", settings->redirect_urls, settings->redirect_url_count);
@@ -505,8 +505,8 @@ static struct str secret_place(struct arena *arena, const struct project *projec
     return place_setting(arena, project->number, STR("setting"), STR("project"));
 }
 
-/* A stored value that today's bounds refuse falls back
- * to its default: a project must come up whatever an older release has written. */
+/* Reads stored settings. A value that today's bounds refuse falls back to its default: a project
+ * must load even if an older release stored the value. */
 static void parse_stored(struct arena *arena,
                          const struct project *project,
                          struct str text,
@@ -528,7 +528,7 @@ static void parse_stored(struct arena *arena,
     in.allowed_origins.items =
         ARENA_ARRAY(arena, in.allowed_origins.items, json_array_size(origins));
     for (size_t i = 0; i < in.allowed_origins.count; i++)
-        in.allowed_origins.items[i] = /* the array goes below */
+        in.allowed_origins.items[i] = /* the array is deleted below */
             arena_dup(arena, str_from(json_string_value(json_array_get(origins, i))));
     if (origins != NULL)
         (void)json_object_del(doc, "allowed_origins");
@@ -610,7 +610,7 @@ int project_settings_save(struct task *task,
     const struct str locale = settings.locale;
     project_settings_merge(&settings, in);
 
-    /* What is not changed stays as it is sealed: it may be by a key that this process does not know
+    /* An unchanged secret stays sealed as it is: its key may be one that this process does not know
      * yet. */
     struct str sealed = STR_NONE;
     if (keeps_secret(in))

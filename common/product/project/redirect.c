@@ -1,4 +1,4 @@
-/* Redirect addresses: which may be stored, and which are the same. */
+/* Redirect addresses: which are allowed, and which are the same. */
 #include "project/redirect.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/ascii.h"
 #include "json/schema.h"
 
-/* Browsers run what they say, or open local files and other programs with them. */
+/* Browsers run the content of these addresses, or open local files and other programs with them. */
 static const char *const refused_schemes[] = {
     "about",
     "blob",
@@ -81,12 +81,12 @@ const char *redirect_url_fault(struct str url)
     return is_refused_scheme(scheme) ? "has a scheme that browsers open themselves" : NULL;
 }
 
-/* A web address in its parts; `path` begins behind the first slash and has query and fragment. */
+/* The parts of a web address. `path` begins after the first slash, with query and fragment. */
 struct web_address {
     struct str scheme, host, port, path;
 };
 
-/* false: no web address, or one with user information. */
+/* Returns false when `url` is no web address, or has user information. */
 static bool web_address_read(struct str url, struct web_address *ret)
 {
     struct str rest = url;

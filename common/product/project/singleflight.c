@@ -25,7 +25,7 @@ struct singleflight *singleflight_new(struct directory *directory, int64_t limit
     return singleflight;
 }
 
-/* At the end of the turn: the coroutine has left the task for good. */
+/* Runs at the end of a tick of the loop: by then the coroutine has ended. */
 static void singleflight_free(void *arg)
 {
     struct singleflight *singleflight = arg;

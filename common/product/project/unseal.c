@@ -1,4 +1,4 @@
-/* Data keys are kept with their project. */
+/* Data keys of loaded projects. */
 #include "project/unseal.h"
 
 #include "data_key_sql.h"

@@ -1,11 +1,12 @@
 #pragma once
-/* Opens what a project has sealed. To seal: aead_seal(arena, &project->data_key, plain, place). */
+/* Opens values that a project has sealed. To seal: aead_seal(arena, &project->data_key, plain,
+ * place). */
 #include "keys/place.h"
 #include "project/project.h"
 
-/* co: opens what the project sealed. Values of a key that this process does not know (another one
- * has begun to use it) make it read the keys again. 0 with the arena-owned plain text, AEAD_BAD, or
- * a negative. */
+/* co: opens a sealed value. If its key is unknown to this process, because another process has
+ * added the key, reads the keys again first. Returns 0 with the plain text in the task's arena,
+ * AEAD_BAD, or a negative. */
 AWAITS int data_key_open(struct task *task,
                          struct project *project,
                          struct str sealed,

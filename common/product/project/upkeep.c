@@ -1,4 +1,4 @@
-/* What is done to all projects at once. */
+/* Operations on all projects. */
 #include "project/upkeep.h"
 
 #include "keys/rotate.h"

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * What is done to all projects at once, by a command of its own beside daemons at work. Progress
- * goes to say(). 0, or a positive with *ret_reason.
+ * Operations on all projects, run by a separate command while daemons work. Each reports its
+ * progress to say() and returns 0, or a positive with *ret_reason.
  */
 #include "project/project.h"
 
-/* co: brings the control schema and every project to this version (migrations/migrate.h). */
+/* co: migrates the control schema and every project to this version (migrations/migrate.h). */
 AWAITS int migrate_all(struct task *task,
                        struct directory *directory,
                        void (*say)(const char *text),
@@ -21,6 +21,6 @@ AWAITS int data_keys_rotate(struct task *task,
                             int64_t settle_ms,
                             void (*say)(const char *text),
                             struct str *ret_reason) MUSTCHECK;
-/* A process that has not read the epochs for five seconds serves nothing (project.h); statements
- * under way then have five more. */
+/* Time after which every writer uses the new key. A process that could not read the epochs for five
+ * seconds serves nothing (project.h). Its statements under way may last five seconds more. */
 #define DATA_KEY_SETTLE_MS 10000

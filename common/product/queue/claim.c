@@ -1,4 +1,4 @@
-/* Claims, and an item's life from there to its end. */
+/* Claims, and the life of an item from its claim to its end. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -11,11 +11,11 @@
 
 /* --- items --- */
 
-/* What a statement has claimed. */
+/* The rows that a statement has claimed. */
 struct batch {
     struct queue_project *project;
     const struct db *db;
-    struct project *held; /* NULL = nobody has asked for it */
+    struct project *held; /* NULL for rows of queue_adopt() */
     const struct rows *rows;
     int64_t sent_ms; /* mono: before the statement was sent */
     int lane;
@@ -55,7 +55,8 @@ static struct queue_item *item_new(const struct batch *batch, size_t i)
     return item;
 }
 
-/* Whoever waits for the last one finds nothing held any more. */
+/* Frees the arena before queue_check_drained(): when the drain is reported done, no item holds its
+ * project. */
 void item_free(struct queue_item *item)
 {
     struct queue_project *project = item->owner;
@@ -73,7 +74,7 @@ void item_free(struct queue_item *item)
     queue_check_drained(queue);
 }
 
-/* At the end of the turn: the coroutine has left. */
+/* Runs at the end of a tick of the loop: by then the item's coroutine has ended. */
 static void claim_on_ended(void *arg)
 {
     item_free(arg);
@@ -112,8 +113,9 @@ static size_t claim_count_ids(const struct rows *rows, size_t id)
     return count;
 }
 
-/* co: who looks after this process when it dies knows then that it may have been any of them. Once
- * in its life. What is alone begins without waiting, so that the next finds it. */
+/* co: records, once in the life of the process, that it has had two items at a time. If the process
+ * dies, the rescue then knows that any of its items may have been the cause. A single item begins
+ * without this wait, so that a concurrent claim already counts it. */
 AWAITS static void note_shared(struct task *task, struct queue *queue, size_t count)
 {
     const struct queue_peers *peers = queue->kind->peers;
@@ -131,8 +133,8 @@ AWAITS static void note_shared(struct task *task, struct queue *queue, size_t co
     queue->shared = queue->shared || rc == 0;
 }
 
-/* co: rows are items from now on, and so many slots that were reserved for them are theirs; those
- * that have one begin. Returns how many they are. */
+/* co: makes items of the rows and returns the `reserved` slots. Items begin at once, unless they
+ * were claimed before slots were free or the queue drains. Returns the number of items. */
 AWAITS static unsigned take_rows(struct task *task,
                                  const struct batch *batch,
                                  unsigned reserved,
@@ -191,7 +193,7 @@ struct claim {
     unsigned count, reserved;
 };
 
-/* co: 0, or what the database said; *ret_gone: there is no such project. */
+/* co: returns 0 or the database's result. *ret_gone: the project does not exist. */
 AWAITS static int
 claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, bool *ret_gone)
 {
@@ -230,7 +232,7 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
     return 0;
 }
 
-/* One that finds fewer rows than it asked for has found them all. */
+/* A claim that gets fewer rows than its limit has taken all of them. */
 static void claim_count(const struct claim *claim, unsigned claimed)
 {
     struct queue_project *project = claim->project;
@@ -265,7 +267,7 @@ static void claim_run(struct task *task, void *arg)
         turns_retry(&queue->turns);
     else
         queue_join(project);
-    queue_pump(queue); /* what it did not need others may have */
+    queue_pump(queue); /* slots that this claim did not use are free for other projects */
     queue_check_drained(queue);
 }
 
@@ -275,6 +277,6 @@ void claim_start(struct queue_project *project, int lane, unsigned count, unsign
     struct claim *claim = ARENA_NEW(background_arena(background), claim);
 
     *claim = (struct claim){project, lane, count, reserved};
-    project->lanes[lane].state = LANE_CLAIMING; /* what is due from now on asks for another claim */
+    project->lanes[lane].state = LANE_CLAIMING; /* work that arrives now needs another claim */
     background_start(background, claim_run, claim);
 }

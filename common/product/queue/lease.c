@@ -1,4 +1,4 @@
-/* Renewal: keeps what was claimed, and finds out what was lost. */
+/* Renews leases, and finds lost items. */
 #include "base/clock.h"
 #include "base/panic.h"
 #include "log/log.h"
@@ -6,7 +6,7 @@
 #include "queue/queue_private.h"
 
 #define RENEWALS_A_LEASE 3
-#define FRESH_PART       6 /* of a lease: what is younger waits for the next renewal */
+#define FRESH_PART       6 /* part of a lease: younger leases wait for the next renewal */
 #define RENEW_LIMIT_MS   10000
 
 static void lose(struct queue_item *item, const char *why)
@@ -23,14 +23,15 @@ static void lose(struct queue_item *item, const char *why)
     if (before != QUEUE_CLAIMED)
         return;
     item->owner->queue->stats.lost++;
-    item_free(item); /* it had not begun */
+    item_free(item); /* the item had not begun */
 }
 
-/* The items of one project at one renewal, by number: they may end while it waits. */
+/* The items of one project in one renewal. They are listed by id, because they may end during the
+ * statement. */
 struct renewal {
     struct background *background;
     struct queue *queue;
-    int64_t number; /* of the project */
+    int64_t number; /* number of the project */
     struct db db;
     int64_t *ids, *tokens;
     size_t count;
@@ -57,8 +58,8 @@ static bool lease_has_id(const struct rows *rows, int64_t id)
     return false;
 }
 
-/* A row that is in neither list belongs to somebody else, or is gone. One that was not renewed and
- * is ours still is locked: the next renewal decides. */
+/* A row in neither list belongs to another process or does not exist. A row that is still held but
+ * was not renewed is locked: the next renewal decides. */
 static void lease_note(const struct renewal *renewal,
                        const struct rows *renewed,
                        const struct rows *held,
@@ -95,7 +96,7 @@ static void renew_run(struct task *task, void *arg)
     };
 
     int rc = queue_batch(task, &renewal->db, calls, ARRAY_LEN(calls));
-    if (rc != 0) { /* the next renewal tries again; who cannot be renewed in time is lost */
+    if (rc != 0) { /* the next renewal tries again; items that are not renewed in time are lost */
         log_debug("queue.renew_failed", L_I64("project", renewal->number), L_RESULT("rc", rc));
         return;
     }
@@ -106,12 +107,11 @@ static bool is_due(const struct queue_item *item, int64_t now)
 {
     int64_t lease_ms = item->owner->queue->config.lease_ms;
 
-    /* What was claimed or renewed a moment ago waits for the next renewal, which is early enough.
-     */
+    /* A lease that was granted a moment ago waits for the next renewal, which is early enough. */
     return item->lease_mono_ms - now < lease_ms - lease_ms / FRESH_PART;
 }
 
-/* Each project by itself: one that does not answer keeps no other waiting. */
+/* Each project has its own renewal: a project whose server does not answer delays no other. */
 static struct renewal *renewal_new(struct queue_project *project)
 {
     struct background *background = background_new(RENEW_LIMIT_MS);

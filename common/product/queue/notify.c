@@ -1,7 +1,7 @@
 /*
- * Notifications: entries of a topic say which project has work, and a channel of Redis which row
- * was cancelled. An entry is acknowledged when it has been read: what it speaks of is a row, which
- * the next sweep finds if this process dies before it has looked.
+ * Notifications. Entries of a topic name projects that have work. A channel of Redis names
+ * cancelled rows. An entry is acknowledged as soon as it has been read: the work is stored in a
+ * row, which the next sweep finds if this process dies first.
  */
 #include "base/num.h"
 #include "queue/queue_private.h"
@@ -36,7 +36,7 @@ void notify_start(struct queue *queue)
 
     if (kind->cancel_channel != NULL && redis != NULL)
         redis_subscribe(redis, kind->cancel_channel, on_cancelled, queue);
-    /* An entry is read by one process: not by one that would not do it. */
+    /* Only one process reads an entry: a process that would not claim the work must not consume. */
     if (kind->group == NULL || config->bus == NULL || config->slots == 0 || config->crashed_only)
         return;
     bus_consume(

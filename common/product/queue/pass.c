@@ -1,4 +1,4 @@
-/* Work without leases: a pass of a project at a time. */
+/* Work without leases: one pass of a project at a time. */
 #include "loop/background.h"
 #include "queue/queue_private.h"
 
@@ -72,6 +72,6 @@ void pass_start(struct queue_project *project)
 {
     int64_t limit_ms = project->queue->kind->pass_ms;
 
-    project->lanes[FRESH].state = LANE_CLAIMING; /* what is due from now on asks for another pass */
+    project->lanes[FRESH].state = LANE_CLAIMING; /* work that arrives now needs another pass */
     background_run(limit_ms > 0 ? limit_ms : PASS_MS, pass_run, project);
 }

@@ -1,7 +1,7 @@
 /*
- * Projects with work take turns. A lane stands in its ring while it may have rows and there is room
- * for them; each turn claims a share of the free slots. What is claimed ahead of the slots begins
- * one at a time, a project after the other.
+ * Projects with work take turns at the slots. A lane is in its ring while it may have rows and
+ * there are slots for them. Each turn claims rows for a share of the free slots. Rows that were
+ * claimed before slots were free begin one a turn, in the order of the projects.
  */
 #include "queue/queue.h"
 
@@ -16,7 +16,7 @@
 
 #define CLAIM_AT_ONCE  64
 #define CLAIM_AT_LEAST 4
-#define AGAIN_PART     4 /* of what is claimed ahead: when so little is left, more is claimed */
+#define AGAIN_PART     4 /* part of `ahead`: with no more than this left, more is claimed */
 
 static struct list queues = {&queues, &queues};
 
@@ -105,7 +105,7 @@ static bool wants_claim(const struct queue_project *project)
                       : project->counts[QUEUE_CLAIMED] <= ahead / AGAIN_PART;
 }
 
-/* What was claimed ahead, and has a slot to be run in. */
+/* Whether an item claimed before slots were free can begin now. */
 static bool can_begin(const struct queue_project *project)
 {
     return project->counts[QUEUE_CLAIMED] > 0 && queue_project_room(project) > 0;
@@ -155,7 +155,7 @@ static size_t ring_length(const struct list *ring)
     return length;
 }
 
-/* The share of one turn: all that is free when nobody else waits. */
+/* Slots for one turn: all free slots if no other project waits. */
 static unsigned share_of(const struct queue_project *project, size_t waiting)
 {
     unsigned free = queue_free_slots(project->queue);
@@ -169,8 +169,8 @@ static unsigned share_of(const struct queue_project *project, size_t waiting)
     return count < CLAIM_AT_ONCE ? count : CLAIM_AT_ONCE;
 }
 
-/* What has waited for half of its lease would have too little of it left: claimed again, it has
- * all. */
+/* An item that has waited for half of its lease has too little time left, and this kind cannot
+ * renew: release it, so that another claim grants a full lease. */
 static bool is_stale(const struct queue_project *project)
 {
     if (project->counts[QUEUE_CLAIMED] == 0 || project->queue->kind->renew != NULL)
@@ -476,7 +476,7 @@ static const struct {
 #define LABEL_BYTES 64
 static struct {
     const struct queue_kind *kind;
-    char label[LABEL_BYTES]; /* borrowed by the metrics, for ever */
+    char label[LABEL_BYTES]; /* borrowed by the metrics for the life of the process */
     struct metric *metrics[METRICS];
 } prepared[KINDS_MAX];
 static size_t prepared_count;

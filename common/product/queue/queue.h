@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Work that stands in rows of projects and is done by whichever process claims it first. A kind of
- * work is a table of its statements and one function:
+ * Work that is stored as rows of projects. Whichever process claims a row first does its work. A
+ * kind of work is a table of its statements and one function:
  *
  *     static const struct queue_kind mails = {
  *         .name = "mails", .claim = &SQL_MAILS_CLAIM, .renew = &SQL_MAILS_RENEW,
@@ -10,199 +10,215 @@
  *     };
  *     queue = queue_start(&mails, &(struct queue_config){.directory = ..., .slots = 16, ...});
  *
- * Claim. A project's rows are claimed some at a time, each with a lease and a fencing token: every
- * write about the row asks for the token, so that a process that was presumed dead writes nothing.
- * The lease is granted and judged by the database's clock; this process only counts, from before
- * the statement was sent, how long it may believe in it.
- * Renewal. Leases are renewed every third of their length, whatever the items do. An item whose
- * token is not ours any more, or that could not be renewed in time, is lost: its task is cancelled.
- * A kind without .renew has until its lease ends.
- * Fair turns. Projects take turns for the slots (turns.h); one project's flood delays its own.
- * Notification. An entry of the bus says which project to look at; without one a sweep finds it.
- * Crash. Rows whose last process died are crashed: one of them may have taken it down. They are
- * claimed apart from the others and one at a time, so that the next crash has one cause: here
- * (the kind has .claim_crashed), or in a process of its own (it has .crashed_put as well). One that
- * has crashed too many processes is quarantined by .rescue.
- * Drain. Nothing new is claimed; what has not begun is given back, what runs is asked to
- * (QUEUE_RELEASING), and what is left at the end is given back as it is, or cancelled.
+ * Claim. A claim takes some rows of one project. Each row gets a lease and a fencing token. Every
+ * later write about the row checks the token, so that a process that was presumed dead writes
+ * nothing. The database's clock grants and judges the lease. The process counts how long its lease
+ * lasts from before it sent the statement.
+ * Renewal. Leases are renewed every third of their length, independently of the items. An item is
+ * lost when its row has another token, or when its lease could not be renewed in time. The task of
+ * a lost item is cancelled. An item of a kind without .renew has to end within its first lease.
+ * Fairness. Projects take turns at the slots (turns.h), so a flood of rows delays its own project
+ * only.
+ * Notification. An entry of the bus names a project that has work. A sweep finds work without an
+ * entry.
+ * Crash. A row is called crashed when the last process that claimed it died: the row may have been
+ * the cause. Crashed rows are claimed separately and one at a time, so that the next crash has only
+ * one possible cause. They run in this process (the kind has .claim_crashed) or in a dedicated
+ * process (the kind has .crashed_put as well). .rescue quarantines a row that has crashed too many
+ * processes.
+ * Drain. Nothing new is claimed. Items that have not begun are released. Running items should
+ * release themselves (QUEUE_RELEASING). At the end the remaining items are released in their
+ * present state, or cancelled.
  *
- * Loop thread only. Statements name what they want of what they are given (:most::bigint).
+ * All functions run on the loop's thread. A statement names the parameters that it uses
+ * (:most::bigint) of those that its member lists.
  */
 #include "bus/bus.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 #include "project/project.h"
 
-struct queue;         /* a kind of work in this process */
-struct queue_project; /* what it knows of one project */
+struct queue;         /* one kind of work in this process */
+struct queue_project; /* the queue's state for one project */
 struct queue_item;
 
-/* Where an item is. The value names the list that it stands in; queue_move() alone changes it. */
+/* State of an item. Each state has a list of its items; only queue_move() changes the state. */
 enum queue_state {
-    QUEUE_CLAIMED,   /* ahead of its turn: it waits for a slot */
-    QUEUE_RUNNING,   /* it has a slot */
-    QUEUE_RELEASING, /* it has a slot, and gives itself back as soon as it can */
-    QUEUE_LOST,      /* the row is not ours any more: it writes nothing and ends */
-    QUEUE_ENDED,     /* until its coroutine has left */
+    QUEUE_CLAIMED,   /* claimed before a slot is free: waits for a slot */
+    QUEUE_RUNNING,   /* has a slot */
+    QUEUE_RELEASING, /* has a slot, and releases itself as soon as it can */
+    QUEUE_LOST,      /* no longer holds its row: writes nothing and ends */
+    QUEUE_ENDED,     /* .run has returned, the coroutine has not ended yet */
     QUEUE_STATES,
 };
 
-/* What became of an item, as its run returns it. */
+/* Result of an item's run. */
 enum queue_outcome {
     QUEUE_DONE,
-    QUEUE_RELEASED, /* given back: somebody claims it again */
-    QUEUE_GONE,     /* it was lost, or nobody knows */
+    QUEUE_RELEASED, /* the row is back in the queue for another claim */
+    QUEUE_GONE,     /* the item was lost, or its outcome is unknown */
 };
 
-/* The first member of a kind's own struct. It and all that its arena holds lives until its run has
+/* First member of a kind's own struct. The struct and all memory of its arena live until .run has
  * returned. */
 struct queue_item {
-    struct task task;    /* .arena is the item's, unless its run exchanges it for a while */
-    struct arena *arena; /* the item's own */
+    struct task task;    /* its arena is the item's arena, unless .run replaces it for a while */
+    struct arena *arena; /* owned by the item */
     struct queue_project *owner;
     struct list link;
     enum queue_state state;
-    bool crashed;            /* its last process died with it */
-    struct db db;            /* the project's schema */
-    struct project *project; /* held; NULL: whoever made it has not asked for it */
-    struct rows rows;        /* the one row that the claim returned */
-    int64_t id, token;       /* columns "id" and "token" of it */
+    bool crashed;            /* the last process that claimed the row died */
+    struct db db;            /* schema of the project */
+    struct project *project; /* held by the item's arena; NULL for an item of queue_adopt() */
+    struct rows rows;        /* the item's row of the claim's result */
+    int64_t id, token;       /* columns "id" and "token" of the row */
     int64_t claimed_mono_ms;
-    int64_t lease_mono_ms; /* ours until then, by our monotonic clock */
+    int64_t lease_mono_ms; /* monotonic time at which our lease ends */
     struct loop_hook freed;
 };
 
-/* The processes that share the sweeps; all on the control schema. :holder is the process's name. */
+/* Statements about the processes that share the sweeps. All run on the control schema. :holder is
+ * the name of this process. */
 struct queue_peers {
-    const struct sql *alive;  /* :exec, it is there */
-    const struct sql *live;   /* :many id, in a fixed order */
-    const struct sql *forget; /* :exec, those that died long ago */
-    const struct sql *gone;   /* :exec, it leaves */
-    const struct sql *shared; /* :exec, before it has two items at a time; or NULL */
-    const struct sql *alone;  /* :many id of :holders that never had; or NULL */
+    const struct sql *alive;  /* :exec, records that this process is alive */
+    const struct sql *live;   /* :many id of the live processes, in a fixed order */
+    const struct sql *forget; /* :exec, deletes processes that died long ago */
+    const struct sql *gone;   /* :exec, deletes this process */
+    const struct sql *shared; /* :exec, before this process has two items at a time; or NULL */
+    const struct sql *alone;  /* :many id, those :holders that never had two items; or NULL */
 };
 
 struct queue_kind {
     const char *name; /* in logs and metrics */
-    size_t size;      /* of the kind's own struct; 0 = struct queue_item */
-    /* any: fills the kind's own members of a new item, all zero; NULL = there are none. */
+    size_t size;      /* size of the kind's own struct; 0 = struct queue_item */
+    /* any: fills the kind's own members, which are zero, of a new item; NULL = no such members. */
     void (*read)(struct queue_item *item);
-    /* AWAITS: all of the item. It marks the row's end itself, guarded by the token. The task's
-     * tenant is the project, where the item has one. */
+    /* AWAITS: does the work of the item and records the row's end, guarded by the token. The tenant
+     * of the task is the project if the item has one. */
     enum queue_outcome (*run)(struct task *task, struct queue_item *item);
-    /* AWAITS, instead of .run and all statements but .projects and .look: work without leases, one
-     * pass of a project at a time. A db_result asks for it again in a moment. */
+    /* AWAITS: for work without leases, one pass of one project at a time. A kind with .pass needs
+     * no .run and of the statements only .projects and .look. After a non-zero db_result the pass
+     * is repeated half a second later. */
     int (*pass)(struct task *task, struct queue *queue, struct project *project, bool *ret_more);
-    int64_t pass_ms; /* its deadline; 0 = 15,000 */
+    int64_t pass_ms; /* deadline of a pass; 0 = 15,000 */
 
-    /* :most, :lease_ms, :holder (the process's name), :bytes (claim_bytes). Rows with id, token,
-     * and what the kind needs; each row that it returns is claimed. */
+    /* :most, :lease_ms, :holder (name of the process), :bytes (claim_bytes). Claims each row that
+     * it returns. Columns: id, token and the columns that the kind needs. */
     const struct sql *claim;
-    const struct sql *claim_crashed; /* the same of crashed rows; NULL: claim takes them too */
-    const struct sql *renew;         /* :ids, :tokens, :lease_ms: the ids that it has renewed */
-    const struct sql *held;          /* :ids, :tokens: the ids that are ours still */
-    const struct sql *release;       /* :ids, :tokens: given back, as if never claimed */
-    const struct sql *holders;       /* names of the processes whose leases have ended; or NULL */
-    /* any: rows of the project were claimed here; `waiting` of those that queue_stored() told of
-     * may be left. NULL = nothing. */
+    const struct sql *claim_crashed; /* the same for crashed rows; NULL: .claim takes them too */
+    const struct sql *renew;         /* :ids, :tokens, :lease_ms; returns the renewed ids */
+    const struct sql *held;    /* :ids, :tokens; returns the ids that this process still holds */
+    const struct sql *release; /* :ids, :tokens; puts rows back as if they had never been claimed */
+    const struct sql *holders; /* names of the processes whose leases have ended; or NULL */
+    /* any: called after each claim of fresh rows. `waiting`: rows announced by queue_stored() that
+     * may still be unclaimed. NULL = not called. */
     void (*claimed)(int64_t number, unsigned waiting);
-    /* :attempts, :alone (of the holders those that never had two items at a time): rows whose
-     * process died, put back or, after so many attempts, quarantined: id, attempt, quarantined. */
+    /* :attempts, :alone (the holders that never had two items at a time). Puts rows whose process
+     * died back into the queue, or quarantines them after :attempts crashes. Columns: id, attempt,
+     * quarantined. */
     const struct sql *rescue;
     int64_t claim_bytes;
-    unsigned ahead;     /* rows of a project claimed ahead of the slots; 0 = as many as are free */
-    bool release_begun; /* at the end of the drain: .release is for what has begun too */
+    unsigned
+        ahead; /* rows of a project claimed before slots are free; 0 = no more than free slots */
+    bool release_begun; /* at the end of the drain also release items that have begun */
 
-    const struct sql *projects; /* control: number, server, of all that may have such work */
-    /* One row of a project: due (there is work), crashed (there is some to be claimed apart),
-     * expired (.rescue has work). Columns that are missing are false. */
+    const struct sql *projects; /* control: number, server of all projects that may have work */
+    /* One row of a project: due (there is work), crashed (there are crashed rows to claim), expired
+     * (.rescue has work). A missing column counts as false. */
     const struct sql *look;
-    unsigned looks; /* projects that are looked at together; 0 = 32. Many where a look costs less
-                       than to wake up for its answer */
-    /* AWAITS: what else the look has found; NULL = nothing. */
+    unsigned
+        looks; /* projects that a sweep polls concurrently; 0 = 32. Use many if .look is fast */
+    /* AWAITS: handles the other columns of a row that .look returned; NULL = there are none. */
     int (*looked)(struct task *task,
                   struct db *db,
                   const struct rows *projects,
                   size_t project,
                   const struct rows *found);
-    void (*swept)(void);             /* any: after each sweep; or NULL */
-    const struct queue_peers *peers; /* NULL: every process looks at all projects */
-    /* Control schema; projects with crashed rows, for the process that runs them. :number. */
+    void (*swept)(void);             /* any: called after each sweep; or NULL */
+    const struct queue_peers *peers; /* NULL: every process sweeps all projects */
+    /* Control schema: the projects with crashed rows, for the process that runs them. :number. */
     const struct sql *crashed_put;
     const struct sql *crashed_take; /* :many number */
-    /* History that is old enough goes, some at a time: :days, :most. A :one statement returns how
-     * many are gone in its first column. Ends with NULL. */
+    /* Statements that delete old history, some rows at a time: :days, :most. A :one statement
+     * returns the number of deleted rows in its first column. Ends with NULL. */
     const struct sql *const *retain;
-    /* The same parameters, :one with one boolean: there is some. Mostly there is none, and a read
-     * costs less than writes of nothing. NULL = .retain is run at once. */
+    /* Parameters as for .retain, :one with one boolean: whether there is old history. Mostly there
+     * is none, and this read costs less than deletes that delete nothing. NULL = .retain runs
+     * without it. */
     const struct sql *old;
 
     enum bus_topic topic;
-    const char *group;          /* of consumers; NULL = nobody is notified */
-    const char *message;        /* envelope's kind */
-    const char *cancel_channel; /* "<project>:<id>" when a row was cancelled; or NULL */
+    const char *group;          /* group of consumers; NULL = no notifications */
+    const char *message;        /* kind in the notification's envelope */
+    const char *cancel_channel; /* Redis channel of "<project>:<id>" of cancelled rows; or NULL */
 };
 
 struct queue_config {
     struct directory *directory;
     struct bus *bus;
-    struct str holder;          /* the process's name, unique among those that live */
-    unsigned slots;             /* items, or passes, at once */
-    unsigned slots_per_project; /* 0 = all */
+    struct str holder;          /* name of the process, unique among the live ones */
+    unsigned slots;             /* items, or passes, that run concurrently */
+    unsigned slots_per_project; /* 0 = as many as `slots` */
     int64_t lease_ms;
-    int64_t sweep_ms; /* above 0 */
-    int64_t attempts; /* crashes until an item is quarantined */
+    int64_t sweep_ms; /* must be above 0 */
+    int64_t attempts; /* crashes after which an item is quarantined */
     int64_t retain_days, retain_every_ms;
     bool crashed_only; /* this process runs crashed items and nothing else */
 };
 
-/* Before fork: metrics of the kind, as groundwork_queue_*{queue="<name>"}. */
+/* Registers the metrics of the kind, groundwork_queue_*{queue="<name>"}. Call before fork. */
 void queue_prepare(const struct queue_kind *kind);
-/* loop: consumes, sweeps and claims from now on. */
+/* loop: starts to consume notifications, to sweep and to claim. The queue lives until queue_stop();
+ * `kind` outlives the queue. */
 struct queue *queue_start(const struct queue_kind *kind, const struct queue_config *config);
-/* any: sweeps and retention end. */
+/* any: ends sweeps and retention. */
 void queue_stop_looking(struct queue *queue);
-/* any: nothing new is claimed. done(arg) when nothing is claimed any more; what is left at
- * last_call_mono_ms is given back as it is or cancelled. done NULL: nobody waits. Statements may be
- * under way still: background_wait(). */
+/* any: stops claiming and releases items that have not begun. Calls done(arg) as soon as no item
+ * and no reservation has a slot; NULL = no callback. At last_call_mono_ms the remaining items are
+ * released in their present state, or cancelled. Release statements may still be under way when
+ * done() is called: use background_wait(). */
 void queue_drain(struct queue *queue, int64_t last_call_mono_ms, loop_fn done, void *arg);
-/* loop: the end of a daemon, once: sweeps and retention of its queues end, then the bus, then they
- * are drained. done(arg) when nothing of the first is claimed any more and no task is alive. */
 #define QUEUES_MAX 4
+/* loop: the end of a daemon, called once: ends the sweeps and retention of its queues, then stops
+ * the bus, then drains the queues. Calls done(arg) when the first queue is drained and no task of
+ * background.h is alive. */
 void queue_end(struct bus *bus,
                struct queue *const *queues,
                size_t count,
                int64_t last_call_mono_ms,
                loop_fn done,
                void *arg);
+/* any: whether queue_drain() has been called. */
 bool queue_draining(const struct queue *queue);
-/* loop: frees it; nothing runs any more. */
+/* loop: frees the queue. Call when all of its items and tasks have ended. */
 void queue_stop(struct queue *queue);
 
-/* any: the project may have such work. */
+/* any: announces that the project may have work. */
 void queue_due(struct queue *queue, int64_t number);
-/* any: notifies other processes. */
+/* any: notifies other processes of work of the project. */
 void queue_notify(struct queue *queue, const struct project *project);
-/* any: work was just stored by this process: it is done here; without a free slot others
- * are notified. */
+/* any: announces `count` rows that this process has just stored. This process claims them; it also
+ * notifies other processes when it has too few free slots. */
 void queue_stored(struct queue *queue, const struct project *project, unsigned count);
-/* any: how many rows that queue_stored() told of have not been claimed, as far as is known here. */
+/* any: the number of rows announced by queue_stored() that are not known to be claimed. */
 unsigned queue_waiting(struct queue *queue, int64_t number);
-/* any: of kinds with .pass: the project's next one begins after so long, or after queue_resume().
- */
+/* any: for kinds with .pass. queue_pause() delays the project's next pass by `ms`. queue_resume()
+ * ends the delay. */
 void queue_pause(struct queue *queue, int64_t number, int64_t ms);
 void queue_resume(struct queue *queue, int64_t number);
-/* any: the row may not be ours any more: when it is claimed here the database is asked at once. */
+/* any: the row may be lost. If it is claimed here, checks in the database at once. */
 void queue_recheck(struct queue *queue, int64_t number, int64_t id);
 
-/* --- rows that a statement of the owner's has made and claimed --- */
+/* --- rows that a statement of the owner inserts and claims at once --- */
 
-/* any: keeps slots for rows that are about to be made, as many of `wanted` as are free while nobody
- * waits for one. queue_adopt() ends the reservation. */
+/* any: reserves slots for rows that the caller is about to insert, and returns their number: up to
+ * `wanted` free slots; 0 while a project waits for a turn, the project has other work to claim, or
+ * the queue drains. queue_adopt() ends the reservation. */
 unsigned queue_reserve(struct queue *queue, int64_t number, unsigned wanted);
-/* co: rows (NULL = none) as a claim returns them, those without an id aside, are items now.
- * sent_ms (mono): before the statement was sent. begin(item) is to call queue_begin() when it has
- * come to it; NULL = at once. */
+/* co: makes items of rows that a statement of the caller has claimed, and ends the reservation of
+ * `reserved` slots. `rows` has the columns of .claim; rows without an id are skipped; NULL = no
+ * rows. sent_ms: monotonic time from before the statement was sent. begin(item) is called for each
+ * item that gets a slot, and has to call queue_begin() then or later; NULL = queue_begin(). */
 AWAITS void queue_adopt(struct task *task,
                         struct queue *queue,
                         const struct db *db,
@@ -213,8 +229,10 @@ AWAITS void queue_adopt(struct task *task,
 /* any: runs an item that was handed to begin(). */
 void queue_begin(struct queue_item *item);
 
-/* --- what an item's run asks --- */
+/* --- for an item's run --- */
 
+/* any: queue_lost(): the item must not write about its row. queue_releasing(): the item should
+ * release itself as soon as it can. */
 static inline bool queue_lost(const struct queue_item *item)
 {
     return item->state == QUEUE_LOST;
@@ -226,11 +244,12 @@ static inline bool queue_releasing(const struct queue_item *item)
 
 /* --- sweeps, numbers --- */
 
-/* This process among those that share the sweeps: projects whose number modulo `count` is `index`
- * are its own. */
+/* The share of this process in the sweeps: it sweeps the projects whose number modulo `count` is
+ * `index`. */
 struct queue_share {
     size_t index, count;
 };
+/* any: the present share; it changes when processes start and end. */
 struct queue_share queue_share(const struct queue *queue);
 
 struct queue_stats {
@@ -238,7 +257,7 @@ struct queue_stats {
     unsigned running;
     size_t projects;
 };
-/* any: NULL: before it started, or after its end: zeros. Borrowed until the next call. */
+/* any: zeros for NULL, as before its start and after its end. Borrowed until the next call. */
 const struct queue_stats *queue_stats(struct queue *queue);
-/* any: the numbers of all queues as metrics. */
+/* any: publishes the numbers of all queues as metrics. */
 void queue_measure(void);

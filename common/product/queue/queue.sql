@@ -1,11 +1,11 @@
--- How the statements behind it in their transaction are planned. A connection keeps a plan until its tables are analyzed: one
--- from when a table was small would read all of it for each row once it has grown.
+-- Restricts how the following statements of the transaction are planned. A connection keeps a plan until its tables are
+-- analyzed. A plan made while a table was small would read the whole table for each row once the table has grown.
 
--- No table is read as a whole.
+-- No sequential scan of a table.
 -- name: plan_by_key :one
 select set_config('enable_seqscan', 'off', true)
 
--- Nor joined as a whole: a row is found by its key for each row that names it.
+-- Also no hash or merge join: each row is found by its key.
 -- name: plan_by_index :one
 select set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
   set_config('enable_mergejoin', 'off', true)

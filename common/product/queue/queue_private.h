@@ -1,26 +1,26 @@
 #pragma once
-/* What the files of queue/ share. */
+/* Declarations that the files of queue/ share. */
 #include "queue/queue.h"
 #include "queue/turns.h"
 #include "queue_sql.h"
 
-/* Whether a project has something to claim. The value names what comes next. */
+/* Whether a project has rows to claim, in one lane. */
 enum lane_state {
     LANE_QUIET,
     LANE_DUE,      /* there may be work */
     LANE_CLAIMING, /* a claim, or a pass, is under way */
-    LANE_AGAIN,    /* and there may be work that it does not see */
+    LANE_AGAIN,    /* like CLAIMING, and there may be work that the claim does not see */
 };
 
-/* Of a lease that is not renewed: what is begun has to end within it. */
+/* An item whose lease is not renewed has to end this long before its lease does. */
 #define QUEUE_SPARE_MS INT64_C(1000)
 
-/* Fresh rows and crashed ones are claimed apart. */
+/* Fresh and crashed rows are claimed separately. */
 enum { FRESH, CRASHED, LANES };
 
 struct queue_lane {
     enum lane_state state;
-    struct list ring; /* queue.rings: its turn comes */
+    struct list ring; /* node in queue.rings while the lane waits for its turn */
 };
 
 struct queue_project {
@@ -29,10 +29,10 @@ struct queue_project {
     struct queue_lane lanes[LANES];
     struct list items[QUEUE_STATES];
     unsigned counts[QUEUE_STATES];
-    unsigned reserved;  /* slots kept for what is being claimed, or of a pass */
-    unsigned releasing; /* statements that give back under way */
-    unsigned waiting; /* rows that were stored here and not claimed; others may have claimed them */
-    bool paused;      /* no pass begins */
+    unsigned reserved;  /* slots of claims, reservations or a pass under way */
+    unsigned releasing; /* release statements under way */
+    unsigned waiting;   /* rows of queue_stored() that no claim of this process has taken */
+    bool paused;        /* no pass begins */
     struct loop_timer pause;
 };
 
@@ -43,39 +43,40 @@ struct queue {
     struct list rings[LANES];
     unsigned counts[QUEUE_STATES];
     unsigned reserved;
-    unsigned crashed; /* crashed items claimed, or about to be: one at most */
+    unsigned crashed; /* crashed items claimed, or being claimed: at most one */
     struct queue_share share;
-    bool shared;  /* it is written down that more than one has run here at a time */
-    bool stopped; /* no sweeps any more */
+    bool shared;  /* peers->shared has recorded that this process has had two items at a time */
+    bool stopped; /* no more sweeps and retention */
     struct loop_timer sweeps, renewals, retention, last_call;
     loop_fn drained;
     void *drained_arg;
     struct queue_stats stats;
-    struct list link; /* all queues of the process */
+    struct list link; /* node in the list of all queues of the process */
 };
 
 /* --- queue.c --- */
 
 /* any: changes an item's state. */
 void queue_move(struct queue_item *item, enum queue_state state);
+/* any: finds the queue's state for a project, or makes it. */
 struct queue_project *queue_project(struct queue *queue, int64_t number);
-/* any: items that have a slot. */
+/* any: the number of items that have a slot. */
 unsigned queue_project_held(const struct queue_project *project);
-/* any: a statement of the kind with what it names of these. Arena-owned. */
+/* any: a call of one of the kind's statements with those of these values that it names. The arena
+ * owns the call. */
 #define QUEUE_CALL(arena, sql, ...)                                                                \
     db_call_named((arena),                                                                         \
                   (sql),                                                                           \
                   (const struct db_named[]){__VA_ARGS__},                                          \
                   ARRAY_LEN(((const struct db_named[]){__VA_ARGS__})))
-/* co: the same, alone. */
+/* co: runs one such call in autocommit. */
 AWAITS static inline int
 queue_query(struct task *task, struct db *db, struct db_call call, struct rows *ret_rows)
 {
     return db_query(task, db, call.sql, call.params, call.param_count, ret_rows);
 }
-/* co: statements that find rows by their key, in one transaction: calls[0] is room for what says
- * so.
- */
+/* co: runs calls[1] to calls[count - 1] in one transaction, planned so that rows are found by
+ * index. calls[0] is left empty by the caller for the statement that sets this up. */
 AWAITS static inline int
 queue_batch(struct task *task, struct db *db, struct db_call *calls, size_t count)
 {
@@ -83,59 +84,70 @@ queue_batch(struct task *task, struct db *db, struct db_call *calls, size_t coun
     return db_batch(task, db, calls, count, NULL);
 }
 
+/* any: queue_free_slots() counts the free slots of the queue, queue_project_room() the slots that
+ * the project may still take. queue_take_slots() and queue_return_slots() change a project's
+ * reservation. */
 unsigned queue_free_slots(const struct queue *queue);
 unsigned queue_project_room(const struct queue_project *project);
 void queue_take_slots(struct queue_project *project, unsigned count);
 void queue_return_slots(struct queue_project *project, unsigned count);
-/* any: there may be work in the lane. */
+/* any: marks that there may be work in the lane. */
 void queue_lane_due(struct queue_project *project, int lane);
-/* any: the claim or pass is over; `more`: it has not seen all. */
+/* any: ends a claim or pass. `more`: there may be rows left to take. */
 void queue_lane_done(struct queue_project *project, int lane, bool more);
-/* any: its lanes wait for their turns, where they want one. */
+/* any: puts the project's lanes that want a turn into their rings. */
 void queue_join(struct queue_project *project);
-/* any: a slot has become free. */
+/* any: gives turns at the end of this tick of the loop: a slot may have become free. */
 void queue_pump(struct queue *queue);
+/* any: calls the callback of queue_drain() when no slot is in use. */
 void queue_check_drained(struct queue *queue);
-/* any: for callbacks that may outlive it; it is only compared. */
+/* any: whether the queue still exists, for callbacks that may outlive the queue. Only compares. */
 bool queue_exists(const struct queue *queue);
 
 /* --- claim.c --- */
 
-/* any: claims up to `count`; slots are the caller's, taken already for a lane that needs them. */
+/* any: starts a claim of up to `count` rows. The caller has already taken `reserved` slots, which
+ * the claim returns (0 for rows that are claimed before slots are free). */
 void claim_start(struct queue_project *project, int lane, unsigned count, unsigned reserved);
-/* any: the item has left for good. */
+/* any: frees an item whose coroutine has ended or never began. */
 void item_free(struct queue_item *item);
 
 /* --- pass.c --- */
 
-/* any: one pass; its slot is taken already. */
+/* any: starts a pass. The caller has already taken its slot. */
 void pass_start(struct queue_project *project);
-/* any: no pass waits for its time any more. */
+/* any: ends the pause of the project, if there is one, and starts nothing. */
 void pass_unpause(struct queue_project *project);
 
 /* --- lease.c --- */
 
+/* any: starts the timer of renewals, for kinds that renew. */
 void lease_start(struct queue *queue);
-/* any: asks the database about all items that have begun and are not known to be lost. */
+/* any: renews all items that have begun at once, and so finds those that are lost. */
 void lease_check(struct queue_project *project);
 
 /* --- release.c --- */
 
-/* any: gives back what was claimed and has not begun. */
+/* any: releases the items that have not begun, and frees them. */
 void release_claimed(struct queue_project *project);
-/* any: gives back what has begun, as it is; the items are lost. */
+/* any: releases the rows of items that have begun, in their present state. Then calls
+ * lease_check(), which finds these items lost. */
 void release_begun(struct queue_project *project);
 
 /* --- sweep.c, retain.c, notify.c --- */
 
+/* any: for kinds with .look: sweep_start() makes the first sweep at once; sweep_stop() ends the
+ * sweeps for good. */
 void sweep_start(struct queue *queue);
 void sweep_stop(struct queue *queue);
+/* any: whether this process sweeps the project. */
 bool sweep_is_mine(const struct queue *queue, int64_t number);
-/* any: the project of one row of kind->projects; whether it is this process's and its server known.
- */
+/* any: fills ret_db for one row of kind->projects. Returns whether this process sweeps the project
+ * and knows its database server. */
 bool sweep_project(const struct queue *queue,
                    const struct rows *projects,
                    size_t project,
                    struct db *ret_db);
+/* any: start retention and notifications, for kinds that have them. */
 void retain_start(struct queue *queue);
 void notify_start(struct queue *queue);

@@ -1,4 +1,5 @@
-/* What is given back: somebody else claims it at once, and it counts as no attempt. */
+/* Releases rows: another process can claim them at once, and the claim does not count as an
+ * attempt. */
 #include "log/log.h"
 #include "loop/background.h"
 #include "queue/queue_private.h"
@@ -30,7 +31,7 @@ static void release_run(struct task *task, void *arg)
     if (rc == 0)
         rc = queue_batch(task, &project->db, calls, ARRAY_LEN(calls));
     own->releasing--;
-    if (rc != 0) /* their leases end */
+    if (rc != 0) /* the rows can be claimed again when their leases end */
         log_warn("queue.release_failed",
                  L_CSTR("queue", queue->kind->name),
                  L_I64("project", own->number),

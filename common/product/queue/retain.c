@@ -1,14 +1,14 @@
 /*
- * Old history goes, of this process's share of the projects, beside everything else: a project with
- * much of it keeps nobody waiting, and projects that have none are asked some together, with a
- * pause before the next.
+ * Deletes old history of this process's share of the projects, concurrently with all other work. A
+ * project with much old history delays no other work. Projects are polled for old history in
+ * groups, with a pause after each group.
  */
 #include "log/log.h"
 #include "loop/background.h"
 #include "queue/queue_private.h"
 
 #define FIRST_MS      5000   /* after the start */
-#define ROUND_MAX_MS  600000 /* what is left then goes in the next round */
+#define ROUND_MAX_MS  600000 /* the rest follows in the next round */
 #define AT_ONCE       500
 #define FEWER         8
 #define LOOKS_AT_ONCE 16
@@ -19,7 +19,7 @@ static bool retain_is_over(const struct queue *queue)
     return queue->stopped;
 }
 
-/* co: all that one statement removes of a project. */
+/* co: deletes all old rows that one statement finds in a project. */
 AWAITS static int
 remove_old(struct task *task, struct queue *queue, struct db *db, const struct sql *sql)
 {
@@ -32,7 +32,7 @@ remove_old(struct task *task, struct queue *queue, struct db *db, const struct s
         struct rows rows;
         int rc = queue_query(task, db, call, &rows);
         if (rc == DB_TIMEOUT && most > 1 && sql->arity > 1) {
-            most = most > FEWER ? most / FEWER : 1; /* long histories: fewer at a time */
+            most = most > FEWER ? most / FEWER : 1; /* rows have long histories: take fewer */
             continue;
         }
         TRY(rc);
@@ -49,7 +49,8 @@ struct tidy {
     bool found;
 };
 
-/* A project that cannot be asked is asked the next time. */
+/* Logs a failure, so that the next round tries the project again. Returns only cancels and
+ * timeouts. */
 static int tidy_left(const struct tidy *tidy, int rc)
 {
     if (rc > 0)
@@ -57,7 +58,7 @@ static int tidy_left(const struct tidy *tidy, int rc)
     return rc < 0 ? rc : 0;
 }
 
-/* co: whether the project has any. */
+/* co: finds whether the project has old history. */
 AWAITS static int tidy_look(struct task *task, void *arg)
 {
     struct tidy *tidy = arg;
@@ -84,7 +85,8 @@ AWAITS static int tidy_project(struct task *task, struct tidy *tidy)
 
 /* --- all of them --- */
 
-/* co: projects that are looked at together; what is found goes one project after the other. */
+/* co: polls a group of projects concurrently, then deletes what was found one project after the
+ * other. */
 AWAITS static int tidy_some(struct task *task, struct tidy *tidies, size_t count)
 {
     struct task_call calls[LOOKS_AT_ONCE];
@@ -101,7 +103,7 @@ AWAITS static int tidy_some(struct task *task, struct tidy *tidies, size_t count
     return 0;
 }
 
-/* All pauses of a round are half of its time at most. */
+/* All pauses of a round take at most half of its time. */
 static int64_t pause_ms(const struct queue *queue, size_t projects)
 {
     int64_t every_ms = queue->config.retain_every_ms;
@@ -111,7 +113,7 @@ static int64_t pause_ms(const struct queue *queue, size_t projects)
     return own_ms < PAUSE_MAX_MS ? own_ms : PAUSE_MAX_MS;
 }
 
-/* co: the next of this process's projects, with memory of their own, and the pause before more. */
+/* co: handles the next group of this process's projects in an arena of its own, and then pauses. */
 AWAITS static int
 tidy_next(struct task *task, struct queue *queue, const struct rows *projects, size_t *next)
 {

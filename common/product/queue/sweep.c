@@ -1,4 +1,4 @@
-/* What is found without a notification, and what dead processes have left. */
+/* Finds work without a notification, and rescues rows of processes that died. */
 #include "log/log.h"
 #include "loop/background.h"
 #include "queue/queue_private.h"
@@ -28,7 +28,7 @@ static struct db *control(const struct queue *queue)
     return directory_control(queue->config.directory);
 }
 
-/* --- who else lives --- */
+/* --- the live processes --- */
 
 AWAITS static int meet_peers(struct task *task, struct queue *queue)
 {
@@ -53,7 +53,8 @@ AWAITS static int meet_peers(struct task *task, struct queue *queue)
 
 /* --- one project --- */
 
-/* co: crashed rows are claimed apart: here, or by the process that is for them. */
+/* co: makes sure that crashed rows are claimed: by an ordinary claim, separately in this process,
+ * or by the dedicated process. */
 AWAITS static void note_crashed(struct task *task, struct queue *queue, int64_t number)
 {
     const struct queue_kind *kind = queue->kind;
@@ -72,7 +73,7 @@ AWAITS static void note_crashed(struct task *task, struct queue *queue, int64_t 
     }
 }
 
-/* co: of the processes whose leases have ended, those that never had two items at a time. */
+/* co: finds, of the processes whose leases have ended, those that never had two items at a time. */
 AWAITS static int
 ask_alone(struct task *task, struct queue *queue, struct db *db, struct db_param *ret_alone)
 {
@@ -99,8 +100,8 @@ ask_alone(struct task *task, struct queue *queue, struct db *db, struct db_param
     return 0;
 }
 
-/* co: rows whose process died go back to the queue, or to quarantine. *ret_found: there were some.
- */
+/* co: puts rows whose process died back into the queue, or quarantines them. *ret_found: there were
+ * such rows. */
 AWAITS static int rescue(struct task *task, struct queue *queue, struct db *db, bool *ret_found)
 {
     struct db_param alone;
@@ -174,11 +175,11 @@ look_at(struct task *task, struct queue *queue, const struct rows *projects, siz
 struct look {
     struct queue *queue;
     const struct rows *projects;
-    size_t *next; /* shared by the tasks of one sweep */
+    size_t *next; /* index, shared by the tasks of one sweep */
 };
 
-/* One of several tasks that share the list. A project that cannot be asked does not keep the others
- * waiting. */
+/* co: one of several tasks that share the list. A project whose poll fails does not delay the other
+ * projects. */
 AWAITS static int look_around(struct task *task, void *arg)
 {
     struct look *look = arg;
@@ -210,7 +211,7 @@ AWAITS static int sweep_all(struct task *task, struct queue *queue)
     return rc;
 }
 
-/* co: of the process for crashed rows: projects that others have noted down. */
+/* co: for the dedicated process: takes the projects that other processes have recorded. */
 AWAITS static int take_crashed(struct task *task, struct queue *queue)
 {
     struct rows projects;

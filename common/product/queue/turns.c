@@ -1,4 +1,4 @@
-/* Projects with work, and whose turn it is. */
+/* The items of turns.h, their rings and timers. */
 #include "queue/turns.h"
 
 #include <stddef.h>
@@ -10,11 +10,11 @@
 
 #define RETRY_MS  500
 #define FORGET_MS 300000
-#define LOOKS     10 /* for idle ones, in the time after which they are forgotten */
+#define LOOKS     10 /* checks for idle items during forget_ms */
 
-/* An item with what is known of it here. */
+/* An item with its bookkeeping. */
 struct turn_place {
-    int64_t idle_since_ms; /* mono; 0 = it was busy at the last look */
+    int64_t idle_since_ms; /* mono; 0 = it was busy at the last check */
     max_align_t item[];
 };
 
@@ -64,7 +64,7 @@ static void turns_on_turn_end(void *arg)
 {
     struct turns *turns = arg;
 
-    if (!turns->closed) /* at the very end those in the rings are gone */
+    if (!turns->closed) /* otherwise turns_stop() may have freed items in the rings */
         turns->pump(turns->arg);
 }
 

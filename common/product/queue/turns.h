@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Projects that have work in this process, and rings in which they wait for their turn at something
- * that is scarce. An item is the owner's own struct: found by its project's number, made when there
- * is none, forgotten when it has been idle for a while. How much a turn is, the owner says.
+ * Projects that have work in this process, and rings in which they wait for their turn at a scarce
+ * resource. An item is a struct of the owner for one project. It is found by the project's number,
+ * made when it does not exist, and forgotten after it has been idle for a while. The owner decides
+ * how much one turn gives.
  *
  *     static struct turns turns = {.size = sizeof(struct work), .init = work_init, .idle = is_idle,
  *                                  .again = to_rings, .pump = pump};
@@ -16,40 +17,44 @@
 struct map;
 
 struct turns {
-    /* The owner's. */
-    size_t size;                                         /* of an item */
-    void *arg;                                           /* of .init and .pump */
-    void (*init)(void *item, int64_t number, void *arg); /* of one that is all zero */
-    bool (*idle)(const void *item);                      /* nothing is lost with it */
-    void (*again)(void *item);                           /* see turns_retry() */
-    loop_fn pump;      /* gives turns; its argument is .arg; NULL = there are no rings */
+    /* Set by the owner. */
+    size_t size;                                         /* size of an item */
+    void *arg;                                           /* argument of .init and .pump */
+    void (*init)(void *item, int64_t number, void *arg); /* initializes an item that is all zero */
+    bool (*idle)(const void *item); /* whether the item may be freed without loss */
+    void (*again)(void *item);      /* see turns_retry() */
+    loop_fn pump;      /* gives turns to items in the rings; NULL = there are no rings */
     int64_t forget_ms; /* 0 = 300,000 */
-    /* Their own. */
+    /* Private. */
     struct map *by_number;
     struct loop_hook hook;
     struct loop_timer retry, housekeeping;
     bool closed;
 };
 
-/* loop: once, before anything else. */
+/* loop: call once, before any other function. */
 void turns_start(struct turns *turns);
 /* loop: frees all items. */
 void turns_stop(struct turns *turns);
-/* loop: after turns_stop(). True: its memory may go; else fn(arg) is called when it may. */
+/* loop: call after turns_stop(). Returns true when the memory of `turns` may be freed now.
+ * Otherwise calls fn(arg) when it may be freed, at the end of this tick of the loop. */
 bool turns_leave(struct turns *turns, loop_fn fn, void *arg);
-/* any: nobody joins a ring any more, and no turn is given. */
+/* any: from now on turns_join() does nothing and no turn is given. */
 void turns_close(struct turns *turns);
 
-/* any: borrowed until it has been idle for forget_ms; find: NULL when there is none. */
+/* any: turns_find() returns NULL if there is no item, turns_get() makes it. Borrowed until the item
+ * has been idle for forget_ms. turns_count() counts the items. */
 void *turns_find(const struct turns *turns, int64_t number);
 void *turns_get(struct turns *turns, int64_t number);
 size_t turns_count(const struct turns *turns);
-/* any: fn(item) of all; it makes none. */
+/* any: calls fn(item) for each item. fn makes no items. */
 void turns_each(struct turns *turns, void (*fn)(void *item));
 
-/* any: to the end of a ring, unless it stands in it already. */
+/* any: appends the item to a ring, unless it is in a ring already, and calls turns_pump(). `node`
+ * is the item's node for this ring. */
 void turns_join(struct turns *turns, struct list *ring, struct list *node);
-/* any: .pump at the end of this turn of the loop: something has become free. */
+/* any: calls .pump at the end of this tick of the loop. Call when the resource may have become
+ * free. */
 void turns_pump(struct turns *turns);
-/* any: in half a second .again of all items: a server refused what they wanted. */
+/* any: calls .again for all items in half a second. Call when a server has refused the work. */
 void turns_retry(struct turns *turns);

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Spans of the calendar that records are grouped by: days, weeks from Monday on, months, quarters,
- * years. Days are numbered from 1970-01-01, as dates of no zone; any thread.
+ * Spans of the calendar by which records are grouped: days, weeks that begin on Monday, months,
+ * quarters, years. A day is the number of days since 1970-01-01, without a time zone. All functions
+ * may be called from any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,28 +19,31 @@ enum bucket_unit {
     BUCKET_UNITS,
 };
 
-/* "day", "week", ...: by number from BUCKET_DAY on, NULL-terminated. */
+/* "day", "week", ...: indexed by unit - BUCKET_DAY, NULL-terminated. */
 extern const char *const bucket_names[];
-/* BUCKET_NONE when there is none of that name. */
+/* any: bucket_find() returns BUCKET_NONE for an unknown name. bucket_name() takes any unit but
+ * BUCKET_NONE. */
 enum bucket_unit bucket_find(struct str name);
 const char *bucket_name(enum bucket_unit unit);
 
-/* "2026-01-31"; false for what is no date of the years 1 to 9999. */
+/* any: parses a date such as "2026-01-31". Returns false for anything but a date of the years 1 to
+ * 9999. */
 bool bucket_parse(struct str text, int64_t *ret_day);
 #define BUCKET_TEXT_BYTES 16
-/* Ten bytes and a NUL; returns buf. Days outside those years become the nearest one inside. */
+/* any: writes ten bytes and a NUL and returns buf. A day outside of the years 1 to 9999 is written
+ * as the nearest day inside. */
 char *bucket_print(char buf[BUCKET_TEXT_BYTES], int64_t day);
 
-/* The first day of the span that the day is in. */
+/* any: returns the first day of the span that contains `day`. */
 int64_t bucket_start(enum bucket_unit unit, int64_t day);
-/* The first day of the span that comes `count` spans later than the one that begins at `start`. */
+/* any: returns the first day of the span `count` spans after the span that begins at `start`. */
 int64_t bucket_step(enum bucket_unit unit, int64_t start, int64_t count);
 
-/* From the first day of a span to the first behind another one. */
+/* A range of whole spans: from the first day of a span up to, but not including, `to`. */
 struct bucket_window {
     int64_t from, to;
 };
-/* The last `count` spans up to the one that `day` is in; or as many before them, `before` times.
- * Of the years 1 to 9999 alone. */
+/* any: returns the last `count` spans up to and including the span of `day`. `before` moves the
+ * window back by that many times its own length. The days are cut to the years 1 to 9999. */
 struct bucket_window
 bucket_window(enum bucket_unit unit, int64_t count, int64_t day, int64_t before);

@@ -1,38 +1,40 @@
 #pragma once
 /*
- * What records were, of entities that keep it (entity->history_days): triggers write a row of
- * {p}.h_<entity> in the transaction of each change, with what the record was before it
- * (0035_record_history.sql). Results as those of records.h; not_found when the entity keeps none.
+ * Earlier versions of records, for entities that keep history (entity->history_days). Triggers
+ * write a row of {p}.h_<entity> in the transaction of each change. The row contains the record
+ * before the change (0035_record_history.sql). Results as in records.h; not_found when the
+ * entity keeps no history.
  *
- * The rules of now hold for the past: who may not see a record sees none of its versions, and a
- * field that is hidden, or is no more, is in none of them; secrets never were. A deleted record is
- * seen by whoever would see it by its owner: administrators, its maker, X-Group-Id; grants ended
- * with it.
+ * Today's rules apply to earlier versions. A caller that may not see a record sees none of its
+ * versions. Versions have no fields that are hidden from the caller or deleted from the model, and
+ * never had secrets. Only ownership decides who sees a deleted record, because its grants
+ * ended with it: administrators, its creator, and callers with a matching X-Group-Id.
  */
 #include "http/page.h"
 #include "records/records.h"
 
-/* co: the versions of a record, the newest first, as a page with its envelope. */
+/* co: writes a page of the versions of a record, newest first, with the page's envelope. */
 AWAITS int records_history(struct records_ctx *ctx,
                            const struct entity *entity,
                            int64_t id,
                            const struct page *page,
                            struct strbuf *out) MUSTCHECK;
-/* co: records that were deleted and are not there again, the last one first. */
+/* co: writes a page of records that were deleted and not restored, last deleted first. */
 AWAITS int records_deleted(struct records_ctx *ctx,
                            const struct entity *entity,
                            const struct page *page,
                            struct strbuf *out) MUSTCHECK;
-/* co: whether records_history_restore() would find the record and the version, and may: 0, or as
- * it fails. Changes nothing. */
+/* co: checks whether records_history_restore() would find the record and the version, and whether
+ * the caller may restore them. Returns 0, or fails as records_history_restore() would. Changes
+ * nothing. */
 AWAITS int records_history_may_restore(struct records_ctx *ctx,
                                        const struct entity *entity,
                                        int64_t id,
                                        int64_t version) MUSTCHECK;
-/* co: makes a record what it was: an update by its caller, of the fields that it may read and
- * write; secrets and files stay as they are. A deleted one is made again first, with its id, owner
- * and everything it had but secrets and files; that needs the permission to create. Answers the
- * record. */
+/* co: restores a version. This is an update by the caller of the fields that the caller may read
+ * and write; secrets and files stay as they are. A deleted record is first created again with its
+ * id, owner and all values except secrets and files; this needs the permission to create. Writes
+ * the record. */
 AWAITS int records_history_restore(struct records_ctx *ctx,
                                    const struct entity *entity,
                                    int64_t id,

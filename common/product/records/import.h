@@ -1,15 +1,16 @@
 #pragma once
 /*
- * Imports: pieces of a file, as they arrive, become records. CSV (RFC 4180, UTF-8 with or without a
- * byte order mark, header row of field names), a JSON array of objects, or JSON Lines. Rows are
- * written in chunks, as new records or as changes of those that are there: a row that is refused or
- * cannot be read is reported and the rest goes on. Memory does not grow with the file.
+ * Imports: chunks of a file become records as they arrive. Formats are CSV (RFC 4180, UTF-8 with or
+ * without a byte order mark, header row of field names), a JSON array of objects, and JSON Lines.
+ * Rows are written in batches, as new records or as changes of existing records. A row that is
+ * refused or malformed is reported, and the import continues with the next row. Memory does not
+ * grow with the file.
  *
- * Members that the service sets (id, created_at, ...) and masked secrets are passed over, so that
- * an export can be imported; so is the apostrophe that an export puts before what looks like a
- * formula (transfer/cell.h). Cells mean what they mean to PostgreSQL's COPY: nothing between two
- * separators is null, or the default of a required field; two quotes are the empty text. A blank
- * cell of a field that is no text is null, too.
+ * Members that the service sets (id, created_at, ...) and masked secrets are ignored, so that an
+ * export can be imported. The apostrophe that an export puts before a text that looks like a
+ * formula is removed (transfer/cell.h). Cells have the meaning of PostgreSQL's COPY: nothing
+ * between two separators is null, or the default of a required field; two quotes are the empty
+ * text. A blank cell is also null if its field is no text.
  */
 #include "records/csv.h"
 #include "records/records.h"
@@ -19,32 +20,34 @@ enum import_format { IMPORT_CSV, IMPORT_JSON, IMPORT_JSONL };
 #define IMPORT_ERRORS_MAX    100
 #define IMPORT_ROW_BYTES_MAX ((size_t)2 * 1024 * 1024)
 
-/* Where a column of the file goes, or a member of its objects, whose name is no field's. */
+/* The field for a column of the file, or for a member of its objects, that does not have a field's
+ * name. */
 struct import_mapping {
     struct str column;
-    const struct model_field *field; /* NULL: nowhere */
+    const struct model_field *field; /* NULL: ignore the column */
 };
 
 struct import_error {
-    int64_t row; /* from 1, the header not counted */
+    int64_t row; /* counted from 1 without the header */
     enum problem code;
     struct str detail;
 };
 
 struct import_report {
-    int64_t done, failed;                          /* rows */
-    struct import_error errors[IMPORT_ERRORS_MAX]; /* the first ones */
+    int64_t done, failed;                          /* counts of rows */
+    struct import_error errors[IMPORT_ERRORS_MAX]; /* the first errors */
     size_t error_count;
 };
 
-/* How far an import is: what is true of the rows up to one of them. */
+/* The state of an import after a number of rows. */
 struct import_progress {
     int64_t rows;
-    struct str digest; /* hexadecimal, of these rows: by it the same file is known again */
+    struct str digest; /* hexadecimal digest of these rows, to recognise the same file */
     const struct import_report *report;
 };
-/* co: notes the progress in the transaction that makes it, so that both are there or neither.
- * *ret_is_held: no other request has taken the import over. Results as of db_query(). */
+/* co: stores the progress in the transaction `tx` that writes the rows, so that both are committed
+ * or neither is. *ret_is_held: no other request has taken over the import. Results as of
+ * db_query(). */
 typedef AWAITS int (*import_progress_fn)(void *arg,
                                          struct db *tx,
                                          const struct import_progress *progress,
@@ -55,37 +58,39 @@ struct import_config {
     struct csv_style csv;
     const struct import_mapping *mapping; /* borrowed until the import ends */
     size_t mapping_count;
-    /* Rows change the records that have the same value of this field, which is unique or the id,
-     * and make others: those of a new value, but for an id, where a row without one makes one. NULL
-     * = rows make records. */
+    /* A unique field, or the id. A row updates the record that has the row's value of this field.
+     * Other rows create records: for a unique field the rows with a new value, for the id only the
+     * rows without an id. NULL = every row creates a record. */
     const struct model_field *key;
     import_progress_fn progress; /* NULL in a dry run */
     void *progress_arg;
-    struct import_progress from; /* rows before it were dealt with: they are passed over, and have
-                                    to be the same */
-    bool dry_run; /* the first rows are written and taken back: records_import_preview() */
+    struct import_progress from; /* rows already done: skipped, but they must be the same */
+    bool dry_run;                /* write the first rows and roll back: records_import_preview() */
 };
 
 struct import;
 
-/* any: `ctx` is borrowed until the import ends, ctx->db autocommit. Lives in ctx->task->arena. */
+/* any: makes an import in ctx->task->arena. `ctx` is borrowed until the import ends; ctx->db is in
+ * autocommit. */
 struct import *records_import_new(struct records_ctx *ctx,
                                   const struct entity *entity,
                                   const struct import_config *config);
-/* co: takes the next piece of the file. RECORDS_FAILED ends the import with ctx->error: the file's
- * form is broken, its header names an unknown field, the database is not available, or another
- * request goes on with the import; rows reported as done stay. */
+/* co: takes the next chunk of the file. RECORDS_FAILED ends the import with ctx->error: the file is
+ * malformed, its header names an unknown field, the database is unavailable, or another request has
+ * taken over the import. Rows that the report counts as done stay. */
 AWAITS int records_import_feed(struct import *import, struct str piece) MUSTCHECK;
-/* co: the file is over: writes what is left. RECORDS_FAILED as above, also for a file cut short. */
+/* co: ends the file and writes the remaining rows. RECORDS_FAILED as for records_import_feed(),
+ * also for a truncated file. */
 AWAITS int records_import_finish(struct import *import) MUSTCHECK;
-/* any: rows written and refused so far, valid until the next call. */
+/* any: the rows written and refused so far; valid until the next call. */
 const struct import_report *records_import_report(const struct import *import);
-/* any: after records_import_finish(): of the whole file. Arena-owned, valid until the next call. */
+/* any: the progress over the whole file, after records_import_finish(). Arena-owned, valid until
+ * the next call. */
 struct import_progress records_import_progress(const struct import *import);
-/* any: the errors as a JSON array: [{"row":3,"code":"validation_failed","detail":"..."}]. */
+/* any: writes the errors as a JSON array: [{"row":3,"code":"validation_failed","detail":"..."}]. */
 void records_import_errors(const struct import_report *report, struct strbuf *out);
-/* any: of a dry run: it has seen all that it looks at. */
+/* any: whether a dry run has read all rows that it examines. */
 bool records_import_enough(const struct import *import);
-/* any: of a dry run, as an object: rows looked at, which of them would be taken, columns with the
- * type that their values have, and the errors. */
+/* any: writes the result of a dry run as an object: number of examined rows, how many of them would
+ * be accepted, columns with the type of their values, and errors. */
 void records_import_preview(const struct import *import, struct strbuf *out);

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Records: everything that reads or writes rows of user-defined entities, with row rule
- * and field rule in every statement. Used by the gateway's item routes and by workflow steps alike;
- * knows no HTTP. All calls are co.
+ * Records: all reads and writes of rows of user-defined entities. Every statement contains the row
+ * rule and the field rule. The gateway's item routes and workflow steps use these functions, which
+ * know nothing of HTTP. All calls are co.
  *
- * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with ctx->error saying what (a problem
- * code of catalog/problem.h, so that a gateway can answer with it and a workflow can store it);
- * outside of a transaction also RECORDS_SCHEMA: the model is not the database's any more, and
- * nothing was done. Handlers of the gateway begin again by themselves; others ask records_again().
+ * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with the reason in ctx->error. Its code is
+ * one of catalog/problem.h, so that a gateway can answer with it and a workflow can store it.
+ * Outside of a transaction also RECORDS_SCHEMA: the database has another model than ctx->model, and
+ * nothing was done. The gateway repeats such handlers; other callers use records_again().
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct records_error {
     struct schema_errors fields; /* findings for validation_failed, unique_violation, ... */
 };
 
-/* Context of one call or several: borrowed pointers, filled by the caller. */
+/* Context of one or several calls. All pointers are borrowed. */
 struct records_ctx {
     struct task *task;
     struct directory *directory;
@@ -35,30 +35,32 @@ struct records_ctx {
     struct db *db; /* &project->db or an open transaction */
     const struct model *model;
     const struct caller *caller;
-    struct str lock_token;  /* X-Lock-Token, may be empty */
+    struct str lock_token;  /* value of X-Lock-Token, may be empty */
     int depth;              /* event depth, for outbox rows */
-    int64_t root;           /* of a job: what began its chain of events, for outbox rows */
+    int64_t root;           /* outbox rows: event that began the job's chain of events */
     struct str traceparent; /* W3C trace context, for outbox rows; may be empty */
     bool public_only;       /* public route: only public fields of public_read entities */
-    bool reloaded;          /* records_again() */
-    bool repeats;           /* `db` is a transaction that the caller makes again from its beginning:
-                               DB_CONFLICT and RECORDS_SCHEMA come back to it */
-    json_t *values;         /* an array: records are appended to it, as values, instead of to `out`,
-                               which may be NULL then (list, get, create, update) */
-    size_t values_bytes;    /* about as much text may be in them; beyond it: output_too_large */
+    bool reloaded;          /* set by records_again() */
+    bool repeats;           /* `db` is a transaction that the caller can repeat from its beginning:
+                               DB_CONFLICT and RECORDS_SCHEMA are returned to the caller */
+    json_t *values; /* an array: list, get, create and update append records as values to it and not
+                       to `out`, which may be NULL then */
+    size_t values_bytes; /* approximate limit of the text in `values`; above it output_too_large */
     struct records_error error;
 };
 
-/* co: after a call: whether to make it again. Its result was RECORDS_SCHEMA for the first time, and
- * ctx->model and *entity are those of now; else that becomes RECORDS_FAILED. */
+/* co: decides after a call whether to repeat it. `rc` is the call's result. Returns true if it is
+ * the first RECORDS_SCHEMA; ctx->model and *entity have then been reloaded. Any later
+ * RECORDS_SCHEMA becomes RECORDS_FAILED. */
 AWAITS bool records_again(struct records_ctx *ctx, const struct entity **entity, int *rc);
 
-/* Answers are JSON text appended to `out`. *ret_version is the record's version (for ETag). */
+/* co: read a page of records, one record, or an aggregate, and append the answer to `out` as JSON.
+ * *ret_version: the record's version (for ETag). records_get() uses only fields and expand of
+ * `query`; NULL = all fields. */
 AWAITS int records_list(struct records_ctx *ctx,
                         const struct entity *entity,
                         const struct records_query *query,
                         struct strbuf *out) MUSTCHECK;
-/* query NULL = all fields; of it fields and expand are used. */
 AWAITS int records_get(struct records_ctx *ctx,
                        const struct entity *entity,
                        int64_t id,
@@ -69,13 +71,14 @@ AWAITS int records_aggregate(struct records_ctx *ctx,
                              const struct entity *entity,
                              const struct records_aggregate *query,
                              struct strbuf *out) MUSTCHECK;
+/* co: write one record. `body` is the JSON object of the request. expect_version: If-Match, 0 =
+ * any. records_create() and records_update() append the written record to `out`. */
 AWAITS int records_create(struct records_ctx *ctx,
                           const struct entity *entity,
                           const json_t *body,
                           struct strbuf *out,
                           int64_t *ret_id,
                           int64_t *ret_version) MUSTCHECK;
-/* expect_version: If-Match, 0 = any. */
 AWAITS int records_update(struct records_ctx *ctx,
                           const struct entity *entity,
                           int64_t id,
@@ -91,32 +94,34 @@ AWAITS int records_delete(struct records_ctx *ctx,
 struct records_bulk {
     const json_t *items; /* array */
     bool upsert;
-    const struct model_field *const *on_conflict; /* unique fields */
+    const struct model_field *const *on_conflict; /* unique fields that identify a record */
     size_t on_conflict_count;
-    bool atomic; /* all or nothing, default true; else an upsert in the caller's transaction refuses
-                    items by checks alone, and fails as a whole where the database refuses one */
+    bool atomic; /* all or nothing, default true; if false, an upsert in the caller's transaction
+                    refuses single items only by its own checks, and fails as a whole when the
+                    database refuses an item */
 };
 struct records_bulk_result {
     int64_t id; /* 0 = failed */
     bool updated;
-    struct records_error error; /* of a failed item */
+    struct records_error error; /* if the item failed */
 };
 struct records_bulk_outcome {
-    struct records_bulk_result *results; /* an item each, in ctx->task->arena */
+    struct records_bulk_result *results; /* one per item, in ctx->task->arena */
     size_t count;
     int64_t created, updated, failed;
 };
+/* co: creates or upserts several records. */
 AWAITS int records_bulk_write(struct records_ctx *ctx,
                               const struct entity *entity,
                               const struct records_bulk *in,
                               struct records_bulk_outcome *ret_outcome) MUSTCHECK;
-/* The same; writes {"created","updated","failed","results":[...]}. */
+/* co: the same, but writes {"created","updated","failed","results":[...]} to `out`. */
 AWAITS int records_bulk(struct records_ctx *ctx,
                         const struct entity *entity,
                         const struct records_bulk *in,
                         struct strbuf *out) MUSTCHECK;
-/* ids or, when it is not NULL, a filter; max_affected guards the filter. Writes
- * {"deleted","not_found"}. */
+/* co: deletes the records with these ids or, if `filter` is not NULL, those that match the filter.
+ * Fails if the filter matches more than max_affected records. Writes {"deleted","not_found"}. */
 AWAITS int records_delete_many(struct records_ctx *ctx,
                                const struct entity *entity,
                                const int64_t *ids,
@@ -125,6 +130,8 @@ AWAITS int records_delete_many(struct records_ctx *ctx,
                                int64_t max_affected,
                                struct strbuf *out) MUSTCHECK;
 
+/* co: records_lock() locks a record for ttl_seconds and writes the lock with its token to `out`.
+ * records_unlock() ends the lock. */
 AWAITS int records_lock(struct records_ctx *ctx,
                         const struct entity *entity,
                         int64_t id,
@@ -133,23 +140,24 @@ AWAITS int records_lock(struct records_ctx *ctx,
 AWAITS int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t id)
     MUSTCHECK;
 
-/* What the row rule says of one record: by the conditions of reads and writes, nothing else. */
+/* The row rule's decisions about one record, by the same conditions as in reads and writes. */
 struct records_row_right {
-    bool exists;        /* the others are empty without */
-    bool readable;      /* the caller may know of it */
-    bool allowed;       /* and may do what was asked for */
-    int64_t created_by; /* whose it is */
+    bool exists;        /* if false, the other members are empty */
+    bool readable;      /* the caller may know of the record */
+    bool allowed;       /* the caller may perform the action */
+    int64_t created_by; /* owner; 0 = none */
 };
-/* action: ACT_READ, ACT_UPDATE or ACT_DELETE. Field rules and permissions are not looked at. */
+/* co: evaluates the row rule. action: ACT_READ, ACT_UPDATE or ACT_DELETE. Field rules and
+ * permissions are not checked. */
 AWAITS int records_row_right(struct records_ctx *ctx,
                              const struct entity *entity,
                              enum perm_action action,
                              int64_t id,
                              struct records_row_right *ret_right) MUSTCHECK;
 
-/* Streams all matching rows through `sink`, in constant memory: as CSV in the style of `csv`, as
- * JSON Lines when it is NULL. */
-typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero stops */
+/* co: passes all matching rows to `sink` in constant memory, as CSV in the style `csv` or, if `csv`
+ * is NULL, as JSON Lines. */
+typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero ends the export */
 AWAITS int records_export(struct records_ctx *ctx,
                           const struct entity *entity,
                           const struct records_query *query,
@@ -157,12 +165,13 @@ AWAITS int records_export(struct records_ctx *ctx,
                           records_sink_fn sink,
                           void *arg) MUSTCHECK;
 
-/* any: for readers: adds a finding to ctx->error.fields and goes on; finish with
+/* any: for code that reads a query: adds a finding to ctx->error.fields and continues. Finish with
  * records_fail_found(). */
 void records_finding(struct records_ctx *ctx,
                      struct str field,
                      enum problem finding,
                      const char *format,
                      ...) PRINTF_LIKE(4, 5);
-/* any: 0 without findings, else RECORDS_FAILED with `code` and a detail that counts them. */
+/* any: returns 0 without findings, else RECORDS_FAILED with `code` and a detail that counts the
+ * findings. */
 int records_fail_found(struct records_ctx *ctx, enum problem code) MUSTCHECK;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Series of a chart: computed values of an entity's records in up to two groups, one of them by
- * spans of the calendar, within a window of it. Row and field rules are those of every read.
- * Results as those of records.h.
+ * Series of a chart: computed values of an entity's records in groups, of which one may be spans of
+ * the calendar, within a window of time. Row and field rules apply as in every read. Results as
+ * those of records.h.
  */
 #include "db/rows.h"
 #include "records/bucket.h"
@@ -30,87 +30,91 @@ struct records_series {
     struct records_filter filter;
     struct series_group {
         struct str path;
-        enum bucket_unit bucket; /* BUCKET_NONE = its values themselves */
+        enum bucket_unit bucket; /* BUCKET_NONE = group by the values themselves */
     } groups[SERIES_GROUPS];
     size_t group_count;
     struct series_value {
         enum series_function function;
-        struct str path; /* STR_NONE of the count */
+        struct str path; /* STR_NONE for SERIES_COUNT */
     } values[SERIES_VALUES];
     size_t value_count;
-    struct str timezone; /* a name that the caller has checked */
-    struct str within;   /* path of the window's date or time; STR_NONE = no window */
+    struct str timezone; /* an IANA name, checked by the caller */
+    struct str within;   /* date or time field of the window; STR_NONE = no window */
     struct bucket_window window;
-    struct str sort; /* "-sum(total)", "count", "status": of a column; STR_NONE = by the groups */
-    int64_t limit;   /* groups, at most AGGREGATE_GROUPS; one more is read */
+    struct str sort; /* a column: "-sum(total)", "count", "status"; STR_NONE = by the groups */
+    int64_t limit;   /* maximum number of groups, at most AGGREGATE_GROUPS; one more is read */
 };
 
-/* A column of what is read: the groups, then the values, in their order. */
+/* A column of the result. Groups come first, then values, in their order. */
 struct series_column {
     struct str name; /* "created_at", "sum(total)"; arena-owned */
     bool is_value;
-    const char *type;                /* of the API: "date", "integer", ... */
-    const struct model_field *field; /* NULL of the count */
+    const char *type;                /* type in the API: "date", "integer", ... */
+    const struct model_field *field; /* NULL for the count */
     enum bucket_unit bucket;
-    size_t at; /* among the columns of the rows */
+    size_t at; /* index of the column in the rows */
 };
 
-struct series_plan; /* checked, arena-owned (ctx->task) */
+struct series_plan; /* a checked query, arena-owned (ctx->task) */
 
-/* any: 0, or RECORDS_FAILED with findings that name the members: "group_by[1].field". */
+/* any: checks a query. Returns 0, or RECORDS_FAILED with findings that name members:
+ * "group_by[1].field". */
 int series_plan(struct records_ctx *ctx,
                 const struct entity *entity,
                 const struct records_series *query,
                 struct series_plan **ret_plan) MUSTCHECK;
-/* any: its columns; *ret_columns is arena-owned. */
+/* any: returns the number of columns; *ret_columns is arena-owned. */
 size_t series_columns(const struct series_plan *plan, const struct series_column **ret_columns);
-/* co: the rows within the plan's window, or another one of its field. */
+/* co: reads the rows within `window`; NULL = the plan's window. */
 AWAITS int series_read(struct records_ctx *ctx,
                        const struct series_plan *plan,
                        const struct bucket_window *window,
                        struct rows *ret_rows) MUSTCHECK;
-/* any: appends what series_read() would send; how many columns it has. */
+/* any: appends the statement of series_read() and returns the number of its columns. */
 size_t series_select(struct records_ctx *ctx,
                      const struct series_plan *plan,
                      struct strbuf *sql,
                      struct sql_params *params);
-/* any: one value of them, as lists of records write it. */
+/* any: writes one value of a row as in a list of records. */
 void series_json(struct jw *w,
                  const struct series_column *column,
                  const struct rows *rows,
                  size_t row);
 
-/* any: the first path of the query that the caller may not read; STR_NONE when it may read all. */
+/* any: the first path of the query that the caller may not read; STR_NONE if the caller may read
+ * all. */
 struct str series_forbidden(const struct records_ctx *ctx,
                             const struct entity *entity,
                             const struct records_series *query);
-/* any: the caller reads records of the entity, and every field that the query names. */
+/* any: whether the caller may read records of the entity, and every field that the query names. */
 bool series_is_readable(const struct records_ctx *ctx,
                         const struct entity *entity,
                         const struct records_series *query);
 
-/* What the rows depend on: the entities whose records are looked at, and the fields that the query
- * names, but for system fields, which every reader of an entity reads. */
+/* Sources of a query, on which its rows depend: the entities that are read, and the fields that the
+ * query names, except system fields, which every reader of an entity may read. */
 struct series_sources {
     const struct entity *entities[SERIES_SOURCES];
     size_t count;
     int64_t field_ids[SERIES_FIELDS];
     size_t field_count;
-    bool whole; /* false: there are more */
+    bool whole; /* false: there are more than fit */
 };
+/* any: finds the sources of a query. */
 void series_sources(const struct records_ctx *ctx,
                     const struct entity *entity,
                     const struct records_series *query,
                     struct series_sources *ret_sources);
 
-/* What of them has changed so far, by the server's own statistics: equal marks mean equal rows, but
- * for changes of the last moments. A connection tells of its changes at once when it has told of
- * none for a second, else with its next transaction after that second or after ten idle ones. */
+/* A counter of changes to the sources, from PostgreSQL's statistics. Equal marks mean equal rows,
+ * except for changes that are not in the statistics yet. A connection reports a change at once if
+ * its last report is more than a second old. Otherwise it reports with its next transaction after
+ * that second, or after ten idle seconds. */
 struct series_mark {
     int64_t since;   /* when the statistics began */
-    int64_t changes; /* rows inserted, updated and deleted since */
+    int64_t changes; /* rows inserted, updated and deleted since then */
 };
-/* co: `ruled`: grants and members of groups are looked at, too. */
+/* co: reads the mark. `ruled`: also count changes of grants and group members. */
 AWAITS int series_mark(struct records_ctx *ctx,
                        const struct series_sources *sources,
                        bool ruled,

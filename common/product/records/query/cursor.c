@@ -1,5 +1,6 @@
-/* Keyset cursors: version (1 byte), context (8), order (8), then per key its length (2,
- * little-endian; 0xffff = null) and PostgreSQL's text of the value, which reads back exactly. */
+/* Format of a cursor: version (1 byte), context (8), order (8), then for each key its length (2,
+ * little-endian; 0xffff = null) and PostgreSQL's text of the value, which parses back to exactly
+ * the same value. */
 #include "records/query/cursor.h"
 
 #include <string.h>
@@ -14,7 +15,8 @@
 #define CURSOR_BYTES   (CURSOR_HEAD + (SORT_KEYS + 1) * (2 + CURSOR_VALUE_BYTES))
 #define LENGTH_NULL    0xffffU
 
-/* What the cursor belongs to. Not a secret and no protection: it catches mixed-up queries. */
+/* Identifies entity and query. The hash is no secret and no protection: it only detects a cursor of
+ * another query. */
 static uint64_t
 context_hash(struct arena *arena, const struct entity *entity, const struct records_query *query)
 {
@@ -23,7 +25,7 @@ context_hash(struct arena *arena, const struct entity *entity, const struct reco
     return str_hash_more(str_hash(id), query->context);
 }
 
-/* All texts of one query are ordered by one collation. */
+/* All texts of a query have the same collation, so the first one decides. */
 static uint64_t order_hash(const struct sort *sort)
 {
     for (size_t i = 0; i < sort->count; i++)
@@ -138,7 +140,7 @@ void cursor_select(const struct records_ctx *ctx,
     }
 }
 
-/* What a comparison is written with. */
+/* Where the comparison is written to, and its parts. */
 struct writing {
     const struct records_ctx *ctx;
     const struct cursor *cursor;
@@ -166,7 +168,7 @@ static void cursor_put_value(const struct writing *out, size_t i)
              statement_type(out->sort->keys[i].path.field));
 }
 
-/* No nulls and one direction: a row comparison, which an index can serve. */
+/* Without nulls and with one direction a row comparison is enough, and an index can serve it. */
 static bool is_simple(const struct sort *sort)
 {
     for (size_t i = 0; i < sort->count; i++)
@@ -202,7 +204,7 @@ static void put_equal(const struct writing *out, size_t i)
     cursor_put_value(out, i);
 }
 
-/* Nothing comes after a null. */
+/* No value is sorted after a null. */
 static void put_after(const struct writing *out, size_t i)
 {
     const struct sort_key *key = &out->sort->keys[i];

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Keyset cursors. A cursor is the last row's sort keys, opaque to callers
- * (base64url), tied to entity, sort and filter so that one is not used with another query, and to
- * the locale that texts among the keys are ordered by: behind one of another locale come other
- * records. It grants nothing: row and field rules are applied again, and forged values are
+ * Keyset cursors. A cursor contains the sort keys of the last row and is opaque to callers
+ * (base64url). It is tied to entity, sort and filter, so that it is not used with another query,
+ * and to the locale that orders its texts, because another locale would continue with other
+ * records. A cursor grants nothing: row and field rules are applied again, and forged values are
  * parameters like any other.
  */
 #include "records/query/sort.h"
@@ -12,14 +12,14 @@
 #define CURSOR_VALUE_BYTES 1000 /* longest sort key that a cursor carries */
 
 struct cursor {
-    bool wanted;     /* the answer has a next_cursor */
-    bool positioned; /* not the first page */
+    bool wanted;     /* whether the answer has a next_cursor */
+    bool positioned; /* false on the first page */
     uint64_t context;
-    uint64_t order;                   /* of the locale that texts are sorted by; 0 without texts */
+    uint64_t order;                   /* hash of the collation that sorts texts; 0 without texts */
     struct str values[SORT_KEYS + 1]; /* ptr NULL = null */
 };
 
-/* any: reads query->cursor. 0 or RECORDS_FAILED (invalid_query). */
+/* any: reads query->cursor. Returns 0 or RECORDS_FAILED (invalid_query). */
 int cursor_open(struct records_ctx *ctx,
                 const struct entity *entity,
                 const struct records_query *query,
@@ -38,8 +38,8 @@ void cursor_where(const struct records_ctx *ctx,
                   const char *alias,
                   struct strbuf *sql,
                   struct sql_params *params);
-/* any: the cursor behind a row whose sort keys begin at `column`; arena-owned. STR_NONE when a key
- * is too long to be carried. */
+/* any: makes the cursor that continues after a row; the row's sort keys begin at `column`.
+ * Arena-owned. STR_NONE if a key is too long for a cursor. */
 struct str cursor_print(struct arena *arena,
                         const struct cursor *cursor,
                         const struct sort *sort,

@@ -1,14 +1,12 @@
 #pragma once
-/*
- * A filter's conditions as a tree of checked ones, and as SQL.
- */
+/* Filters: checked conditions as a tree, and the tree as SQL. */
 #include "records/rules/statement.h"
 
 struct filter;
 
-/* any: *ret_filter is arena-owned (ctx->task), NULL without conditions. 0, or RECORDS_FAILED:
- * invalid_query with findings that name the conditions; a field that may not be read is reported as
- * one that does not exist. */
+/* any: checks a filter. *ret_filter is arena-owned (ctx->task), NULL without conditions. Returns 0,
+ * or RECORDS_FAILED (invalid_query) with findings that name the conditions. A field that the caller
+ * may not read is reported as a field that does not exist. */
 int filter_plan(struct records_ctx *ctx,
                 const struct entity *entity,
                 const struct records_filter *from,

@@ -1,4 +1,4 @@
-/* A filter's conditions as a tree of checked ones. */
+/* Checks a filter's conditions and makes a tree of them. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 
 #define SLOT_MAX 99 /* largest n of filter[or][n] */
 
-/* What one condition is read with. */
+/* The condition being read, and its context. */
 struct reading {
     struct records_ctx *ctx;
     struct filter *filter;
@@ -55,7 +55,7 @@ static unsigned field_fits(const struct model_field *field)
 
 /* --- values --- */
 
-/* "50%" is searched for as it is. */
+/* Escapes the wildcards of LIKE: "50%" finds just that text. */
 static struct str like_pattern(struct arena *arena, struct str text, enum operator_takes takes)
 {
     struct strbuf out;
@@ -83,9 +83,9 @@ static bool filter_read_value(const struct reading *in,
     return wrong == NULL || filter_refuse(in, wrong);
 }
 
-/* Cuts a value off a list with commas between: as it is written, or in double quotes that blanks
- * may surround, where two quotes stand for one. False: a quote is not closed, or text follows it.
- */
+/* Removes the first value from a comma-separated list. A value is written as it is, or in double
+ * quotes, which blanks may surround and in which two quotes mean one. Returns false if a quote is
+ * not closed, or if text follows the closing quote. */
 static bool list_cut(struct arena *arena, struct str *rest, struct str *ret_value)
 {
     struct str ahead = str_trim(*rest);
@@ -110,7 +110,7 @@ static bool list_cut(struct arena *arena, struct str *rest, struct str *ret_valu
     return str_trim(str_split(rest, ',')).len == 0;
 }
 
-/* The values of a list, at most FILTER_ITEMS of them; NULL when they are refused. */
+/* Splits a list into at most FILTER_ITEMS values. Returns NULL if the list is refused. */
 static struct str *cut_list(const struct reading *in, size_t *ret_count)
 {
     const struct records_condition *from = in->from;
@@ -138,7 +138,7 @@ static struct str *cut_list(const struct reading *in, size_t *ret_count)
     return texts;
 }
 
-/* Whole numbers as bigint[], all else as text[] that the statement casts. */
+/* Values of a list: whole numbers as bigint[], other types as text[] that the statement casts. */
 static bool filter_read_list(const struct reading *in, struct filter_test *test)
 {
     struct arena *arena = in->ctx->task->arena;
@@ -241,7 +241,7 @@ static struct filter_node *add_node(struct arena *arena, struct filter_node *par
     return node;
 }
 
-/* Groups of one kind under one parent are one: or[0] and or[1] meet there. */
+/* Groups of the same kind under one parent are one node: it holds both or[0] and or[1]. */
 static struct filter_node *
 child_node(struct arena *arena, struct filter_node *parent, int kind, int64_t index)
 {

@@ -1,21 +1,21 @@
-/* Conditions as SQL: names from the model, values as parameters. */
+/* Conditions as SQL. Names come from the model, values are parameters. */
 #include "base/panic.h"
 #include "records/query/filter_tree.h"
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 
-/* What conditions are written into. */
+/* Where conditions are written to. */
 struct writing {
     const struct records_ctx *ctx;
     struct strbuf *sql;
     struct sql_params *params;
 };
 
-/* Column of a condition: "t.f_12". */
+/* The column of a condition: "t.f_12". */
 struct column {
     const char *alias;
     const struct model_field *field;
-    struct str collation; /* of what is more and less; empty: none */
+    struct str collation; /* for ordered comparisons; empty: none */
 };
 
 static void filter_put(const struct writing *out, const char *text)
@@ -46,7 +46,7 @@ static void filter_compare(const struct writing *out,
     filter_put_value(out, column, value);
 }
 
-/* By more and less: texts in the order of the project's locale. */
+/* For comparisons other than equality: texts in the order of the project's locale. */
 static void filter_compare_ordered(const struct writing *out,
                                    const struct column *column,
                                    const char *op,
@@ -60,7 +60,8 @@ static void filter_compare_ordered(const struct writing *out,
 
 /* --- times: stored to the microsecond, shown and compared to the millisecond --- */
 
-/* Added by the database: the last millisecond of the year 9999 has a next one, too. */
+/* PostgreSQL adds the millisecond, so that the last millisecond of the year 9999 also has a next
+ * one. */
 static void compare_next_ms(const struct writing *out,
                             const struct column *column,
                             const char *op,
@@ -73,7 +74,7 @@ static void compare_next_ms(const struct writing *out,
     filter_put(out, " + interval '1 millisecond')");
 }
 
-/* At or after the millisecond `low`, and before the end of `high`. */
+/* From the millisecond `low` to the end of the millisecond `high`. */
 static void put_span(const struct writing *out,
                      const struct column *column,
                      struct db_param low,
@@ -121,7 +122,7 @@ static void put_time_test(const struct writing *out,
 
 /* --- tests --- */
 
-/* "t.f_3 = any($1::bigint[])"; nin and ne let null through: null is not in the list. */
+/* "t.f_3 = any($1::bigint[])". nin and ne accept null, because null is not in the list. */
 static void
 put_list(const struct writing *out, const struct column *column, const struct filter_test *test)
 {
@@ -188,8 +189,8 @@ static struct filter_test test_opposite(struct filter_test test)
     return test;
 }
 
-/* eq, in: linked with any of the ids; ne, nin: with none; null: with nothing at all. Records that
- * the caller may not see are not linked. */
+/* eq, in: a link to any of the ids exists. ne, nin: no such link exists. null: no link at all
+ * exists. Links to records that the caller may not see do not count. */
 static void put_links_test(const struct writing *out,
                            const struct column *column,
                            const struct filter_test *test)
@@ -218,9 +219,9 @@ static void put_links_test(const struct writing *out,
     filter_put(out, ")");
 }
 
-/* Rows reached over the path, innermost last: each step sees only what the caller may see. Without
- * such a row the field is null, as in path_value(): a test that null passes holds when no row
- * passes its opposite. */
+/* One nested exists for each step of the path, each with the row rule of its entity. If no row is
+ * reached, the field is null, as in path_value(). Therefore a test that accepts null is written as:
+ * no row passes the opposite test. */
 static void put_test(const struct writing *out, const struct filter_test *asked, const char *alias)
 {
     static const char *const aliases[PATH_STEPS] = {"r1", "r2", "r3", "r4"};

@@ -1,22 +1,21 @@
 #pragma once
-/*
- * Internal to filter_parse.c and filter_sql.c: the checked conditions of a filter.
- */
+/* Checked conditions of a filter, shared by filter_parse.c and filter_sql.c. */
 #include "records/query/filter.h"
 #include "records/query/path.h"
 
-/* One comparison, with values in the field's type. */
+/* One comparison. The values have the field's type. */
 struct filter_test {
     struct path path;
     enum filter_op op;
-    struct db_param values[2]; /* like: the pattern; in, nin: an array; between: both ends */
-    bool null;                 /* OP_NULL: null or not null is wanted */
+    struct db_param values[2]; /* like: the pattern; in, nin: an array; between: both bounds */
+    bool null;                 /* OP_NULL: true = is null, false = is not null */
 };
 
-/* NODE_ALL and NODE_ANY hold children; a slot ("or[0]") is a NODE_ALL with its index. */
+/* NODE_ALL (and) and NODE_ANY (or) have children. A slot such as "or[0]" is a NODE_ALL with its
+ * index. */
 struct filter_node {
     enum { NODE_ALL, NODE_ANY, NODE_TEST } kind;
-    int64_t index; /* of a slot; -1 = the group itself */
+    int64_t index; /* n of a slot; -1 = the group itself */
     struct filter_node *first, *last, *next;
     struct filter_test test;
 };

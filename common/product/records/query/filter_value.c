@@ -1,4 +1,4 @@
-/* Values of filters, read by the type of their field. */
+/* Parses values of filters by the type of their field. */
 #include "records/query/filter_value.h"
 #include "base/clock.h"
 #include "base/num.h"
@@ -33,7 +33,8 @@ static const char *filter_read_f64(struct str text, struct db_param *ret_value)
     return NULL;
 }
 
-/* Sent as it is written: numeric compares exactly. num_parse_f64() bounds length and exponent. */
+/* The text is sent unchanged, because numeric compares exactly. num_parse_f64() bounds length and
+ * exponent. */
 static const char *check_decimal(struct str text)
 {
     double value;
@@ -61,7 +62,7 @@ static const char *check_date(struct str text)
 static const char *
 read_time(const struct project *project, struct str text, struct db_param *ret_value)
 {
-    const int64_t year_1_ms = -62135596800000LL; /* PostgreSQL knows no year 0 */
+    const int64_t year_1_ms = -62135596800000LL; /* PostgreSQL has no year 0 */
     int64_t value;
 
     if (!project_moment(project, text, &value) || value < year_1_ms)

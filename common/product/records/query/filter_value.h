@@ -1,5 +1,5 @@
 #pragma once
-/* Values of a filter in their fields' types. */
+/* Values of a filter in the types of their fields. */
 
 #include "base/str.h"
 
@@ -7,9 +7,9 @@ struct db_param;
 struct model_field;
 struct project;
 
-/* any: reads a field's value in its type. NULL when it is right, else what is wrong with it ("must
- * be a whole number"). Times are PARAM_TIME, in the zone of
- * the project where they name none, texts borrow. Not for json and secret fields. */
+/* any: parses a value in the field's type. Returns NULL, or the fault ("must be a whole number"). A
+ * time is PARAM_TIME; without an offset it is in the project's time zone. Texts are borrowed. Not
+ * for json and secret fields. */
 const char *filter_value(const struct project *project,
                          const struct model_field *field,
                          struct str text,

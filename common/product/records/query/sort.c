@@ -1,4 +1,4 @@
-/* Orders. */
+/* Sort orders. */
 #include "records/query/sort.h"
 
 #include "records/records.h"
@@ -39,7 +39,8 @@ static bool sort_read_key(struct records_ctx *ctx,
     return sortable(ctx, &ret_key->path);
 }
 
-/* It turns a single field around; with several, or with '-', it would say something twice. */
+/* `order` sets the direction of a single field. With several fields, or with '-', it would
+ * contradict or repeat the sort. */
 static void apply_order(struct records_ctx *ctx, enum records_order order, struct sort *sort)
 {
     if (order == ORDER_NONE)
@@ -55,8 +56,8 @@ static bool sort_is_id(const struct sort_key *key)
     return key->path.count == 0 && key->path.field == &key->path.field->entity->fields[0];
 }
 
-/* The id closes every order, in the direction of the key before it: an index on that key then
- * serves both. Keys behind an id would change nothing. */
+/* The id is the last key, in the direction of the key before it, so that an index on that key
+ * serves both. Keys after an id have no effect and are removed. */
 static void close_order(const struct entity *entity, enum records_order order, struct sort *sort)
 {
     for (size_t i = 0; i < sort->count; i++) {
@@ -110,7 +111,7 @@ void sort_order(const struct records_ctx *ctx,
         path_ordered(ctx, &key->path, alias, sql, params);
         if (!key->descending)
             continue;
-        /* Only where there can be nulls: a plain index does not serve "desc nulls last". */
+        /* Only where there may be nulls: a plain index does not serve "desc nulls last". */
         strbuf_str(sql, path_nullable(&key->path) ? STR(" desc nulls last") : STR(" desc"));
     }
 }

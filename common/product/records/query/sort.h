@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Orders, as in "-created_at,author.name". The id is always the last key, so that
- * every order is total; nulls come last in both directions.
+ * Sort orders such as "-created_at,author.name". The id is always the last key, so that every order
+ * is total. Nulls are last in both directions.
  */
 #include "records/query/path.h"
 #include "records/rules/statement.h"
@@ -16,7 +16,7 @@ struct sort {
     size_t count;
 };
 
-/* any: finds the fields of query->sort. 0 or RECORDS_FAILED (invalid_query). */
+/* any: finds the fields of query->sort. Returns 0 or RECORDS_FAILED (invalid_query). */
 int sort_plan(struct records_ctx *ctx,
               const struct entity *entity,
               const struct records_query *query,

@@ -1,4 +1,4 @@
-/* Counts, sums, averages and extremes, in groups, as a URL asks for them. */
+/* Counts, sums, averages and extremes in groups, as a URL requests them. */
 #include "records/read/columns.h"
 #include "records/read/grouping.h"
 #include "records/records.h"
@@ -9,7 +9,7 @@ struct aggregate {
     bool count;
 };
 
-/* --- what is asked for --- */
+/* --- the query --- */
 
 static void
 read_groups(struct records_ctx *ctx, const struct records_aggregate *query, struct aggregate *in)
@@ -42,7 +42,7 @@ static void read_metrics(struct records_ctx *ctx,
     }
 }
 
-/* A group is a member of the answer beside "count" and "sum": both under one name would not do. */
+/* In the answer a group is a member next to "count" and "sum", so their names must differ. */
 static void check_names(struct records_ctx *ctx, const struct aggregate *in)
 {
     const struct grouping *grouping = &in->grouping;

@@ -1,4 +1,4 @@
-/* The calendar's spans. */
+/* Spans of the calendar. */
 #include "records/bucket.h"
 
 #include <stdio.h>
@@ -37,13 +37,15 @@ static int64_t bucket_floor(int64_t value, int64_t by)
 
 /* --- days and months: months are numbered from January of the year 0 --- */
 
-/* Days before the first of March of a year: leap days stand at its end. */
+/* Days before the first of March of a year. Years begin in March here, so that a leap day is the
+ * last day. */
 static int64_t days_before_march(int64_t year)
 {
     return 365 * year + bucket_floor(year, 4) - bucket_floor(year, 100) + bucket_floor(year, 400);
 }
 
-/* Months from March on have 31 30 31 30 31 days, twice, and what is left of the next five. */
+/* From March on the months have 31 30 31 30 31 days, twice, and then the beginning of a third such
+ * run. */
 static int64_t month_start(int64_t month)
 {
     int64_t from_march = month - 2;
@@ -57,7 +59,7 @@ static int64_t month_of(int64_t day)
 {
     int64_t month = bucket_floor((day + 719468) * 400, 146097) * MONTHS_A_YEAR + 2;
 
-    /* The guess is a year of average length: at most one beside it. */
+    /* The guess assumes years of average length, so it is wrong by at most one year. */
     while (month_start(month) > day)
         month -= MONTHS_A_YEAR;
     while (month_start(month + 1) <= day)
@@ -107,7 +109,7 @@ char *bucket_print(char buf[BUCKET_TEXT_BYTES], int64_t day)
 
 /* --- spans --- */
 
-/* 0: it is not made of months. */
+/* 0 if the unit is not made of months. */
 static int64_t months_of(enum bucket_unit unit)
 {
     switch (unit) {

@@ -1,4 +1,4 @@
-/* Plans of fields, select lists and records as JSON. */
+/* Plans of fields, select lists, and records as JSON. */
 #include "records/read/columns.h"
 
 #include <stdint.h>
@@ -15,10 +15,10 @@
 #include "records/rules/statement.h"
 
 #define SECRET_SHOWN    STR(SECRET_MASK)
-#define PLANS_MAX       4096 /* per model: field rules times entities; beyond it plans are not kept */
+#define PLANS_MAX       4096 /* per model, for each field rule and entity; no more plans are cached */
 #define TEXT_PART_BYTES ((size_t)32 << 10)
 #define VALUE_EXTRA     64 /* quotes, and "********" */
-#define YIELD_FIELDS    16 /* a look at the clock takes as long as writing a short one */
+#define YIELD_FIELDS    16 /* a check of the clock costs as much as writing a short value */
 #define YIELD_BYTES     2048
 
 /* --- plans --- */
@@ -35,7 +35,8 @@ static void fill_readable(const struct records_ctx *ctx,
             plan->fields[plan->count++] = &entity->fields[i];
 }
 
-/* Equal callers share the plan of all readable fields for as long as the model lives. */
+/* Callers with the same field rule share the plan of all readable fields as long as the model
+ * lives. */
 static const struct columns *plan_readable(struct records_ctx *ctx, const struct entity *entity)
 {
     struct {
@@ -50,7 +51,7 @@ static const struct columns *plan_readable(struct records_ctx *ctx, const struct
         .fields = ctx->public_only ? 0 : caller_field_key(ctx->caller, entity),
     };
     struct str name = {(const char *)&key, sizeof(key)};
-    bool own = entity->id < 0; /* the request's, which goes with it: view_entity() */
+    bool own = entity->id < 0; /* an entity of view_entity() ends with its request: do not cache */
     struct columns *plan = own ? NULL : map_get(ctx->model->statements, name);
 
     if (plan != NULL)
@@ -64,7 +65,7 @@ static const struct columns *plan_readable(struct records_ctx *ctx, const struct
     return plan;
 }
 
-/* What is named, in the entity's own order. */
+/* The named fields, in the entity's own order. */
 static int plan_selected(struct records_ctx *ctx,
                          const struct entity *entity,
                          struct str names,
@@ -114,7 +115,7 @@ size_t columns_at(const struct columns *plan, size_t i, size_t *next)
     return columns_is_id(plan->fields[i]) ? COLUMNS_ID : (*next)++;
 }
 
-/* Ids of a many relation in order, those of visible records only. */
+/* Ids of a relation to many records in order, without records that the caller may not see. */
 static void put_links(const struct records_ctx *ctx,
                       const struct model_field *field,
                       const char *alias,
@@ -176,7 +177,7 @@ void columns_sql(const struct records_ctx *ctx,
 
 /* --- JSON --- */
 
-/* "{3,1}" of bigint[] is "[3,1]" but for its braces. */
+/* A bigint[] is "{3,1}", which differs from JSON's "[3,1]" only in its brackets. */
 static void put_ids(struct jw *w, struct str array)
 {
     jw_arr(w);
@@ -283,7 +284,7 @@ is_long_text(const struct model_field *field, const struct rows *rows, size_t ro
            rows_str(rows, row, column).len > TEXT_PART_BYTES;
 }
 
-/* A megabyte of control characters is six of JSON. */
+/* Writes a long text in parts: a megabyte of control characters becomes six megabytes of JSON. */
 AWAITS static int put_long_text(struct task *task, struct jw *w, struct str text)
 {
     jw_str_begin(w);
@@ -328,7 +329,8 @@ int columns_json(struct task *task,
 
 /* --- values --- */
 
-/* Texts and numbers as they are; of the others what columns_value() writes. */
+/* co: makes the value of a column: texts and whole numbers directly, others by parsing the output
+ * of columns_value(). */
 AWAITS static int make_value(struct records_ctx *ctx,
                              const struct model_field *field,
                              const struct rows *rows,

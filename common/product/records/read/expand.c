@@ -1,4 +1,4 @@
-/* Related records in place of their ids. */
+/* Expansions: related records instead of their ids. */
 #include "records/read/expand.h"
 
 #include "base/num.h"
@@ -13,10 +13,11 @@
 
 /* --- files --- */
 
-/* What is shown of one (0020_file_fields.sql); whoever reads the field of its record reads it. */
+/* The fields of an expanded file (0020_file_fields.sql). A caller that may read the record's field
+ * may read the file. */
 enum { FILE_VALUES = 10 };
 static const struct entity file_entity;
-/* clang-format off: one line a field reads best */
+/* clang-format off: one field per line reads best */
 #define FILE_VALUE(field_name, field_type)                                                         \
     {                                                                                              \
         .name = STR_INIT(field_name), .type = (field_type), .column = STR_INIT(field_name),        \
@@ -51,10 +52,10 @@ static void file_plan(struct arena *arena, struct columns *ret_plan)
         ret_plan->fields[i] = &file_fields_shown[i];
 }
 
-/* --- what is expanded --- */
+/* --- plan --- */
 
-/* Place of the field in the plan; it is added when fields= left it out. The arrays may belong to
- * the model, so they are copied before the first change. */
+/* Index of the field in the plan; adds the field if the parameter fields left it out. The arrays
+ * may belong to the model, so copies them before the first change. */
 static size_t own_place(struct arena *arena, struct columns *plan, const struct model_field *field)
 {
     size_t most = plan->entity->field_count;
@@ -73,8 +74,8 @@ static size_t own_place(struct arena *arena, struct columns *plan, const struct 
     return plan->count++;
 }
 
-/* Readable relation to an entity whose records the caller may read, or readable file; else it does
- * not exist. */
+/* A readable file field, or a readable relation to an entity that the caller may read. NULL for any
+ * other name. */
 static const struct model_field *
 find_relation(const struct records_ctx *ctx, const struct entity *entity, struct str name)
 {
@@ -154,7 +155,7 @@ static void add_id(struct arena *arena, struct id_list *list, int64_t id)
     ARENA_PUSH(arena, list->items, list->count, list->cap, id);
 }
 
-/* Ids that the column holds, each once, sorted. */
+/* Ids in the column, each once, sorted. */
 static struct id_list expand_collect(struct arena *arena,
                                      const struct model_field *field,
                                      const struct rows *rows,

@@ -1,19 +1,20 @@
 #pragma once
 /*
- * Expand=author,lines.product. Related records are read by one more statement
- * per relation and level for the whole page (id = any(...), with row and field rule), and written
- * in place of the ids. What the caller may not see is null, or missing from an array.
+ * The parameter expand, as in expand=author,lines.product. For each relation and level, one more
+ * statement reads the related records of the whole page (id = any(...), with row and field rule).
+ * They are written instead of the ids. A record that the caller may not see is null, or missing
+ * from an array.
  */
 #include "records/read/columns.h"
 
 #define EXPAND_DEPTH   4
 #define EXPAND_PATHS   20
-#define EXPAND_RECORDS 10000 /* of one relation for one page */
+#define EXPAND_RECORDS 10000 /* for one relation and one page */
 
 /* Related records of one relation field, once loaded. */
 struct expansion {
     const struct model_field *field;
-    struct columns plan; /* of the target; its own expansions hang there */
+    struct columns plan; /* plan of the target; contains the expansions of the next level */
     struct rows rows;
     struct expansion_id {
         int64_t id;
@@ -22,11 +23,11 @@ struct expansion {
     size_t count;
 };
 
-/* any: adds the named relations ("author,lines.product") to plan->expansions; a relation that is
- * expanded is also selected. 0 or RECORDS_FAILED (invalid_query). */
+/* any: adds the named relations ("author,lines.product") to plan->expansions, and selects them if
+ * they are not selected. Returns 0 or RECORDS_FAILED (invalid_query). */
 int expand_plan(struct records_ctx *ctx, struct str paths, struct columns *plan) MUSTCHECK;
-/* co: loads everything that the plan expands for these rows, level by level. */
+/* co: loads all expansions of the plan for these rows, level by level. */
 AWAITS int expand_load(struct records_ctx *ctx, const struct columns *plan, const struct rows *rows)
     MUSTCHECK;
-/* any: the row of a record; SIZE_MAX when it was not loaded (invisible). */
+/* any: the row of a record; SIZE_MAX if it was not loaded because it is invisible. */
 size_t expand_find(const struct expansion *expansion, int64_t id);

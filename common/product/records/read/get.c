@@ -1,10 +1,10 @@
 /*
- * One record, the most frequent call of all. Concurrent gets that would run the same statement for
- * the same caller within one turn of the loop are answered by one (id = any(...)), which PostgreSQL
- * serves several times faster than one round trip each. A shape is a prepared pair of statements
- * with its plan, kept as long as the model. A batch collects ids until the end of the turn and then
- * runs in a task of its own, so that it outlives any waiter; its rows stay until the last waiter
- * has written them out.
+ * Reads of single records, the most frequent call. Concurrent gets of one tick of the loop share
+ * one statement (id = any(...)) if they would run the same statement for the same caller.
+ * PostgreSQL serves this several times faster than one round trip for each. A shape is a prepared
+ * pair of statements with its plan, cached with the model. A batch collects ids until the end of
+ * the tick and then runs in a task of its own, so that it outlives any waiter. Its rows live until
+ * the last waiter has written its record.
  */
 #include "records/read/get.h"
 
@@ -17,7 +17,7 @@
 #include "records/rules/statement.h"
 
 #define SHAPES_MAX     4096  /* per model */
-#define BATCH_LIMIT_MS 10000 /* beyond the statement timeout: nobody waits that long */
+#define BATCH_LIMIT_MS 10000 /* longer than the statement timeout, which ends the wait earlier */
 
 struct shape {
     const struct entity *entity;
@@ -25,18 +25,18 @@ struct shape {
     struct sql *one;  /* id = $1::bigint */
     struct sql *many; /* id = any($1::bigint[]) */
     bool ruled;       /* the row rule's parameters follow */
-    struct list open; /* batches of this turn that take more ids */
+    struct list open; /* batches of this tick that accept more ids */
 };
 
 struct batch {
     struct task task;
-    struct arena *arena;   /* it lives there itself */
-    int refs;              /* itself until its coroutine ended, and each waiter */
-    struct model *model;   /* held: the shape is part of it */
-    struct rights *rights; /* held; NULL when no row rule applies, then anybody may join */
+    struct arena *arena;   /* contains the batch itself */
+    int refs;              /* one until its coroutine has ended, and one for each waiter */
+    struct model *model;   /* held, because it contains the shape */
+    struct rights *rights; /* held; NULL if no row rule applies: then any caller may join */
     int64_t user_id;
     int64_t group_scope;
-    struct db db; /* a copy: the project may be let go meanwhile, its server stays */
+    struct db db; /* a copy: the project may be freed before the batch ends, its server is not */
     struct shape *shape;
     struct list link; /* in shape->open */
     struct loop_hook hook;
@@ -72,7 +72,7 @@ static struct sql *make_statement(struct records_ctx *ctx, struct shape *shape, 
 
     strbuf_init(&text, ctx->model->arena, RECORDS_SQL_BYTES);
     sql_params_init(&params, ctx->task->arena);
-    (void)sql_params_add(&params, P_NULL); /* $1: the ids, known when the batch runs */
+    (void)sql_params_add(&params, P_NULL); /* $1: the ids, set when the batch runs */
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, &shape->plan, "t", &text, &params);
     strbuf_printf(&text,
@@ -84,7 +84,7 @@ static struct sql *make_statement(struct records_ctx *ctx, struct shape *shape, 
     return sql_dynamic(ctx, "records.get", &text, params.count, SQL_MANY);
 }
 
-/* NULL when the model keeps enough of them already. */
+/* Finds or makes the shape of a get. NULL if the model already caches SHAPES_MAX statements. */
 static struct shape *find_shape(struct records_ctx *ctx, const struct entity *entity)
 {
     struct {
@@ -109,7 +109,7 @@ static struct shape *find_shape(struct records_ctx *ctx, const struct entity *en
     shape->entity = entity;
     list_init(&shape->open);
     int rc = columns_plan(ctx, entity, STR_NONE, &shape->plan);
-    MUST(rc == 0); /* there is no selection to be refused */
+    MUST(rc == 0); /* without a selection nothing can be refused */
     shape->one = make_statement(ctx, shape, false);
     shape->many = make_statement(ctx, shape, true);
     (void)map_put(ctx->model->statements, name, shape);
@@ -165,7 +165,7 @@ static void run_batch(struct task *task, void *arg)
         batch_find_rows(batch);
     while ((node = list_shift(&batch->waiters)) != NULL)
         await_done(&LIST_ITEM(node, struct waiter, link)->await, 0);
-    /* The task's memory must last until its coroutine has left. */
+    /* The task's memory must last until its coroutine has ended. */
     batch->hook.fn = batch_on_ended;
     loop_at_turn_end(&batch->hook);
 }
@@ -189,7 +189,7 @@ static struct batch *new_batch(struct records_ctx *ctx, struct shape *shape)
     batch->task.tenant = ctx->task->tenant;
     batch->refs = 1;
     batch->model =
-        model_ref((struct model *)ctx->model); /* counting is no change of the snapshot */
+        model_ref((struct model *)ctx->model); /* counting does not change the snapshot */
     batch->db = *ctx->db;
     batch->shape = shape;
     list_init(&batch->waiters);
@@ -217,7 +217,7 @@ static bool may_join(const struct batch *batch, const struct records_ctx *ctx)
             batch->group_scope == ctx->caller->group_scope);
 }
 
-/* Place of an id in a batch, taken when it is new. */
+/* The index of an id in a batch; adds the id if it is new. */
 static size_t batch_take_slot(struct batch *batch, int64_t id)
 {
     for (size_t i = 0; i < batch->count; i++)
@@ -246,7 +246,7 @@ batch_join(struct records_ctx *ctx, struct shape *shape, int64_t id, struct wait
     batch->refs++;
     list_append(&batch->waiters, &waiter->link);
     if (batch->count == GET_BATCH_IDS)
-        list_remove(&batch->link); /* it runs at the turn's end all the same */
+        list_remove(&batch->link); /* the batch still runs at the end of the tick */
 }
 
 /* --- waiting --- */
@@ -274,14 +274,15 @@ AWAITS static int write_out(struct records_ctx *ctx,
     return 0;
 }
 
-/* All of them together: then each by itself. */
+/* The result of the batch was too large, or the server too busy: each get runs a statement of its
+ * own. */
 static bool is_too_much(const struct batch *batch)
 {
     return batch->count > 1 && (batch->rc == DB_TOO_LARGE || batch->rc == DB_BUSY);
 }
 
-/* co: all readable fields; not inside transactions. GET_NOT_BATCHED: the model keeps no more
- * statements. */
+/* co: reads all readable fields, outside of transactions. Returns GET_NOT_BATCHED if the model
+ * caches no more statements or the batch was too large. */
 AWAITS static int get_batched(struct records_ctx *ctx,
                               const struct entity *entity,
                               int64_t id,
@@ -309,7 +310,7 @@ AWAITS static int get_batched(struct records_ctx *ctx,
 
 /* --- one --- */
 
-/* With a selection, expansions, or inside a transaction: a statement of its own. */
+/* co: runs a statement of its own, for a selection, for expansions, or inside a transaction. */
 AWAITS static int get_alone(struct records_ctx *ctx,
                             const struct entity *entity,
                             int64_t id,

@@ -1,4 +1,4 @@
-/* Groups of records: what may be grouped and computed, and the statement. */
+/* Groups of records: checks of keys and metrics, and the statement. */
 #include "records/read/grouping.h"
 
 #include "records/records.h"
@@ -18,7 +18,7 @@ bool grouping_is_time(const struct model_field *field)
     return field->type == TYPE_DATE || field->type == TYPE_DATETIME;
 }
 
-/* --- what is asked for --- */
+/* --- plan --- */
 
 static bool grouping_refuse(struct records_ctx *ctx, struct str parameter, const char *message)
 {
@@ -26,7 +26,7 @@ static bool grouping_refuse(struct records_ctx *ctx, struct str parameter, const
     return false;
 }
 
-/* A single-valued path, or a finding. */
+/* Finds a path with a single value; false with a finding. */
 static bool grouping_find(struct records_ctx *ctx,
                           const struct grouping *in,
                           struct str parameter,
@@ -144,7 +144,7 @@ static void grouping_put_key(const struct records_ctx *ctx,
     strbuf_str(text, STR(")::date"));
 }
 
-/* "t.f_3 >= $1::date"; of times the midnight of the zone. */
+/* "t.f_3 >= $1::date"; a time is compared with midnight in the time zone. */
 static void grouping_put_bound(const struct records_ctx *ctx,
                                const struct grouping *in,
                                const char *op,

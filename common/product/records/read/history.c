@@ -1,14 +1,14 @@
 /*
- * The versions of a record, and records that are no more. A row of the past says what change made a
- * version and what the record was before it; so what a version was stands in the row above, or is
- * the record itself.
+ * Versions of a record. A history row describes the change that made a version, and contains the
+ * record before that change. The content of a version is therefore in the next newer row, or is the
+ * live record.
  */
 #include "records/history.h"
 
 #include "records/read/history_state.h"
 #include "records/rules/error.h"
 
-/* Columns of the past, before those of the plan. */
+/* Columns of a history row, before those of the plan. */
 enum { PAST_VERSION, PAST_ACTION, PAST_AT, PAST_ACTOR, PAST_TOTAL, PAST_OLDEST, PAST_FIRST };
 
 /* One page of the versions of a record. */
@@ -16,14 +16,14 @@ struct history_page {
     struct history_plan plan;
     int64_t id;
     const struct page *page;
-    struct rows live; /* the record as it is; none when it was deleted */
-    struct rows rows; /* from row number `from` of all, the newest first */
+    struct rows live; /* the record as it is now; empty if it was deleted */
+    struct rows rows; /* history rows, newest first, beginning with row number `from` of all */
     int64_t from;
-    int64_t total;  /* rows of all pages */
-    bool from_made; /* the oldest one is a restoration: there is no version before it */
+    int64_t total;  /* history rows on all pages */
+    bool from_made; /* the oldest row is a restoration: there is no version before it */
 };
 
-/* --- what is read --- */
+/* --- reads --- */
 
 static void
 history_put_rows(const struct history_page *past, struct strbuf *sql, struct sql_params *params)
@@ -35,8 +35,9 @@ history_put_rows(const struct history_page *past, struct strbuf *sql, struct sql
     history_put_kept(entity, "k", sql);
 }
 
-/* One row more where the page does not begin with the newest: what its first version was. Without
- * any, one of nulls says how many there are. */
+/* co: reads the history rows of the page. A page that does not begin with the newest row reads the
+ * row before it as well, which has the content of the page's first version. If there are no rows,
+ * the left join still returns one row of nulls with the total. */
 AWAITS static int read_past(struct records_ctx *ctx, struct history_page *past)
 {
     int64_t offset = page_offset(past->page);
@@ -71,14 +72,15 @@ AWAITS static int read_past(struct records_ctx *ctx, struct history_page *past)
 
 /* --- one version --- */
 
-/* Row number `n` of all; false = it is not of this page. */
+/* The index of history row number `n`; false if it was not read. */
 static bool find_row(const struct history_page *past, int64_t n, size_t *ret_row)
 {
     *ret_row = (size_t)(n - past->from);
     return n >= past->from && n - past->from < (int64_t)past->rows.count;
 }
 
-/* What the record was before row `n` of all, when that row made `version` + 1. */
+/* The content of `version`: the record before history row `n`, if that row made `version` + 1. If n
+ * < 0, the live record, if it has this version. */
 static struct history_state
 state_before(const struct history_page *past, int64_t n, int64_t version)
 {
@@ -96,8 +98,8 @@ state_before(const struct history_page *past, int64_t n, int64_t version)
     return (struct history_state){&past->rows, row, PAST_FIRST};
 }
 
-/* Fields that one state has otherwise than the other. One that either does not know was no field
- * then. */
+/* Writes the names of fields that differ between two states. A field that is missing in a state did
+ * not exist then. */
 static void put_changed(struct jw *w,
                         const struct history_plan *plan,
                         const struct history_state *before,
@@ -126,7 +128,7 @@ static const char *action_name(int64_t action)
     }
 }
 
-/* A version that row `n` of all tells of. */
+/* co: writes the version that history row `n` made. */
 AWAITS static int put_change(
     struct records_ctx *ctx, const struct history_page *past, int64_t n, size_t row, struct jw *w)
 {
@@ -157,7 +159,7 @@ AWAITS static int put_change(
     return 0;
 }
 
-/* A member that the service sets, as it was; null where that is not known. */
+/* Writes a member that the service sets, as it was; null if unknown. */
 static void put_member(struct jw *w,
                        const char *name,
                        const struct history_plan *plan,
@@ -176,7 +178,8 @@ static void put_member(struct jw *w,
     jw_null(w);
 }
 
-/* The oldest version: nothing tells how it came about, unless it is the first. */
+/* co: writes the oldest version. No row describes its change: version 1 is the creation, of any
+ * other the change is unknown. */
 AWAITS static int put_oldest(struct records_ctx *ctx, const struct history_page *past, struct jw *w)
 {
     struct history_state state = {.rows = NULL};

@@ -1,4 +1,4 @@
-/* Records that were deleted. */
+/* Deleted records. */
 #include "records/history.h"
 #include "records/read/history_state.h"
 #include "records/rules/error.h"

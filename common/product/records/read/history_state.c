@@ -1,4 +1,4 @@
-/* States of records as columns: statements that read them, and how they are written. */
+/* States of records as columns: statements that read them, and their JSON. */
 #include "records/read/history_state.h"
 
 #include "base/clock.h"
@@ -40,7 +40,7 @@ int history_query(struct records_ctx *ctx,
         ctx, entity, db_query(ctx->task, ctx->db, sql, params->items, params->count, ret_rows));
 }
 
-/* Ids of a many relation without those of records that the caller does not see. */
+/* Ids of a relation to many records, without records that the caller may not see. */
 static void put_seen_links(const struct records_ctx *ctx,
                            const struct model_field *field,
                            struct strbuf *sql,
@@ -73,7 +73,7 @@ void history_put_fields(const struct records_ctx *ctx,
     }
 }
 
-/* Made once a row, not once a field. */
+/* `offset 0` makes PostgreSQL compute the document once for each row, not once for each field. */
 void history_put_document(const char *document, struct strbuf *sql)
 {
     strbuf_printf(sql, " cross join lateral (select (%s) || '{}' as doc offset 0) x", document);
@@ -152,7 +152,7 @@ void history_put_deleted(const struct records_ctx *ctx,
     (void)rls_where(ctx, plan->entity, action, "h", sql, params);
 }
 
-/* co: 0 = it was not. */
+/* co: *ret_version is 0 if the record was not deleted. */
 AWAITS static int history_read_deletion(struct records_ctx *ctx,
                                         const struct history_plan *plan,
                                         enum perm_action action,
@@ -173,7 +173,7 @@ AWAITS static int history_read_deletion(struct records_ctx *ctx,
     return 0;
 }
 
-/* One that comes back between two looks is neither there at first nor deleted then. */
+/* A record may be restored between the first two reads, so that both miss it: read once more. */
 int history_find(struct records_ctx *ctx,
                  const struct history_plan *plan,
                  enum perm_action action,
@@ -199,7 +199,7 @@ struct str history_text(const struct history_state *state, size_t field)
     return state->rows != NULL ? rows_str(state->rows, state->row, state->first + field) : STR_NONE;
 }
 
-/* A value has the type that its field had then: not every text of a time field is a time. */
+/* A value has the type that its field had then, so the text of a time field may not be a time. */
 void history_put_value(struct jw *w, const struct model_field *field, struct str text)
 {
     int64_t at;

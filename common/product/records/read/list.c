@@ -1,4 +1,4 @@
-/* One page of records. */
+/* Lists: one page of records. */
 #include "http/page.h"
 #include "records/query/cursor.h"
 #include "records/query/filter.h"
@@ -10,7 +10,7 @@
 
 enum { NARROW_BYTES = 256 * 1024, SCALAR_BYTES = 48, UTF8_BYTES = 4 };
 
-/* A list as its query describes it. */
+/* A checked list query, and its rows. */
 struct listing {
     const struct entity *entity;
     struct page page;
@@ -18,7 +18,7 @@ struct listing {
     struct filter *filter;
     struct sort sort;
     struct cursor cursor;
-    struct rows rows; /* one more than the page holds when there is a next */
+    struct rows rows; /* one more than the page has if there is a next page */
 };
 
 static int
@@ -47,7 +47,7 @@ static void list_put_from(struct records_ctx *ctx,
     filter_where(ctx, list->filter, "t", text, params);
 }
 
-/* The most bytes that a value takes; SIZE_MAX = as many as its writer liked. */
+/* The maximum size of a value in bytes; SIZE_MAX = unlimited. */
 static size_t value_width(const struct model_field *field)
 {
     if (field->many)
@@ -68,7 +68,8 @@ static size_t value_width(const struct model_field *field)
     }
 }
 
-/* A page whose rows cannot be large, whatever they hold: it costs less to take it as a whole. */
+/* Whether the page's rows are small for any values: it then costs less to count its bytes at the
+ * end. */
 static bool is_narrow(const struct listing *list)
 {
     size_t room = NARROW_BYTES / ((size_t)list->page.limit + 1);
@@ -79,10 +80,10 @@ static bool is_narrow(const struct listing *list)
             return false;
         room -= width;
     }
-    return !list->cursor.wanted; /* whose keys may be anything */
+    return !list->cursor.wanted; /* sort keys may be large */
 }
 
-/* The limit is part of the text: a plan for a page must know that it needs a page only. */
+/* The limit is part of the text, so that PostgreSQL plans for a page and not for all rows. */
 AWAITS static int list_read_rows(struct records_ctx *ctx, struct listing *list)
 {
     struct arena *arena = ctx->task->arena;
@@ -115,7 +116,8 @@ AWAITS static int list_read_rows(struct records_ctx *ctx, struct listing *list)
     return records_db(ctx, list->entity, rc);
 }
 
-/* Counting reads every visible row: it never runs where it would hold others up. */
+/* Counting reads every visible row, so it is a heavy statement, which does not delay other
+ * statements. */
 AWAITS static int
 list_count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
 {
@@ -135,7 +137,7 @@ list_count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *re
     return 0;
 }
 
-/* The last page gives the total by itself. */
+/* co: finds the total, if wanted. The last page reveals the total without counting. */
 AWAITS static int
 find_total(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
 {

@@ -1,4 +1,4 @@
-/* Records by ids that were found elsewhere. */
+/* Records by ids that another component has found. */
 #include "records/pick.h"
 
 #include "records/query/filter.h"
@@ -45,7 +45,7 @@ static void pick_text(const struct records_ctx *ctx,
     strbuf_char(sql, ')');
 }
 
-/* The column of a field among those of the plan; 0 = it is none of them. */
+/* The column of a field of the plan; 0 = the plan does not have the field. */
 static size_t plan_column(const struct columns *plan, const struct model_field *field)
 {
     size_t next = COLUMNS_FIRST;
@@ -58,7 +58,7 @@ static size_t plan_column(const struct columns *plan, const struct model_field *
     return 0;
 }
 
-/* Behind the plan's columns those texts that are not among them. */
+/* Appends the texts that are not among the plan's columns. Returns the column of each text. */
 static const size_t *pick_texts(const struct records_ctx *ctx,
                                 const struct columns *plan,
                                 const struct records_pick *pick,
@@ -95,8 +95,8 @@ static void pick_seen(const struct records_ctx *ctx,
     strbuf_char(sql, ')');
 }
 
-/* Two letters with a space between are two words. Most texts are too long for ASCII, and are not
- * looked through. */
+/* Excludes texts of two or more words: a space between two letters or digits. Most texts are
+ * already excluded by their length, so that the expression does not read them. */
 static void
 pick_short(const struct records_pick *pick, struct strbuf *sql, struct sql_params *params)
 {
@@ -119,7 +119,8 @@ pick_short(const struct records_pick *pick, struct strbuf *sql, struct sql_param
     strbuf_char(sql, ')');
 }
 
-/* " from ... where ...": the ids come with their places as c, where their order is wanted. */
+/* Appends " from ... where ...". If the order of the ids is wanted, c has the ids with their
+ * positions. */
 static int pick_from(struct records_ctx *ctx,
                      const struct entity *entity,
                      const struct records_pick *pick,
@@ -168,7 +169,7 @@ static void
 put_bounds(const struct records_pick *pick, struct strbuf *sql, struct sql_params *params)
 {
     if (pick->ids != NULL && (int64_t)pick->count <= pick->limit && pick->offset == 0)
-        return; /* there are no more; one text for however many ids */
+        return; /* there cannot be more rows; and the text is the same for any number of ids */
     strbuf_str(sql, STR(" limit "));
     strbuf_i64(sql, pick->limit + 1);
     if (pick->offset > 0) {

@@ -195,9 +195,9 @@ void series_json(struct jw *w,
         columns_value(w, column->field, rows, row, column->at);
 }
 
-/* --- what it is made of --- */
+/* --- sources --- */
 
-/* Every path of a query, one after the other; *at starts at 0. */
+/* Iterates over all paths of a query; *at is 0 before the first call. */
 static bool next_path(const struct records_series *query, size_t *at, struct str *ret_path)
 {
     size_t i = (*at)++;
@@ -312,7 +312,7 @@ int series_mark(struct records_ctx *ctx,
         series_put_table(&text, STR("record_grants"));
         series_put_table(&text, STR("group_members"));
     }
-    text.len -= 2; /* the last comma */
+    text.len -= 2; /* the last ", " */
     strbuf_str(&text, STR("]::oid[]) as o"));
     struct sql *sql = sql_dynamic(ctx, "records.mark", &text, params.count, SQL_ONE);
     sql->narrow = true;

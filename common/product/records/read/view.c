@@ -1,4 +1,4 @@
-/* Materialised views: their queries as JSON, their tables, and these as entities. */
+/* Materialised views: their queries as JSON, their tables, and the tables as entities. */
 #include "records/view.h"
 
 #include "base/map.h"
@@ -129,7 +129,7 @@ bool view_query_read(struct arena *arena, struct str text, struct records_series
 
 /* --- columns --- */
 
-/* "sum(author.price)" as "sum_author_price". */
+/* Returns "sum_author_price" for "sum(author.price)". */
 static struct str view_column_name(struct arena *arena, struct str name)
 {
     struct strbuf out;
@@ -176,7 +176,8 @@ void view_columns_print(struct jw *w, struct arena *arena, const struct series_p
     jw_arr_end(w);
 }
 
-/* Files and relations are ids there, enums texts: nothing refers to anything. */
+/* In a view's table files and relations are plain ids, and enums are texts: the table has no
+ * references. */
 static enum model_type view_type(struct str name)
 {
     int type = model_type_find(name);
@@ -192,7 +193,8 @@ static enum model_type view_type(struct str name)
     }
 }
 
-/* What PostgreSQL computes of them: sums of whole numbers are numeric. */
+/* The type of a column. Computed values of a whole number are numeric, the type of PostgreSQL's sum
+ * and avg. */
 static const char *view_column_type(const struct series_column *column)
 {
     struct model_field field = {.type = view_type(str_from(column->type))};
@@ -293,7 +295,7 @@ int view_drop(struct records_ctx *ctx, int64_t id, int64_t keep)
         if (str_eq(name,
                    arena_printf(ctx->task->arena, "v_%lld_%lld", (long long)id, (long long)keep)))
             continue;
-        /* A refresh and whoever deletes the view may both be at it. */
+        /* A refresh and a deletion of the view may run concurrently. */
         sql_start(ctx->task->arena, &text, &params);
         strbuf_printf(&text, "drop table if exists {p}.%.*s", STR_ARG(name));
         TRY(records_db(ctx, NULL, view_run(ctx, &text, &params, true)));

@@ -1,4 +1,4 @@
-/* Failures of records: problem codes for ctx->error, and the one mapping of database results. */
+/* Failures of records: problem codes for ctx->error, and the only mapping of database results. */
 #include "records/rules/error.h"
 
 #include <stdarg.h>
@@ -75,7 +75,7 @@ int records_fail_found(struct records_ctx *ctx, enum problem code)
                         STR_ARG(found->items[0].message));
 }
 
-/* Callers' texts come back in answers: whole characters, and not more than is of use. */
+/* Shortens a text of the caller that an answer repeats, at the end of a character. */
 static struct str error_shortened(struct str text)
 {
     return utf8_cut(text, 80);
@@ -111,7 +111,8 @@ int records_fits(struct records_ctx *ctx, const struct strbuf *out)
 
 /* --- database results --- */
 
-/* The field of "u_12" or "fk_12"; NULL when it belongs to another entity or names none. */
+/* The field of constraint "u_12" or "fk_12"; NULL if it belongs to another entity or names no
+ * field. */
 static const struct model_field *constraint_field(const struct entity *entity,
                                                   struct str constraint)
 {
@@ -142,8 +143,8 @@ fail_unique(struct records_ctx *ctx, const struct entity *entity, const struct d
                               "another record has this value already");
 }
 
-/* Writing a reference to nothing is the writer's mistake; removing what is referenced is a
- * conflict. */
+/* A write that refers to a missing record is the caller's mistake. A delete of a referenced record
+ * is a conflict. */
 static int
 fail_foreign_key(struct records_ctx *ctx, const struct entity *entity, const struct db_error *error)
 {

@@ -1,38 +1,39 @@
 #pragma once
 /*
- * The one place where failures become ctx->error. Functions that fail return
- * RECORDS_FAILED, so callers write `return records_fail(...)`.
+ * The only code that turns failures into ctx->error. Functions that fail return RECORDS_FAILED, so
+ * callers write `return records_fail(...)`.
  */
 #include "records/records.h"
 
-/* any: sets code and detail (arena-owned); returns RECORDS_FAILED. */
+/* any: sets code and detail (arena-owned). Returns RECORDS_FAILED. */
 int records_fail(struct records_ctx *ctx, enum problem code, const char *format, ...)
     PRINTF_LIKE(3, 4);
-/* any: the same with one finding: `code` is the problem (PROBLEM_INVALID_QUERY),
- * `finding` what is wrong with `field` (PROBLEM_REQUIRED). */
+/* any: the same, with one finding. `code` is the problem (PROBLEM_INVALID_QUERY), `finding` the
+ * fault of `field` (PROBLEM_REQUIRED). */
 int records_fail_field(struct records_ctx *ctx,
                        enum problem code,
                        struct str field,
                        enum problem finding,
                        const char *format,
                        ...) PRINTF_LIKE(5, 6);
-/* any: the finding for a field that does not exist or may not be read: one text for both.
- * `parameter` is what named it ("sort", "filter[author.country]"). */
+/* any: adds the finding for a field that does not exist or that the caller may not read. The text
+ * is the same for both. `parameter` names the field's place in the query ("sort",
+ * "filter[author.country]"). */
 void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name);
-/* any: the model changed, and it is too late to begin again. */
+/* any: fails because the model has changed and the call can no longer be repeated. */
 int records_fail_schema(struct records_ctx *ctx);
-/* any: a value of a field that the caller may not read stands against a write: one answer whichever
- * field, value and reason it is. */
 #define RECORDS_HIDDEN_TEXT "The record cannot be stored as it is; ask an administrator."
+/* any: fails because the value of a field that the caller may not read forbids a write. The answer
+ * is the same for any field, value and reason. */
 int records_fail_hidden(struct records_ctx *ctx);
-/* any: "The record does not exist." for missing and invisible rows alike. */
+/* any: fails with "The record does not exist.", for missing and for invisible rows. */
 int records_fail_not_found(struct records_ctx *ctx);
 
-/* any: 0, or 400 when the answer did not fit its buffer. */
+/* any: returns 0, or RECORDS_FAILED (400) when the answer did not fit its buffer. */
 int records_fits(struct records_ctx *ctx, const struct strbuf *out) MUSTCHECK;
 
-/* any: result of a db_ call to a result of records/: 0 and negatives as they are, DB_SCHEMA to
- * RECORDS_SCHEMA (inside a transaction that is not repeated to a failure), DB_CONFLICT to itself in
- * one that is, all others to RECORDS_FAILED. `entity` names the fields of u_<id> and fk_<id>. Call
- * it right after the db_ call. */
+/* any: converts the result of a db_ call into a result of records/. 0 and negatives stay. DB_SCHEMA
+ * becomes RECORDS_SCHEMA, but RECORDS_FAILED inside a transaction that cannot be repeated.
+ * DB_CONFLICT stays inside a transaction that can be repeated. All others become RECORDS_FAILED.
+ * `entity` names the fields of constraints u_<id> and fk_<id>. Call directly after the db_ call. */
 int records_db(struct records_ctx *ctx, const struct entity *entity, int rc) MUSTCHECK;

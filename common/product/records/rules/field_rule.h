@@ -1,15 +1,17 @@
 #pragma once
-/* The field rule, and which entities a caller may read at all. */
+/* The field rule, and the entities that a caller may read. */
 #include "records/records.h"
 
-/* The caller may read records of the entity at all (relations lead to other entities). */
+/* any: whether the caller may read records of the entity at all. Needed where relations lead to
+ * other entities. */
 bool field_rule_entity(const struct records_ctx *ctx, const struct entity *entity);
-/* Field rule of the context: public fields only on the public route, else caller_field(). A secret
- * or relation field is like any other here. Use this, not caller_field(), everywhere in records/.
- */
+/* any: the field rule of the context: on the public route only public fields, else caller_field().
+ * Secret and relation fields are like any other. records/ must use this function and not
+ * caller_field(). */
 bool field_rule_allows(const struct records_ctx *ctx,
                        const struct model_field *field,
                        enum perm_action action);
-/* Readable field by name; NULL when there is none or the caller may not read it: one answer. */
+/* any: finds a readable field by name. NULL both if there is none and if the caller may not read
+ * it. */
 const struct model_field *
 field_rule_find(const struct records_ctx *ctx, const struct entity *entity, struct str name);

@@ -1,11 +1,11 @@
-/* The row rule for rows that are no records. */
+/* Statements over rows that are no records, under the row rule. */
 #include "records/owned.h"
 
 #include "records/rules/field_rule.h"
 #include "records/rules/owned_files.h"
 #include "records/rules/rls.h"
 
-/* Ids of entities begin at 1: nothing is granted of this one. */
+/* Ids of entities begin at 1, so this one has no grants. */
 const struct entity owned_files = {.id = -1,
                                    .name = STR_INIT("svc_files"),
                                    .table = STR_INIT("files"),
@@ -44,7 +44,7 @@ void owned_rule(struct owned *statement, enum perm_action action, const char *al
         statement->ctx, &owned_files, action, alias, &statement->text, &statement->params);
 }
 
-/* Fields of type file that the caller may do that with, "1,2"; empty: none. */
+/* Ids of the file fields on which the caller may perform the action, "1,2"; empty: none. */
 static struct str
 file_fields(const struct records_ctx *ctx, const struct entity *entity, enum perm_action action)
 {
@@ -83,7 +83,8 @@ void owned_file_rule(struct owned *statement, enum perm_action action, const cha
     const struct model *model = ctx->model;
     enum perm_action of_record = action == ACT_READ ? ACT_READ : ACT_UPDATE;
 
-    /* An administrator's API key sees all rows of what its own permissions name, and no more. */
+    /* An administrator's API key does not return here: it sees all rows, but only of entities that
+     * its own permissions name. */
     if (!ctx->public_only && caller_is_admin(ctx->caller))
         return;
     strbuf_printf(&statement->text, " and (%s.entity_id is null", alias);

@@ -1,6 +1,6 @@
 #pragma once
-/* Files as something that rows of records refer to. */
+/* Files as an entity, for the row rule. */
 #include "model/model.h"
 
-/* Their table under its row rule, for rls_where(). */
+/* The table of files under its row rule, for rls_where(). */
 extern const struct entity owned_files;

@@ -1,4 +1,4 @@
-/* Which rows a caller may read, change or delete. */
+/* The row rule: which rows a caller may read, change or delete. */
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 
@@ -27,7 +27,8 @@ static const char *grant_condition(enum perm_action action)
     PANIC("no row rule for action %d", (int)action);
 }
 
-/* What a row rule binds of its caller: once per statement, however many rules it carries. */
+/* Values of the caller that row rules bind. A statement binds each value once, however many rules
+ * it contains. */
 enum caller_part { CALLER_ID, CALLER_GROUPS, CALLER_ROLES, CALLER_SCOPE };
 
 static struct db_param caller_value(const struct caller *caller, enum caller_part part)
@@ -55,8 +56,8 @@ caller_param(struct sql_params *params, const struct caller *caller, enum caller
     return params->caller[part];
 }
 
-/* Rows that were granted, or that members of the asked group own. The parts of the caller are bound
- * in the order that rls_bind() repeats. */
+/* Rows that were granted, or that belong to members of the group of X-Group-Id. The caller's values
+ * are bound in the order of enum caller_part, which rls_bind() repeats. */
 static void grants_where(const struct records_ctx *ctx,
                          const struct entity *entity,
                          enum perm_action action,

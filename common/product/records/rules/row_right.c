@@ -1,4 +1,4 @@
-/* What the row rule says of one record, by the conditions that reads and writes carry. */
+/* The row rule for a single record, with the same conditions as in reads and writes. */
 #include "records/rules/error.h"
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"

@@ -6,7 +6,7 @@
 #include "base/panic.h"
 #include "base/rand.h"
 
-#define PARAMS_FIRST 16 /* room for a usual statement without growing */
+#define PARAMS_FIRST 16 /* enough for a usual statement without growing */
 
 void sql_params_init(struct sql_params *params, struct arena *arena)
 {
@@ -36,8 +36,9 @@ void sql_bind(struct strbuf *sql,
     strbuf_cstr(sql, type);
 }
 
-/* Callers choose much of a text, and statements are found by hash alone: a keyed hash that nobody
- * outside can aim at (multiply and fold, eight bytes a step). */
+/* Callers determine much of a text, and statements are found by their hash alone. Therefore the
+ * hash is keyed, so that a caller cannot construct a collision (multiply and fold, eight bytes a
+ * step). */
 static uint64_t statement_fold(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 wide;

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Texts and parameters of dynamic statements. Texts depend only on model and mode, never on the
+ * Texts and parameters of dynamic statements. A text depends only on model and mode, never on the
  * caller's ids, so that all callers share one prepared statement.
  */
 #include "records/records.h"
 
-/* Statement texts are bounded by field counts and by the 50 conditions of a filter. */
+/* The numbers of fields and of a filter's conditions (50) bound the text of a statement. */
 #define RECORDS_SQL_BYTES ((size_t)1 << 20)
 
 /* Growing parameter list in an arena. */
@@ -14,32 +14,32 @@ struct sql_params {
     struct db_param *items;
     size_t count;
     size_t cap;
-    unsigned
-        caller[4]; /* numbers of the caller's user, groups, roles, group scope; 0 = not bound yet */
+    unsigned caller[4]; /* numbers of user, groups, roles, group scope; 0 = not bound */
 };
+/* any: begins an empty list. */
 void sql_params_init(struct sql_params *params, struct arena *arena);
-/* An empty statement without parameters. */
+/* any: begins an empty statement without parameters. */
 void sql_start(struct arena *arena, struct strbuf *ret_sql, struct sql_params *ret_params);
-/* Adds a parameter; returns its number n for "$n". Texts are borrowed until the statement is sent.
- */
+/* any: adds a parameter and returns its number n for "$n". Texts are borrowed until the statement
+ * is sent. */
 unsigned sql_params_add(struct sql_params *params, struct db_param param);
-/* Adds a parameter and appends "$n::type". `type` is one of our own literals. */
+/* any: adds a parameter and appends "$n::type". `type` must be one of our own literals. */
 void sql_bind(struct strbuf *sql,
               struct sql_params *params,
               struct db_param param,
               const char *type);
-/* A statement of the finished text: hash of text and model version, arena-owned. The reader sets
- * writes and heavy afterwards. `name` is for logs: "records.list". */
+/* any: makes a statement, arena-owned, of the finished text. Its hash covers text and model
+ * version. The caller may set writes and heavy afterwards. `name` is for logs: "records.list". */
 struct sql *sql_dynamic(struct records_ctx *ctx,
                         const char *name,
                         struct strbuf *text,
                         size_t arity,
                         enum sql_kind kind);
-/* any: PostgreSQL type of a field's column: "text", "bigint", "timestamptz", ... */
+/* any: the PostgreSQL type of a field's column: "text", "bigint", "timestamptz", ... */
 const char *statement_type(const struct model_field *field);
-/* any: the collation that a field's texts are ordered by, a copy in the task's arena; empty for
- * what is no text. It is asked once for a query: another locale may come while pages of it are
+/* any: the collation that orders a field's texts, copied into the task's arena; empty if the field
+ * is no text. Call once for a query: the project's locale may change while pages of the query are
  * read. */
 struct str statement_collation(const struct records_ctx *ctx, const struct model_field *field);
-/* any: appends ' collate "de-x-icu"', or nothing for an empty one. */
+/* any: appends ' collate "de-x-icu"', or nothing if `collation` is empty. */
 void statement_collate(struct strbuf *sql, struct str collation);
