@@ -1,4 +1,4 @@
-/* Answers of push providers. */
+/* Reads the answers of push providers. */
 #include "push/answer.h"
 
 #include <stdio.h>
@@ -16,7 +16,8 @@ enum { RETRY_AFTER_S_MAX = 86400, DOUBLINGS_MAX = 16 };
 
 /* --- Retry-After --- */
 
-/* "Sun, 06 Nov 1994 08:49:37 GMT", the only form that may be sent (RFC 9110 section 5.6.7). */
+/* Parses "Sun, 06 Nov 1994 08:49:37 GMT", the only form that may be sent (RFC 9110 section
+ * 5.6.7). */
 static bool http_date(struct str text, int64_t *ret_ms)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -102,8 +103,8 @@ static bool is_success(long status)
 
 /* --- FCM --- */
 
-/* details[]: the one that is FCM's own; then error.status. STR_NONE when the body is none of FCM's.
- */
+/* Returns errorCode of FCM's own entry in details[], else error.status. STR_NONE when the body is
+ * not FCM's. */
 static struct str fcm_code(const json_t *error)
 {
     const json_t *details = json_object_get(error, "details");
@@ -120,11 +121,11 @@ static enum push_outcome fcm_outcome(long status, struct str code)
 {
     if (status == 429 || status >= 500)
         return PUSH_RETRY;
-    /* Only FCM's own word unregisters: a proxy's 404 must not end every device of a project. */
+    /* Only FCM's own code unregisters: a proxy's 404 must not end every device of a project. */
     if (status == 404 && (str_is(code, "UNREGISTERED") || str_is(code, "NOT_FOUND")))
         return PUSH_UNREGISTERED;
-    /* THIRD_PARTY_AUTH_ERROR is a 401 as well: the keys of that Firebase project are wrong, not
-     * ours. */
+    /* THIRD_PARTY_AUTH_ERROR is a 401 as well: the keys in that Firebase project are wrong, not our
+     * access token. */
     if (status == 401 && (code.len == 0 || str_is(code, "UNAUTHENTICATED")))
         return PUSH_RENEW;
     return PUSH_FAILED;
@@ -138,7 +139,7 @@ struct push_answer fcm_answer_read(
 
     if (jr_parse_foreign(arena, body, &root, &ignored) != 0)
         root = NULL;
-    if (is_success(status)) /* somebody else's 200 delivers nothing */
+    if (is_success(status)) /* a 200 without FCM's `name` delivers nothing */
         return jr_str(root, "name").len > 0 ? push_answer_made(PUSH_DELIVERED, STR_NONE)
                                             : push_answer_made(PUSH_FAILED, STR("INVALID_ANSWER"));
     const json_t *error = json_object_get(root, "error");
@@ -186,7 +187,7 @@ struct push_answer push_answer_of_fetch(int result)
     case FETCH_BUSY:
         return push_answer_made(PUSH_RETRY, STR("BUSY"));
     case FETCH_REFUSED:
-        /* Told apart from what cannot be reached it would be a port scanner (fetch.h). */
+        /* Same code as FETCH_UNREACHABLE: two codes would make us a port scanner (fetch.h). */
         return push_answer_made(PUSH_FAILED, STR("UNREACHABLE"));
     case FETCH_TOO_LARGE:
         return push_answer_made(PUSH_FAILED, STR("TOO_LARGE_ANSWER"));

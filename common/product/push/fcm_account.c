@@ -26,7 +26,7 @@ static bool is_letter_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Made of letters, digits and these. */
+/* Returns true for 1 to `max` characters that are letters, digits or in `others`. */
 static bool made_of(struct str text, const char *others, size_t max)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -35,7 +35,7 @@ static bool made_of(struct str text, const char *others, size_t max)
     return text.len > 0 && text.len <= max;
 }
 
-/* It becomes a segment of a path. "example.com:shop" is an old form that still exists. */
+/* The id becomes a segment of a URL path. "example.com:shop" is an old form that still exists. */
 static bool project_id_ok(struct str id)
 {
     return made_of(id, "-.:", PROJECT_ID_MAX) && is_letter_or_digit(id.ptr[0]);
@@ -72,7 +72,7 @@ int fcm_account_read(struct arena *arena, struct str json, struct fcm_account *r
         return FCM_ACCOUNT_BAD_KEY;
     arena_defer(arena, rsa_key_free_deferred, key);
     account.key = key;
-    if (!made_of(account.key_id, "-_.+", KEY_ID_MAX)) /* it is optional in a token */
+    if (!made_of(account.key_id, "-_.+", KEY_ID_MAX)) /* the key id is optional in a token */
         account.key_id = STR_NONE;
     *ret_account = account;
     return 0;
@@ -120,14 +120,14 @@ struct str fcm_grant_form(struct arena *arena, const struct fcm_account *account
     jw_obj_end(&w);
     MUST(jw_done(&w));
     struct str jwt = jws_sign_rs256(arena, account->key, account->key_id, strbuf_view(&claims));
-    /* Of all its characters only the colons of the type need an escape in a form. */
+    /* Only the colons of the grant type need an escape in a form. */
     return arena_printf(
         arena,
         "grant_type=urn%%3Aietf%%3Aparams%%3Aoauth%%3Agrant-type%%3Ajwt-bearer&assertion=%.*s",
         STR_ARG(jwt));
 }
 
-/* It goes into a header as it is (RFC 6750 section 2.1). */
+/* The token goes into a header unchanged (RFC 6750 section 2.1). */
 static bool fcm_token_ok(struct str token)
 {
     return made_of(token, "-._~+/=", TOKEN_MAX);
@@ -137,7 +137,7 @@ static int token_failed(struct arena *arena, long status, const json_t *root, st
 {
     *ret_code = push_code(arena, jr_str(root, "error"), status);
     bool refused = status >= 400 && status < 500 && status != 408 && status != 429;
-    /* Something else than the token endpoint may answer 404 in HTML for a while. */
+    /* An answer without JSON, such as a 404 in HTML, may be another server's: try later. */
     return refused && json_is_object(root) ? FCM_TOKEN_REFUSED : FCM_TOKEN_LATER;
 }
 

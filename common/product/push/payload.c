@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "json/jw.h"
 
-enum { PAYLOAD_MAX = 8 * 1024 * 1024 }; /* a guard: callers have bounded what goes in */
+enum { PAYLOAD_MAX = 8 * 1024 * 1024 }; /* only a safeguard: callers have limited the input */
 
 #define BODY_BEFORE "{\"message\":{\"token\":"
 
@@ -22,7 +22,7 @@ static void member(struct jw *w, const char *key, struct str text)
         JW_STR(w, key, text);
 }
 
-/* A number as text, which is what providers want. */
+/* Writes a number as text, which providers require. */
 static void number_text(struct jw *w, const char *key, int64_t value, const char *unit)
 {
     char digits[24];
@@ -35,9 +35,9 @@ static void number_text(struct jw *w, const char *key, int64_t value, const char
     jw_str_end(w);
 }
 
-/* --- parts of both --- */
+/* --- parts for FCM and for our service worker --- */
 
-/* The standard list of a browser's notification. */
+/* Writes the standard list of actions of a browser's notification. */
 static void actions(struct jw *w, const struct push_message *message)
 {
     jw_lit(w, "actions");
@@ -80,7 +80,7 @@ static bool datum_is_taken(const struct push_datum *ours, size_t nours, struct s
     return false;
 }
 
-/* Ours first, then the send's own but those names that ours have taken. */
+/* Writes our own data first, then the data of the send, except names that our data has. */
 static void
 data(struct jw *w, const struct push_message *message, const struct push_datum *ours, size_t nours)
 {
@@ -113,8 +113,8 @@ static void fcm_notification(struct jw *w, const struct push_message *message)
     jw_obj_end(w);
 }
 
-/* No android.notification.click_action: it names an intent of the app, and with a link there a tap
- * would open nothing. The link is in data. */
+/* Leaves out android.notification.click_action: it names an intent of the app, and with a link in
+ * it a tap would open nothing. The link is in data. */
 static void fcm_android(struct jw *w, const struct push_message *message)
 {
     jw_lit(w, "android");
@@ -125,7 +125,7 @@ static void fcm_android(struct jw *w, const struct push_message *message)
     jw_obj_end(w);
 }
 
-/* What an iPhone gets besides notification and data. */
+/* Writes what iOS gets in addition to notification and data. */
 static void fcm_apns_shown(struct jw *w, const struct push_message *message)
 {
     jw_lit(w, "payload");
@@ -133,7 +133,7 @@ static void fcm_apns_shown(struct jw *w, const struct push_message *message)
     jw_lit(w, "aps");
     jw_obj(w);
     member(w, "category", message->category);
-    if (message->image_url.len > 0) /* lets the app's extension fetch it */
+    if (message->image_url.len > 0) /* lets the app's extension fetch the image */
         JW_I64(w, "mutable-content", 1);
     JW_CSTR(w, "sound", "default");
     jw_obj_end(w);
@@ -161,10 +161,10 @@ static void fcm_apns(struct jw *w, const struct push_message *message)
     jw_obj_end(w);
 }
 
-/* What a browser gets besides notification and data. */
+/* Writes what a browser gets in addition to notification and data. */
 static void fcm_webpush_shown(struct jw *w, const struct push_message *message)
 {
-    bool link = str_starts(message->click_action, STR("https://")); /* FCM takes no other */
+    bool link = str_starts(message->click_action, STR("https://")); /* FCM accepts no other link */
 
     if (message->nbuttons > 0) {
         jw_lit(w, "notification");
@@ -246,7 +246,8 @@ struct str push_fcm_rest(struct arena *arena, const struct push_message *message
     struct strbuf text;
     struct jw w;
 
-    /* Written as an object of its own, whose opening brace is then the comma behind the token. */
+    /* Written as an object of its own. The comma after the token then replaces its opening
+     * brace. */
     strbuf_init(&text, arena, PAYLOAD_MAX);
     jw_init(&w, &text);
     jw_obj(&w);

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * What travels to a device, from what a send says. Pure; any thread, one arena each. Texts are
- * valid UTF-8.
+ * Payloads for devices, made from the message of a send. Pure; any thread, one arena each. Texts
+ * are valid UTF-8.
  *
- * FCM gets one body for iOS and Android, since a token does not tell which it is: the category in
- * aps.category, where iOS looks for the actions that the app has registered, and data.category and
- * data.buttons, a list as JSON text, for an app on Android to draw. What FCM does with a browser's
- * token (webpush) is like what our own service worker gets: a standard list of actions.
- * Every payload carries data.notification_id (tap_token.h).
+ * FCM gets one body for iOS and Android, because a token does not show which of them a device has.
+ * iOS finds the actions that the app has registered by the category in aps.category. An app on
+ * Android draws the buttons of data.buttons, a list as JSON text, and gets data.category, too. A
+ * browser gets a standard list of actions, from FCM (webpush) as from our own service worker. Every
+ * payload has data.notification_id (tap_token.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct push_datum {
     struct str value;
 };
 
-/* One send; the same for all its devices. Empty texts are left out of the payloads. */
+/* The message of one send, the same for all its devices. Payloads leave empty texts out. */
 struct push_message {
     struct str title;
     struct str body;
@@ -39,29 +39,29 @@ struct push_message {
     const struct push_datum *data; /* names accepted by push_data_name_ok(), each once */
     size_t ndata;
     struct str notification_id; /* never empty */
-    int64_t
-        ttl_s; /* how long a provider keeps it for a device that is away; 0: as long as it likes */
-    int64_t sent_ms; /* wall clock; what ttl_s counts from on iOS */
+    int64_t ttl_s;   /* how long a provider stores it for an offline device; 0 = its own default */
+    int64_t sent_ms; /* wall clock; on iOS ttl_s counts from this time */
 };
 
 #define PUSH_TTL_S_MAX 2419200 /* four weeks */
 
-/* A name that a send's data may use. FCM refuses its own (from, message_type, google..., gcm...).
- * notification_id, category, buttons and click_action are ours: there the message's own value goes
- * first. */
+/* Returns true for a name that the data of a send may use. FCM refuses the names that it reserves
+ * (from, message_type, google..., gcm...). The names notification_id, category, buttons and
+ * click_action are allowed, but the message's own value replaces the one in data. */
 bool push_data_name_ok(struct str name);
 
-/* What FCM takes for one device. FCM does not say how it counts: this is the JSON of notification
- * and data with all that is added to them, and of what an iPhone or a browser gets besides,
- * whichever is more. So what is within the limit here is so for every device. */
-#define PUSH_FCM_BYTES_MAX 4096
+#define PUSH_FCM_BYTES_MAX 4096 /* maximum size of a message for one device */
+/* Returns the size of a message for FCM. FCM does not document how it counts: this is the size of
+ * the JSON of notification and data, with all of our additions, plus the larger of the parts for
+ * iOS and for browsers. A message within PUSH_FCM_BYTES_MAX is therefore small enough for every
+ * device. */
 size_t push_fcm_bytes(struct arena *arena, const struct push_message *message);
-/* A body of messages:send without the token: {"message":{"token":<token>,<rest>. Made once a send;
- * arena-owned. */
+/* Returns the body of messages:send that follows the token: {"message":{"token":<token><rest>. Made
+ * once for a send; arena-owned. */
 struct str push_fcm_rest(struct arena *arena, const struct push_message *message);
-/* The whole body for one device; arena-owned. */
+/* Returns the whole body for one device, from the result of push_fcm_rest(); arena-owned. */
 struct str push_fcm_body(struct arena *arena, struct str rest, struct str token);
 
-/* What the service worker gets, to be encrypted (webpush_encrypt.h; WEBPUSH_TEXT_MAX is to be
- * checked before the send); arena-owned. */
+/* Returns the payload for our service worker, to be encrypted by webpush_encrypt(); arena-owned.
+ * Check its length against WEBPUSH_TEXT_MAX before the send. */
 struct str push_web_payload(struct arena *arena, const struct push_message *message);

@@ -1,4 +1,4 @@
-/* What a send says, read. */
+/* Reads the request of a send. */
 #include "push/request.h"
 
 #include "base/num.h"
@@ -20,7 +20,7 @@ enum push_provider push_provider_of(struct str name)
     return 0;
 }
 
-/* An id, as a number or as the text that a template made of it; 0: it is none. */
+/* Returns an id, given as a number or as the text that a template made of it; 0 = no id. */
 static int64_t id_of(const json_t *value)
 {
     int64_t id = 0;
@@ -33,7 +33,7 @@ static int64_t id_of(const json_t *value)
     return id > 0 ? id : 0;
 }
 
-/* A list, or one: what a step's expression stands for. */
+/* Reads a list of ids or one id: the expression of a workflow's step can have either. */
 static bool read_users(struct arena *arena, const json_t *list, struct push_audience *audience)
 {
     size_t count = json_is_array(list) ? json_array_size(list) : 1;
@@ -60,7 +60,7 @@ static bool request_read_owner(const json_t *object, struct push_audience *audie
     audience->owner_entity_id = id_of(json_object_get(object, "owner_entity_id"));
     audience->owner_entity_name = jr_str(object, "owner_entity_name");
     audience->owner_record_id = id_of(record);
-    if (record == NULL) { /* of a step: owner_entity_id is the record's */
+    if (record == NULL) { /* written by a workflow's step: owner_entity_id has the record's id */
         audience->owner_record_id = audience->owner_entity_id;
         audience->owner_entity_id = 0;
     }

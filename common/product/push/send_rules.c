@@ -1,4 +1,4 @@
-/* Templates and groups of buttons, as sends use them. */
+/* Queries the templates and groups of buttons that sends use. */
 #include "push/send_rules.h"
 
 #include "send_rules_sql.h"

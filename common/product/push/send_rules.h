@@ -1,29 +1,31 @@
 #pragma once
 /*
- * What whoever writes a row of push_sends has to look up before: the template that a send begins
- * with, and whether its group of buttons may be used.
+ * Queries for the writers of push_sends: the template that a send uses, and whether its group of
+ * buttons may be used.
  */
 #include "db/db.h"
 
-/* Sends of a project that have not ended; what would be beyond is refused. */
+/* How many sends of a project may be unfinished; further sends are refused. */
 #define PUSH_SENDS_WAITING 10000
 
 struct push_template {
-    struct str title, body, image_url, click_action, category; /* STR_NONE: it says nothing of it */
-    struct str buttons;                                        /* JSON text of a list; STR_NONE */
+    struct str title, body, image_url, click_action, category; /* STR_NONE = not set */
+    struct str buttons; /* JSON text of a list; STR_NONE = not set */
     bool is_active;
 };
 
-/* co: 0, or a DB_*. *ret_found false: there is none of this type. Texts are the arena's. */
+/* co: Finds the template of this type; *ret_found is false when there is none. Texts live in the
+ * task's arena. 0, or a DB_*. */
 AWAITS int push_template_find(struct task *task,
                               struct db *db,
                               struct str type,
                               bool *ret_found,
                               struct push_template *ret_template) MUSTCHECK;
 
-/* co: 0, or a DB_*. *ret_refusal is STR_NONE where a send with this category (may be empty) and
- * buttons is allowed, else says why not, naming the registered ids. As long as a project has no
- * groups, any category goes; then only enabled ones do, with buttons that are their actions. */
+/* co: Checks the category of a send (may be empty) and the ids of its buttons. *ret_refusal is
+ * STR_NONE when they are allowed, else the reason in the task's arena, which for an unknown button
+ * names the registered ids. An empty category is allowed. So is any category while a project has no
+ * groups; afterwards only enabled groups are, with buttons that are their actions. 0, or a DB_*. */
 AWAITS int push_group_check(struct task *task,
                             struct db *db,
                             struct str category,

@@ -1,11 +1,11 @@
--- Templates and groups of buttons, as sends use them.
+-- The templates and groups of buttons that sends use.
 
 -- name: push_template_find :opt
 select t.title:text?, t.body:text?, t.image_url:text?, t.click_action:text?, t.category:text?, t.buttons:jsonb?,
   t.is_active:boolean
 from {p}.push_templates t where t.template_type = :template_type::text;
 
--- Whether there are groups at all, and the one that is wanted.
+-- Whether the project has any group, and the group of this category.
 -- name: push_group_find :one
 select exists (select 1 from {p}.push_categories) as any_group:boolean, g.category is not null as known:boolean,
   coalesce(g.is_enabled, false) as is_enabled:boolean,

@@ -1,4 +1,4 @@
-/* Tokens of taps. */
+/* Signs and verifies the tokens of taps. */
 #include "push/tap_token.h"
 
 #include "base/codec.h"
@@ -11,7 +11,7 @@ enum {
     SEND_AT = 5,
     END_AT = 13,
     MAC_AT = 21,
-    MAC_BYTES = 16, /* half of it is as strong as is needed (RFC 2104 section 5) */
+    MAC_BYTES = 16, /* half of the HMAC is strong enough (RFC 2104 section 5) */
     TOKEN_BYTES = MAC_AT + MAC_BYTES,
 };
 _Static_assert((TOKEN_BYTES * 4 + 2) / 3 == TAP_TOKEN_BYTES, "base64url without padding");
@@ -30,8 +30,8 @@ static uint64_t number_read(const uint8_t *at, int bytes)
     return value;
 }
 
-/* Of the token's head, the project and the category; the first two have fixed lengths, so that no
- * two inputs read alike. */
+/* Computes the HMAC of the token's head, the project and the category. The first two have fixed
+ * lengths, so different values are never the same bytes. */
 static void mac(const struct aead_key *key,
                 const uint8_t head[MAC_AT],
                 const struct tap *tap,

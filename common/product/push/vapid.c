@@ -1,4 +1,4 @@
-/* VAPID tokens, kept by origin. */
+/* VAPID tokens, cached by origin. */
 #include "push/vapid.h"
 
 #include <stdlib.h>
@@ -16,23 +16,23 @@
 enum { CLAIMS_BYTES_MAX = 8192 };
 
 struct token {
-    struct arena *arena; /* the token itself, its origin and header */
+    struct arena *arena; /* holds the token itself, its origin and header */
     struct str origin;
     struct str header;
     int64_t renew_s;
-    uint64_t used; /* number of the use, for the longest unused */
+    uint64_t used; /* number of the last use; the smallest is dropped first */
 };
 
 struct vapid {
     const struct ec_key *key;
-    struct arena *arena; /* subject and public key */
+    struct arena *arena; /* holds subject and public key */
     struct str subject;
     struct str public_key;
     struct map *tokens; /* origin -> struct token */
     uint64_t uses;
 };
 
-/* A name of the public DNS, in letter case of any kind: not "localhost", and no IP address. */
+/* Returns true for a name of the public DNS, in any letter case: not "localhost", no IP address. */
 static bool is_public_name(struct str host)
 {
     static const char *const local[] = {"localhost", "local", "internal", "invalid", "test"};
@@ -161,7 +161,8 @@ struct str vapid_header(struct vapid *vapid, struct arena *arena, struct str ori
     int64_t now_s = now_ms / 1000;
     struct token *token = map_get(vapid->tokens, origin);
 
-    /* A clock that was set back must not keep a token that ends more than a day away. */
+    /* After a clock was set back, do not use a token that ends too late: push services refuse an
+     * expiry of more than 24 hours (RFC 8292 section 2). */
     if (token && (now_s >= token->renew_s || now_s < token->renew_s - VAPID_TOKEN_S)) {
         vapid_forget(vapid, token);
         token = NULL;

@@ -1,4 +1,4 @@
-/* Message encryption for web push. */
+/* Encrypts messages for web push. */
 #include "push/webpush_encrypt.h"
 
 #include <openssl/crypto.h>
@@ -15,7 +15,7 @@ enum {
     KEY_ID_LENGTH_AT = RECORD_SIZE_AT + 4,
     KEY_ID_AT = KEY_ID_LENGTH_AT + 1,
     INFO_BYTES = 14 + 2 * EC_POINT_BYTES, /* "WebPush: info", 0, both points */
-    DELIMITER_LAST = 2,                   /* behind the text of the last record */
+    DELIMITER_LAST = 2, /* after the text of the last record (RFC 8188 section 2) */
 };
 _Static_assert(KEY_ID_AT + EC_POINT_BYTES == WEBPUSH_HEADER_BYTES, "header of RFC 8188");
 
@@ -29,7 +29,7 @@ static struct str bytes_of(const void *bytes, size_t count)
     return (struct str){bytes, count};
 }
 
-/* What both sides know, and the point that tells the other one. */
+/* The secret that both sides know, and our point, from which the other side derives the secret. */
 struct agreed {
     uint8_t point[EC_POINT_BYTES];
     uint8_t secret[EC_COORDINATE_BYTES];
@@ -41,7 +41,7 @@ static void derive(const struct agreed *agreed,
                    const uint8_t salt[WEBPUSH_SALT_BYTES],
                    struct record_key *ret)
 {
-    static const char label[14] = "WebPush: info"; /* the NUL belongs to it */
+    static const char label[14] = "WebPush: info"; /* the NUL is part of the label */
     uint8_t keying[DIGEST_SHA256_BYTES];
     char info[INFO_BYTES];
 
@@ -77,7 +77,7 @@ static bool webpush_fits(size_t text, size_t padding)
     return text <= WEBPUSH_TEXT_MAX && padding <= WEBPUSH_TEXT_MAX - text;
 }
 
-/* Wipes what was agreed on. */
+/* Encrypts the parts, and wipes `agreed`. */
 static void webpush_seal(struct agreed *agreed,
                          const uint8_t salt[WEBPUSH_SALT_BYTES],
                          const struct webpush_subscription *subscription,
@@ -133,7 +133,7 @@ int webpush_encrypt(const struct webpush_subscription *subscription,
     uint8_t salt[WEBPUSH_SALT_BYTES];
     struct agreed agreed;
 
-    if (!webpush_fits(text.len, padding)) /* before a key pair is made for nothing */
+    if (!webpush_fits(text.len, padding)) /* before an unnecessary key pair is made */
         return WEBPUSH_TOO_LARGE;
     if (ec_agree(bytes_of(subscription->point, EC_POINT_BYTES), agreed.point, agreed.secret) != 0)
         return WEBPUSH_KEY_BAD;

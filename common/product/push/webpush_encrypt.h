@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Message encryption for web push (RFC 8291): the content encoding aes128gcm (RFC 8188) of one
- * record under a key that the message's own key pair and the subscription agree on. No shared state
- * and no arena: any thread, so that a batch may be encrypted away from the loop.
+ * Encrypts messages for web push (RFC 8291): one record of the content encoding aes128gcm (RFC
+ * 8188), under a key that is agreed between the message's own key pair and the subscription. No
+ * shared state and no arena: any thread, so that a batch may be encrypted outside of the event
+ * loop.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,29 +12,29 @@
 #include "base/str.h"
 #include "push/webpush_subscription.h"
 
-/* What every push service takes (RFC 8030 section 7.2). */
+/* The size that every push service accepts (RFC 8030 section 7.2). */
 #define WEBPUSH_BODY_MAX     4096
 #define WEBPUSH_SALT_BYTES   16
 #define WEBPUSH_HEADER_BYTES 86 /* salt, record size, key id: the message's public point */
-/* Header, the delimiter behind the text, and the tag. */
+/* Header, the delimiter after the text, and the authentication tag. */
 #define WEBPUSH_OVERHEAD_BYTES (WEBPUSH_HEADER_BYTES + 1 + 16)
 #define WEBPUSH_TEXT_MAX       (WEBPUSH_BODY_MAX - WEBPUSH_OVERHEAD_BYTES) /* 3,993 */
 
-/* Too large for a coroutine's stack. */
+/* An encrypted message. Too large for a coroutine's stack. */
 struct webpush_body {
     size_t len;
     uint8_t bytes[WEBPUSH_BODY_MAX];
 };
 
-/* `padding` zero bytes stand behind the text, so that its length does not show. A new key pair and
- * salt each time. 0 or WEBPUSH_TOO_LARGE or WEBPUSH_KEY_BAD. */
+/* Encrypts `text` and `padding` zero bytes after it, which hide the length of the text. Makes a new
+ * key pair and salt each time. 0 or WEBPUSH_TOO_LARGE or WEBPUSH_KEY_BAD. */
 int webpush_encrypt(const struct webpush_subscription *subscription,
                     struct str text,
                     size_t padding,
                     struct webpush_body *ret_body) MUSTCHECK;
 
-/* The same with a key pair and salt that are given: for published vectors. Neither may ever be used
- * for two messages. */
+/* Encrypts like webpush_encrypt(), with a given key pair and salt, for published test vectors.
+ * Neither may ever be used for two messages. */
 int webpush_encrypt_with(const struct ec_key *own,
                          const uint8_t salt[WEBPUSH_SALT_BYTES],
                          const struct webpush_subscription *subscription,

@@ -1,4 +1,4 @@
-/* A browser's push subscription. */
+/* Reads a browser's push subscription. */
 #include "push/webpush_subscription.h"
 
 #include "base/ascii.h"
@@ -17,7 +17,7 @@ static bool endpoint_is_printable(struct str url)
     return true;
 }
 
-/* Nothing but name characters: no credentials, no escapes. IPv6 stands in brackets. */
+/* Accepts only characters of names: no credentials, no escapes. IPv6 is in brackets. */
 static bool host_plain(struct str host)
 {
     bool bracket = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
@@ -32,7 +32,7 @@ static bool host_plain(struct str host)
     return inside.len > 0 && inside.len <= 253;
 }
 
-/* Cuts ":<port>" off; 0 when there is none. */
+/* Removes ":<port>"; *ret_port = 0 when there is none. Returns false for an invalid port. */
 static bool port_cut(struct str *authority, int64_t *ret_port)
 {
     size_t at = authority->len;
@@ -76,7 +76,7 @@ int webpush_origin(struct arena *arena, struct str url, struct str *ret_origin)
 
 /* --- keys --- */
 
-/* Either alphabet, padding or none; exactly `bytes` bytes. */
+/* Decodes exactly `bytes` bytes, in either alphabet of base64, with or without padding. */
 static bool key_read(struct arena *arena, struct str text, uint8_t *ret, size_t bytes)
 {
     struct str decoded;

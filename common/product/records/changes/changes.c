@@ -1,6 +1,7 @@
 /*
- * The statement that reads the log. A record after a change is what it was before its next one, or
- * what it is now when there is none: a later change, whoever made it, has left a row as well.
+ * Reads the change log, whose rows have records as they were before a change. The state after a
+ * change is the state before the record's next change or, if there is none, the current record.
+ * Every later change, by any writer, has left a row too.
  */
 #include "records/changes.h"
 
@@ -14,14 +15,14 @@
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 
-/* Columns behind the record. */
+/* Columns that follow those of the record. */
 enum {
     EXTRA_SEQ,
     EXTRA_KIND,
     EXTRA_RECORD,
     EXTRA_OWNER,
     EXTRA_BEFORE,
-    EXTRA_SAME, /* nothing was written but the log */
+    EXTRA_SAME, /* the version is the same: only the log row was written */
     EXTRA_GRANTS_BEFORE,
     EXTRA_GRANTS_AFTER,
     EXTRA_OWNER_GROUPS,
@@ -31,7 +32,7 @@ enum {
 
 /* --- the statement --- */
 
-/* "+ 0": rows are found by their place, not by all that the log has of the entity. */
+/* "+ 0" rules the index on entity_id out: rows are found by xid, not by entity. */
 static void changes_put_window(const struct entity *entity,
                                const struct changes_span *span,
                                struct strbuf *sql,
@@ -90,7 +91,7 @@ static void changes_put_from(const struct entity *entity, struct strbuf *sql)
                   STR_ARG(entity->table));
 }
 
-/* "'1' || '0'": a digit a test, on the row named `alias`. */
+/* Appends a text with a digit for each test: '1' when the row named `alias` exists and passes. */
 static void put_tests(const struct records_ctx *ctx,
                       const struct changes_test *tests,
                       struct filter *const *filters,
@@ -103,7 +104,7 @@ static void put_tests(const struct records_ctx *ctx,
     for (size_t i = 0; i < count; i++) {
         struct records_ctx of = *ctx;
         of.caller = tests[i].caller;
-        memset(params->caller, 0, sizeof(params->caller)); /* another caller's */
+        memset(params->caller, 0, sizeof(params->caller)); /* bound for another caller */
         strbuf_printf(sql, " || case when %s.id is not null", alias);
         filter_where(&of, filters[i], alias, sql, params);
         strbuf_str(sql, STR(" then '1' else '0' end"));
@@ -116,7 +117,7 @@ static void put_extra(const struct entity *entity, struct strbuf *sql)
     strbuf_str(sql,
                STR(", w.seq, w.kind, w.record_id, coalesce(t.created_by, b.created_by),"
                    " b.id is not null, coalesce(b.version = t.version, false), w.grants, "));
-    /* The model may not know yet that something was granted. */
+    /* Always read the grants: the model may not know of a new grant yet. */
     strbuf_printf(sql,
                   "coalesce(w.later_grants, array(select g.grantee_id * 4 + g.kind"
                   " from {p}.record_grants g where g.entity_id = %lld"
@@ -245,7 +246,7 @@ struct record_change changes_get(struct arena *arena, const struct changes *chan
     change.granted_before = change.granted_after;
     if (!rows_null(rows, row, at + EXTRA_GRANTS_BEFORE))
         change.granted_before = grants_of(arena, rows, row, at + EXTRA_GRANTS_BEFORE);
-    if (change.kind == LIVE_GRANTED) { /* the record itself stays what it is */
+    if (change.kind == LIVE_GRANTED) { /* a grant does not change the record */
         change.before = change.after;
         change.tests_before = change.tests_after;
     }

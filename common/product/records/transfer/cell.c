@@ -22,7 +22,7 @@ struct str cell_unguarded(struct str cell)
     return cell;
 }
 
-/* --- pieces of a text --- */
+/* --- parts of a text --- */
 
 static void cell_text_add(struct cell_text *text, struct str part)
 {
@@ -65,7 +65,7 @@ static bool cell_take_digits(struct str *rest, size_t least, size_t most, struct
     return true;
 }
 
-/* How many bytes of one of these the text begins with; 0 = none. */
+/* Returns the number of bytes of the mark that the text begins with; 0 = none. */
 static size_t begins_with_any(struct str text, const struct str *marks, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -74,7 +74,7 @@ static size_t begins_with_any(struct str text, const struct str *marks, size_t c
     return 0;
 }
 
-/* The plain blank, those that do not break, and what else stands between thousands. */
+/* Space, U+00A0, U+202F. Between thousands also a point and two apostrophes (U+0027, U+2019). */
 static const struct str blanks[] = {STR_INIT(" "), STR_INIT("\xc2\xa0"), STR_INIT("\xe2\x80\xaf")};
 static const struct str thousands[] = {STR_INIT("."),
                                        STR_INIT("'"),
@@ -165,7 +165,7 @@ static bool moment_read_date(struct str *rest, enum csv_dates dates, struct cell
     return clock_parse_date(cell_text_view(text));
 }
 
-/* The hour of a clock with twelve of them, as text of two digits; false when it has no such one. */
+/* Converts an hour of the 12-hour clock into two digits. Returns false for other hours. */
 static bool read_half_day(struct str digits, bool is_afternoon, char *ret_hour)
 {
     int64_t hour = 0;
@@ -208,7 +208,7 @@ static bool moment_read_time(struct str rest, struct cell_text *text)
     if (second.ptr != NULL)
         cell_text_add(text, STR(":"));
     cell_text_add(text, second);
-    cell_text_add(text, rest); /* parts of a second, an offset: as they are read anyway */
+    cell_text_add(text, rest); /* fractions of a second and offsets are copied unchanged */
     return true;
 }
 

@@ -1,10 +1,10 @@
 /*
- * All matching records as CSV (RFC 4180, a header row of field names) or JSON Lines, page by page
- * along the sort keys: each page is a statement of its own, bounded in bytes, and no connection is
- * held while the receiver takes what it was. So a record is as it is when its page is read; one
- * that is written meanwhile is there once, unless the write moves it in the order. In CSV null is
- * nothing between two separators and the empty text two quotes, as in PostgreSQL's COPY; texts that
- * spreadsheets would run are guarded (cell.h).
+ * Exports all matching records as CSV (RFC 4180, a header row of field names) or JSON Lines, page
+ * by page along the sort keys. Each page is a statement of its own, bounded in bytes, and no
+ * connection is held while the receiver takes the page. Each record is exported as it is when its
+ * page is read. A record that is written during the export appears once, unless the write moves it
+ * in the sort order. In CSV, null is nothing between two separators and the empty text is two
+ * quotes, as in PostgreSQL's COPY. Texts that spreadsheets would run are guarded (cell.h).
  */
 #include <string.h>
 
@@ -22,13 +22,13 @@
 #include "records/rules/statement.h"
 #include "records/transfer/cell.h"
 
-#define PAGE_BYTES   ((size_t)96 * 1024)        /* rows of one statement that are kept */
-#define PIECE_BYTES  ((size_t)24 * 1024)        /* sent on when this much is collected */
+#define PAGE_BYTES   ((size_t)96 * 1024)        /* rows of one statement */
+#define PIECE_BYTES  ((size_t)24 * 1024)        /* sent when this much is collected */
 #define BUFFER_BYTES ((size_t)64 * 1024 * 1024) /* one record is never larger */
 #define PAGE_MS      ((int64_t)10 * 60 * 1000)
 #define PAGE_FIRST   16
 #define PAGE_ROWS    4096
-#define BUSY_MS      100 /* until a page is tried again that others leave no room for */
+#define BUSY_MS      100 /* before a page is retried after DB_BUSY */
 
 struct export
 {
@@ -40,16 +40,16 @@ struct export
     struct columns plan;
     struct filter *filter;
     struct sort sort;
-    struct cursor cursor; /* behind the last record that was sent */
-    struct arena *place;  /* the cursor's values */
-    int64_t limit;        /* records that the next page asks for */
+    struct cursor cursor; /* after the last record that was read */
+    struct arena *place;  /* holds the cursor's values */
+    int64_t limit;        /* maximum number of records in the next page */
     bool more;
     struct strbuf piece;
-    bool sent; /* the receiver has something: too late to begin again */
+    bool sent; /* the receiver has data: the export cannot begin again */
     int sink_rc;
 };
 
-/* --- pieces --- */
+/* --- chunks --- */
 
 AWAITS static int export_flush(struct export *export)
 {
@@ -59,7 +59,7 @@ AWAITS static int export_flush(struct export *export)
         return 0;
     struct str rest = strbuf_view(&export->piece);
     export->sent = true;
-    /* In small portions: what the receiver's socket does not take is copied. */
+    /* Small portions, because bytes that the receiver's socket does not take are copied. */
     while (rest.len > 0 && export->sink_rc == 0) {
         struct str portion = {rest.ptr, rest.len < PIECE_BYTES ? rest.len : PIECE_BYTES};
         export->sink_rc = export->sink(portion, export->arg);
@@ -94,7 +94,7 @@ static void put_cell(struct export *export, struct str text)
         strbuf_str(&export->piece, text);
 }
 
-/* "=1+1" as "'=1+1": shown, never run. */
+/* Writes "=1+1" as "'=1+1", which a spreadsheet shows and does not run. */
 static void put_text_cell(struct export *export, struct str text)
 {
     if (cell_is_guarded(text))
@@ -102,7 +102,7 @@ static void put_text_cell(struct export *export, struct str text)
     put_cell(export, text);
 }
 
-/* A moment on the clock of the project. */
+/* Converts a time into the time zone of the project. */
 static struct str local_moment(const struct project *project, struct str moment, char *buf)
 {
     const struct timezone_rules *zone = NULL;
@@ -116,7 +116,7 @@ static struct str local_moment(const struct project *project, struct str moment,
     return str_from(clock_format(buf, wall_ms + offset_s * 1000));
 }
 
-/* The text, which it may change, in the style of the export; it may lie in `room` then. */
+/* Returns the text in the style of the export, in `text`, which may be changed, or in `room`. */
 static struct str styled(const struct export *export,
                          enum model_type type,
                          char *text,
@@ -145,7 +145,7 @@ static struct str styled(const struct export *export,
     }
 }
 
-/* A value other than text, as JSON writes it but without quotes around it. */
+/* Writes a value other than text as JSON, without the quotes around the value. */
 static void put_value_cell(struct export *export,
                            struct strbuf *scratch,
                            const struct model_field *field,
@@ -186,7 +186,7 @@ static void export_put_header(struct export *export)
     strbuf_str(out, STR("\r\n"));
 }
 
-/* Of a secret the statement says only whether there is one. */
+/* The statement selects no secret, only whether the secret is set. */
 static bool
 has_no_value(const struct model_field *field, const struct rows *rows, size_t row, size_t column)
 {
@@ -226,7 +226,7 @@ AWAITS static int put_json_line(struct export *export, const struct rows *rows, 
     return 0;
 }
 
-/* co: a record that is large by itself is counted while the receiver takes it. */
+/* co: Flushes. A record larger than a page counts as answer memory until the receiver has it. */
 AWAITS static int flush_counted(struct export *export)
 {
     size_t large = export->piece.len > PAGE_BYTES ? export->piece.len : 0;
@@ -237,7 +237,7 @@ AWAITS static int flush_counted(struct export *export)
     return rc;
 }
 
-/* Where the next page begins: behind the last row. */
+/* Moves the cursor after the last row, where the next page begins. */
 static void keep_place(struct export *export, const struct rows *rows)
 {
     struct arena *before = export->place;
@@ -252,7 +252,7 @@ static void keep_place(struct export *export, const struct rows *rows)
     arena_free(before);
 }
 
-/* As many as have room, without reading many more. */
+/* Adapts the next page to as many records as fit, without reading many more. */
 static void choose_limit(struct export *export, const struct rows *rows)
 {
     export->more = rows->cut || (int64_t)rows->count == export->limit;
@@ -262,7 +262,7 @@ static void choose_limit(struct export *export, const struct rows *rows)
         export->limit *= 2;
 }
 
-/* Memory of a page dies with it. */
+/* co: Sends the rows of a page, with memory that is freed afterwards. */
 AWAITS static int on_rows(const struct rows *rows, void *arg)
 {
     struct export *export = arg;
@@ -303,7 +303,7 @@ static void free_place(void *arg)
     export->place = NULL;
 }
 
-/* The receiver's functions allocate for the whole request. */
+/* The sink allocates for the whole request, so it must run with the request's arena. */
 struct page_call {
     struct export *export;
     struct arena *page, *request;
@@ -320,7 +320,7 @@ AWAITS static int on_page(const struct rows *rows, void *arg)
     return rc;
 }
 
-/* co: one page, in the task's arena of the moment. */
+/* co: Reads one page, in the arena that the task has now. */
 AWAITS static int
 read_page(struct export *export, const struct entity *entity, struct page_call *call)
 {
@@ -341,7 +341,7 @@ read_page(struct export *export, const struct entity *entity, struct page_call *
     sort_order(ctx, &export->sort, "t", &text, &params);
     strbuf_printf(&text, " limit %lld", (long long)export->limit);
     struct sql *sql = sql_dynamic(ctx, "records.export", &text, params.count, SQL_MANY);
-    sql->no_prepare = true; /* each is another text */
+    sql->no_prepare = true; /* the text of each page is different */
     return db_piece(ctx->task, ctx->db, sql, params.items, params.count, &piece);
 }
 
@@ -350,7 +350,7 @@ static void free_page(void *arena)
     arena_free(arena);
 }
 
-/* co: one page with memory of its own. */
+/* co: Reads one page in an arena of its own. */
 AWAITS static int next_page(struct export *export, const struct entity *entity)
 {
     struct task *task = export->ctx->task;
@@ -359,14 +359,14 @@ AWAITS static int next_page(struct export *export, const struct entity *entity)
     task->arena = call.page;
     int rc = read_page(export, entity, &call);
     task->arena = call.request;
-    if (rc > 0) /* its error lies there */
+    if (rc > 0) /* the error is in this arena */
         arena_defer(call.request, free_page, call.page);
     else
         arena_free(call.page);
     return rc;
 }
 
-/* co: all pages. The first says whether it can be done; later ones wait for room. */
+/* co: Reads all pages. On a busy database the first page fails; later pages wait and try again. */
 AWAITS static int all_pages(struct export *export, const struct entity *entity)
 {
     int rc = 0;

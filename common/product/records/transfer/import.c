@@ -1,4 +1,4 @@
-/* Rows of a file as records: what each column is, and what a row's values are. */
+/* Converts the rows of a file into records: columns into fields, and cells into values. */
 #include "records/import.h"
 
 #include <stdarg.h>
@@ -20,10 +20,10 @@ struct import {
     struct records_ctx *ctx;
     struct import_config config;
     struct import_writer writer;
-    struct import_preview *preview; /* of a dry run */
+    struct import_preview *preview; /* only in a dry run */
     bool enough;
     struct import_split split;
-    const struct model_field **columns; /* CSV: NULL = passed over */
+    const struct model_field **columns; /* CSV: the field of each column; NULL = ignored */
     size_t column_count;
     bool header_done;
     int64_t rows; /* read so far */
@@ -69,8 +69,8 @@ void records_import_errors(const struct import_report *report, struct strbuf *ou
 
 /* --- fields --- */
 
-/* Set by the service: "version" too, unless the entity has a field of that name. The id is not
- * where rows are changes of the records that they name. */
+/* Returns true for a member that the service sets and the import ignores; "version" too, unless the
+ * entity has such a field. The id is not ignored when rows change records by their id. */
 static bool passed_over(const struct import *import, struct str name)
 {
     const struct model_field *field = entity_field(import->writer.entity, name);
@@ -80,7 +80,7 @@ static bool passed_over(const struct import *import, struct str name)
     return field->system && !(import_writer_is_by_id(&import->writer) && str_is(name, "id"));
 }
 
-/* A record that is made by the row may have the field, and one that is changed. */
+/* Returns true when the caller may write the field; by id, only the right to update counts. */
 static bool may_write(const struct import *import, const struct model_field *field)
 {
     const struct records_ctx *ctx = import->ctx;
@@ -107,7 +107,7 @@ static const struct import_mapping *mapping_of(const struct import *import, stru
     return NULL;
 }
 
-/* The field of one column; findings for what is none, unless a dry run is to tell so. */
+/* Finds the field of one column. An unknown name is a finding, but not in a dry run. */
 static const struct model_field *find_column(struct import *import, struct str name)
 {
     const struct import_mapping *mapping = mapping_of(import, name);
@@ -127,7 +127,7 @@ static const struct model_field *find_column(struct import *import, struct str n
     return known ? field : NULL;
 }
 
-/* A mapping of what is not there is a slip of the pen. */
+/* A mapping of a column that the file does not have is most likely a typing error. */
 static void check_mapping(struct import *import, const struct import_row *row)
 {
     for (size_t i = 0; i < import->config.mapping_count; i++) {
@@ -153,7 +153,7 @@ static void check_key_column(struct import *import)
             import->ctx, key->name, PROBLEM_REQUIRED, "is on_conflict, and no column of the file");
 }
 
-/* A field for each cell of the header; what the caller may neither read nor write is unknown. */
+/* Finds the fields of the header. A field that the caller may neither read nor write is unknown. */
 static int read_header(struct import *import, const struct import_row *row)
 {
     struct records_ctx *ctx = import->ctx;
@@ -182,8 +182,9 @@ static bool import_is_text(const struct model_field *field)
     return field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_SECRET;
 }
 
-/* Null or nothing, owned: a cell without a value of a field that has to have one takes its default;
- * so does what the caller may not write, which null would change as well as any value. */
+/* Returns the value of an empty cell: an owned null, or NULL to leave the field out. A required
+ * field with a default is left out, so that the default applies. So is a field that the caller may
+ * not write, because null would be a change. */
 static json_t *empty_cell(const struct import *import, const struct model_field *field)
 {
     bool is_left_out = field->system || (field->required && field->fallback != NULL);
@@ -191,7 +192,7 @@ static json_t *empty_cell(const struct import *import, const struct model_field 
     return is_left_out || !may_write(import, field) ? NULL : json_null();
 }
 
-/* The cell as it would be written without a style, in `text` or as it is; why not, else NULL. */
+/* Converts *cell to the form without a style, in `text` if needed. Returns the error, else NULL. */
 static const char *plain_cell(const struct csv_style *style,
                               const struct model_field *field,
                               struct cell_text *text,
@@ -214,8 +215,8 @@ static const char *plain_cell(const struct csv_style *style,
     }
 }
 
-/* The value of a cell, owned; NULL when it is left out, or cannot be read: then *ret_reason says
- * why. */
+/* Returns the value of a cell, owned. NULL = the field is left out, or the cell cannot be read:
+ * then *ret_reason says why. */
 static json_t *read_cell(const struct import *import,
                          const struct model_field *field,
                          struct str cell,
@@ -292,8 +293,8 @@ static void drop_members(const struct import *import, json_t *record)
     }
 }
 
-/* Each member that is mapped goes where it belongs; one that is there under both names is left to
- * the checks of records, which know both. */
+/* Renames each mapped member to its field, or removes the member when it maps to no field. A member
+ * that already has the field's name is replaced. */
 static void map_members(const struct import *import, json_t *record)
 {
     for (size_t i = 0; i < import->config.mapping_count; i++) {
@@ -324,7 +325,7 @@ AWAITS static int take_text(struct import *import, struct str text)
     return import_writer_add(&import->writer, import->rows, record, text.len);
 }
 
-/* --- life --- */
+/* --- start and end --- */
 
 static int fail_other_rows(struct import *import)
 {
@@ -335,7 +336,8 @@ static int fail_other_rows(struct import *import)
                         (long long)import->config.from.rows);
 }
 
-/* A row that was dealt with before: the last one shows whether it is the same file. */
+/* Skips a row that was handled before the import was resumed. The digest at the last of these rows
+ * shows whether the file is the same. */
 static int pass_row(struct import *import)
 {
     const struct import_progress *from = &import->config.from;
@@ -361,7 +363,7 @@ AWAITS static int import_take_row(void *arg, const struct import_row *row)
         TRY(take_cells(import, row));
     else
         TRY(take_text(import, row->text));
-    /* A dry run has seen a chunk. */
+    /* A dry run ends after its first chunk. */
     return import->config.dry_run && import->writer.count == 0 ? IMPORT_ENOUGH : 0;
 }
 

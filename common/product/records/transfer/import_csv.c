@@ -1,8 +1,8 @@
 /*
- * Rows of CSV (RFC 4180; also with semicolons or tabs), one byte at a time. A quote counts where it
- * opens a cell; within a cell without quotes it is text. A row that is broken ends with its line:
- * when it has several lines the quote that joined them was not meant to, and its second line is
- * read again as a row.
+ * Splits CSV (RFC 4180; also with semicolons or tabs) into rows, one byte at a time. A quote has
+ * its meaning only at the start of a cell; within a cell without quotes it is text. A malformed row
+ * ends with its line. When such a row has several lines, the quote that joined them was probably a
+ * mistake, so the second line is read again as a row.
  */
 #include "records/transfer/import_csv.h"
 
@@ -11,13 +11,13 @@
 #include "base/ascii.h"
 #include "loop/task.h"
 
-#define SEPARATORS ",;\t" /* the first one when the header has none */
+#define SEPARATORS ",;\t" /* the first is the default */
 
 enum csv_state { CSV_CELL, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE, CSV_BROKEN };
 
 /* --- reading again --- */
 
-/* Keeps what follows this byte: the first line end within quotes. */
+/* Stores the bytes after the current byte, the first line end inside quotes. */
 static void window_open(struct import_window *window)
 {
     if (window->is_open)
@@ -46,8 +46,8 @@ static size_t window_kept(const struct import_window *window)
     return window->bytes.len - window->start;
 }
 
-/* Files can be written of which each line opens a quote: they are read twice, not a thousand times.
- */
+/* Limits repeated reading: a file in which each line opens a quote is read twice, not a thousand
+ * times. */
 static bool can_read_again(const struct import_window *window)
 {
     return window->is_open && window->again_bytes + window_kept(window) <=
@@ -70,7 +70,7 @@ static void csv_cell_end(struct import_split *split)
     split->ends[split->cell_count++] = split->text.len;
 }
 
-/* co: hands the row on, as its cells or with the reason why it cannot be read. */
+/* co: Passes on the cells of the row, or why the row cannot be read. Skips blank lines. */
 AWAITS static int csv_row_end(struct import_split *split)
 {
     struct str *items = split->cells;
@@ -97,7 +97,7 @@ AWAITS static int csv_row_end(struct import_split *split)
     return rc;
 }
 
-/* co: the row cannot be read. `c` is the byte that shows it. */
+/* co: Ends a row that cannot be read. `c` is the byte that shows the error. */
 AWAITS static int csv_break(struct import_split *split, const char *reason, char c)
 {
     struct import_window *window = &split->window;
@@ -119,7 +119,7 @@ AWAITS static int csv_put(struct import_split *split, char c)
     return import_split_put(split, c) ? 0 : csv_break(split, split->row_reason, c);
 }
 
-/* co: outside quotes, where separators and line ends count. */
+/* co: Handles a separator or a line end outside quotes. */
 AWAITS static int csv_mark(struct import_split *split, char c)
 {
     if (c != split->separator)
@@ -166,11 +166,11 @@ AWAITS static int csv_byte(struct import_split *split, char c)
 
 /* --- the separator --- */
 
-/* How often the mark stands outside of quotes. */
+/* Counts the marks outside quotes. */
 static size_t count_marks(struct str row, char mark)
 {
     bool in_quotes = false;
-    bool begins = true; /* a cell, where a quote opens it */
+    bool begins = true; /* the next byte starts a cell, which a quote may open */
     size_t count = 0;
 
     for (size_t i = 0; i < row.len; i++) {
@@ -183,14 +183,14 @@ static size_t count_marks(struct str row, char mark)
     return count;
 }
 
-/* Excel's own line above the header: sep=; */
+/* Returns true for the line "sep=;" above the header, a convention of Excel. */
 static bool names_separator(struct str row)
 {
     return row.len == 5 && str_ieq((struct str){row.ptr, 4}, STR("sep=")) &&
            ascii_among(row.ptr[4], SEPARATORS);
 }
 
-/* Looks at the header, which lies in the window and is read from there. */
+/* Finds the separator in the header, which is in the window and will be read from there. */
 static void csv_begin(struct import_split *split)
 {
     struct strbuf *bytes = &split->window.bytes;
@@ -215,7 +215,7 @@ static void csv_begin(struct import_split *split)
     }
 }
 
-/* Takes the header up to its line end: how many bytes of the piece. */
+/* Copies the header, up to its line end, into the window. Returns the bytes taken of `piece`. */
 static size_t csv_take_header(struct import_split *split, struct str piece)
 {
     struct strbuf *bytes = &split->window.bytes;
@@ -239,7 +239,7 @@ static size_t csv_take_header(struct import_split *split, struct str piece)
 
 /* --- the file --- */
 
-/* co: the next byte of the file. */
+/* co: Handles the next byte of the file. */
 AWAITS static int csv_next(struct import_split *split, char c)
 {
     struct import_window *window = &split->window;

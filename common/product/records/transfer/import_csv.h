@@ -1,8 +1,8 @@
 #pragma once
-/* Rows of CSV, for import_split.c. */
+/* Splits CSV into rows, for import_split.c. */
 #include "records/transfer/import_split.h"
 
-/* co: the next bytes of the file; results as of import_split_feed(). */
+/* co: Splits the next bytes of the file. Results as of import_split_feed(). */
 AWAITS int import_csv_feed(struct import_split *split, struct str piece) MUSTCHECK;
-/* co: the end of the file. */
+/* co: Ends the file and passes on its last row. Results as of import_split_feed(). */
 AWAITS int import_csv_end(struct import_split *split) MUSTCHECK;

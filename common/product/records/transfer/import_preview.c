@@ -1,4 +1,4 @@
-/* A column's type is the narrowest that all its values fit. */
+/* Describes columns. The type of a column is the narrowest type that all its values fit. */
 #include "records/transfer/import_preview.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #define EXAMPLE_BYTES   100
 #define VARCHAR_LETTERS 255
 
-/* Bits of what a value may be; of a column those that are left. */
+/* Bits of the types that a value may have. A column keeps the bits that all its values have. */
 enum kind {
     KIND_BOOL = 1,
     KIND_INTEGER = 2,
@@ -28,7 +28,7 @@ enum kind {
     KIND_ANY = 255,
 };
 
-/* Narrow ones first. */
+/* Narrow types first. */
 static const struct {
     enum kind kind;
     enum model_type type;
@@ -102,7 +102,7 @@ static unsigned kinds_of_text(struct str text)
     return kinds;
 }
 
-/* The number or date of a cell as it is written without a style; what is none stays as it is. */
+/* Converts a number or date to the form without a style; other cells stay as they are. */
 static struct str plain_of(const struct csv_style *style, struct str cell, struct cell_text *text)
 {
     struct str plain;
@@ -223,14 +223,14 @@ void import_preview_members(struct import_preview *preview,
     }
 }
 
-/* --- what is told --- */
+/* --- the answer --- */
 
 static struct str guess(const struct column *column)
 {
     for (size_t i = 0; column->filled > 0 && i < ARRAY_LEN(guesses); i++)
         if ((column->kinds & guesses[i].kind) != 0)
             return str_from(model_type_name(guesses[i].type));
-    /* members that are a text here and a number there */
+    /* no common type, such as a text in one row and a number in another */
     return column->filled > 0 ? str_from(model_type_name(TYPE_JSON)) : STR_NONE;
 }
 

@@ -1,4 +1,4 @@
-/* Rows of a JSON array and of JSON Lines, one byte at a time. */
+/* Splits a JSON array and JSON Lines into rows, one byte at a time. */
 #include "records/transfer/import_split.h"
 
 #include "loop/task.h"
@@ -49,7 +49,7 @@ AWAITS static int line_byte(struct import_split *split, char c)
     return 0;
 }
 
-/* Within an element only its end matters; what is in it is the reader's business. */
+/* Inside an element only its end matters here; its content is parsed later. */
 AWAITS static int list_inside(struct import_split *split, char c)
 {
     (void)import_split_put(split, c);
@@ -101,7 +101,7 @@ AWAITS static int list_byte(struct import_split *split, char c)
     return broken(split, "text follows the array");
 }
 
-/* --- all --- */
+/* --- all formats --- */
 
 void import_split_init(struct import_split *split,
                        struct task *task,
@@ -121,7 +121,7 @@ void import_split_init(struct import_split *split,
     strbuf_init(&split->window.bytes, arena, IMPORT_ROW_BYTES_MAX);
 }
 
-/* co: what follows the byte order mark. */
+/* co: Splits the bytes that follow the byte order mark. */
 AWAITS static int split_rest(struct import_split *split, struct str piece)
 {
     if (split->format == IMPORT_CSV)

@@ -1,66 +1,68 @@
 #pragma once
-/* Cuts the bytes of an import into rows. Byte by byte, so that a piece may end anywhere: JSON in
- * import_split.c, CSV in import_csv.c. A row that cannot be read is handed on with its reason, and
- * the rows after it are read. */
+/* Splits the bytes of an import into rows: JSON in import_split.c, CSV in import_csv.c. A chunk of
+ * the file may end at any byte. A row that cannot be read is passed on with the reason, and the
+ * rows after it are read. */
 #include "records/import.h"
 
 #define IMPORT_CELLS_MAX 1000
 
 struct import_row {
-    struct str text;         /* JSON formats: the object's text; CSV: that of all cells */
+    struct str text;         /* JSON formats: the text of the object; CSV: the text of all cells */
     const struct str *cells; /* CSV; STR_NONE = nothing between two separators */
     size_t cell_count;
-    const char *reason; /* why the row cannot be read; NULL = it can */
+    const char *reason; /* why the row cannot be read; NULL = no error */
 };
-/* co: takes a row, borrowed for the call; non-zero stops the split and is returned. */
+/* co: Takes a row, which is borrowed for the call. A non-zero result stops the split, which returns
+ * it. */
 typedef int (*import_row_fn)(void *arg, const struct import_row *row);
 
-/* CSV: bytes that are read a second time. Those of the header, in which the separator is found; and
- * those of a row from its second line on, when a quote that was opened on an earlier line turns out
- * not to be closed. */
+/* CSV: bytes that may be read a second time. These are the bytes of the header, in which the
+ * separator is searched first, and the bytes of a row from its second line on, for the case that
+ * the row turns out to be malformed, such as by a quote that is never closed. */
 struct import_window {
     struct strbuf bytes;
-    size_t at;    /* the next byte to be read; the length: the next one is the file's */
-    size_t start; /* of the row's second line; with is_open */
-    bool is_open; /* bytes of the file are added */
-    size_t first_bytes, again_bytes; /* read from the file, and read again */
+    size_t at;    /* index of the next byte to read; the length = read from the file */
+    size_t start; /* index of the row's second line, if is_open */
+    bool is_open; /* bytes of the file are being added */
+    size_t first_bytes, again_bytes; /* read from the file, read again */
 };
 
 struct import_split {
     struct task *task; /* borrowed */
     enum import_format format;
     int state;
-    char separator;     /* CSV; with is_begun */
+    char separator;     /* CSV; 0 = not yet known */
     bool is_begun;      /* CSV: the separator is known */
-    bool in_quotes;     /* CSV: of the header, before */
-    struct strbuf text; /* of the row so far, without the marks around cells */
-    size_t *ends;       /* of the cells within text */
-    bool *quoted;       /* parallel: the cell stood in quotes */
-    struct str *cells;  /* of the row that is handed on */
+    bool in_quotes;     /* CSV: inside quotes of the header, before is_begun */
+    struct strbuf text; /* the row so far, without quotes and separators */
+    size_t *ends;       /* ends of the cells in `text` */
+    bool *quoted;       /* parallel to `ends`: the cell was in quotes */
+    struct str *cells;  /* cells of the row that is passed on */
     size_t cell_count;
-    unsigned depth; /* of an array's element */
+    unsigned depth; /* nesting inside an element of the array */
     bool in_string, escaped;
     bool after_cr;
     size_t skipped; /* bytes of a byte order mark at the start */
     bool started;
     struct import_window window;
-    const char *row_reason; /* why the row so far cannot be read; NULL = it can */
-    const char *reason;     /* of the failure */
+    const char *row_reason; /* why the row so far cannot be read; NULL = no error */
+    const char *reason;     /* why the split failed */
     import_row_fn fn;
     void *arg;
 };
 
-/* any: `task` is borrowed while the split is used; memory is of its arena at this moment.
- * `separator` of CSV, 0 = found in the header. */
+/* any: Prepares a split. `task` is borrowed while the split is used; memory is allocated from the
+ * arena that the task has now. `separator`: of CSV, 0 = detected in the header. */
 void import_split_init(struct import_split *split,
                        struct task *task,
                        enum import_format format,
                        char separator,
                        import_row_fn fn,
                        void *arg);
-/* co: 0, IMPORT_BROKEN, or the result of fn. */
+/* co: import_split_feed() splits the next bytes of the file, import_split_end() ends the file. Both
+ * return 0, IMPORT_BROKEN, or the non-zero result of `fn`. */
 AWAITS int import_split_feed(struct import_split *split, struct str piece) MUSTCHECK;
 AWAITS int import_split_end(struct import_split *split) MUSTCHECK;
 
-/* any: adds a byte to the row; false when the row is too long by now, which is noted. */
+/* any: Adds a byte to the row. Returns false when the row is too long, and sets row_reason. */
 bool import_split_put(struct import_split *split, char c);

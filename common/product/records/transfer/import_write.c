@@ -1,4 +1,4 @@
-/* Chunks of an import. */
+/* Writes the chunks of an import. */
 #include "records/transfer/import_write.h"
 
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #include "records/write/size.h"
 #include "records/write/write.h"
 
-/* Rows that are written together. */
+/* Rows that one transaction writes. */
 struct chunk {
     struct import_writer *writer;
-    size_t from, to;             /* of the entries */
-    struct import_report report; /* with them */
+    size_t from, to;             /* range of writer->entries */
+    struct import_report report; /* of the import, including these rows */
 };
 
 /* --- report --- */
@@ -45,7 +45,7 @@ static void entry_refuse(struct import_writer *writer,
 /* --- by id --- */
 
 struct by_id {
-    int64_t id; /* 0 = the row makes a record */
+    int64_t id; /* 0 = the row creates a record */
     json_t *record;
     size_t place;
 };
@@ -71,7 +71,7 @@ static int read_row_id(struct records_ctx *ctx, const json_t *record, int64_t *r
         ctx, PROBLEM_VALIDATION_FAILED, STR("id"), PROBLEM_TYPE_MISMATCH, "expected an id");
 }
 
-/* co: as the routes that create and change one record do it. */
+/* co: Creates or changes one record, as the routes for one record do. */
 AWAITS static int
 write_by_id(struct records_ctx *ctx, const struct entity *entity, const struct by_id *row)
 {
@@ -89,7 +89,7 @@ write_by_id(struct records_ctx *ctx, const struct entity *entity, const struct b
     return records_create(ctx, entity, body, &out, &id, &version);
 }
 
-/* The failure's texts, out of an arena that ends. */
+/* Copies the texts of the failure out of an arena that is freed next. */
 static void keep_error(struct records_ctx *ctx, struct arena *arena)
 {
     struct records_error *error = &ctx->error;
@@ -102,7 +102,7 @@ static void keep_error(struct records_ctx *ctx, struct arena *arena)
     }
 }
 
-/* co: one row in memory of its own: records may be larger than what the file says of them. */
+/* co: Writes one row in an arena of its own: the record may be larger than its row in the file. */
 AWAITS static int
 write_by_id_apart(struct records_ctx *ctx, const struct entity *entity, const struct by_id *row)
 {
@@ -118,7 +118,7 @@ write_by_id_apart(struct records_ctx *ctx, const struct entity *entity, const st
     return rc;
 }
 
-/* co: all rows or none, in the order of their ids. */
+/* co: Writes all rows or none, in the order of their ids. */
 AWAITS static int
 chunk_by_id(struct records_ctx *ctx, const struct entity *entity, struct chunk *chunk)
 {
@@ -141,7 +141,7 @@ chunk_by_id(struct records_ctx *ctx, const struct entity *entity, struct chunk *
 
 /* --- by bulk writes --- */
 
-/* co: new records, or upserts by a unique field. */
+/* co: Writes the rows as new records, or as upserts by a unique field. */
 AWAITS static int
 chunk_bulk(struct records_ctx *ctx, const struct entity *entity, struct chunk *chunk)
 {
@@ -205,7 +205,7 @@ static struct str digest_hex(struct arena *arena, const uint8_t digest[DIGEST_SH
     return codec_hex(arena, (struct str){(const char *)digest, DIGEST_SHA256_BYTES});
 }
 
-/* co: in the transaction that writes the rows. */
+/* co: Stores the progress, in the transaction that writes the rows. */
 AWAITS static int
 chunk_progress(struct records_ctx *ctx, const struct entity *entity, struct chunk *chunk)
 {
@@ -229,7 +229,7 @@ chunk_progress(struct records_ctx *ctx, const struct entity *entity, struct chun
     return records_fail(ctx, PROBLEM_CONFLICT, "Another request goes on with this import.");
 }
 
-/* co: a write_fn. In a dry run, what was written is taken back. */
+/* co: Writes a chunk (a write_fn). In a dry run IMPORT_ENOUGH rolls the transaction back. */
 AWAITS static int
 chunk_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
@@ -248,7 +248,7 @@ chunk_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, vo
     return rc == 0 && chunk->writer->config->dry_run ? IMPORT_ENOUGH : rc;
 }
 
-/* co: entries in a transaction; the report tells of them when it has been committed. */
+/* co: Writes entries in a transaction. The report includes the entries only after success. */
 AWAITS static int chunk_transact(struct import_writer *writer, size_t from, size_t to)
 {
     struct records_ctx *ctx = writer->ctx;
@@ -269,7 +269,7 @@ AWAITS static int chunk_transact(struct import_writer *writer, size_t from, size
     return 0;
 }
 
-/* The failure is one of a row, not of the import. */
+/* Returns true when the failure is about a row, not about the import. */
 static bool is_row_refused(const struct import_writer *writer, int rc)
 {
     const struct records_ctx *ctx = writer->ctx;
@@ -278,7 +278,7 @@ static bool is_row_refused(const struct import_writer *writer, int rc)
            model_entity_by_id(ctx->model, writer->entity->id) != NULL;
 }
 
-/* co: a transaction a row. */
+/* co: Writes each row in a transaction of its own. */
 AWAITS static int chunk_each(struct import_writer *writer)
 {
     struct records_ctx *ctx = writer->ctx;
@@ -299,8 +299,8 @@ AWAITS static int chunk_each(struct import_writer *writer)
     return 0;
 }
 
-/* A model that was read again while the chunk was written: its reference goes with the chunk's
- * arena, so take one that stays. */
+/* A model that was reloaded while the chunk was written is referenced by the chunk's arena. Takes
+ * another reference, for the arena of the import. */
 static void keep_model(const struct import_writer *writer, const struct model *before)
 {
     const struct model *model = writer->ctx->model;

@@ -1,16 +1,16 @@
-/* Bodies of writes: unknown and read-only members, required ones, defaults, and each value by its
- * type. */
+/* Checks the bodies of writes: unknown and read-only members, required fields, defaults, and each
+ * value by its type. */
 #include "records/write/body.h"
 #include "records/rules/field_rule.h"
 #include "records/write/size.h"
 
-/* What a body is checked against, and by which rights. */
+/* The context of checking one body. */
 struct body_reading {
     struct records_ctx *ctx;
     const struct entity *entity;
     enum write_mode mode;
     struct write_row *row;
-    const json_t **members; /* by position of the field; NULL = left out */
+    const json_t **members; /* by index of the field in the entity; NULL = left out */
 };
 
 static void
@@ -35,7 +35,7 @@ static bool writable(const struct body_reading *in, const struct model_field *fi
     return false;
 }
 
-/* A field that the caller may neither read nor write does not exist for it. */
+/* A field that the caller may neither read nor write is reported as unknown. */
 static void body_read_member(const struct body_reading *in, struct str name, const json_t *value)
 {
     const struct model_field *field = entity_field(in->entity, name);
@@ -52,8 +52,9 @@ static void body_read_member(const struct body_reading *in, struct str name, con
         body_find(in, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
 }
 
-/* A required field that was left out: a finding of an upsert only if there is no record yet. One
- * that the caller does not even see cannot be filled by it: said without its name. */
+/* Adds the finding for a required field that the body leaves out; in an upsert the finding applies
+ * only if no record exists yet. A field that the caller may neither see nor write is not named,
+ * because the caller cannot fill it. */
 static void find_missing(const struct body_reading *in, const struct model_field *field)
 {
     struct arena *arena = in->ctx->task->arena;
@@ -87,7 +88,7 @@ static void body_read_field(const struct body_reading *in, size_t index)
     if (json == NULL && in->mode == WRITE_UPDATE)
         return;
     if (field->many && in->mode == WRITE_UPSERT)
-        fallback = NULL; /* it would replace what an existing record links to */
+        fallback = NULL; /* a default would replace the links of an existing record */
     if (json == NULL && fallback == NULL) {
         if (field->required)
             find_missing(in, field);

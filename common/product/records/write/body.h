@@ -1,26 +1,30 @@
 #pragma once
-/* Bodies of writes, checked. */
+/* Checks the JSON bodies of record writes. */
 #include "records/records.h"
 #include "records/write/value.h"
 
 enum write_mode { WRITE_CREATE, WRITE_UPDATE, WRITE_UPSERT };
 
-/* A checked body. Pointers live in ctx->task->arena. */
+/* A checked body. Its pointers live in ctx->task->arena. */
 struct write_row {
-    struct value *values; /* of columns, in the entity's order; a create has all of them */
-    bool *given;          /* parallel: named in the body, not a default */
+    struct value *values; /* values of columns, in the entity's field order; a create has one for
+                             each column */
+    bool *given; /* parallel to `values`: the body names the field, the value is no default */
     size_t count;
-    struct value *links; /* many relations that the body names */
+    struct value *links; /* values of many relations: from the body or, in a create, defaults */
     size_t link_count;
-    struct schema_errors *errors;  /* findings of this row; never NULL */
-    struct schema_errors *missing; /* of an upsert: what a new record would need; NULL = nothing */
+    struct schema_errors *errors;  /* findings about this row; never NULL */
+    struct schema_errors *missing; /* upsert only: required fields that the body leaves out;
+                                      findings if no record exists yet; NULL = none */
 };
-/* any: checks `body` against the entity and the caller's field rule. Findings go to row->errors,
- * which the caller sets (zeroed) before. */
+/* any: Checks `body` against the entity and the caller's field rule, and fills `row` with its
+ * values. Findings are added to row->errors; the caller sets this pointer to a zeroed list first.
+ */
 void write_read(struct records_ctx *ctx,
                 const struct entity *entity,
                 const json_t *body,
                 enum write_mode mode,
                 struct write_row *row);
-/* any: the value of a field in a checked row; NULL when it has none. */
+/* any: Returns the value of a column field in a checked row, borrowed from the row; NULL when the
+ * row has none. */
 const struct value *write_value(const struct write_row *row, const struct model_field *field);

@@ -1,6 +1,6 @@
 /*
- * Many records at once: all items are checked first, then the valid ones are written together
- * (bulk_insert.c, upsert.c).
+ * Writes many records in one call: all items are checked first, then the valid items are written
+ * together (bulk_insert.c, upsert.c).
  */
 #include "records/write/bulk.h"
 #include "records/records.h"
@@ -19,7 +19,7 @@ struct str bulk_path(struct arena *arena, size_t index, struct str name)
     return arena_printf(arena, "items[%zu].%.*s", index, STR_ARG(name));
 }
 
-/* The findings of an item as those of the request. */
+/* Adds the findings of an item to those of the request, under the item's path. */
 static void
 bulk_find_item(struct records_ctx *ctx, size_t index, const struct schema_errors *errors)
 {
@@ -83,7 +83,7 @@ bulk_check_rows(struct records_ctx *ctx, const struct entity *entity, struct bul
     return 0;
 }
 
-/* Keeps the items without findings; the others get their results. */
+/* Keeps the items without findings. An item with findings gets its failure as its result. */
 static void drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
 {
     size_t kept = 0;
@@ -133,7 +133,8 @@ bool bulk_is_general(enum problem code)
            code == PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT;
 }
 
-/* Upserts of which some may fail: a transaction an item. */
+/* Upserts items of which some may fail: each in a transaction of its own. A failure that is not
+ * about an item (bulk_is_general()) is given to all following items. */
 AWAITS static int
 upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
@@ -159,7 +160,7 @@ upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *b
     return 0;
 }
 
-/* All or nothing: of an atomic one the item that failed is named. */
+/* Upserts all items or none. The failure of an atomic request names the item that failed. */
 AWAITS static int
 upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
@@ -189,7 +190,7 @@ bulk_write_rows(struct records_ctx *ctx, const struct entity *entity, struct bul
 {
     if (bulk->count == 0)
         return 0;
-    bool is_one = bulk->atomic || ctx->db->lease != NULL; /* which a refusal takes with it */
+    bool is_one = bulk->atomic || ctx->db->lease != NULL; /* a refusal rolls all back */
     if (bulk->key != NULL)
         return is_one ? upsert_all(ctx, entity, bulk) : upsert_each(ctx, entity, bulk);
     bool notify = write_listens(entity, EVENT_CREATED) || ctx->model->live;

@@ -1,5 +1,5 @@
 #pragma once
-/* Many records at once, also for imports. */
+/* Writes many records in one call; imports use it, too. */
 #include "records/write/body.h"
 
 /* --- one bulk write: bulk.c and bulk_insert.c --- */
@@ -9,25 +9,27 @@
 
 struct bulk {
     const struct records_bulk *in;
-    const struct model_field *key; /* upsert, else NULL */
+    const struct model_field *key; /* of an upsert: the unique field of on_conflict; else NULL */
     bool atomic;
     struct records_bulk_outcome out;
-    /* The items that passed all checks, side by side. */
+    /* The items that passed all checks, as parallel arrays. */
     struct write_row *rows;
-    int64_t *ids;  /* of the records; 0 = refused */
-    size_t *index; /* in the request */
+    int64_t *ids;  /* ids of the records; 0 = the item was refused */
+    size_t *index; /* positions of the items in the request */
     size_t count;
 };
 
-/* any: "items[3].price", or "items[3]" without a name. */
+/* any: Returns "items[3].price", or "items[3]" when `name` is empty. Arena-owned. */
 struct str bulk_path(struct arena *arena, size_t index, struct str name);
-/* any: moves ctx->error to the result of an item, in the words that a request of its own would have
- * got. */
+/* any: Moves ctx->error to the result of an item, with the same texts as a failure of a request for
+ * this item alone. `item`: index into bulk->rows. */
 void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item);
-/* any: a failure with this code says nothing about an item: others would meet it, too. */
+/* any: Returns true for a failure that does not depend on the item: every other item would meet the
+ * same failure. */
 bool bulk_is_general(enum problem code);
-/* co: a write_fn: inserts all items. Those that meet a unique value fail it when atomic, else they
- * are refused and the rest goes in. */
+/* co: Inserts all items (a write_fn; `arg` is the struct bulk). An item with a unique value that a
+ * record already has fails an atomic bulk. Otherwise only this item is refused, and the others are
+ * inserted. */
 AWAITS int
 bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
     MUSTCHECK;

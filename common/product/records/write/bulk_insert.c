@@ -1,6 +1,6 @@
 /*
- * The INSERT of many records: ids come from the sequence first, so that a row which meets a unique
- * value is known by its missing id and never breaks the transaction.
+ * Inserts many records with one statement. The ids are taken from the sequence first. A row whose
+ * unique value is taken is skipped and found by its missing id, and does not abort the transaction.
  */
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ take_ids(struct records_ctx *ctx, const struct entity *entity, struct db *tx, st
     return 0;
 }
 
-/* One column of all rows as an array of texts. */
+/* Returns one column of all rows as an array of texts. */
 static struct db_param
 column_of(struct arena *arena, const struct bulk *bulk, const size_t *order, size_t column)
 {
@@ -58,7 +58,8 @@ bulk_ids_of(struct arena *arena, const struct bulk *bulk, const size_t *order)
     return P_I64S(ids, bulk->count);
 }
 
-/* The first field that may make an insert wait for another's: by its values rows are ordered. */
+/* Returns the first unique field, NULL = none. An INSERT may wait for another with the same value,
+ * so rows are sorted by this field. */
 static const struct model_field *first_unique(const struct entity *entity)
 {
     for (size_t i = 0; i < entity->field_count; i++) {
@@ -69,7 +70,7 @@ static const struct model_field *first_unique(const struct entity *entity)
     return NULL;
 }
 
-/* co: a create has every column in every row, in the same order. */
+/* co: Builds the INSERT. In a create every row has the same columns in the same order. */
 AWAITS static int bulk_insert_call(struct records_ctx *ctx,
                                    const struct entity *entity,
                                    const struct bulk *bulk,
@@ -104,7 +105,7 @@ AWAITS static int bulk_insert_call(struct records_ctx *ctx,
     return 0;
 }
 
-/* Items whose id did not come back; *ret_refused is arena-owned. */
+/* Fills `refused` with the items whose id the INSERT did not return. Returns their number. */
 static size_t
 find_refused(struct arena *arena, const struct bulk *bulk, const struct rows *rows, size_t *refused)
 {
@@ -120,9 +121,7 @@ find_refused(struct arena *arena, const struct bulk *bulk, const struct rows *ro
     return count;
 }
 
-/* Which of the refused items have a value of `field` that some record has: their places in
- * `refused`.
- */
+/* Selects refused items whose value of `field` a record already has: positions in `refused`. */
 static struct db_call twin_call(struct records_ctx *ctx,
                                 const struct bulk *bulk,
                                 const struct model_field *field,
@@ -154,7 +153,8 @@ static struct db_call twin_call(struct records_ctx *ctx,
     return write_call(ctx, "items.bulk_twins", &sql, &params, false);
 }
 
-/* co: the unique field that each refused item failed on; NULL where the twin is gone again. */
+/* co: Fills `fields` with the unique field that each refused item failed on. An entry stays NULL
+ * when the record with the same value is gone by now. */
 AWAITS static int name_fields(struct records_ctx *ctx,
                               const struct entity *entity,
                               struct db *tx,
@@ -175,13 +175,13 @@ AWAITS static int name_fields(struct records_ctx *ctx,
     return 0;
 }
 
-/* A field that the caller may not read is not named. */
+/* Returns true when the caller may not read the field; the failure must not name such a field. */
 static bool is_hidden_twin(struct records_ctx *ctx, const struct model_field *field)
 {
     return field != NULL && !field_rule_allows(ctx, field, ACT_READ);
 }
 
-/* Atomic: fails, naming every item. */
+/* Fails an atomic bulk; names every refused item. */
 static int fail_twins(struct records_ctx *ctx,
                       const struct bulk *bulk,
                       const size_t *refused,
@@ -214,7 +214,7 @@ static int fail_twins(struct records_ctx *ctx,
                         STR_ARG(strbuf_view(&list)));
 }
 
-/* Otherwise the items get their errors and the rest goes on. */
+/* In a bulk that is not atomic, gives the refused items their failures. */
 static void refuse_twins(struct records_ctx *ctx,
                          struct bulk *bulk,
                          const size_t *refused,

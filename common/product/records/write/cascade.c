@@ -1,4 +1,4 @@
-/* Records that a removal deletes or changes by foreign keys, and the events of that. */
+/* Finds the records that a removal also deletes or changes, and emits their events. */
 #include "records/write/cascade.h"
 #include "records/read/columns.h"
 #include "records/rules/error.h"
@@ -12,33 +12,33 @@
 
 #include <string.h>
 
-/* Records of one entity that share a fate. */
+/* Records of one entity that are all deleted, or that all lose a reference. */
 struct part {
     const struct entity *entity;
-    bool deleted; /* else they let go */
+    bool deleted; /* false: the records lose a reference */
     int64_t *ids;
     size_t count;
-    struct rows rows; /* payloads of deleted ones somebody listens to: as they were */
+    struct rows rows; /* payloads of deleted records, as they were before the removal */
 };
 
 struct cascade {
-    struct part *parts; /* the first: what is removed itself */
+    struct part *parts; /* the first part: the records that the caller removes */
     size_t count;
     size_t cap;
     size_t records;
-    int64_t *spread; /* entities of which more records are concerned than are listed: the search
-                        index looks at all of them */
+    int64_t *spread; /* ids of entities with more affected records than `parts` lists: the search
+                        index checks all their records */
     size_t spread_count;
     size_t spread_cap;
-    bool locks;     /* somebody else has one that might be in the way */
-    bool for_locks; /* nobody listens: it is looked through because others have locks */
-    const struct entity *locked_entity; /* of a record that somebody else has locked; NULL = none */
+    bool locks;     /* another user holds a lock that might be in the way */
+    bool for_locks; /* no event has a consumer: records are searched only because of `locks` */
+    const struct entity *locked_entity; /* of a record that another user has locked; NULL = none */
     int64_t locked_id;
 };
 
-/* --- who listens --- */
+/* --- consumers --- */
 
-/* What the reference does to its record when the target goes. */
+/* Returns true when deleting the target of a reference deletes the referring record. */
 static bool deletes(const struct model_field *field)
 {
     return !field->many && field->on_delete == ON_DELETE_CASCADE;
@@ -52,7 +52,7 @@ static bool is_emitted(const struct records_ctx *ctx, const struct model_field *
            write_listens(field->entity, deletes(field) ? EVENT_DELETED : EVENT_UPDATED);
 }
 
-/* Breadth first over the entities whose records go too, each once. */
+/* Breadth-first search over the entities whose records are deleted too; visits each entity once. */
 bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
 {
     struct arena *arena = ctx->task->arena;
@@ -82,9 +82,9 @@ bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
     return false;
 }
 
-/* --- locks of others --- */
+/* --- locks of other users --- */
 
-/* Entities of which records may go too, or let go; ids, arena-owned. */
+/* Lists entities whose records may be deleted too or lose a reference. *ret_ids is arena-owned. */
 static size_t reached(struct records_ctx *ctx, const struct entity *entity, const int64_t **ret_ids)
 {
     struct arena *arena = ctx->task->arena;
@@ -117,7 +117,7 @@ static size_t reached(struct records_ctx *ctx, const struct entity *entity, cons
     return count;
 }
 
-/* Locks that others hold on records of these entities. */
+/* Selects another user's lock on a record of these entities, or of `part` unless it is NULL. */
 static struct db_call cascade_locks_call(struct records_ctx *ctx,
                                          const int64_t *entities,
                                          size_t count,
@@ -203,7 +203,7 @@ int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cas
                         " nothing was deleted.");
 }
 
-/* --- what is found --- */
+/* --- affected records --- */
 
 static struct part *cascade_add_part(struct arena *arena, struct cascade *cascade)
 {
@@ -211,7 +211,7 @@ static struct part *cascade_add_part(struct arena *arena, struct cascade *cascad
     return &cascade->parts[cascade->count - 1];
 }
 
-/* Ids of an entity that were found with the same fate already. */
+/* Returns the ids of the entity's records that parts with the same `deleted` already list. */
 static struct db_param known_ids(struct arena *arena,
                                  const struct cascade *cascade,
                                  const struct entity *entity,
@@ -234,7 +234,7 @@ static struct db_param known_ids(struct arena *arena,
     return P_I64S(ids, count);
 }
 
-/* Records that refer to those of `part` by `field`, locked. */
+/* Selects and locks records that refer to `part` by `field` and that no part lists yet. */
 static struct db_call referring_call(struct records_ctx *ctx,
                                      const struct cascade *cascade,
                                      const struct part *part,
@@ -260,8 +260,9 @@ static struct db_call referring_call(struct records_ctx *ctx,
     return write_call(ctx, "items.cascade_find", &sql, &params, true);
 }
 
-/* Nobody but the search index wants to hear of what goes with this reference, or lets go: it is
- * told which entities to look through, and not of each record. */
+/* Returns true when only the search index consumes events of the records that this reference
+ * affects. Adds their entities to cascade->spread: the index checks whole entities, not listed
+ * records. */
 static bool
 spreads(struct records_ctx *ctx, struct cascade *cascade, const struct model_field *field)
 {
@@ -319,7 +320,7 @@ AWAITS static int find_referring(struct records_ctx *ctx,
     return 0;
 }
 
-/* As the system sees them; of deleted ones before they go. */
+/* Reads the payloads of records that will be deleted, as the system sees the records. */
 AWAITS static int read_payloads(struct records_ctx *ctx, struct db *tx, struct part *part)
 {
     struct records_ctx system;
@@ -335,7 +336,7 @@ AWAITS static int read_payloads(struct records_ctx *ctx, struct db *tx, struct p
     return 0;
 }
 
-/* The removed records stay as they are until the removal itself: nobody refers to them anew. */
+/* Locks the records to be removed: no transaction can refer to them again before the removal. */
 static struct db_call cascade_lock_call(struct records_ctx *ctx,
                                         const struct entity *entity,
                                         const int64_t *ids,
@@ -352,7 +353,7 @@ static struct db_call cascade_lock_call(struct records_ctx *ctx,
     return write_call(ctx, "items.cascade_lock", &sql, &params, true);
 }
 
-/* What goes too, or lets go, as it is before; the removed records are their own writer's. */
+/* Logs the affected records before the removal. Callers log the removed records themselves. */
 AWAITS static int log_parts(struct records_ctx *ctx, struct db *tx, const struct cascade *cascade)
 {
     struct write_calls calls;
@@ -415,7 +416,7 @@ int cascade_find(struct records_ctx *ctx,
 
 /* --- events --- */
 
-/* A record that let go is another version of itself. */
+/* Gives the records that lost a reference a new version. */
 static struct db_call
 touch_call(struct records_ctx *system, const struct part *part, const struct columns *plan)
 {
@@ -467,7 +468,7 @@ int cascade_emit(struct records_ctx *ctx, struct db *tx, struct cascade *cascade
     for (size_t i = 1; cascade != NULL && i < cascade->count; i++) {
         const struct part *part = &cascade->parts[i];
         if (!part->deleted && !write_listens(part->entity, EVENT_UPDATED) && !ctx->model->live)
-            continue; /* found because of locks */
+            continue; /* found only because of locks */
         TRY(part->deleted ? emit_deleted(ctx, tx, part) : emit_changed(ctx, tx, part));
     }
     if (cascade == NULL || cascade->spread_count == 0 || !ctx->model->searched)

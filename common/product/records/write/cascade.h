@@ -1,35 +1,41 @@
 #pragma once
 /*
- * What a removal takes along. Foreign keys do it by themselves; where
- * somebody listens it is found out before, and emitted with it: records that go too as deleted,
- * records that let go of a reference as updated, with a version of their own.
+ * Records that a removal also deletes or changes, through foreign keys. PostgreSQL applies the
+ * foreign keys without our help. When events of these records have consumers, the records are found
+ * before the removal and their events are emitted with the removal: `deleted` for records that are
+ * deleted too, `updated` with a new version for records that lose a reference.
  *
- * Whoever may remove a record may remove what its model says goes with it: as foreign keys do, this
- * asks for no permission on the others. A lock that somebody else holds on one of them is
- * respected.
+ * A caller who may delete a record needs no permission for the records that are deleted or changed
+ * with it, as with foreign keys. A lock that another user holds on one of these records refuses the
+ * removal.
  */
 #include "records/records.h"
 
 struct cascade;
 
-/* any: a removal from the entity may emit events of other records. */
+/* any: Returns true when deleting records of the entity may emit events of other records. */
 bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity);
-/* co, before the removal: what goes with these records or lets go of them, locked when this is a
- * transaction. *ret_cascade is arena-owned, NULL when nobody listens and nobody holds a lock that
- * might be in the way. Fails with too_many_rows above CASCADE_MAX. */
+/* co: Call before the removal. Finds the records that the removal also deletes or changes, and
+ * locks them when `tx` is a transaction. Also writes the change-log rows of these records while
+ * changes are logged. *ret_cascade is arena-owned; NULL when the records' events have no consumer
+ * and no other user holds a lock that might be in the way. Fails with too_many_rows above
+ * CASCADE_MAX records, unless only the search index consumes the events of the rest. */
 AWAITS int cascade_find(struct records_ctx *ctx,
                         const struct entity *entity,
                         struct db *tx,
                         const int64_t *ids,
                         size_t count,
                         struct cascade **ret_cascade) MUSTCHECK;
-/* any: somebody else holds a lock on a record that would go, or let go. */
+/* any: Returns true when another user holds a lock on a record that the removal would delete or
+ * change. `cascade` may be NULL. */
 bool cascade_is_locked(const struct cascade *cascade);
-/* co: fails with locked, naming that record to those who may see it. */
+/* co: Fails with locked. The detail names the locked record only when the caller may read it. */
 AWAITS int cascade_fail_locked(struct records_ctx *ctx,
                                struct db *db,
                                const struct cascade *cascade) MUSTCHECK;
-/* co, in the same transaction, after the removal: versions, grants, locks and outbox rows. */
+/* co: Call after the removal, in the same transaction. Gives changed records a new version, removes
+ * grants, locks and push devices of deleted records, and writes the outbox rows. `cascade` may be
+ * NULL. */
 AWAITS int cascade_emit(struct records_ctx *ctx, struct db *tx, struct cascade *cascade) MUSTCHECK;
 
-#define CASCADE_MAX 10000 /* records found, as many as one request may delete by filter */
+#define CASCADE_MAX 10000 /* records found; as many as one request may delete by filter */

@@ -1,7 +1,7 @@
 /*
- * One new record. Alone it is a single INSERT that returns the record, with listeners one round
- * trip of two statements; with links, or where the event needs the stored record, it is a
- * transaction. A record is never there without them.
+ * Creates one record. Without consumers, a single INSERT returns the record; with consumers, the
+ * INSERT and the outbox row are one round trip. A record with links, or whose event needs the
+ * stored record, takes a transaction. A record is never visible without its links and its event.
  */
 #include "project/events.h"
 #include "project/project.h"
@@ -51,7 +51,7 @@ static struct db_call create_insert_call(struct records_ctx *ctx,
     return write_call(ctx, "items.create", &sql, &params, true);
 }
 
-/* co: what the answer says of the record. */
+/* co: Stores the id and version, and makes the record the answer. */
 AWAITS static int
 create_keep(struct records_ctx *ctx, struct create *create, const struct rows *rows)
 {
@@ -60,7 +60,7 @@ create_keep(struct records_ctx *ctx, struct create *create, const struct rows *r
     return write_record(ctx, &create->plan, rows, create->out, create->out_start);
 }
 
-/* Links came after the INSERT returned, so the record is read again. */
+/* Writes the links and reads the record again: the INSERT returned the record without links. */
 AWAITS static int add_links(struct records_ctx *ctx,
                             const struct entity *entity,
                             struct db *tx,

@@ -1,8 +1,8 @@
 /*
- * The event of a record that is just being made, in the round trip of its INSERT: every value is
- * known before, but the id, which is the sequence's last one on this connection, and the time,
- * which is the transaction's. PostgreSQL makes the payload of the same parameters with the same
- * types, so that it says what the record will say.
+ * Writes the event of a new record in the same round trip as its INSERT. All values are known
+ * before the INSERT, except the id, which is the last one of the sequence on this connection, and
+ * the times, which are now() of the transaction. PostgreSQL builds the payload from the same
+ * parameters with the same types, so the payload equals the stored record.
  */
 #include "records/write/create_event.h"
 
@@ -12,7 +12,7 @@
 #include "records/write/body.h"
 #include "records/write/write.h"
 
-#define FIELDS_MAX 50 /* a function takes a hundred arguments */
+#define FIELDS_MAX 50 /* a PostgreSQL function takes at most 100 arguments, two for each field */
 #define TIME_TEXT  "'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'"
 
 static void create_event_put_id(const struct entity *entity, struct strbuf *sql)
@@ -54,7 +54,7 @@ static void create_event_put_value(const struct value *value,
     }
 }
 
-/* What the column makes of its value is what its type makes of it; a decimal's scale is not. */
+/* Returns true when the stored value follows from the parameter; a decimal's scale does not. */
 static bool create_event_is_known(const struct model_field *field, const struct write_row *row)
 {
     if (field->system || field->many)
@@ -85,7 +85,7 @@ static void put_payload(struct records_ctx *ctx,
     strbuf_char(sql, ')');
 }
 
-/* plan NULL: without a payload. */
+/* A NULL `plan` gives an empty payload. */
 static struct db_call create_event_call_of(struct records_ctx *ctx,
                                            const struct entity *entity,
                                            const struct columns *plan,

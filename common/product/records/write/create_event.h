@@ -1,9 +1,10 @@
 #pragma once
-/* The event of a record in the round trip of its INSERT. */
+/* Writes the event of a new record in the same round trip as its INSERT. */
 #include "records/write/body.h"
 
-/* any: the outbox row of a record without links whose INSERT stands before it in the same batch.
- * *ret_known is false when its payload is not known before the record is stored. */
+/* any: Builds the call that writes the outbox row of a new record without links. Put the call after
+ * the record's INSERT in the same batch. *ret_known is false, and *ret_call is not set, when the
+ * payload is not known before the record is stored. 0 or RECORDS_FAILED. */
 int create_event_call(struct records_ctx *ctx,
                       const struct entity *entity,
                       const struct write_row *row,

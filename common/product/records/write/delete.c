@@ -1,6 +1,7 @@
 /*
- * Removal of one record with its grants and locks. What refers to it follows its own rule by
- * foreign key: it goes too, lets go, or keeps the record (409).
+ * Deletes one record with its grants and locks. Foreign keys apply each reference's own rule to the
+ * records that refer to it: such a record is deleted too, loses the reference, or prevents the
+ * deletion (409).
  */
 #include "records/write/delete.h"
 #include "records/read/columns.h"
@@ -17,10 +18,11 @@ struct delete
 {
     int64_t id;
     int64_t expect_version; /* 0 = any */
-    bool missed;            /* no row was there to delete, and nothing says why */
+    bool missed;            /* the DELETE touched no row, and no reason was found */
 };
 
-/* Only of records that are gone: harmless behind a DELETE that touched nothing. */
+/* Deletes only rows of records that no longer exist. The statement is therefore harmless after a
+ * DELETE that touched no row. */
 static struct db_call forget_call(struct records_ctx *ctx,
                                   const struct entity *entity,
                                   const char *table,
@@ -43,8 +45,8 @@ static struct db_call forget_call(struct records_ctx *ctx,
     return write_call(ctx, "items.forget", &sql, &params, true);
 }
 
-/* Devices that notifications to a gone record would go to; one that belongs to a user too stays
- * that user's. */
+/* Deletes the push devices of records that no longer exist. A device that also belongs to a user
+ * stays with that user. */
 static struct db_call forget_devices_call(struct records_ctx *ctx,
                                           const struct entity *entity,
                                           const int64_t *ids,
@@ -99,7 +101,7 @@ int write_returning_deleted(struct records_ctx *ctx,
     return 0;
 }
 
-/* What the caller asks of the row: of the DELETE, and of the log before it. */
+/* Appends the conditions on the row, for the DELETE and for the change-log statement before it. */
 static void delete_where(struct records_ctx *ctx,
                          const struct entity *entity,
                          const struct delete *delete,
@@ -140,7 +142,7 @@ static int delete_call(struct records_ctx *ctx,
     sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "delete from {p}.%.*s as t where ", STR_ARG(entity->table));
     delete_where(ctx, entity, delete, &sql, &params);
-    if (ctx->model->history) /* of what goes with it, too */
+    if (ctx->model->history) /* also for the history of records that are deleted with this one */
         write_signed(ctx, &sql, &params);
     TRY(write_returning_deleted(ctx, entity, &sql, &params));
     *ret_call = write_call(ctx, "items.delete", &sql, &params, true);
@@ -157,7 +159,7 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, v
 
     TRY(cascade_find(ctx, entity, db, &delete->id, 1, &cascade));
     if (cascade_is_locked(
-            cascade)) { /* for those who might delete it; others are answered why not */
+            cascade)) { /* only a caller who may delete the record learns of this lock */
         TRY(write_explain(ctx, entity, db, delete->id, ACT_DELETE, delete->expect_version));
         return cascade_fail_locked(ctx, db, cascade);
     }
@@ -199,7 +201,7 @@ int records_delete(struct records_ctx *ctx,
     struct delete delete = {.id = id, .expect_version = expect_version};
 
     TRY(delete_once(ctx, entity, &delete));
-    if (delete.missed) /* a lock ended between the two statements */
+    if (delete.missed) /* a lock ended between the DELETE and write_explain() */
         TRY(delete_once(ctx, entity, &delete));
     if (delete.missed)
         return records_fail(

@@ -1,17 +1,17 @@
 #pragma once
-/* What goes with a record that is not one of its fields. */
+/* Removes data of deleted records that is not in their fields. */
 #include "records/rules/statement.h"
 #include "records/write/links.h"
 
-/* any: adds the statements that remove grants, locks and push devices of records that are gone.
- */
+/* any: Adds the statements that remove grants, locks and push devices of deleted records. Records
+ * that still exist are left alone. */
 void write_forget_calls(struct records_ctx *ctx,
                         const struct entity *entity,
                         const int64_t *ids,
                         size_t count,
                         struct write_calls *calls);
-/* any: "returning" what listeners of a removal get when there are any, else the id.
- */
+/* any: Appends "returning" with the columns of the event payload when a consumer needs a payload,
+ * else with the id. 0 or RECORDS_FAILED. */
 int write_returning_deleted(struct records_ctx *ctx,
                             const struct entity *entity,
                             struct strbuf *sql,

@@ -1,6 +1,6 @@
 /*
- * Many deletes in one transaction, by ids or by filter. The rows are locked first; then everything
- * that could refuse the whole (too many, a lock) is known before anything goes.
+ * Deletes many records in one transaction, by ids or by filter. The rows are locked first, so every
+ * reason to refuse the request (too many rows, a lock) is known before the first deletion.
  */
 #include <stdlib.h>
 
@@ -29,8 +29,8 @@ struct delete_many {
     size_t found_count;
 };
 
-/* Locks what the caller may delete; by filter one row more than allowed, to see that there is
- * one. */
+/* Selects and locks the rows that the caller may delete. By filter it selects one row more than
+ * max_affected, to see whether there are too many. */
 static struct db_call
 find_call(struct records_ctx *ctx, const struct entity *entity, const struct delete_many *many)
 {

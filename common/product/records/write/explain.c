@@ -1,6 +1,6 @@
 /*
- * Why a write touched no row, asked once after the fact: writes carry every condition in their own
- * statement, so the usual case pays nothing for this.
+ * Explains why a write touched no row. Every write has all its conditions in its own statement and
+ * is explained only after it touched no row, so a successful write costs no extra query.
  */
 #include "records/write/explain.h"
 #include "base/clock.h"

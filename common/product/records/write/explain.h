@@ -1,9 +1,10 @@
 #pragma once
-/* Why a statement touched no row. */
+/* Explains why a write touched no row. */
 #include "records/records.h"
 
-/* co: fails with not_found, forbidden, precondition_failed or locked, as the row is for this
- * caller; 0 when nothing speaks against the write (any more). */
+/* co: Fails with not_found, forbidden, precondition_failed or locked, depending on the row and the
+ * caller. Returns 0 when nothing forbids the write, or no longer does. `expect_version`: If-Match,
+ * 0 = any. */
 AWAITS int write_explain(struct records_ctx *ctx,
                          const struct entity *entity,
                          struct db *db,

@@ -1,8 +1,9 @@
 /*
- * Records back as they were. Of a record that is there an old state is a body like any other, and
- * an update by its caller. A deleted record is made again as it was when it went, whatever its
- * restorer may write: nothing of it is chosen by anybody. An older state of it follows as an
- * update, in the same transaction.
+ * Restores records to the state of an earlier version. If the record exists, the old state is the
+ * body of an ordinary update by the caller. A deleted record is first created again exactly as it
+ * was when it was deleted, regardless of which fields the caller may write: the caller chooses none
+ * of the values. If the caller asks for an older state, it follows as an update in the same
+ * transaction.
  */
 #include "base/clock.h"
 #include "json/jr_beside.h"
@@ -20,9 +21,9 @@
 
 struct restore {
     int64_t id;
-    int64_t gone;                      /* the version that its deletion made */
-    json_t *whole;                     /* what it was then */
-    json_t *body;                      /* the wanted state; NULL = the same */
+    int64_t gone;                      /* the version that the deletion created */
+    json_t *whole;                     /* body: the state when the record was deleted */
+    json_t *body;                      /* body: the requested state; NULL = the same as `whole` */
     struct str created_at, created_by; /* JSON texts */
     struct write_row row;
     struct strbuf *out;
@@ -37,7 +38,7 @@ static int no_such_version(struct records_ctx *ctx)
     return records_fail(ctx, PROBLEM_NOT_FOUND, "There is no such version of the record.");
 }
 
-/* co: what the record was as `version`; not_found when that is not kept. */
+/* co: Reads the state of the record at `version`; not_found when the history does not have it. */
 AWAITS static int restore_read_state(struct records_ctx *ctx,
                                      const struct history_plan *plan,
                                      int64_t id,
@@ -62,13 +63,13 @@ AWAITS static int restore_read_state(struct records_ctx *ctx,
     return ret_rows->count > 0 ? 0 : no_such_version(ctx);
 }
 
-/* Files went when their field was emptied. */
+/* Files are not restored: a file was deleted when its field was emptied. */
 static bool comes_back(const struct records_ctx *ctx, const struct model_field *field)
 {
     return !field->system && field->type != TYPE_FILE && field_rule_allows(ctx, field, ACT_UPDATE);
 }
 
-/* co: a state as the body of a write by ctx->caller. */
+/* co: Makes the body of a write by ctx->caller from a state. */
 AWAITS static int make_body(struct records_ctx *ctx,
                             const struct history_plan *plan,
                             const struct rows *rows,
@@ -146,8 +147,8 @@ keep_call(struct records_ctx *ctx, const struct entity *entity, const struct res
     return write_call(ctx, "history.keep", &sql, &params, true);
 }
 
-/* What stands against it is not the caller's doing: findings of fields that it does not know are
- * not told. */
+/* The findings are not the caller's mistake: the caller did not choose the values. Findings about
+ * fields that the caller may not read are dropped. */
 static int fail_found(struct records_ctx *ctx, const struct entity *entity)
 {
     struct schema_errors *found = &ctx->error.fields;
@@ -162,7 +163,7 @@ static int fail_found(struct records_ctx *ctx, const struct entity *entity)
                                 : records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
-/* co: the record that was, checked against the model of now. */
+/* co: Checks the deleted record against the current model. */
 AWAITS static int
 check_again(struct records_ctx *ctx, const struct entity *entity, struct restore *restore)
 {
@@ -201,7 +202,7 @@ insert_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx
     return write_events(ctx, entity, tx, &events);
 }
 
-/* co: the answer of a record that was made again and not changed. */
+/* co: Reads the answer for a record that was created again and not updated. */
 AWAITS static int
 read_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx, struct restore *in)
 {
@@ -231,8 +232,8 @@ restore_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, 
     return rc;
 }
 
-/* co: the state of a deleted record; no rows when that is its last one. Bringing it back is a
- * creation. */
+/* co: Reads the state of a deleted record at `version`; no rows when that is its last version. To
+ * restore a deleted record is to create it, so the caller needs the permission to create. */
 AWAITS static int restore_read_deleted(struct records_ctx *ctx,
                                        const struct history_plan *plan,
                                        const struct restore *restore,
@@ -254,7 +255,7 @@ AWAITS static int restore_read_deleted(struct records_ctx *ctx,
     return restore_read_state(ctx, plan, restore->id, version, ret_rows);
 }
 
-/* co: `restore->body` is there when another state than the last one is wanted. */
+/* co: Restores a deleted record. Sets restore->body unless the last state is requested. */
 AWAITS static int restore_deleted(struct records_ctx *ctx,
                                   const struct history_plan *plan,
                                   struct restore *restore,

@@ -1,4 +1,5 @@
-/* Many relations: link tables l_<field id>, one statement a relation for any number of records. */
+/* Writes many relations, in link tables l_<field id>: one statement for each relation and any
+ * number of records. */
 #include "records/write/links.h"
 #include "records/rules/field_rule.h"
 #include "records/rules/rls.h"
@@ -16,12 +17,12 @@ void write_calls_add(struct write_calls *calls, struct db_call call)
     ARENA_PUSH(calls->arena, calls->items, calls->count, calls->cap, call);
 }
 
-/* The links of one relation, flat. */
+/* The links of one relation as parallel arrays. */
 struct link_list {
     const struct model_field *field;
     int64_t *from, *to, *position;
     size_t count;
-    int64_t *owners; /* records whose links are written, also those left without any */
+    int64_t *owners; /* records whose links are written, also records without links */
     size_t owner_count;
 };
 
@@ -62,7 +63,7 @@ static void list_links(struct arena *arena,
     }
 }
 
-/* Links to records that the caller cannot see stay: it could not have sent them back. */
+/* Keeps links to records that the caller cannot see: the caller could not have sent their ids. */
 static struct db_call clear_call(struct records_ctx *ctx, const struct link_list *list)
 {
     struct arena *arena = ctx->task->arena;
@@ -100,7 +101,7 @@ static struct db_call add_call(struct records_ctx *ctx, const struct link_list *
     sql_bind(&sql, &params, P_I64S(list->to, list->count), "bigint[]");
     strbuf_str(&sql, STR(", "));
     sql_bind(&sql, &params, P_I64S(list->position, list->count), "bigint[]");
-    /* Targets are locked by their foreign key in this order, as removals lock them. */
+    /* The foreign key locks the targets in this order, as removals do. */
     strbuf_str(&sql, STR(") as u (from_id, to_id, position) order by u.to_id, u.from_id"));
     return write_call(ctx, "items.links_add", &sql, &params, true);
 }

@@ -1,6 +1,7 @@
 /*
- * Locks that editors hold on records for some seconds: a random token, stored as its hash, that
- * writes must show while the lock lasts. The database's clock alone decides when it ends.
+ * Locks that editors hold on records for a limited time. A lock has a random token, stored as a
+ * hash, that writes must present while the lock lasts. The database's clock alone decides when it
+ * ends.
  */
 #include "base/codec.h"
 #include "base/rand.h"
@@ -19,7 +20,7 @@ struct lock {
     int64_t expires_ms;
 };
 
-/* The holder again, with its token: the same lock for longer. */
+/* Extends a lock for a caller who presents its token. */
 static struct db_call
 extend_call(struct records_ctx *ctx, const struct entity *entity, const struct lock *lock)
 {
@@ -45,7 +46,7 @@ extend_call(struct records_ctx *ctx, const struct entity *entity, const struct l
     return write_call(ctx, "items.lock_extend", &sql, &params, true);
 }
 
-/* A new lock, in place of one that has ended. */
+/* Takes a new lock; replaces a lock that has ended. */
 static struct db_call
 take_call(struct records_ctx *ctx, const struct entity *entity, const struct lock *lock)
 {
@@ -97,7 +98,7 @@ AWAITS static int lock_run(struct records_ctx *ctx, const struct entity *entity,
         call = extend_call(ctx, entity, lock);
         TRY(lock_call(ctx, entity, &call, &done));
     }
-    /* Twice: the lock that was in the way may end before anybody can say whose it is. */
+    /* Try twice: another user's lock may end before write_explain() can name its holder. */
     for (int tries = 0; !done && tries < 2; tries++) {
         rand_bytes(random, sizeof(random));
         lock->token = codec_b64url(arena, (struct str){random, sizeof(random)});
@@ -144,7 +145,7 @@ int records_lock(struct records_ctx *ctx,
 
 /* --- unlock --- */
 
-/* Administrators break any lock; what has ended goes with it, but does not count. */
+/* Removes a lock; administrators may remove any. `held` is false for a lock that has ended. */
 static struct db_call unlock_call(struct records_ctx *ctx, const struct entity *entity, int64_t id)
 {
     struct arena *arena = ctx->task->arena;

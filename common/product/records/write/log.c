@@ -1,4 +1,4 @@
-/* Records as they are before a change. */
+/* Writes rows of the change log. */
 #include "records/write/log.h"
 
 #include "records/write/write.h"

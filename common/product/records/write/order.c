@@ -1,4 +1,4 @@
-/* The order in which writers of many records take them. */
+/* The order in which bulk writers lock records. */
 #include <stdlib.h>
 
 #include "base/num.h"
@@ -6,7 +6,7 @@
 #include "records/write/order.h"
 
 struct placed {
-    const struct db_param *key; /* NULL = none */
+    const struct db_param *key; /* NULL = the row has no value of the key */
     enum model_type type;
     size_t place;
 };
@@ -28,7 +28,7 @@ static int order_keys(const struct db_param *a, const struct db_param *b, enum m
         return (a->f64 > b->f64) - (a->f64 < b->f64);
     case PARAM_BOOL:
         return (int)a->boolean - (int)b->boolean;
-    case PARAM_STR: /* 1.5 and 1.50 are one key */
+    case PARAM_STR: /* 1.5 and 1.50 are the same key */
         return type == TYPE_DECIMAL ? num_compare(a->str, b->str) : str_cmp(a->str, b->str);
     case PARAM_BYTES:
     case PARAM_NULL:

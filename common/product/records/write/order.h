@@ -1,16 +1,17 @@
 #pragma once
-/* The order in which writers of many records take them. */
+/* The order in which bulk writers lock records. */
 #include "records/write/body.h"
 
-/* any: the places of `rows` in the order in which all writers take the records that have these
- * values of `key`, so that those who meet wait for each other and never in a circle; equal ones as
- * they came. As they came altogether when `key` is NULL. Arena-owned. */
+/* any: Returns the indexes of `rows`, sorted by the rows' values of `key`. All writers lock records
+ * in this order, so concurrent writers wait for each other without a deadlock. Rows with equal
+ * values keep their order, as do all rows when `key` is NULL. Arena-owned. */
 size_t *write_order(struct arena *arena,
                     const struct write_row *rows,
                     size_t count,
                     const struct model_field *key);
 
-/* any: both rows have the same value of a unique field, and one that counts: null never does. */
+/* any: Returns true when both rows have the same non-null value of a unique field. Null values do
+ * not conflict. */
 bool write_same(const struct write_row *one,
                 const struct write_row *other,
                 const struct model_field *field);

@@ -1,4 +1,4 @@
-/* The maximum size of a record: what a write brings, and what is stored beside it. */
+/* The maximum size of a record: the values of a write and the values that are already stored. */
 #include "records/write/size.h"
 #include "records/rules/error.h"
 #include "records/rules/statement.h"
@@ -9,18 +9,18 @@
 #include "records/records.h"
 
 enum {
-    FIXED_BYTES = 8,     /* of a field that is no text, and of a link */
+    FIXED_BYTES = 8,     /* of a field whose size does not depend on its value, and of a link */
     CHARACTER_BYTES = 4, /* of UTF-8, at most */
     ENUM_BYTES = 255 * CHARACTER_BYTES,
-    SEALED_BYTES = 64,      /* what sealing adds to a secret */
-    JSON_PRINTED_TIMES = 2, /* PostgreSQL puts spaces into the documents that it prints */
-    ESCAPED_TIMES = 6,      /* a byte as JSON at most: "\\u0001" */
+    SEALED_BYTES = 64,      /* added to a secret by sealing */
+    JSON_PRINTED_TIMES = 2, /* PostgreSQL adds spaces when it prints a document */
+    ESCAPED_TIMES = 6,      /* bytes of JSON for one byte, at most: "\\u0001" */
 };
 
-/* In which a record is measured. */
+/* How a record is measured. */
 enum measure { AS_STORED, AS_JSON };
 
-/* Its stored bytes depend on its value. */
+/* Returns true when the stored size of the field depends on its value. */
 static bool is_measured(const struct model_field *field)
 {
     switch (field->type) {
@@ -80,7 +80,7 @@ static bool may_exceed(const struct records_ctx *ctx, const struct entity *entit
     return most > size_limit_of(ctx, AS_JSON) / ESCAPED_TIMES;
 }
 
-/* Documents are JSON already, and nobody reads a secret. */
+/* Documents are JSON already, and answers never contain a secret. */
 static bool is_escaped(const struct model_field *field)
 {
     return is_measured(field) && field->type != TYPE_JSON && field->type != TYPE_SECRET;
@@ -98,7 +98,7 @@ static int64_t value_bytes(const struct value *value, enum measure measure)
                                                                     : value->param.str.len);
 }
 
-/* What the body names, and with `defaults` all that a new record gets. */
+/* Sums the values that the body names; with `defaults` all values of a new record. */
 static int64_t brought_bytes(const struct write_row *row, bool defaults, enum measure measure)
 {
     int64_t sum = 0;
@@ -111,7 +111,7 @@ static int64_t brought_bytes(const struct write_row *row, bool defaults, enum me
     return sum;
 }
 
-/* In words; arena-owned. */
+/* Returns the message for a record that is too large; arena-owned. */
 static const char *size_too_long(struct records_ctx *ctx)
 {
     return arena_printf(ctx->task->arena,
@@ -157,7 +157,7 @@ static void size_put_field(const struct model_field *field,
                       FIXED_BYTES,
                       (long long)field->id,
                       alias);
-    else if (is_measured(field)) /* the length of a text is known without reading it */
+    else if (is_measured(field)) /* PostgreSQL knows the length without reading the text */
         strbuf_printf(sql,
                       " + coalesce(octet_length(%s%s.%.*s%s), 0)",
                       escaped ? "to_json(" : "",
@@ -174,7 +174,7 @@ static void size_put_field(const struct model_field *field,
                       FIXED_BYTES);
 }
 
-/* Whether what `row` leaves as it is, is at most `most` bytes. */
+/* Appends the condition that the fields that `row` does not name have at most `most` bytes. */
 static void put_at_most(const struct entity *entity,
                         const struct write_row *row,
                         const char *alias,
@@ -193,8 +193,8 @@ static void put_at_most(const struct entity *entity,
     sql_bind(sql, params, P_I64(most), "bigint");
 }
 
-/* Whether the row is not too large with what `row` brings. How much its texts are as JSON is only
- * looked at, in all of them, when it could be too much. */
+/* Appends the condition that the stored row is not too large with the values of `row`. The texts
+ * are read, to measure their JSON, only when their stored size could be too much. */
 static void put_fits(struct records_ctx *ctx,
                      const struct entity *entity,
                      const struct write_row *row,

@@ -1,8 +1,8 @@
 /*
- * References of a write: a record that the caller cannot see is refused like one that does not
- * exist, in the same words, so that nobody finds out by trying. Where the caller sees every row of
- * the target the foreign key says it with the insert; all others are asked for first, one statement
- * a field.
+ * Checks the records that a write refers to. A record that the caller cannot see is refused with
+ * the same text as a record that does not exist, so that a caller cannot find out which ids exist.
+ * Where the caller sees every row of the target, the foreign key reports a missing record with the
+ * INSERT or UPDATE. All other references are queried first, with one statement for each field.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ struct target {
     size_t visible_count;
 };
 
-/* A file that belongs to a record already is left to the triggers, which know to which. */
+/* Returns true when the records that the field refers to must be queried before the write. */
 static bool must_ask(const struct records_ctx *ctx, const struct model_field *field, bool all)
 {
     if (field->type == TYPE_FILE)
@@ -35,7 +35,8 @@ static bool must_ask(const struct records_ctx *ctx, const struct model_field *fi
            rls_applies(ctx, field->target);
 }
 
-/* The value of a relation in a row: ids of either kind. */
+/* Returns the number of ids that a row has for a field: of a relation to one or to many records, or
+ * of a file. *ret_ids is borrowed from the row. */
 static size_t targets_ids_of(const struct write_row *row,
                              const struct model_field *field,
                              const int64_t **ret_ids)
@@ -85,6 +86,8 @@ static void targets_collect(struct arena *arena,
     }
 }
 
+/* Selects the files that the caller may use. A file that already belongs to a record through this
+ * field passes, because the triggers check to which record the file belongs. */
 static struct db_call ask_for_files(struct records_ctx *ctx, const struct target *target)
 {
     struct sql_params params;

@@ -1,10 +1,11 @@
 #pragma once
-/* References of a write. */
+/* Checks the records that a write refers to. */
 #include "records/write/body.h"
 
-/* co: adds a finding to every row that refers to a record which does not exist for this caller. One
- * row alone leaves to its foreign keys what they can tell: relations to one record of an entity
- * without a row rule. With `all`, for rows that are written together, everything is asked for. */
+/* co: Adds a finding to every row that refers to a record which does not exist for this caller.
+ * Without `all`, a relation to one record of an entity without a row rule is left to its foreign
+ * key, which reports a missing record. `all`: checks every reference; use it for rows that are
+ * written together. */
 AWAITS int targets_check(struct records_ctx *ctx,
                          const struct entity *entity,
                          struct write_row *rows,

@@ -1,6 +1,6 @@
 /*
- * Changes of one record. Row rule, If-Match and locks are conditions of the UPDATE itself; when it
- * touches no row, write_explain() finds out why.
+ * Changes one record. Row rule, If-Match and locks are conditions of the UPDATE itself; when the
+ * UPDATE touches no row, write_explain() finds out why.
  */
 #include "json/jr.h"
 #include "json/jr_beside.h"
@@ -26,10 +26,10 @@ struct update {
     struct write_row row;
     struct columns plan;
     int64_t version;
-    bool missed; /* the UPDATE touched no row, and nothing says why */
+    bool missed; /* the UPDATE touched no row, and no reason was found */
 };
 
-/* What the caller asks of the row: of the UPDATE, and of the log before it. */
+/* Appends the conditions on the row, for the UPDATE and for the change-log statement before it. */
 static void update_where(struct records_ctx *ctx,
                          const struct entity *entity,
                          const struct update *update,
@@ -85,7 +85,7 @@ update_call(struct records_ctx *ctx, const struct entity *entity, const struct u
     return write_call(ctx, "items.update", &sql, &params, true);
 }
 
-/* co: what the answer says of the record. */
+/* co: Stores the version, and makes the record the answer. */
 AWAITS static int
 update_keep(struct records_ctx *ctx, struct update *update, const struct rows *rows)
 {
@@ -93,7 +93,7 @@ update_keep(struct records_ctx *ctx, struct update *update, const struct rows *r
     return write_record(ctx, &update->plan, rows, update->out, update->out_start);
 }
 
-/* co: the UPDATE; sets `missed` when it found nothing to change though nothing forbids it. */
+/* co: Runs the UPDATE. Sets `missed` when it touched no row although nothing forbids a change. */
 AWAITS static int update_row(struct records_ctx *ctx,
                              const struct entity *entity,
                              struct db *db,
@@ -154,7 +154,7 @@ update_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     return write_events(ctx, entity, tx, &events);
 }
 
-/* Nothing to change: the record as it is, for those who might change it. */
+/* The body changes nothing: answers the record as it is if the caller may change the record. */
 AWAITS static int
 update_nothing(struct records_ctx *ctx, const struct entity *entity, struct update *update)
 {
@@ -194,7 +194,7 @@ update_check(struct records_ctx *ctx, const struct entity *entity, struct update
     return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
-/* co: the record as the caller reads it; NULL when it may not, or nothing can be said of it. */
+/* co: Reads the record as the caller sees it. *ret_shown is NULL when that is not possible. */
 AWAITS static int update_read_shown(const struct records_ctx *ctx,
                                     const struct entity *entity,
                                     int64_t id,
@@ -218,9 +218,9 @@ AWAITS static int update_read_shown(const struct records_ctx *ctx,
     return rc == RECORDS_FAILED || rc == JR_INVALID ? 0 : rc;
 }
 
-/* co: leaves the members out that are as the caller reads them: a record may be sent back as it was
- * read, with what the service sets and references to what the caller may not see. The comparison
- * tells nothing that reading does not. */
+/* co: Removes members from the body that equal what the caller reads. A client may thus send a
+ * record back as it was read, with fields that the service sets and with references to records that
+ * the caller may not see. The comparison reveals nothing that a read does not. */
 AWAITS static int update_leave_same(const struct records_ctx *ctx,
                                     const struct entity *entity,
                                     struct update *update,
@@ -235,7 +235,7 @@ AWAITS static int update_leave_same(const struct records_ctx *ctx,
     TRY(update_read_shown(ctx, entity, update->id, &shown));
     json_object_foreach((json_t *)update->body, key, value)
     {
-        TRY(task_yield_if_due(ctx->task)); /* documents are large */
+        TRY(task_yield_if_due(ctx->task)); /* comparing large documents takes long */
         if (json_equal(value, json_object_get(shown, key)))
             *ret_left = true;
         else
@@ -262,7 +262,7 @@ update_run(struct records_ctx *ctx, const struct entity *entity, struct update *
         return update_nothing(ctx, entity, update);
 
     TRY(update_once(ctx, entity, update));
-    if (update->missed) /* a lock ended, or the row came back, between the two statements */
+    if (update->missed) /* a lock ended, or the row reappeared, after the UPDATE */
         TRY(update_once(ctx, entity, update));
     if (update->missed)
         return records_fail(

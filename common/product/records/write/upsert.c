@@ -1,8 +1,8 @@
 /*
- * Upserts: one INSERT .. ON CONFLICT an item, or an UPDATE of one without all that a new record
- * needs, all of them in one round trip. The row rule and the lock are conditions of the change, so
- * a record that the caller may not change behaves like any taken unique value. Members that an item
- * leaves out keep what is stored.
+ * Upserts rows. Each item is an INSERT .. ON CONFLICT, or an UPDATE when the item lacks fields that
+ * a new record needs. All statements are sent in one round trip. The row rule and the lock are
+ * conditions of the change, so a record that the caller may not change is reported like any unique
+ * value that is already taken. Fields that an item leaves out keep their stored values.
  */
 #include "records/write/upsert.h"
 #include "base/panic.h"
@@ -23,7 +23,7 @@ struct upsert {
     struct write_row *rows;
     size_t count;
     struct records_bulk_result *results;
-    const size_t *order; /* in which they are written */
+    const size_t *order; /* the order in which the rows are written */
     size_t failed;
 };
 
@@ -42,7 +42,7 @@ int upsert_key(struct records_ctx *ctx,
                                   STR("on_conflict"),
                                   PROBLEM_OUT_OF_RANGE,
                                   "must name one field");
-    /* Looked up again: the model may be another one by now. */
+    /* Find the field again: the model may have been reloaded. */
     key = field_rule_find(ctx, entity, in->on_conflict[0]->name);
     if (key == NULL)
         return records_fail_field(ctx,
@@ -60,7 +60,7 @@ int upsert_key(struct records_ctx *ctx,
     return 0;
 }
 
-/* Appends "t.f_3 = $1": the record with the item's key. */
+/* Appends `before` and "t.f_3 = $1", the condition for the record that has the item's key. */
 static void upsert_put_met(const struct upsert *upsert,
                            const struct write_row *row,
                            const char *before,
@@ -74,7 +74,7 @@ static void upsert_put_met(const struct upsert *upsert,
     sql_bind(sql, params, value->param, statement_type(upsert->key));
 }
 
-/* Appends what the record has to be for the caller to change it. */
+/* Appends the conditions under which the caller may change the record. */
 static void upsert_put_rules(struct records_ctx *ctx,
                              const struct entity *entity,
                              const struct write_row *row,
@@ -130,7 +130,7 @@ static struct db_call upsert_call(struct records_ctx *ctx,
     return write_call(ctx, "items.upsert", &sql, &params, true);
 }
 
-/* An item without all that a new record needs only changes one. */
+/* The UPDATE of an item that lacks fields that a new record needs. */
 static struct db_call upsert_change_call(struct records_ctx *ctx,
                                          const struct entity *entity,
                                          const struct upsert *upsert,
@@ -157,7 +157,7 @@ static struct db_call upsert_change_call(struct records_ctx *ctx,
     return write_call(ctx, "items.upsert_change", &sql, &params, true);
 }
 
-/* The record that an item meets, before it changes it. */
+/* Logs the record that has the item's key, as it is before the item changes it. */
 static struct db_call upsert_log_call(struct records_ctx *ctx,
                                       const struct entity *entity,
                                       const struct upsert *upsert,
@@ -172,8 +172,8 @@ static struct db_call upsert_log_call(struct records_ctx *ctx,
     return log_end(ctx, LIVE_UPDATED, &sql, &params);
 }
 
-/* The record with the item's key, and whether the caller may change it: then only its size or a
- * lock was in the way. */
+/* Selects the record that has the item's key, and whether the row rule lets the caller change the
+ * record: if so, only the size of the record or a lock was in the way. */
 static struct db_call upsert_met_call(struct records_ctx *ctx,
                                       const struct entity *entity,
                                       const struct upsert *upsert,
@@ -214,7 +214,7 @@ AWAITS static int fail_refused(struct records_ctx *ctx,
                               "another record has this value already");
 }
 
-/* Items that meet the same record: the last one's links count. */
+/* When several items change the same record, only the links of the last item are written. */
 static void keep_last(struct upsert *upsert, int64_t *ids)
 {
     for (size_t i = 0; i < upsert->count; i++) {
@@ -255,8 +255,8 @@ AWAITS static int upsert_emit(struct records_ctx *ctx,
     return write_events(ctx, entity, tx, &events);
 }
 
-/* The item to blame for a taken value: of those that bring the same one, the second in the request,
- * whichever was written last. */
+/* Returns the item to blame for a taken value. When several items have the same value, that is the
+ * second of them in the request, regardless of the order in which they were written. */
 static size_t blamed(struct records_ctx *ctx,
                      const struct entity *entity,
                      const struct upsert *upsert,
@@ -309,7 +309,8 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
             return fail_refused(ctx, entity, tx, upsert);
         upsert->results[place].id = rows_i64(rows, 0, 0);
         upsert->results[place].updated = !rows_bool(rows, 0, 1);
-        /* Made by another between the two statements: as it was before this is not written down. */
+        /* Another transaction inserted the record after our log statement, so its previous state
+         * was not logged; retry. */
         if (step == 2 && upsert->results[place].updated && calls.items[i * step].rows.affected == 0)
             return write_tx_db(ctx, entity, DB_CONFLICT);
     }

@@ -1,4 +1,4 @@
-/* Values on their way in: one small reader per field type, chosen by a table. */
+/* Reads the values of writes: a table has one small reader for each field type. */
 #include "records/write/value.h"
 
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "json/jr.h"
 #include "project/unseal.h"
 
-#define YEAR_1_MS    (-62135596800000LL) /* 0001-01-01: PostgreSQL knows no year 0 */
+#define YEAR_1_MS    (-62135596800000LL) /* 0001-01-01: PostgreSQL has no year 0 */
 #define YEAR_9999_MS 253402300799999LL
 #define NUMBER_BYTES 32
 
-/* Everything a reader of one type works with. */
+/* The input of a reader. */
 struct input {
     const struct value_scope *scope;
     const struct model_field *field;
@@ -59,7 +59,7 @@ static struct str value_bound_text(double bound, struct str exact, char *buf)
     return exact.len > 0 ? exact : (struct str){buf, num_print_f64(buf, bound)};
 }
 
-/* min and max of numeric fields, compared by their digits. */
+/* Checks min and max of a numeric field. Numbers are compared digit by digit, without rounding. */
 static bool value_in_range(const struct input *in, struct str number)
 {
     const struct model_field *field = in->field;
@@ -106,7 +106,7 @@ static bool value_read_text(const struct input *in, struct value *ret_value)
     return true;
 }
 
-/* A whole number: an integer, or a real that is one. */
+/* Reads a whole number: an integer, or a real without a fraction. */
 static bool whole_number(const json_t *json, int64_t *ret_number)
 {
     char buf[NUMBER_BYTES];
@@ -136,7 +136,7 @@ static bool read_float(const struct input *in, struct value *ret_value)
     return value_in_range(in, (struct str){buf, num_print_f64(buf, number)});
 }
 
-/* The power of ten behind 'e'; false when no column could hold such a number. */
+/* Reads the power of ten after 'e'. Returns false when no column could hold such a number. */
 static bool decimal_power(struct str text, int64_t *ret_power)
 {
     bool minus = text.ptr[0] == '-';
@@ -151,13 +151,13 @@ static bool decimal_power(struct str text, int64_t *ret_power)
     return true;
 }
 
-/* Digits that a JSON-style number needs before and after its point; false when its exponent alone
- * puts it out of reach. */
+/* Counts the digits that a JSON-style number needs before and after its decimal point. Returns
+ * false when the exponent alone makes the number too large or too small. */
 static bool value_decimal_digits(struct str text, int64_t *ret_before, int64_t *ret_after)
 {
-    int64_t whole = 0;    /* digits before the point from the first one that counts */
-    int64_t fraction = 0; /* digits after it */
-    int64_t leading = 0;  /* zeros right after the point when nothing stands before it */
+    int64_t whole = 0;    /* digits before the point, without leading zeros */
+    int64_t fraction = 0; /* digits after the point */
+    int64_t leading = 0;  /* zeros right after the point, when only zeros precede it */
     int64_t power = 0;
     bool point = false;
     bool counts = false;
@@ -181,8 +181,9 @@ static bool value_decimal_digits(struct str text, int64_t *ret_before, int64_t *
     return true;
 }
 
-/* numeric keeps what it is given, so the digits are limited here: 8 bytes of "1e131071" would
- * become 131,072. A number of the body is taken as it is written there. */
+/* Limits the digits, because PostgreSQL's type numeric stores all of them: the 8 bytes of
+ * "1e131071" would become 131,072 digits. A JSON number is taken exactly as it is written in the
+ * body. */
 static bool read_decimal(const struct input *in, struct value *ret_value)
 {
     struct arena *arena = in->scope->arena;
@@ -236,7 +237,8 @@ static bool read_datetime(const struct input *in, struct value *ret_value)
     return true;
 }
 
-/* What PostgreSQL makes of numbers with an exponent: 1e300 is printed as 301 digits. */
+/* Returns the digits that PostgreSQL prints for the numbers with an exponent: 1e300 is printed as
+ * 301 digits. */
 static size_t grown_bytes(struct str text)
 {
     size_t grown = 0;
@@ -291,7 +293,6 @@ static bool value_read_enum(const struct input *in, struct value *ret_value)
     return value_refuse(in, PROBLEM_OUT_OF_RANGE, "is not one of the allowed values");
 }
 
-/* An id: positive, or it cannot be one. */
 static bool value_read_id(const struct input *in, struct value *ret_value)
 {
     int64_t id = 0;
@@ -444,7 +445,7 @@ static json_t *cell_text(struct str cell)
 {
     json_t *text = json_stringn(cell.ptr, cell.len);
 
-    return text != NULL ? text : json_string(""); /* not UTF-8: refused as empty or wrong text */
+    return text != NULL ? text : json_string(""); /* not UTF-8; imports refuse such rows before */
 }
 
 static json_t *cell_number(const struct model_field *field, struct str cell)
@@ -480,7 +481,7 @@ json_t *value_document(struct str text)
     json_t *root = NULL;
 
     if (jr_parse_stored(arena, text, &root, &error) == 0)
-        root = json_incref(root); /* outlives the arena that holds the first reference */
+        root = json_incref(root); /* this reference outlives the arena, which holds the first one */
     else
         root = NULL;
     arena_free(arena);

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * One value of a record on its way in: JSON, or the text of an import cell, checked against its
- * field and turned into the parameter that PostgreSQL takes. Whatever passes here fits its column:
- * the database finds fault only with what needs other rows (uniqueness, references). Pure, any
- * thread.
+ * Checks one value of a write against its field, and converts it into the parameter that PostgreSQL
+ * takes. The value comes as JSON or as the text of an import cell. A value that passes fits its
+ * column: the database can only refuse what depends on other rows (uniqueness, references). Pure;
+ * any thread.
  */
 #include "records/records.h"
 #include <stdbool.h>
@@ -17,48 +17,53 @@
 #include "project/project.h"
 
 enum {
-    VALUE_VARCHAR_CHARS = 255, /* when the field names no max_length */
+    VALUE_VARCHAR_CHARS = 255, /* when the field has no max_length */
     VALUE_TEXT_BYTES = 1024 * 1024,
-    VALUE_INDEXED_BYTES = 2600, /* of unique and indexed texts: a third of PostgreSQL's page */
+    VALUE_INDEXED_BYTES = 2600, /* of unique and indexed texts: a third of a PostgreSQL page */
     VALUE_JSON_BYTES = 256 * 1024,
     VALUE_SECRET_BYTES = 8 * 1024,
-    VALUE_DECIMAL_DIGITS = 38, /* before and after the point together */
+    VALUE_DECIMAL_DIGITS = 38, /* before and after the decimal point together */
     VALUE_LINKS_MAX = 1000,    /* ids of a many relation */
 };
 
 struct value_scope {
     struct arena *arena;
-    const struct project *project; /* number and data key, for secrets */
-    struct schema_errors *errors;  /* findings go here */
+    const struct project *project; /* its number and data key seal secrets */
+    struct schema_errors *errors;  /* receives the findings */
 };
 
 struct value {
     const struct model_field *field;
-    struct db_param param; /* of the column; a many relation has none */
-    const int64_t *ids;    /* many relation: the wanted ids in order, without repeats */
+    struct db_param param; /* for the column; a many relation has none */
+    const int64_t *ids;    /* many relation: the ids in order, without duplicates */
     size_t id_count;
 };
 
-/* Checks `json` (null included) against `field`. False leaves a finding under the field's name:
- * required, type_mismatch, out_of_range, too_long or pattern. Texts borrow from `json`. */
+/* Checks `json` (null included) against `field`. Returns false after it added a finding under the
+ * field's name: required, type_mismatch, out_of_range, too_long, pattern or, for a secret,
+ * validation_failed. Texts of *ret_value may borrow from `json`. */
 bool value_read(const struct value_scope *scope,
                 const struct model_field *field,
                 const json_t *json,
                 struct value *ret_value);
-/* True for the text that stands for a stored secret in answers: sent back, it changes nothing. */
+/* Returns true for the mask that answers show in place of a stored secret. A client that sends the
+ * mask back does not change the secret. */
 bool value_is_mask(const struct model_field *field, const json_t *json);
 
-/* The parameter as text in PostgreSQL's input syntax, for arrays; STR_NONE for null. */
+/* Returns the parameter as text in PostgreSQL's input syntax, for arrays; STR_NONE for null.
+ * Arena-owned, or borrowed from `param`. */
 struct str value_text(struct arena *arena, const struct db_param *param);
 
-/* What a secret is sealed for: it does not open in another project, entity or field. */
+/* Returns the additional authenticated data (AAD) of a sealed secret, because of which the secret
+ * does not open in another project, entity or field. Arena-owned. */
 struct str value_secret_place(struct arena *arena,
                               const struct project *project,
                               const struct model_field *field);
 
-/* The guarded reader's tree as an owned reference (json_decref), NULL when `text` is not JSON. */
+/* Parses `text` with jr_parse_stored(). Returns an owned reference (json_decref()), or NULL when
+ * `text` is not JSON. */
 json_t *value_document(struct str text);
-/* An import cell as JSON for value_read(): numbers, booleans, documents and id lists ("1;2" or
- * "[1,2]") by the field's type; text that does not read as its type stays text, to be refused
- * there. Returns owned (json_decref). */
+/* Converts an import cell into JSON for value_read(), by the type of the field: numbers, booleans,
+ * documents and id lists ("1;2" or "[1,2]"). A text that cannot be read as the type stays a text,
+ * which value_read() refuses. Returns an owned reference (json_decref()). */
 json_t *value_cell(const struct model_field *field, struct str cell);

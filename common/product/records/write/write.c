@@ -1,5 +1,5 @@
-/* What all writers share: statements as calls, transactions that are repeated, events for
- * listeners. */
+/* Functions that all writers share: statements as calls, transactions that are repeated, and events
+ * for consumers. */
 #include "records/write/write.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "records/write/size.h"
 
 #define OUTBOX_AT_ONCE 200                       /* rows in one round trip */
-#define OUTBOX_BYTES   ((size_t)8 * 1024 * 1024) /* about as much in one */
-#define MEMBERS_BYTES  ((size_t)2 * 1024 * 1024) /* names, numbers and ids of a record */
+#define OUTBOX_BYTES   ((size_t)8 * 1024 * 1024) /* about as many bytes in one */
+#define MEMBERS_BYTES  ((size_t)2 * 1024 * 1024) /* for the names, numbers and ids of a record */
 
 /* --- statements --- */
 
@@ -199,8 +199,8 @@ AWAITS static int send_outbox(
     return db_batch(ctx->task, tx, calls, count, NULL);
 }
 
-/* co: what listeners get of a record. One from a time without a limit may be larger than any
- * payload: of it they get what the service itself knows. */
+/* co: Writes the payload of a record. A record that was stored before there was a size limit may be
+ * larger than any payload; its payload has only the fields that the service sets. */
 AWAITS static int payload_of(struct records_ctx *ctx,
                              struct arena *arena,
                              const struct columns *plan,
@@ -237,7 +237,7 @@ write_outbox_row(const struct records_ctx *ctx, const struct entity *entity, enu
     };
 }
 
-/* Outbox rows that are sent together, in memory of their own. */
+/* Outbox rows that are sent in one round trip, in an arena of their own. */
 struct outbox {
     struct arena *arena;
     struct db_call calls[OUTBOX_AT_ONCE];
@@ -245,7 +245,7 @@ struct outbox {
     size_t bytes;
 };
 
-/* co: one outbox row for each record of a result; outbox->arena may be left behind. */
+/* co: Writes one outbox row for each record of a result. The caller frees outbox->arena. */
 AWAITS static int fill_outbox(struct records_ctx *ctx,
                               const struct columns *plan,
                               struct db *tx,
@@ -290,8 +290,8 @@ AWAITS static int write_outbox(struct records_ctx *ctx,
     return rc;
 }
 
-/* Rows of this plan show the system nothing new: no field is left out, and no relation whose
- * targets a row rule may hide. */
+/* Returns true when rows of `plan` have everything that the system sees: `plan` has all fields, and
+ * none of them is a many relation, whose targets a row rule may hide. */
 static bool has_all(const struct columns *plan, const struct columns *whole)
 {
     if (plan == NULL)
@@ -304,7 +304,7 @@ static bool has_all(const struct columns *plan, const struct columns *whole)
     return true;
 }
 
-/* The search index reads the records itself. */
+/* Writes events without payloads: the search index reads the records itself. */
 AWAITS static int write_changed(struct records_ctx *ctx,
                                 const struct entity *entity,
                                 struct db *tx,
