@@ -1,4 +1,4 @@
-/* Conditions: evaluating. */
+/* Conditions: evaluation. */
 #include "base/num.h"
 #include "base/panic.h"
 #include "json/jr.h"
@@ -6,15 +6,15 @@
 
 /* --- values --- */
 
-#define VALUE_DEPTH 128 /* above every document that the reader takes */
+#define VALUE_DEPTH 128 /* deeper than any document that the JSON reader accepts */
 
-/* A number by its digits. */
+/* A number as decimal text. `buf` holds the text of a JSON number. */
 struct number {
     char buf[32];
     struct str text;
 };
 
-/* A number, or a text that is one in JSON. */
+/* Reads a number, or a text that is a number in JSON. Returns false for any other value. */
 static bool as_number(const json_t *value, struct number *ret_number)
 {
     double near;
@@ -25,7 +25,7 @@ static bool as_number(const json_t *value, struct number *ret_number)
     return num_parse_f64(ret_number->text, &near);
 }
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as VALUE_DEPTH */
+/* NOLINTBEGIN(misc-no-recursion): at most VALUE_DEPTH deep */
 
 static bool equal(const json_t *a, const json_t *b, int depth);
 
@@ -101,11 +101,11 @@ bool values_order(const json_t *a, const json_t *b, int *ret_order)
 struct evaluation {
     struct arena *arena;
     const struct template_context *context;
-    size_t items; /* that [*] may still look at */
+    size_t items; /* that [*] may still expand */
     struct str *ret_error;
 };
 
-/* What a comparison is made of: left NULL = absent. */
+/* The evaluated operands of a comparison. `left` is NULL when the value is absent. */
 struct sides {
     const json_t *left;
     const json_t **right;
@@ -168,7 +168,7 @@ static bool ordered(enum condition_op op, const json_t *left, const json_t *righ
     }
 }
 
-/* Of operators with a value; `left` is a value. */
+/* Evaluates an operator that takes a value. `left` is not NULL. */
 static bool condition_compare(enum condition_op op, const json_t *left, const struct sides *sides)
 {
     const json_t *right = sides->count > 0 ? sides->right[0] : NULL;
@@ -223,7 +223,7 @@ operand_value(struct evaluation *in, const struct operand *operand, const json_t
     return 0;
 }
 
-/* The list that a reference stands for. */
+/* Replaces the reference on the right by the items of the list that it resolved to. */
 static int
 condition_spread(struct evaluation *in, const struct condition *test, struct sides *sides)
 {
@@ -258,7 +258,8 @@ static int right_values(struct evaluation *in, const struct condition *test, str
     return condition_takes_list(test->op) && !test->list ? condition_spread(in, test, sides) : 0;
 }
 
-/* Operators that ask whether there is a value at all. */
+/* Whether the comparison accepts a field that does not resolve: it tests for presence, for
+ * emptiness or for null. */
 static bool may_be_absent(enum condition_op op, const struct sides *sides)
 {
     bool equality = op == COND_EQ || op == COND_NE;
@@ -305,7 +306,7 @@ static int eval_test(struct evaluation *in, const struct condition *test, bool *
     return 0;
 }
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as groups nest */
+/* NOLINTBEGIN(misc-no-recursion): as deep as groups nest, which the parser limits */
 static int
 condition_eval_node(struct evaluation *in, const struct condition *condition, bool *ret_holds)
 {

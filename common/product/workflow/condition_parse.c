@@ -173,7 +173,7 @@ static int condition_read_test(const struct parsing *in,
 
 /* --- groups --- */
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as GROUP_DEPTH */
+/* NOLINTBEGIN(misc-no-recursion): at most GROUP_DEPTH deep */
 
 static int read_condition(const struct parsing *in,
                           const struct place *at,

@@ -1,29 +1,29 @@
 #pragma once
-/* Internal to condition_*.c: conditions as they are parsed, and the comparison of values. */
+/* Internal to condition_*.c: parsed conditions, and the comparison of values. */
 #include "catalog/operator.h"
 #include "workflow/condition.h"
 #include "workflow/template_private.h"
 
-/* A side of a comparison: a reference, a member name, or a value as written. */
+/* One side of a comparison: a reference, a member name, or a literal value. */
 struct operand {
     struct reference *reference;
     struct str name;
     const json_t *value;
-    struct str place; /* for findings: "all[1].value[0]" */
+    struct str place; /* member path within the condition, for findings: "all[1].value[0]" */
 };
 
 struct condition {
     enum { CONDITION_ALL, CONDITION_ANY, CONDITION_TEST } kind;
-    struct condition *members; /* all, any */
+    struct condition *members; /* of a group */
     size_t count;
     enum condition_op op;
     struct operand left;
-    struct operand *right; /* one, the items of a list, or none */
+    struct operand *right; /* no operand, one operand, or the items of a list */
     size_t right_count;
-    bool list; /* right are the items of a list as written */
+    bool list; /* `right` has the items of a literal list */
 };
 
-/* any: equality as condition.h defines it. */
+/* any: Whether two values are equal, as condition.h defines equality. */
 bool values_equal(const json_t *a, const json_t *b);
-/* any: false when the two cannot be ordered; else *ret_order is < 0, 0 or > 0. */
+/* any: Returns false when the two values cannot be ordered. Else *ret_order is < 0, 0 or > 0. */
 bool values_order(const json_t *a, const json_t *b, int *ret_order);

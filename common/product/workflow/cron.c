@@ -6,8 +6,8 @@
 #define DAY_MIN   1440
 #define HOURS_ALL 0xffffffu
 #define HORIZON_S (8 * INT64_C(366) * 86400)
-/* No local clock is further from another one: how far back a local time can have been seen
- * before. */
+/* No two UTC offsets differ by more than this. Only within this period can the clock have shown a
+ * later local time than now. */
 #define LOOKBACK_S (52 * INT64_C(3600))
 /* Years 0000 to 9999. */
 #define FIRST_MS (-62167219200000)
@@ -18,8 +18,8 @@
 struct cron_field {
     const char *name;
     int min, max;
-    int last;          /* where * and n/step end: Sunday's second number is no eighth day */
-    const char *names; /* three letters each, from first_name on */
+    int last;          /* end of * and n/step; 6 for weekdays, because 7 is Sunday again */
+    const char *names; /* three letters for each number from first_name on */
     int first_name;
 };
 enum { FIELD_MINUTE, FIELD_HOUR, FIELD_DAY, FIELD_MONTH, FIELD_WEEKDAY, FIELDS };
@@ -98,7 +98,7 @@ static int parse_value(struct parser *p, struct str text, int *ret_value)
     return cron_parse_number(p, text, "", p->field->min, p->field->max, ret_value);
 }
 
-/* "*", "n" or "n-m". */
+/* Parses "*", "n" or "n-m". With `stepped`, "n" is the range from n to the end of the field. */
 static int parse_range(struct parser *p, struct str text, bool stepped, int *ret_low, int *ret_high)
 {
     struct str rest = text;
@@ -115,7 +115,7 @@ static int parse_range(struct parser *p, struct str text, bool stepped, int *ret
         return 0;
     }
     TRY(parse_value(p, rest, ret_high));
-    /* "fri-sun": the Sunday that ends the week. */
+    /* In "fri-sun", sun is the Sunday that ends the week. */
     if (p->field == &fields[FIELD_WEEKDAY] && *ret_high == 0 && *ret_low > 0 &&
         !cron_is_number(rest))
         *ret_high = 7;
@@ -157,7 +157,7 @@ static int parse_field(struct parser *p, struct str text, uint64_t *ret_bits)
     return 0;
 }
 
-/* The fields between blanks; how many there are, also beyond FIELDS. */
+/* Splits the text at blanks into `parts`, at most FIELDS. Returns the number of all parts. */
 static size_t split_fields(struct str text, struct str parts[FIELDS])
 {
     size_t count = 0;
@@ -177,7 +177,7 @@ static size_t split_fields(struct str text, struct str parts[FIELDS])
 static bool has_day(const struct cron *cron)
 {
     if (!cron->any_day && !cron->any_weekday)
-        return true; /* a weekday comes every week */
+        return true; /* every week has each weekday */
     for (int month = 1; month <= 12; month++) {
         if (!(cron->months & 1u << month))
             continue;
@@ -245,7 +245,7 @@ static bool day_matches(const struct cron *cron, int64_t days)
     return cron->any_day || cron->any_weekday ? by_day && by_weekday : by_day || by_weekday;
 }
 
-/* The first matching minute of a day from `minute` on, or -1. */
+/* Returns the first matching minute of a day from `minute` on, or -1. */
 static int minute_of_day(const struct cron *cron, int minute)
 {
     for (int hour = minute / 60; hour < 24; hour++) {
@@ -257,7 +257,7 @@ static int minute_of_day(const struct cron *cron, int minute)
     return -1;
 }
 
-/* The first matching local minute (minutes since 1970 on the local clock) in [from, to], or
+/* Returns the first matching local minute (minutes since 1970 on the local clock) in [from, to], or
  * INT64_MAX. */
 static int64_t next_local(const struct cron *cron, int64_t from, int64_t to)
 {
@@ -277,8 +277,9 @@ static int64_t local_minute(int64_t minute, int32_t offset)
     return floor_div(minute * MINUTE_S + offset, MINUTE_S);
 }
 
-/* The latest local minute that the zone's clock has shown before minute `before` (UTC): a time that
- * a change repeats is not later than it, one that a change skips lies between it and the next. */
+/* Returns the latest local minute that the zone's clock showed before minute `before` (UTC). A
+ * local time that a clock change repeats is not later than this minute. A local time that a change
+ * skips lies between this minute and the next one shown. */
 static int64_t latest_local(const struct timezone_rules *zone, int64_t before)
 {
     int64_t at = before - 1;
@@ -305,7 +306,7 @@ int64_t cron_next(const struct cron *cron, const struct timezone_rules *zone, in
     bool every_hour = cron->hours == HOURS_ALL;
     int64_t latest = latest_local(zone, minute);
 
-    /* One stretch of constant offset after the other. */
+    /* Each round searches one span of constant UTC offset. */
     while (minute < limit) {
         struct timezone_span span = timezone_span(zone, minute * MINUTE_S);
         int64_t last = limit;
@@ -315,7 +316,7 @@ int64_t cron_next(const struct cron *cron, const struct timezone_rules *zone, in
         int64_t to = local_minute(last, span.offset);
         int64_t found = next_local(cron, every_hour ? shown : latest + 1, to);
         if (found != INT64_MAX) {
-            /* A time that the clock skipped is due at once. */
+            /* A local time that the clock skipped is due at once. */
             int64_t at = minute + (found > shown ? found - shown : 0);
             return at * MINUTE_S * 1000;
         }

@@ -2,15 +2,16 @@
 /*
  * Five-field cron expressions in a time zone (crontab(5) semantics, IANA time zone names).
  *
- * minute 0-59, hour 0-23, day of month 1-31, month 1-12 or jan-dec, day of week 0-7 or sun-sat (0
- * and 7 are Sunday); lists, ranges (also of names), steps ("*" "/" "5", "1-30/2", "5/10" =
- * 5-59/10). When both day fields are restricted (do not begin with *), either may match, else both
- * must.
+ * The fields are minute 0-59, hour 0-23, day of month 1-31, month 1-12 or jan-dec, and day of week
+ * 0-7 or sun-sat (0 and 7 are Sunday). A field takes lists, ranges (also of names) and steps ("*"
+ * "/" "5", "1-30/2", "5/10" = 5-59/10). When both day fields are restricted (neither begins with
+ * *), a day matches if either field matches. Otherwise both fields must match.
  *
- * Clock changes: an expression that names hours fires once for each local time that it matches: at
- * the first minute after the gap when the change skips that time, the first time when the change
- * repeats it. An expression that matches every hour runs by elapsed time: every tenth minute
- * neither pauses in a repeated hour nor gains by a gap.
+ * Clock changes: an expression that names hours runs once for each local time that matches. When
+ * the change skips that time, the expression runs in the first minute after the gap. When the
+ * change repeats that time, the expression runs the first time only. An expression that matches
+ * every hour runs by elapsed time: every tenth minute neither pauses in a repeated hour nor runs
+ * more often because of a gap.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,11 +28,12 @@ struct cron {
     bool any_day, any_weekday; /* the field begins with * */
 };
 #define CRON_MAX_BYTES 256
-/* any: 0, or CRON_INVALID with *ret_error ("hour: 24 is not between 0 and 23"). An expression that
- * can never match (30 February) is invalid. */
+/* any: Parses an expression. Returns 0, or CRON_INVALID with *ret_error ("hour: 24 is not between 0
+ * and 23"), which lives at least as long as the arena. An expression that can never match (30
+ * February) is invalid. */
 int cron_parse(struct arena *arena, struct str text, struct cron *ret_cron, struct str *ret_error)
     MUSTCHECK;
 
-/* any: the first matching minute strictly after `after_ms` (wall ms, UTC), or -1 when none within
- * eight years. */
+/* any: Returns the first matching minute strictly after `after_ms`, both in wall-clock milliseconds
+ * (UTC), or -1 when no minute within eight years matches. */
 int64_t cron_next(const struct cron *cron, const struct timezone_rules *zone, int64_t after_ms);

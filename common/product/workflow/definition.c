@@ -14,13 +14,13 @@
 
 static const struct {
     const char *name;
-    int seconds; /* that it may take unless the step says otherwise */
+    int seconds; /* default timeout */
 } actions[STEP_ACTIONS] = {
 #define STEP(constant, action, function, kind, seconds, about) [constant] = {action, seconds},
 #include "catalog/step.def"
 };
 
-/* Each has a comma in front of it. */
+/* Each name has a comma in front of it. */
 static const char action_names[] =
 #define STEP(constant, action, function, kind, seconds, about) ", " action
 #include "catalog/step.def"
@@ -31,7 +31,7 @@ const char *step_action_name(enum step_action action)
     return actions[action].name;
 }
 
-/* "Create Data" as well as "CreateData". */
+/* Accepts "Create Data" as well as "CreateData". Returns -1 for an unknown action. */
 static int find_action(struct str text)
 {
     char name[32];
@@ -50,7 +50,7 @@ static int find_action(struct str text)
     return -1;
 }
 
-/* --- what all checks use --- */
+/* --- shared by all checks --- */
 
 void check_fail(
     const struct check *in, const struct place *at, enum problem code, const char *format, ...)
@@ -185,7 +185,8 @@ static bool definition_key_ok(struct str key)
     return key.len >= 1 && key.len <= KEY_MAX && ascii_only(key, ASCII_LOWER | ASCII_DIGIT, "_");
 }
 
-/* Keys of all steps before anything else, for links and for the places of findings. */
+/* The keys of all steps are read before anything else: links and the places of findings need
+ * them. */
 static void definition_read_key(struct check *in, size_t index, const json_t *object)
 {
     struct definition *definition = in->definition;
@@ -348,7 +349,7 @@ static void read_steps(struct check *in, const json_t *steps)
     struct definition *definition = in->definition;
     size_t count = json_array_size(steps);
 
-    in->links_broken = true; /* until there are steps */
+    in->links_broken = true; /* until the steps have been found */
     if (steps == NULL)
         check_fail(in, &at, PROBLEM_REQUIRED, "is required");
     else if (!json_is_array(steps))
@@ -388,7 +389,7 @@ static void definition_read_name(const struct check *in, const json_t *doc)
         (void)check_text(in, &at, value, &rule, &in->definition->name);
 }
 
-/* Members that the service sets itself are distinguished from unknown ones. */
+/* Distinguishes members that the service sets itself from unknown members. */
 static void check_doc_members(const struct check *in, const json_t *doc)
 {
     static const char *const known[] = {"name", "enabled", "trigger", "start_step", "steps", NULL};

@@ -1,26 +1,27 @@
 #pragma once
 /*
- * A workflow as its author wrote it, parsed and checked whole. The gateway refuses what does not
- * parse before it is stored; the runner parses stored versions (immutable, cached by workflow and
- * version).
+ * A workflow as its author wrote it, parsed and checked as a whole. The gateway stores a definition
+ * only when it parses. The runner parses stored versions, which are immutable, and caches them by
+ * workflow and version.
  *
  *     {"name", "enabled", "trigger": {...}, "start_step", "steps": [{"key", "name", "action",
  *      "enabled", "params", "next", "on_failure", "then", "else", "timeout_seconds"}]}
  *
- * A member that is null counts as left out. "then" and "else" belong to Condition, "next" to all
- * others; without them the job ends there. start_step is the first step unless it is given. A step
- * that is not enabled is skipped; a Condition then goes on with "then".
+ * A member that is null counts as left out. Condition has "then" and "else", all other actions have
+ * "next". The job ends where the member is left out. The default of start_step is the first step. A
+ * step that is not enabled is skipped; a skipped Condition continues with "then".
  *
- * Actions, their parameters and what these take stand in catalog/step.def; unknown parameters are
- * findings.
- *  - ReadData: operators and their meaning are those of GET .../items; in, nin, between take arrays
- *    (or one expression), null takes a boolean, a field alone means eq (null: is null).
+ * catalog/step.def lists the actions and their parameters. Unknown parameters are findings.
+ *  - ReadData: the operators are those of the filter of GET .../items. in, nin and between take
+ *    arrays (or one expression). null takes a boolean. A field with a value instead of an operator
+ *    means eq, and with the value null "is null".
  *  - Condition: the parameters are the condition (condition.h).
- *  - SendEmail: at least one of the bodies.
- *  - SendPushNotification: title and body are required without template_type; an audience of kind
- *    users takes an array or one expression, entity has an owner_entity_id or not, provider is fcm
- *    or web_push. [*] anywhere but in buttons and user_ids: one send for each row of that list,
- *    1,000 at most.
+ *  - SendEmail: without template_type, subject and at least one of the bodies are required.
+ *  - SendPushNotification: title and body are required without template_type. An audience of kind
+ *    users takes an array or one expression. In an audience of kind entity, owner_entity_id may be
+ *    left out. provider is fcm or web_push. [*] anywhere but in buttons and user_ids sends one
+ *    notification for each row of that list, at most 1,000.
+ *
  * An id is an integer or a text with an expression.
  */
 #include <jansson.h>
@@ -38,6 +39,7 @@ enum trigger_kind {
 #define TRIGGER(constant, name, read, ...) constant,
 #include "catalog/trigger.def"
 };
+/* any: Returns the name of a trigger kind ("timed"). Static. */
 const char *trigger_kind_name(enum trigger_kind kind);
 
 enum step_action {
@@ -45,11 +47,13 @@ enum step_action {
 #include "catalog/step.def"
     STEP_ACTIONS,
 };
-const char *step_action_name(
-    enum step_action action); /* "CreateData" ...; "Create Data" is accepted on input too */
+/* any: Returns the name of an action ("CreateData"). Static. "Create Data" is accepted on input
+ * too. */
+const char *step_action_name(enum step_action action);
 
 #define STEPS_MAX 100
-/* A tick that no runner has taken for longer than this is late. */
+/* A tick (one due time of a timed trigger) that no runner has taken for longer than this is
+ * late. */
 #define TICK_LATE_MS 300000
 #define STEP_NONE    (-1)
 
@@ -57,64 +61,65 @@ struct step {
     struct str key, name;
     enum step_action action;
     bool enabled;
-    const json_t *params;        /* object, checked against the action's members */
-    struct condition *condition; /* STEP_CONDITION */
-    int next, on_failure;        /* index into steps or STEP_NONE; a condition has on_true, on_false
-                                    instead of next */
+    const json_t *params;        /* object, checked against the parameters of the action */
+    struct condition *condition; /* of STEP_CONDITION only */
+    int next, on_failure; /* indexes into steps, or STEP_NONE; a condition has on_true and on_false
+                             instead of next */
     int on_true, on_false;
-    int64_t timeout_ms; /* default 30 s; CallAnApi 10 s; RunScript 10 s */
+    int64_t timeout_ms; /* timeout_seconds, or the default of the action (catalog/step.def) */
 };
 
 struct definition {
     struct str name;
     bool enabled;
     enum trigger_kind kind;
-    enum event_kind event; /* kind event */
-    struct str entity;     /* entity events: its name; PushActionTaken: category, may be empty */
-    const json_t *filter;  /* as written, NULL = none */
+    enum event_kind event; /* of TRIGGER_EVENT */
+    struct str entity;    /* of an entity event; or the category of PushActionTaken, may be empty */
+    const json_t *filter; /* as written; NULL = no filter */
     struct condition *filter_condition;
-    struct str route;               /* kind api, lower case */
-    struct str cron_text, timezone; /* kind timed */
+    struct str route;               /* of TRIGGER_API, lower case */
+    struct str cron_text, timezone; /* of TRIGGER_TIMED */
     struct cron cron;
-    bool skips_late; /* kind timed: "run_late" is "skip"; else a late tick runs once */
+    bool skips_late; /* of TRIGGER_TIMED: "run_late" is "skip"; otherwise a late tick runs once */
     struct step *steps;
     size_t step_count;
-    int start; /* index */
+    int start; /* index of the first step to run */
 };
 
-/* any: parses and checks everything that needs no database: members, types, unknown and missing
- * parameters, step keys, links, steps that nothing reaches, loops (no step may lead back to
- * itself), cron, time zone, route, template syntax, references to steps that cannot have run before
- * and to members that no context has, secrets anywhere but in CallAnApi headers and body, templates
- * where they do not work. Findings name the step: "steps[2] (save).params.entity". True when it
- * added none to *errors; only then is the definition whole. Borrows from `doc`, which it does not
- * change. */
+/* any: Parses a definition and checks everything that needs no database: members, types, unknown
+ * and missing parameters, step keys, links, steps that no step leads to, loops (no step may lead
+ * back to itself), cron, time zone, route and template syntax. Also refuses references to steps
+ * that cannot have run before and to members that no context has, secrets anywhere but in the
+ * headers and the body of CallAnApi, and templates in parameters that are not evaluated. Findings
+ * name the step: "steps[2] (save).params.entity". Returns true when it added no finding to *errors.
+ * Only then is the definition complete. The definition borrows from `doc`, which is not changed. */
 bool definition_parse(struct arena *arena,
                       const json_t *doc,
                       struct definition *ret_definition,
                       struct schema_errors *errors);
-/* any: checks against the model: entities and fields that parameters name literally, of the trigger
- * too. Values may not name fields that the service sets; filters and sort no secret fields. True
- * when it added no finding. */
+/* any: Checks a definition against the model: entities and fields that parameters and the trigger
+ * name literally. Values may not name fields that the service sets, and filters and sort may not
+ * name secret fields. Returns true when it added no finding to *errors. */
 bool definition_check_model(struct arena *arena,
                             const struct definition *definition,
                             const struct model *model,
                             struct schema_errors *errors);
-/* any: its trigger is an event of records. */
+/* any: Whether the trigger is an event of records. */
 static inline bool definition_of_records(const struct definition *definition)
 {
     return definition->kind == TRIGGER_EVENT &&
            event_info(definition->event)->subject == OF_RECORDS;
 }
-/* any: names of the secrets it uses, arena-owned, without repeats; each with the step that names it
- * first. */
+/* A secret that a definition uses. */
 struct definition_secret {
     struct str name;
-    int step;
+    int step; /* index of the first step that names the secret */
 };
+/* any: Lists the secrets that the definition uses, without repeats. Returns how many there are;
+ * *ret_secrets is arena-owned. */
 size_t definition_secrets(struct arena *arena,
                           const struct definition *definition,
                           struct definition_secret **ret_secrets);
-/* any: the document as stored and answered: members in a fixed order, defaults filled in, trigger
- * as given with the current entity name. Arena-owned. */
+/* any: Returns the document that is stored and returned to callers: members in a fixed order,
+ * defaults filled in, addresses percent-encoded. Arena-owned. */
 json_t *definition_doc(struct arena *arena, const struct definition *definition);

@@ -1,4 +1,4 @@
-/* Definitions as documents, and the secrets they use. */
+/* Definitions as documents, and the secrets that definitions use. */
 #include "base/panic.h"
 #include "fetch/fetch.h"
 #include "json/jr.h"
@@ -6,7 +6,7 @@
 
 /* --- documents --- */
 
-/* Takes `value`. */
+/* Takes ownership of `value`. */
 static void set(json_t *object, const char *name, json_t *value)
 {
     MUST(json_object_set_new(object, name, value) == 0);
@@ -57,7 +57,8 @@ static json_t *trigger_doc(const struct definition *definition)
     return doc;
 }
 
-/* Parameters as they are stored: addresses are ASCII, percent-encoded where they were not. */
+/* Returns the parameters as they are stored: characters of an address that are not ASCII are
+ * percent-encoded. */
 static json_t *params_doc(struct arena *arena, const struct step *step)
 {
     json_t *doc = json_incref((json_t *)step->params);
@@ -150,7 +151,7 @@ size_t definition_secrets(struct arena *arena,
         all.step = (int)i;
         for (const struct step_param *it = step_params(step->action); it->name != NULL; it++) {
             const json_t *value = check_member(step->params, it->name);
-            if (it->secrets && value != NULL) /* the syntax was checked by the parser */
+            if (it->secrets && value != NULL) /* the parser has checked the syntax */
                 (void)template_visit(arena, value, true, doc_collect, &all, &place, &error);
         }
     }

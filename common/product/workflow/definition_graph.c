@@ -1,9 +1,9 @@
-/* What leads where: loops, steps that nothing reaches, and references to steps that cannot have
- * run. */
+/* The links between steps: loops, steps that no step leads to, and references to steps that cannot
+ * have run. */
 #include "base/strbuf.h"
 #include "workflow/definition_private.h"
 
-/* Steps as bits. */
+/* A set of steps, one bit each. */
 struct steps_set {
     uint64_t bits[(STEPS_MAX + 63) / 64];
 };
@@ -12,7 +12,7 @@ struct graph {
     struct check *in;
     const struct definition *definition;
     bool reached[STEPS_MAX];
-    struct steps_set before[STEPS_MAX]; /* steps that may have run before it */
+    struct steps_set before[STEPS_MAX]; /* steps that may have run before this step */
 };
 
 static void set_add(struct steps_set *set, size_t step)
@@ -41,7 +41,7 @@ static int link_of(const struct step *step, int link)
 
 /* --- loops --- */
 
-/* The walk's path; the step at the top goes on with link[top]. */
+/* A depth-first walk. link[i] is the next link to follow from the step path[i]. */
 struct walk {
     int path[STEPS_MAX];
     int link[STEPS_MAX];
@@ -70,8 +70,8 @@ static void report_loop(const struct graph *graph, const struct walk *walk, int 
                STR_ARG(strbuf_view(&out)));
 }
 
-/* Depth first from the start; false at the first loop. `order` gets the reached steps, each behind
- * all that it leads to. */
+/* Walks depth first from the start step. Returns false at the first loop, which is reported.
+ * `order` gets the reached steps, each after all steps that it leads to. */
 static bool walk_from_start(struct graph *graph, int *order, size_t *ret_count)
 {
     struct walk walk = {.path = {graph->definition->start}, .depth = 1};
@@ -110,7 +110,7 @@ static bool walk_from_start(struct graph *graph, int *order, size_t *ret_count)
 struct visit {
     const struct graph *graph;
     size_t step;
-    const struct place *at; /* what the view's place is relative to */
+    const struct place *at; /* the view's place is relative to this place */
     bool secrets;
 };
 
@@ -235,7 +235,7 @@ void check_graph(struct check *in)
 
     if (!walk_from_start(&graph, order, &count))
         return;
-    /* Last in, first out: all that may run before a step comes before it. */
+    /* In reverse, `order` has every step after all steps that may run before it. */
     for (size_t i = count; i-- > 0;) {
         size_t from = (size_t)order[i];
         for (int link = 0; link < LINKS; link++) {

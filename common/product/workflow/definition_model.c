@@ -1,14 +1,14 @@
-/* Definitions against the data model: entities and fields that are named literally. */
+/* Checks definitions against the data model: entities and fields that are named literally. */
 #include "workflow/definition_private.h"
 
-#define PATH_STEPS 4 /* relations that a filter or sort may go through */
+#define PATH_STEPS 4 /* relations that a filter or sort may pass through */
 
 struct model_check {
     struct check check;
     const struct model *model;
 };
 
-/* The entity, or a finding. */
+/* Returns the entity, or NULL after adding a finding. */
 static const struct entity *
 definition_find_entity(const struct model_check *in, const struct place *at, struct str name)
 {
@@ -36,7 +36,7 @@ static void no_field(const struct model_check *in,
                STR_ARG(text_shown(in->check.arena, name)));
 }
 
-/* Members of values: fields that may be written. */
+/* Checks that the members of `values` are fields that may be written. */
 static void check_written(const struct model_check *in,
                           const struct place *at,
                           const struct entity *entity,
@@ -57,7 +57,8 @@ static void check_written(const struct model_check *in,
     }
 }
 
-/* "author.country": a field that can be compared, reached through relations. */
+/* Checks that a path like "author.country" leads through relations to a field that can be
+ * compared. */
 static void check_compared(const struct model_check *in,
                            const struct place *at,
                            const struct entity *entity,
@@ -85,7 +86,7 @@ static void check_compared(const struct model_check *in,
     }
 }
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as filters nest, which the parser checked */
+/* NOLINTBEGIN(misc-no-recursion): as deep as filters nest, which the parser has checked */
 static void check_filter(const struct model_check *in,
                          const struct place *at,
                          const struct entity *entity,
@@ -110,7 +111,7 @@ static void check_filter(const struct model_check *in,
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* "a,-b" */
+/* Checks a list of fields, or of sort fields like "a,-b". */
 static void check_list_text(const struct model_check *in,
                             const struct place *at,
                             const struct entity *entity,

@@ -1,4 +1,4 @@
-/* Parameters of the steps: what each action takes. */
+/* Checks the parameters of steps. */
 #include "base/ascii.h"
 #include "catalog/operator.h"
 #include "fetch/fetch.h"
@@ -96,7 +96,7 @@ void check_param_items(const struct check *in, const struct place *at, const jso
         }
 }
 
-/* "id,name" or ["id", "name"]. */
+/* Accepts "id,name" or ["id", "name"]. */
 void check_param_names(const struct check *in, const struct place *at, const json_t *value)
 {
     const struct text_rule rule = {.max = in->param->max};
@@ -183,7 +183,7 @@ check_filter_field(struct filter_check *filter, const struct place *at, const js
     }
 }
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as FILTER_DEPTH */
+/* NOLINTBEGIN(misc-no-recursion): at most FILTER_DEPTH deep */
 static void check_filter_group(struct filter_check *filter,
                                const struct place *at,
                                const json_t *group,
@@ -241,7 +241,7 @@ void check_param_script(const struct check *in, const struct place *at, const js
         check_fail(in, at, PROBLEM_TOO_LONG, "must be at most %zu bytes", in->param->max);
 }
 
-/* RFC 3986 section 3.2.1: before an @ of the authority. */
+/* Whether the authority of the URL names a user, before an @ (RFC 3986 section 3.2.1). */
 static bool has_user(struct str url)
 {
     size_t at = 0;
@@ -340,7 +340,7 @@ void check_param_path(const struct check *in, const struct place *at, const json
 
 enum { REQUIRED = 1, TEMPLATES = 2, SECRETS = 4 };
 
-/* A row without a name begins an action, and ends the one before it. */
+/* A row without a name begins an action, and ends the parameters of the action before it. */
 static const struct step_param rows[] = {
 #define STEP(constant, action, function, kind, seconds, about) {.of = (constant)},
 #define PARAM(name_, flags, type, min_, max_, about)                                               \
@@ -412,7 +412,7 @@ static void check_condition(const struct check *in, const struct place *at, stru
     check_fail(in, path.len > 0 ? &inner : at, PROBLEM_VALIDATION_FAILED, "%.*s", STR_ARG(error));
 }
 
-/* What one parameter demands of another. */
+/* Checks parameters that depend on each other. */
 static void check_together(const struct check *in, const struct place *at, const struct step *step)
 {
     bool any_body =

@@ -1,7 +1,7 @@
-/* Parameters of the steps that send something to people: push notifications and mail. */
+/* Checks the parameters of steps that send something to people: push notifications and mail. */
 #include "workflow/definition_private.h"
 
-#define TEXT_LINE_MAX 998 /* RFC 5322 2.1.1 */
+#define TEXT_LINE_MAX 998 /* RFC 5322 section 2.1.1 */
 #define USERS_MAX     10000
 
 /* --- mail --- */
@@ -111,7 +111,7 @@ static void check_id_or_empty(const struct check *in, const struct place *at, co
 
 static void check_kind(const struct check *in, const struct place *at, const json_t *value)
 {
-    check_param_any(in, at, value); /* audiences are found by it */
+    check_param_any(in, at, value); /* check_param_audience() has checked the kind */
 }
 
 static void check_provider(const struct check *in, const struct place *at, const json_t *value)

@@ -1,35 +1,35 @@
 #pragma once
-/* Internal to definition_*.c: what the checks share. */
+/* Internal to definition_*.c: declarations that the checks share. */
 #include "workflow/definition.h"
 #include "workflow/template_private.h"
 
-/* One definition while it is checked; findings go to `errors`. */
+/* A definition while it is checked. Findings go to `errors`. */
 struct check {
     struct arena *arena;
     struct schema_errors *errors;
     struct definition *definition;
-    const struct step_param *param; /* whose value is checked */
-    bool links_broken;              /* a link leads nowhere: what is reached is not known */
+    const struct step_param *param; /* the parameter whose value is being checked */
+    bool links_broken; /* a step, key or link is invalid: it is unknown which steps are reached */
 };
 
-/* any: adds a finding at a place. */
+/* any: Adds a finding at a place. */
 void check_fail(const struct check *in,
                 const struct place *at,
                 enum problem code,
                 const char *format,
                 ...) PRINTF_LIKE(4, 5);
-/* any: the member's value, NULL when it is absent or null. */
+/* any: Returns the member's value, or NULL when the member is absent or null. */
 const json_t *check_member(const json_t *object, const char *name);
-/* any: findings for members of the object that are not in the NULL-terminated list. */
+/* any: Adds a finding for each member of the object that is not in the NULL-terminated list. */
 void check_known(const struct check *in,
                  const struct place *at,
                  const json_t *object,
                  const char *const *names);
-/* any: the value is an object, else a finding. */
+/* any: Whether the value is an object. Adds a finding when it is not. */
 bool check_object(const struct check *in, const struct place *at, const json_t *value);
 
-/* Texts: 1 to `max` characters, no templates unless `templates`, no control characters unless
- * `lines`. */
+/* The rule for a text: 1 to `max` characters, no templates unless `templates`, no control
+ * characters unless `lines`. */
 struct text_rule {
     size_t max;
     bool templates, lines;
@@ -43,43 +43,46 @@ bool check_text(const struct check *in,
 /* --- steps --- */
 
 typedef void (*param_check_fn)(const struct check *in, const struct place *at, const json_t *value);
-/* A parameter as catalog/step.def has it. */
+/* A parameter of catalog/step.def. */
 struct step_param {
-    enum step_action of; /* of a row that begins an action */
+    enum step_action of; /* in a row without a name: the action that begins there */
     const char *name;    /* NULL ends the list */
     bool required;
-    bool templates; /* expressions are evaluated in it */
-    bool secrets;   /* and may name secrets */
+    bool templates; /* expressions in the value are evaluated */
+    bool secrets;   /* expressions may name secrets */
     param_check_fn check;
     size_t min, max; /* of texts, lists and numbers */
 };
-/* any: the parameters of an action; none for Condition, whose parameters are its condition. */
+/* any: Returns the parameters of an action. Condition has none: its parameters are the
+ * condition. */
 const struct step_param *step_params(enum step_action action);
-/* any: a parameter of the list has this name. */
+/* any: Whether a parameter of the list has this name. */
 bool check_has_param(const struct step_param *list, struct str name);
-/* any: members, types and literal values of a step's parameters. */
+/* any: Checks the members, types and literal values of a step's parameters. */
 void check_params(const struct check *in, const struct place *at, struct step *step);
 
-/* The types of parameters; the bounds are those of in->param. */
+/* One check for each type of parameter. The bounds are those of in->param. */
 #define PARAM(name, flags, type, min, max, about)                                                  \
     void check_param_##type(const struct check *in, const struct place *at, const json_t *value);
 #include "catalog/step.def"
-/* any: the members of an object by a list. */
+/* any: Checks the members of an object against a list of parameters. */
 void check_param_list(const struct check *in,
                       const struct place *at,
                       const json_t *object,
                       const struct step_param *list);
 
-/* any: the member is a group of a filter ("or", "and" with an array), not a field of that name. */
+/* any: Whether the member is a group of a filter ("or", "and" with an array), not a field of that
+ * name. */
 bool definition_is_group(struct str name, const json_t *value);
 
-/* Where a step and its parameters are. */
+/* The places of a step and its parameters. The places point at each other: do not copy the
+ * struct. */
 struct step_place {
     struct place steps, step, params;
 };
 void step_place_init(struct step_place *place, const struct definition *definition, size_t index);
 
-/* any: doc.trigger into the definition. */
+/* any: Reads doc.trigger into the definition. */
 void check_trigger(struct check *in, const json_t *trigger);
-/* any: steps that nothing reaches, loops, and what the steps refer to. */
+/* any: Checks for steps that no step leads to, for loops, and what the steps refer to. */
 void check_graph(struct check *in);

@@ -1,4 +1,4 @@
-/* Triggers, and the names of their kinds. */
+/* Checks triggers, and names their kinds. */
 #include "base/ascii.h"
 #include "base/timezone.h"
 #include "workflow/definition_private.h"

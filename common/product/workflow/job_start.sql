@@ -1,6 +1,6 @@
--- Jobs started by hand and over a route: one statement each, no row when nothing enabled fits; job_id is null when the
--- project's queue is full. Numbers of jobs rise: as long as none is open that is far behind the newest one, nothing has to
--- be counted.
+-- Starts a job by hand or over a route, with one statement. There is no row when no enabled workflow matches. job_id is
+-- null when the project's queue is full. Job ids only rise: when all open jobs are among the newest :queued_max - 1 ids,
+-- the queue cannot be full, and nothing has to be counted.
 
 -- part: start
 made as (

@@ -1,4 +1,4 @@
-/* Jobs as rows: started by hand or over a route; their notifications. */
+/* Jobs as rows: starts by hand or over a route, and their notifications. */
 #include "workflow/jobs.h"
 
 #include "base/num.h"

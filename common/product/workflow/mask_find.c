@@ -1,11 +1,11 @@
-/* Looking for a text through codings. */
+/* Finds a text in its encoded forms. */
 #include "base/ascii.h"
 #include "base/codec.h"
 #include "base/panic.h"
 #include "workflow/mask_private.h"
 
-#define END  (-1) /* of the text, or what the coding cannot mean */
-#define PLUS 256  /* in percent-encoding: itself or a blank */
+#define END  (-1) /* of the text, or an invalid encoding */
+#define PLUS 256  /* a + in percent-encoding: + or a blank */
 
 #define WORK_LEAST    65536
 #define WORK_PER_BYTE 32
@@ -14,12 +14,12 @@
 
 struct rest {
     unsigned char bytes[4];
-    int count; /* still to be handed out, the last ones of bytes */
+    int count; /* still to be read: the last `count` of `bytes` */
 };
 struct mask_cursor {
     struct str text;
     size_t at;
-    struct rest inner, outer; /* of \u escapes that stand for several bytes */
+    struct rest inner, outer; /* of \u escapes that encode several bytes */
 };
 typedef int (*reader_fn)(struct mask_cursor *cursor);
 
@@ -54,7 +54,7 @@ static int four_digits(struct mask_cursor *cursor, reader_fn below)
     return value;
 }
 
-/* The first byte of a code point in UTF-8; the others go to `rest`. */
+/* Returns the first byte of a code point in UTF-8 and stores the following bytes in `rest`. */
 static int mask_encode(int code, struct rest *rest)
 {
     if (code < 0x80)
@@ -84,7 +84,7 @@ static int unicode(struct mask_cursor *cursor, reader_fn below, struct rest *res
     return code == END ? END : mask_encode(code, rest);
 }
 
-/* RFC 8259 section 7. */
+/* Reads a byte through `below` and undoes JSON escapes (RFC 8259 section 7). */
 static int mask_unescape(struct mask_cursor *cursor, reader_fn below, struct rest *rest)
 {
     static const char letters[] = "bfnrt\"\\/";
@@ -112,13 +112,13 @@ static int json_twice(struct mask_cursor *cursor)
     return mask_unescape(cursor, json_once, &cursor->outer);
 }
 
-/* Percent-encoding of what was JSON. */
+/* Undoes percent-encoding, then JSON escapes. */
 static int json_in_percent(struct mask_cursor *cursor)
 {
     return mask_unescape(cursor, percent, &cursor->inner);
 }
 
-/* Percent-encoding in JSON whose escapes matter: "\u0025" and "\/". */
+/* Undoes JSON escapes, then percent-encoding: the escapes "\u0025" and "\/" matter here. */
 static int percent_in_json(struct mask_cursor *cursor)
 {
     int c = json_once(cursor);
@@ -134,8 +134,8 @@ static int percent_in_json(struct mask_cursor *cursor)
 
 static const struct {
     reader_fn read;
-    const char *needs; /* one of these must be in the text, or this reader finds nothing that
-                          mask_next_plain() does not */
+    const char *needs; /* the text must contain one of these characters, else the reader finds only
+                          what mask_next_plain() finds; NULL = no condition */
 } readers[] = {
     {mask_next_plain, NULL},
     {percent, "%+"},
@@ -152,7 +152,8 @@ static bool is_base64(char c)
     return ascii_is(c, ASCII_ALNUM) || c == '+' || c == '/' || c == '-' || c == '_';
 }
 
-/* The characters that follow from the text alone when `shift` unknown bytes precede it. */
+/* Returns the base64 characters that depend only on the text, when `shift` unknown bytes precede
+ * it. */
 static struct mask_needle base64_needle(struct arena *arena, struct str text, size_t shift)
 {
     char *padded = arena_zalloc(arena, text.len + 2);
@@ -198,7 +199,8 @@ static bool mask_same(enum mask_form form, int got, unsigned char want)
     return mask_fold(form, got) == want;
 }
 
-/* Where the needle that begins at `at` ends, or 0; *work counts what was read. */
+/* Returns the end of the needle that begins at `at`, or 0. Adds the number of bytes read to
+ * *work. */
 static size_t
 match(const struct mask_needle *needle, struct str text, size_t at, reader_fn read, size_t *work)
 {
@@ -220,8 +222,8 @@ static void mask_add(struct mask_spans *spans, size_t from, size_t to)
     ARENA_PUSH(spans->arena, spans->items, spans->count, spans->room, (struct mask_span){from, to});
 }
 
-/* Which decoded bytes a needle may begin with: most places of a text are passed over by one
- * look. */
+/* `begins` marks the decoded bytes with which a needle may begin, so that most positions of the
+ * text need one test only. */
 struct search {
     const struct mask_needle *needles;
     size_t count;
@@ -288,7 +290,7 @@ void mask_find(const struct mask_needle *needles,
         if (useful)
             find_as(&search, readers[i].read);
     }
-    /* A text made to be slow to search is not worth keeping: all of it goes. */
+    /* A text that was made to be slow to search is not worth storing: mask all of it. */
     if (search.work > search.work_max)
         mask_add(spans, 0, text.len);
 }

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Internal to secrets: finding a text in the forms that it takes on its way (secrets.h lists them).
- * A needle is what is looked for, a reader undoes a coding as it goes: so one search finds "a%2Fb",
- * "a/b" and "%61%2f%62" alike.
+ * Internal to secrets: finds a text in the forms that it may take before it is stored (secrets.h
+ * lists them). A needle is a text to find. A reader undoes an encoding while it reads, so one
+ * search finds "a%2Fb", "a/b" and "%61%2f%62" alike.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +14,10 @@ enum mask_form { MASK_PLAIN, MASK_BASE64, MASK_HEX };
 struct mask_needle {
     struct str bytes; /* base64 with + and /, hexadecimal in lower case */
     enum mask_form form;
-    bool before, after; /* base64: the character beside it holds bits of the text, too */
+    bool before, after; /* base64: the adjacent character holds bits of the text too */
 };
-/* The five needles of a text: itself, base64 at three alignments, hexadecimal. */
+/* Makes the five needles of a text: the text itself (borrowed), base64 at three alignments, and
+ * hexadecimal (arena-owned). */
 #define MASK_NEEDLES 5
 void mask_needles(struct arena *arena,
                   struct str text,
@@ -25,14 +26,14 @@ void mask_needles(struct arena *arena,
 struct mask_span {
     size_t from, to;
 };
-/* Places, in no order, perhaps overlapping; arena-owned. */
+/* Spans of a text, in no order, perhaps overlapping; arena-owned. */
 struct mask_spans {
     struct arena *arena;
     struct mask_span *items;
     size_t count, room;
 };
-/* Every place of every needle in `text`, whatever its coding; the whole text when finding them
- * would take long. No needle is empty. */
+/* Adds a span for every occurrence of every needle in `text`, in any encoding. Adds the whole text
+ * when the search would take too long. No needle may be empty. */
 void mask_find(const struct mask_needle *needles,
                size_t count,
                struct str text,

@@ -1,4 +1,4 @@
-/* Secrets of a project, opened for a job. */
+/* Opens the secrets of a project. */
 #include "workflow/secrets.h"
 
 #include "project/unseal.h"

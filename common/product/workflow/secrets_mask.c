@@ -1,4 +1,4 @@
-/* Secrets out of what is stored of a job. */
+/* Masks secrets in JSON values that are to be stored. */
 #include "workflow/mask_private.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int by_start(const void *left, const void *right)
     return (a->from > b->from) - (a->from < b->from);
 }
 
-/* Spans that overlap become one mask; what lies between them stays. */
+/* Replaces each span by the mask. Spans that overlap become one mask. */
 static struct str mask_replace(struct arena *arena, struct str text, struct mask_spans *spans)
 {
     const size_t mask = sizeof(SECRETS_MASK) - 1;
@@ -42,7 +42,7 @@ static struct str mask_replace(struct arena *arena, struct str text, struct mask
     return (struct str){out, length};
 }
 
-/* A line end that came along when the value was pasted is lost on its way. */
+/* A line end that was pasted along with the value gets lost when the value is sent. */
 struct str secrets_trim(struct str value)
 {
     while (value.len > 0 && ascii_among(value.ptr[value.len - 1], " \t\r\n"))
@@ -59,7 +59,7 @@ struct masker {
     const struct secret_values *values;
     struct mask_needle *needles;
     size_t count;
-    size_t least; /* bytes of the shortest value */
+    size_t least; /* bytes of the shortest value to mask */
     bool found;
 };
 
@@ -77,7 +77,7 @@ static struct masker masker_new(struct arena *arena, const struct secret_values 
         if (value.len < masker.least)
             masker.least = value.len;
         mask_needles(arena, value, masker.needles + masker.count);
-        /* The other forms of a short one are hardly a character. */
+        /* The encoded forms of a short value are hardly a character long. */
         masker.count += value.len < SECRETS_MASK_LEAST ? 1 : MASK_NEEDLES;
     }
     return masker;
@@ -124,7 +124,7 @@ static json_t *mask_number(struct masker *masker, json_t *value)
 
 static json_t *
 mask_value(struct masker *masker,
-           json_t *value); /* NOLINT(misc-no-recursion): JSON is nested at most 64 deep */
+           json_t *value); /* NOLINT(misc-no-recursion): JSON nests at most 64 deep */
 
 /* NOLINTNEXTLINE(misc-no-recursion): as above */
 static json_t *mask_object(struct masker *masker, json_t *value)

@@ -1,4 +1,4 @@
-/* Texts with expressions: cutting, evaluating, visiting. */
+/* Texts with expressions: splitting, evaluating, visiting. */
 #include "workflow/template.h"
 
 #include "base/ascii.h"
@@ -8,7 +8,7 @@
 #include "json/jw.h"
 #include "workflow/template_private.h"
 
-/* --- cutting --- */
+/* --- splitting --- */
 
 static size_t find_braces(struct str text)
 {
@@ -85,12 +85,12 @@ bool template_is_single(struct arena *arena, struct str text)
 struct evaluation {
     struct arena *arena;
     const struct template_context *context;
-    size_t left;  /* bytes that the result may still have */
-    size_t items; /* that [*] may still look at */
+    size_t left;  /* bytes that the result may still add */
+    size_t items; /* that [*] may still expand */
     struct str *ret_error;
 };
 
-/* NOLINTBEGIN(misc-no-recursion): not deeper than TEMPLATE_MAX_DEPTH */
+/* NOLINTBEGIN(misc-no-recursion): at most TEMPLATE_MAX_DEPTH deep */
 
 static bool spend(size_t *left, size_t bytes)
 {
@@ -100,11 +100,11 @@ static bool spend(size_t *left, size_t bytes)
     return true;
 }
 
-/* Takes what the value prints as, escapes aside, off *left; false when that or `levels` is too
- * little. Looks at no more of the value than fits. */
+/* Subtracts the size of the value as JSON, without escapes, from *left. Returns false when the size
+ * exceeds *left or the nesting exceeds `levels`. Reads no more of the value than fits. */
 static bool template_charge(const json_t *value, size_t levels, size_t *left)
 {
-    json_t *open = (json_t *)value; /* iterating needs a mutable type, changes nothing */
+    json_t *open = (json_t *)value; /* iteration needs a mutable type but changes nothing */
     size_t i;
     json_t *item;
     const char *name;
@@ -139,7 +139,7 @@ static struct str with_place(struct arena *arena, struct str place, struct str e
     return arena_printf(arena, "%.*s: %.*s", STR_ARG(place), STR_ARG(error));
 }
 
-/* Puts the place before the words of *ret_error. */
+/* Prepends the place to *ret_error. */
 static int template_fail(const struct evaluation *in, const struct place *at, int rc)
 {
     *in->ret_error = with_place(in->arena, place_print(in->arena, at), *in->ret_error);
@@ -180,7 +180,7 @@ static void put_html(struct strbuf *out, struct str text)
     }
 }
 
-/* A value within other text. */
+/* Inserts a value into other text. */
 static bool insert_plain(struct strbuf *out, const json_t *value)
 {
     size_t room = out->max;
@@ -194,7 +194,7 @@ static bool insert_plain(struct strbuf *out, const json_t *value)
         break;
     default:
         if (!template_charge(
-                value, TEMPLATE_MAX_DEPTH, &room)) /* also: not too deep for the writer */
+                value, TEMPLATE_MAX_DEPTH, &room)) /* the writer also needs this depth limit */
             return false;
         jw_init(&w, out);
         jw_json(&w, value);
@@ -203,7 +203,7 @@ static bool insert_plain(struct strbuf *out, const json_t *value)
     return !out->overflow;
 }
 
-/* The same, so that HTML shows it as it is. */
+/* Inserts a value into HTML text, escaped so that HTML shows it unchanged. */
 static bool insert_html(struct arena *arena, struct strbuf *out, const json_t *value)
 {
     struct strbuf plain;
@@ -278,7 +278,7 @@ static int eval_value(struct evaluation *in,
                       size_t levels,
                       json_t **ret_value);
 
-/* The copy is made by the first member that differs. */
+/* Copies the object at the first member whose value changes; shares it when none does. */
 static int eval_object(struct evaluation *in,
                        const struct place *at,
                        const json_t *value,
@@ -397,7 +397,7 @@ static int visit_text(const struct visiting *in, const struct place *at, struct 
 static int
 visit_value(const struct visiting *in, const struct place *at, const json_t *value, size_t levels)
 {
-    json_t *open = (json_t *)value; /* iterating needs a mutable type, changes nothing */
+    json_t *open = (json_t *)value; /* iteration needs a mutable type but changes nothing */
     struct place member = {.parent = at};
     json_t *item;
     size_t len;
@@ -437,7 +437,7 @@ int template_visit(struct arena *arena,
 
     *ret_place = STR_NONE;
     if (braces)
-        return visit_value(&in, NULL, value, TEMPLATE_MAX_DEPTH); /* deeper is never evaluated */
+        return visit_value(&in, NULL, value, TEMPLATE_MAX_DEPTH); /* as deep as evaluation goes */
     if (!json_is_string(value))
         return 0;
     struct reference *reference;

@@ -1,17 +1,17 @@
-/* Places as text. */
+/* Prints places as text. */
 #include "workflow/template_place_private.h"
 
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-#define PLACE_DEPTH 80 /* deeper than any document that the reader takes */
+#define PLACE_DEPTH 80 /* deeper than any document that the JSON reader accepts */
 #define PLACE_BYTES 2048
-#define NAME_BYTES  200 /* shown of one name */
+#define NAME_BYTES  200 /* bytes that are shown of one name */
 
 static void print_part(struct strbuf *out, const struct place *part)
 {
     if (part->name.ptr != NULL) {
-        if (out->len > 0 && !str_starts(part->name, STR("["))) /* a printed path goes on */
+        if (out->len > 0 && !str_starts(part->name, STR("["))) /* a path like "[0].name" */
             strbuf_char(out, '.');
         strbuf_str(out, utf8_cut(part->name, NAME_BYTES));
         return;

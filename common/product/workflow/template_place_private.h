@@ -1,17 +1,17 @@
 #pragma once
 /*
- * Where a walk over a JSON value is, for findings. Places live on the stack of
- * the walk and are printed only when there is something to say.
+ * The position of a walk over a JSON value, for findings. Places live on the stack of the walk and
+ * are printed only for a finding.
  */
 #include "base/arena.h"
 #include "base/str.h"
 
 struct place {
     const struct place *parent; /* NULL = the root */
-    struct str name;            /* member, or a printed path; without a pointer: an array item */
+    struct str name;            /* member name, or a printed path; ptr NULL: an array item */
     size_t index;
-    struct str label; /* of an item, shown in parentheses: a step's key */
+    struct str label; /* of an array item, shown in parentheses: a step's key */
 };
 
-/* any: "steps[2] (save).params.entity", arena-owned; empty for NULL. */
+/* any: Prints a place as "steps[2] (save).params.entity". Arena-owned; empty for NULL. */
 struct str place_print(struct arena *arena, const struct place *place);

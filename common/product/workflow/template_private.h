@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Internal to workflow/: parsed references, texts cut into literals and expressions, walks that
- * tell where they are.
+ * Internal to workflow/: parsed references, texts that are split into literals and expressions, and
+ * the places of values for findings.
  */
 #include "workflow/template.h"
 #include "workflow/template_place_private.h"
@@ -23,16 +23,17 @@ struct reference {
     enum reference_root root; /* ROOT_NONE: a bare path */
     bool wildcard;
     size_t count;
-    struct reference_part *parts; /* the root first, but for a bare path */
+    struct reference_part *parts; /* begins with the root, except in a bare path */
 };
 
-/* any: reads a reference from the start of *rest and cuts it off. 0 or TEMPLATE_SYNTAX. */
+/* any: Reads a reference from the start of *rest and removes it there. Returns 0 or
+ * TEMPLATE_SYNTAX. */
 int reference_scan(struct arena *arena,
                    struct str *rest,
                    struct reference **ret_reference,
                    struct str *ret_error) MUSTCHECK;
-/* As reference_eval(); what [*] looks at is taken off *left, so that many expressions together
- * cannot cost without end. Also TEMPLATE_TOO_LARGE. */
+/* As reference_eval(), but subtracts the items that [*] expands from *left, so that the cost of
+ * many expressions together is limited. TEMPLATE_TOO_LARGE when *left is too small. */
 #define TEMPLATE_MAX_ITEMS 1000000
 int reference_find(struct arena *arena,
                    const struct reference *reference,
@@ -40,7 +41,7 @@ int reference_find(struct arena *arena,
                    size_t *left,
                    json_t **ret_value,
                    struct str *ret_error) MUSTCHECK;
-/* How many items the first [*] has to walk. 0 or TEMPLATE_UNRESOLVED. */
+/* Counts the items that the first [*] expands. Returns 0 or TEMPLATE_UNRESOLVED. */
 int reference_rows(struct arena *arena,
                    const struct reference *reference,
                    const struct template_context *context,
@@ -48,19 +49,21 @@ int reference_rows(struct arena *arena,
                    struct str *ret_error) MUSTCHECK;
 struct reference_view reference_view(const struct reference *reference);
 
-/* any: the next literal of *rest (may be empty) and the expression after it; NULL behind the last.
- * *rest.ptr is NULL at the end. 0 or TEMPLATE_SYNTAX. */
+/* any: Reads the next literal of *rest (may be empty) and the expression after it. *ret_reference
+ * is NULL after the last literal, and rest->ptr is NULL at the end. Returns 0 or
+ * TEMPLATE_SYNTAX. */
 int template_next(struct arena *arena,
                   struct str *rest,
                   struct str *ret_literal,
                   struct reference **ret_reference,
                   struct str *ret_error) MUSTCHECK;
-/* any: the text is one expression and nothing else. */
+/* any: Whether the text is one expression and nothing else. */
 bool template_is_single(struct arena *arena, struct str text);
 bool template_has_braces(struct str text);
 
-/* The first bytes of a text for an error message, arena-owned: never half a character. */
+/* Returns the first bytes of a text for an error message, arena-owned. No character is cut in
+ * half. */
 struct str text_shown(struct arena *arena, struct str text);
-/* "a text", "null", ... */
+/* The type of a value, for an error message: "a text", "null", ... */
 const char *json_kind(const json_t *value);
 struct str json_text(const json_t *value);

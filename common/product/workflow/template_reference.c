@@ -1,4 +1,4 @@
-/* References: parsing, and looking them up in a context. */
+/* References: parsing, and lookup in a context. */
 #include <stdarg.h>
 
 #include "base/ascii.h"
@@ -10,7 +10,7 @@
 #include "workflow/template_private.h"
 
 #define SHOWN_BYTES  120
-#define INDEX_DIGITS 9 /* an array of a billion items is none that we hold */
+#define INDEX_DIGITS 9 /* no array in memory has a billion items */
 
 static const char *const roots[] = {
     [ROOT_TRIGGER] = "trigger",
@@ -57,7 +57,7 @@ struct str json_text(const json_t *value)
 
 struct parsing {
     struct arena *arena;
-    struct str text; /* what is left */
+    struct str text; /* the rest, not parsed yet */
     struct reference_part parts[REFERENCE_PARTS];
     size_t count;
     const char *wrong;
@@ -124,7 +124,7 @@ static bool reference_read_name(struct parsing *in)
     return true;
 }
 
-/* Behind ["; borrows unless there is an escape. */
+/* Reads a quoted name, after the opening [". The name borrows unless it has an escape. */
 static bool read_quoted(struct parsing *in)
 {
     struct reference_part *part = reference_add_part(in, PART_NAME);
@@ -343,9 +343,9 @@ struct lookup {
     struct arena *arena;
     const struct reference *reference;
     struct str *ret_error;
-    const json_t **values; /* after a [*]: what the parts so far lead to */
+    const json_t **values; /* after a [*]: the values that the parts so far lead to */
     size_t count;
-    size_t *left; /* items that [*] may still look at */
+    size_t *left; /* items that [*] may still expand */
 };
 
 static int PRINTF_LIKE(2, 3) unresolved(const struct lookup *in, const char *format, ...)
@@ -361,7 +361,8 @@ static int PRINTF_LIKE(2, 3) unresolved(const struct lookup *in, const char *for
     return TEMPLATE_UNRESOLVED;
 }
 
-/* What the part before `part` led to: "data[0]", with the item when several are looked at. */
+/* Describes the value in which `part` is searched: "data[0]", after a [*] with the number of the
+ * item. */
 static struct str owner(const struct lookup *in, size_t part, size_t item)
 {
     const struct reference_part *parts = in->reference->parts;
@@ -386,7 +387,7 @@ static struct str owner(const struct lookup *in, size_t part, size_t item)
     return strbuf_view(&out);
 }
 
-/* Why `value` has not what the part asks for. */
+/* Fails with the reason why `value` does not have what the part asks for. */
 static int miss(const struct lookup *in, size_t at, size_t item, const json_t *value)
 {
     const struct reference_part *part = &in->reference->parts[at];
@@ -408,7 +409,7 @@ static int miss(const struct lookup *in, size_t at, size_t item, const json_t *v
                       part->kind == PART_NAME ? "an object" : "an array");
 }
 
-/* The value one name or index further; NULL when there is none. */
+/* Returns the value one name or index further, or NULL when there is none. */
 static const json_t *reference_step(const struct reference_part *part, const json_t *value)
 {
     if (part->kind == PART_NAME)
@@ -416,7 +417,7 @@ static const json_t *reference_step(const struct reference_part *part, const jso
     return json_array_get(value, part->index);
 }
 
-/* [*]: the items of all values so far take their place. */
+/* Resolves [*]: the items of all current values replace these values. */
 static int reference_spread(struct lookup *in, size_t at)
 {
     size_t total = 0;
@@ -445,7 +446,7 @@ static int reference_spread(struct lookup *in, size_t at)
     return 0;
 }
 
-/* The parts from the first [*] on, over several values at once. */
+/* Resolves the parts from the first [*] on, for several values at once. */
 static int find_all(struct lookup *in, size_t at, const json_t *value, json_t **ret_value)
 {
     const struct reference *reference = in->reference;
@@ -496,14 +497,15 @@ find_secret(struct lookup *in, const struct template_context *context, json_t **
     return 0;
 }
 
-/* A trigger without payload has an empty object as data. */
+/* Whether part `at` is the data of the trigger, which is an empty object when the trigger had no
+ * payload. */
 static bool is_payload(const struct reference *reference, size_t at)
 {
     return at == 1 && reference->root == ROOT_TRIGGER && reference->parts[1].kind == PART_NAME &&
            str_is(reference->parts[1].name, "data");
 }
 
-/* From part *at on to the next [*], or to the end. */
+/* Resolves the parts from *at to the next [*], or to the end. */
 static int find_plain(struct lookup *in, size_t *at, const json_t **value)
 {
     const struct reference *reference = in->reference;
@@ -519,7 +521,7 @@ static int find_plain(struct lookup *in, size_t *at, const json_t **value)
     return 0;
 }
 
-/* The [*] at `at` as [row]. */
+/* Resolves the [*] at part `at` as [row]. */
 static int reference_find_row(struct lookup *in, size_t at, size_t row, const json_t **value)
 {
     const json_t *found = json_array_get(*value, row);
@@ -543,7 +545,7 @@ json_t *template_no_payload(void)
     return nothing;
 }
 
-/* It leads into the data of a trigger that has none. */
+/* Whether the reference leads into the data of a trigger that has no payload. */
 static bool leads_nowhere(const struct reference *reference, const struct template_context *context)
 {
     const json_t *trigger = json_object_get(context->root, "trigger");

@@ -1,4 +1,4 @@
-/* Who may see an event's data. */
+/* Checks who may see the data of an event. */
 #include "workflow/trigger_access.h"
 
 #include "catalog/event.h"

@@ -1,5 +1,5 @@
--- Workflows that are deleted or disabled: what they have in the queue is ended some at a time, by the gateway that is
--- asked and then by runners, which remove the mark.
+-- Ends the open jobs of workflows that are deleted or disabled, in batches: the gateway ends the first batch during the
+-- request, runners end the rest and then remove the mark.
 
 -- name: stop_mark :exec
 insert into {p}.workflow_stops (workflow_id, deleted) values (:workflow_id::bigint, :deleted::boolean)
@@ -11,7 +11,8 @@ delete from {p}.workflow_stops s where s.workflow_id = :workflow_id::bigint
 -- name: stop_marks :many
 select s.workflow_id:bigint, s.deleted:boolean from {p}.workflow_stops s order by s.at limit 100
 
--- Of a workflow that is deleted all, else those that have not begun. A row that is locked is being claimed.
+-- Ends all queued jobs of a deleted workflow, or the queued jobs of a disabled workflow that have not begun. A locked row
+-- is being claimed.
 -- name: stop_queued :many
 with stopped as (
   delete from {p}.job_leases l

@@ -1,4 +1,4 @@
-/* /entities/{entity}/items: list, aggregate, one, create, update, delete, lock. */
+/* /entities/{entity}/items: list, aggregate, get, create, update, delete, lock and unlock. */
 #include "areas/items/items.h"
 
 AWAITS static int items_list(struct req *r)

@@ -1,5 +1,6 @@
 #pragma once
-/* What the item areas share: the context of records, its answers, ETags, the list parameters. */
+/* Shared by the item areas: the context of records, results as responses, ETags, list
+ * parameters. */
 #include "app.h"
 #include "areas/items/items_query.h"
 
@@ -11,31 +12,36 @@
 extern const struct query_param items_list_query[];
 extern const struct query_param items_one_query[];
 extern const struct schema
-    record_schema; /* any record: documented per entity by the data model document */
+    record_schema; /* any record; the data model document describes the members of each entity */
 
-/* records_ctx with the request's project, model, rights and lock token; arena-owned. */
+/* any: Returns a records_ctx with the request's project, model, rights and lock token.
+ * Arena-owned. */
 struct records_ctx *items_ctx(struct req *r);
-/* The URL as a query of records. */
+/* any: Reads the request's query parameters as a query of records. Returns 0, a negative, or the
+ * HTTP status of the error response that was set. */
 int items_query(struct req *r, struct records_ctx *ctx, struct records_query *ret_query) MUSTCHECK;
-/* A result of records.h as an answer: 0, a negative, or the status that was put. */
+/* any: Turns a result of records.h into a response. Returns 0 for success, a negative, or the HTTP
+ * status of the error response that was set. */
 int items_check(struct req *r, const struct records_ctx *ctx, int rc) MUSTCHECK;
-/* co: strong ETag of the record in r->body: "<version>-<hash of the representation>". */
+/* co: Sets the strong ETag of the record in r->body: "<version>-<hash of the representation>". */
 AWAITS int items_etag(struct req *r, int64_t version) MUSTCHECK;
 
-/* Versions that If-Match allows a write to meet. */
+/* The record versions that If-Match accepts. */
 enum { ITEMS_MATCH_MAX = 8 };
 struct items_match {
     int64_t versions[ITEMS_MATCH_MAX];
-    size_t count; /* 0 = any version */
-    size_t at;
+    size_t count; /* 0 = any version is accepted */
+    size_t at;    /* index of the version to write with now */
 };
-/* Reads If-Match: absent or '*' allows any version. Tags that are not ours, and weak ones (RFC 9110
- * section 13.1.1), match nothing; 412 when none is left, 400 for more than ITEMS_MATCH_MAX. */
+/* any: Reads If-Match. An absent header or '*' accepts any version. Tags that this service did not
+ * make, and weak tags (RFC 9110 section 13.1.1), match nothing. Responds 412 when no tag is left,
+ * and 400 for more than ITEMS_MATCH_MAX tags. */
 int items_if_match(struct req *r, struct items_match *ret_match) MUSTCHECK;
-/* The version to write with now; 0 = any. */
+/* any: Returns the version to write with now; 0 = any version. */
 int64_t items_match_version(const struct items_match *match);
-/* True when `rc` was a stale version and another one is allowed: try again. */
+/* any: Returns true when `rc` is a stale version and If-Match accepts another version: the caller
+ * then repeats the write. */
 bool items_match_next(struct items_match *match, struct records_ctx *ctx, int rc);
 
-/* co: items_etag(); 304 when If-None-Match names it, then that was put. */
+/* co: As items_etag(). Responds 304, and returns that status, when If-None-Match names the ETag. */
 AWAITS int items_etag_or_304(struct req *r, int64_t version) MUSTCHECK;

@@ -1,4 +1,4 @@
-/* /entities/{entity}/items/bulk and delete-many: up to 1,000 records in one request. */
+/* /entities/{entity}/items/bulk and delete-many: many records in one request. */
 #include "areas/items/items.h"
 
 #define BULK_MAX 1000
@@ -48,7 +48,8 @@ static const struct field bulk_out_fields[] = {
 };
 static const struct schema bulk_out_schema = SCHEMA_OUT("BulkResult", bulk_out_fields);
 
-/* Field names of on_conflict; a name the caller may not read is as unknown as any other. */
+/* Reads the fields of on_conflict. A field that the caller may not read is refused like an unknown
+ * field. */
 static int conflict_fields(struct req *r,
                            const struct entity *entity,
                            const struct bulk_in *in,

@@ -1,4 +1,4 @@
-/* Shared by the item areas: the context of records, ETags, documented parameters. */
+/* Shared by the item areas: the context of records, ETags, documented query parameters. */
 
 #include "areas/items/items.h"
 #include "base/num.h"
@@ -19,7 +19,7 @@
         .max = 500, .fallback = "20", .doc = "Records per page"                                    \
     }
 
-/* clang-format off: one line a parameter reads best */
+/* clang-format off */
 const struct query_param items_list_query[] = {
     {.name = "filter",
      .type = FIELD_STR,
@@ -97,7 +97,7 @@ struct records_ctx *items_ctx(struct req *r)
 int items_check(struct req *r, const struct records_ctx *ctx, int rc)
 {
     if (rc == RECORDS_SCHEMA)
-        return fail_db(r, DB_SCHEMA); /* the handler begins again */
+        return fail_db(r, DB_SCHEMA); /* handler_run() repeats the request with the new model */
     if (rc != RECORDS_FAILED)
         return rc;
     return fail_with(r, ctx->error.code, ctx->error.detail, &ctx->error.fields);
@@ -111,7 +111,7 @@ int items_query(struct req *r, struct records_ctx *ctx, struct records_query *re
     return items_check(r, ctx, items_query_read(ctx, query, ret_query));
 }
 
-/* co: a large body in slices. */
+/* co: Hashes the body in slices, with a chance for other requests after each slice. */
 AWAITS static int etag_text(struct req *r, int64_t version, struct str *ret_text)
 {
     struct str rest = strbuf_view(&r->body);
@@ -144,7 +144,7 @@ int items_etag_or_304(struct req *r, int64_t version)
     return resp_etag(r, etag) ? reply_empty(r, 304) : 0;
 }
 
-/* "12-9f3a" of ours, strong. */
+/* Reads the version of a strong ETag of this service, such as "12-9f3a". */
 static bool read_etag(struct str etag, int64_t *ret_version)
 {
     if (etag.len < 3 || etag.ptr[0] != '"' || etag.ptr[etag.len - 1] != '"')

@@ -1,4 +1,4 @@
-/* The parameters that say how CSV is written. */
+/* The query parameters for the form of CSV files. */
 #include "areas/items/items_csv.h"
 
 const char *const items_csv_separators[] = {"comma", "semicolon", "tab", NULL};
@@ -7,7 +7,7 @@ const char *const items_csv_decimals[] = {"point", "comma", NULL};
 const char *const items_csv_dates[] = {"iso", "dmy", "mdy", NULL};
 static const enum csv_dates dates[] = {CSV_DATES_ISO, CSV_DATES_DMY, CSV_DATES_MDY};
 
-/* Those that say nothing of other formats. */
+/* Parameters that have no meaning for other formats. */
 static const char *const csv_params[] = {"separator", "bom", "decimal", "dates"};
 
 int items_csv_read(struct req *r,

@@ -1,5 +1,5 @@
 #pragma once
-/* The parameters that say how CSV is written, of imports and exports. */
+/* The query parameters for the form of CSV files, in imports and exports. */
 #include "app.h"
 #include "records/csv.h"
 
@@ -21,7 +21,8 @@ extern const char *const items_csv_dates[];
             "project: 31.01.2026 14:05 or 1/31/2026 2:05 PM"}
 /* clang-format on */
 
-/* any: the style that the query asks for; 400 when it asks for one though the file is not CSV. */
+/* any: Reads the CSV style from the query. Responds 400 when the query has a CSV parameter although
+ * the file is not CSV. */
 int items_csv_read(struct req *r,
                    const struct query *query,
                    bool is_csv,

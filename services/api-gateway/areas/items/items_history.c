@@ -1,4 +1,4 @@
-/* What records were: versions of one, deleted ones, and back (records/history.h). */
+/* Record history: versions of a record, deleted records, and restore (records/history.h). */
 #include "areas/items/items.h"
 #include "records/history.h"
 
@@ -45,7 +45,7 @@ static const struct field deleted_fields[] = {
 };
 static const struct schema deleted_schema = SCHEMA_OUT("DeletedRecord", deleted_fields);
 
-/* clang-format off: one line a parameter reads best */
+/* clang-format off */
 static const struct query_param history_query[] = {
     {.name = "page",
      .type = FIELD_I64,
@@ -69,7 +69,8 @@ static const struct query_param history_query[] = {
 };
 /* clang-format on */
 
-/* An entity that keeps no history may have begun to, in another process. */
+/* Another process may just have turned on the history of the entity. Setting `behind` repeats the
+ * request once with the current model. */
 static struct records_ctx *history_ctx(struct req *r)
 {
     r->scope->behind = r->scope->entity->history_days == 0 && !r->scope->current;

@@ -1,9 +1,9 @@
 /*
- * Import: the upload is read and written at the same time, so that it never lies in memory or on
- * disk, and a client that sends faster than PostgreSQL writes is slowed down. Rows are written in
- * chunks that commit one by one, each with the task row: what that says of rows is true whatever
- * dies. Another request may go on with the task (resume), and is from then on the only one that can
- * write rows for it.
+ * Import: the upload is read and written at the same time, so that the file never lies in memory or
+ * on disk as a whole, and a client that sends faster than PostgreSQL writes is slowed down. Rows
+ * are written in chunks. Each chunk commits together with the task row, so the row counts of the
+ * task are true even after a crash. Another request may resume the task. From then on only that
+ * request can write rows for the task.
  */
 #include "areas/items/items_import.h"
 
@@ -18,7 +18,7 @@
 #include "tasks_sql.h"
 
 #define PROGRESS_MS 1000
-#define LAST_MS     2000 /* for the task row of an import that was cut off */
+#define LAST_MS     2000 /* time to update the task row of an import that was cut off */
 
 struct upload {
     struct req *r;
@@ -26,12 +26,12 @@ struct upload {
     struct multipart *multipart;
     struct import *import;
     int64_t task_id;
-    int64_t run; /* of the task: which of the requests that went on with it */
+    int64_t run; /* number of the request within the task: 1, and one more with each resume */
     int64_t reported_ms;
-    int64_t done_before; /* by other requests */
+    int64_t done_before; /* rows imported by earlier requests */
 };
 
-/* --- what is uploaded --- */
+/* --- the uploaded file --- */
 
 static bool named_format(struct str name, enum import_format *ret_format)
 {
@@ -52,7 +52,8 @@ static bool named_format(struct str name, enum import_format *ret_format)
     return false;
 }
 
-/* The query's word, else the file name's ending, else the end of the content type ("text/csv"). */
+/* Finds the format by the query parameter, else by the extension of the file name, else by the end
+ * of the content type ("text/csv"). */
 static int find_format(struct req *r,
                        struct str wanted,
                        const struct multipart_part *part,
@@ -100,7 +101,7 @@ static struct str errors_json(struct req *r, const struct import_report *report)
     return strbuf_view(&out);
 }
 
-/* co: import_progress_fn. */
+/* co: Stores the progress in the task row. Matches import_progress_fn. */
 AWAITS static int
 keep_progress(void *arg, struct db *tx, const struct import_progress *progress, bool *ret_is_held)
 {
@@ -123,7 +124,7 @@ keep_progress(void *arg, struct db *tx, const struct import_progress *progress, 
     return rc;
 }
 
-/* co: an upload that is slow is alive. */
+/* co: Touches the task row at intervals, because a slow upload must not count as interrupted. */
 AWAITS static int tell_alive(struct upload *upload)
 {
     if (clock_mono_ms() - upload->reported_ms < PROGRESS_MS)
@@ -160,8 +161,8 @@ AWAITS static int finish_task(struct upload *upload)
     return affected ? 0 : fail_taken_over(r);
 }
 
-/* co: the import ends before the file does; *ret_stopped (may be NULL) is 0 when another request
- * goes on with it. */
+/* co: Marks the task as failed, because the import ended before the file did. *ret_stopped (may be
+ * NULL) is 0 when another request has resumed the import. */
 AWAITS static int
 stop_task(struct upload *upload, enum problem code, struct str detail, int64_t *ret_stopped)
 {
@@ -173,7 +174,8 @@ stop_task(struct upload *upload, enum problem code, struct str detail, int64_t *
                                   .detail = detail));
 }
 
-/* The caller left, or the time is over: the task row still learns of it. */
+/* co: Marks the task as failed after the client disconnected or the deadline passed. The statement
+ * gets a deadline of its own and is not cancelled. */
 AWAITS static void stop_late(struct upload *upload, int rc)
 {
     struct task *task = &upload->r->task;
@@ -190,7 +192,7 @@ AWAITS static void stop_late(struct upload *upload, int rc)
     task->deadline_ms = deadline_ms;
 }
 
-/* What the task says of rows, as the import goes on with it. */
+/* Reads the report of the task row, with which the import continues. */
 static int
 read_report(struct req *r, const struct sql_task_resume_row *row, struct import_report **ret_report)
 {
@@ -214,7 +216,8 @@ read_report(struct req *r, const struct sql_task_resume_row *row, struct import_
     return 0;
 }
 
-/* co: takes the task over, also from a request that is under way: it writes no more rows. */
+/* co: Takes the task over, also from a request that is still importing. That request writes no more
+ * rows. */
 AWAITS static int resume_task(struct upload *upload,
                               const struct entity *entity,
                               int64_t task_id,
@@ -257,7 +260,7 @@ AWAITS static int start_task(struct upload *upload, const struct entity *entity)
     return 0;
 }
 
-/* --- the way of the file --- */
+/* --- feeding the file --- */
 
 AWAITS static int feed(struct upload *upload, int *ret_records_rc)
 {
@@ -274,9 +277,9 @@ AWAITS static int feed(struct upload *upload, int *ret_records_rc)
     }
 }
 
-/* --- what the query says --- */
+/* --- query parameters --- */
 
-/* mode=upsert and on_conflict, which is the id or a field as the bulk route takes it. */
+/* Reads mode=upsert and on_conflict, which is the id or a unique field as in the bulk route. */
 static int read_mode(struct req *r,
                      const struct entity *entity,
                      const struct query *query,
@@ -310,7 +313,7 @@ static int read_mode(struct req *r,
     return 0;
 }
 
-/* mapping[column]=field; an empty one goes nowhere. */
+/* Reads mapping[column]=field. A column with an empty field is not imported. */
 static int read_mapping(struct req *r,
                         const struct entity *entity,
                         const struct query *query,
@@ -338,7 +341,7 @@ static int read_mapping(struct req *r,
     return 0;
 }
 
-/* co: the multipart body up to the file. */
+/* co: Reads the query parameters, and the multipart body up to the file. */
 AWAITS static int open_upload(struct req *r,
                               const struct entity *entity,
                               const struct items_import_config *in,
@@ -360,7 +363,8 @@ AWAITS static int open_upload(struct req *r,
     return items_csv_read(r, in->query, ret_config->format == IMPORT_CSV, &ret_config->csv);
 }
 
-/* co: the import ended before the file did. */
+/* co: Ends an import that stopped before the file did. Returns 0 when the request has imported
+ * rows: the response is then the task. */
 AWAITS static int run_stopped(struct upload *upload, int rc, int records_rc)
 {
     struct req *r = upload->r;

@@ -1,22 +1,23 @@
 #pragma once
-/* The work of POST .../items/import. */
+/* The implementation of POST .../items/import. */
 #include "app.h"
 
-/* What the query says of it. */
+/* The query parameters of an import. */
 struct items_import_config {
     struct str format;         /* csv, json, jsonl, or empty: the file's name and type decide */
-    const struct query *query; /* mapping[column]=field, and the rest */
-    int64_t resume;            /* the task to go on with; 0 = a new one */
+    const struct query *query; /* for mode, on_conflict, mapping and the CSV style */
+    int64_t resume;            /* the task to resume; 0 = a new task */
 };
 
-/* co: reads the upload's part "file" and writes its records while it arrives; the task row says
- * how far it came. A file of which nothing could be used is answered with its problem; otherwise 0
- * and the task. */
+/* co: Reads the part "file" of the upload and writes its records while the file arrives. The task
+ * row has the progress. Returns 0 with *ret_task_id, also when the import stopped after some rows
+ * were imported. Else returns a negative or the HTTP status of the error response that was set. */
 AWAITS int items_import_run(struct req *r,
                             const struct entity *entity,
                             const struct items_import_config *in,
                             int64_t *ret_task_id) MUSTCHECK;
-/* co: reads its first rows, takes back what they became, and answers what there is in them. */
+/* co: Dry run: imports the first rows of the file, rolls the rows back, and responds with a preview
+ * of the import. Returns the HTTP status of the response, or a negative. */
 AWAITS int items_import_try(struct req *r,
                             const struct entity *entity,
                             const struct items_import_config *in) MUSTCHECK;

@@ -1,8 +1,9 @@
-/* /entities/{entity}/public/items: no credentials; only entities with public_read, only public
- * fields. */
+/* /entities/{entity}/public/items: needs no credentials, and shows only public fields of entities
+ * with public_read. */
 #include "areas/items/items.h"
 
-/* An entity that is not public answers like one that does not exist. */
+/* Finds the entity of the path. Responds to an entity that is not public as to an unknown
+ * entity. */
 static int
 public_entity(struct req *r, struct records_ctx **ret_ctx, const struct entity **ret_entity)
 {

@@ -1,4 +1,4 @@
-/* URLs as queries of records. */
+/* Reads URLs as queries of records. */
 #include "areas/items/items_query.h"
 
 #include "base/num.h"
@@ -7,7 +7,7 @@
 
 /* --- filters --- */
 
-/* filter[or][0]: a number behind it distinguishes the group from a field of that name. */
+/* filter[or][0]: the number after `or` or `and` distinguishes a group from a field of that name. */
 static bool is_group(const struct str *keys, size_t count, struct filter_group *ret_group)
 {
     ret_group->any = str_is(keys[0], "or");
@@ -46,8 +46,9 @@ struct records_condition items_condition(struct arena *arena, const struct str *
     return condition;
 }
 
-/* Whether a parameter gives one value of a list: filter[field][in][]=value, or [in][0]=value, whose
- * number is its place among the others. Values without a number keep their order and come last. */
+/* Whether a parameter gives one value of a list: filter[field][in][]=value, or
+ * filter[field][in][0]=value, where the number is the position in the list. Values without a number
+ * keep their order and come last. */
 static bool is_member(const struct query_item *item, int64_t *ret_place)
 {
     size_t last = item->key_count - 1;
@@ -71,7 +72,8 @@ static bool is_same_list(const struct query_item *item, const struct query_item 
     return true;
 }
 
-/* The list that items[at] is a value of. False: an earlier value has brought it. */
+/* Reads the list that has items[at] as a value. Returns false when an earlier value has already
+ * brought the list. */
 static bool filter_read_members(struct arena *arena,
                                 const struct query *query,
                                 size_t at,
@@ -125,7 +127,7 @@ struct records_filter items_filter_read(struct arena *arena, const struct query 
 
 /* --- lists, records, exports, groups --- */
 
-/* Filter and order as they were written. */
+/* Prints filter and order as they are in the URL: a cursor is valid only with the same text. */
 static struct str print_context(struct arena *arena, const struct query *query)
 {
     struct strbuf text;
@@ -166,7 +168,7 @@ int items_query_read(struct records_ctx *ctx,
         .sort = page.sort,
         .limit = page.limit,
         .page = query_get(query, "page").ptr != NULL ? page.page : 0,
-        /* Every page of a walk would show the same total: it counts only when asked to. */
+        /* Every page of a cursor would have the same total: count only on request. */
         .count = page.count && (!walks || query_get(query, "count").ptr != NULL),
         .cursor = walks && str_is(cursor, "start") ? STR("") : cursor,
     };
@@ -192,6 +194,6 @@ struct records_aggregate items_aggregate_read(struct arena *arena, const struct 
     };
 
     if (limit.ptr != NULL && !num_parse_i64(limit, &aggregate.limit))
-        aggregate.limit = 0; /* refused with the rest */
+        aggregate.limit = 0; /* records_aggregate() refuses 0 */
     return aggregate;
 }

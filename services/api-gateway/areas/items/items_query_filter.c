@@ -1,11 +1,12 @@
-/* Filters in bodies: the list's filter as an object. */
+/* Filters in request bodies: the filter of the list route as an object. */
 #include "areas/items/items_query.h"
 
 #include "app.h"
 
 #define BODY_CONDITIONS 100
 
-/* The filter of a body, being read: what stands on the way to a value is its condition's name. */
+/* The filter of a body while it is read. The member names on the path to a value make the keys of
+ * its condition. */
 struct body_filter {
     struct req *r;
     struct records_condition items[BODY_CONDITIONS];
@@ -17,7 +18,7 @@ struct body_keys {
     size_t count;
 };
 
-/* NOLINTBEGIN(misc-no-recursion): as deep as there are keys */
+/* NOLINTBEGIN(misc-no-recursion): at most QUERY_KEYS_MAX deep */
 
 static int add_filter(struct body_filter *in, struct body_keys keys, const json_t *value);
 
@@ -44,8 +45,8 @@ static bool items_takes_list(const struct body_keys *keys)
     return takes == TAKES_LIST || takes == TAKES_PAIR;
 }
 
-/* An array of scalars: what some operators take. What cannot be one is refused: a delete must never
- * take it for something else. */
+/* Reads an array of scalars, which some operators take. Any other value is refused, because a
+ * delete must never misread a filter. */
 static int items_read_list(struct body_filter *in,
                            const struct body_keys *keys,
                            const json_t *value,

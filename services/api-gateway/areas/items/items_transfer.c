@@ -41,7 +41,8 @@ struct export_stream {
     bool begun;
 };
 
-/* The head goes out with the first piece: what fails before it is still a proper problem. */
+/* co: Sends the response head with the first chunk, so that a failure before the first chunk can
+ * still be a problem response. */
 AWAITS static int export_piece(struct str piece, void *arg)
 {
     struct export_stream *stream = arg;

@@ -1,4 +1,4 @@
-/* /menus/{id}/items: entities, addresses, dashboards and groups of such. */
+/* /menus/{id}/items: items that open an entity, an address or a dashboard, and groups of items. */
 #include <errno.h>
 #include <string.h>
 
@@ -98,7 +98,7 @@ int menu_finish(struct req *r, const char *action, int64_t menu_id, struct str d
     return sql_commit(r);
 }
 
-/* The menu of the path, locked, and its items. */
+/* co: Begins a transaction, locks the menu of the path and loads its items. */
 AWAITS static int
 lock_menu(struct req *r, int64_t *ret_id, int64_t *ret_version, struct menu_tree *ret_tree)
 {
@@ -120,7 +120,7 @@ AWAITS static int menu_guard(struct req *r)
     return sql_one(r, &rows, SQL_MENU_EXISTS(.id = id));
 }
 
-/* In a menu of the path, or in its transaction. */
+/* Finds the item of the path in the tree. Responds 404 when the tree does not have the item. */
 static int find_item(struct req *r, struct menu_tree *tree, struct menu_item **ret_item)
 {
     int64_t id;
@@ -141,7 +141,7 @@ AWAITS static int menu_item_guard(struct req *r)
     return find_item(r, &tree, &item);
 }
 
-/* Parents and positions of all items, as they are in memory. */
+/* co: Stores the parents and positions of all items of the tree. */
 AWAITS static int save_places(struct req *r, int64_t menu_id, const struct menu_tree *tree)
 {
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, tree->count * 3 + 1);
@@ -170,7 +170,7 @@ static int too_deep(struct req *r, const char *member)
                       MENU_DEPTH_MAX);
 }
 
-/* --- what an item says --- */
+/* --- members of an item --- */
 
 bool menu_url_ok(struct str target)
 {
@@ -187,7 +187,8 @@ bool menu_url_ok(struct str target)
     return false;
 }
 
-/* An entity that this process may not know yet is looked for once more. */
+/* Finds an entity by name. Another process may just have created the entity. Setting `behind`
+ * repeats the request once with the current model. */
 static int wanted_entity(struct req *r, const char *member, struct str name, int64_t *ret_id)
 {
     const struct entity *entity = model_entity(r->scope->model, name);
@@ -259,7 +260,7 @@ static int merge_item(struct req *r, const struct item_in *in, struct menu_item 
     return in->required_permission.set ? read_permission(r, item) : 0;
 }
 
-/* co: in a transaction: what it opens is there. */
+/* co: In a transaction: checks that the dashboard of the item exists. */
 AWAITS static int
 check_dashboard(struct req *r, const struct item_in *in, const struct menu_item *item)
 {
@@ -276,7 +277,8 @@ check_dashboard(struct req *r, const struct item_in *in, const struct menu_item 
                      r, "target", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such dashboard");
 }
 
-/* Where the body wants it: without a position, the last of its new siblings. */
+/* Reads the place that the body wants. With a new parent but without a position, the item becomes
+ * the last of its new siblings. */
 static int read_place(struct req *r,
                       const struct item_in *in,
                       const struct menu_tree *tree,
@@ -297,7 +299,7 @@ static int read_place(struct req *r,
 
 /* --- endpoints --- */
 
-/* Of the menu, which shows the item: the request's without "/items". */
+/* Returns the path of the menu, which shows the item: the path of the request without "/items". */
 static struct str menu_path(const struct req *r)
 {
     return (struct str){r->path.ptr, r->path.len - strlen("/items")};
@@ -465,8 +467,8 @@ static const struct field reorder_fields[] = {
 static const struct schema reorder_schema =
     SCHEMA("MenuReorder", struct reorder_in, reorder_fields);
 
-/* The places of the request, of items that the menu has; else the findings of a 400, or of a 409
- * when the menu has changed since the caller read it. */
+/* Reads the places of the request. Responds 400 when an item is named twice, and 409 when the menu
+ * does not have an item or a parent: the menu has changed since the caller read it. */
 static int read_places(struct req *r,
                        const struct reorder_in *in,
                        const struct menu_tree *tree,

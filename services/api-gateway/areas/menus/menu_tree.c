@@ -1,4 +1,4 @@
-/* The items of a menu as a tree. No function here calls itself: depth is data. */
+/* The items of a menu as a tree. No function here is recursive, because the depth is data. */
 #include <stdlib.h>
 
 #include "areas/menus/menus.h"
@@ -49,7 +49,7 @@ struct menu_item *menu_tree_find(const struct menu_tree *tree, int64_t id)
     return at ? &tree->items[at - 1] : NULL;
 }
 
-/* 0 when it stands below itself, or deeper than is possible. */
+/* Returns the depth of an item, or 0 when the item is below itself or too deep. */
 static size_t depth_of(const struct menu_tree *tree, const struct menu_item *item)
 {
     size_t depth = 1;
@@ -72,7 +72,7 @@ bool menu_tree_link(struct arena *arena, struct menu_tree *tree)
         item->parent = item->parent_id ? menu_tree_index(tree, item->parent_id) : 0;
         item->first_child = 0;
     }
-    for (size_t i = tree->count; i > 0; i--) { /* each in front of those behind it */
+    for (size_t i = tree->count; i > 0; i--) { /* backwards: each list keeps the items' order */
         struct menu_item *item = &tree->items[i - 1];
         size_t *head = item->parent ? &tree->items[item->parent - 1].first_child : &tree->first;
         item->next = *head;
@@ -88,7 +88,7 @@ bool menu_tree_link(struct arena *arena, struct menu_tree *tree)
 
 /* --- moving --- */
 
-/* The named one that comes first of those that are not numbered yet. */
+/* Returns the named item with the lowest position among those that are not numbered yet. */
 static struct menu_item *next_named(struct menu_item **named, size_t count)
 {
     struct menu_item *first = NULL;
@@ -99,8 +99,8 @@ static struct menu_item *next_named(struct menu_item **named, size_t count)
     return first;
 }
 
-/* Numbers the children of one parent, 0 = none: at each number a named one that wanted to be there
- * or before, else the next of the others. */
+/* Numbers the children of one parent, 0 = none. Each number goes to a named item that wanted this
+ * position or an earlier one, else to the next item that is not named. */
 static void
 number_children(const struct menu_tree *tree, int64_t parent_id, struct menu_item **named)
 {
@@ -153,7 +153,7 @@ bool menu_tree_move(struct arena *arena,
     return menu_tree_link(arena, tree);
 }
 
-/* --- who sees what --- */
+/* --- what the caller may use --- */
 
 static bool
 permitted(const struct menu_item *item, const struct model *model, const struct caller *caller)
@@ -170,7 +170,7 @@ permitted(const struct menu_item *item, const struct model *model, const struct 
            caller_can_entity(caller, item->permission_entity_id, (enum perm_action)action);
 }
 
-/* What it opens. */
+/* Whether the caller may see the target of the item. */
 static bool
 opens(const struct menu_item *item, const struct model *model, const struct caller *caller)
 {
@@ -206,7 +206,7 @@ void menu_tree_cut(const struct menu_tree *tree,
 
 /* --- as JSON --- */
 
-/* As they are called now. What is gone keeps its last name. */
+/* Returns the current name of the target entity. An entity that is gone keeps its last name. */
 static struct str target_name(const struct menu_item *item, const struct model *model)
 {
     const struct entity *entity =

@@ -1,4 +1,4 @@
-/* /menus: the navigation of applications, and what of it the caller may use. */
+/* /menus: the navigation of applications, and the items that the caller may use. */
 #include <errno.h>
 
 #include "areas/menus/menus.h"
@@ -82,7 +82,7 @@ static const struct field shown_fields[] = {
 };
 static const struct schema shown_schema = SCHEMA_OUT("MyMenus", shown_fields);
 
-/* The items of one menu, which stand together from row *at on. */
+/* Reads the items of one menu, which are consecutive rows from *at on. Advances *at. */
 static struct menu_tree
 tree_of_rows(struct arena *arena, const struct rows *rows, int64_t menu_id, size_t *at)
 {

@@ -45,7 +45,7 @@ select m.id:bigint, m.key:text, m.label:jsonb from {p}.menus m order by m.id
 -- name: menu_dashboard :opt
 select d.id from {p}.dashboards d where d.id = :id::bigint
 
--- Those of all menus. Closed are dashboards that are not there for the caller; :everything: it sees all.
+-- Items of all menus. `closed`: the caller may not see the item's dashboard. `:everything`: the caller sees all dashboards.
 -- name: menu_items_shown :many
 select i.menu_id:bigint, i.id:bigint, i.parent_id:bigint?, i.position:integer, i.label:jsonb, i.icon:text?, i.kind:text,
   i.target:text?, i.target_entity_id:bigint?, i.required_permission:text?, i.required_entity_id:bigint?,
@@ -70,7 +70,7 @@ set label = :label::jsonb, icon = :icon::text?, kind = :kind::text, target = :ta
   required_entity_id = :required_entity_id::bigint?, updated_at = greatest(now(), i.updated_at)
 where i.id = :id::bigint
 
--- Of a parent 0 is none.
+-- A parent_id of 0 means no parent.
 -- name: menu_items_place :exec
 update {p}.menu_items i
 set parent_id = nullif(n.parent_id, 0), position = n.position, updated_at = greatest(now(), i.updated_at)

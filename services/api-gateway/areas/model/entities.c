@@ -1,4 +1,5 @@
-/* Entities: each is a table of its own, made, changed and dropped while the project is in use. */
+/* Entities: each has a table of its own, which is created, changed and dropped while the project is
+ * in use. */
 #include "areas/model/shown.h"
 #include "base/map.h"
 #include "ddl/ddl.h"
@@ -124,7 +125,8 @@ static bool value_or(const struct in_bool *in, bool otherwise)
     return in->set ? in->value : otherwise;
 }
 
-/* Of the entity as it is going to be; `days` as it is, 0 = no history. */
+/* Reads for how many days the entity is to keep history. `days` is the current number; 0 = no
+ * history. */
 static int
 read_history_option(struct req *r, const struct entity_in *in, int64_t days, int64_t *ret_days)
 {
@@ -143,7 +145,7 @@ read_history_option(struct req *r, const struct entity_in *in, int64_t days, int
 
 /* --- create --- */
 
-/* The definitions of a new entity's fields; entity->fields is filled. */
+/* Reads the fields of a new entity into entity->fields. */
 static int read_fields(struct req *r, const struct entity_in *in, struct entity *entity)
 {
     struct arena *arena = r->task.arena;
@@ -174,7 +176,7 @@ static int read_fields(struct req *r, const struct entity_in *in, struct entity 
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-/* What is going to be made, without ids. */
+/* Reads the entity that is to be created, without ids. */
 static int read_entity(struct req *r, const struct entity_in *in, struct entity *entity)
 {
     entity->name = in->name.value;
@@ -254,8 +256,8 @@ AWAITS static int entities_get(struct req *r)
 
 /* --- change --- */
 
-/* A caller opens records that a row rule hides as an administrator who signed in: a key has its own
- * permissions alone. */
+/* Only an administrator who signed in may open records that a row rule hides: an API key has only
+ * its own permissions. */
 static int check_opens(struct req *r, const struct entity_in *in, const struct entity *entity)
 {
     bool rule_ends = entity->row_level_security && !value_or(&in->row_level_security, true);
@@ -298,7 +300,7 @@ AWAITS static int look_at_entity(struct req *r, void *arg, struct model_subject 
                                                           : 0;
 }
 
-/* co: what is kept of records begins, ends, or is kept longer or shorter. */
+/* co: Turns the history of records on or off, or changes for how long it is kept. */
 AWAITS static int change_history(struct req *r, const struct entity *entity, int64_t days)
 {
     struct ddl ddl;
@@ -313,7 +315,8 @@ AWAITS static int change_history(struct req *r, const struct entity *entity, int
     return ddl_run(r, &ddl);
 }
 
-/* Rows change: the table's name, and the permissions, hang on the entity's id. */
+/* co: A new name changes rows only: the table's name and the permissions depend on the entity's
+ * id. */
 AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *audit)
 {
     const struct entity_in *in = arg;
@@ -358,7 +361,8 @@ AWAITS static int entities_update(struct req *r)
 
 /* --- delete --- */
 
-/* Relations of other entities keep it: dropping their data is not what was asked for. */
+/* Refuses to delete an entity that relations of other entities refer to: dropping their data is not
+ * what the request asked for. */
 static int check_unreferred(struct req *r, const struct entity *entity)
 {
     struct strbuf names;
@@ -383,8 +387,9 @@ static int check_unreferred(struct req *r, const struct entity *entity)
         r, PROBLEM_IN_USE, "Other entities refer to it: %.*s.", STR_ARG(strbuf_view(&names)));
 }
 
-/* Materialised views keep it too: each is to be deleted, or made of another entity, by somebody who
- * knows its readers. Names are for who may list views. */
+/* co: Refuses to delete an entity that materialised views are made of. A user who knows the readers
+ * of a view must first delete the view, or make it of another entity. Only a caller who may list
+ * views sees their names. */
 AWAITS static int check_unviewed(struct req *r, const struct entity *entity)
 {
     struct strbuf names;
@@ -432,7 +437,7 @@ AWAITS static int removal_guard(struct req *r)
     return ddl_may_lose_records(r, entity, REMOVAL);
 }
 
-/* co: the entity that may go. */
+/* co: Finds the entity of the path and checks that it may be deleted. */
 AWAITS static int check_removal(struct req *r, const struct entity **ret_entity)
 {
     TRY(gateway_entity(r, ret_entity));

@@ -1,4 +1,4 @@
--- Entities as they are shown, with their fields: of :entities only :fields (areas/model/shown.h).
+-- Entities with the fields that the caller may see: of the entities :entities only the fields :fields (areas/model/shown.h).
 
 -- part: entity
 select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,
@@ -37,7 +37,7 @@ where id = :id::bigint
 -- name: entity_views :many
 select v.name:text from {p}.materialized_views v where v.entity_id = :entity_id::bigint order by v.name limit 20
 
--- What refers to an entity by its id goes with it; its fields go by their foreign key.
+-- Rows that refer to an entity by its id are deleted with the entity. A foreign key deletes the fields.
 
 -- name: entity_drop_role_permissions :exec
 delete from {p}.role_permissions where entity_id = :entity_id::bigint
@@ -51,7 +51,7 @@ delete from {p}.field_access where entity_id = :entity_id::bigint
 -- name: entity_drop_grants :exec
 delete from {p}.record_grants where entity_id = :entity_id::bigint
 
--- A device that belongs to a user too stays that user's.
+-- A device that also belongs to a user remains a device of the user.
 -- name: entity_drop_devices :exec
 with kept as (
   update {p}.push_devices k set owner_entity_id = null, owner_record_id = null
@@ -64,7 +64,7 @@ delete from {p}.record_locks where entity_id = :entity_id::bigint
 -- name: entity_drop_listeners :exec
 delete from {p}.event_listeners where entity_id = :entity_id::bigint
 
--- Its workflows stay to be read, and to be given another entity.
+-- The entity's workflows are only disabled: users can still read them and give them another entity.
 -- name: entity_drop_workflows :exec
 update {p}.workflows set enabled = false, updated_at = greatest(now(), updated_at)
 where entity_id = :entity_id::bigint and enabled

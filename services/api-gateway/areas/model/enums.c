@@ -95,10 +95,12 @@ static int no_such_enum(struct req *r)
     return fail(r, PROBLEM_NOT_FOUND, "There is no such enum.");
 }
 
-/* The next field of that enum after *cursor, which starts at {0, 0}. */
+/* A position among the fields of all entities. The first position is {0, 0}. */
 struct enum_cursor {
     size_t entity, field;
 };
+/* Returns the next field after *cursor that takes its values from the enum, or NULL, and advances
+ * *cursor. */
 static const struct model_field *
 next_user(const struct model *model, const struct model_enum *values, struct enum_cursor *cursor)
 {
@@ -162,7 +164,8 @@ static bool has_value(const struct in_strs *values, struct str text)
     return false;
 }
 
-/* No record, and no default, may hold a value that is to go. */
+/* co: Refuses the change when a record or the default of the field holds a value that is to be
+ * removed. */
 AWAITS static int
 check_field(struct req *r, const struct model_field *field, const struct in_strs *values)
 {
@@ -190,7 +193,7 @@ check_field(struct req *r, const struct model_field *field, const struct in_strs
     return ddl_check(r, &check);
 }
 
-/* Values that are only added contradict nothing. */
+/* Whether the change removes values. Only then can stored records contradict the change. */
 static bool loses_values(const struct model_enum *old, const struct in_strs *values)
 {
     for (size_t i = 0; i < old->count; i++) {

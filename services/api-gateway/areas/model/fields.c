@@ -10,8 +10,8 @@
 
 /* --- helpers --- */
 
-/* Its maker is shown a field that its own rule will hide. */
-/* co: with no rule, of a field that the caller has made or changes. */
+/* co: Reads a field by name. With an empty `shown` no field rule applies: a caller who creates or
+ * changes a field sees it even when a rule hides it. */
 AWAITS static int
 read_field(struct req *r, const struct fields_shown *shown, struct str name, struct rows *ret_field)
 {
@@ -36,7 +36,8 @@ AWAITS static int reply_field(struct req *r, int status, struct str name)
     return reply_row(r, status, &field);
 }
 
-/* The field of the path; system columns and what the caller is not shown are no fields here. */
+/* Returns the field of the path, or NULL. System columns, and fields that the caller may not see,
+ * do not count. */
 static const struct model_field *find_field(const struct req *r, const struct entity *entity)
 {
     const struct model_field *field = entity_field(entity, req_param(r, "field"));
@@ -104,7 +105,8 @@ AWAITS static int fields_get(struct req *r)
 
 /* --- add --- */
 
-/* Every record there is would lack a required value that has no default. */
+/* co: Refuses a required field without a default when the entity has records: each record would
+ * lack a value. */
 AWAITS static int check_fillable(struct req *r, const struct model_field *field)
 {
     struct ddl_check check = {
@@ -117,7 +119,7 @@ AWAITS static int check_fillable(struct req *r, const struct model_field *field)
     return field->required && !field->fallback ? ddl_check(r, &check) : 0;
 }
 
-/* co: the field that may be added, as it is going to be; its table is locked. */
+/* co: Reads the field that is to be added and checks that it may be added. Locks the table. */
 AWAITS static int check_addition(struct req *r,
                                  const struct field_in *in,
                                  const struct entity *entity,
@@ -197,7 +199,8 @@ AWAITS static int field_guard(struct req *r)
     return find_field(r, entity) ? 0 : no_such_field(r);
 }
 
-/* co: what the field may become, and with its table has become. */
+/* co: Checks a change of a field and applies it to the table. *ret_next is the field after the
+ * change. */
 AWAITS static int change_field(struct req *r,
                                const struct field_in *in,
                                const struct model_field *old,

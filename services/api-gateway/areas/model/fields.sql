@@ -1,4 +1,4 @@
--- Fields of one entity as they are shown: of :entities only :fields (areas/model/shown.h).
+-- Fields of one entity that the caller may see: of the entities :entities only the fields :fields (areas/model/shown.h).
 
 -- name: fields_entity :opt
 select e.id:bigint from {p}.entities e where e.name = :name::text

@@ -1,4 +1,4 @@
-/* What field rules leave of the model. */
+/* The part of the model that field rules let the caller see. */
 #include "areas/model/shown.h"
 
 bool field_shown(const struct req *r, const struct model_field *field)

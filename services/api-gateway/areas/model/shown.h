@@ -1,16 +1,16 @@
 #pragma once
 /*
- * Fields that a field rule hides from who reads the entity's records are not there in the endpoints
- * of the model either. Who reads no records of an entity sees its definitions, as svc_fields and
- * svc_entities say.
+ * When a field rule hides a field from a caller who reads the entity's records, the endpoints of
+ * the model hide the field too. A caller who may not read records of the entity sees all of its
+ * definitions, as far as svc_fields and svc_entities permit.
  */
 #include "app.h"
 
-/* any: whether the caller is shown the field. */
+/* any: Whether the caller may see the field. */
 bool field_shown(const struct req *r, const struct model_field *field);
-/* Parameters of statements that list fields: of these entities only these fields are shown. */
+/* Parameters of statements that list fields: of these entities only these fields are visible. */
 struct fields_shown {
     struct sql_i64s entities, fields;
 };
-/* any: what the caller is shown; arena-owned. */
+/* any: Returns the fields that the caller may see. Arena-owned. */
 struct fields_shown fields_shown(struct req *r);
