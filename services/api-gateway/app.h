@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What the gateway's files share. A request passes the stages in order (stages/), then its route's
- * handler (areas/). r->scope->project, r->scope->caller and r->scope->db are set when a handler of
- * a project route runs.
+ * Declarations that the gateway's files share. A request passes the stages in order (stages/), then
+ * reaches its route's handler (areas/). When the handler of a project route runs,
+ * r->scope->project, r->scope->caller and r->scope->db are set.
  */
 #include "app/daemon.h"
 #include "app/reply.h"
@@ -21,18 +21,18 @@ struct route_table {
     const char *mount; /* "/org/{project_id}" or "" */
     const struct route *routes;
     size_t count;
-    const char *tag; /* of its routes in the documents */
+    const char *tag; /* tag of these routes in the OpenAPI documents */
 };
 extern const struct route_table *const route_tables[];
 extern const size_t route_table_count;
-extern struct router *gateway_router; /* built at start, read only afterwards */
+extern struct router *gateway_router; /* built at start, then never changed */
 
 #define PROJECT_MOUNT "/org/{project_id}"
 #define ROUTES(name, tag)                                                                          \
     const struct route_table name##_table = {                                                      \
         PROJECT_MOUNT, name##_routes, ARRAY_LEN(name##_routes), tag}
 
-/* A name, and a description that may be null: what many bodies begin with. */
+/* The first members of many bodies: a name, and a description that may be null. */
 /* clang-format off */
 #define NAMED_MEMBERS(body, is_required, name_example)                                             \
     {.name = "name", FIELD_AT(body, name), .type = FIELD_STR, .required = (is_required),           \
@@ -43,75 +43,88 @@ extern struct router *gateway_router; /* built at start, read only afterwards */
 
 /* --- for administrative changes --- */
 
-/* A call that writes the audit row of this request, for sql_batch. `detail` JSON text or STR_NONE.
- */
+/* Returns a call for sql_batch() that writes the audit row of this request. `detail`: JSON text, or
+ * STR_NONE. */
 struct db_call gateway_audit(
     struct req *r, const char *action, const char *target, int64_t target_id, struct str detail);
-/* co: writes that row and commits the transaction. */
+/* co: Writes the audit row and commits the request's transaction. Returns 0, a negative, or the
+ * status that was put. */
 AWAITS int gateway_commit(struct req *r, struct db_call audit) MUSTCHECK;
-/* co: ends the request's transaction without its changes, if one is open; the next begins anew. */
+/* co: Rolls back the request's transaction if one is open. The next sql_begin() opens a new
+ * transaction. */
 AWAITS void gateway_roll_back(struct req *r);
-/* Detail for it: which members of a body were set; never their values. */
+/* A member of a body, and whether the request set it. */
 struct changed_member {
     const char *name;
     bool set;
 };
+/* Returns the detail of an audit row: {"changed": [...]} with the names of the members that are
+ * set, never their values. JSON text, arena-owned. */
 struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count);
-/* The audit row of a change with what it made of a resource, from its answers before and after;
- * members of the answers that hold secrets, personal texts or values of records are named alone. */
+/* A change of a resource for the audit log, given by the resource's answers before and after. The
+ * log has only the names of members that hold secrets, personal texts or values of records. */
 struct audit_change {
-    const struct rows *before; /* NULL = the resource was made */
+    const struct rows *before; /* NULL = the change created the resource */
     const struct rows *after;
-    const struct changed_member *more; /* what no answer shows, by name */
+    const struct changed_member *more; /* changed members that no answer shows */
     size_t count;
 };
+/* gateway_audit_change() returns a call for sql_batch() that writes the audit row of a change.
+ * gateway_change_detail() returns only the row's detail: JSON text, arena-owned, or STR_NONE when
+ * nothing differs. */
 struct db_call gateway_audit_change(struct req *r,
                                     const char *action,
                                     const char *target,
                                     int64_t target_id,
                                     const struct audit_change *change);
 struct str gateway_change_detail(struct req *r, const struct audit_change *change);
-/* The detail alone, of two objects. STR_NONE when nothing differs. */
+/* Returns the detail of a change from the JSON object `before` to `after`, with the `count` members
+ * of `more`. JSON text, arena-owned, or STR_NONE when nothing differs. */
 struct str gateway_difference(struct req *r,
                               const json_t *before,
                               const json_t *after,
                               const struct changed_member *more,
                               size_t count);
-/* co: after a committed change of users, roles, keys, groups, model or settings: raises the epoch.
- */
+/* co: Raises the project's epoch, so that all processes drop what they have cached of it. Call it
+ * after a committed change of users, roles, keys, groups, model or settings. */
 AWAITS void gateway_touch(struct req *r);
-/* any: r->scope->model is the project's model as of now, held until the request ends. */
+/* any: Sets r->scope->model to the project's current model and holds the model until the request
+ * ends. */
 void gateway_hold_model(struct req *r);
-/* co: after a refusal, or before what has to be as of now: whether another process has changed the
- * project since; then r->scope->model and the caller's rights are as they are now. False when that
- * is not known. */
+/* co: Checks whether another process has changed the project, and if so updates r->scope->model and
+ * the caller's rights. Call it after a refusal, or before work that needs the current state.
+ * Returns false when nothing has changed, or when the current state cannot be read. */
 AWAITS bool gateway_recheck(struct req *r);
-/* co: for requests that take their time: from now on the caller has the rights of now.
- * Results of project_rights(). */
+/* co: Gives the caller its current rights, for requests that run for long. Results of
+ * project_rights(). */
 AWAITS int gateway_rights_now(struct req *r) MUSTCHECK;
-/* any: a result of project_rights(): 0 of none of them, nor of RIGHTS_GONE; else what is answered
- * when rights cannot be read. */
+/* any: Turns a result of project_rights() into an answer: 0 for 0 and RIGHTS_GONE, a negative as it
+ * is, otherwise the 503 that was put. */
 int gateway_rights_check(struct req *r, int rc) MUSTCHECK;
-/* any: the entity of {entity} in the path: 404 not_found when there is none, for which everything
- * begins again if the model is old. On routes of records it is r->scope->entity already. */
+/* any: Finds the entity of {entity} in the path. Puts 404 not_found when the model has no such
+ * entity; the handler then runs again if the model may be outdated. On routes of records the entity
+ * is already in r->scope->entity. */
 int gateway_entity(struct req *r, const struct entity **ret_entity) MUSTCHECK;
-/* any: a result of reading an upload as an answer: 0, a negative, or the status that was put. */
+/* any: Turns a result of reading an upload into an answer: 0, a negative, or the status that was
+ * put. */
 int gateway_upload_check(struct req *r, int rc) MUSTCHECK;
 struct multipart;
-/* any: the same of reading it by parts (http/multipart.h). */
+/* any: The same as gateway_upload_check() for an upload that is read by parts
+ * (http/multipart.h). */
 int gateway_multipart_check(struct req *r, const struct multipart *multipart, int rc) MUSTCHECK;
-/* any: the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE when there
- * is no valid one. */
+/* any: Returns the caller's traceparent header as version 00, borrowed or arena-owned; STR_NONE
+ * when there is no valid header. */
 struct str gateway_traceparent(struct req *r);
 /* The directory of this process. */
 struct directory *gateway_directory(void);
 /* The configured operator token; empty = no operator API. */
 struct str gateway_operator_token(void);
-/* Address of the gateway as clients reach it, without trailing slash: the configured public URL,
- * else the request's Host. Arena-owned. */
+/* Returns the address by which clients reach the gateway, without trailing slash: the configured
+ * public URL, otherwise the request's Host. Arena-owned, or borrowed from the configuration. */
 struct str gateway_url(struct req *r);
-/* Address of the payments service as the processor and the store reach it, without trailing slash:
- * the configured one, else the gateway's host and the service's port. Arena-owned. */
+/* Returns the address by which the processor and the store reach the payments service, without
+ * trailing slash: the configured address, otherwise the gateway's host and the service's port.
+ * Arena-owned, or borrowed from the configuration. */
 struct str gateway_payments_url(struct req *r);
-/* Address of r->scope->project below it. Arena-owned. */
+/* Returns the address of r->scope->project below gateway_url(). Arena-owned. */
 struct str gateway_base_url(struct req *r);

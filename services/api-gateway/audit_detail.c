@@ -1,14 +1,14 @@
 /*
- * What a change made of a resource, for the audit log: {"changed": [...], "from": {...}, "to":
- * {...}} of its answers before and after. Who reads the log need not be allowed to read the
- * resource's personal texts, and nobody reads secrets there: such members are named without their
- * values.
+ * Details of changes for the audit log: {"changed": [...], "from": {...}, "to": {...}}, from a
+ * resource's answers before and after the change. A reader of the log may have no right to the
+ * resource's personal texts, and secrets are never logged, so the log has only the names of such
+ * members.
  */
 #include "app.h"
 #include "base/secret_mask.h"
 #include "json/jr.h"
 
-#define VALUE_BYTES  4096 /* of a member; a longer one is named alone */
+#define VALUE_BYTES  4096 /* of a member as JSON; of a longer value only the name is logged */
 #define DETAIL_BYTES ((size_t)256 << 10)
 
 static bool detail_is_one_of(const char *const *names, const char *name)
@@ -19,7 +19,7 @@ static bool detail_is_one_of(const char *const *names, const char *name)
     return false;
 }
 
-/* Members that move by themselves. */
+/* Members that change without an edit of the resource itself: the log ignores them. */
 static bool is_noise(const char *name)
 {
     static const char *const names[] = {"created_at",
@@ -35,7 +35,7 @@ static bool is_noise(const char *name)
     return detail_is_one_of(names, name);
 }
 
-/* Texts of people, values of records, and secrets. */
+/* Members of which only the name is logged: personal texts, values of records, and secrets. */
 static bool is_named_alone(const char *name)
 {
     static const char *const names[] = {

@@ -1,4 +1,4 @@
-/* Limits of how many resources of a kind there may be. */
+/* Limits on the number of resources of a kind. */
 #include "limit.h"
 
 #include "limit_sql.h"
@@ -13,7 +13,7 @@ int limit_check(
 {
     struct db_call calls[] = {
         db_call(SQL_LIMIT_LOCK(.kind = str_from(limit->kind), .owner = owner)),
-        *count, /* a statement of its own: it sees what the lock has waited for */
+        *count, /* a separate statement, which sees rows committed during the wait for the lock */
     };
 
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));

@@ -1,3 +1,3 @@
--- Writers that count resources of one kind and owner wait for each other; the schema's name keeps projects apart.
+-- Transactions that count resources of one kind and owner wait for each other, within one project's schema.
 -- name: limit_lock :exec
 select pg_advisory_xact_lock(hashtextextended('{p}.' || :kind::text || '.' || :owner::bigint, 0))

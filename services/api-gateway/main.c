@@ -37,13 +37,13 @@
 #include "conf/conf_items.h"
 /* clang-format on */
 
-/* Room for the database, Redis, outgoing requests and the admin port. */
+/* Open files reserved for the database, Redis, outgoing requests and the admin port. */
 #define OTHER_FILES 512
 /* A call to the processor is made at most three times. */
 #define PROCESSOR_RETRIES 2
-/* Issuers and the processor have little to say. */
+/* Most bytes of answers that arrive at once: issuers and the processor send short ones. */
 #define FETCH_BYTES ((uint64_t)8 << 20)
-/* Where the payments service listens unless its address is configured. */
+/* Port of the payments service when its address is not configured. */
 #define PAYMENTS_PORT 8081
 
 struct router *gateway_router;
@@ -81,7 +81,7 @@ struct str gateway_base_url(struct req *r)
         r->task.arena, "%.*s/org/%.*s", STR_ARG(gateway_url(r)), STR_ARG(r->scope->project->slug));
 }
 
-/* The scheme and host of an address, without port and what follows. */
+/* Returns the scheme and host of a URL, without the port and everything after it. */
 static struct str without_port(struct str url)
 {
     const char *start = memmem(url.ptr, url.len, "://", 3);
@@ -140,7 +140,7 @@ static int list_routes(void)
     return 0;
 }
 
-/* Fewer files than asked for are no reason not to serve: accepting pauses earlier. */
+/* A low limit of open files does not stop the gateway: it only accepts fewer connections. */
 static unsigned fit_connections(const struct app *app, const struct app_conf *conf)
 {
     unsigned wanted = (unsigned)conf->connections_max;
@@ -154,7 +154,7 @@ static unsigned fit_connections(const struct app *app, const struct app_conf *co
     return given;
 }
 
-/* What the server refuses before the pipeline saw it carries an id like every other answer. */
+/* A request that the HTTP server refuses before the pipeline runs gets a request id, too. */
 static void put_refusal(struct req *r, int status, enum problem problem, const char *detail)
 {
     if (!r->request_id.len)
@@ -162,7 +162,8 @@ static void put_refusal(struct req *r, int status, enum problem problem, const c
     problem_put(r, status, problem, detail);
 }
 
-/* The app store's server API; its notifications go to the payments service. */
+/* Starts the client of the app store's server API. The store's notifications go to the payments
+ * service. */
 static int start_store(const struct app_conf *conf, struct str *ret_reason)
 {
     if (store_anchors_load(conf->store_roots_file, &store_anchors) != 0) {
@@ -203,7 +204,8 @@ AWAITS static int start_directory(struct task *task,
     return rc != 0 || wrong ? -1 : 0;
 }
 
-/* What the bucket answers now and will answer later is found here; one that is away is not. */
+/* Fails when the bucket gives an answer that will not change later, such as wrong credentials. A
+ * bucket that cannot be reached now is no failure: each file tries it again. */
 AWAITS static int
 start_bucket(struct task *task, const struct app_conf *conf, struct str *ret_reason)
 {
@@ -232,7 +234,7 @@ start_bucket(struct task *task, const struct app_conf *conf, struct str *ret_rea
     return -1;
 }
 
-/* What looks at pictures. */
+/* Configures the sandboxed program that reads pictures. */
 static int start_media(struct task *task, const struct app_conf *conf, struct str *ret_reason)
 {
     const char *missing = media_check(conf->media_sandbox.ptr);
@@ -251,7 +253,7 @@ static int start_media(struct task *task, const struct app_conf *conf, struct st
     return 0;
 }
 
-/* Without a store uploads and downloads are refused, and nothing else. */
+/* Without a configured store only uploads and downloads are refused. */
 AWAITS static int start_files(struct task *task,
                               const struct app *app,
                               const struct app_conf *conf,
@@ -274,7 +276,7 @@ AWAITS static int start_files(struct task *task,
     return 0;
 }
 
-/* Of all bodies that a route reads as a whole. */
+/* Returns the bytes of the largest body that any route reads as a whole. */
 static size_t largest_body(const struct app_conf *conf)
 {
     size_t largest = conf->json_body_bytes;
@@ -286,8 +288,8 @@ static size_t largest_body(const struct app_conf *conf)
     return largest;
 }
 
-/* The budget of bodies that are arriving: at least a quarter more than the largest body, so that
- * the first bytes of other bodies have room beside it. */
+/* Budget of bodies that are still arriving: at least 5/4 of the largest body, so that the first
+ * bytes of other bodies fit in as well. */
 static uint64_t bodies_bytes(const struct app_conf *conf)
 {
     uint64_t least = largest_body(conf) / 4 * 5;
@@ -295,7 +297,7 @@ static uint64_t bodies_bytes(const struct app_conf *conf)
     return conf->bodies_bytes > least ? conf->bodies_bytes : least;
 }
 
-/* Each pool is bounded by itself: together they are what a process may take. */
+/* Each pool has its own bound. The sum of the bounds must fit the memory of a process. */
 static const char *gateway_check(const struct conf_common *common)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)common;
@@ -405,8 +407,8 @@ static struct {
     void *arg;
 } draining;
 
-/* What removes bytes in the background uses the database, which is closed next; the collector of
- * another process, or of a later one, goes on with it. */
+/* Background tasks that remove bytes use the database, which is closed next. The collector of
+ * another process, or of a later one, removes the remaining bytes. */
 static void gateway_on_requests_ended(void *arg UNUSED)
 {
     collect_stop();

@@ -63,10 +63,9 @@ int gateway_entity(struct req *r, const struct entity **ret_entity)
     return 0;
 }
 
-/* --- the caller's trace context (W3C Trace Context, section 3.2), checked before it goes anywhere
- * --- */
+/* --- the caller's trace context (W3C Trace Context, section 3.2), checked before use --- */
 
-/* Lower case only. */
+/* Accepts lower-case digits only. */
 static bool is_hex(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -91,7 +90,7 @@ static bool traceparent_is_id(struct str text)
     return is_hex(text) && !is_zero(text);
 }
 
-/* Versions to come may say more behind a '-'; ff is none. */
+/* Later versions may append fields after another '-'. The version ff is invalid. */
 static bool is_traceparent(struct str text)
 {
     if (text.len < TRACE_CHARS)
@@ -118,7 +117,7 @@ struct str gateway_traceparent(struct req *r)
         if (!str_ieq(r->headers[i].name, STR("traceparent")))
             continue;
         if (found.ptr)
-            return STR_NONE; /* two of them: neither is believed */
+            return STR_NONE; /* the header was sent twice: trust neither value */
         found = r->headers[i].value;
     }
     if (!is_traceparent(found))

@@ -1,4 +1,4 @@
-/* Every area of the gateway, by name: greppable, no registration by constructors. */
+/* All areas of the gateway in one list; none registers itself by a constructor. */
 #include "app.h"
 
 #define AREAS(AREA)                                                                                \

@@ -1,4 +1,4 @@
-/* Prints the route table: METHOD PATH WHO. */
+/* Prints the route table as lines of METHOD PATH AUTH. */
 #include "routes_list.h"
 
 #include "http/route.h"

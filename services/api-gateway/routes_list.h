@@ -5,7 +5,9 @@
 struct router;
 struct route;
 
-/* METHOD PATH AUTH lines; AUTH is public, user, token-only, admin, operator or a permission. */
+/* Prints all routes as lines of METHOD PATH AUTH. AUTH is public, user, token-only, admin, operator
+ * or a permission. */
 void routes_list_print(FILE *out, const struct router *router);
-/* "public", "svc_users:read", "{entity}:read", ...; static text. */
+/* Returns the AUTH of a route, such as "public", "svc_users:read" or "{entity}:read". Static
+ * text. */
 const char *routes_list_auth(const struct route *route);

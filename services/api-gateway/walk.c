@@ -1,5 +1,5 @@
-/* Lists that grow without end, walked along their number: a deep page costs what the first one
- * does. */
+/* Lists that grow without bound, read page by page along a number of their rows (keyset
+ * pagination). A deep page costs as much as the first one. */
 #include "walk.h"
 
 #include <string.h>
@@ -16,11 +16,12 @@ const struct query_param walk_query[] = {WALK_QUERY, {0}};
 struct walk {
     struct page page;
     bool ascending;
-    bool along; /* by cursor */
+    bool along; /* the request has a cursor */
     int64_t behind;
 };
 
-/* "d90": newest first, behind 90. Grants nothing: who forges one reads the same list elsewhere. */
+/* Prints a cursor: "d90" = newest first, after number 90. A cursor grants nothing: a forged one
+ * only names another position in the same list. */
 static struct str print_cursor(struct arena *arena, const struct walk *walk, int64_t number)
 {
     char text[CURSOR_BYTES];
@@ -54,7 +55,8 @@ static int walk_refuse(struct req *r, const char *param, const char *message)
                      errors);
 }
 
-/* The time at which rows are made goes along with their number: to sort by it is the same walk. */
+/* Returns whether `sort` names the list's number or the time at which rows are made. Both give the
+ * same order, because rows are numbered as they are made. */
 static bool goes_along(const struct req *r, const struct walk_list *list, struct str sort)
 {
     static const char *const times[] = {"created_at", "queued_at", "received_at", "at"};
@@ -94,7 +96,7 @@ static int read_walk(struct req *r, const struct walk_list *list, struct walk *w
     walk->along = cursor.ptr != NULL;
     if (walk->along && !walk_read_cursor(r->task.arena, cursor, walk))
         return walk_refuse(r, "cursor", "is not a cursor of this list");
-    /* The answer would be the same on every page. */
+    /* The total would be the same on every page, so it is counted only on request. */
     if (walk->along && !query_get(query, "count").ptr)
         walk->page.count = false;
     return 0;
@@ -159,7 +161,7 @@ int walk_reply_with(struct req *r,
     paged[count + 2] = P_I64(page_offset(&walk.page));
 
     *total = *list->count;
-    total->heavy = true; /* counting reads them all and must not hold up others */
+    total->heavy = true; /* counts all rows: must not delay others */
     struct rows rows;
     struct rows counted;
     int64_t found = -1;

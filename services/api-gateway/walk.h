@@ -1,18 +1,18 @@
 #pragma once
-/* Lists that grow without end (jobs, payments, received events), walked along a number of theirs.
- */
+/* Lists that grow without bound (jobs, payments, received events), read page by page along a number
+ * of their rows (keyset pagination). */
 #include "app.h"
 
-/* Statements of a list in both directions of a number, newest first by default. Their parameters
- * are the list's own, then the number to begin behind, limit and offset; `count` has the list's own
- * only. */
+/* Statements of a list in both directions of its number; newest first is the default. Their
+ * parameters are the list's own, then the number to begin after, the limit and the offset. `count`
+ * has only the list's own parameters. */
 struct walk_list {
     const struct sql *newest, *oldest, *count;
     const char
-        *key; /* column of the number; also what sort= may name, or the time a row was made */
+        *key; /* column of the number; sort= may name this column, or the time a row was made */
 };
-/* page, limit, sort, order, count and cursor: the query of such a list, besides what the list adds.
- */
+/* Query parameters of such a list: page, limit, sort, order, count and cursor. A list may add its
+ * own. */
 /* clang-format off */
 #define WALK_QUERY                                                                                 \
     PAGE_QUERY,                                                                                    \
@@ -20,12 +20,14 @@ struct walk_list {
      .doc = "'start', then the next_cursor of each answer: walks a list of any size"}
 /* clang-format on */
 extern const struct query_param walk_query[];
-/* co: the whole answer: envelope, and next_cursor when the walk was asked for. */
+/* co: Puts the whole answer: the envelope, and next_cursor when the request has a cursor. `params`:
+ * the list's own parameters, `count` of them. Returns the status that was put, or a negative. */
 AWAITS int walk_reply(struct req *r,
                       const struct walk_list *list,
                       const struct db_param *params,
                       size_t count);
-/* The same for rows that are not shown as they are: `write` writes one as an object. */
+/* co: walk_reply_with() does the same for rows that are not shown as they are stored: `write`
+ * writes the row of index `row` as an object. */
 typedef void (*walk_write_fn)(struct jw *w, const struct rows *rows, size_t row);
 AWAITS int walk_reply_with(struct req *r,
                            const struct walk_list *list,

@@ -1,4 +1,4 @@
-/* One access line and one set of metrics a request, after the response left. */
+/* Writes one access line and one set of metrics per request, after its response was sent. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,7 @@ static const double seconds_bounds[] = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
 static const double bytes_bounds[] = {256, 1024, 4096, 16384, 65536, 262144, 1048576, 16777216};
 
-/* Indexed by the route's position in all tables; the last one stands for requests without a
- * route. */
+/* Indexed by the route's position in all tables. The last entry counts requests without a route. */
 struct route_metrics {
     const struct route *route;
     struct metric *classes[6]; /* by status / 100 */
@@ -68,7 +67,7 @@ void access_log_prepare(void)
     add_route(NULL);
 }
 
-/* Tables are few and contiguous: the index is found by address. */
+/* Finds the entry by the route's address: there are few tables, and each is one array. */
 static struct route_metrics *metrics_of(const struct route *route)
 {
     size_t first = 0;

@@ -1,5 +1,4 @@
-/* API keys: random, stored as SHA-256, so the lookup by hash reveals nothing about a key by its
- * timing. */
+/* API keys are random and found by their SHA-256, so the time of a look-up reveals no key. */
 #include "base/clock.h"
 #include "crypto/digest.h"
 #include "stages/refusals.h"
@@ -11,7 +10,7 @@
 
 AWAITS static int apikey_read_key(struct req *r, struct str key, struct credential *ret)
 {
-    /* Before the row is read: a change after it counts as later. */
+    /* Taken before the row is read, so that a later change counts as later. */
     int64_t asked_ms = clock_mono_ms();
     uint8_t *hash = arena_alloc(r->task.arena, 32);
     struct rows found;

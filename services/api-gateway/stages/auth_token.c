@@ -1,7 +1,6 @@
 /*
- * User access tokens: ES256 JWTs of the project's own keys. A signature is checked once per token
- * and process; the session behind it is read again every five seconds and whenever the project's
- * epoch moves.
+ * User access tokens: ES256 JWTs signed with the project's own keys. Each process caches a verified
+ * token until the project's epoch changes, and reads the token's session again every five seconds.
  */
 #include "base/clock.h"
 #include "base/num.h"
@@ -12,7 +11,7 @@
 #include "stages_sql.h"
 
 #define RECHECK_MS   5000
-#define CLOCK_LEEWAY 30 /* seconds that the gateway which signed may be ahead: of iat alone */
+#define CLOCK_LEEWAY 30 /* seconds that the signing gateway's clock may be fast: of `iat` only */
 
 static int token_refuse(struct req *r)
 {
@@ -24,7 +23,7 @@ static int expired(struct req *r)
     return refusal(r, REFUSE_TOKEN_EXPIRED, "The access token has expired; refresh it.");
 }
 
-/* A kid is looked up among this project's keys only; nothing in the header is followed. */
+/* Looks up the kid among this project's keys only; the header cannot name other keys. */
 AWAITS static int verify_signature(struct req *r, const struct jws *token)
 {
     struct rows key_row;
@@ -44,7 +43,7 @@ AWAITS static int verify_signature(struct req *r, const struct jws *token)
 
 AWAITS static int check_session(struct req *r, struct credential *credential)
 {
-    /* Before the row is read: a change after it counts as later. */
+    /* Taken before the row is read, so that a later change counts as later. */
     int64_t asked_ms = clock_mono_ms();
     struct rows session;
 
@@ -58,8 +57,8 @@ AWAITS static int check_session(struct req *r, struct credential *credential)
     return 0;
 }
 
-/* The project's address, by whatever name of this service it was asked for; releases before named
- * the service itself. The key is the project's own in any case. */
+/* Accepts the project's address under any host name of this service, and "groundwork", which tokens
+ * of older releases have. The signature is by the project's own key in any case. */
 static bool issuer_ok(struct req *r, struct str iss)
 {
     struct str path = arena_printf(r->task.arena, "/org/%.*s", STR_ARG(r->scope->project->slug));

@@ -1,4 +1,5 @@
-/* Credentials of a request: a bearer token, an API key in either header, and what they agree on. */
+/* Credentials of a request: a bearer token, or an API key in the Authorization or x-api-key header.
+ * Identifies the caller by them. */
 #include "stages/refusals.h"
 #include "stages/stages.h"
 
@@ -36,7 +37,7 @@ bool authorization_bearer(struct str header, struct str *ret_credentials)
     return true;
 }
 
-/* Two credentials that name different identities are a mistake or a trick: never pick one. */
+/* Two different credentials are a mistake or an attack: never pick one of them. */
 static int read_credentials(struct req *r, struct credentials *ret)
 {
     struct str authorization = req_header(r, "authorization");
@@ -74,8 +75,8 @@ AWAITS static int load_rights(struct req *r, struct caller *caller)
     return 0;
 }
 
-/* X-Group-Id asks for the records of a group's members: the caller belongs to it, itself or by a
- * role. */
+/* X-Group-Id requests the records of a group's members. The caller must be a member of the group,
+ * or hold one of its roles. */
 AWAITS static int check_group(struct req *r)
 {
     struct str header = req_header(r, "x-group-id");
@@ -101,7 +102,8 @@ AWAITS static int check_group(struct req *r)
     return 0;
 }
 
-/* Whoever a ticket stands for: it is taken with the first look at it. */
+/* Identifies the caller by a ticket in the query. The first check of a request uses the ticket up;
+ * further checks of the same request take the caller from r->scope->ticketed. */
 AWAITS static int read_ticket(struct req *r, struct caller *caller, bool *ret_taken)
 {
     const struct query *query;

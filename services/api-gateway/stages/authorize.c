@@ -1,9 +1,9 @@
-/* Rights of a known caller on its route: the first check that is not passed answers. */
+/* Checks the rights of a known caller on its route. The first failed check is the answer. */
 #include "stages/checks.h"
 #include "stages/stages.h"
 
-/* Names of entities are for those who may read the data model: for others an entity that is not
- * there is one that they have no right on. */
+/* Only callers who may read the data model learn which entities exist. To other callers a missing
+ * entity looks like an entity on which they have no right. */
 static int find_entity(struct req *r, const struct entity **ret_entity)
 {
     int rc = gateway_entity(r, ret_entity);

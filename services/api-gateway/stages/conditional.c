@@ -1,9 +1,10 @@
 /*
- * ETags, If-None-Match and If-Match of everything that is neither a record nor a workflow.
+ * ETags, If-None-Match and If-Match of all resources except records and workflows.
  *
- * A tag changes with the representation, "edited" or, where the service itself writes members down
- * (when a user signed in last), "edited-all". If-Match protects edits from each other, so it asks
- * for the first part alone: a sign-in is nobody's edit.
+ * A tag is a hash of the representation. Where the service itself updates members, such as a user's
+ * last sign-in, the tag is "edited-all": a hash without those members, then a hash with them.
+ * If-Match protects edits from each other, so it compares only the first part: a sign-in is no
+ * edit.
  */
 #include "stages/conditional.h"
 
@@ -21,7 +22,7 @@
 
 /* --- which routes --- */
 
-/* Shows one thing, as JSON, without conditions of its own. */
+/* Returns whether the route shows one resource as JSON and has no conditions of its own. */
 static bool shows_one(const struct route *route)
 {
     return route->method == HTTP_GET_M && route->ok.schema && !route->ok.list &&
@@ -50,7 +51,7 @@ const struct route *conditional_beside(const struct route *route,
     return NULL;
 }
 
-/* The GET of what a PUT or DELETE changes; NULL = the route has no conditions here. */
+/* Returns the GET of the resource that a PUT or DELETE changes; NULL = no conditions apply. */
 static const struct route *shown_by(const struct route *route)
 {
     return replaces(route) && route->auth != AUTH_OPERATOR ? conditional_beside(route, shows_one)
@@ -92,7 +93,7 @@ static struct str digest_of(struct arena *arena, struct str text)
     return codec_hex(arena, (struct str){(const char *)digest, TAG_BYTES});
 }
 
-/* What of the answer somebody edits; STR_NONE = all of it. */
+/* Returns the answer without members that the service itself updates; STR_NONE = it has none. */
 static struct str edited_part(struct req *r, const struct schema *schema)
 {
     struct jr_error error;
@@ -119,7 +120,7 @@ static struct str tag_of(struct req *r, const struct schema *schema)
     return arena_printf(arena, "\"%.*s-%.*s\"", STR_ARG(digest_of(arena, edited)), STR_ARG(all));
 }
 
-/* The same but for what the service has written down since. */
+/* Returns whether the tags differ at most in members that the service itself has updated. */
 static bool same_edit(struct str one, struct str tag)
 {
     struct str ours = str_split(&tag, '-');
@@ -130,7 +131,7 @@ static bool same_edit(struct str one, struct str tag)
 
 /* --- If-Match --- */
 
-/* Whether the list names the tag; a weak one does not count (section 13.1.1). */
+/* Returns whether the list names the tag. A weak tag does not count (RFC 9110 section 13.1.1). */
 static bool list_names(struct str list, struct str tag)
 {
     while (list.ptr) {
@@ -141,8 +142,8 @@ static bool list_names(struct str list, struct str tag)
     return false;
 }
 
-/* co: the tag of the resource as r->scope->db shows it to this caller; STR_NONE when it is not
- * there. Else what the GET has answered. */
+/* co: Computes the tag of the resource as r->scope->db shows it to this caller; STR_NONE when the
+ * GET does not show it. Returns 0, a negative, or the status when the GET failed (5xx). */
 AWAITS static int current_tag(struct req *r, const struct route *shown, struct str *ret_tag)
 {
     size_t headers = r->extra_headers.len;
@@ -155,7 +156,7 @@ AWAITS static int current_tag(struct req *r, const struct route *shown, struct s
     return 0;
 }
 
-/* What is not there is for the handler to say. */
+/* A missing resource passes: the handler answers for it. */
 AWAITS static int conditional_check(struct req *r, const struct route *shown)
 {
     struct str wanted = req_header(r, "if-match");
@@ -169,8 +170,8 @@ AWAITS static int conditional_check(struct req *r, const struct route *shown)
     return refusal(r, REFUSE_STALE, "It has changed since; read it again.");
 }
 
-/* The row of {p}.resource_locks for a path as the route sees it. Two resources may have the same:
- * then they wait for each other, and nothing else. */
+/* Returns the row of {p}.resource_locks for a path as the route sees it. Two resources may have the
+ * same row: they then wait for each other, with no other effect. */
 static int64_t lock_key(const struct req *r)
 {
     uint64_t hash = str_hash(str_from(r->route->path));
@@ -180,7 +181,7 @@ static int64_t lock_key(const struct req *r)
     return (int64_t)((hash ^ hash >> 32) % LOCK_ROWS);
 }
 
-/* What the transaction of a writer begins with. */
+/* The beginning of a writer's transaction: locks the resource and checks If-Match. */
 AWAITS static int in_transaction(struct req *r)
 {
     struct rows locked;
@@ -207,10 +208,10 @@ int conditional_run(struct req *r)
 
     if (shown) {
         r->scope->begun = in_transaction;
-        TRY(conditional_check(r, shown)); /* before anything else is done, or anybody asked */
+        TRY(conditional_check(r, shown)); /* before any other work or call to another server */
     }
     int rc = sent_back_run(r);
-    /* A writer that changed something outside of sql_begin() would pass by its conditions. */
+    /* A handler that writes outside of sql_begin() would bypass its conditions. */
     if (r->scope->begun && rc >= 200 && rc < 300 && r->task.lasting != lasting)
         log_error("conditional.unlocked", L_CSTR("route", r->route->id));
     return conditional_answered(r, rc);

@@ -1,6 +1,6 @@
 /*
- * CORS (Fetch standard): origins are the project's allowed_origins. Callers authenticate with a
- * bearer token or a key, never with cookies, so credentials are not allowed and '*' is safe.
+ * CORS (Fetch standard). Allowed origins are the project's allowed_origins. Callers authenticate
+ * with a bearer token or a key, never with cookies, so credentials are not allowed and '*' is safe.
  */
 #include "app/admission.h"
 #include "project/redirect.h"
@@ -40,7 +40,7 @@ AWAITS static int origin_check(struct req *r, struct str slug, struct str origin
     return 0;
 }
 
-/* What a client of tus asks of the address that it sends files to (core protocol, OPTIONS). */
+/* Adds the headers by which tus clients learn versions, extensions and the size limit (tus 1.0). */
 static void tus_options(struct req *r)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;

@@ -1,4 +1,4 @@
-/* Counters of a minute, in memory that all workers of this gateway share. */
+/* Counters per minute, in memory that all workers of this gateway share. */
 #include "stages/counters.h"
 
 #include <stdatomic.h>
@@ -9,22 +9,22 @@
 #include "base/rand.h"
 
 #define SLOTS        65536 /* a power of two; 16 bytes each */
-#define SLOTS_SHARED 49152 /* of them for all: probing finds its place while a quarter is free */
-#define SLOTS_OF_ONE 4096  /* of one project in a minute */
-#define OWNERS       16384 /* projects that are counted for in a minute, about */
-#define COARSE       16384 /* counters for those without a slot */
-#define COARSE_EACH  64    /* of them for one project and class */
+#define SLOTS_SHARED 49152 /* most in use at once: probing needs a free quarter */
+#define SLOTS_OF_ONE 4096  /* most that a project takes in a minute */
+#define OWNERS       16384 /* projects that can be counted in one minute, about */
+#define COARSE       16384 /* counters for callers without a slot */
+#define COARSE_EACH  64    /* coarse counters of one project and class */
 #define PROBES       16
 #define WINDOW_MS    COUNTERS_WINDOW_MS
 
 struct slot {
-    _Atomic uint64_t key;   /* who, class; 0 = free */
+    _Atomic uint64_t key;   /* hash of principal and class; 0 = free */
     _Atomic uint64_t count; /* minute << 32 | requests */
 };
 
-/* Slots are shared as loop/shares does it with leave_room: no project takes more than is still
- * free, so that the first caller of another finds one however many addresses or users a project
- * has. Those of its callers that come then are counted together with others of theirs. */
+/* Slots are shared as in loop/shares with leave_room: no project takes more slots than are still
+ * free. So the first caller of another project finds a slot, however many addresses or users a
+ * project has. Callers without a slot are counted together with others of their project. */
 struct counters {
     struct slot slots[SLOTS];
     struct slot owners[OWNERS]; /* slots that a project took in this minute */
@@ -56,7 +56,7 @@ static uint64_t current_minute(void)
     return (uint64_t)clock_wall_ms() / WINDOW_MS;
 }
 
-/* Adds to a count of the current minute; returns what it is then. */
+/* Adds to a count of the current minute and returns the sum. */
 static uint32_t counters_count(_Atomic uint64_t *count, uint32_t amount)
 {
     uint64_t minute = current_minute();
@@ -68,8 +68,8 @@ static uint32_t counters_count(_Atomic uint64_t *count, uint32_t amount)
     return amount;
 }
 
-/* The slot of a key, or one that is free or whose minute has passed; NULL: none nearby. *ret_new:
- * it was not the key's. */
+/* Returns the slot of a key, or a slot that is free or whose minute has passed; NULL: there is none
+ * nearby. *ret_new: the slot did not belong to the key. */
 static struct slot *find_slot(struct slot *slots, size_t size, uint64_t key, bool *ret_new)
 {
     for (uint64_t i = 0; i < PROBES; i++) {
@@ -97,7 +97,7 @@ static bool counters_take_slot(struct slot *slot, uint64_t key)
     return true;
 }
 
-/* Counts one more slot for a project; false when it has its share. */
+/* Counts one more slot for a project. Returns false when the project has its full share. */
 static bool counters_may_take(uint64_t owner)
 {
     bool is_new;
@@ -122,7 +122,7 @@ static bool is_coarse(const _Atomic uint64_t *count)
     return at >= (const char *)counters->coarse && at < (const char *)(counters->coarse + COARSE);
 }
 
-/* The counter of a caller: its own, or one for some of its group. */
+/* Returns the counter of a caller: its own, or one shared with other callers of its group. */
 static _Atomic uint64_t *counter_of(const struct counters_group *group, uint64_t key)
 {
     uint64_t owner =

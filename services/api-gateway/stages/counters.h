@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Counters of a minute that all workers of this gateway share, by project. None can crowd them: a
- * project that has taken its share of slots counts callers together that come then.
+ * Counters per minute and project that all workers of this gateway share. No project can use up all
+ * slots: callers of a project whose share is full are counted together.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,21 +10,24 @@
 
 #define COUNTERS_WINDOW_MS 60000
 
-/* Whom a counter shares slots with: anonymous callers take none from those with credentials. */
+/* Group of a counter. A project has one quota of slots for anonymous callers and one for callers
+ * with credentials. `class` separates the counters of callers without a slot. */
 struct counters_group {
     int64_t project; /* 0 = none */
     bool anonymous;
     enum route_class class;
 };
 
-/* Before fork. */
+/* Maps the shared memory. Call it before fork. */
 void counters_prepare(void);
-/* any: for keys: what nobody outside can foresee. */
+/* any: counters_seed() returns the random seed of keys, so that no client can predict a key.
+ * counters_mix() adds a value to the hash that becomes a key. */
 uint64_t counters_seed(void);
 uint64_t counters_mix(uint64_t hash, uint64_t value);
-/* any: adds to what this minute has seen of the key; returns the sum. */
+/* any: Adds `amount` to the key's count of this minute and returns the sum. */
 uint32_t counters_add(const struct counters_group *group, uint64_t key, uint32_t amount);
-/* any: a time, in seconds since 1970, that is kept in the place of a count till its minute is over,
- * if there is a place; 0 = none is. */
+/* any: counters_note() stores a time, in seconds since 1970, in the slot of a count until the
+ * minute of that time is over; it stores nothing when no slot is free. counters_noted() returns
+ * that time; 0 = none. */
 void counters_note(const struct counters_group *group, uint64_t key, int64_t until_s);
 int64_t counters_noted(uint64_t key);

@@ -1,19 +1,19 @@
 /*
- * The handler of a route, and when it is run again. Here all transactions of the gateway are
- * repeated: a handler whose transaction met others head-on has done nothing yet, so it starts over
- * as if it were new.
+ * Runs the handler of a route, and decides when to run it again. All transactions of the gateway
+ * are repeated here: a handler whose transaction conflicted with another one has had no effect yet,
+ * so it starts again from the beginning.
  */
 #include "base/clock.h"
 #include "stages/stages.h"
 
-#define RELOADS 3 /* of the model, under one request */
+#define RELOADS 3 /* of the model, for one request */
 
 bool handler_is_refusal(int status)
 {
     return status == 401 || status == 403 || status == 404;
 }
 
-/* The answer of a guard that does not refuse is forgotten, except that the guard could not tell. */
+/* Returns the guard's answer if it is a refusal or a failure (5xx), and discards any other. */
 AWAITS static int handler_ask_guard(struct req *r, size_t headers)
 {
     int rc = r->route->guard(r);
@@ -24,7 +24,7 @@ AWAITS static int handler_ask_guard(struct req *r, size_t headers)
     return 0;
 }
 
-/* A route without query parameters accepts none; the others check theirs in their handler. */
+/* Rejects query parameters of a route that has none; other handlers check their own. */
 AWAITS static int handler_decide(struct req *r)
 {
     const struct query *none;
@@ -45,7 +45,7 @@ int handler_run_once(struct req *r)
         return handler_decide(r);
     if (r->route->run_decides) {
         int rc = handler_decide(r);
-        if (rc != 400) /* it has come to the object, or found nothing wrong */
+        if (rc != 400) /* the handler has already checked the object */
             return rc;
         gateway_roll_back(r);
         handler_forget(r, headers);
@@ -82,8 +82,8 @@ void handler_forget(struct req *r, size_t headers)
     r->scope->behind = false;
 }
 
-/* A body or a query may name what the model did not have a moment ago. Not for those that remember
- * their first try. */
+/* Returns whether the answer may be due to an old model: a body or query may name an entity or
+ * field that another process has just added. Routes that remember their first try are exempt. */
 static bool may_be_behind(const struct req *r, int rc)
 {
     const struct route *route = r->route;
@@ -96,7 +96,7 @@ static bool may_be_behind(const struct req *r, int rc)
     return problem == PROBLEM_VALIDATION_FAILED || problem == PROBLEM_INVALID_QUERY;
 }
 
-/* What the transaction and the answer of the try before have left. */
+/* Discards the transaction and the answer of the previous run, and takes the current model. */
 AWAITS static int start_over(struct req *r, size_t headers)
 {
     gateway_roll_back(r);
@@ -105,9 +105,9 @@ AWAITS static int start_over(struct req *r, size_t headers)
     return r->scope->entity ? gateway_entity(r, &r->scope->entity) : 0;
 }
 
-/* Whether there is something newer: an entity, a field, a value or a right that another process has
- * just added is there; one that is gone, as the database says already, is gone. What asked to be
- * asked again is, once: its answer is made of what it finds missing. */
+/* Returns whether another run may give another answer: another process may have just added or
+ * removed an entity, a field, an enum value or a right. A handler that set `scope->behind` is run
+ * again even if nothing is newer: only the run with `scope->current` set puts its final answer. */
 AWAITS static bool may_differ(struct req *r)
 {
     bool unsure = r->scope->behind;

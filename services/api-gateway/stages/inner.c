@@ -11,7 +11,7 @@
 #define HEADERS_BYTES 8192
 #define LIMIT_MS      15000
 
-/* A request of its own, with a task and an arena of its own. */
+/* An inner request, with a task and an arena of its own. */
 struct asked {
     struct req req;
     struct scope scope;
@@ -41,7 +41,7 @@ AWAITS static void asked_run(struct task *task UNUSED, void *arg)
     struct asked *asked = arg;
     struct str allow;
 
-    MUST(router_match(gateway_router, &asked->req, &allow) == 0); /* inner.path is a route's */
+    MUST(router_match(gateway_router, &asked->req, &allow) == 0); /* inner.path is a route */
     asked->rc = asked->answer(&asked->req);
     gateway_roll_back(&asked->req);
     asked->over = true;
@@ -54,7 +54,8 @@ static void inner_abandon(struct await *await)
     CONTAINER_OF(await, struct asked, ended)->waited = false;
 }
 
-/* co: to its end, which comes soon when the task that waits has to go: its memory is here. */
+/* co: Runs the inner request to its end. If the waiting task is cancelled, so is the inner request,
+ * and its end is still awaited: its memory belongs to the waiting task. */
 AWAITS static void asked_wait(struct task *task, struct asked *asked)
 {
     await_init(&asked->ended);

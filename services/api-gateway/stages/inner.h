@@ -1,32 +1,33 @@
 #pragma once
 /*
- * Requests without a connection: a route is asked as a given caller would ask it, and its answer
- * stays here. Loop thread.
+ * Requests without a connection: they run a route as a given caller would, and return its answer to
+ * the code that needs it. Loop thread.
  */
 #include "app.h"
 
 struct inner_req {
     struct project *project;     /* held */
-    const struct caller *caller; /* with the rights of now */
+    const struct caller *caller; /* with its current rights */
     enum http_method method;
-    struct str path;  /* whole and encoded, of a route: "/org/demo/search" */
+    struct str path;  /* whole path of a route, encoded: "/org/demo/search" */
     struct str query; /* encoded */
-    /* AWAITS: answers the request, whose route is known: inner_answer(), or less than it. */
+    /* AWAITS: answers the request once its route is found: inner_answer(), or only a part of its
+     * work */
     int (*answer)(struct req *r);
 };
 
 struct inner_answer {
     int status;
-    const char *code; /* of a problem; NULL: none */
-    struct str body;  /* arena-owned, of the task that asked */
+    const char *code; /* of a problem; NULL: the answer is none */
+    struct str body;  /* owned by the arena of inner_ask()'s task */
 };
 
-/* any: at the start of a process: whose limits these requests have. */
+/* any: Call it once at the start of a process. Inner requests have the limits of `server`. */
 void inner_serve(struct http_server *server);
-/* co: what is asked in full: rights, limits, then the handler. */
+/* co: Checks the caller's rights and rate limits, then runs the handler. */
 AWAITS int inner_answer(struct req *r);
-/* co: asks. The body has at most `most` bytes: of a larger one the answer is too_large_answer. 0,
- * or a negative. */
+/* co: Runs an inner request and fills `ret`. An answer that is a stream, or has more than `most`
+ * bytes, becomes the problem too_large_answer. Returns 0 or a negative. */
 AWAITS int
 inner_ask(struct task *task, const struct inner_req *inner, size_t most, struct inner_answer *ret)
     MUSTCHECK;

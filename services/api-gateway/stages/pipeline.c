@@ -1,4 +1,4 @@
-/* The way of a request: id, route, CORS, project, credentials, rights, limits, handler. */
+/* The stages of a request: id, route, project, CORS, credentials, rights, limits, handler. */
 #include "stages/refusals.h"
 #include "stages/stages.h"
 
@@ -10,7 +10,7 @@
 #include "http/router.h"
 #include "stages/conditional.h"
 
-/* Names of nothing are looked up few at a time, and not for ever. */
+/* Bounds the look-ups of projects that do not exist: a few at a time, and a number per minute. */
 AWAITS static int pipeline_look_up(struct req *r, struct str slug)
 {
     bool known = project_known(gateway_directory(), slug);
@@ -23,7 +23,7 @@ AWAITS static int pipeline_look_up(struct req *r, struct str slug)
     return rc;
 }
 
-/* A wrong or deleted project is 404 before anything else is looked at. */
+/* An unknown or deleted project is 404 before any other check. */
 AWAITS static int pipeline_find_project(struct req *r, struct str slug)
 {
     TRY(admission_take_project(r, pipeline_look_up(r, slug)));
@@ -31,7 +31,7 @@ AWAITS static int pipeline_find_project(struct req *r, struct str slug)
     return 0;
 }
 
-/* The project segment of "/org/{project_id}/...", for answers given before a route matched. */
+/* Returns the project segment of "/org/{project_id}/...", before any route has matched. */
 static struct str path_project(struct req *r)
 {
     struct str rest = r->path;
@@ -42,7 +42,7 @@ static struct str path_project(struct req *r)
     return str_split(&rest, '/');
 }
 
-/* Pages of other origins must be able to read these answers, too. */
+/* CORS headers are added here as well, so that pages of other origins can read these answers. */
 AWAITS static int pipeline_answer_unmatched(struct req *r, int rc, struct str allow)
 {
     struct str slug = path_project(r);
@@ -62,7 +62,7 @@ AWAITS static int pipeline_answer_unmatched(struct req *r, int rc, struct str al
     }
 }
 
-/* Who says nothing of himself takes from the public share alone. */
+/* A request without credentials counts against the share of anonymous requests only. */
 static enum admission admission_of(const struct req *r)
 {
     bool anonymous = r->route->auth == AUTH_PUBLIC ||
@@ -77,8 +77,8 @@ AWAITS static int check_caller(struct req *r)
     return authorize_run(r);
 }
 
-/* A permission that was given, or an entity that was made, in another process a moment ago is here
- * at once: nothing is refused on the strength of a cache that may be behind. */
+/* Repeats the checks if another process has changed the project: it may just have granted the
+ * permission or created the entity, and an old cache must not refuse a request. */
 AWAITS static int check_caller_again(struct req *r, int refusal)
 {
     if (!gateway_recheck(r))
@@ -87,7 +87,8 @@ AWAITS static int check_caller_again(struct req *r, int refusal)
     return check_caller(r);
 }
 
-/* Documents are as large as the model, and kept by themselves. */
+/* Returns the most bytes of an answer. GET /docs is exempt: its documents are as large as the model
+ * and have a cache of their own. */
 static size_t answer_max(const struct req *r)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
@@ -96,8 +97,8 @@ static size_t answer_max(const struct req *r)
     return most > r->body.max || str_is(str_from(r->route->id), "docs_get") ? r->body.max : most;
 }
 
-/* While its body is on the way, a request is nobody's but its address's: the seat is given up. A
- * body of another type is refused by the handler, unread. */
+/* While a request waits for its body it gives up its seat and counts against its client address
+ * only. The handler refuses a body of another type without reading it. */
 AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
 {
     struct str body = STR_NONE;
@@ -110,7 +111,7 @@ AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
             req_unpack_stream(r);
         admission_leave(*seat);
         TRY(admission_upload(r, seat));
-        return check_caller(r); /* its turn may have come late */
+        return check_caller(r); /* the wait may have been long */
     }
     if (!r->route->body || !r->has_body || !req_body_has_type(r))
         return 0;
@@ -120,7 +121,7 @@ AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
     TRY(req_body_text(r, &body));
     if (awaited) {
         TRY(admission_enter(r, admission_of(r), seat));
-        TRY(check_caller(r)); /* rights may have gone meanwhile */
+        TRY(check_caller(r)); /* rights may have changed during the wait */
     }
     if (gzip)
         TRY(req_body_unpack(r, *seat, &body));
@@ -165,8 +166,8 @@ static int check_operator(struct req *r)
     return 0;
 }
 
-/* What an answer was made of is let go, and its text counted until a slow reader has all of it.
- * What was written is not taken back for the size of its answer. */
+/* Frees the rows of the answer and counts its text until a slow client has read all of it. Only
+ * reads are refused for the size of their answer: a write cannot be undone for that. */
 static int settle_answer(struct req *r, int rc)
 {
     bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
@@ -181,8 +182,9 @@ static int settle_answer(struct req *r, int rc)
     return rc;
 }
 
-/* {base_url} without its final slash is the operator's by the table; whoever is not the operator
- * means the project. `refusal` stands where there is none, or nothing of it to ask for this way. */
+/* In the route table {base_url} without its final slash belongs to the operator API. A request
+ * without the operator's token means the project instead. `refusal` stays the answer when there is
+ * no such project, or no such route of a project. */
 AWAITS static int run_base_url(struct req *r, int refusal)
 {
     const struct route *route = r->route;
@@ -207,8 +209,9 @@ AWAITS static int run_base_url(struct req *r, int refusal)
     return run_project_route(r);
 }
 
-/* The route of the request. Where a network lets GET and POST alone pass, the header says which
- * method a POST stands for (tus 1.0, core protocol); some routes take that. */
+/* Finds the route of the request. In networks that let only GET and POST pass,
+ * X-HTTP-Method-Override names the method that a POST means (tus 1.0, core protocol). Only routes
+ * with method_override accept it. */
 static int match_route(struct req *r, struct str *ret_allow)
 {
     enum http_method wanted = http_method_find(req_header(r, "x-http-method-override"));

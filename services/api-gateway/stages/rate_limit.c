@@ -1,7 +1,7 @@
 /*
  * Rate limits: counters per project, principal, route class and minute, in memory that all workers
- * of this gateway share. Sign-in attempts are counted in Redis, so that gateways on other machines
- * count with us; while Redis is away they are counted here.
+ * of this gateway share. Sign-in attempts are counted in Redis, together with gateways on other
+ * machines. While Redis cannot be reached they are counted in this memory.
  */
 #include <arpa/inet.h>
 
@@ -14,8 +14,8 @@
 #include "stages/stages.h"
 
 #define WINDOW_MS  COUNTERS_WINDOW_MS
-#define WIDE_TIMES 4   /* what a /48 may, measured by a /64 of it */
-#define MISSES_MAX 600 /* names of nothing that are looked up for one address in a minute */
+#define WIDE_TIMES 4   /* limit of a /48, in limits of a /64 */
+#define MISSES_MAX 600 /* look-ups of projects that do not exist, per address and minute */
 
 void rate_limit_prepare(void)
 {
@@ -62,14 +62,15 @@ static int64_t class_limit(const struct project_settings *settings, enum route_c
         return settings->rate_write;
     case CLASS_HEAVY:
         return settings->rate_heavy;
-    case CLASS_AUTH: /* counted by account and address in the area itself */
+    case CLASS_AUTH: /* areas/auth counts these itself, by account and address */
     case CLASS_OF_METHOD:
         break;
     }
     return 0;
 }
 
-/* What a user does to sessions and the account: as often as an address may sign in. */
+/* Returns the limit of requests per minute. Requests by which a signed-in user changes sessions or
+ * the account have the limit of sign-ins per address. */
 static int64_t rate_limit_of(const struct req *r)
 {
     const struct project_settings *settings = &r->scope->project->settings;
@@ -81,7 +82,7 @@ static int64_t rate_limit_of(const struct req *r)
 
 /* --- addresses --- */
 
-/* Whoever has one IPv6 address has a network of them: at least a /64 (RFC 6177), often a /48. */
+/* A client with one IPv6 address has a whole network: at least a /64 (RFC 6177), often a /48. */
 static bool is_ipv6(const char *peer, struct in6_addr *ret_address)
 {
     return inet_pton(AF_INET6, peer, ret_address) == 1 && !IN6_IS_ADDR_V4MAPPED(ret_address);
@@ -103,7 +104,7 @@ struct str rate_limit_network(struct req *r)
 
     if (is_ipv6(r->peer, &address))
         return network(r->task.arena, &address, 8);
-    if (inet_pton(AF_INET6, r->peer, &address) == 1) /* IPv4 by another name */
+    if (inet_pton(AF_INET6, r->peer, &address) == 1) /* an IPv4 address mapped into IPv6 */
         return arena_printf(r->task.arena,
                             "%u.%u.%u.%u",
                             address.s6_addr[12],
@@ -158,8 +159,8 @@ void rate_limit_missed(struct req *r)
         &lookups, rate_limit_mix(counters_seed() ^ 2, str_hash(rate_limit_network(r))), 1);
 }
 
-/* One command, so that a counter never lives without its end: the count and, below 100, the seconds
- * that it lives on. */
+/* Counts in one script, so that no counter exists without an expiry. The script returns 100 times
+ * the count, plus the seconds that the counter still has to live. */
 AWAITS static bool
 count_in_redis(struct req *r, struct str name, int64_t *ret_seen, int64_t *ret_seconds)
 {
@@ -177,14 +178,14 @@ count_in_redis(struct req *r, struct str name, int64_t *ret_seen, int64_t *ret_s
     return true;
 }
 
-/* --- who is over the limit, remembered in this gateway: refused without asking Redis --- */
+/* --- keys over the limit, remembered in this gateway: refused without a call to Redis --- */
 
 static uint64_t refused_key(struct str name, int64_t limit)
 {
     return rate_limit_mix(rate_limit_mix(counters_seed() ^ 1, str_hash(name)), (uint64_t)limit);
 }
 
-/* Names and addresses of sign-in are anybody's. */
+/* Names and addresses of sign-in attempts come from anonymous callers. */
 static struct counters_group sign_in_group(const struct req *r)
 {
     return (struct counters_group){r->scope->project->number, true, CLASS_AUTH};
@@ -197,7 +198,7 @@ static void remember_refusal(const struct req *r, uint64_t key, int64_t seconds)
     counters_note(&group, key, clock_wall_ms() / 1000 + seconds);
 }
 
-/* Seconds that are left of a refusal; 0 = none. */
+/* Returns the seconds for which the key is still refused; 0 = it is not. */
 static int64_t refused_for(uint64_t key)
 {
     int64_t now_s = clock_wall_ms() / 1000;

@@ -1,4 +1,4 @@
-/* The table of refusals, and what it says of a route. */
+/* The table of refusals, and which of them apply to a route. */
 #include "stages/refusals.h"
 
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static bool applies(const struct route *route, enum refusal_when when)
     return false;
 }
 
-/* Keeps the list ascending and each status once. */
+/* Inserts a status into the ascending list unless it is already there. Returns the new count. */
 static size_t refusals_add(int *statuses, size_t count, int status)
 {
     size_t at = count;

@@ -1,20 +1,20 @@
 #pragma once
 /*
- * What a request may be refused with before, beside and after its handler: one table, which the
- * stages answer from and the documents of GET /docs read. A route names only what its own handler
- * adds (route.ok and route.fails).
+ * Refusals of requests outside of their handlers' own rules, in one table. The stages answer from
+ * this table, and the documents of GET /docs read it. A route names only the statuses that its own
+ * handler adds (route.ok and route.fails).
  */
 #include "app.h"
 
 /* Which routes a refusal belongs to. */
 enum refusal_when {
-    WHEN_NO_ROUTE, /* there is none yet, so no operation has it */
+    WHEN_NO_ROUTE, /* no route has matched, so no operation has this refusal */
     WHEN_ALWAYS,
     WHEN_PROJECT,     /* inside a project */
-    WHEN_BODY,        /* a body is read */
-    WHEN_CREDENTIALS, /* credentials are looked at */
+    WHEN_BODY,        /* the route reads a body */
+    WHEN_CREDENTIALS, /* the route checks credentials */
     WHEN_OPERATOR,    /* the operator's API */
-    WHEN_IF_MATCH,    /* bits of route.headers */
+    WHEN_IF_MATCH,    /* from here on: the route understands the header (route.headers) */
     WHEN_IF_NONE_MATCH,
     WHEN_LOCK_TOKEN,
     WHEN_IDEMPOTENT,
@@ -23,7 +23,7 @@ enum refusal_when {
 /* name, problem (of PROBLEM_...), when */
 /* clang-format off */
 #define REFUSALS(R)                                                                                \
-    /* the server, before there is a route */                                                      \
+    /* the HTTP server, before a route has matched */                                              \
     R(NO_ROUTE, ROUTE_NOT_FOUND, WHEN_NO_ROUTE)                                                    \
     R(BAD_PATH, BAD_REQUEST, WHEN_NO_ROUTE)                                                        \
     R(METHOD, METHOD_NOT_ALLOWED, WHEN_NO_ROUTE)                                                   \
@@ -48,7 +48,7 @@ enum refusal_when {
     R(RATE, RATE_LIMITED, WHEN_PROJECT)                                                            \
     R(OPERATOR_ROUTE, ROUTE_NOT_FOUND, WHEN_OPERATOR)                                              \
     R(OPERATOR_TOKEN, UNAUTHORIZED, WHEN_OPERATOR)                                                 \
-    /* what handlers share: app/reply.h */                                                         \
+    /* refusals that all handlers share: app/reply.h */                                            \
     R(QUERY, INVALID_QUERY, WHEN_ALWAYS)                                                           \
     R(BODY_LARGE, PAYLOAD_TOO_LARGE, WHEN_BODY)                                                    \
     R(BODY_TYPE, UNSUPPORTED_MEDIA_TYPE, WHEN_BODY)                                                \
@@ -67,13 +67,13 @@ enum refusal {
 #undef REFUSAL_NAME
 };
 
-/* any: the answer; its status. `detail` is a format or NULL. */
+/* any: Puts the answer of a refusal and returns its status. `detail`: a printf format, or NULL. */
 int refusal(struct req *r, enum refusal why, const char *detail, ...) PRINTF_LIKE(3, 4);
 
-/* The problem that it is answered with. */
+/* Returns the problem of a refusal. */
 enum problem refusal_problem(enum refusal why);
 
-/* Statuses that a route may answer with besides route.ok, ascending, each once: those of the table
- * and the route's own. */
 #define REFUSAL_STATUSES_MAX 48
+/* Lists the statuses that a route may answer with in addition to route.ok, from the table and from
+ * route.fails: in ascending order, each once. Returns their number. */
 size_t refusal_statuses(const struct route *route, int ret[REFUSAL_STATUSES_MAX]);

@@ -1,4 +1,4 @@
-/* PUTs with members that only their GET knows. */
+/* PUTs with members that only the GET of their path knows. */
 #include "stages/sent_back.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "stages/conditional.h"
 #include "stages/stages.h"
 
-#define DEPTH_MAX 8 /* of members in members; a schema may contain itself */
+#define DEPTH_MAX 8 /* of nested members; a schema may contain itself */
 
 static bool shows_json(const struct route *route)
 {
@@ -18,7 +18,7 @@ static bool shows_json(const struct route *route)
            route->ok.content_type == NULL;
 }
 
-/* Names that a schema does not state are refused by nobody. */
+/* Returns whether the schema refuses members that it does not name. */
 static bool schema_is_closed(const struct schema *schema)
 {
     return schema != NULL && schema->value == NULL && !schema->open && !schema->loose;
@@ -33,8 +33,8 @@ static const struct field *schema_field(const struct schema *schema, const char 
 }
 
 /* NOLINTBEGIN(misc-no-recursion): DEPTH_MAX deep */
-/* Whether `sent` has members that the schema does not know. Those that are in `shown` with the same
- * value are removed, unless that is NULL. */
+/* Returns whether `sent` has members that the schema does not know. Removes those of them that
+ * `shown` has with the same value, unless `shown` is NULL. */
 static bool
 members_prune(json_t *sent, const struct schema *taken, const json_t *shown, unsigned depth)
 {
@@ -65,7 +65,7 @@ members_prune(json_t *sent, const struct schema *taken, const json_t *shown, uns
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* What the caller may not read is not compared: the answer would tell of it. */
+/* A resource that the caller may not read is not compared: the answer would reveal its values. */
 static bool caller_may_read(const struct req *r, const struct route *shown)
 {
     for (enum access_check check = 0; check < CHECK_COUNT; check++) {
@@ -91,7 +91,7 @@ AWAITS static int body_parse(struct req *r, json_t **ret_body)
     return rc == JR_INVALID || rc == -EAGAIN ? 0 : rc;
 }
 
-/* Leaves the members out that the GET shows as they were sent. */
+/* Removes from the body the unknown members that the GET shows with the same values. */
 AWAITS static int body_prune(struct req *r, const struct route *shown, json_t *body)
 {
     struct jr_error error;

@@ -1,4 +1,4 @@
--- What the stages ask the database.
+-- Statements of the stages.
 
 -- name: session_check :opt
 select s.user_id:bigint, s.revoked_at is not null or s.expires_at <= now() as ended:boolean
@@ -10,7 +10,7 @@ select k.doc ->> 'x' as x:text?, k.doc ->> 'y' as y:text?
 from {p}.settings k
 where k.kind = 'signing_key' and k.key = :key::text
 
--- Or one of the values that it had before it was rotated, for as long as that lasts.
+-- Finds a key by its value, or by a value from before a rotation, which expires with its grace time.
 -- name: api_key_find :opt
 select k.id:bigint, k.user_id:bigint, k.expires_at:timestamptz?
 from {p}.api_keys k
@@ -32,6 +32,6 @@ where g.id = :id::bigint
   and (exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = :user_id::bigint)
     or exists (select 1 from {p}.group_roles r where r.group_id = g.id and r.role_id = any(:role_ids::bigint[])))
 
--- Writers of one resource come one after the other; the lock is the first that their transaction takes.
+-- Writers of one resource run one after the other. This lock is the first that their transaction takes.
 -- name: resource_lock :one
 select l.key from {p}.resource_locks l where l.key = :key::bigint for update

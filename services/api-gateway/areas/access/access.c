@@ -1,4 +1,4 @@
-/* Nobody gives what they do not hold; the last administrator stays. See access.h. */
+/* No caller grants rights that it does not hold, and the last administrator stays. See access.h. */
 #include "areas/access/access.h"
 
 #include "access_sql.h"
@@ -65,7 +65,8 @@ int access_resolve(struct req *r, const struct in_strs *names, struct access_lis
     };
     for (size_t i = 0; i < names->count; i++)
         add_name(r, ret, names->items[i]);
-    /* A key lacks for good what it was refused: never because this process is behind. */
+    /* A new key lacks a refused permission for good, so the refusal must not rest on an old
+     * cache. */
     r->scope->behind = ret->refused_count && !r->scope->current;
     return r->scope->behind ? fail(r, PROBLEM_FORBIDDEN, NULL) : 0;
 }
@@ -111,7 +112,8 @@ static bool covers(struct str fields, int64_t field_id)
     return false;
 }
 
-/* Fields that a role opens for one action of one entity ("*" or ids) are part of what it gives. */
+/* Returns whether the caller may access all fields ("*" or ids) that a role opens for one
+ * action. */
 static bool holds_fields(struct req *r, int64_t entity_id, struct str permission, struct str fields)
 {
     const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
@@ -137,8 +139,8 @@ static bool has_role_itself(const struct caller *caller, int64_t role_id)
     return false;
 }
 
-/* Records that were granted to a role, or that it may ask for by a group, are given by its holders
- * alone. The caller is no administrator. */
+/* Returns whether the role opens records to its holders, by grants or as a role of groups, and the
+ * caller is no holder: only holders may give these records. The caller is no administrator. */
 static bool opens_unseen_rows(const struct caller *caller, const struct sql_permission_row *row)
 {
     return row->opens_rows && !has_role_itself(caller, row->id);
@@ -231,7 +233,7 @@ int access_check_admins_if(struct req *r, bool confirmed, struct str issuer)
                 "The project needs at least one administrator who can sign in.");
 }
 
-/* --- what is kept with a user --- */
+/* --- objects that are stored with a user --- */
 
 int access_small_map(struct req *r, const char *member, const struct in_json *in)
 {

@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Who may give what: nobody gives, through a role, a key or a user, what they do not hold. Shared
- * by the areas users, roles and api_keys.
+ * Rules of granting rights: no caller grants rights, through a role, a key or a user, that the
+ * caller does not hold. Shared by the areas users, roles and api_keys.
  */
 #include "app.h"
 
-/* A permission as it is stored: entity_id 0 and a system name, or an entity and an action. */
+/* Permissions as they are stored: entity_id 0 and a system permission's name, or an entity and an
+ * action. */
 struct access_list {
     int64_t *entity_ids;
     struct str *permissions;
@@ -15,38 +16,42 @@ struct access_list {
     size_t refused_count;
 };
 
-/* any: resolves names ("orders:read", "svc_users:read") against the catalogue and the model, drops
- * duplicates, and sorts out what the caller does not hold. Arena-owned. 0, or the first time that
- * something is refused a status with which the handler ends, to begin again as of now: before
- * anything is done. */
+/* any: Resolves names ("orders:read", "svc_users:read") by the catalogue and the model and drops
+ * duplicates. Names that are unknown, or that the caller does not hold, go into ret->refused.
+ * Arena-owned. Call it before the handler has any effect: the first time that a name is refused it
+ * returns a status, with which the handler ends so that it runs again with the current model and
+ * rights. Otherwise it returns 0. */
 int access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret) MUSTCHECK;
-/* 403 naming the first permission the caller does not hold, 400 naming the first that does not
- * exist. */
+/* Returns 0 when no name was refused. Otherwise puts 400 naming the first permission that does not
+ * exist, or else 403 naming the first that the caller does not hold. */
 int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;
 
-/* co: 403 unless the caller holds everything that these roles give, down to fields and to records
- * that were granted to them (administrators do). 400 on `member` when a role does not exist. */
+/* co: Puts 403 unless the caller holds everything that these roles give, including field access and
+ * records granted to the roles; administrators hold everything. Puts 400 on `member` when a role
+ * does not exist. */
 AWAITS int
 access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
     MUSTCHECK;
-/* co: the same for the roles that a user has now: only then may the caller act on that account. */
+/* co: The same check for the roles that a user has now: the caller may act on the account only if
+ * it passes. */
 AWAITS int access_need_user(struct req *r, int64_t user_id) MUSTCHECK;
-/* co: whether the entity has a record of this id; row rules are not asked. With `lock` the
- * transaction locks the record against deletion until it ends. */
+/* co: Finds out whether the entity has a record with this id. Row rules do not apply. With `lock`
+ * the transaction locks the record against changes and deletion until the transaction ends. */
 AWAITS int access_find_record(
     struct req *r, const struct entity *entity, int64_t id, bool lock, bool *ret_found) MUSTCHECK;
-/* co: the roles that a user without a choice of roles gets. Arena-owned. */
+/* co: Reads the roles that a user gets when the request names none. Arena-owned. */
 AWAITS int access_default_roles(struct req *r, struct in_ids *ret_roles) MUSTCHECK;
 
-/* co: inside a transaction, before a change that could take away an administrator: serialises such
- * changes. */
+/* co: Serialises changes that could take away an administrator. Call it inside the transaction,
+ * before the change. */
 AWAITS int access_lock_admins(struct req *r) MUSTCHECK;
-/* co: inside the same transaction, after the change: 409 last_administrator when nobody is left who
- * is one and can sign in. */
+/* co: Puts 409 last_administrator when no administrator is left who can sign in. Call it inside the
+ * same transaction, after the change. */
 AWAITS int access_check_admins(struct req *r) MUSTCHECK;
-/* co: the same as if the project asked for confirmed addresses or not, and had this issuer. */
+/* co: Makes the same check for a project that requires confirmed addresses or not, and has this
+ * OpenID Connect issuer. */
 AWAITS int access_check_admins_if(struct req *r, bool confirmed, struct str issuer) MUSTCHECK;
 
-/* any: 400 too_long on `member` when an object that is kept with a user has more than 16 KB as
- * JSON: it comes with every list of users. */
+/* any: Puts 400 too_long on `member` when an object that is stored with a user has more than 16 KB
+ * as JSON. Every list of users includes such objects. */
 int access_small_map(struct req *r, const char *member, const struct in_json *in) MUSTCHECK;

@@ -29,8 +29,8 @@ select r.id:bigint from {p}.roles r where r.is_default
 -- name: admin_roles_lock :many
 select r.id from {p}.roles r where r.is_admin order by r.id for update
 
--- An administrator who can sign in: confirmed as the project demands, with a password or an identity of the
--- project's issuer.
+-- Whether an administrator is left who can sign in: active, confirmed if the project requires it, and with a password
+-- or an identity of the project's issuer.
 -- name: admins_left :one
 select exists (
   select 1 from {p}.users u join {p}.user_roles m on m.user_id = u.id join {p}.roles r on r.id = m.role_id

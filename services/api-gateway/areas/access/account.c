@@ -1,4 +1,4 @@
-/* The caller's own account: PUT /users/me, and the same as clients of GoTrue ask for it. */
+/* The caller's own account: PUT /users/me, and PUT /auth/v1/user for clients of GoTrue. */
 #include <errno.h>
 
 #include "areas/access/users.h"
@@ -32,7 +32,7 @@ AWAITS static int check_current_password(struct req *r, const struct me_in *in)
     return 0;
 }
 
-/* Checked and hashed before a connection is held; guesses are counted as those of sign-ins. */
+/* Checks and hashes before a database connection is held. Each attempt counts like a sign-in. */
 AWAITS static int new_password(struct req *r, const struct me_in *in, struct str *ret_hash)
 {
     *ret_hash = STR_NONE;
@@ -47,7 +47,7 @@ AWAITS static int new_password(struct req *r, const struct me_in *in, struct str
     return auth_password_hash(r, in->password.value, ret_hash);
 }
 
-/* In the open transaction. The session that changes the password stays; all others end. */
+/* Saves the account in the open transaction. A new password ends all sessions but the caller's. */
 AWAITS static int
 account_save(struct req *r, const struct me_in *in, struct str hash, struct rows *ret_user)
 {
@@ -70,7 +70,7 @@ account_save(struct req *r, const struct me_in *in, struct str hash, struct rows
 
     TRY(sql_batch(r, calls, in->password.set ? 2 : 1));
     TRY(users_finish(r, id, "users.update_me", &change, ret_user));
-    if (in->password.set && calls[1].rows.count) /* nothing else of it is cached */
+    if (in->password.set && calls[1].rows.count) /* only the ended sessions are cached */
         gateway_touch(r);
     return 0;
 }
@@ -89,9 +89,9 @@ AWAITS static int users_update_me(struct req *r)
     return reply_row(r, 200, &user);
 }
 
-/* --- as clients of GoTrue ask --- */
+/* --- for clients of GoTrue --- */
 
-/* What there is, with what was sent: members replace members, null takes away. */
+/* Merges the members of the body into the stored metadata. A null removes the member. */
 static int account_merge(struct req *r, struct str stored, struct in_json *in)
 {
     struct jr_error error;
@@ -116,7 +116,7 @@ static int account_merge(struct req *r, struct str stored, struct in_json *in)
     return access_small_map(r, "data", in);
 }
 
-/* Nobody here checks that one reads mail at a new address. */
+/* This route does not verify that the user reads mail at a new address, so it refuses one. */
 AWAITS static int check_email(struct req *r, struct str own, const struct in_str *email)
 {
     struct str typed = own;

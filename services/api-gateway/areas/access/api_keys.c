@@ -1,5 +1,5 @@
-/* /api-keys: credentials for servers. A key never has more than its creator, now or later, and is
- * made by a user, never by a key. */
+/* /api-keys: credentials for servers. A key never has more rights than its creator, now or later.
+ * Users create keys; a key cannot create one. */
 #include "api_keys_sql.h"
 #include "areas/access/access.h"
 #include "base/codec.h"
@@ -102,7 +102,7 @@ static void put_names(struct jw *w, const char *key, const struct str *names, si
     jw_arr_end(w);
 }
 
-/* A new value and what is kept of it. */
+/* A new value of a key, and the parts of it that are stored. */
 struct key_value {
     struct str text;
     struct str prefix;
@@ -149,7 +149,7 @@ static int reply_key(struct req *r,
     return reply_json(r, 201);
 }
 
-/* Detail for the audit row: what the key may do. */
+/* Returns the detail of an audit row: the permissions of the key. */
 static struct str permissions_detail(struct req *r, const struct access_list *permissions)
 {
     struct strbuf text;
@@ -195,8 +195,8 @@ AWAITS static int api_keys_create(struct req *r)
     return reply_key(r, &in, &key, &permissions, &stored);
 }
 
-/* One's own, or, as an administrator, any: a permission to delete keys is none over others'
- * servers. */
+/* A user may delete the keys that it created, a key itself, an administrator any key. The
+ * permission to delete keys does not extend to keys of other users' servers. */
 static int may_delete(struct req *r, int64_t id, int64_t creator_id)
 {
     const struct caller *caller = r->scope->caller;
@@ -291,7 +291,7 @@ static int reply_rotated(struct req *r,
     return reply_json(r, 200);
 }
 
-/* Whoever has the value acts as its creator: nobody else gets one, administrators neither. */
+/* The holder of the value acts as the key's creator, so only the creator gets a new one. */
 static int may_rotate(struct req *r, int64_t creator_id)
 {
     if (creator_id == r->scope->caller->user_id)

@@ -33,7 +33,7 @@ delete from {p}.api_keys k where k.id = :id::bigint returning k.id:bigint, k.use
 -- name: api_key_lock :opt
 select k.user_id:bigint, k.name:text, k.expires_at <= now() as ended:boolean from {p}.api_keys k where k.id = :id::bigint for update
 
--- Former values end no later than the one that follows them.
+-- A former value ends no later than the value that replaced it.
 -- name: api_key_former_end :exec
 update {p}.api_key_former f set ends_at = least(f.ends_at, now() + :grace_seconds::bigint * interval '1 second')
 where f.api_key_id = :id::bigint

@@ -1,8 +1,8 @@
 /*
- * GET /permissions/explain: what decides about a request, check by check in the order in which they
- * are made, by the very functions that make them (stages/checks.h, the row rule, the field rule,
- * the guard of the route or its handler). Who is no administrator is told no more than the request
- * itself would tell: nothing after the first check that fails.
+ * GET /permissions/explain: the checks that decide about a request, in the order in which they are
+ * made, by the same functions (stages/checks.h, the row rule, the field rule, the route's guard or
+ * handler). A caller who is no administrator learns no more than the request itself would reveal:
+ * nothing after the first failed check.
  */
 #include <string.h>
 
@@ -17,23 +17,23 @@
 #include "stages/inner.h"
 #include "stages/stages.h"
 
-#define ANSWER_BYTES 16384 /* of a refusal; of any other answer its status is enough */
+#define ANSWER_BYTES 16384 /* of a refusal; any other answer is used for its status only */
 
 /* --- the question --- */
 
 struct question {
     enum http_method method;
-    struct str path;       /* as it was asked for */
-    struct str whole_path; /* with the project's address before it */
+    struct str path;       /* as in the query */
+    struct str whole_path; /* with "/org/{project_id}" before it */
     struct route_match match;
-    const struct entity *entity; /* of the path; NULL: none, or there is none of its name */
-    struct caller caller;        /* whose request it would be */
-    struct records_ctx *ctx;     /* as that caller */
+    const struct entity *entity; /* of the path; NULL: none, or unknown */
+    struct caller caller;        /* the caller to explain */
+    struct records_ctx *ctx;     /* records context of that caller */
     bool key_expired;
     struct str status;    /* of the account */
     struct rows roles;    /* SQL_EXPLAIN_ROLES */
-    bool tells_all;       /* an administrator asks: nothing is hidden from it */
-    enum problem problem; /* PROBLEM_NONE until a check is not passed */
+    bool tells_all;       /* the asking caller is an administrator and may learn everything */
+    enum problem problem; /* of the first failed check; PROBLEM_NONE: none failed */
     struct str reason;
 };
 
@@ -55,7 +55,7 @@ static int question_fail(struct req *r, const char *parameter, const char *what)
     return fail(r, PROBLEM_INVALID_QUERY, "Query parameter '%s' %s", parameter, what);
 }
 
-/* Paths are those below {base_url}; what was copied from a browser is taken, too. */
+/* Accepts paths below {base_url}, and paths with "/org/{project_id}" as copied from a browser. */
 static int find_route(struct req *r, struct question *question)
 {
     struct str slug = req_param(r, "project_id");
@@ -93,7 +93,8 @@ read_id_parameter(struct req *r, const struct query *query, const char *name, in
     return 0;
 }
 
-/* Administrators ask about everybody, others about themselves and the keys that they made. */
+/* Administrators may ask about all callers, users about themselves and their keys, a key about
+ * itself. */
 static int check_asker(struct req *r, int64_t user_id, int64_t key_id)
 {
     const struct caller *asker = r->scope->caller;
@@ -135,7 +136,7 @@ AWAITS static int find_subject(struct req *r, const struct query *query, struct 
     return 0;
 }
 
-/* An account that may not sign in, or a key that is too old, has no rights. */
+/* Loads the rights to explain. An inactive account and an expired key have no rights. */
 AWAITS static int load_subject(struct req *r, struct question *question)
 {
     struct caller *caller = &question->caller;
@@ -186,7 +187,8 @@ struct explain_check {
     struct str reason;
 };
 
-/* Opens an object that the caller ends, after "given_by" and "fields". */
+/* Begins a check's object. The calling function adds "given_by" and "fields" and ends the
+ * object. */
 static void open_check(struct question *question, struct jw *w, const struct explain_check *check)
 {
     if (check->problem && !question->problem) {
@@ -354,7 +356,8 @@ static bool is_ruled(const struct question *question)
     return question->entity->row_level_security && !caller_all_rows(&question->caller);
 }
 
-/* What is told of a record that the row rule closes: to others, never that it is there. */
+/* Fills in the check of a record that the row rule closes. Callers who are no administrators must
+ * not learn whether an unreadable record exists. */
 static void close_row(struct req *r,
                       const struct question *question,
                       const struct records_row_right *right,
@@ -469,7 +472,7 @@ static bool has_parameter(const struct route *route)
     return strchr(route->path, '{') != NULL;
 }
 
-/* Does the route itself decide about an object, beside the record that the row rule is about? */
+/* Returns whether the route itself decides about an object, in addition to the row rule. */
 static bool asks_object(const struct route *route)
 {
     bool reads = route->method == HTTP_GET_M;
@@ -478,7 +481,7 @@ static bool asks_object(const struct route *route)
            (reads && has_parameter(route) && !check_asked(CHECK_ENTITY_PERMISSION, route));
 }
 
-/* The guard in place of the handler: it begins again for the same reasons. */
+/* Runs the guard in place of the handler, and again for the same reasons as a handler. */
 AWAITS static int explain_object(struct req *r)
 {
     struct route *route = ARENA_NEW(r->task.arena, route);
@@ -534,15 +537,15 @@ AWAITS static int put_object_check(struct req *r, struct question *question, str
     return 0;
 }
 
-/* --- the whole --- */
+/* --- all checks --- */
 
-/* Nothing follows a check that is not passed, except for administrators. */
+/* Only administrators see the checks after the first failed one. */
 static bool is_over(const struct question *question)
 {
     return question->problem != PROBLEM_NONE && !question->tells_all;
 }
 
-/* What the route asks of a caller; *ret_whole: there is more that can be asked. */
+/* Writes the route's checks of the caller. *ret_whole: checks of records and objects may follow. */
 static void
 put_route_checks(struct req *r, struct question *question, struct jw *w, bool *ret_whole)
 {
@@ -566,7 +569,7 @@ put_route_checks(struct req *r, struct question *question, struct jw *w, bool *r
     *ret_whole = !is_over(question) && rights && rights->active && !unknown;
 }
 
-/* A guard knows records that the row rule does not: deleted ones have a history. */
+/* The row rule does not know deleted records, which have a history; the routes' guards do. */
 static bool is_about_record(const struct question *question)
 {
     const struct route *route = question->match.route;
@@ -605,7 +608,7 @@ AWAITS static int permissions_explain(struct req *r)
     struct question question = {0};
     struct jw w;
 
-    (void)gateway_recheck(r); /* what is told is as of now, whatever this process knew */
+    (void)gateway_recheck(r); /* explain the current state, not this process's cache */
     TRY(read_question(r, &question));
     const struct route *route = question.match.route;
     w = resp_json(r);

@@ -1,4 +1,4 @@
--- Whose rights are explained, and where they come from.
+-- The user or key whose rights are explained, and the sources of these rights.
 
 -- name: explain_user :opt
 select u.id:bigint, u.email:text, u.status:text from {p}.users u where u.id = :id::bigint
@@ -15,7 +15,7 @@ from {p}.user_roles ur join {p}.roles r on r.id = ur.role_id
 where ur.user_id = :user_id::bigint
 order by r.id
 
--- Grants of a record that reach a user, itself or by a group or a role.
+-- Grants of a record that reach a user, directly or through a group or a role.
 -- name: explain_grants :many
 select g.kind::bigint as kind:bigint, g.grantee_id:bigint, coalesce(u.email, o.name, r.name, '') as name:text
 from {p}.record_grants g

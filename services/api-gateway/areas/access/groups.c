@@ -1,4 +1,4 @@
-/* /groups: users who share records, and the roles that may ask for their records. */
+/* /groups: users who share records, and roles whose holders may request the members' records. */
 #include "app.h"
 #include "groups_sql.h"
 #include "project/events.h"
@@ -55,9 +55,10 @@ AWAITS static int groups_get(struct req *r)
 }
 
 /*
- * Nobody gives what they do not hold. A group gives its members the records that were granted to
- * it, and its members and the holders of its roles, when they may ask for records of groups, those
- * of its members.
+ * Reads what a change of a group would open to users, because no caller gives access that the
+ * caller does not have. A group opens records that are granted to it to its members. It opens the
+ * members' own records to those of its members and of its roles' holders who have
+ * svc_group_data:read.
  */
 AWAITS static int
 load_gives(struct req *r, int64_t id, const struct in_ids *user_ids, struct rows *ret_gives)
@@ -100,7 +101,8 @@ AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *us
     return 0;
 }
 
-/* Its holders may ask for the members' records. */
+/* Refuses to add roles when the caller does not see the records of the members, which holders of
+ * the roles may then request. */
 AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *role_ids)
 {
     struct rows rows;
@@ -114,7 +116,7 @@ AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *r
     return 0;
 }
 
-/* What the tables refuse; `refers` is the member whose ids may not exist. */
+/* Answers an error of the database. `refers`: the member whose ids may not exist. */
 static int fail_change(struct req *r, int rc, const char *refers)
 {
     if (rc == DB_UNIQUE)
@@ -125,8 +127,8 @@ static int fail_change(struct req *r, int rc, const char *refers)
     return sql_check(r, rc);
 }
 
-/* Roles of the group and the audit row, in the transaction that is open; then the group as it is
- * now. */
+/* Writes roles and audit row in the open transaction, reads the group into ret_group and
+ * commits. */
 AWAITS static int finish_change(struct req *r,
                                 int64_t id,
                                 const struct in_ids *roles,
@@ -199,7 +201,7 @@ AWAITS static int groups_update(struct req *r)
     return reply_row(r, 200, &group);
 }
 
-/* Detail for the audit row: who joins, or leaves. */
+/* Returns the detail of an audit row: the users who join or leave. */
 static struct str members_detail(struct req *r, const int64_t *user_ids, size_t count)
 {
     struct strbuf text;
@@ -217,7 +219,7 @@ static struct str members_detail(struct req *r, const int64_t *user_ids, size_t 
     return strbuf_view(&text);
 }
 
-/* A removal is audited only when it removed something. */
+/* Audits and commits a removal. The callers have made sure that it removed something. */
 AWAITS static int
 finish_removal(struct req *r, int64_t group_id, const char *action, struct str detail)
 {

@@ -1,4 +1,4 @@
--- Groups of users; role_ids are the roles whose holders may ask for the members' records.
+-- Groups of users. Holders of the roles in role_ids may request the members' records.
 
 -- part: group
 select g.id, g.name, g.description,
@@ -50,8 +50,8 @@ select m.user_id as id, m.user_id, u.email, m.created_at
 from {p}.group_members m join {p}.users u on u.id = m.user_id
 where m.group_id = :group_id::bigint
 
--- What users would gain, and what of theirs would be opened, by becoming members of a group, and what the
--- caller with its roles holds of that.
+-- Computes what new members of a group would gain, which records of theirs would be opened, and which part of that the
+-- caller with its roles already has.
 -- name: group_gives :one
 with added as (select unnest(:user_ids::bigint[]) as id),
 reached as (

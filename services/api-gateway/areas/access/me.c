@@ -1,4 +1,5 @@
-/* GET /users/me: who calls, and all that it may do: an application shows and hides by it. */
+/* GET /users/me: the caller's account and permissions, by which applications show and hide
+ * parts. */
 #include "areas/access/users.h"
 #include "users_sql.h"
 
@@ -51,7 +52,7 @@ static void put_field_access(struct jw *w, const struct caller *caller, const st
             put_open_fields(w, caller, entity, action);
 }
 
-/* A model may have a thousand entities: others have their turn in between. */
+/* A model may have a thousand entities, so the task yields to other tasks in between. */
 AWAITS static void put_access(struct req *r, struct jw *w)
 {
     const struct caller *caller = r->scope->caller;

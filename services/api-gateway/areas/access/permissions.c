@@ -1,4 +1,4 @@
-/* GET /permissions: the system permissions, then four of each entity. */
+/* GET /permissions: the system permissions, then the four permissions of each entity. */
 #include "app.h"
 
 static const struct field permission_fields[] = {
@@ -44,7 +44,7 @@ put_entity(struct req *r, struct jw *w, const struct entity *entity, enum perm_a
     jw_obj_end(w);
 }
 
-/* Position 0.. in the whole list: system permissions first. */
+/* Writes the permission at a position, from 0, of the whole list: system permissions come first. */
 static void put_permission(struct req *r, struct jw *w, int64_t position)
 {
     int64_t system = PERM_COUNT - 1;

@@ -9,8 +9,7 @@ enum grant_kind { GRANT_USER = 1, GRANT_GROUP = 2, GRANT_ROLE = 3 };
 
 #define GRANTS_MAX 1000
 
-/* Both bodies decode into this; rls-users knows only the first of the ids, rls-groups the
- * others. */
+/* Both bodies decode into this struct. rls-users has user_id, rls-groups group_id and role_id. */
 struct grant_in {
     struct in_i64 user_id, group_id, role_id;
     struct in_bool can_update, can_delete;
@@ -90,7 +89,8 @@ struct record {
     int64_t entity_id, id;
 };
 
-/* With `lock`, until the transaction ends: a record's grants are written by one after the other. */
+/* Finds the record of the path. With `lock` the record stays locked until the transaction ends, so
+ * that writers of its grants run one after the other. */
 AWAITS static int
 find_record(struct req *r, const struct entity *entity, bool lock, struct record *ret_record)
 {
@@ -247,7 +247,7 @@ AWAITS static int check_grantees(struct req *r, const struct grants *grants)
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-/* Which grants an endpoint is about. */
+/* The kinds of grants of rls-users and of rls-groups. */
 static const int64_t user_kinds[] = {GRANT_USER};
 static const int64_t group_kinds[] = {GRANT_GROUP, GRANT_ROLE};
 
@@ -283,8 +283,8 @@ AWAITS static int write_grants(struct req *r,
         r, calls + (live ? 0 : 1), ARRAY_LEN(calls) - (live ? 0 : 1) - (entity->searched ? 0 : 1));
 }
 
-/* The model says which entities have ever had grants: the first one is a change of the model. Its
- * version row is locked before the record, as in every change. */
+/* The model records which entities have ever had grants, so an entity's first grant changes the
+ * model. The model's version row is locked before the record, as in every change of the model. */
 AWAITS static int note_first(struct req *r, const struct entity *entity, bool *ret_first)
 {
     struct rows before;

@@ -1,4 +1,4 @@
--- Rows granted to users (kind 1), groups (2) and roles (3).
+-- Records granted to users (kind 1), groups (2) and roles (3).
 
 -- name: rls_users :many args(rls_record)
 select g.grantee_id as user_id, g.can_update, g.can_delete
@@ -13,7 +13,7 @@ from {p}.record_grants g
 where g.entity_id = :entity_id::bigint and g.record_id = :record_id::bigint and g.kind in (2, 3)
 order by g.kind, g.grantee_id
 
--- Grantees that exist, kept from being deleted until the commit.
+-- Grantees that exist, locked against deletion until the commit.
 
 -- name: rls_known_users :many args(rls_known) row(rls_known)
 select u.id:bigint from {p}.users u where u.id = any(:ids::bigint[]) for key share
@@ -24,7 +24,7 @@ select g.id:bigint from {p}.groups g where g.id = any(:ids::bigint[]) for key sh
 -- name: rls_known_roles :many args(rls_known) row(rls_known)
 select r.id:bigint from {p}.roles r where r.id = any(:ids::bigint[]) for key share
 
--- A model says which entities have ever had grants: the first one is a change of the model.
+-- The model records which entities have ever had grants, so an entity's first grant changes the model.
 
 -- name: rls_granted :opt
 select e.granted:boolean from {p}.entities e where e.id = :id::bigint

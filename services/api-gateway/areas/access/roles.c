@@ -1,4 +1,4 @@
-/* /roles: what their holders may do, down to fields. */
+/* /roles: what the holders of a role may do, down to fields. */
 #include "areas/access/access.h"
 #include "project/events.h"
 #include "roles_sql.h"
@@ -105,7 +105,7 @@ AWAITS static int roles_get(struct req *r)
 
 /* --- field rules --- */
 
-/* The statement that stores one field rule. A caller cannot open fields that are closed to it. */
+/* Builds the statement that stores one field rule. A caller cannot open fields closed to itself. */
 static int field_rule_call(struct req *r,
                            const struct field_access_in *rule,
                            int64_t role_id,
@@ -152,7 +152,8 @@ static int roles_fail_save(struct req *r, int rc)
     return fail_taken(r, "name", "is taken", "A role of this name exists.");
 }
 
-/* After they are stored: an administrator role holds neither permissions nor field rules. */
+/* Runs after the rules are stored: an administrator role must have no permissions or field
+ * rules. */
 AWAITS static int check_excess(struct req *r, int64_t id, const struct role_in *in)
 {
     struct rows rows;
@@ -169,9 +170,9 @@ AWAITS static int check_excess(struct req *r, int64_t id, const struct role_in *
                       "must be [] of an administrator role, which passes every check");
 }
 
-/* Permissions, field rules and audit row of the role in the open transaction; then the role as it
- * is. Without a rule a role reads and writes all fields, so what it gives is known only now: it
- * must not be more than the caller holds. */
+/* Writes permissions, field rules and audit row of the role in the open transaction, and reads the
+ * role into ret_role. A role without a field rule reads and writes all fields, so the rights that
+ * it gives are known only now. They must not exceed the caller's. */
 AWAITS static int save_rules(struct req *r,
                              int64_t id,
                              const struct role_in *in,
@@ -209,7 +210,7 @@ AWAITS static int save_rules(struct req *r,
     return access_need_roles(r, "id", &id, 1);
 }
 
-/* What a caller may not give through a role. */
+/* Refuses rights that the caller cannot give through a role. */
 AWAITS static int
 check_given(struct req *r, const struct role_in *in, struct access_list *ret_permissions)
 {
@@ -248,7 +249,7 @@ AWAITS static int roles_create(struct req *r)
     return reply_created(r, &role);
 }
 
-/* A caller who is no administrator changes only roles whose whole power it holds itself. */
+/* Locks the role. Puts 403 when the role has rights that the caller does not hold. */
 AWAITS static int lock_role(struct req *r, int64_t id, struct rows *ret_role)
 {
     TRY(sql_begin(r));

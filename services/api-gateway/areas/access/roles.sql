@@ -37,7 +37,7 @@ set name = coalesce(:name::text, r.name),
     updated_at = greatest(now(), r.updated_at)
 where r.id = :id::bigint
 
--- An administrator role's permissions and field rules would mean nothing.
+-- Whether an administrator role has permissions or field rules, which would have no effect.
 -- name: role_excess :one
 select r.is_admin and exists (select 1 from {p}.role_permissions p where p.role_id = r.id) as permissions:boolean,
   r.is_admin and exists (select 1 from {p}.field_access a where a.role_id = r.id) as field_access:boolean

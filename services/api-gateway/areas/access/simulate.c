@@ -67,13 +67,13 @@ AWAITS static int load_caller(struct req *r, const struct in_ids *roles, struct 
     return 0;
 }
 
-/* --- the matrix: a row a route, for routes of an entity's records one for each entity --- */
+/* --- the matrix: one row per route; for routes of records one row per entity --- */
 
 struct matrix {
     struct req *r;
     struct caller caller;
-    const struct entity *only; /* NULL: all */
-    int64_t skip, room;        /* of this page */
+    const struct entity *only; /* NULL: all entities */
+    int64_t skip, room;        /* rows before this page, and on it */
     int64_t total;
     struct jw w;
 };

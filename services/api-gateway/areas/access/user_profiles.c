@@ -81,7 +81,7 @@ AWAITS static int profiles_get(struct req *r)
 
 /* --- language tags (RFC 5646, 2.1) --- */
 
-/* Of so many characters, and of these kinds. */
+/* Returns whether a subtag has `min` to `max` characters, all of the given kinds. */
 static bool subtag_is(struct str subtag, size_t min, size_t max, unsigned kinds)
 {
     return subtag.len >= min && subtag.len <= max && ascii_only(subtag, kinds, "");
@@ -93,8 +93,8 @@ static bool is_variant(struct str subtag)
            (subtag_is(subtag, 4, 4, ASCII_ALNUM) && ascii_is(subtag.ptr[0], ASCII_DIGIT));
 }
 
-/* What follows a singleton: at least one subtag of so many characters, up to the next singleton;
- * after "x" the rest is private. */
+/* Checks extensions: each is a singleton with at least one subtag of 2 to 8 characters. After the
+ * singleton "x" the rest is private, with subtags of 1 to 8 characters. */
 static bool extensions_ok(struct str rest)
 {
     while (rest.ptr) {
@@ -158,7 +158,7 @@ static int check_profile(struct req *r, const struct profile_in *in)
     return 0;
 }
 
-/* A file that the caller may read, or the one that stands there. */
+/* The avatar must be a file that the caller may read, or the one that the profile already has. */
 AWAITS static int check_avatar_file(struct req *r, int64_t user_id, const struct in_i64 *file_id)
 {
     struct rows rows;

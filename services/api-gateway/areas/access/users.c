@@ -1,4 +1,4 @@
-/* /users: accounts of a project, by administration. */
+/* /users: administration of a project's accounts. */
 #include "areas/access/users.h"
 #include "areas/auth/auth_password.h"
 #include "areas/mail/mail_flow.h"
@@ -61,7 +61,7 @@ struct str users_json(struct req *r, const struct in_json *in)
     return in->set && !in->null ? jr_print(r->task.arena, in->value) : STR_NONE;
 }
 
-/* Of a statement that gives the account back, unless another one has its address. */
+/* Checks a statement that returns the account, or no row when another account has the address. */
 static int users_check_saved(struct req *r, int rc, const struct rows *saved)
 {
     if (rc != DB_UNIQUE)
@@ -95,7 +95,7 @@ AWAITS static int set_roles(struct req *r, int64_t id, const struct in_ids *role
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
-/* To whom an administrator sends it; 409 where the link would lead nowhere. */
+/* Queues a mail to the user. Puts 409 when the project has no page that its link could open. */
 AWAITS static int user_mail(struct req *r, enum mail_type type, int64_t id, struct str email)
 {
     struct mail_flow flow = {
@@ -112,7 +112,7 @@ AWAITS static int user_mail(struct req *r, enum mail_type type, int64_t id, stru
     return mail_flow_put(r, &flow);
 }
 
-/* Before the transaction: the address as it will be, within its limits. */
+/* Before the transaction: normalises the address and checks the limits of mails. */
 AWAITS static int may_mail(struct req *r, struct str typed, struct str *ret_email)
 {
     TRY(mail_flow_address(r, typed, ret_email));
@@ -120,8 +120,8 @@ AWAITS static int may_mail(struct req *r, struct str typed, struct str *ret_emai
     return mail_flow_ready(r);
 }
 
-/* State of a new account, and the mail that it gets. An administrator vouches for the address: a
- * user with a password can sign in at once, unless the project requires confirmed addresses. */
+/* State of a new account, and the mail that it gets. An administrator vouches for the address, so a
+ * user with a password can sign in at once unless the project requires confirmed addresses. */
 struct user_start {
     const char *status;
     bool confirmed;
@@ -182,7 +182,7 @@ AWAITS static int users_create(struct req *r)
     return reply_created(r, &user);
 }
 
-/* Locks the account; one that holds more than the caller is out of the caller's reach. */
+/* Locks the account. Puts 403 when the account has more rights than the caller. */
 AWAITS static int lock_user(struct req *r, int64_t id, struct rows *ret_user)
 {
     TRY(sql_begin(r));

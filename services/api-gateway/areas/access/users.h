@@ -12,18 +12,19 @@ struct user_in {
     struct in_bool send_invite; /* create only */
 };
 
-/* What an owner may change. */
+/* Members of the account that its own user may change. */
 struct me_in {
     struct in_str password;
     struct in_str current_password;
     struct in_json metadata;
 };
 
-/* The same as clients of GoTrue send it. */
+/* The members of me_in as clients of GoTrue send them. */
 struct account_in {
-    struct me_in me; /* metadata: what is merged */
+    struct me_in me; /* me.metadata is merged into the stored metadata */
     struct in_str email;
-    struct in_json challenge, challenge_method; /* for links in mails, of which none is sent here */
+    struct in_json challenge,
+        challenge_method; /* ignored: for links in mails, and this route sends no mail */
 };
 
 extern const char *const user_statuses[];
@@ -32,12 +33,14 @@ extern const struct schema user_update_schema;
 extern const struct schema me_schema;
 extern const struct schema account_schema;
 extern const struct schema user_out_schema;
-extern const struct schema me_out_schema;    /* of the caller: with what it may do */
-extern const struct schema auth_user_schema; /* the same in answers of /auth */
+extern const struct schema me_out_schema;    /* the caller, with its permissions */
+extern const struct schema auth_user_schema; /* user_out_schema for answers of /auth */
 
-/* A member as a parameter; null = {}. */
+/* Returns an object of the body as a statement's parameter: JSON text, or STR_NONE when it is null
+ * or left out. Statements store {} for null. Arena-owned. */
 struct str users_json(struct req *r, const struct in_json *in);
-/* co: the user as it is now, from the open transaction, with an audit row; then commit. */
+/* co: Reads the user from the open transaction into ret_user, writes the audit row of `change` and
+ * commits. */
 AWAITS int users_finish(struct req *r,
                         int64_t id,
                         const char *action,

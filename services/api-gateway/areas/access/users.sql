@@ -19,7 +19,7 @@ where (:status::text? is null or u.status = :status::text)
 {user}
 where u.id = :id::bigint
 
--- Nothing: an account has another spelling of the address. New ones have one spelling, which is unique.
+-- Returns no row when an account has another spelling of the address. New accounts store one unique spelling.
 -- name: user_add :opt
 insert into {p}.users (email, password_hash, status, email_confirmed_at, metadata)
 select lower(normalize(:email::text)), :password_hash::text, :status::text,
@@ -32,8 +32,8 @@ returning id as id:bigint
 select u.email:text, u.status:text, u.password_hash:text?, u.email_confirmed_at is not null as confirmed:boolean,
   u.metadata:jsonb from {p}.users u where u.id = :id::bigint for update
 
--- The address in another spelling is the same one; nothing: another account has it.
--- A confirmation is of one address, and a status that awaits it has none.
+-- Another spelling of the account's address changes nothing. Returns no row when another account has the address.
+-- Another address, or the status invited or unconfirmed, clears the confirmation.
 -- name: user_save :opt
 with spellings as (
   select array(select lower(normalize(f.form)) from unnest(:emails::text[]?) as f (form)) as emails)

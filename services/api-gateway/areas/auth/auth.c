@@ -44,7 +44,7 @@ static const struct field token_fields[] = {
      .max = 512,
      .doc = "With the grant type refresh_token"},
 };
-/* Clients of other services send members of their own (gotrue_meta_security): ignored. */
+/* Clients of other services send additional members (gotrue_meta_security), which are ignored. */
 static const struct schema token_schema = {
     .name = "SignIn",
     .fields = token_fields,
@@ -75,9 +75,9 @@ static const struct schema refresh_schema = {
 /* --- sign in --- */
 
 /*
- * Guesses are counted before anything is hashed: by address, then by account. An owner who signs in
- * from where a session of theirs came from has a counter of its own there, so that guesses from
- * elsewhere never lock the owner out.
+ * Guesses are counted before anything is hashed: by address, then by account. A sign-in from an
+ * address of one of the account's sessions has a separate counter, so that guesses from elsewhere
+ * never lock the owner out.
  */
 AWAITS static int
 find_account(struct req *r, struct str typed, struct rows *ret_account, struct str *ret_hash)
@@ -97,7 +97,7 @@ find_account(struct req *r, struct str typed, struct rows *ret_account, struct s
     *ret_hash = auth_password_of_nobody(r, email);
     if (ret_account->count) {
         const struct sql_auth_account_row account = sql_auth_account_row(ret_account, 0);
-        counted = account.email; /* however it was written */
+        counted = account.email; /* whichever spelling was sent */
         if (account.password_hash.ptr)
             *ret_hash = account.password_hash;
         if (account.known_address)
@@ -107,7 +107,8 @@ find_account(struct req *r, struct str typed, struct rows *ret_account, struct s
         r, "account", counted, r->scope->project->settings.rate_sign_in_account);
 }
 
-/* Unknown accounts, accounts without a password and wrong passwords: one answer, one cost. */
+/* Unknown accounts, accounts without a password and wrong passwords answer alike at the same
+ * cost. */
 AWAITS static int sign_in(struct req *r, struct str email, struct str password)
 {
     struct auth_tokens tokens;
@@ -205,12 +206,12 @@ AWAITS static int auth_logout(struct req *r)
                 SQL_SESSIONS_SIGN_OUT(.user_id = r->scope->caller->user_id,
                                       .id = r->scope->caller->session_id,
                                       .which = scope.len ? scope : STR("global"))));
-    if (ended.count) /* what is cached of a project is not dropped for nothing */
+    if (ended.count) /* do not drop the project's caches for nothing */
         gateway_touch(r);
     return reply_empty(r, 204);
 }
 
-/* --- who is signed in --- */
+/* --- the signed-in user --- */
 
 AWAITS static int auth_user(struct req *r)
 {
@@ -285,7 +286,7 @@ static void put_url(struct req *r, struct jw *w, const char *name, const char *p
     jw_str(w, arena_printf(r->task.arena, "%.*s%s", STR_ARG(gateway_base_url(r)), path));
 }
 
-/* What checks access tokens finds the keys by their issuer (OpenID Connect Discovery 1.0, 3). */
+/* Services that check access tokens find the keys by the issuer (OpenID Connect Discovery 1.0). */
 AWAITS static int auth_discovery(struct req *r)
 {
     struct jw w = resp_json(r);

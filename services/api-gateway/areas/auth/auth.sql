@@ -1,6 +1,6 @@
 -- Sign-in, sessions, refresh tokens and signing keys.
 
--- An address is looked up by its spellings; the account that is kept under the one as typed comes first.
+-- Finds an account by the spellings of its address. An account that is stored under the spelling as typed comes first.
 -- name: auth_account :opt
 select u.id:bigint, u.email:text, u.password_hash:text?, u.status:text,
   u.email_confirmed_at is not null as confirmed:boolean,

@@ -1,4 +1,4 @@
-/* Flows: stored, taken once. */
+/* Stores flows of sign-ins; each flow can be taken out once. */
 #include "areas/auth/auth_flow.h"
 
 #include "areas/auth/auth_session.h"

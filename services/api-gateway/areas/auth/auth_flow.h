@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A sign-in at an issuer that is under way: kept ten minutes under the hash of its state, used
- * once. Nonce and code verifier are sealed.
+ * A sign-in at an OpenID Connect issuer that was started and not yet finished. It is stored for ten
+ * minutes under the hash of its state and used once. Nonce and code verifier are sealed.
  */
 #include "areas/auth/auth_oidc.h"
 
@@ -13,15 +13,17 @@ struct auth_flow {
     struct str issuer;
     struct str client_id;
     struct str code_challenge; /* the client's own (RFC 7636), or empty */
-    int64_t user_id;           /* who links an identity to their account; 0 = a plain sign-in */
+    int64_t user_id; /* the user who links an identity to this account; 0 = a plain sign-in */
 };
 
-/* co: fills state, nonce and code_verifier and stores it. */
+/* co: Fills state, nonce and code_verifier of the flow and stores the flow. */
 AWAITS int auth_flow_begin(struct req *r, struct auth_flow *flow) MUSTCHECK;
-/* co: takes it out; 400 flow_state_invalid when it is unknown, used or too old. */
+/* co: Removes the flow of `state` and fills ret_flow. Puts 400 flow_state_invalid when the flow is
+ * unknown, used or too old. */
 AWAITS int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow) MUSTCHECK;
-/* any: answers for a provider that sends an error in place of a code (RFC 6749, 4.1.2.1; OpenID
- * Connect Core 1.0, 3.1.2.6): 403 where the user has not consented, else 502. */
+/* any: Answers a callback in which the provider sent an error in place of a code (RFC 6749,
+ * 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6): 403 when the user has not consented, otherwise
+ * 502. */
 int auth_flow_refused(struct req *r, struct str error) MUSTCHECK;
-/* any: the BASE64URL(SHA256(verifier)) of RFC 7636; arena-owned. */
+/* any: Returns BASE64URL(SHA256(verifier)) of RFC 7636; arena-owned. */
 struct str auth_flow_challenge(struct arena *arena, struct str verifier);

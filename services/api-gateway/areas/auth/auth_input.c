@@ -1,4 +1,4 @@
-/* Forms are turned into the JSON object that they stand for, then read by the same schema. */
+/* Turns a form into a JSON object, which is then read by the same schema as a JSON body. */
 #include "areas/auth/auth_input.h"
 
 #include "http/query.h"

@@ -1,4 +1,4 @@
-/* Signing keys: sign, rotate, keep opened. */
+/* Signing keys: signs with them, rotates them, caches opened ones. */
 #include "areas/auth/auth_key.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define KID_MAX   64
 #define OPENED    256 /* a power of two */
 
-/* Opened keys: each has one slot that it may be in; another key in it makes way. */
+/* Cache of opened keys. Each key has one slot, where it replaces another key. */
 struct opened {
     int64_t project;
     char kid[KID_MAX + 1];
@@ -28,13 +28,13 @@ static struct opened *auth_key_slot_of(int64_t project, struct str kid)
     return &opened[(str_hash(kid) ^ (unsigned long long)project) & (OPENED - 1)];
 }
 
-/* Where the private key belongs, so that it opens nowhere else. */
+/* Returns the data that binds a sealed private key to its row, so that it opens only there. */
 static struct str auth_key_place(struct req *r, struct str kid)
 {
     return place_setting(r->task.arena, r->scope->project->number, STR("signing_key"), kid);
 }
 
-/* Borrowed until the next call; NULL when the stored key cannot be opened. */
+/* Returns the opened key, borrowed until the next call; NULL when it cannot be opened. */
 AWAITS static const struct ec_key *key_open(struct req *r,
                                             const struct sql_signing_key_active_row *row)
 {

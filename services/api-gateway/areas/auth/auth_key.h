@@ -1,14 +1,16 @@
 #pragma once
 /*
- * Signing keys of projects ({p}.settings, kind signing_key): one is active, retired ones stay known
- * until the last token they signed has ended. The private part is sealed for its place; opened keys
- * are kept in this process, a bounded number of them.
+ * Signing keys of projects ({p}.settings, kind signing_key). One key is active. Retired keys stay
+ * published until the last token that they signed has expired. The private part is sealed for its
+ * row. Each process caches a bounded number of opened keys.
  */
 #include "app.h"
 
-/* co: `claims` (JSON) as a signed access token. `key` is a row of signing_key_active. */
+/* co: Signs `claims` (JSON) as an access token; *ret_token is arena-owned. `key`: the row of
+ * signing_key_active. Puts 500 when the key cannot be opened. */
 AWAITS int
 auth_key_sign(struct req *r, const struct rows *key, struct str claims, struct str *ret_token)
     MUSTCHECK;
-/* co: makes a new active key and forgets those that retired long ago. */
+/* co: Makes a new active key, and deletes the keys that retired long ago. *ret_kid is
+ * arena-owned. */
 AWAITS int auth_key_rotate(struct req *r, struct str *ret_kid) MUSTCHECK;

@@ -1,10 +1,11 @@
 /*
- * Linking. An identity is known by issuer and subject only: an address can change hands. An account
- * that has the identity's address is linked by itself only when the issuer is Google and runs that
- * address's domain, or when the project trusts its issuer with all addresses (link_verified_email);
- * an invitation is accepted by whom the issuer knows by its address, unless it is an
- * administrator's. One whose address was never confirmed may be a trap laid by somebody else, so
- * its password, sessions and keys end first.
+ * Linking. An identity is recognised by issuer and subject only, because an address can change
+ * hands. An existing account with the identity's address is linked without a sign-in to it in two
+ * cases only: the issuer is Google and runs the address's domain, or the project trusts all
+ * addresses of its issuer (link_verified_email). An invitation is accepted by any identity with its
+ * verified address, unless the account is an administrator's. An account whose address was never
+ * confirmed may be a trap that another person has laid, so its password, sessions and keys end
+ * first.
  */
 #include "areas/auth/auth_link.h"
 
@@ -12,7 +13,7 @@
 #include "auth_provider_sql.h"
 #include "base/email.h"
 
-/* Identity row, profile and audit row. */
+/* Writes the identity row, the profile and the audit row. */
 AWAITS static int auth_link_attach(struct req *r,
                                    const struct oidc_client *client,
                                    const struct oidc_identity *identity,
@@ -59,7 +60,8 @@ AWAITS static int auth_link_create(struct req *r,
     return auth_link_attach(r, client, identity, "auth.sign_up", link->user_id);
 }
 
-/* Whoever set a password before the address was confirmed may not be its owner. */
+/* Confirms the account and ends its password, sessions and keys: the person who set a password
+ * before the address was confirmed may not own the address. */
 AWAITS static int auth_link_confirm(struct req *r, struct auth_link *link)
 {
     struct db_call calls[] = {
@@ -72,7 +74,7 @@ AWAITS static int auth_link_confirm(struct req *r, struct auth_link *link)
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
-/* An account that has the verified address already. */
+/* Links the identity to an existing account that has the verified address. */
 AWAITS static int adopt(struct req *r,
                         const struct oidc_client *client,
                         const struct oidc_identity *identity,
@@ -93,7 +95,7 @@ AWAITS static int adopt(struct req *r,
     return auth_link_attach(r, client, identity, "auth.identity_linked", link->user_id);
 }
 
-/* The identity is known: its account, whatever its address is today. */
+/* Uses the account to which the identity is linked, even if its address has changed since. */
 AWAITS static int known(struct req *r,
                         const struct oidc_identity *identity,
                         const struct sql_identity_find_row *account,

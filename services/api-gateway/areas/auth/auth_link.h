@@ -1,17 +1,18 @@
 #pragma once
-/* Which account an identity of an issuer signs in to, and when it may be linked to one. */
+/* Finds the account that an issuer's identity signs in to, and decides whether the identity may be
+ * linked to an account. */
 #include "areas/auth/auth_oidc.h"
 
 struct auth_link {
     int64_t link_user_id; /* in: the signed-in user who asks to link, or 0 */
     int64_t user_id;      /* out */
-    bool is_new; /* out: the account was made, or its invitation accepted, by this sign-in */
-    bool rights_changed; /* out: gateway_touch() after the commit */
+    bool is_new;          /* out: this sign-in created the account or accepted its invitation */
+    bool rights_changed;  /* out: the caller must call gateway_touch() after the commit */
 };
 
 /*
- * co: finds, links or makes the account, within the caller's open transaction. Refuses:
- * 403 email_not_verified, signup_disabled, user_suspended; 409 identity_link_required, conflict.
+ * co: Finds, links or creates the account, within the caller's open transaction. Refuses with 403
+ * email_not_verified, signup_disabled or user_suspended, or 409 identity_link_required or conflict.
  */
 AWAITS int auth_link_find(struct req *r,
                           const struct oidc_client *client,

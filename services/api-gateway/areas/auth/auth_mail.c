@@ -1,5 +1,4 @@
-/* /auth/v1: what is asked for by mail, and what its links do. Who asks learns nothing of accounts.
- */
+/* /auth/v1: requests for mails, and the links in them. Answers reveal nothing about accounts. */
 #include "areas/access/users.h"
 #include "areas/auth/auth_input.h"
 #include "areas/auth/auth_password.h"
@@ -9,9 +8,9 @@
 #include "base/email.h"
 #include "crypto/password.h"
 
-#define CHANGES 3 /* of one user's address, a minute */
+#define CHANGES 3 /* of one user's address per minute */
 
-/* --- asking --- */
+/* --- requests for mails --- */
 
 struct ask_in {
     struct in_str email, redirect_to;
@@ -30,7 +29,7 @@ static const struct field ask_fields[] = {
      .max = 2048,
      .doc = "Page that the link opens; one of the project's redirect_urls"},
 };
-/* Clients of other services send members of their own: ignored. */
+/* Clients of other services send additional members, which are ignored. */
 static const struct schema ask_schema = {
     .name = "MailLink",
     .fields = ask_fields,
@@ -39,7 +38,7 @@ static const struct schema ask_schema = {
     .open = true,
 };
 
-/* The account is looked for when the mail is sent. */
+/* Queues a mail. The account is read only when the mail is sent, so the answer reveals nothing. */
 AWAITS static int ask_for(struct req *r, enum mail_type type)
 {
     struct mail_flow flow = {.type = type};
@@ -102,8 +101,8 @@ static int link_invalid(struct req *r)
     return fail(r, PROBLEM_TOKEN_INVALID, "This link is unknown, was used or is too old.");
 }
 
-/* Takes the token, in the open transaction; the account is locked. Its address must be the one that
- * the mail was sent to. */
+/* Uses up the token in the open transaction and locks its account. The callers check that the
+ * account's address is still *ret_email, to which the mail was sent. */
 AWAITS static int take_link(struct req *r,
                             const char *type,
                             struct str token,
@@ -130,14 +129,15 @@ AWAITS static int take_link(struct req *r,
     return 0;
 }
 
-/* Whoever made this account need not be who reads its mail now. (Who confirms says that it is.) */
+/* Returns whether another person than the reader of the mail may have created the account. By a
+ * confirmation link the reader states to be its creator. */
 static bool is_strangers(const struct sql_mail_account_lock_row *account, struct str type)
 {
     return !account->confirmed && (str_is(type, "magic_link") || str_is(type, "recovery"));
 }
 
-/* With a new password all sessions and links end: whoever has them may not be its owner. Of a
- * stranger's account nothing stays that opens it. */
+/* A new password ends all sessions and links, because another person may have them. An account that
+ * another person may have created also loses its old password and its API keys. */
 AWAITS static int open_account(struct req *r,
                                const struct sql_mail_account_lock_row *account,
                                const struct verify_in *in,
@@ -191,7 +191,7 @@ AWAITS static int auth_verify(struct req *r)
     return auth_tokens_reply(r, &tokens);
 }
 
-/* --- another address --- */
+/* --- change of address --- */
 
 struct change_in {
     struct in_str email, password, redirect_to;

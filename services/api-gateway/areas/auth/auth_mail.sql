@@ -1,4 +1,4 @@
--- What links in mails do.
+-- Links in mails: what their tokens change.
 
 -- name: mail_link_take :opt
 delete from {p}.mail_links l where l.hash = :hash::bytea and l.type = :type::text
@@ -8,7 +8,7 @@ returning l.user_id:bigint, l.email:text, l.expires_at > now() as live:boolean
 select u.id:bigint, u.email:text, u.status:text, u.password_hash:text?, u.email_confirmed_at is not null as confirmed:boolean
 from {p}.users u where u.id = :id::bigint for update
 
--- Who reads the address's mail owns the account.
+-- Confirms the address, because a reader of its mail owns the account.
 -- name: mail_account_open :exec
 update {p}.users u
 set password_hash = coalesce(:password_hash::text?, case when not :forgets::boolean then u.password_hash end),
@@ -50,7 +50,7 @@ returning c.old_email:text, c.new_email:text, c.old_confirmed_at is not null and
 -- name: email_change_done :exec
 delete from {p}.email_changes c where c.user_id = :user_id::bigint
 
--- Nothing: another account has a spelling of the address.
+-- Returns no row when another account has a spelling of the address, or this account no longer has the old address.
 -- name: email_change_apply :opt
 update {p}.users u set email = :new_email::text, email_confirmed_at = now(), updated_at = greatest(now(), u.updated_at)
 where u.id = :id::bigint and u.email = :old_email::text

@@ -20,8 +20,8 @@ static int provider_failed(struct req *r)
     return fail(r, PROBLEM_PROVIDER_ERROR, "The identity provider did not answer as it should.");
 }
 
-/* Endpoints are addresses that a browser or we will go to: nothing but http(s) URLs, as long as
- * browsers take them. */
+/* Reads an endpoint, which a browser or this gateway will open: an http or https URL, no longer
+ * than browsers accept; otherwise STR_NONE. */
 static struct str endpoint(const json_t *document, const char *name)
 {
     struct str url = jr_str(document, name);
@@ -75,7 +75,7 @@ int oidc_client_load(struct req *r, struct oidc_client *ret_client)
     return 0;
 }
 
-/* RFC 6749, 5.2: only these say that the code, not we, is the trouble. */
+/* Returns whether the issuer refused the code; other errors of RFC 6749, 5.2 are not about it. */
 static bool code_refused(const struct fetch_response *response, struct arena *arena)
 {
     struct jr_error error;
@@ -118,7 +118,7 @@ int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_e
                    .nheaders = ARRAY_LEN(headers),
                    .body = strbuf_view(&form),
                    .purpose = FETCH_IDENTITY,
-                   .once = true, /* a code that may have arrived is spent */
+                   .once = true, /* never repeated: a code that may have arrived is used up */
                },
                &response);
     if (rc)

@@ -1,8 +1,8 @@
 /*
- * Documents of issuers (discovery, keys), cached per process. A fixed number of slots: a document
- * has one slot by the hash of its address, another document there makes way. A project asks for a
- * document once at a time: who wants it meanwhile waits for the answer. An issuer that failed is
- * left alone for a moment.
+ * Cache of issuers' documents (discovery, keys), one per process, with a fixed number of slots. The
+ * hash of a document's address selects its slot, where it replaces another document. A project
+ * requests a document once at a time, and other tasks that need the document wait for that answer.
+ * After a failure an issuer is not called for a moment.
  */
 #include "areas/auth/auth_oidc.h"
 
@@ -15,9 +15,9 @@
 #define SLOTS          256 /* a power of two */
 #define DOCUMENT_BYTES 262144
 #define FRESH_MS       3600000  /* without Cache-Control */
-#define FRESH_MIN_MS   60000    /* and at most one renewal a minute */
+#define FRESH_MIN_MS   60000    /* also the least time between two renewals */
 #define FRESH_MAX_MS   86400000 /* 24 hours */
-#define FAILED_MS      5000     /* an issuer that failed is not asked again so soon */
+#define FAILED_MS      5000     /* how long an issuer that failed is not called again */
 
 struct document {
     struct arena *arena; /* owns the texts; NULL = a free slot */
@@ -28,7 +28,7 @@ struct document {
 };
 static struct document documents[SLOTS];
 
-/* What failed a project a moment ago, by a hash of project and address. */
+/* Recent failures, by a hash of project and address. */
 struct failure {
     unsigned long long key;
     int64_t until_ms;
@@ -36,7 +36,7 @@ struct failure {
 };
 static struct failure failures[SLOTS];
 
-/* A document that a task fetches, and who waits for it. */
+/* A document that one task fetches, and the tasks that wait for it. */
 struct errand {
     struct list link;
     struct list waiters;
@@ -49,7 +49,8 @@ struct waiter {
 };
 static struct list errands = {&errands, &errands};
 
-/* NULL when the slot holds another document or none. Valid until the next await. */
+/* Returns the cached document, valid until the next await; NULL when the slot holds another
+ * document or none. */
 static struct document *oidc_find(struct str url)
 {
     struct document *slot = &documents[str_hash(url) & (SLOTS - 1)];
@@ -57,7 +58,7 @@ static struct document *oidc_find(struct str url)
     return slot->arena && str_eq(slot->url, url) ? slot : NULL;
 }
 
-/* Cache-Control: max-age (RFC 9111, 5.2.2.1), within our bounds. */
+/* Returns the lifetime by Cache-Control: max-age (RFC 9111, 5.2.2.1), within our bounds. */
 static int64_t fresh_ms(const struct fetch_response *response)
 {
     struct str rest = fetch_response_header(response, "cache-control");
@@ -88,7 +89,8 @@ static void oidc_keep(struct str url, const struct fetch_response *response)
     slot->fresh_until_ms = slot->fetched_ms + fresh_ms(response);
 }
 
-/* 0 when the issuer's answer is a document, which is kept; positive when there is none. */
+/* Fetches a document and caches it. Returns 0, a negative, or a positive result when the issuer
+ * gives no document. */
 AWAITS static int renew_document(struct task *task, struct str url)
 {
     const struct fetch_header headers[] = {{STR("Accept"), STR("application/json")}};
@@ -117,7 +119,7 @@ AWAITS static int renew_document(struct task *task, struct str url)
     return 0;
 }
 
-/* --- what failed --- */
+/* --- failures --- */
 
 static unsigned long long failure_key(const struct task *task, struct str url)
 {
@@ -132,7 +134,7 @@ static int known_failure(const struct task *task, struct str url)
     return failure->key == key && clock_mono_ms() < failure->until_ms ? failure->rc : 0;
 }
 
-/* That too many wait says nothing of the issuer. */
+/* FETCH_BUSY is not recorded: it says nothing about the issuer. */
 static void oidc_note_failure(const struct task *task, struct str url, int rc)
 {
     unsigned long long key = failure_key(task, url);
@@ -142,7 +144,7 @@ static void oidc_note_failure(const struct task *task, struct str url, int rc)
             (struct failure){.key = key, .until_ms = clock_mono_ms() + FAILED_MS, .rc = rc};
 }
 
-/* --- once at a time --- */
+/* --- one request at a time --- */
 
 static struct errand *errand_find(const struct task *task, struct str url)
 {
@@ -169,7 +171,8 @@ AWAITS static int errand_wait(struct task *task, struct errand *errand)
     return await_wait(task, &waiter.await, 0);
 }
 
-/* 0 when it is kept now. */
+/* Fetches the document and resumes the tasks that wait for it. Returns 0 when the document is
+ * cached now. */
 AWAITS static int errand_run(struct task *task, struct str url)
 {
     struct errand errand = {.project = task->tenant, .url = url};
@@ -194,8 +197,8 @@ static bool is_fresh(const struct document *known, bool renew)
     return renew ? now_ms - known->fetched_ms < FRESH_MIN_MS : now_ms < known->fresh_until_ms;
 }
 
-/* 0, or why there is none that is fresh. Who fetches may leave before the answer: then one of those
- * who wait does it. */
+/* Returns 0 when a fresh document is cached, otherwise why there is none. If the task that fetches
+ * the document is cancelled, one of the waiting tasks fetches it. */
 AWAITS static int get_fresh(struct task *task, struct str url, bool renew)
 {
     while (!is_fresh(oidc_find(url), renew)) {

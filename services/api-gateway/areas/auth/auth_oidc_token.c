@@ -33,8 +33,8 @@ static bool key_fits(const json_t *key, const struct jws *token)
            (!token->kid.len || str_eq(jr_str(key, "kid"), token->kid));
 }
 
-/* The key of that id for that algorithm; without an id, the only one that the set has for it
- * (OpenID Connect Core 1.0, 10.1). NULL when there is none. */
+/* Returns the key with the token's key id and algorithm. Without a key id, returns the only key
+ * that the set has for the algorithm (OpenID Connect Core 1.0, 10.1). NULL when there is none. */
 static const json_t *find_key(const json_t *document, const struct jws *token)
 {
     const json_t *keys = json_object_get(document, "keys");
@@ -51,7 +51,8 @@ static const json_t *find_key(const json_t *document, const struct jws *token)
     return token->kid.len || count == 1 ? found : NULL;
 }
 
-/* A kid that the cached set lacks may be new: the set is read again, at most once a minute. */
+/* A kid that the cached set lacks may be new, so the set is fetched again, at most once a
+ * minute. */
 AWAITS static int load_key(struct req *r,
                            const struct oidc_client *client,
                            const struct jws *token,
@@ -89,7 +90,7 @@ static bool signature_ok(struct arena *arena, const struct jws *token, const jso
     return jws_verify_es256(token, point) == 0;
 }
 
-/* Allowed algorithms: RS256 for everyone, ES256 for all but Google, which does not use it. */
+/* Allows RS256 for every issuer, and ES256 for every issuer but Google, which does not use it. */
 static bool algorithm_ok(const struct oidc_client *client, struct str alg)
 {
     bool google = oidc_issuer_is(client->issuer, STR("accounts.google.com"));
@@ -126,7 +127,8 @@ static const char *claims_fault(const struct oidc_client *client, const struct j
     }
 }
 
-/* OpenID Connect Core 3.1.3.6: ties the ID token to the access token that came with it. */
+/* Checks that the ID token belongs to the access token that came with it (OpenID Connect Core 1.0,
+ * 3.1.3.6). */
 static bool at_hash_ok(struct arena *arena, const struct jws *token, struct str access_token)
 {
     const json_t *claim = json_object_get(token->claims, "at_hash");

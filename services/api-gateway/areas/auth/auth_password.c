@@ -1,4 +1,4 @@
-/* Password work off the loop. */
+/* Computes password hashes on worker threads. */
 #include "areas/auth/auth_password.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ int auth_password_policy(struct req *r, const char *field, struct str password)
     return 0;
 }
 
-/* What a worker thread gets; the arena is its own until the task is resumed. */
+/* Input and result of a worker thread, which alone uses the arena until the task is resumed. */
 struct hash_job {
     struct arena *arena;
     struct str password;

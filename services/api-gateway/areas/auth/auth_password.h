@@ -1,26 +1,28 @@
 #pragma once
 /*
- * Passwords of accounts: checked and hashed on worker threads, counted in
- * groundwork_password_hashes_total. An unknown account costs what a known one costs.
+ * Passwords of accounts, checked and hashed on worker threads and counted in
+ * groundwork_password_hashes_total. The check for an unknown account costs as much as for a known
+ * one.
  */
 #include "app.h"
 
 /* Before fork: registers the counters. */
 void auth_password_prepare(void);
 
-/* any: fewest characters by the project's setting, at most PASSWORD_MAX_BYTES; 400 naming
- * `field`. */
+/* any: Checks that a new password has at least the project's number of characters and at most
+ * PASSWORD_MAX_BYTES. Otherwise puts 400 naming `field`. */
 int auth_password_policy(struct req *r, const char *field, struct str password) MUSTCHECK;
 
-/* co: arena-owned hash. 503 when too many wait. The length was checked before. */
+/* co: Hashes a password, whose length was checked before; *ret_hash is arena-owned. Puts 503 when
+ * too many passwords wait to be hashed. */
 AWAITS int auth_password_hash(struct req *r, struct str password, struct str *ret_hash) MUSTCHECK;
 
-/* any: the hash of an account that does not exist, or has no password: always the same for one
- * address, and wrong. */
+/* any: Returns the hash to compare with for an account that does not exist or has no password. It
+ * is always the same for one address, and no password matches it. Arena-owned. */
 struct str auth_password_of_nobody(struct req *r, struct str email);
 
-/* co: compares with `hash`.
- * *ret_rehash is a new hash when the stored one is weaker than today's, else STR_NONE. */
+/* co: Compares the password with `hash`. *ret_rehash is a new, arena-owned hash when `hash` is
+ * weaker than new hashes are, otherwise STR_NONE. Puts 503 as auth_password_hash() does. */
 AWAITS int auth_password_check(struct req *r,
                                struct str hash,
                                struct str password,

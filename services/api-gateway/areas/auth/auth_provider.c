@@ -9,9 +9,10 @@
 #include "stages/stages.h"
 
 #define CHALLENGE_CHARS 43   /* base64url of a SHA-256 */
-#define HINT_BYTES      1024 /* three times as long in the address, which is a header */
+#define HINT_BYTES      1024 /* three times as long when encoded in the Location header */
 
-/* Who may link an identity to their account: a user with a token of a session, never a key. */
+/* Returns the user who may link an identity to the own account, 0 = none: a user with a session's
+ * token, never a key. */
 static int64_t linking_user(const struct req *r)
 {
     return r->scope->caller->kind == CALLER_USER ? r->scope->caller->user_id : 0;
@@ -44,7 +45,7 @@ static int read_authorize(struct req *r, const struct query *query, struct auth_
     struct str decoded;
 
     flow->redirect_to = query_get(query, "redirect_to");
-    /* Whole addresses: prefixes and patterns are how codes leak. */
+    /* Compare whole addresses: prefixes and patterns would let codes leak. */
     if (!flow->redirect_to.len ||
         !redirect_url_listed(&r->scope->project->settings, flow->redirect_to))
         return fail(r,
@@ -170,7 +171,7 @@ static const struct field callback_fields[] = {
      .max = 64,
      .doc = "As the provider sent it in place of a code: access_denied"},
 };
-/* Providers add members of their own (scope, authuser, session_state): ignored. */
+/* Providers add members of their own (scope, authuser, session_state), which are ignored. */
 static const struct schema callback_schema = {
     .name = "ProviderCallback",
     .fields = callback_fields,
@@ -179,7 +180,7 @@ static const struct schema callback_schema = {
     .open = true,
 };
 
-/* The finish belongs to the start: same client, same issuer, same user. */
+/* Checks that the finish belongs to the start: same client, same issuer, same user. */
 static int check_flow(struct req *r, const struct auth_flow *flow, const struct callback_in *in)
 {
     struct str verifier = in->code_verifier.value;

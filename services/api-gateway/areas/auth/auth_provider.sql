@@ -1,4 +1,4 @@
--- Sign-in through an OpenID Connect issuer: flows under way, identities, the accounts behind them.
+-- Sign-in through an OpenID Connect issuer: unfinished flows, identities, and the accounts of identities.
 
 -- name: flow_prune :exec
 delete from {p}.auth_flows where expires_at < now()

@@ -1,4 +1,4 @@
-/* Sessions: begin one, and the bodies that hand out its tokens. */
+/* Sessions: starts them, and writes the bodies that return their tokens. */
 #include "areas/auth/auth_session.h"
 
 #include "areas/access/users.h"
@@ -61,7 +61,8 @@ int auth_account_check(struct req *r, struct str status, bool confirmed)
     return 0;
 }
 
-/* PostgreSQL takes valid UTF-8 only, and a client may send any bytes. */
+/* Replaces all but printable ASCII: PostgreSQL accepts valid UTF-8 only, and a client may send any
+ * bytes. */
 static struct str plain_user_agent(struct req *r)
 {
     struct str given = req_header(r, "user-agent");
@@ -137,7 +138,7 @@ int auth_session_start(struct req *r,
     };
     int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
 
-    if (rc == DB_FOREIGN_KEY) /* deleted since its password was compared */
+    if (rc == DB_FOREIGN_KEY) /* the account was deleted after the password check */
         return fail(r, PROBLEM_INVALID_CREDENTIALS, "The account exists no more.");
     TRY(sql_check(r, rc));
     const struct rows *session = &calls[0].rows;

@@ -1,12 +1,12 @@
-/* Refresh tokens: rotation, the grace time for a lost answer, and what happens on reuse. */
+/* Refresh tokens: rotation, the grace time for a lost answer, and the reaction to reuse. */
 #include "areas/auth/auth_session.h"
 #include "auth_sql.h"
 #include "project/unseal.h"
 #include "stages/stages.h"
 
-/* RFC 9700 (4.14.2) ends the session when a token comes twice. Two cases are no theft: a client
- * that sends the same refresh twice at once (10 s), and one that never saw the answer (60 s, while
- * the successor is unused). Both get the same successor again. */
+/* RFC 9700 (4.14.2) ends the session when a token is used twice. Two cases are no theft: a client
+ * that sends the same refresh twice at once (10 s), and a client that never got the answer (60 s,
+ * while the successor is unused). Both get the same successor again. */
 
 #define TOKEN_MAX 128
 
@@ -15,7 +15,7 @@ static struct str successor_place(struct req *r, int64_t token_id)
     return place_successor(r->task.arena, r->scope->project->number, token_id);
 }
 
-/* Signs for the session of the locked row and ends the transaction. */
+/* Commits the transaction and signs an access token for the session of the locked row. */
 AWAITS static int refresh_finish(struct req *r,
                                  const struct sql_refresh_lock_row *token,
                                  const struct rows *user,
@@ -50,7 +50,8 @@ refresh_rotate(struct req *r, const struct sql_refresh_lock_row *token, struct a
     return refresh_finish(r, token, &calls[4].rows, &calls[5].rows, tokens);
 }
 
-/* The successor, when this second use is within the grace time. */
+/* Finds the successor if this second use is within the grace time; otherwise *ret_successor is
+ * STR_NONE. */
 AWAITS static int
 find_successor(struct req *r, const struct sql_refresh_lock_row *token, struct str *ret_successor)
 {
@@ -60,7 +61,8 @@ find_successor(struct req *r, const struct sql_refresh_lock_row *token, struct s
     *ret_successor = STR_NONE;
     if (!token->successor.ptr || !token->recently_used)
         return 0;
-    /* A statement of its own: the lock was waited for, and the child is newer than its snapshot. */
+    /* A separate statement: the lock was waited for, so the child may be newer than the first
+     * snapshot. */
     TRY(sql_all(r, &child, SQL_REFRESH_CHILD(.session_id = token->session_id, .parent_id = id)));
     if (!token->just_used && !(child.count && sql_refresh_child_row(&child, 0).unused))
         return 0;
@@ -103,14 +105,14 @@ repeat(struct req *r, const struct sql_refresh_lock_row *token, struct auth_toke
     return refresh_finish(r, token, &calls[0].rows, &calls[1].rows, tokens);
 }
 
-/* A token that is none is a guess, counted as one of a sign-in is. */
+/* An unknown token is a guess, and counts like a guess of a password. */
 AWAITS static int refresh_refuse_unknown(struct req *r)
 {
     TRY(rate_limit_address(r, "refresh"));
     return fail(r, PROBLEM_REFRESH_TOKEN_INVALID, "The refresh token is not valid here.");
 }
 
-/* Guesses cost a read at most; a session's own tokens are exchanged as often as an address signs
+/* A guess costs at most one read. A session may exchange its tokens as often as an address may sign
  * in. */
 AWAITS static int refresh_check_known(struct req *r, struct str hash)
 {

@@ -1,4 +1,4 @@
-/* /secrets: named values for workflows. They go in and never come out. */
+/* /secrets: named values for workflows. Values can be written but not read. */
 #include "app.h"
 #include "base/ascii.h"
 
@@ -15,7 +15,7 @@
 #define SECRETS_MAX    1000
 #define NAME_BYTES_MAX 64
 #define VALUE_MAX      16384 /* characters */
-#define VALUE_LEAST    4     /* characters: a shorter one cannot be masked */
+#define VALUE_LEAST    4     /* characters: a shorter value cannot be masked */
 #define HOSTS_MAX      50
 #define HOST_BYTES_MAX 253
 #define NAMED_MAX      10 /* workflows that a refusal names */
@@ -94,7 +94,7 @@ static struct str seal(struct req *r, struct str name, struct str value)
                      place_secret(arena, r->scope->project->number, name));
 }
 
-/* The name is that of a secret: it needs no escaping. */
+/* Returns the audit call. A secret's name needs no escaping in JSON. */
 static struct db_call audit(struct req *r, const char *action, struct str name)
 {
     struct str detail = arena_printf(r->task.arena, "{\"name\":\"%.*s\"}", STR_ARG(name));
@@ -102,7 +102,7 @@ static struct db_call audit(struct req *r, const char *action, struct str name)
     return gateway_audit(r, action, "secret", 0, detail);
 }
 
-/* A host as a URL has it: a name, or an address, IPv6 in brackets. */
+/* Checks a host as in a URL: a name, or an IP address, IPv6 in brackets. */
 static bool secrets_host_ok(struct str host)
 {
     bool address = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
@@ -111,7 +111,7 @@ static bool secrets_host_ok(struct str host)
            host.len <= HOST_BYTES_MAX && host.ptr[0] != '.' && host.ptr[host.len - 1] != '.';
 }
 
-/* What of a body its schema cannot say; hosts are lower case afterwards. */
+/* Checks what the schema of a body cannot express. Makes the hosts lower case. */
 static int secrets_check_value(struct req *r, struct secret_in *in)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
@@ -233,7 +233,8 @@ AWAITS static int secrets_update(struct req *r)
 
 /* --- delete --- */
 
-/* A definition that cannot be read any more is taken to use what it mentions. */
+/* Returns whether a workflow's definition uses the secret. A definition that can no longer be read
+ * counts as using it. */
 static bool uses(struct arena *arena, struct str text, struct str name)
 {
     struct schema_errors errors = {0};
@@ -286,7 +287,8 @@ AWAITS static int secrets_delete(struct req *r)
     if (!secrets_name_ok(name))
         return no_such_secret(r);
     TRY(sql_begin(r));
-    /* Workflows are saved under this lock: none that uses the secret comes between. */
+    /* Workflows are saved under this lock, so none that uses the secret can appear before the
+     * commit. */
     TRY(sql_one(r, &rows, SQL_MODEL_LOCK()));
     TRY(sql_all(r, &rows, SQL_SECRET_MENTIONS(.name = name)));
     TRY(secrets_check_unused(r, &rows, name));

@@ -1,4 +1,4 @@
--- Secrets of a project, by name; the value is sealed and read by the workflow runner alone.
+-- Secrets of a project, by name. The value is sealed, and only the workflow runner reads it.
 
 -- part: secret
 select s.name, s.version, s.allowed_hosts, s.created_at, s.updated_at from {p}.secrets s
@@ -26,7 +26,7 @@ returning s.name, s.version, s.allowed_hosts, s.created_at, s.updated_at
 -- name: secret_remove :opt
 delete from {p}.secrets s where s.name = :name::text returning s.name
 
--- Enabled workflows in whose text the name stands: they may use the secret.
+-- Enabled workflows whose text contains the name: they may use the secret.
 -- name: secret_mentions :many
 select w.id:bigint, w.name:text, v.doc || jsonb_build_object('name', w.name) as doc:jsonb
 from {p}.workflows w
