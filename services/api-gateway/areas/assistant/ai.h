@@ -1,83 +1,93 @@
 #pragma once
 /*
- * The assistant's files. What asks a model does so in this order: ai_config_load(),
- * ai_model_choose(), ai_place_take(), a transaction with ai_usage_reserve(), the request, and
- * however that ends ai_usage_settle_later().
+ * Shared by the files of the assistant. A handler that asks a model calls ai_config_load(),
+ * ai_model_choose() and ai_place_take(), then ai_usage_reserve() in a transaction, then sends the
+ * request. However the request ends, the handler books its tokens with ai_usage_settle_later() or
+ * ai_usage_settle_call().
  */
 #include "app.h"
 #include "assistant/model_server.h"
 
 #define AI_MODEL_MAX    200 /* characters of a model's name */
 #define AI_PROMPT_BYTES ((size_t)512 * 1024)
-#define AI_REQUEST_MS   300000 /* an answer takes no longer */
+#define AI_REQUEST_MS   300000 /* time limit of an answer */
 
-/* What the project says; texts are the request's. */
+/* The assistant's settings of a project. The texts live as long as the request. */
 struct ai_config {
     struct model_server server;
     struct str default_model, system_prompt;
-    struct sql_strs models; /* that may be asked for; none = all that there are */
+    struct sql_strs models; /* allowed models; none = all models of the server */
     int64_t user_daily_tokens, project_daily_tokens, max_output_tokens;
-    int64_t user_answers, project_answers; /* that are made at once */
+    int64_t user_answers, project_answers; /* limits of concurrent answers */
     int64_t updated_ms;
-    bool tools;              /* models may have them called */
-    struct str output_limit; /* the member that limits an answer; STR_NONE = it is learnt */
+    bool tools;              /* models may call tools */
+    struct str output_limit; /* request member that limits an answer; STR_NONE = learned */
 };
-/* co: 409 when no endpoint is set. */
+/* co: Reads the settings and opens the sealed API key. 409 when no endpoint is set. Returns 0, a
+ * negative, or the status that was put. */
 AWAITS int ai_config_load(struct req *r, struct ai_config *ret_config) MUSTCHECK;
-/* any: the first of the two that names one, or the project's; 400 when it may not be asked for. */
+/* any: Chooses the model: `given`, else `otherwise`, else the project's default. 400 when none of
+ * them names a model, or the project does not allow the model. *ret_model is borrowed. */
 int ai_model_choose(struct req *r,
                     const struct ai_config *config,
                     const struct in_str *given,
                     struct str otherwise,
                     struct str *ret_model) MUSTCHECK;
-/* any: may it be asked for? */
+/* any: Tells whether the project's settings allow the model. */
 bool ai_model_allowed(const struct ai_config *config, struct str model);
-/* any: what a model server's failure is to a caller: 400, 429, 502, or a negative. */
+/* any: Puts the problem for the result `rc` of a request to the model server: 400, 429, 502 or 503.
+ * Returns that status; a `rc` of 0 or below is returned as it is. `refusal` is read only when `rc`
+ * is ASSISTANT_REFUSED. */
 int ai_server_check(struct req *r, int rc, const struct model_refusal *refusal) MUSTCHECK;
 
 /* --- ai_limits.c --- */
 
-/* One of the answers that this process has memory for, as a request holds it until its end. */
+/* A request's slot among the concurrent answers of this process. The slot bounds their memory. */
 struct ai_hold {
     struct share *place;
 };
-/* any: 429 when there is none. */
+/* any: Takes a slot, which is released when the request's arena ends. 429 when no slot is free. */
 int ai_place_take(struct req *r, struct ai_hold **ret_hold) MUSTCHECK;
-/* any: it outlives the request: returns owned. */
+/* any: Takes the slot out of the hold, so that the slot outlives the request. The caller owns the
+ * result and releases it with ai_place_free(). */
 struct share *ai_place_keep(struct ai_hold *hold);
-/* any: accepts NULL. */
+/* any: Releases a slot. Accepts NULL. */
 void ai_place_free(struct share *place);
-/* any: once in each worker. */
+/* any: Creates the slots. Called once in each worker. */
 void ai_limits_start(void);
-/* any: the database is closed next: nothing is begun or settled from now on. */
+/* any: ai_limits_stop() is called before the database is closed: from then on no answer is begun
+ * and no usage is settled. ai_limits_stopped() tells whether it was called. */
 void ai_limits_stop(void);
 bool ai_limits_stopped(void);
-/* any: before that, requests that are passed on are cut off and settled, which takes background
- * tasks (ai_completions.c). */
+/* any: Cancels and settles the requests that are being passed on (ai_completions.c). Called before
+ * ai_limits_stop(), because settling starts background tasks. */
 void ai_completions_stop(void);
 
-/* What was reserved for one answer. */
+/* The reservation for one answer. */
 struct ai_bill {
     int64_t project, user_id;
     struct str model, day;
-    /* Its row among the answers that are made, of all gateways: a lease, which holds what was
-     * reserved. When nobody renews it, the project's next question gives that back. */
+    /* Id of the answer's row in ai_running, which all gateways share. The row is a lease that holds
+     * the reserved tokens. When the lease expires, the project's next question releases them. */
     int64_t running;
 };
-/* co, in a transaction that ends soon: reserves what the answer may take; 429 when the day's tokens
- * are used, or as many answers are made as may be. */
+/* co: Begins the lease and reserves the tokens that the answer may use. `prompt_bytes`: size of the
+ * request. Call it in a transaction that ends soon, because the project's other questions wait for
+ * its end. 429 when the day's tokens are used up or too many answers are being made. */
 AWAITS int ai_usage_reserve(struct req *r,
                             const struct ai_config *config,
                             struct str model,
                             size_t prompt_bytes,
                             struct ai_bill *ret_bill) MUSTCHECK;
-/* co: it is still being made; every AI_RENEW_MS. */
 #define AI_RENEW_MS 10000
+/* co: Renews the lease `running`. Call it every AI_RENEW_MS while the answer is being made. 0, a
+ * DB_*, or a negative. */
 AWAITS int ai_running_renew(struct task *task, struct project *project, int64_t running) MUSTCHECK;
-/* any: the statement that writes what it came to, and that it is over; borrows the bill. */
+/* any: Returns the statement that books the used tokens and ends the lease. Borrows the bill. */
 struct db_call ai_usage_settle_call(struct arena *arena,
                                     const struct ai_bill *bill,
                                     int64_t prompt,
                                     int64_t answer);
-/* any: runs it, whatever happens to the task that asked. Copies. */
+/* any: Runs that statement in the background, also when the caller's task is cancelled. Copies the
+ * bill. */
 void ai_usage_settle_later(const struct ai_bill *bill, int64_t prompt, int64_t answer);

@@ -1,4 +1,4 @@
-/* Answers as they are made. */
+/* Makes answers: reads them from the model server, runs tools and stores the text. */
 #include "areas/assistant/ai_answer.h"
 #include "areas/assistant/ai_ask.h"
 #include "areas/assistant/ai_events.h"
@@ -17,49 +17,49 @@
 #include "json/jr.h"
 #include "loop/background.h"
 
-#define QUEUED_MAX    ((size_t)2 << 20) /* of a listener that reads slowly; a whole answer fits */
+#define QUEUED_MAX    ((size_t)2 << 20) /* unsent bytes of a slow client; a whole answer fits */
 #define TICK_MS       200
-#define WRITE_MS      400   /* what is new is written down */
-#define LOOK_MS       1000  /* is it to go on, when there is nothing new to write down */
-#define UNHEARD_MS    3000  /* so long whoever has gone may come back */
-#define END_MS        60000 /* so long a database may be away */
+#define WRITE_MS      400   /* interval of storing new text */
+#define LOOK_MS       1000  /* interval of polling the row when there is no new text */
+#define UNHEARD_MS    3000  /* time without a listener, after which the answer is cancelled */
+#define END_MS        60000 /* time in which storing the end is retried */
 #define END_AGAIN_MS  300
 #define ROUNDS_MAX    5
-#define TOLD_BYTES    ((size_t)256 * 1024) /* by tools, in one answer */
-#define PROMPT_BEYOND 4096 /* tokens that servers may count beside the bytes of a request */
+#define TOLD_BYTES    ((size_t)256 * 1024) /* results of all tools in one answer */
+#define PROMPT_BEYOND 4096 /* tokens that servers may count in addition to a request's bytes */
 
 struct ai_answer {
-    struct arena *arena; /* it lives as long as this */
+    struct arena *arena; /* holds this struct */
     struct http_feed feed;
-    struct ai_hearer hearer; /* of the feed */
-    bool heard;              /* by whoever asked */
-    int64_t left_ms;         /* when that one went */
+    struct ai_hearer hearer; /* the feed's client */
+    bool heard;              /* the feed is open */
+    int64_t left_ms;         /* when the feed's client left */
     int64_t project, user_id, conversation_id, message_id;
     struct model_server server;
     struct ai_asking asking;
     struct ai_bill bill;
     struct share *place;
     int64_t most_tokens;
-    int64_t prompt_tokens, tokens; /* so far */
+    int64_t prompt_tokens, tokens; /* used so far */
     bool tools;
     int64_t key_id;
     struct str request_id;
-    size_t told_bytes; /* by tools */
+    size_t told_bytes; /* results of tools so far */
     struct completion completion;
-    struct arena *scratch; /* of one chunk */
-    int64_t letters;       /* that have been told */
-    struct task *writer;   /* reads from the server; NULL = not (any more) */
-    struct arena *looks;   /* of one look */
-    size_t written;        /* bytes of the text */
+    struct arena *scratch; /* for one chunk */
+    int64_t letters;       /* characters sent so far */
+    struct task *writer;   /* the task that reads from the server; NULL = none */
+    struct arena *looks;   /* for one poll */
+    size_t written;        /* bytes of the text that are stored */
     int64_t looked_ms, renewed_ms;
     struct await tick;
     bool waiting;
     bool ended, cancelled;
     struct model_refusal refusal;
-    int rc; /* how the reading ended */
+    int rc; /* result of the reading */
 };
 
-/* --- telling --- */
+/* --- events --- */
 
 static void ai_answer_tell(struct ai_answer *answer, struct str event)
 {
@@ -97,7 +97,8 @@ static int on_chunk(struct str event, void *arg)
 
 /* --- tools --- */
 
-/* co: one call: its result, which is a message of the conversation and a line of the audit log. */
+/* co: Runs one call and stores its result, as a message of the conversation and an entry of the
+ * audit log. */
 AWAITS static int ai_answer_use(struct task *task,
                                 struct ai_answer *answer,
                                 const struct ai_tool_user *user,
@@ -160,7 +161,7 @@ static json_t *result_json(struct str id, struct str result)
         "{s:s,s:o,s:o}", "role", "tool", "tool_call_id", jr_text(id), "content", jr_text(result));
 }
 
-/* co: runs what the model wants called, and makes the next request. */
+/* co: Runs the tools that the model called, and adds their results to the next request. */
 AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answer)
 {
     struct ai_tool_user user = {.user_id = answer->user_id, .key_id = answer->key_id};
@@ -189,9 +190,9 @@ AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answe
     return 0;
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
-/* What one request to the server came to. */
+/* Adds the tokens that one request to the server used. */
 static void ai_answer_count(struct ai_answer *answer)
 {
     const struct completion *completion = &answer->completion;
@@ -216,7 +217,7 @@ AWAITS static int ai_answer_ask(struct task *task, struct ai_answer *answer)
     return done || answer->completion.finish.len > 0 ? 0 : FETCH_UNREACHABLE;
 }
 
-/* co: asks, and again with what the tools said that the model wanted called. */
+/* co: Sends the request, and the next one with the results of tools while the model calls tools. */
 AWAITS static int ai_answer_read(struct task *task, struct ai_answer *answer)
 {
     for (int round = 0;; round++) {
@@ -245,7 +246,7 @@ AWAITS static int ai_answer_write(struct task *task, void *arg)
     return 0;
 }
 
-/* Never null. */
+/* The text so far. Never null, because its column is not. */
 static struct str ai_answer_text(const struct ai_answer *answer)
 {
     const struct strbuf *text = &answer->completion.text;
@@ -253,14 +254,15 @@ static struct str ai_answer_text(const struct ai_answer *answer)
     return text->len > 0 ? strbuf_view(text) : STR("");
 }
 
-/* --- keeping --- */
+/* --- storing and polling --- */
 
 static void tick_abandon(struct await *await)
 {
     CONTAINER_OF(await, struct ai_answer, tick)->waiting = false;
 }
 
-/* co: until the next look, or its end; false when there is nothing to wait for any more. */
+/* co: Waits for the next tick or the end of the reading. Returns false when the reading has ended,
+ * or this task is cancelled or past its deadline. */
 AWAITS static bool ai_answer_tick(struct task *task, struct ai_answer *answer)
 {
     if (answer->ended)
@@ -288,7 +290,7 @@ static void ai_answer_stop(struct ai_answer *answer)
         task_cancel(answer->writer);
 }
 
-/* co: whoever asked may not hear any more: it is as if they had gone. */
+/* co: Ends the feed when its client may no longer read the answer, as if the client had left. */
 AWAITS static void ai_answer_hear(struct task *task, struct ai_answer *answer)
 {
     const char *code = answer->heard ? ai_hearer_refused(task, &answer->hearer) : NULL;
@@ -308,8 +310,8 @@ static bool ai_answer_is_due(const struct ai_answer *answer)
     return past_ms >= (idle ? LOOK_MS : WRITE_MS);
 }
 
-/* co: writes down what there is, and looks whether it is still wanted. What cannot be done the next
- * look does. */
+/* co: Renews the lease, stores the text, and checks whether the answer is still wanted. The next
+ * poll repeats a step that failed. */
 AWAITS static void
 ai_answer_look(struct task *task, struct ai_answer *answer, struct project *project)
 {
@@ -393,7 +395,8 @@ static struct str ai_answer_code(const struct ai_answer *answer)
     }
 }
 
-/* co: the message and what it used, both or none; once, however often it is tried. */
+/* co: Stores the end of the message and books its tokens, both or neither. A repetition changes
+ * nothing. */
 AWAITS static int
 ai_answer_store(struct task *task, struct ai_answer *answer, struct project *project)
 {
@@ -451,7 +454,7 @@ AWAITS static void ai_answer_end(struct task *task, void *arg)
     ai_answer_free(answer);
 }
 
-/* A task of its own for the end: this one may have been cancelled. */
+/* The end runs in a task of its own, because this task may have been cancelled. */
 AWAITS static void ai_answer_run(struct task *task, void *arg)
 {
     struct ai_answer *answer = arg;
@@ -502,7 +505,7 @@ static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *
 
 int ai_answer_begin(struct req *r, const struct ai_question *question)
 {
-    if (ai_limits_stopped()) /* it is as if the process had died */
+    if (ai_limits_stopped()) /* the message is left as if the process had died */
         return -ECANCELED;
     struct ai_answer *answer = ai_answer_new(r, question);
     struct str start = arena_printf(r->task.arena,
@@ -512,7 +515,7 @@ int ai_answer_begin(struct req *r, const struct ai_question *question)
 
     answer->feed =
         (struct http_feed){.closed = ai_answer_on_closed, .arg = answer, .queued_max = QUEUED_MAX};
-    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
+    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
     ai_hearer_init(&answer->hearer, r, PERM_SVC_AI_CHAT_CREATE);
     answer->heard = http_feed_begin(r, STR("text/event-stream"), &answer->feed);
     answer->left_ms = clock_mono_ms();

@@ -1,21 +1,21 @@
-/* Asking model servers. */
+/* Requests to model servers. */
 #include "areas/assistant/ai_ask.h"
 
 #include "ai_config_sql.h"
 #include "loop/background.h"
 
-#define FACTS   256 /* a fact whose place another one takes is learnt again */
+#define FACTS   256 /* a fact whose slot another one takes is learned again */
 #define NOTE_MS 5000
 
-/* --- what is learnt --- */
+/* --- learned quirks --- */
 
-/* Of this process: each learns for itself, at the cost of one refused request. */
+/* Each process learns separately, at the cost of one refused request. */
 static struct fact {
     unsigned long long key;
     unsigned quirks;
 } facts[FACTS];
 
-/* By project, server and model. */
+/* A hash of project, server and model. */
 static unsigned long long fact_key(const struct ai_asking *asking)
 {
     struct str project = {(const char *)&asking->project, sizeof(asking->project)};
@@ -26,7 +26,7 @@ static unsigned long long fact_key(const struct ai_asking *asking)
     return str_hash_more(key, asking->model);
 }
 
-/* The quirks that the project leaves to be learnt. */
+/* The quirks that the project's settings do not decide. */
 static unsigned learnable_quirks(const struct ai_asking *asking)
 {
     return asking->output_limit.len > 0 ? MODEL_NO_STREAM_OPTIONS
@@ -41,7 +41,7 @@ static unsigned known_quirks(const struct ai_asking *asking, unsigned long long 
     return said | (fact->key == key ? fact->quirks & learnable_quirks(asking) : 0);
 }
 
-/* --- what administrators read --- */
+/* --- refusals for administrators --- */
 
 struct noting {
     int64_t project;
@@ -86,9 +86,9 @@ void ai_error_note(const struct ai_asking *asking, const json_t *error)
                                             .message = model_error_words(asking->server, error)});
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
-/* Sends again what is refused for a quirk that the request was not free of. */
+/* Repeats a refused request as long as the refusal names a quirk that changes the body. */
 int ai_ask(struct task *task,
            struct ai_asking *asking,
            struct fetch_stream **ret_stream,

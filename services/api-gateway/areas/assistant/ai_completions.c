@@ -1,5 +1,4 @@
-/* /ai/v1/chat/completions: OpenAI's protocol, with the keys and within the limits of the project.
- */
+/* /ai/v1/chat/completions: OpenAI's protocol, with the project's API keys and within its limits. */
 #include "areas/assistant/ai_ask.h"
 #include "areas/assistant/ai_hearer.h"
 #include "areas/assistant/ai_models.h"
@@ -10,7 +9,7 @@
 #include "json/jr.h"
 #include "loop/background.h"
 
-#define PROMPT_BEYOND 4096 /* tokens that servers may count beside the bytes of a request */
+#define PROMPT_BEYOND 4096 /* tokens that servers may count in addition to a request's bytes */
 #define MESSAGES_MAX  1000
 #define WATCH_MS      300
 #define LOOK_LIMIT_MS 10000
@@ -93,30 +92,31 @@ static const struct schema completion_schema = {
     .example = "{\"object\": \"chat.completion\", \"choices\": []}",
 };
 
-/* One request through the project to its server. */
+/* A request that is passed on to the project's model server. */
 struct passing {
     struct req *r;
     struct ai_config config;
     struct ai_bill bill;
     struct ai_asking asking;
-    bool wants_usage; /* the client asked for the chunk with it */
+    bool wants_usage; /* the client requested the chunk with the usage */
     struct completion completion;
     struct completion_usage usage;
     size_t bytes;          /* of the answer's texts */
-    struct arena *scratch; /* of one chunk */
+    struct arena *scratch; /* for one chunk */
     bool asked, settled;
-    struct list link;        /* of those that are on their way */
-    struct loop_timer watch; /* is the client still there, and may it still hear? */
+    struct list link;        /* in `passings` */
+    struct loop_timer watch; /* polls whether the client has left or lost its rights */
     struct ai_hearer hearer;
-    struct passing_look *look; /* that runs */
+    struct passing_look *look; /* the running check; NULL = none */
     int64_t renewed_ms;
 };
 
 static struct list passings = {&passings, &passings};
 
-/* --- what it costs --- */
+/* --- usage --- */
 
-/* However the request ends: with what the server said, or what went through here. */
+/* Books the tokens once, however the request ends: as the server counted them, else by the bytes
+ * that were passed on. */
 static void passing_settle(void *arg)
 {
     struct passing *passing = arg;
@@ -139,9 +139,10 @@ static void passing_settle(void *arg)
 
 /* --- the client --- */
 
-/* A look beside the request, which may end meanwhile; it lives in its own task's arena. */
+/* A check of the client that runs concurrently with the request and may outlive the request. The
+ * struct lives in the arena of its own task. */
 struct passing_look {
-    struct passing *passing; /* NULL = it has ended */
+    struct passing *passing; /* NULL = the request has ended */
     struct ai_hearer hearer;
     int64_t running;
     bool renews;
@@ -230,7 +231,7 @@ static void cap(json_t *doc, const char *member, const struct in_i64 *in, int64_
         (void)json_object_set_new(doc, member, json_integer(most));
 }
 
-/* The client's own, but for what the project decides. */
+/* The client's body, with the members that the project's settings decide. */
 static void passing_body(struct passing *passing,
                          const json_t *body,
                          const struct completions_in *in,
@@ -291,7 +292,7 @@ AWAITS static int pass_whole(struct passing *passing, struct fetch_stream *strea
     return reply_json(r, 200);
 }
 
-/* --- the answer, as it comes --- */
+/* --- the answer, streamed --- */
 
 AWAITS static int write_event(struct req *r, struct arena *arena, struct str data)
 {
@@ -304,8 +305,8 @@ AWAITS static int write_event(struct req *r, struct arena *arena, struct str dat
     return out.overflow ? ASSISTANT_BAD : resp_stream_write(r, strbuf_view(&out));
 }
 
-/* co: printed anew, a chunk is one line. That with the usage alone is for those who asked for it.
- */
+/* co: Prints the chunk again, so that it is one line. A chunk that has only the usage is sent when
+ * the client requested it. */
 AWAITS static int pass_chunk(struct str event, void *arg)
 {
     struct passing *passing = arg;
@@ -315,7 +316,7 @@ AWAITS static int pass_chunk(struct str event, void *arg)
     arena_reset(passing->scratch);
     if (jr_parse_foreign(passing->scratch, event, &chunk, &error) != 0)
         return ASSISTANT_BAD;
-    passing->completion.text.len = 0; /* nobody reads it again */
+    passing->completion.text.len = 0; /* the text is not needed again */
     TRY(completion_add(&passing->completion, chunk));
     passing->usage = passing->completion.usage;
     passing->bytes = passing->completion.bytes;

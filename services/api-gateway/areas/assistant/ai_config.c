@@ -1,4 +1,4 @@
-/* /ai/config: where models are asked, with what, and how much of it; /ai/models. */
+/* /ai/config: the model server, and the limits of its use. /ai/models. */
 #include "areas/assistant/ai.h"
 #include "areas/assistant/ai_models.h"
 
@@ -161,7 +161,7 @@ static const struct field models_fields[] = {
 };
 static const struct schema models_schema = SCHEMA_OUT("AiModels", models_fields);
 
-/* --- for those who ask models --- */
+/* --- settings for requests to models --- */
 
 static struct str config_place(struct req *r)
 {
@@ -221,7 +221,8 @@ int ai_model_choose(struct req *r,
     return 0;
 }
 
-/* Nobody learns by the answer which addresses are refused and which are closed (fetch.h). */
+/* Addresses that fetch() refuses, that are unreachable and that time out get the same text.
+ * Otherwise callers could scan ports (fetch.h). */
 int ai_server_check(struct req *r, int rc, const struct model_refusal *refusal)
 {
     if (rc <= 0)
@@ -256,7 +257,7 @@ AWAITS static int ai_config_get(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-/* What the schema cannot say. The endpoint has no slash at its end from now on. */
+/* Checks what the schema cannot express, and removes the slashes at the end of the endpoint. */
 static int config_check(struct req *r, struct config_in *in)
 {
     struct str *endpoint = &in->endpoint.value;
@@ -288,7 +289,7 @@ static void config_put_number(json_t *doc, const char *member, const struct in_i
         (void)json_object_set_new(doc, member, in->null ? json_null() : json_integer(in->value));
 }
 
-/* What is set, for a document that it is merged into. */
+/* The members that the body sets, to be merged into the stored document. */
 static struct str config_doc(struct req *r, const struct config_in *in)
 {
     json_t *doc = jr_adopt(r->task.arena, json_object());
@@ -316,7 +317,7 @@ static struct str config_doc(struct req *r, const struct config_in *in)
     return jr_print(r->task.arena, doc);
 }
 
-/* The stored key goes to no other host than it was given for. */
+/* The stored key is kept only for the host that it was given for. */
 static int config_key(struct req *r,
                       const struct config_in *in,
                       const struct rows *stored,

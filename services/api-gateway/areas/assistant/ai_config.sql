@@ -1,4 +1,4 @@
--- The assistant's setting: kind 'ai', key 'config'. What is sealed never comes out.
+-- The assistant's settings: kind 'ai', key 'config'. The API shows a mask in place of the sealed key.
 
 -- part: limits
 coalesce((s.doc ->> 'user_answers')::bigint, 4) as user_answers, coalesce((s.doc ->> 'project_answers')::bigint, 32) as project_answers,
@@ -40,7 +40,7 @@ on conflict (kind, key) do update
 set doc = jsonb_strip_nulls(s.doc || :doc::jsonb), sealed = case when :keeps::boolean then s.sealed else excluded.sealed end,
   updated_at = greatest(clock_timestamp(), s.updated_at)
 
--- What the model server refused last, for administrators.
+-- Stores the last refusal of the model server, for administrators.
 -- name: ai_refusal_put :exec
 insert into {p}.settings as s (kind, key, doc)
 values ('ai', 'refusal', jsonb_build_object(

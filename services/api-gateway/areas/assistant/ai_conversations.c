@@ -1,4 +1,4 @@
-/* /ai/conversations: each its user's alone, administrators or not. */
+/* /ai/conversations: each is visible to its user only, not to administrators. */
 #include "areas/assistant/ai_conversations.h"
 
 #include "ai_conversations_sql.h"

@@ -1,4 +1,4 @@
--- Conversations, each its user's alone.
+-- Conversations, each visible to its user only.
 
 -- part: conversation
 c.id, c.title, c.model, (select count(*) from {p}.ai_messages m where m.conversation_id = c.id) as message_count, c.version,
@@ -30,7 +30,7 @@ delete from {p}.ai_conversations c where c.id = :id::bigint and c.user_id = :use
 
 -- --- messages ---
 
--- What a process that died was making is interrupted, whether anybody has written that down or not.
+-- A message whose process has died is shown as interrupted, also before ai_messages_bury has stored that.
 -- part: message
 m.id, m.conversation_id, m.role, m.content, m.model, m.tool, m.arguments,
   case when m.status = 'streaming' and m.alive_until < now() then 'interrupted' else m.status end as status,
@@ -46,7 +46,7 @@ select {message} {mine} where m.conversation_id = :conversation_id::bigint
 -- name: ai_message_get :opt
 select {message} {mine} where m.conversation_id = :conversation_id::bigint and m.id = :id::bigint
 
--- --- an answer is made ---
+-- --- making an answer ---
 
 -- name: ai_conversation_lock :opt
 select c.model:text? from {p}.ai_conversations c where c.id = :id::bigint and c.user_id = :user_id::bigint for update
@@ -75,7 +75,7 @@ update {p}.ai_conversations c
 set updated_at = greatest(now(), c.updated_at), title = coalesce(c.title, left(:content::text, 80))
 where c.id = :id::bigint
 
--- Whoever makes it writes down how far it is, and reads whether it is to go on.
+-- The process that makes the answer stores the text, and reads whether the answer is cancelled or has followers.
 -- name: ai_message_progress :opt
 update {p}.ai_messages m set content = :content::text, alive_until = now() + interval '10 seconds'
 where m.id = :id::bigint and m.status = 'streaming'
@@ -100,7 +100,7 @@ where m.id = :id::bigint and m.conversation_id = :conversation_id::bigint and m.
   and c.id = m.conversation_id and c.user_id = :user_id::bigint
 returning m.id
 
--- Another listener says that it is there.
+-- Stores that the answer has a follower, at most once a second.
 -- name: ai_message_follow :exec
 update {p}.ai_messages m set wanted_until = now() + interval '5 seconds'
 where m.id = :id::bigint and m.status = 'streaming'

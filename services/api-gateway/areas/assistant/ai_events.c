@@ -3,7 +3,7 @@
 
 #include "ai_conversations_sql.h"
 
-#define EVENT_BYTES ((size_t)2 << 20) /* of one event */
+#define EVENT_BYTES ((size_t)2 << 20) /* limit of one event */
 
 struct str ai_event(struct arena *arena, int64_t id, const char *event, struct str data)
 {
@@ -18,7 +18,6 @@ struct str ai_event(struct arena *arena, int64_t id, const char *event, struct s
     return strbuf_view(&out);
 }
 
-/* One with one member. */
 struct str ai_event_named(
     struct arena *arena, int64_t id, const char *event, const char *member, struct str text)
 {

@@ -15,27 +15,27 @@
 #include "loop/background.h"
 #include "redis/redis.h"
 
-#define AI_CHANNEL     "groundwork:ai" /* "<project number>:<message id>" */
+#define AI_CHANNEL     "groundwork:ai" /* payload: "<project number>:<message id>" */
 #define FOLLOWERS      128
-#define QUEUED_MAX     ((size_t)2 << 20) /* of one that reads slowly; a whole answer fits */
-#define POLL_MS        1000              /* when no doorbell rings */
-#define POLL_AWAY_MS   300               /* Redis is away */
-#define TICK_MS        200               /* a look at the epoch */
-#define SAY_MS         1000              /* that somebody listens */
+#define QUEUED_MAX     ((size_t)2 << 20) /* unsent bytes of a slow follower; a whole answer fits */
+#define POLL_MS        1000              /* when no notification arrives */
+#define POLL_AWAY_MS   300               /* while Redis is away */
+#define TICK_MS        200               /* interval of checking the project's epoch */
+#define SAY_MS         1000              /* interval of storing that the answer has followers */
 #define ROUND_LIMIT_MS 10000
 
-/* One of them. */
+/* One client that follows an answer. */
 struct follower {
     struct http_feed feed;
     struct list link;
     struct follow *follow;
     struct share *share;
     struct ai_hearer hearer;
-    int64_t seen; /* letters */
+    int64_t seen; /* characters sent so far */
     bool gone;
 };
 
-/* An answer that is followed here: its user's own, as all its followers are. */
+/* An answer with followers in this process. The followers are clients of the answer's user. */
 struct follow {
     struct list link;
     struct list followers;
@@ -70,7 +70,7 @@ static void follower_free(struct follower *follower)
     free(follower);
 }
 
-/* While a round runs it may be looking at this one: it goes with the round's end. */
+/* A running round may be using the follower, which the end of the round then frees. */
 static void follower_on_closed(void *arg)
 {
     struct follower *follower = arg;
@@ -83,7 +83,7 @@ static void follower_on_closed(void *arg)
     follow_free_if_empty(follow);
 }
 
-/* --- telling --- */
+/* --- sending --- */
 
 static void follower_tell(struct follower *follower, struct str event)
 {
@@ -108,7 +108,7 @@ static void follow_end_all(struct follow *follow, struct str event)
         follower_end(LIST_ITEM(link, struct follower, link), event);
 }
 
-/* The text behind its first `letters`. */
+/* The text after its first `letters` characters. */
 static struct str text_behind(struct str text, int64_t letters)
 {
     uint32_t code;
@@ -123,7 +123,7 @@ static struct str text_behind(struct str text, int64_t letters)
 
 /* --- rounds --- */
 
-/* co: those who may not hear it any more. */
+/* co: Ends the followers that may no longer read the answer. */
 AWAITS static void follow_look(struct task *task, struct follow *follow)
 {
     LIST_FOR (link, &follow->followers) {
@@ -134,7 +134,7 @@ AWAITS static void follow_look(struct task *task, struct follow *follow)
     }
 }
 
-/* The least that a follower has; -1 = there is none. */
+/* The smallest number of characters that a follower has; -1 = there is no follower. */
 static int64_t follow_from(const struct follow *follow)
 {
     int64_t from = -1;
@@ -147,7 +147,8 @@ static int64_t follow_from(const struct follow *follow)
     return from;
 }
 
-/* One that came while this was read may have less: the next round is its. */
+/* A follower that joined while the text was read may have fewer than `from` characters. The next
+ * round serves it. */
 static void follow_send(struct arena *arena, struct follow *follow, int64_t from, struct str text)
 {
     int64_t letters = from + (int64_t)utf8_length(text);
@@ -168,7 +169,7 @@ AWAITS static int follow_finish(struct task *task, struct follow *follow, struct
 
     TRY(ai_event_done(
         task, project, follow->user_id, follow->conversation_id, follow->message_id, &event));
-    if (!follow->again) /* somebody came meanwhile, who has not got it all */
+    if (!follow->again) /* else a new follower may lack text: the next round ends it */
         follow_end_all(follow, event);
     return 0;
 }
@@ -259,7 +260,7 @@ static void follow_wake(struct follow *follow)
         loop_timer_start(&follow->timer, 0);
 }
 
-/* --- the doorbell --- */
+/* --- notifications --- */
 
 static struct follow *follow_find(int64_t project, int64_t message_id)
 {
@@ -278,7 +279,7 @@ static void follow_on_doorbell(struct str payload, void *arg UNUSED)
     int64_t message_id;
     int64_t project;
 
-    if (!payload.ptr) { /* connected again: it may have rung */
+    if (!payload.ptr) { /* connected again: notifications may be lost */
         LIST_FOR (link, &following.follows)
             follow_wake(LIST_ITEM(link, struct follow, link));
         return;
@@ -367,7 +368,7 @@ int ai_follow_begin(struct req *r, const struct ai_follow_wish *wish)
     }
     struct follower *follower = follower_new(r, wish, share);
     struct follow *follow = follower->follow;
-    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
+    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
     if (!http_feed_begin(r, STR("text/event-stream"), &follower->feed)) {
         follower_free(follower);
         follow_free_if_empty(follow);

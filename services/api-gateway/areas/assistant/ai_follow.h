@@ -1,25 +1,26 @@
 #pragma once
 /*
- * Followers: who hears an answer through another connection than the one that asked, maybe of
- * another gateway. All followers of an answer in this process are served by one coroutine at a
- * time, which reads what has been written down since: when the doorbell of whoever makes the answer
- * rings, and once a second in any case. Nothing of the answer is kept here. Loop thread.
+ * Followers: clients that receive an answer through another connection than the one that asked,
+ * possibly of another gateway. One coroutine at a time serves all followers of an answer in this
+ * process. It reads the text that was stored since its last round when the process that makes the
+ * answer sends a notification, and once a second in any case. No text is cached here. Loop thread.
  */
 #include "areas/assistant/ai.h"
 
-/* What one wants to follow. */
+/* The parameters of a new follower. */
 struct ai_follow_wish {
     int64_t conversation_id, message_id;
-    int64_t seen; /* letters that it has */
+    int64_t seen; /* characters that the client has already */
 };
 
-/* any: once in each worker. */
+/* any: Subscribes to notifications. Called once in each worker. */
 void ai_follow_start(struct directory *directory);
-/* any: nothing is sent any more; the feeds end with their server. */
+/* any: Stops all rounds, so that no more text is sent. The feeds end with their server. */
 void ai_follow_stop(void);
 
-/* any: as the last thing that a handler does: the response becomes a feed of the answer. Its result
- * is the handler's; 429 when there is no place. */
+/* any: Turns the response into a feed of the answer. Call it as the last step of a handler and
+ * return its result: 200, 429 when no slot is free, or -ECANCELED when the client has left. */
 int ai_follow_begin(struct req *r, const struct ai_follow_wish *wish);
-/* any: fire and forget: tells followers that there is more of the answer, or its end. */
+/* any: Notifies the followers in all processes that more text, or the end of the answer, is stored.
+ * Fire and forget. */
 void ai_follow_ring(int64_t project, int64_t message_id);

@@ -1,11 +1,11 @@
-/* Who may still hear. */
+/* Checks whether the clients of streams may still read them. */
 #include "areas/assistant/ai_hearer.h"
 
 #include "base/clock.h"
 #include "realtime_sql.h"
 
-#define LOOK_MS    60000 /* whatever the epoch says */
-#define UNKNOWN_MS 5000  /* so long nobody need know */
+#define LOOK_MS    60000 /* also when the epoch is the same */
+#define UNKNOWN_MS 5000  /* time in which checks may fail */
 
 void ai_hearer_init(struct ai_hearer *hearer, const struct req *r, enum perm perm)
 {
@@ -29,7 +29,8 @@ bool ai_hearer_due(const struct ai_hearer *hearer)
            clock_mono_ms() - hearer->looked_ms >= LOOK_MS || clock_wall_ms() >= hearer->ends_ms;
 }
 
-/* co: *ret_code NULL = it may. 0, or what kept it from being known. */
+/* co: Sets *ret_code to NULL when the client may read, else to the reason. Returns 0, or the error
+ * that made the check fail. */
 AWAITS static int hearer_look(struct task *task, struct ai_hearer *hearer, const char **ret_code)
 {
     const struct rights *rights = NULL;

@@ -1,21 +1,24 @@
 #pragma once
 /*
- * Streams last longer than the rights that they began with. Whether whoever hears one still may is
- * looked at when the project's epoch has moved, and once a minute in any case. Loop thread.
+ * Checks whether the client of a stream may still read it. A stream may last longer than the rights
+ * that it began with, so the rights are checked when the project's epoch has changed, and once a
+ * minute in any case. Loop thread.
  */
 #include "app.h"
 
 struct ai_hearer {
     int64_t project, user_id, session_id, key_id;
-    int64_t ends_ms; /* of its credential, wall */
-    enum perm perm;  /* that it needs */
-    int64_t epoch, looked_ms, due_ms;
+    int64_t ends_ms;                  /* expiry of the credential, wall clock */
+    enum perm perm;                   /* the permission that reading needs */
+    int64_t epoch, looked_ms, due_ms; /* due_ms: since when checks fail; 0 = they do not */
 };
 
-/* any: of the request's caller. The first look is at once: rights may have gone meanwhile. */
+/* any: Begins with the request's caller. The first check is due at once, because the rights may
+ * have changed since the request was authorized. */
 void ai_hearer_init(struct ai_hearer *hearer, const struct req *r, enum perm perm);
-/* any: is it time to look? */
+/* any: Tells whether a check is due. */
 bool ai_hearer_due(const struct ai_hearer *hearer);
-/* co: looks, when it is time. NULL: it may hear on; else why not, as in "end" of streams of
- * changes. When nobody can say for five seconds: "dependency_unavailable". */
+/* co: Checks the rights when a check is due. Returns NULL when the client may read on, else the
+ * reason, as in the event "end" of streams of changes. The reason is "dependency_unavailable" when
+ * checks have failed for five seconds. */
 AWAITS const char *ai_hearer_refused(struct task *task, struct ai_hearer *hearer);

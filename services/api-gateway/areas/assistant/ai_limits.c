@@ -1,4 +1,4 @@
-/* What the assistant may use: answers at once, tokens a day. And what it has used. */
+/* The assistant's limits, which are concurrent answers and tokens a day, and its usage. */
 #include "areas/assistant/ai.h"
 
 #include "ai_limits_sql.h"
@@ -7,13 +7,13 @@
 #include "http/query.h"
 #include "loop/background.h"
 
-#define AT_ONCE         32 /* answers of a process, of which a project leaves room for others */
+#define AT_ONCE         32 /* concurrent answers of a process; a project leaves slots to others */
 #define BYTES_A_TOKEN   4
 #define DAY_MS          86400000
 #define SETTLE_MS       10000
 #define SETTLE_AGAIN_MS 300
 
-/* --- in this process --- */
+/* --- slots of this process --- */
 
 static struct shares ai_places;
 static bool stopped;
@@ -73,9 +73,10 @@ int ai_place_take(struct req *r, struct ai_hold **ret_hold)
     return 0;
 }
 
-/* --- at once, through all gateways --- */
+/* --- concurrent answers of all gateways --- */
 
-/* co: those of a project come one after the other from here to the end of the transaction. */
+/* co: Begins the lease of an answer. From here to the end of the transaction, questions of a
+ * project run one after the other. */
 AWAITS static int running_begin(struct req *r,
                                 const struct ai_config *config,
                                 struct str model,
@@ -168,7 +169,8 @@ struct settling {
     int64_t prompt, answer;
 };
 
-/* What is not written stays reserved until the lease ends: then it is given back, uncounted. */
+/* Tokens that cannot be booked stay reserved until the lease expires. Then they are released
+ * without being counted. */
 AWAITS static void settle_run(struct task *task, void *arg)
 {
     const struct settling *settling = arg;
@@ -202,7 +204,7 @@ void ai_usage_settle_later(const struct ai_bill *bill, int64_t prompt, int64_t a
     background_start(background, settle_run, settling);
 }
 
-/* --- what was used --- */
+/* --- usage --- */
 
 static const struct field usage_fields[] = {
     {.name = "day", .type = FIELD_STR, .required = true, .format = "date", .doc = "UTC"},
@@ -237,7 +239,7 @@ AWAITS static int ai_usage_list(struct req *r)
     if (since.len > 0 && !clock_parse_date(since))
         return fail(r, PROBLEM_INVALID_QUERY, "Query parameter 'since' is no date.");
     if (user.len > 0)
-        (void)num_parse_i64(user, &user_id); /* it was checked */
+        (void)num_parse_i64(user, &user_id); /* req_query() has checked the number */
     return reply_page(r,
                       "-day",
                       SQL_AI_USAGE_LIST(.user_id = user.len > 0 ? some_i64(user_id) : NO_I64,

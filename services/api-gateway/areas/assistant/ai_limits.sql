@@ -1,10 +1,11 @@
--- What the assistant uses: answers at once, tokens. Rows of more than a year ago go some at a time.
+-- The assistant's usage: concurrent answers and tokens. Rows older than 400 days are deleted a few at a time.
 
--- Who asks at the same time waits for the end of this transaction: what the next one counts is there.
+-- A concurrent question waits for the end of this transaction, so that it counts the row of this one.
 -- name: ai_running_lock :exec
 select from {p}.settings s where s.kind = 'ai' and s.key = 'config' for no key update
 
--- What answers reserved whose makers have died. A row gives back once: a maker that lives on and settles late finds 0 in it.
+-- Releases the tokens of answers whose process has died. A row releases its tokens once: a process that is alive after all and
+-- settles late finds 0 tokens in the row.
 -- name: ai_running_lapse :exec
 with lapsed as (
   update {p}.ai_running r set tokens = 0
@@ -15,7 +16,7 @@ update {p}.ai_usage u set reserved = greatest(0, u.reserved - l.tokens)
 from (select a.user_id, a.day, a.model, sum(a.tokens)::bigint as tokens from lapsed a group by a.user_id, a.day, a.model) as l
 where u.day = l.day and u.user_id = l.user_id and u.model = l.model
 
--- A row that nobody renews counts no more at once, and goes when no maker can be left: a maker settles by it.
+-- An expired row no longer counts. It is deleted ten minutes later, when its process must be done: settling needs the row.
 -- name: ai_running_add :one
 with gone as (delete from {p}.ai_running o where o.until < now() - interval '10 minutes'),
   added as (
@@ -30,7 +31,8 @@ from added a
 -- name: ai_running_renew :exec
 update {p}.ai_running r set until = now() + interval '30 seconds' where r.id = :id::bigint
 
--- Before a model is asked. The row is locked until the end: who asks at the same time waits for what this one takes.
+-- Runs before the request to the model. The row stays locked until the transaction ends, so that a concurrent question waits for
+-- this reservation.
 -- name: ai_usage_reserve :one
 with gone as (
   delete from {p}.ai_usage o where (o.day, o.user_id, o.model) in (
@@ -47,7 +49,7 @@ select coalesce(sum(t.tokens) filter (where t.user_id = :user_id::bigint), 0)::b
 from (select u.user_id, u.reserved + u.prompt_tokens + u.completion_tokens as tokens from {p}.ai_usage u
       where u.day = :day::date) t
 
--- What it came to, and that it is over; once, however often it is said.
+-- Books the used tokens and ends the lease. A repetition changes nothing.
 -- name: ai_usage_settle :exec
 with over as (delete from {p}.ai_running r where r.id = :running::bigint returning r.tokens)
 update {p}.ai_usage u

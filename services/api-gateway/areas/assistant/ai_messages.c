@@ -1,4 +1,4 @@
-/* Messages to models: asking, following an answer from elsewhere, ending it. */
+/* Messages: asking a model, following an answer through another connection, cancelling it. */
 #include "areas/assistant/ai_answer.h"
 #include "areas/assistant/ai_conversations.h"
 #include "areas/assistant/ai_follow.h"
@@ -79,7 +79,8 @@ AWAITS static int message_body(struct req *r,
 
 /* --- asking --- */
 
-/* co: the conversation is this request's now, and may be answered in. */
+/* co: Locks the conversation, and checks that it may have another question. Returns the
+ * conversation's model, which may be empty. */
 AWAITS static int conversation_take(struct req *r, int64_t id, struct str *ret_model)
 {
     struct rows rows;
@@ -96,7 +97,7 @@ AWAITS static int conversation_take(struct req *r, int64_t id, struct str *ret_m
     return 0;
 }
 
-/* co: both messages, in the open transaction. */
+/* co: Inserts the question and the empty answer, in the open transaction. */
 AWAITS static int messages_write(struct req *r,
                                  struct ai_question *question,
                                  const struct message_in *in,
@@ -150,7 +151,7 @@ AWAITS static int ai_messages_create(struct req *r)
 
 /* --- following --- */
 
-/* Letters that the client has. */
+/* The number of characters that the client has already. */
 static int64_t seen_letters(struct req *r, const struct query *query)
 {
     struct str header = req_header(r, "last-event-id");
@@ -176,7 +177,7 @@ AWAITS static int ai_messages_follow(struct req *r)
     return ai_follow_begin(r, &wish);
 }
 
-/* --- ending --- */
+/* --- cancelling --- */
 
 AWAITS static int ai_messages_cancel(struct req *r)
 {

@@ -1,13 +1,13 @@
-/* Models, remembered. */
+/* The cache of models. */
 #include "areas/assistant/ai_models.h"
 
 #include "areas/assistant/ai_ask.h"
 #include "base/clock.h"
 
 #define KEPT_MS 30000
-#define PLACES  64 /* each may hold MODEL_NAMES_MAX names: 40 KB */
+#define PLACES  64 /* each holds at most MODEL_NAMES_MAX names: 40 KB */
 
-/* Of one project; another one that comes to the same place takes it. */
+/* The models of one project, until another project with the same slot replaces them. */
 static struct kept {
     struct arena *arena; /* NULL = empty */
     int64_t project, updated_ms, until_ms;
@@ -36,7 +36,7 @@ static void models_keep(struct kept *place,
     place->names = names_dup(place->arena, names);
 }
 
-/* co: as model_list(). */
+/* co: Reads the cache, else the server. Results as of model_list(). */
 AWAITS static int models_known(struct task *task,
                                const struct ai_config *config,
                                struct model_names *ret_names,

@@ -1,11 +1,11 @@
 #pragma once
-/* The models of projects' servers, remembered for a moment, a few dozen projects at most. */
+/* The models of projects' servers, cached for half a minute, for a few dozen projects at most. */
 #include "areas/assistant/ai.h"
 
-/* co: the project's configuration, and the models that may be asked for; 409 without an endpoint,
- * else what ai_server_check() says. Arena-owned. */
+/* co: Loads the project's settings, and the models that the project allows, from the cache or the
+ * server. 409 without an endpoint, else as ai_server_check(). Arena-owned. */
 AWAITS int ai_models_find(struct req *r,
                           struct ai_config *ret_config,
                           struct model_names *ret_names) MUSTCHECK;
-/* any: nothing is remembered. */
+/* any: Empties the cache. */
 void ai_models_stop(void);

@@ -1,4 +1,4 @@
-/* Conversations, as models are told them. */
+/* Conversations as they are sent to models. */
 #include "areas/assistant/ai_recall.h"
 #include "areas/assistant/ai_tools.h"
 
@@ -6,17 +6,17 @@
 #include "base/utf8.h"
 #include "json/jr.h"
 
-#define HISTORY_BYTES   131072 /* of all messages, the newest */
-#define ARGUMENTS_BYTES 2048   /* of one call; longer ones are not told */
+#define HISTORY_BYTES   131072 /* of the newest messages together */
+#define ARGUMENTS_BYTES 2048   /* of one call; {} replaces longer ones */
 #define RESULT_BYTES    ((size_t)8 * 1024)
 #define RESULTS_BYTES   ((size_t)48 * 1024)
-#define READ_BYTES      262144 /* of results, to be decided about */
+#define READ_BYTES      262144 /* of results that are read and checked */
 
 #define LEFT_OUT "{\"left_out\":\"Call it again: it may not be what the user may see now.\"}"
 #define TOO_OLD  "{\"left_out\":\"It was too long ago. Call it again.\"}"
 #define CUT      " (cut; call it again, for less)"
 
-/* --- what tools told --- */
+/* --- results of tools --- */
 
 static struct str recall_shown(struct arena *arena, struct str text)
 {
@@ -68,7 +68,7 @@ static struct str call_id(struct arena *arena, int64_t message_id)
     return arena_printf(arena, "call_%lld", (long long)message_id);
 }
 
-/* Model servers refuse arguments that are no JSON. */
+/* Model servers refuse arguments that are not JSON. */
 static struct str call_arguments(struct arena *arena, struct str text)
 {
     struct jr_error error;
@@ -100,8 +100,9 @@ static void put_result(struct jw *w, struct arena *arena, int64_t message_id, st
     jw_obj_end(w);
 }
 
-/* Rows of `from` and before it, down to `end`: the calls of one answer. Names that no tool has are
- * the model's own, and servers may refuse them. */
+/* Writes the tool calls of one answer, then their results: the rows from index `from` - 1 down to
+ * `end`. A call of an unknown tool is left out: the model invented the name, and servers may refuse
+ * it. */
 static void put_calls(
     struct jw *w, const struct rows *rows, size_t from, size_t end, const struct ai_recall *recall)
 {
@@ -148,8 +149,8 @@ static bool is_role(const struct rows *rows, size_t i, const char *role)
     return str_is(sql_ai_recall_messages_row(rows, i).role, role);
 }
 
-/* Rows come newest first. The row of an answer is older than those of its calls, which the model is
- * told before it. */
+/* Rows come newest first. The row of an answer is older than the rows of its tool calls, but the
+ * calls are written before the answer. */
 int ai_recall_put(struct req *r,
                   struct jw *w,
                   int64_t conversation_id,
@@ -165,7 +166,7 @@ int ai_recall_put(struct req *r,
                                        .result_bytes = (int64_t)RESULT_BYTES,
                                        .bytes = HISTORY_BYTES)));
     left = rows.count;
-    while (left > 0 && !is_role(&rows, left - 1, "user")) /* the rest of what does not fit */
+    while (left > 0 && !is_role(&rows, left - 1, "user")) /* their question does not fit */
         left--;
     while (left > 0) {
         const struct sql_ai_recall_messages_row row = sql_ai_recall_messages_row(&rows, left - 1);

@@ -1,4 +1,4 @@
--- Conversations, as models are told them.
+-- Conversations as they are sent to models.
 
 -- name: ai_recall_results :many
 select t.id:bigint, t.tool:text!, t.arguments:text, t.content:text,
@@ -10,7 +10,7 @@ from (select m.id, m.tool, coalesce(m.arguments, '') as arguments, m.content, m.
 where t.bytes <= :bytes::bigint
 order by t.id desc
 
--- The newest of them, as many as fit, newest first. Of calls the results are read apart.
+-- The newest messages that fit, newest first. The results of tool calls are read separately, by ai_recall_results.
 -- name: ai_recall_messages :many
 select t.id:bigint, t.role:text, case when t.role = 'tool' then '' else t.content end as content:text,
   coalesce(t.tool, '') as tool:text,

@@ -1,4 +1,4 @@
-/* Tools of models. */
+/* The tools that models may call. */
 #include "areas/assistant/ai_tools_private.h"
 
 #include "json/jr.h"
@@ -40,7 +40,7 @@ const char ai_tools_json[] =
     "]";
 /* clang-format on */
 
-/* --- what is said in place of a result --- */
+/* --- refusals --- */
 
 int ai_tool_refuse(struct tool_call *call, enum problem problem, struct str detail)
 {
@@ -118,7 +118,8 @@ static int tool_entities(struct tool_call *call)
     return 0;
 }
 
-/* Each record has its id: the next call needs it, and whether it may be told again hangs on it. */
+/* Adds the id to the fields of a list. The next call of the model needs the id, and so does the
+ * check whether the result may be sent again. */
 static struct str with_id(struct arena *arena, struct str fields)
 {
     struct str rest = fields;
@@ -199,7 +200,8 @@ bool ai_tool_rule(struct str name, enum ai_tool_rule *ret_rule)
 
 /* --- one call --- */
 
-/* Those without the permission are told as its routes tell them. */
+/* Finds the entity that the arguments name. Refuses an unknown entity as not found, and an entity
+ * that the caller may not read as forbidden. */
 static bool entity_find(struct tool_call *call)
 {
     struct str name = jr_str(call->arguments, "entity");
@@ -248,7 +250,7 @@ int ai_tool_run(struct task *task,
     bool changed;
     int rc;
 
-    /* Rights, and the model, of now. */
+    /* The rights and the model may have changed since the answer began. */
     rc = project_recheck(task, user->project, &changed);
     if (rc == 0) {
         project_hold(task->arena, user->project);

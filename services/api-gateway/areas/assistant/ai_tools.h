@@ -1,44 +1,46 @@
 #pragma once
 /*
- * Tools that models may have called, when the project lets them: they read what the caller may
- * read, by the functions and under the rules of lists, with the caller's rights of that moment.
- * What records say is text for the model and nothing else: no tool takes a caller, and none writes:
- * a workflow is proposed, and started by the user's own request.
+ * Tools that models may call when the project allows it. Tools read what the caller may read, with
+ * the functions and rules of lists and with the caller's rights at that moment. The content of
+ * records is text for the model and nothing else: no argument of a tool chooses the caller, and no
+ * tool writes. A tool only proposes a workflow, which the user's own request starts.
  */
 #include "app.h"
 
-#define AI_TOOL_BYTES ((size_t)32 * 1024) /* of a result */
+#define AI_TOOL_BYTES ((size_t)32 * 1024) /* limit of one result */
 
-/* Of requests to model servers: an array, JSON. */
+/* The member "tools" of requests to model servers: an array as JSON text. */
 extern const char ai_tools_json[];
 
-/* Who asked, and where. */
+/* The user for whom tools run, and the project. */
 struct ai_tool_user {
     struct project *project;
-    int64_t user_id, key_id; /* 0 = the user itself */
+    int64_t user_id, key_id; /* key_id 0 = no API key */
 };
 
-/* What a call came to; it lives as long as the task's arena. */
+/* The result of a call. It lives as long as the task's arena. */
 struct ai_told {
-    struct str text; /* JSON: what was found, or {"error"} as the caller would be told */
+    struct str text; /* JSON: the data, or {"error"} as a request of the caller would get */
     const struct caller *caller; /* for the audit log */
-    bool waits;                  /* nothing was done: the user decides (ai_tools_workflows.c) */
+    bool waits;                  /* nothing was done yet: the user decides (ai_tools_workflows.c) */
 };
-/* co: 0, or a negative. */
+/* co: Runs the tool `name` with `arguments`, a JSON text, for the user. A refusal is a result, too.
+ * Returns 0, or a negative. */
 AWAITS int ai_tool_run(struct task *task,
                        const struct ai_tool_user *user,
                        struct str name,
                        struct str arguments,
                        struct ai_told *ret_told) MUSTCHECK;
 
-/* any: is there one of this name? */
+/* any: Tells whether a tool has this name. */
 bool ai_tool_known(struct str name);
 
-/* What a tool told in an earlier turn. */
+/* A stored call of a tool, with its result `text` and the time of that result. */
 struct ai_tool_past {
     struct str tool, arguments, text;
     int64_t told_ms;
 };
-/* co: whether a model that this caller asks may be told it again. 0, or the status that was put. */
+/* co: Decides whether the result may be sent to a model again, for the request's caller. Returns 0
+ * with *ret_may, a negative, or the status that was put. */
 AWAITS int ai_tool_may_tell(struct req *r, const struct ai_tool_past *told, bool *ret_may)
     MUSTCHECK;

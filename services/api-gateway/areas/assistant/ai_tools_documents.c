@@ -1,8 +1,8 @@
 /*
- * The tool that reads the documents: the platform's operations, and the project's own entities with
- * theirs. It tells what GET /docs tells the same caller, and less: nothing of an operation that it
- * may not call, nor of an entity or a field that it may not read. Never more than fits a result:
- * words choose.
+ * The tool that reads the API documentation: the operations of the platform, and the project's
+ * entities with their operations. Its result is a part of what GET /docs shows the same caller:
+ * operations that the caller may not call are left out, and so are entities and fields that the
+ * caller may not read. The result has to fit into AI_TOOL_BYTES, so words select its content.
  */
 #include "areas/assistant/ai_tools_private.h"
 
@@ -17,24 +17,24 @@
 #define ENTITIES_BYTES (AI_TOOL_BYTES / 2)
 #define OPERATIONS_MAX 60
 #define FIELDS_BYTES   (AI_TOOL_BYTES - 1024)
-#define TEXT_BYTES     ((size_t)256 * 1024) /* of an entity that words are looked for in */
+#define TEXT_BYTES     ((size_t)256 * 1024) /* of an entity, in which words are searched */
 #define WORDS_MAX      10
 
-/* One reading of them. */
+/* One call of the tool. */
 struct shelf {
     struct tool_call *call;
     struct str words; /* in lower case; empty = all */
     struct openapi about;
     const struct entity_doc *docs; /* of all entities of the model */
-    struct arena *scratch;         /* of one thing that is looked at */
+    struct arena *scratch;         /* for one entity, field or route */
     struct jw w;
 };
 
 typedef int (*shelf_fn)(struct shelf *shelf); /* AWAITS; 0, or a negative */
 
-/* --- what may be told --- */
+/* --- access --- */
 
-/* `entity` NULL: of no record. */
+/* `entity` NULL: a route that needs an entity is refused. */
 static bool
 may_call(const struct caller *caller, const struct route *route, const struct entity *entity)
 {
@@ -55,7 +55,7 @@ static bool documents_of_records(const struct route *route)
     return check_asked(CHECK_ENTITY_PERMISSION, route);
 }
 
-/* Of some entity at least. */
+/* Whether the caller may call the route; a route of records, for at least one entity. */
 static bool may_call_some(const struct shelf *shelf, const struct route *route)
 {
     const struct model *model = shelf->about.model;
@@ -71,7 +71,7 @@ static bool may_call_some(const struct shelf *shelf, const struct route *route)
 
 /* --- words --- */
 
-/* Each of them, in any case. */
+/* Whether the text contains each of the words, in upper or lower case. */
 static bool has_words(const struct shelf *shelf, struct str text)
 {
     struct str lower = arena_lower(shelf->scratch, text);
@@ -130,7 +130,7 @@ static const char *documents_tag_of(const struct route_table *table, const struc
 
 /* --- an entity --- */
 
-/* "/entities/{entity}/items": of this one. */
+/* The path of the route, with the entity's name in place of {entity}. */
 static struct str
 path_of(struct arena *arena, const struct route *route, const struct entity *entity)
 {
@@ -176,7 +176,7 @@ static void put_operation(struct shelf *shelf,
     jw_obj_end(w);
 }
 
-/* Those that the words are about, as many as fit. */
+/* Writes the fields that match the words, as many as fit. */
 static void documents_put_fields(struct shelf *shelf, const struct entity_doc *doc)
 {
     int64_t left = 0;
@@ -239,7 +239,7 @@ AWAITS static int shelf_entity(struct shelf *shelf)
 
 /* --- an operation --- */
 
-/* One by its name: of the platform, or of an entity (doc). */
+/* An operation that is searched by its name; `doc` is set when it belongs to an entity. */
 struct sought {
     struct str name;
     const struct route *route;
@@ -252,7 +252,7 @@ seek(struct shelf *shelf, const struct route_table *table, const struct route *r
 {
     struct sought *sought = arg;
 
-    if (!openapi_has(table, route)) { /* described for each entity, if at all */
+    if (!openapi_has(table, route)) { /* documented for each entity, if at all */
         for (size_t i = 0; documents_of_records(route) && i < shelf->about.model->entity_count;
              i++) {
             const struct entity_doc *doc = &shelf->docs[i];
@@ -302,7 +302,8 @@ static void name_operation(struct shelf *shelf,
         jw_str(&shelf->w, name);
 }
 
-/* What words are looked for in: its names, and those of its fields that the caller may read. */
+/* Searches the words in the entity's names and in the names of the fields that the caller may read.
+ */
 static bool entity_is_about(const struct shelf *shelf, const struct entity *entity)
 {
     struct strbuf text;

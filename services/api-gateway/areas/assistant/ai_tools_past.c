@@ -1,10 +1,11 @@
 /*
- * What tools told, in later turns. A model is told it as it was, and only when the caller of now,
- * who may hold less than the one of then, could be told it: the entity and each field that the call
- * names or shows may be read, nothing of them has changed since, and each record is there for the
- * caller. What cannot be decided so (related records, groups under a row rule, hits, descriptions)
- * is for administrators alone; others have it called again, which costs no more than deciding
- * would.
+ * Decides whether the result of a tool may be sent to a model again in a later turn. The result is
+ * sent unchanged, and only when the current caller, who may have fewer rights than the earlier one,
+ * could get it now: the caller may read the entity and each field that the call names or shows,
+ * none of them has changed since, and each record is visible to the caller. Results that this does
+ * not decide (related records, groups under a row rule, search hits, descriptions) are sent again
+ * to administrators only. For other callers the model calls the tool again, which costs no more
+ * than a decision would.
  */
 #include "areas/assistant/ai_tools_private.h"
 #include "areas/items/items.h"
@@ -15,7 +16,7 @@
 #include "json/jr.h"
 #include "records/pick.h"
 
-/* One of them. */
+/* A result to decide about. */
 struct past_result {
     const struct ai_tool_past *told;
     struct records_ctx *ctx;
@@ -34,7 +35,7 @@ static bool may_read_field(const struct past_result *past, struct str name)
            (field->system || field->updated_ms <= past->told->told_ms);
 }
 
-/* "-price,created_at:month": fields of the entity, all of them readable. */
+/* Whether all names, such as "-price,created_at:month", are fields that the caller may read. */
 static bool may_read_names(const struct past_result *past, struct str names)
 {
     while (names.ptr) {
@@ -60,7 +61,7 @@ static bool may_read_filter(const struct past_result *past, const struct query *
     return true;
 }
 
-/* What the call itself names; parameters that are not known here have it left out. */
+/* Whether the caller may read all fields that the call names. False for unknown parameters. */
 static bool may_ask(const struct past_result *past)
 {
     static const char *const plain[] = {"limit", "page", "pageSize", "page_size", "order", "count"};
@@ -95,7 +96,8 @@ static bool may_read_member(const struct past_result *past, const char *key, con
            (!has_record || entity_field(past->entity, name)->type == TYPE_JSON);
 }
 
-/* Its members are fields that may be read, and none has a record in it. */
+/* Whether all members of the record are fields that the caller may read, none with a record in it.
+ */
 static bool may_read_members(const struct past_result *past, json_t *record)
 {
     for (void *at = json_object_iter(record); at; at = json_object_iter_next(record, at))
@@ -104,13 +106,14 @@ static bool may_read_members(const struct past_result *past, json_t *record)
     return json_is_object(record);
 }
 
-/* How many more there were, who could see more then tells, too. */
+/* Whether the earlier caller saw more records than the result shows. Their number must not be sent
+ * to a caller who sees fewer records. */
 static bool had_more(const struct past_result *past, size_t count)
 {
     return jr_i64(past->result, "total_items", -1) > (int64_t)count;
 }
 
-/* co: each record is there for the caller. */
+/* co: Allows the result when each record is visible to the caller. */
 AWAITS static int may_see(struct past_result *past, int64_t *ids, size_t count, bool *ret_may)
 {
     const struct records_query query = {0};
@@ -128,7 +131,7 @@ AWAITS static int may_see(struct past_result *past, int64_t *ids, size_t count, 
     return 0;
 }
 
-/* co: a list, or one record. */
+/* co: Decides about a list or one record. */
 AWAITS static int may_tell_records(struct past_result *past, bool *ret_may)
 {
     const json_t *items = json_object_get(past->result, "items");
@@ -144,7 +147,8 @@ AWAITS static int may_tell_records(struct past_result *past, bool *ret_may)
     return may_see(past, ids, count, ret_may);
 }
 
-/* co: groups have members of other names; what they were made of is in the call. */
+/* co: Decides about a result of one entity. The members of groups are not fields, so groups depend
+ * on the fields that the call names, and are not sent again under a row rule. */
 AWAITS static int
 may_tell_of_entity(struct past_result *past, enum ai_tool_rule rule, bool *ret_may)
 {
@@ -163,7 +167,8 @@ may_tell_of_entity(struct past_result *past, enum ai_tool_rule rule, bool *ret_m
 
 /* --- the decision --- */
 
-/* {"error": {...}}, which shows nothing; a record has an id beside a field of that name. */
+/* Whether the result is {"error": {...}}, which shows no data. A record with a field named "error"
+ * has an id, too. */
 static bool is_refusal(const json_t *result)
 {
     return json_object_size(result) == 1 && json_is_object(json_object_get(result, "error"));

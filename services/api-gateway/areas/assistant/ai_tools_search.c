@@ -1,4 +1,4 @@
-/* The tool that searches: as the user's own request does. */
+/* The tool that searches, as a request of the user does. */
 #include "areas/assistant/ai_tools_private.h"
 
 #include "base/codec.h"
@@ -8,7 +8,7 @@
 
 #define HITS "10"
 
-/* The problem of an answer. */
+/* Refuses with the problem that the search answered. */
 static int search_refused(struct tool_call *call, struct str body)
 {
     struct jr_error error;

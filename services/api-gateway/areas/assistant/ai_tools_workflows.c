@@ -1,6 +1,7 @@
 /*
- * Workflows that models propose. A tool only asks: what it wants started stands in the conversation
- * and waits. The user's own request starts it, once, with the user's rights of then.
+ * Workflows that models propose. The tool only stores the proposal, as a waiting message of the
+ * conversation. A request of the user starts the workflow, once, with the user's rights at that
+ * time.
  */
 #include "areas/assistant/ai_conversations.h"
 #include "areas/assistant/ai_tools_private.h"
@@ -99,14 +100,14 @@ static const struct field decision_fields[] = {
 static const struct schema decision_schema =
     SCHEMA("AiConfirmation", struct decision_in, decision_fields);
 
-/* What waits, as the tool wrote it. */
+/* A waiting proposal, as the tool wrote it. */
 struct proposal {
     int64_t conversation_id, message_id, workflow_id, job_id;
     struct str name;
     json_t *data;
 };
 
-/* co: locked, in the open transaction; 409 when it waits no more. */
+/* co: Locks and reads the proposal, in the open transaction. 409 when it no longer waits. */
 AWAITS static int proposal_take(struct req *r, struct proposal *proposal)
 {
     struct jr_error error;
@@ -129,7 +130,7 @@ AWAITS static int proposal_take(struct req *r, struct proposal *proposal)
     return 0;
 }
 
-/* co: its job, in the open transaction. */
+/* co: Creates the job of the workflow, in the open transaction. */
 AWAITS static int proposal_start(struct req *r, struct proposal *proposal)
 {
     const struct caller *caller = r->scope->caller;

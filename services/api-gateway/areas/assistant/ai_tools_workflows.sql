@@ -1,4 +1,4 @@
--- Workflows that people start, as models may propose them.
+-- Workflows with a manual trigger, which models may propose.
 
 -- name: ai_workflows :many
 select w.id:bigint, w.name:text from {p}.workflows w where w.trigger_kind = 'manual' and w.enabled order by w.id limit 200
@@ -6,7 +6,7 @@ select w.id:bigint, w.name:text from {p}.workflows w where w.trigger_kind = 'man
 -- name: ai_workflow :opt
 select w.name:text, w.enabled:boolean from {p}.workflows w where w.id = :id::bigint and w.trigger_kind = 'manual'
 
--- One decision: whoever comes second finds nothing that waits.
+-- Locks the message for one decision. A second request finds no waiting message.
 -- name: ai_message_waiting :opt
 select m.content:text, m.tool:text!
 from {p}.ai_messages m join {p}.ai_conversations c on c.id = m.conversation_id and c.user_id = :user_id::bigint

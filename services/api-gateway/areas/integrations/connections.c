@@ -1,4 +1,4 @@
-/* /connections: credentials for integrations. They go in and never come out. */
+/* /connections: credentials for integrations. Answers never contain their secrets. */
 #include "areas/integrations/integrations.h"
 
 #include <errno.h>
@@ -119,19 +119,19 @@ const struct schema connection_out_schema = SCHEMA_OUT("Connection", connection_
 
 /* --- credentials --- */
 
-/* What becomes of the body's credentials under a scheme. */
+/* The state that a connection gets from a body's credentials and the integration's scheme. */
 struct connection_draft {
     struct integration_auth auth;
     struct str base_url;
     const char *status;
     json_t *secrets; /* NULL = none yet */
     struct str shown;
-    const json_t *stored; /* the credentials before, NULL = none */
-    const char *kept;     /* a member that stays as it is stored, NULL = none does */
-    bool is_changed;      /* another member does not */
+    const json_t *stored; /* the current credentials, NULL = none */
+    const char *kept;     /* a member that keeps its stored value, NULL = none */
+    bool is_changed;      /* a member has another value than the stored one */
 };
 
-/* Headers are one line; a colon would end the name of a user (RFC 7617, 2). */
+/* Header values are one line. A colon would end the user name (RFC 7617, 2). */
 static bool credential_ok(const char *member, struct str value)
 {
     for (size_t i = 0; i < value.len; i++)
@@ -140,7 +140,8 @@ static bool credential_ok(const char *member, struct str value)
     return strcmp(member, "username") != 0 || memchr(value.ptr, ':', value.len) == NULL;
 }
 
-/* A member is taken when the scheme has it, and refused when it has not. */
+/* Takes a member of the credentials. Refuses a member that the scheme does not have, and a missing
+ * member that the scheme needs. */
 static int take_credential(struct req *r,
                            struct connection_draft *draft,
                            json_t *shown,
@@ -181,7 +182,7 @@ static int take_credential(struct req *r,
     return 0;
 }
 
-/* Tokens come by consent alone; as they are read they stay. */
+/* Refuses tokens, which come by consent only. The mask of a stored token keeps that token. */
 static int
 take_tokens(struct req *r, struct connection_draft *draft, const struct credentials_in *in)
 {
@@ -233,7 +234,7 @@ take_credentials(struct req *r, struct connection_draft *draft, const struct cre
     return 0;
 }
 
-/* co: reads the integration, which stays as it is until the commit, and the credentials for it. */
+/* co: Reads the integration and locks it until the commit, then reads the credentials for it. */
 AWAITS static int draft_credentials(struct req *r,
                                     int64_t integration_id,
                                     const struct connection_in *in,
@@ -301,7 +302,7 @@ AWAITS static int connections_list(struct req *r)
                                            .integration_id = some_id(integration_id)));
 }
 
-/* `everybody`: those of other users too. */
+/* `everybody`: connections of other users too. */
 AWAITS static int find_connection(struct req *r, int64_t id, bool everybody, struct rows *ret_rows)
 {
     return sql_one(
@@ -384,7 +385,8 @@ AWAITS static int connections_create(struct req *r)
     return connection_reply(r, 201, id);
 }
 
-/* co: only whose it is, and nobody for another user. */
+/* co: Locks a connection of the project or of the caller. No caller, not even an administrator, may
+ * change another user's connection. */
 AWAITS static int
 lock_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_stored)
 {
@@ -398,8 +400,8 @@ lock_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_s
     return 0;
 }
 
-/* co: what is sent back as it was read stays as it is; but a stored secret goes to no other host
- * than it was given for. */
+/* co: Members that are sent as answers show them keep their stored values. A stored secret is kept
+ * only for the scheme and the hosts that it was given for. */
 AWAITS static int replace_credentials(struct req *r,
                                       int64_t id,
                                       const struct sql_connection_lock_row *before,

@@ -1,4 +1,4 @@
--- Credentials of the project and of its users for other people's APIs.
+-- Credentials of the project and of its users for third-party APIs.
 
 -- part: connection
 select c.id, c.integration_id, i.name as integration, c.user_id, c.name, c.scheme, c.status, c.shown as credentials,
@@ -37,7 +37,8 @@ from {p}.connections c where c.id = :id::bigint and {seen} for update
 -- name: connection_rename :exec
 update {p}.connections c set name = :name::text, updated_at = greatest(now(), c.updated_at) where c.id = :id::bigint
 
--- Tokens of the ones before are gone, and whoever fetches one fetches it for nobody.
+-- Drops the tokens of the previous credentials. The new version keeps a process from storing a token that it is fetching for
+-- them.
 -- name: connection_replace :exec
 update {p}.connections c
 set scheme = :scheme::text, status = :status::text, shown = :shown::jsonb, sealed = :sealed::bytea?, base_bound = :base_bound::text,
@@ -53,7 +54,7 @@ update {p}.connections c
 set status = 'revoked', lease_until = null, version = c.version + 1, updated_at = greatest(now(), c.updated_at)
 where c.id = :id::bigint and c.status <> 'revoked'
 
--- What was sealed is kept until it is of no use any more.
+-- Drops the credentials once the token server has revoked the tokens. Until then, a repeated request needs them.
 -- name: connection_forget :exec
 update {p}.connections c set sealed = null, shown = '{}', token_expires = null
 where c.id = :id::bigint and c.version = :version::bigint and c.status = 'revoked'

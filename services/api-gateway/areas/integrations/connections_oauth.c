@@ -1,7 +1,8 @@
 /*
- * Consent of a user for an OAuth 2 connection (RFC 6749, 4.1, with PKCE, RFC 7636), and its end.
- * The state is kept as a hash for ten minutes, serves once, and only the user who began: so nobody
- * is given somebody else's consent, and nobody gives theirs to somebody else's connection.
+ * Consent of a user for an OAuth 2 connection (RFC 6749, 4.1, with PKCE, RFC 7636), and the
+ * revocation of a connection. The state is stored as a hash for ten minutes. It works once, and
+ * only for the user who began the consent. So a user can neither receive another user's consent nor
+ * give a consent to another user's connection.
  */
 #include "areas/auth/auth_flow.h"
 #include "areas/auth/auth_session.h"
@@ -20,7 +21,7 @@
 #define STATE_MAX 128
 #define URL_BYTES 32768
 
-/* One that is under way. */
+/* A consent that a user has begun. */
 struct consent {
     int64_t connection_id, version;
     struct str redirect_to, bound, verifier;
@@ -48,7 +49,8 @@ static const struct field consent_fields[] = {
 };
 static const struct schema consent_schema = SCHEMA_OUT("ConnectionConsent", consent_fields);
 
-/* co: an OAuth 2 integration of a consent's connection, with its client. */
+/* co: Loads the integration of a connection. 409 unless its scheme needs consent and has a client.
+ */
 AWAITS static int
 client_source(struct req *r, int64_t integration_id, struct integration_source *source)
 {
@@ -66,7 +68,7 @@ client_source(struct req *r, int64_t integration_id, struct integration_source *
     return 0;
 }
 
-/* co: one that the caller may change. */
+/* co: Locks a connection that the caller may change. */
 AWAITS static int
 own_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_stored)
 {
@@ -117,7 +119,8 @@ static struct str consent_url(struct arena *arena,
     return strbuf_view(&url);
 }
 
-/* Whom codes are for: an integration that is another one meanwhile gets none. */
+/* Names the token server and the client that get the code. An integration that has another server
+ * or client since the consent began gets no code. */
 static struct str consent_bound(struct arena *arena, const struct integration_source *source)
 {
     struct str origin = integration_origin(arena, source->auth.token_url.value);
@@ -231,7 +234,8 @@ static int consent_invalid(struct req *r)
                 "This consent is unknown, used, too old, or another user's; begin again.");
 }
 
-/* co: takes it out, whoever asks: a state that somebody else has seen is of no use any more. */
+/* co: Deletes the flow of the state, also when another user sends the state, because a state that
+ * another user has seen is not secret. */
 AWAITS static int take_flow(struct req *r, struct str state, struct consent *ret_consent)
 {
     struct arena *arena = r->task.arena;
@@ -255,7 +259,7 @@ AWAITS static int take_flow(struct req *r, struct str state, struct consent *ret
     return 0;
 }
 
-/* RFC 9207, 2.4: the answer of another server than the one that was asked is not taken. */
+/* RFC 9207, 2.4: the issuer has to be the authorization server that the user was sent to. */
 static bool issuer_fits(struct req *r, const struct integration_source *source, struct str iss)
 {
     struct str asked = integration_origin(r->task.arena, source->auth.authorization_url.value);
@@ -263,7 +267,7 @@ static bool issuer_fits(struct req *r, const struct integration_source *source, 
     return !iss.len || str_eq(integration_origin(r->task.arena, iss), asked);
 }
 
-/* co: the connection with its tokens, if it is what it was when the consent began. */
+/* co: Stores the tokens. 409 when the connection has changed since the consent began. */
 AWAITS static int keep_consent(struct req *r,
                                const struct consent *consent,
                                const struct integration_source *source,
@@ -338,9 +342,10 @@ AWAITS static int connections_callback(struct req *r)
     return connection_reply(r, 200, consent.connection_id);
 }
 
-/* --- the end --- */
+/* --- revocation --- */
 
-/* co: tells the token server, as far as it wants to know. */
+/* co: Revokes the tokens at the token server, when the integration has a revocation_url at the host
+ * that the tokens are bound to. */
 AWAITS static int tell_server(struct req *r,
                               const struct integration_source *source,
                               const struct connection *connection)
@@ -358,7 +363,8 @@ AWAITS static int tell_server(struct req *r,
     return access.len ? token_revoke(&r->task, &client, access, "access_token") : 0;
 }
 
-/* co: it cannot be used from here on, whatever the server says. */
+/* co: Revokes the connection in the database, so that it is unusable even when the token server
+ * fails. Returns the connection with its tokens. */
 AWAITS static int revoke_here(struct req *r,
                               int64_t id,
                               struct connection *ret_connection,

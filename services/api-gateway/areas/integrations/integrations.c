@@ -1,4 +1,4 @@
-/* /integrations: other people's APIs, as a project describes them. */
+/* /integrations: third-party APIs, as a project describes them. */
 #include "areas/integrations/integrations.h"
 
 #include <errno.h>
@@ -26,14 +26,14 @@ static const struct field row_fields[] = {
 };
 static const struct schema integration_row_schema = SCHEMA_OUT("IntegrationRow", row_fields);
 
-/* --- what will be stored --- */
+/* --- drafts --- */
 
-/* A whole integration, checked. */
+/* A whole integration that has been checked. */
 struct integration_draft {
     int64_t id;
     struct integration_in in;
     struct str auth, operations; /* JSON */
-    struct str sealed, bound;    /* the client's secret; STR_NONE = none */
+    struct str sealed, bound;    /* the client secret and its host; STR_NONE = none */
 };
 
 static void draft_put(json_t *doc, const char *member, json_t *value)
@@ -41,7 +41,7 @@ static void draft_put(json_t *doc, const char *member, json_t *value)
     (void)json_object_set_new(doc, member, value);
 }
 
-/* What a body leaves out. */
+/* The body, with defaults for the members that it leaves out. */
 static json_t *with_defaults(struct req *r, const json_t *body)
 {
     json_t *doc = jr_adopt(r->task.arena, json_copy((json_t *)body));
@@ -53,16 +53,16 @@ static json_t *with_defaults(struct req *r, const json_t *body)
     return doc;
 }
 
-/* A body that becomes a draft, by one of the two schemas. */
+/* The reading of a body into a draft, by one of the two schemas. */
 struct drafting {
     struct arena *arena;
     const struct schema *schema;
-    json_t *doc; /* changed: what is not ASCII in addresses */
+    json_t *doc; /* changed: addresses are percent-encoded */
     struct integration_draft *draft;
     struct schema_errors *errors;
 };
 
-/* The texts of a draft; the client's secret is not among them. */
+/* Prints the draft's auth, without the client secret, and its operations. */
 static void draft_print(struct drafting *drafting)
 {
     struct arena *arena = drafting->arena;
@@ -83,7 +83,7 @@ static void draft_print(struct drafting *drafting)
                          INTEGRATION_BYTES_MAX);
 }
 
-/* On the loop or on a thread, while the request waits. */
+/* Runs on the loop, or on a thread while the request waits. */
 static void draft_run(void *arg)
 {
     struct drafting *drafting = arg;
@@ -97,8 +97,9 @@ static void draft_run(void *arg)
         draft_print(drafting);
 }
 
-/* co: reads a body by its schema; by that of a whole integration it is checked whole and printed.
- * A large one is read on a thread: templates may have thousands of expressions. */
+/* co: Reads a body by `schema`. A body of integration_create_schema, which is a whole integration,
+ * is also checked and printed. A large body is read on a thread, because its templates may have
+ * thousands of expressions. */
 AWAITS static int
 draft_read(struct req *r, const struct schema *schema, json_t *doc, struct integration_draft *draft)
 {
@@ -126,7 +127,7 @@ static void seal_client(struct req *r, struct integration_draft *draft, struct s
     draft->bound = integration_origin(r->task.arena, auth->token_url.value);
 }
 
-/* The secret that came with the body, or none. */
+/* Seals the client secret of the body, if the body has one. */
 static int new_secret(struct req *r, struct integration_draft *draft)
 {
     const struct integration_auth *auth = draft->in.auth.value;
@@ -227,7 +228,7 @@ AWAITS static int integrations_create(struct req *r)
 
 /* --- changes --- */
 
-/* A stored member where the body has none. */
+/* Adds the stored member when the body has none. */
 static int keep_member(struct req *r, json_t *doc, const char *member, struct str stored)
 {
     struct jr_error error;
@@ -261,8 +262,8 @@ static int merge_integration(struct req *r,
     return 0;
 }
 
-/* The stored secret stays unless another one comes, or null, or a scheme without one; but it goes
- * to no other host than it was given for. */
+/* The stored secret stays, unless the body has a new secret or null, or a scheme without a secret.
+ * The stored secret is kept only for the host that it was given for. */
 static int kept_secret(struct req *r,
                        const struct sql_integration_lock_row *stored,
                        struct integration_draft *draft)

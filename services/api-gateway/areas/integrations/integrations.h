@@ -1,18 +1,22 @@
 #pragma once
-/* What the files of /integrations and /connections share. */
+/* Shared by the files of /integrations and /connections. */
 #include "app.h"
 #include "integrations/integration.h"
 
 #define CONNECTIONS_MAX 2000 /* of an integration */
 
-/* co: checks one whole and stores it; 201 with it, and with `skipped` if it is given. */
+/* co: Checks the integration in `body` and stores it. Answers 201 with the integration, and with
+ * `skipped` unless that is NULL. Returns the status, or a negative. */
 AWAITS int integration_make(struct req *r, const json_t *body, const json_t *skipped);
 
-/* A connection as answers show it. */
+/* A connection as the API shows it. */
 extern const struct schema connection_out_schema;
-/* co: route.guard of what changes a connection: 404 of other users' ones, to administrators too. */
+/* co: A route.guard for routes that change the connection {id}: 404 unless the connection is the
+ * project's or the caller's own, for administrators too. */
 AWAITS int connection_own_guard(struct req *r);
-/* co: route.guard of what ends a connection, or shows what it did: as connection_reply(). */
+/* co: A route.guard for routes that delete or revoke the connection {id}: 404 when the caller may
+ * not see the connection. */
 AWAITS int connection_seen_guard(struct req *r);
-/* co: answers with a connection that the caller may see. */
+/* co: Answers with a connection. 404 when the caller may not see the connection: administrators see
+ * all connections, other callers the project's and their own. */
 AWAITS int connection_reply(struct req *r, int status, int64_t id);

@@ -1,4 +1,4 @@
--- Integrations, what was called, and the credentials for them.
+-- Integrations, and the calls of their operations.
 
 -- name: integrations_list :page sort(id,name,created_at,updated_at)
 select i.id, i.name, i.description, i.base_url, i.auth ->> 'scheme' as scheme,
@@ -14,7 +14,7 @@ from {p}.integrations i where i.id = :id::bigint
 -- name: integrations_count :one
 select count(*) as integrations:bigint from {p}.integrations
 
--- What it is sealed for has to be known before it is stored.
+-- The client secret is sealed for the id, so the id is needed before the row is stored.
 -- name: integration_next :one
 select nextval(pg_get_serial_sequence('{p}.integrations', 'id')) as id:bigint!
 
@@ -37,7 +37,7 @@ where i.id = :id::bigint
 -- name: integration_remove :opt
 delete from {p}.integrations i where i.id = :id::bigint returning i.id
 
--- Enabled workflows with a step that names it.
+-- Enabled workflows with a step that names the integration.
 -- name: integration_users :many
 select w.id:bigint, w.name:text
 from {p}.workflows w
@@ -59,7 +59,7 @@ select c.id, c.integration_id, c.operation, c.connection_id,
        when c.at < now() - interval '5 minutes' then 'unknown' else 'running' end as outcome
 from {p}.integration_calls c
 
--- Of another user's own connection they are for that user and for administrators.
+-- Calls through a user's own connection are visible to that user and to administrators only.
 -- part: wanted
 c.integration_id = :integration_id::bigint and (:operation::text? is null or c.operation = :operation::text?)
   and (:everybody::boolean or c.owner_id is null or c.owner_id = :user_id::bigint)

@@ -1,4 +1,4 @@
-/* POST /integrations/import: an integration out of an OpenAPI 3 document. */
+/* POST /integrations/import: creates an integration from an OpenAPI 3 document. */
 #include "areas/integrations/integrations.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 #include "loop/work.h"
 #include "stages/refusals.h"
 
-#define IMPORTS_AT_ONCE 4 /* of a process, each of which may make OPENAPI_BYTES_MAX */
+#define IMPORTS_AT_ONCE 4 /* of a process; each may allocate OPENAPI_BYTES_MAX */
 #define IMPORTS_WAITING 32
 #define IMPORT_BYTES    ((size_t)16 << 20) /* of a body with a large document */
 #define NAME_SHOWN      64
-#define OTHERS_BYTES    ((size_t)64 << 10) /* of what stands beside that document */
+#define OTHERS_BYTES    ((size_t)64 << 10) /* of the other members of such a body */
 
 struct import_in {
     struct in_json document;
@@ -108,11 +108,11 @@ static struct shares *import_room(void)
     return &room;
 }
 
-/* On a thread: a document may have thousands of operations. */
+/* One import. It runs on a thread, because a document may have thousands of operations. */
 struct import_work {
-    struct arena *arena; /* of its own, freed on a thread */
-    struct str text;     /* of a large body; STR_NONE = the wish is there already */
-    const char *reason;  /* why the text is no JSON */
+    struct arena *arena; /* for this import alone, freed on a thread */
+    struct str text;     /* a large body; STR_NONE = `wish` is filled already */
+    const char *reason;  /* why the text is not valid JSON; NULL = it is */
     struct openapi_wish wish;
     struct in_strs only;
     json_t *body, *skipped;
@@ -120,7 +120,8 @@ struct import_work {
     bool fine;
 };
 
-/* The wish that a body says. The document may be an empty object in place of a text. */
+/* Fills the wish from a body. `document` is the text of the document of a large body, which has an
+ * empty object in its place. STR_NONE: the body has the document itself. */
 static bool import_decode(struct arena *arena,
                           struct import_work *work,
                           const json_t *body,
@@ -158,7 +159,7 @@ static bool import_decode(struct arena *arena,
     return work->errors->count == 0;
 }
 
-/* Reads the wish out of a large body, the document of which becomes no tree. */
+/* Reads the wish from a large body, without making a JSON tree of its document. */
 static bool import_read_text(struct import_work *work)
 {
     struct json_members members = json_members_of(work->text);
@@ -222,8 +223,8 @@ AWAITS static int import_answer(struct req *r, const struct import_work *work)
                       : fail_fields(r, work->errors);
 }
 
-/* co: within the room that imports have. -EAGAIN: too many wait. -ECANCELED when the client has
- * gone before a thread began: nobody needs the result then. */
+/* co: Runs the import on a thread and answers. -EAGAIN: too much work is queued. -ECANCELED when
+ * the client has left before a thread began: the result is not needed then. */
 AWAITS static int import_read(struct req *r, struct import_work *work)
 {
     work->arena = arena_new(0);

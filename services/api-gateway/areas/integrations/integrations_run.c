@@ -1,4 +1,4 @@
-/* Operations that callers run, and what was called. */
+/* Runs operations of integrations, and lists calls. */
 #include "areas/integrations/integrations.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "json/jr.h"
 #include "walk.h"
 
-#define BEFORE_END_MS 300 /* the call gives up before the request does */
+#define BEFORE_END_MS 300 /* the call times out this long before the request */
 #define TREE_BYTES    ((uint64_t)16 << 20)
 
 static const char *const outcomes[] = {"running", "answered", "failed", "unknown", NULL};
@@ -110,7 +110,7 @@ static const struct field answer_fields[] = {
 };
 static const struct schema answer_schema = SCHEMA_OUT("IntegrationAnswer", answer_fields);
 
-/* What a step says in its history is said here as what it means to a caller. */
+/* Puts the problem for an error that a step of a workflow would store in its history. */
 static int run_failed(struct req *r, const struct integration_use *use)
 {
     const struct connection_error *error = &use->error;
@@ -158,7 +158,8 @@ AWAITS static int run_answered(struct req *r, struct integration_use *use)
     return reply_json(r, 200);
 }
 
-/* co: a megabyte of text may become a tree of eighty: it is made when the project has room. */
+/* co: Answers when the project's memory budget allows the JSON tree. One megabyte of text may
+ * become a tree of eighty megabytes. */
 AWAITS static int run_counted(struct req *r, struct integration_use *use)
 {
     uint64_t bytes = jr_tree_bytes(use->answer.text);
@@ -180,7 +181,7 @@ AWAITS static int run_counted(struct req *r, struct integration_use *use)
     return rc;
 }
 
-/* The integration and its operation, as integration_prepare() finds them first. */
+/* Finds the integration and its operation, which is the first step of integration_prepare(). */
 AWAITS static int operation_guard(struct req *r)
 {
     struct integration_use *use = ARENA_NEW(r->task.arena, use);

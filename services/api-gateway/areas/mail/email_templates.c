@@ -1,4 +1,4 @@
-/* /email-templates: what mails say, and the shell around it. */
+/* /email-templates: the templates of mails, and the shell around them. */
 #include "areas/mail/mail_flow.h"
 #include "areas/mail/mail_previews.h"
 #include "areas/mail/tenant_senders.h"
@@ -89,11 +89,11 @@ static const struct field preview_out_fields[] = {
 };
 static const struct schema preview_out_schema = SCHEMA_OUT("EmailPreview", preview_out_fields);
 
-/* --- what there is --- */
+/* --- stored templates --- */
 
 struct stored {
     struct mail_template template;
-    int64_t updated_ms; /* 0: the one that projects begin with */
+    int64_t updated_ms; /* 0: the default of new projects */
 };
 struct all_stored {
     struct stored types[MAIL_TYPES];
@@ -203,7 +203,7 @@ AWAITS static int email_templates_get(struct req *r)
     return reply_email_template(r, type);
 }
 
-/* --- what it becomes --- */
+/* --- changes --- */
 
 static bool has_controls(struct str text)
 {
@@ -229,7 +229,8 @@ static void email_merge(struct str *to, const struct in_str *in)
         *to = in->value.len ? in->value : STR_NONE;
 }
 
-/* The stored one with what the body says; a link is what most of them are sent for. */
+/* Merges the body into the stored template. Mails of all types but MAIL_ADDED_TO_TENANT are sent
+ * for their link, so their HTML needs a link or a token. */
 static int merge_template(struct req *r,
                           enum mail_type type,
                           const struct template_in *in,
@@ -371,9 +372,9 @@ AWAITS static int email_shell_reset(struct req *r)
     return reset(r, SHELL);
 }
 
-/* --- looking at it --- */
+/* --- previews and tests --- */
 
-/* With variables that say what they are. */
+/* co: Renders the template, or the draft in the body, with sample values. */
 AWAITS static int
 render_sample(struct req *r, struct mail_rendered *ret_mail, struct mail_template *ret_template)
 {
@@ -403,7 +404,7 @@ render_sample(struct req *r, struct mail_rendered *ret_mail, struct mail_templat
     return 0;
 }
 
-/* What the template says of its sender, too. */
+/* The content of a test mail, with the sender that the template names. */
 static struct str sample_json(struct arena *arena,
                               const struct mail_rendered *mail,
                               struct str name,
@@ -446,7 +447,7 @@ AWAITS static int email_templates_preview(struct req *r)
     return reply_json(r, 200);
 }
 
-/* To the caller's own address, and to no other. */
+/* Sends the mail to the caller's own address only. */
 AWAITS static int email_templates_test(struct req *r)
 {
     struct mail_template template = {0};

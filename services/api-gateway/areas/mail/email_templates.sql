@@ -1,4 +1,4 @@
--- The project's own texts of mails, each a row of settings.
+-- The project's own mail templates, each a row of settings.
 
 -- name: email_template_put :exec
 insert into {p}.settings as s (kind, key, doc) values ('email_template', :key::text, :doc::jsonb)

@@ -1,4 +1,4 @@
-/* Rows of mail, and the limits that they have. */
+/* Rows of mail, and their limits. */
 #include "areas/mail/mail_flow.h"
 
 #include "base/email.h"
@@ -8,7 +8,7 @@
 
 #define CONTENT_BYTES  32768
 #define ADDRESS_MINUTE 3   /* mails to one address */
-#define PROJECT_MINUTE 120 /* of one project, by anybody; as many by those signed in */
+#define PROJECT_MINUTE 120 /* of one project without sign-in, and as many of signed-in callers */
 
 int mail_flow_ready(struct req *r)
 {

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Mail that areas cause: a row in the transaction of the change, which runners send. Nothing here
- * looks whether an account exists: who asks learns nothing, and it costs the same.
+ * Mail that requests cause: a row in the transaction of the change, which runners send. No function
+ * here checks whether an account exists, so that neither an answer nor its duration shows that.
  */
 #include "app.h"
 #include "mail/outbox.h"
@@ -9,24 +9,27 @@
 
 struct mail_flow {
     enum mail_type type;
-    struct str email; /* of mail_flow_address() */
-    int64_t user_id;  /* 0: whoever has the address when it is sent */
-    struct str page;  /* what its link opens */
+    struct str email; /* result of mail_flow_address() */
+    int64_t user_id;  /* 0: the user who has the address at the time of sending */
+    struct str page;  /* the page that the mail's link opens */
     struct str invited_by, old_email, new_email;
 };
 
-/* co: before the transaction. */
+/* Results are 0, a negative, or the status that was put. */
+
+/* co: Registers the project with the runners. Call it before the transaction. */
 AWAITS int mail_flow_ready(struct req *r) MUSTCHECK;
-/* co: the row, on r->scope->db. */
+/* co: Inserts the row, on r->scope->db. */
 AWAITS int mail_flow_put(struct req *r, const struct mail_flow *flow) MUSTCHECK;
-/* any: after the commit. */
+/* any: Notifies the runners. Call it after the commit. */
 void mail_flow_notify(struct req *r);
-/* any: the page of the project that a link opens: redirect_to where it is one of the project's
- * (400 redirect_not_allowed when it is not), else its own; STR_NONE: it has none. Never made of
- * what the request says about hosts. */
+/* any: Chooses the page that a link opens: redirect_to when the project allows that URL (else 400
+ * redirect_not_allowed). Without redirect_to, the page is the project's auth_page_url, else the
+ * first of its redirect_urls, else STR_NONE. The hosts that the request names do not matter. */
 int mail_flow_page(struct req *r, const struct in_str *redirect_to, struct str *ret_page) MUSTCHECK;
-/* co: an address as accounts have it, however it is typed: limits count it, links are for it.
- * Arena-owned. */
+/* co: Returns the address in the form in which accounts store it. Limits count that form, and links
+ * are made for it. Arena-owned. */
 AWAITS int mail_flow_address(struct req *r, struct str email, struct str *ret_email) MUSTCHECK;
-/* co: mails to one address (of mail_flow_address()), and of one project, in a minute: 429. */
+/* co: Counts a mail. 429 when the address (a result of mail_flow_address()) or the project has had
+ * too many mails in this minute. */
 AWAITS int mail_flow_limit(struct req *r, struct str email) MUSTCHECK;

@@ -1,5 +1,5 @@
 -- Mail that requests cause.
 
--- As addresses of accounts are kept.
+-- An address in the form in which accounts store it.
 -- name: mail_address :one
 select lower(normalize(:email::text)) as email:text!

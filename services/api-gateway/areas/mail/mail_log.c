@@ -1,4 +1,4 @@
-/* /mail/log: what became of mails. */
+/* /mail/log: the outcome of mails. */
 #include "http/query.h"
 #include "mail_log_sql.h"
 #include "walk.h"

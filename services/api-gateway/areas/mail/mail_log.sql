@@ -1,4 +1,4 @@
--- What became of mails.
+-- The outcome of mails.
 
 -- part: shown
 m.id, m.type, m.status, m.recipient, m.user_id, m.sender, m.message_id, m.code, m.detail, m.tries, m.job_id,

@@ -1,4 +1,4 @@
-/* Previews of mails as pages: kept for one look. */
+/* Previews of mails as pages. A preview can be opened once. */
 #include "areas/mail/mail_previews.h"
 
 #include "base/codec.h"
@@ -8,9 +8,10 @@
 
 #define TOKEN_BYTES     32
 #define PREVIEW_SECONDS 30
-#define PREVIEWS_LEFT   49 /* of a project, beside the new one */
+#define PREVIEWS_LEFT   49 /* of a project, in addition to the new one */
 
-/* Nothing runs and nothing is fetched; the frame's page has no say. */
+/* A preview runs no scripts and fetches nothing. Only pages of the same origin may show a preview
+ * in a frame. */
 #define PREVIEW_POLICY                                                                             \
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors "      \
     "'self'"

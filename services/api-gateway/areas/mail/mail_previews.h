@@ -1,9 +1,11 @@
 #pragma once
 /*
- * Addresses of previews of mails: each answers the HTML once, within 30 s, under a policy of its
- * own, so that a page with a strict one shows it in a frame with the mail's inline styles.
+ * URLs of previews of mails. A URL returns the HTML once, within 30 s, with a
+ * Content-Security-Policy of its own, so that a page with a strict policy can show the mail's
+ * inline styles in a frame.
  */
 #include "app.h"
 
-/* co: keeps the HTML and gives its address; arena-owned. */
+/* co: Stores the HTML and returns its URL, which is arena-owned. 0, a negative, or the status that
+ * was put. */
 AWAITS int mail_preview_keep(struct req *r, struct str html, struct str *ret_url) MUSTCHECK;

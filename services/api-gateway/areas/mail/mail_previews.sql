@@ -1,6 +1,6 @@
--- Addresses of previews: token_hash is its SHA-256, as hexadecimal.
+-- Previews of mails. The parameter token_hash is the token's SHA-256 in hexadecimal.
 
--- What is over, and of the others all but the newest few: previews that nobody opens take no more room.
+-- Deletes the expired previews, and all but the newest of the others, so that unopened previews do not accumulate.
 -- name: mail_previews_forget :exec
 delete from {p}.mail_previews p
 where p.expires_at < now()

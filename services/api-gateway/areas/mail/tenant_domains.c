@@ -1,4 +1,4 @@
-/* /tenant-domains: domains that the project's mail comes from, and the DNS records that show it. */
+/* /tenant-domains: the domains that the project sends mail from, and their DNS records. */
 #include <errno.h>
 
 #include "areas/mail/tenant_domains.h"
@@ -17,13 +17,13 @@
 #include "tenant_domains_sql.h"
 
 #define DOMAINS_MAX   20
-#define CHANGES       10 /* a minute: each makes a key, or asks name servers */
+#define CHANGES       10 /* a minute: each makes a key, or queries name servers */
 #define DNS_MS        12000
 #define RECORDS_BYTES 65536
 #define TOKEN_BYTES   16
 #define SELECTOR_SALT 4
 
-static struct str spf; /* what the operator's servers are called in SPF records */
+static struct str spf; /* the mechanism that names the operator's servers */
 
 void tenant_domains_spf_set(struct str mechanism)
 {
@@ -97,7 +97,7 @@ static const struct schema domain_schema = SCHEMA_OUT("TenantDomain", domain_fie
 
 /* --- records --- */
 
-/* What is known of one, from the last look or this one. */
+/* The state of a record, from an earlier check or the current one. */
 struct record_state {
     struct str status, found, error, checked_at;
 };
@@ -167,10 +167,11 @@ records_json(struct arena *arena, const struct mail_domain *domain, const struct
     return strbuf_view(&text);
 }
 
-/* --- looking --- */
+/* --- checks --- */
 
-/* What a name server did not know stays as it was: it is no news of the record. Found texts are
- * shown as text: a byte that is none would not be JSON. */
+/* Takes the answer about a record into its state. Without an answer of the name server, the status
+ * stays as it was. A found text that is not valid UTF-8 is left out, because it would not be JSON.
+ */
 static void domain_note_answer(struct arena *arena,
                                const struct mail_domain *domain,
                                enum mail_record record,
@@ -256,7 +257,7 @@ static void make_key(void *arg)
     *(struct rsa_key **)arg = rsa_key_generate();
 }
 
-/* co: a new pair: the public key's text, the private one sealed. */
+/* co: Makes a pair of keys, with the public key as text and the private key sealed. */
 AWAITS static int domain_new_key(struct req *r, struct mail_domain *domain, struct str *ret_sealed)
 {
     struct arena *arena = r->task.arena;
@@ -346,7 +347,8 @@ AWAITS static int domains_create(struct req *r)
     return add_domain(r, &domain, sealed);
 }
 
-/* Nothing is locked while name servers are asked; who asks at once with another writes the same. */
+/* No row is locked while name servers are queried. Of concurrent requests, each stores the answers
+ * that it got. */
 AWAITS static int domains_verify(struct req *r)
 {
     struct record_state *list = states_new(r->task.arena);

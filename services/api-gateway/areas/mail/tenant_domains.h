@@ -1,7 +1,7 @@
 #pragma once
-/* Domains that mail comes from. */
+/* The domains that projects send mail from. */
 #include "app.h"
 
-/* At start: the term of SPF records that names the operator's servers; STR_NONE: none is asked for.
- * Borrowed for ever. */
+/* any: Sets the mechanism of SPF records (RFC 7208) that names the operator's servers. STR_NONE:
+ * the domains need no SPF record. Called at start. Borrows the text for ever. */
 void tenant_domains_spf_set(struct str mechanism);

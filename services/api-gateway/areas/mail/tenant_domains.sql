@@ -1,4 +1,4 @@
--- Domains that the project sends from.
+-- The domains that the project sends mail from.
 
 -- part: shown
 d.id, d.domain, d.status, d.records, d.verified_at, d.checked_at, d.created_at, d.updated_at

@@ -1,4 +1,4 @@
-/* /tenant-sender-addresses: addresses that mail comes from, on domains that are verified. */
+/* /tenant-sender-addresses: the addresses that mail is sent from, on verified domains. */
 #include "areas/mail/tenant_senders.h"
 #include "limit.h"
 #include "stages/stages.h"
@@ -150,7 +150,7 @@ AWAITS static int sender_set_default(struct req *r, int64_t id)
     return sql_one(r, &rows, SQL_SENDER_DEFAULT_ON(.id = id));
 }
 
-/* Of the row of a sender: 0 or 422. */
+/* 0, or 422 when the domain of the sender in `rows` is not verified. */
 static int sender_usable(struct req *r, const struct rows *rows)
 {
     const struct sql_sender_state_row row = sql_sender_state_row(rows, 0);
@@ -269,7 +269,7 @@ AWAITS static int senders_default(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
-    TRY(limit_lock(r, &senders_limit, 0)); /* the default changes while no sender is added */
+    TRY(limit_lock(r, &senders_limit, 0)); /* no sender is added while the default changes */
     TRY(sql_one(r, &rows, SQL_SENDER_STATE(.id = id)));
     TRY(sender_usable(r, &rows));
     TRY(sender_set_default(r, id));

@@ -1,4 +1,4 @@
--- Addresses that mail comes from, each on a domain of the project's.
+-- The addresses that the project sends mail from, each on a domain of the project.
 
 -- part: shown
 select s.id, s.email, s.name, s.domain_id, d.domain, d.status = 'verified' as is_usable, s.is_default, s.avatar_file_id,
@@ -11,7 +11,7 @@ from {p}.mail_senders s join {p}.mail_domains d on d.id = s.domain_id
 -- name: sender_get :opt
 {shown} where s.id = :id::bigint
 
--- One that is not verified is found too: the refusal says what is to be done.
+-- Finds an unverified domain too. The handler refuses it with what to do.
 -- name: sender_domain :opt
 select d.id:bigint, d.status:text from {p}.mail_domains d where d.domain = :domain::text for share
 
@@ -32,7 +32,7 @@ set name = case when :name_set::boolean then :name::text? else s.name end,
 where s.id = :id::bigint
 returning s.id as id:bigint
 
--- Off first: there is one at most at any moment.
+-- Runs before sender_default_on, because the index allows only one default at a time.
 -- name: senders_default_off :exec
 update {p}.mail_senders s set is_default = false, updated_at = greatest(now(), s.updated_at)
 where s.is_default and s.id <> :id::bigint
