@@ -1,4 +1,4 @@
-/* Data of charts, kept. */
+/* Cache of chart data. */
 #include "areas/dashboards/chart_cache.h"
 
 #include <string.h>
@@ -11,25 +11,25 @@
 #define UNSEEN_MS   1000
 #define AGE_MAX_MS  60000
 #define COST_FACTOR 20
-#define RENEW_MS    5000 /* in which who computes them anew is waited for */
+#define RENEW_MS    5000 /* how long others use an expired entry while one request computes */
 
 struct chart_kept {
-    struct arena *arena; /* its own */
+    struct arena *arena; /* holds the entry itself, too */
     struct chart_key key;
     struct series_mark mark;
     struct str data;
     int64_t project;
     int64_t made_ms, compared_ms, lasts_ms;
-    int64_t renewed_by_ms; /* somebody is about to exchange it until then */
+    int64_t renewed_by_ms; /* until then a request is computing newer data */
     uint64_t bytes;
-    struct share *share; /* of them */
-    struct list link;    /* by last use */
+    struct share *share; /* of the bytes */
+    struct list link;    /* in charts_kept.used */
 };
 
 static struct {
     struct map *by_key; /* NULL = not started */
     struct shares bytes;
-    struct list used; /* last used last */
+    struct list used; /* most recently used last */
 } charts_kept;
 
 void chart_cache_start(uint64_t bytes)
@@ -72,7 +72,8 @@ static bool same_mark(const struct series_mark *one, const struct series_mark *o
     return one->since == other->since && one->changes == other->changes;
 }
 
-/* What took long to compute is exchanged by one, while others go on with it. */
+/* Returns whether this request has to compute the data again. When the data were slow to compute,
+ * one request computes and the others use the entry until renewed_by_ms. */
 static bool chart_cache_is_due(struct chart_kept *kept, int64_t now)
 {
     if (now - kept->made_ms <= kept->lasts_ms)
@@ -109,7 +110,7 @@ struct str chart_cache_find(struct req *r,
     return arena_dup(r->task.arena, kept->data);
 }
 
-/* The one that nobody has asked for longest, of a project or of all (0). */
+/* Returns the least recently used entry of a project, or of all projects (0). */
 static struct chart_kept *chart_cache_oldest(int64_t project)
 {
     LIST_FOR (it, &charts_kept.used) {
@@ -120,7 +121,7 @@ static struct chart_kept *chart_cache_oldest(int64_t project)
     return NULL;
 }
 
-/* False: it would not fit if nothing else were there. */
+/* Acquires a share, dropping old entries if needed; false when `bytes` exceed a project's limit. */
 static bool chart_cache_room(struct share_owner owner, uint64_t bytes, struct share **ret_share)
 {
     if (bytes > charts_kept.bytes.config.per_owner)

@@ -1,11 +1,15 @@
 #pragma once
 /*
- * Data of charts as they were a moment ago. Kept by definition, by what decides which rows the
- * caller sees, and by the mark of their sources (records/series.h). Data are good for a second;
- * then, while their mark stays, for twenty times as long as it took to compute them, because marks
- * may be some seconds late; for a minute at most; one exchanges them while others go on. Bounded in
- * bytes by `shares` (common/README.md); those that nobody has asked for longest make room, of the
- * own project first.
+ * Cache of chart data. The key of an entry covers the definition and everything that decides which
+ * rows the caller sees. The entry also holds the mark of its sources (records/series.h).
+ *
+ * An entry is used for a second without comparing its mark. After that it is used while its mark is
+ * unchanged, for twenty times as long as the data took to compute, a minute at most. This limit
+ * exists because marks may be some seconds late. When an entry has expired, one request computes
+ * the data again while the others still use the entry.
+ *
+ * `shares` (common/README.md) bounds the bytes. The least recently used entries make room, those of
+ * the same project first.
  */
 #include "app.h"
 #include "crypto/digest.h"
@@ -15,19 +19,22 @@ struct chart_key {
     uint8_t bytes[DIGEST_SHA256_BYTES];
 };
 
-/* any: at most so many bytes in this process; half of them one project's. */
+/* any: Starts the cache with at most `bytes` bytes in this process, half of them for one project.
+ */
 void chart_cache_start(uint64_t bytes);
-/* any: at the process's end. */
+/* any: Frees the cache when the process ends. */
 void chart_cache_stop(void);
 
-/* any: data that need not be compared with a mark, or that had this one; copied into the request's
- * arena. STR_NONE: there are none. *ret_due: they were good for long enough, and this one computes
- * them; others are given them for a moment longer. */
+/* any: Returns a copy of cached data in the request's arena, or STR_NONE. With `mark` the entry
+ * must have the same mark. Without `mark` (NULL) the entry must have been compared within the last
+ * second. *ret_due is set when there is an entry: true means that the entry has expired and that
+ * this request computes the data; other requests may get the entry for some seconds longer. */
 struct str chart_cache_find(struct req *r,
                             const struct chart_key *key,
                             const struct series_mark *mark,
                             bool *ret_due);
-/* any: keeps a copy of what it took `cost_ms` to compute, if there is room for it. */
+/* any: Stores a copy of data that took `cost_ms` to compute, in place of the key's entry. Does
+ * nothing when there is no space for the data. */
 void chart_cache_keep(struct req *r,
                       const struct chart_key *key,
                       const struct series_mark *mark,

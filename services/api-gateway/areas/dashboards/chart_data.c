@@ -1,4 +1,4 @@
-/* Data of charts: what the caller may see, computed or kept from a moment ago. */
+/* Data of charts as the caller may see them, computed now or taken from the cache. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,12 +12,12 @@
 #include "stages/refusals.h"
 #include "stages/stages.h"
 
-#define READS_MAX     8 /* of charts at once, in a process */
+#define READS_MAX     8 /* concurrent computations in a process */
 #define READS_PROJECT 2
 #define READS_WAITING 64
 #define DATA_BYTES    ((size_t)16 << 20)
 
-/* --- what the answer looks like --- */
+/* --- response --- */
 
 static const char *const column_roles[] = {"group", "value", NULL};
 
@@ -70,16 +70,16 @@ static const struct field chart_data_fields[] = {
 };
 const struct schema chart_data_schema = SCHEMA_OUT("ChartData", chart_data_fields);
 
-/* What is being computed. */
+/* One computation of a chart's data. */
 struct chart_reading {
     struct req *r;
     const struct chart *chart;
     struct records_ctx *ctx;
     struct series_plan *plan;
-    int64_t today; /* with a period */
+    int64_t today; /* only set with a period */
     struct bucket_window period, before;
     struct rows rows, previous;
-    int64_t cost_ms; /* 0 = it was not computed here */
+    int64_t cost_ms; /* 0 = the data came from the cache */
 };
 
 static void chart_write_columns(struct jw *w, const struct series_plan *plan)
@@ -113,7 +113,7 @@ chart_write_row(struct jw *w, const struct chart_reading *in, const struct rows 
     jw_arr_end(w);
 }
 
-/* A span without records: nothing was counted, and there is no sum of it. */
+/* Writes the row of a span without records: 0 for a count, null for all other functions. */
 static void chart_write_empty(struct jw *w, const struct chart_reading *in, int64_t day)
 {
     const struct series_column *columns;
@@ -131,8 +131,7 @@ static void chart_write_empty(struct jw *w, const struct chart_reading *in, int6
     jw_arr_end(w);
 }
 
-/* Days of the first and behind the last span that are shown even when nothing is in them; false:
- * the rows alone are. */
+/* Finds the days whose spans are shown even without records. Returns false when there are none. */
 static bool chart_spans_of(const struct chart_reading *in,
                            const struct rows *rows,
                            const struct bucket_window *window,
@@ -227,11 +226,11 @@ chart_write_data(const struct chart_reading *in, int64_t as_of_ms, struct strbuf
     return 0;
 }
 
-/* --- what may be read --- */
+/* --- rights --- */
 
 static const struct caller chart_everybody = {.kind = CALLER_SYSTEM};
 
-/* Who may read a view may read all of it. */
+/* A caller that may read a view may read all of its rows, so a view is read as the system. */
 static struct records_ctx *chart_ctx(struct req *r, const struct chart *chart)
 {
     struct records_ctx *ctx = items_ctx(r);
@@ -245,7 +244,7 @@ static int chart_may_read(struct req *r, const struct chart *chart)
 {
     const struct caller *caller = r->scope->caller;
 
-    if (chart->view.len) /* view_find() has asked */
+    if (chart->view.len) /* view_find() has checked the right */
         return 0;
     if (!caller_can_entity(caller, chart->entity->id, ACT_READ))
         return fail(r,
@@ -265,8 +264,9 @@ static int chart_broken(struct req *r, const struct schema_errors *errors)
         r, PROBLEM_CONFLICT, STR("The chart does not fit the data model any more."), errors);
 }
 
-/* A field that is there for others only, and one that is there no more. Neither is named to callers
- * that may not read every field: a name is what a field rule hides. */
+/* Refuses a chart with a field that the caller may not read (403) or that the model no longer has
+ * (409). Only callers without row and field rules learn the name of the missing field, because
+ * field rules hide names. */
 static int chart_may_read_fields(struct req *r, const struct chart *chart)
 {
     struct records_ctx *ctx = chart_ctx(r, chart);
@@ -342,7 +342,7 @@ static struct shares *chart_reads(void)
     return &reads;
 }
 
-/* The days that it is about. */
+/* co: Computes the period and the preceding one from the date in the chart's time zone. */
 AWAITS static int find_period(struct chart_reading *in)
 {
     const struct chart *chart = in->chart;
@@ -379,7 +379,7 @@ AWAITS static int chart_compute(struct chart_reading *in, struct str *ret_data)
     return 0;
 }
 
-/* --- what its rows depend on --- */
+/* --- key of the cache --- */
 
 static void hash_ids(struct digest *hash, const int64_t *ids, size_t count)
 {
@@ -405,7 +405,7 @@ static struct chart_key chart_key_of(const struct req *r, const struct chart *ch
         hash_ids(&hash, rights->group_ids, rights->group_count);
         hash_ids(&hash, rights->role_ids, rights->role_count);
     }
-    digest_update(&hash, chart->entity->table); /* a view's next one is another */
+    digest_update(&hash, chart->entity->table); /* differs for each generation of a view */
     digest_update(&hash, r->scope->project->settings.collation);
     digest_update(&hash, chart->text);
     digest_final(&hash, key.bytes);
@@ -420,7 +420,8 @@ static bool chart_is_ruled(const struct records_ctx *ctx, const struct series_so
     return false;
 }
 
-/* With the turn to compute it: another one may have done so meanwhile. */
+/* co: Runs with a permit to compute. Checks the cache again first, because another request may have
+ * computed the data while this one waited for the permit. */
 AWAITS static int chart_compute_once(struct chart_reading *in,
                                      const struct chart_key *key,
                                      const struct series_mark *mark,
@@ -471,7 +472,8 @@ int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str 
     TRY(rc);
     rc = chart_compute_once(in, &key, &mark, anew, ret_data);
     shares_release(chart_reads(), turn, 1);
-    /* Who sees some rows alone stops seeing them within a second. */
+    /* Data that row rules restrict expire after a second (a cost of 0), so a caller that loses
+     * access to a row stops seeing it within that second. */
     if (rc == 0 && in->cost_ms > 0 && sources->whole)
         chart_cache_keep(r, &key, &mark, *ret_data, ruled ? 0 : in->cost_ms);
     return rc;

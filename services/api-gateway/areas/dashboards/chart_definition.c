@@ -1,4 +1,4 @@
-/* Definitions of charts: bodies and stored ones, read the same way. */
+/* Definitions of charts. Request bodies and stored definitions are read by the same code. */
 #include "areas/dashboards/dashboards.h"
 #include "areas/items/items_query.h"
 #include "base/clock.h"
@@ -184,7 +184,7 @@ static const struct field chart_out_fields[] = {
 };
 const struct schema chart_out_schema = SCHEMA_OUT("Chart", chart_out_fields);
 
-/* --- what a definition says --- */
+/* --- reading a definition --- */
 
 static int chart_wrong(struct req *r, const char *field, const char *message)
 {
@@ -235,7 +235,7 @@ static int chart_read_period(struct req *r, const struct chart_in *in, struct ch
     return 0;
 }
 
-/* What can be drawn of it. */
+/* Checks that the kind of chart can show the number of groups and aggregates. */
 static int chart_check_shape(struct req *r, const struct chart *chart)
 {
     size_t groups = chart->series.group_count;
@@ -305,7 +305,7 @@ static void chart_print_period(struct jw *w, const struct chart *chart)
     jw_obj_end(w);
 }
 
-/* Everything that decides about its data, in one order. */
+/* Prints all members that determine the data, in a fixed order: the cache key hashes the text. */
 static struct str
 chart_print(struct arena *arena, const struct chart *chart, const json_t *filter, size_t max)
 {
@@ -331,7 +331,8 @@ chart_print(struct arena *arena, const struct chart *chart, const json_t *filter
     return text.overflow ? STR_NONE : strbuf_view(&text);
 }
 
-/* An entity that this process may not know yet is looked for once more. */
+/* Finds the source. An entity that this process does not know may be new: `behind` makes the
+ * handler run again with the current model. */
 static int chart_find_entity(struct req *r, const struct chart_in *in, struct chart *chart)
 {
     struct str name = in->entity.value;

@@ -19,7 +19,7 @@
 #define AXIS_HEIGHT 24.0
 #define TITLE_AREA  28.0
 #define LEGEND_LINE 18.0
-#define LABEL_SPACE 64.0 /* of a legend's */
+#define LABEL_SPACE 64.0 /* least width of a label in the legend */
 #define LABEL_MOST  120.0
 #define LABEL_GAP   8.0
 #define BYTES_FIRST ((size_t)16 << 10)
@@ -33,7 +33,7 @@ struct colour {
         ((hex) >> 16) / 255.0, ((hex) >> 8 & 0xFF) / 255.0, ((hex)&0xFF) / 255.0                   \
     }
 
-/* Told apart by who sees colours otherwise as well, on light and on dark. */
+/* Colour-blind-safe palette for both themes. */
 static const struct colour series_colours[PLOT_SERIES] = {
     COLOUR(0x4477AA),
     COLOUR(0xEE6677),
@@ -60,7 +60,7 @@ struct canvas {
     struct arena *arena;
     const struct theme *theme;
     const struct plot *plot;
-    double left, top, right, bottom; /* what is left to draw in */
+    double left, top, right, bottom; /* the area that is still free */
 };
 
 static void use_colour(const struct canvas *on, struct colour colour, double alpha)
@@ -81,7 +81,7 @@ static double text_width(const struct canvas *on, struct str text, double size)
     return extents.x_advance;
 }
 
-/* From x on to the right, around it, or up to it; cut where it would be wider than `most`. */
+/* Draws a text that begins at x, is centred on x, or ends at x. A text wider than `most` is cut. */
 static void chart_put_text(const struct canvas *on,
                            struct str text,
                            double x,
@@ -131,7 +131,7 @@ static void draw_mark(const struct canvas *on, double x, double y, size_t at, bo
     use_colour(on, on->theme->faint, 1);
 }
 
-/* Names of the series in one line below. */
+/* Draws the names of the series in one line at the bottom. */
 static void draw_legend(struct canvas *on)
 {
     const struct plot *plot = on->plot;
@@ -205,7 +205,7 @@ static double x_of(const struct canvas *on, size_t at)
     return on->left + each * ((double)at + 0.5);
 }
 
-/* As many labels as there is room for. */
+/* Draws as many labels as fit, at regular distances. */
 static void draw_labels(const struct canvas *on)
 {
     const struct plot *plot = on->plot;
@@ -245,7 +245,8 @@ static void draw_bars(const struct canvas *on)
     }
 }
 
-/* From one gap to the next; *at is behind it then. One value alone is a dot. */
+/* Adds a path for the values up to the next gap and returns the index of the first value. *at
+ * becomes the index after the last value. A single value becomes a dot. */
 static size_t trace_run(const struct canvas *on, const struct plot_series *series, size_t *at)
 {
     size_t count = on->plot->count;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Pictures of charts, drawn by cairo. A picture says nothing that its data do not say: texts become
- * outlines of letters, so an SVG holds no text, script or address of anybody. Any thread.
+ * Pictures of charts, drawn by cairo. A picture shows nothing that is not in the data. Texts become
+ * outlines of letters, so that an SVG holds no third-party text, script or address. Any thread.
  */
 #include "base/result.h"
 #include "base/str.h"
@@ -12,16 +12,16 @@
 
 struct chart_drawing {
     struct str title;
-    struct str data; /* as GET /charts/{id}/data answers with */
+    struct str data; /* the response of GET /charts/{id}/data */
     int width, height;
     bool svg; /* else PNG */
     bool dark;
-    /* What has become of it. */
-    char *bytes; /* owned: free(); NULL: it cannot be drawn */
+    /* Result. */
+    char *bytes; /* the caller frees it with free(); NULL = drawing failed */
     size_t count;
 };
 
-/* Parses and draws a struct chart_drawing; for work_run(). */
+/* Draws a picture; `arg` is a struct chart_drawing. For work_run(). */
 void chart_draw(void *arg);
-/* Lets go of fonts, when nothing is being drawn any more. */
+/* Releases cairo's and fontconfig's fonts. Must not run while a picture is being drawn. */
 void chart_draw_forget(void);

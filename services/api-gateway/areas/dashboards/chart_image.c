@@ -12,9 +12,9 @@
 #define WIDTH           800
 #define HEIGHT          450
 #define PIXEL_BYTES     4
-#define PICTURE_BYTES   ((uint64_t)12 << 20) /* of all that are being drawn, in a process */
+#define PICTURE_BYTES   ((uint64_t)12 << 20) /* of all pictures that are being drawn in a process */
 #define PICTURE_WAITING 32
-/* What letters are drawn from, and what has been drawn, of the smallest. */
+/* Bytes that a picture needs in addition to its pixels: fonts, and the encoded result. */
 #define PICTURE_LEAST ((uint64_t)256 << 10)
 
 static const char *const image_themes[] = {"light", "dark", NULL};
@@ -51,7 +51,7 @@ static struct shares *chart_pictures(void)
     return &pictures;
 }
 
-/* A thread that still draws keeps what it uses. */
+/* A thread that is still drawing uses the fonts, so they are not released then. */
 void chart_image_stop(void)
 {
     if (chart_pictures()->held == 0)
@@ -65,7 +65,7 @@ static int image_side(const struct query *query, const char *name, int usual)
     return num_parse_i64(query_get(query, name), &side) ? (int)side : usual;
 }
 
-/* co: on a thread, within the bytes that pictures may take. */
+/* co: Draws on a worker thread, within the limit on bytes of pictures. */
 AWAITS static int image_draw(struct req *r, struct chart_drawing *drawing)
 {
     uint64_t bytes =

@@ -1,4 +1,4 @@
-/* Data of a chart as what is drawn. */
+/* Converts the data of a chart into what chart_draw.c draws. */
 #include "areas/dashboards/chart_plot.h"
 
 #include <math.h>
@@ -8,17 +8,17 @@
 #include "base/utf8.h"
 
 #define UTF8_MOST 4 /* bytes of a code point */
-#define LINES     5 /* of an axis, about */
+#define LINES     5 /* of an axis, approximately */
 #define THOUSAND  1000.0
 #define LARGE     1e15
-#define HUGE_ONE  1e300          /* beyond it nothing can be told apart */
+#define HUGE_ONE  1e300          /* bound of an axis; larger values could not be distinguished */
 #define NO_VALUE  "\xE2\x80\x93" /* an en dash */
 #define SHORTENED 0x2026         /* an ellipsis */
 #define OTHERS    "others"
 
 /* --- texts and numbers --- */
 
-/* Controls, marks that turn the direction of what follows, and what has no width. */
+/* Returns whether the code point is a control character, a direction mark, or has no width. */
 static bool plot_is_unseen(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
@@ -50,7 +50,7 @@ struct str chart_plot_text(struct arena *arena, struct str text)
     return (struct str){room, len};
 }
 
-/* "12345.5" as "12,345.5". */
+/* Inserts separators of thousands: "12345.5" becomes "12,345.5". */
 static struct str group_digits(struct arena *arena, const char *text)
 {
     struct strbuf out;
@@ -90,7 +90,7 @@ struct str chart_plot_number(struct arena *arena, double value, bool is_short)
     return group_digits(arena, text);
 }
 
-/* 1, 2 or 5 times a power of ten. */
+/* Returns 1, 2 or 5 times a power of ten, for about LINES lines. */
 static double nice_step(double span)
 {
     double power = pow(10, floor(log10(span / LINES)));
@@ -119,7 +119,7 @@ static double value_of(const json_t *cell)
     return json_is_real(cell) && isfinite(json_real_value(cell)) ? json_real_value(cell) : NAN;
 }
 
-/* The first day of a span as the span is called. */
+/* Returns the name of the span that begins on `date`, such as "2026-01" for a month. */
 static struct str date_label(struct arena *arena, struct str date, struct str bucket)
 {
     if (date.len != 10)
@@ -180,7 +180,8 @@ static struct str column_name(const struct data *in, size_t column)
     return chart_plot_text(in->arena, jr_str(json_array_get(in->columns, column), "name"));
 }
 
-/* A series for each value; of the first one the period before as well, beside the same place. */
+/* Adds a series for each value. The preceding period adds a series at the same labels, for the
+ * first value only when there are groups. */
 static void plot_values(const struct data *in, struct plot *plot)
 {
     const json_t *label = json_array_get(in->columns, 0);
@@ -208,7 +209,7 @@ static void plot_values(const struct data *in, struct plot *plot)
     }
 }
 
-/* Where it stands among texts; they are added at the end. */
+/* Returns the index of the cell among the known ones, and appends a new cell. */
 static size_t text_place(const json_t *cell, const json_t **known, size_t *count)
 {
     for (size_t i = *count; i-- > 0;)
@@ -218,7 +219,7 @@ static size_t text_place(const json_t *cell, const json_t **known, size_t *count
     return *count - 1;
 }
 
-/* The second group is the series. */
+/* With two groups the first one gives the labels, and the second one gives the series. */
 static void plot_pivot(const struct data *in, struct plot *plot)
 {
     size_t rows = json_array_size(in->rows);
@@ -261,7 +262,7 @@ static void plot_table(const struct data *in, struct plot *plot)
     }
 }
 
-/* What a circle can show: no negative parts, and the small ones as one. */
+/* Prepares a pie: negative values become 0, the values from PLOT_SLICES on become one slice. */
 static void plot_slices(struct plot *plot)
 {
     double *values = plot->series[0].values;

@@ -1,23 +1,22 @@
 #pragma once
 /*
- * What a picture of a chart shows, made of its data: labels, series, the axis. Texts are whatever
- * stands in the records: here they become short and of one line. Any thread; all of it lives in the
- * arena that it is made with.
+ * Converts the data of a chart into labels, series and an axis. Records may hold any text, so every
+ * text is shortened to one line here. Any thread. All results live in the arena that is passed in.
  */
 #include <jansson.h>
 
 #include "areas/dashboards/dashboards.h"
 
-#define PLOT_SERIES  10 /* that have a colour of their own */
-#define PLOT_LETTERS 32 /* of a text */
-#define PLOT_ROWS    40 /* of a table */
-#define PLOT_SLICES  10 /* of a pie; the last one is what is left */
+#define PLOT_SERIES  10 /* each with a colour of its own */
+#define PLOT_LETTERS 32 /* code points per text */
+#define PLOT_ROWS    40 /* data rows of a table */
+#define PLOT_SLICES  10 /* of a pie; the last one sums up the rest */
 #define PLOT_COLUMNS 7  /* groups and values */
 
 struct plot_series {
     struct str name;
-    double *values; /* one a label; NaN: there is none */
-    bool before;    /* of the period before */
+    double *values; /* one per label; NaN = no value */
+    bool before;    /* values of the preceding period */
 };
 
 struct plot {
@@ -27,17 +26,17 @@ struct plot {
     size_t count;
     struct plot_series series[PLOT_SERIES];
     size_t series_count;
-    size_t series_left; /* others, which are not shown */
+    size_t series_left; /* number of series that are not shown */
     double low, high, step;
-    struct str *cells; /* of a table: a heading, then its rows */
+    struct str *cells; /* of a table: the heading, then the rows */
     size_t columns, rows;
 };
 
-/* Of data as GET /charts/{id}/data answers with. */
+/* Fills *ret_plot from the response of GET /charts/{id}/data. */
 void chart_plot(struct arena *arena, struct str title, const json_t *data, struct plot *ret_plot);
-/* A text of one line, without what no reader sees, of PLOT_LETTERS at most. */
+/* Returns the text on one line, without invisible characters, shortened to PLOT_LETTERS. */
 struct str chart_plot_text(struct arena *arena, struct str text);
-/* "1.2M", "12,345.67", "0.004": short for axes, else to six digits. */
+/* Returns a number as text. `is_short`, for axes: "1.2M". Otherwise: "12,345.67", "0.004". */
 struct str chart_plot_number(struct arena *arena, double value, bool is_short);
-/* Ends and distance of lines that hold all values and are easy to read. */
+/* Sets low, high and step of an axis that covers all values and has round numbers. */
 void chart_plot_axis(double low, double high, struct plot *plot);

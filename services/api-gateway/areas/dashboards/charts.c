@@ -21,8 +21,7 @@ static const struct query_param chart_data_query[] = {
     {0},
 };
 
-/* The caller reads the entity and every field that the chart names, and so may know its definition.
- */
+/* Returns whether the caller may see the definition: it may read the entity and fields in it. */
 static bool chart_is_known(struct req *r, int64_t entity_id, struct str definition)
 {
     const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
@@ -42,7 +41,7 @@ static bool chart_is_known(struct req *r, int64_t entity_id, struct str definiti
     return series_is_readable(items_ctx(r), entity, &chart.series);
 }
 
-/* A reply_row_fn: a definition that the caller may not know becomes null. */
+/* A reply_row_fn. Sets a definition that the caller may not see to null. */
 static void chart_show(struct req *r, const struct rows *rows, size_t row)
 {
     static const char *const told[] = {"aggregates", "group_by", "filter", "sort", "period"};
@@ -118,8 +117,8 @@ AWAITS static int charts_create(struct req *r)
     return chart_reply(r, 201, id);
 }
 
-/* A definition is changed member by member: who may not know it could learn it by what is refused.
- */
+/* co: Refuses a change of the definition to callers that may not see it. A change replaces single
+ * members, so its refusals would reveal the other members. */
 AWAITS static int chart_may_redefine(struct req *r, const struct sql_chart_row *row)
 {
     const struct entity *entity;
@@ -136,7 +135,8 @@ AWAITS static int chart_may_redefine(struct req *r, const struct sql_chart_row *
                       "The chart's definition names fields that the caller may not read.");
 }
 
-/* The chart of the path, locked, with what the body makes of it. */
+/* co: Begins a transaction, locks the chart of the path and reads into *ret what the chart becomes
+ * with the members of the body. */
 AWAITS static int charts_change(struct req *r, const json_t *body, int64_t id, struct chart *ret)
 {
     struct chart_source source;

@@ -9,7 +9,7 @@ select c.id, c.name, c.description, e.name as entity, v.name as view, c.definiti
   c.created_at, c.updated_at, c.entity_id as _chart_entity_id, c.definition as _definition, {made}
 from {p}.charts c left join {p}.entities e on e.id = c.entity_id left join {p}.materialized_views v on v.id = c.view_id
 
--- What decides who is served the rows of a view, as in views.sql.
+-- Columns that decide whether the caller may read the rows of a view; the same as in views.sql.
 -- part: made
 v.entity_id as _entity_id, v.query as _query, v.generation as _generation, v.made_generation = v.generation and v.made_definition > 0 as _is_known,
   v.made_definition = v.definition_number as _is_current, v.made_entities as _made_entities, v.made_fields as _made_fields,
@@ -52,6 +52,6 @@ where c.id = :id::bigint
 -- name: chart_remove :opt
 delete from {p}.charts c where c.id = :id::bigint returning c.id
 
--- The day that it is in a time zone, at a time or now.
+-- The date in a time zone at :until, or now when :until is null.
 -- name: chart_today :one
 select to_char(coalesce(:until::timestamptz?, now()) at time zone :timezone::text, 'YYYY-MM-DD') as today:text

@@ -124,10 +124,10 @@ static const struct field layout_fields[] = {
 static const struct schema layout_schema =
     SCHEMA("DashboardLayout", struct layout_in, layout_fields);
 
-/* --- places --- */
+/* --- positions on the grid --- */
 
 struct placed {
-    struct widget_place *items; /* with room for one more */
+    struct widget_place *items; /* has space for one more */
     size_t count;
 };
 
@@ -186,7 +186,7 @@ static int check_places(struct req *r, const struct placed *placed)
         (place)->height = (in)->height.set ? (in)->height.value : (place)->height;                 \
     } while (0)
 
-/* --- what a widget shows --- */
+/* --- content of a widget --- */
 
 struct widget {
     struct str kind, title;
@@ -200,7 +200,7 @@ static int widget_wrong(struct req *r, const char *field, enum problem code, con
     return fail_field(r, field, code, "%s", message);
 }
 
-/* Each kind has members of its own, and none of another's. */
+/* Checks that the body has the members that its kind needs, and none of another kind. */
 static int check_members(struct req *r, const struct widget_in *in)
 {
     const struct {
@@ -230,7 +230,7 @@ static int check_members(struct req *r, const struct widget_in *in)
     return 0;
 }
 
-/* Each of them as the caller may read it. */
+/* Checks that the caller may read all fields of the list. `sorts`: a leading '-' is allowed. */
 static int check_names_of(
     struct req *r, const struct entity *entity, const char *member, struct str names, bool sorts)
 {
@@ -294,7 +294,7 @@ static struct str widget_print(struct req *r, const struct widget_in *in)
     return text.overflow ? STR_NONE : strbuf_view(&text);
 }
 
-/* A widget's kind and what goes with it are given together. */
+/* co: Reads the kind and the content, which a body has to give together. */
 AWAITS static int read_widget(struct req *r, const struct widget_in *in, struct widget *ret)
 {
     struct rows rows;
@@ -321,9 +321,9 @@ AWAITS static int read_widget(struct req *r, const struct widget_in *in, struct 
     return ret->content.ptr ? 0 : widget_wrong(r, "filter", PROBLEM_TOO_LONG, "is too long");
 }
 
-/* --- what of it is shown --- */
+/* --- hidden fields --- */
 
-/* The caller reads the entity and every field that the list names. */
+/* Returns whether the caller may read the entity and every field that the list names. */
 static bool list_is_known(struct req *r, const json_t *shown)
 {
     struct widget widget = {.kind = STR_NONE};
@@ -339,7 +339,8 @@ static bool list_is_known(struct req *r, const json_t *shown)
     return false;
 }
 
-/* A list keeps its place on the grid and its entity; fields that the caller may not read go. */
+/* Sets filter, fields and sort to null when they name fields that the caller may not read. Position
+ * and entity of the list stay. Returns whether the widget was changed. */
 static bool widget_hide_fields(struct req *r, json_t *shown)
 {
     static const char *const told[] = {"filter", "fields", "sort"};
@@ -441,7 +442,7 @@ AWAITS static int dashboard_widgets_create(struct req *r)
     return widget_reply(r, 201, dashboard_id, id);
 }
 
-/* Without its kind a widget stays what it is: title and place alone are changed. */
+/* Returns whether the body replaces the widget's content, not only its title and position. */
 static bool says_more(const struct widget_in *in)
 {
     return in->kind.set || in->entity.set || in->text.set || in->url.set || in->fields.set ||
@@ -513,7 +514,8 @@ AWAITS static int dashboard_widgets_delete(struct req *r)
     return reply_empty(r, 204);
 }
 
-/* Somebody has changed the dashboard since the caller looked: findings of a 409. */
+/* Moves `placed` to the positions of the body. Puts 409 with findings for widgets that are not on
+ * the dashboard, because another request has removed them since the caller read it. */
 static int layout_read(struct req *r, const struct layout_in *in, const struct placed *placed)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);

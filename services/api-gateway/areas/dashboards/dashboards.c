@@ -1,4 +1,4 @@
-/* /dashboards: whose they are, whom they are shared with, and where callers begin. */
+/* /dashboards: dashboards, the roles that they are shared with, and home dashboards. */
 #include "areas/dashboards/dashboards.h"
 #include "base/num.h"
 #include "dashboards_sql.h"
@@ -103,7 +103,7 @@ static const struct field home_out_fields[] = {
 };
 static const struct schema home_out_schema = SCHEMA_OUT("DashboardHome", home_out_fields);
 
-/* --- who sees them --- */
+/* --- rights --- */
 
 struct sql_i64s caller_roles(const struct caller *caller)
 {
@@ -111,7 +111,7 @@ struct sql_i64s caller_roles(const struct caller *caller)
                           : sql_i64s(NULL, 0);
 }
 
-/* co: whether the caller sees it. */
+/* co: *ret_seen: the dashboard exists and the caller sees it. */
 AWAITS static int dashboard_find(struct req *r, int64_t id, bool *ret_seen)
 {
     const struct caller *caller = r->scope->caller;
@@ -217,7 +217,7 @@ AWAITS static int dashboards_get(struct req *r)
     return dashboard_reply(r, 200, id);
 }
 
-/* co: in a transaction: the roles that it is shared with from now on. */
+/* co: In a transaction: replaces the roles of the dashboard, if the body has role_ids. */
 AWAITS static int dashboard_share(struct req *r, int64_t id, const struct in_ids *roles)
 {
     struct sql_i64s ids;
@@ -298,7 +298,7 @@ AWAITS static int dashboards_delete(struct req *r)
     return reply_empty(r, 204);
 }
 
-/* --- where callers begin --- */
+/* --- home dashboards --- */
 
 AWAITS static int home_reply(struct req *r)
 {
@@ -346,7 +346,8 @@ AWAITS static int home_reply(struct req *r)
     return reply_json(r, 200);
 }
 
-/* Whose home it is: of users the caller. */
+/* Finds the subject whose home the body sets: the caller's user id, a role's id, or 0 for the
+ * project. Roles and the project need an administrator. */
 static int home_read_subject(struct req *r, const struct home_in *in, int64_t *ret_subject)
 {
     bool role = str_is(in->scope.value, "role");
@@ -365,7 +366,7 @@ static int home_read_subject(struct req *r, const struct home_in *in, int64_t *r
     return 0;
 }
 
-/* The role and the dashboard that a home names. */
+/* co: Checks that the role exists and that the caller sees the dashboard. */
 AWAITS static int home_check(struct req *r, const struct home_in *in)
 {
     struct rows rows;

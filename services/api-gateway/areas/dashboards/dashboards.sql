@@ -1,4 +1,4 @@
--- Dashboards, their widgets, and where callers begin. Who sees all of them is :everything.
+-- Dashboards, their widgets and home dashboards. :everything is true for callers that see all dashboards.
 
 -- part: widget
 jsonb_build_object('id', w.id, 'kind', w.kind, 'title', w.title, 'x', w.x, 'y', w.y, 'width', w.width, 'height', w.height,
@@ -75,7 +75,7 @@ values (:dashboard_id::bigint, :kind::text, :title::text?, :x::integer, :y::inte
   :chart_id::bigint?, :entity_id::bigint?, :content::jsonb)
 returning id as id:bigint
 
--- Without a kind it goes on showing what it does.
+-- Without :kind the widget keeps its kind, chart, entity and content.
 -- name: widget_save :exec
 update {p}.dashboard_widgets w
 set kind = coalesce(:kind::text?, w.kind), title = case when :retitled::boolean then :title::text? else w.title end,
@@ -97,7 +97,7 @@ delete from {p}.dashboard_widgets w where w.id = :id::bigint and w.dashboard_id 
 -- name: widget_chart :opt
 select c.id from {p}.charts c where c.id = :id::bigint for key share
 
--- The first that the caller sees: its own, then those of its roles by their ids, then the project's.
+-- The first home whose dashboard the caller sees: its own, then those of its roles by role id, then the project's.
 -- name: home_find :opt args(home)
 select h.scope:text, h.subject_id:bigint, h.dashboard_id:bigint
 from {p}.dashboard_homes h join {p}.dashboards d on d.id = h.dashboard_id

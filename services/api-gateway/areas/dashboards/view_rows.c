@@ -1,7 +1,8 @@
 /*
- * Rows of materialised views, and who is served them. A generation is judged by the entities and
- * fields that it was made of, and a definition by those that it names: the two differ from a change
- * of the definition until the runner has made the next generation.
+ * Rows of materialised views, and the callers that may read them. Rights on a generation depend on
+ * the entities and fields that it was computed from. Rights on a definition depend on those that it
+ * names. The two differ after a change of the definition, until the runner has computed the next
+ * generation.
  */
 #include <errno.h>
 
@@ -11,11 +12,11 @@
 #include "records/view.h"
 #include "views_sql.h"
 
-/* What decides about a generation: columns of the part "made" in views.sql. */
+/* Facts that decide who may read a generation: columns of the part "made" in views.sql. */
 struct view_generation {
-    int64_t number; /* 0: there is none yet */
-    bool is_known;  /* what it was made of is known */
-    bool is_current, is_shared;
+    int64_t number;             /* 0 = not computed yet */
+    bool is_known;              /* entity_ids and field_ids are known */
+    bool is_current, is_shared; /* of the current definition; with a role of the caller */
     struct sql_i64s entity_ids, field_ids;
 };
 
@@ -33,7 +34,7 @@ static struct view_generation generation_read(struct req *r, const struct rows *
     };
 }
 
-/* NULL when the field is gone from the model. */
+/* Returns NULL when the field is gone from the model. */
 static const struct model_field *
 generation_find_field(const struct model *model, const struct view_generation *made, int64_t id)
 {
@@ -47,7 +48,7 @@ generation_find_field(const struct model *model, const struct view_generation *m
     return field;
 }
 
-/* The model still has all that it was made of. */
+/* Returns whether the model still has all that the generation was computed from. */
 static bool generation_fits_model(const struct model *model, const struct view_generation *made)
 {
     for (size_t i = 0; i < made->entity_ids.count; i++)
@@ -59,7 +60,7 @@ static bool generation_fits_model(const struct model *model, const struct view_g
     return true;
 }
 
-/* The caller reads records of all its entities; `whole`: every record and every field of them. */
+/* Returns whether the caller may read all source entities; `whole`: all records and fields used. */
 static bool
 generation_is_readable(struct records_ctx *ctx, const struct view_generation *made, bool whole)
 {
@@ -79,9 +80,10 @@ generation_is_readable(struct records_ctx *ctx, const struct view_generation *ma
     return true;
 }
 
-/* Administrators are served every row. A role that the view is shared with is served the rows of
- * the definition that was shared, whatever records it sees; an API key of its holder besides needs
- * the permission to read them. All others are served what they could have computed themselves. */
+/* Administrators may read every row. A role that the view is shared with may read the rows of the
+ * current definition, regardless of the records that its holders see; an API key of a holder also
+ * needs the permission to read the records. All other callers may only read what they could have
+ * computed themselves. */
 static bool generation_is_open(struct req *r, const struct view_generation *made)
 {
     const struct caller *caller = r->scope->caller;
@@ -112,7 +114,7 @@ bool view_is_known(struct req *r, int64_t entity_id, struct str query)
             series_is_readable(items_ctx(r), entity, series));
 }
 
-/* What a generation of the present definition would be made of. */
+/* Returns the facts of a generation that would be computed from the current definition. */
 static struct view_generation
 generation_expect(struct req *r, const struct rows *rows, size_t row, bool is_shared)
 {
@@ -139,7 +141,7 @@ generation_expect(struct req *r, const struct rows *rows, size_t row, bool is_sh
     return made;
 }
 
-/* Members of a view that tell about its rows: their number, their columns, when they were made. */
+/* Members of a view that reveal something about its rows, definition and last refresh. */
 static const char *const told_of_rows[] = {"columns", "refreshed_at", "refresh_ms", "row_count"};
 static const char *const told_of_definition[] = {"aggregates", "group_by", "filter"};
 static const char *const told_of_making[] = {"error"};
@@ -160,7 +162,7 @@ void view_show(struct req *r, const struct rows *rows, size_t row)
 
     if (!generation_is_open(r, &made))
         rows_clear(rows, row, told_of_rows, ARRAY_LEN(told_of_rows));
-    if (!generation_is_open(r, &next)) /* the error is that of making the next one */
+    if (!generation_is_open(r, &next)) /* the error is from computing the next generation */
         rows_clear(rows, row, told_of_making, ARRAY_LEN(told_of_making));
     if (!view_is_known(r, entity_id, query))
         rows_clear(rows, row, told_of_definition, ARRAY_LEN(told_of_definition));
@@ -196,7 +198,7 @@ int view_find(struct req *r, struct str name, int64_t *ret_id, const struct enti
     return *ret_entity ? 0 : fail_internal(r, -EBADMSG);
 }
 
-/* co: a list of the table that is the live one; RECORDS_SCHEMA when it is not any more. */
+/* co: Writes a list of the live table's rows; RECORDS_SCHEMA when the table was replaced. */
 AWAITS static int view_list(struct req *r, struct records_ctx **ret_ctx)
 {
     static const struct caller everybody = {.kind = CALLER_SYSTEM};
@@ -225,9 +227,9 @@ int view_rows(struct req *r)
     struct records_ctx *ctx = NULL;
     const struct query *query;
 
-    TRY(req_query(r, &query)); /* what is wrong with it is said first */
+    TRY(req_query(r, &query)); /* an invalid query is refused first */
     int rc = view_list(r, &ctx);
-    if (rc == RECORDS_SCHEMA) { /* it was exchanged between the two statements */
+    if (rc == RECORDS_SCHEMA) { /* the table was replaced between the two statements */
         r->body.len = 0;
         rc = view_list(r, &ctx);
     }

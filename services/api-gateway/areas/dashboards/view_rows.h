@@ -1,22 +1,23 @@
 #pragma once
 /*
- * Materialised views as they are read: who may know a materialised view's definition, who is served
- * its rows, and what the rest is shown of both.
+ * Rights on materialised views: which callers may see a view's definition, which may read its rows,
+ * and what is hidden from all others.
  */
 #include "areas/dashboards/dashboards.h"
 
-/* any: some of the records are under a row rule (or there are too many entities to know): what is
- * computed of them shows each caller more than its own rows. */
+/* any: Returns whether a source entity has row-level security, or there are too many sources to
+ * know. Values computed from such records tell a caller more than the rows that it may see. */
 bool view_is_ruled(const struct series_sources *sources);
-/* any: the caller may read the entity and every field that a stored query names, and so may know
- * the definition. */
+/* any: Returns whether the caller may see a definition: it is an administrator, or it may read the
+ * entity and every field that the stored query names. */
 bool view_is_known(struct req *r, int64_t entity_id, struct str query);
-/* any: a reply_row_fn for rows of the part "view" in views.sql: what the caller may not know of the
- * definition, or of the rows, becomes null. */
+/* any: A reply_row_fn for rows of the part "view" in views.sql. Sets what the caller may not see of
+ * the definition, of the rows and of the last error to null. */
 void view_show(struct req *r, const struct rows *rows, size_t row);
-/* any: whether the caller is served the rows of the view of a row with the part "made". */
+/* any: Returns whether the caller may read the rows of a view; `row` has the part "made" of
+ * views.sql. */
 bool view_is_open(struct req *r, const struct rows *rows, size_t row);
-/* co: answers with the rows of the view of the path, as records are listed. */
+/* co: Answers with the rows of the view of the path, in the form of a list of records. */
 AWAITS int view_rows(struct req *r);
-/* co: a guard: whether the caller is served these rows. */
+/* co: route.guard: refuses callers that may not read the rows, as view_find() does. */
 AWAITS int view_rows_guard(struct req *r);

@@ -1,4 +1,4 @@
-/* /materialized-views: what they are made of, when they are made anew, and who reads them. */
+/* /materialized-views: definitions, schedules of refreshes, and sharing with roles. */
 #include <errno.h>
 
 #include "areas/dashboards/view_rows.h"
@@ -214,8 +214,9 @@ static int view_read(struct req *r, const struct view_in *in, struct view *view)
     return view_print(r, in->filter.value, view);
 }
 
-/* As the caller knows the model: it defines nothing that it could not compute itself. Rows are made
- * of every record, so that who is bound by a row rule defines none over it. */
+/* Checks the definition against the part of the model that the caller may see, so that no caller
+ * defines a view that it could not compute itself. Rows are computed from every record, so a view
+ * over an entity with row-level security needs an administrator. */
 static int view_check_fields(struct req *r, const struct view *view)
 {
     struct series_sources *sources = ARENA_NEW(r->task.arena, sources);
@@ -238,8 +239,8 @@ static int view_check_fields(struct req *r, const struct view *view)
     return 0;
 }
 
-/* A shared view serves rows to callers that may not read the records: administrators answer for
- * what it is. */
+/* Refuses a change of the roles to callers that are not administrators, because a shared view shows
+ * its rows to callers that may not read the records. */
 static int view_may_share(struct req *r, const struct view_in *in)
 {
     if (!in->role_ids.set || caller_is_admin(r->scope->caller))
@@ -255,7 +256,7 @@ static int view_may_change_shared(struct req *r, bool is_shared)
         r, REFUSE_ADMIN, "Only an administrator of the project may change a view that is shared.");
 }
 
-/* The view of the path, locked, is one that the caller may change, and may redefine. */
+/* Checks that the caller may change the locked view, and may see a definition that changes. */
 static int view_may_change(struct req *r, const struct sql_view_lock_row *row, bool redefined)
 {
     TRY(view_may_change_shared(r, row->is_shared));
@@ -375,7 +376,8 @@ static void set_text(json_t *whole, const char *key, struct str text)
         (void)json_object_set_new(whole, key, json_stringn(text.ptr, text.len));
 }
 
-/* co: what the view of the path becomes by the body. */
+/* co: Begins a transaction, locks the view of the path and reads into *view and *ret_in what the
+ * view becomes with the members of the body. */
 AWAITS static int views_change(
     struct req *r, const json_t *body, bool redefined, struct view *view, struct view_in *ret_in)
 {

@@ -1,4 +1,4 @@
--- Materialised views as the gateway sees them; the runner makes them (runner_views.sql).
+-- Materialised views for the gateway. The workflow runner computes their rows (runner_views.sql).
 
 -- part: view
 v.id, v.name, v.description, e.name as entity, v.definition -> 'aggregates' as aggregates,
@@ -11,7 +11,7 @@ v.id, v.name, v.description, e.name as entity, v.definition -> 'aggregates' as a
   v.refreshed_at, v.refresh_ms, v.row_count, v.next_refresh_at, v.error, v.version, v.created_by, v.created_at, v.updated_at,
   {made}
 
--- What decides who is served the rows of the live generation. Shared: with a role of the caller's.
+-- Columns that decide whether the caller may read the rows of the live generation. _is_shared: with a role of the caller.
 -- part: made
 v.entity_id as _entity_id, v.query as _query, v.generation as _generation, v.made_generation = v.generation and v.made_definition > 0 as _is_known, v.made_definition = v.definition_number as _is_current,
   v.made_entities as _made_entities, v.made_fields as _made_fields, {shared} as _is_shared
@@ -38,7 +38,7 @@ select v.id:bigint, v.name:text, v.description:text?, v.entity_id:bigint, v.defi
   exists (select 1 from {p}.materialized_view_roles s where s.view_id = v.id) as is_shared:boolean
 from {p}.materialized_views v where v.name = :name::text for update
 
--- What the audit log tells of a view; its definition names fields.
+-- Members of a view for the audit log. The definition is left out because it names fields.
 -- name: view_audited :one
 select v.name, v.description, e.name as entity, v.timezone, v.cron, v.on_change,
   array(select s.role_id from {p}.materialized_view_roles s where s.view_id = v.id order by s.role_id) as role_ids
@@ -52,7 +52,7 @@ values (:name::text, :description::text?, :entity_id::bigint, :definition::jsonb
 on conflict (name) do nothing
 returning id as id:bigint
 
--- The rows stay as they are until the next refresh, which a change of the definition asks for.
+-- The rows stay as they are until the next refresh. A change of the definition requests one.
 -- name: view_save :exec
 update {p}.materialized_views v
 set name = :name::text, description = :description::text?, entity_id = :entity_id::bigint, definition = :definition::jsonb,

@@ -1,4 +1,4 @@
-/* Where widgets stand on a dashboard's grid. */
+/* Positions of widgets on a dashboard's grid. */
 #include "areas/dashboards/dashboards.h"
 
 static bool lie_over(const struct widget_place *one, const struct widget_place *other)

@@ -1,5 +1,4 @@
-/* /files: what is known of files; their bytes come and go by files_upload.c and files_download.c.
- */
+/* /files: metadata, links, deletion. For bytes see files_upload.c and files_download.c. */
 #include "areas/files/files.h"
 
 #include <errno.h>
@@ -93,7 +92,7 @@ static const struct field link_out_fields[] = {
 };
 static const struct schema link_out_schema = SCHEMA_OUT("FileLink", link_out_fields);
 
-/* --- what the areas share --- */
+/* --- shared by the handlers --- */
 
 int files_check(struct req *r, int rc)
 {
@@ -125,7 +124,7 @@ int files_check(struct req *r, int rc)
     case FILES_GONE:
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     case HELPER_ENDED:
-    case -EAGAIN: /* as many of the project's wait as may */
+    case -EAGAIN: /* too many requests of the project are waiting */
         return fail(
             r, PROBLEM_DEPENDENCY_UNAVAILABLE, "No program is free to read pictures; try again.");
     case PICTURE_NONE:
@@ -148,7 +147,7 @@ int files_check(struct req *r, int rc)
                     PROBLEM_PICTURE_TOO_LARGE,
                     "The picture needs more time than it may take. Of one that moves frame=first "
                     "makes a still picture.");
-    case DB_FOREIGN_KEY: /* the folder was there a moment ago */
+    case DB_FOREIGN_KEY: /* the folder was deleted after the check */
         return fail_field(
             r, "folder_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a folder that does not exist");
     default:
@@ -227,7 +226,7 @@ int files_remove(struct req *r, const int64_t *ids, size_t count, struct rows *r
     for (size_t i = 0; i < ret_gone->count; i++)
         found[i] = rows_i64(ret_gone, i, 0);
     int rc = files_delete(&r->task, r->scope->db, found, ret_gone->count, &keys);
-    if (rc == DB_NOT_NULL) /* the foreign key would empty the field (0020_file_fields.sql) */
+    if (rc == DB_NOT_NULL) /* the foreign key would set the field to null (0020_file_fields.sql) */
         return fail(r, PROBLEM_CONFLICT, "A file is the value of a required field of its record.");
     TRY(files_check(r, rc));
     TRY(sql_commit(r));
@@ -319,7 +318,7 @@ AWAITS static int files_update(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-/* What an upload had no time for. */
+/* co: Reads width, height and duration, for which an upload may have had no time. */
 AWAITS static int files_probe(struct req *r)
 {
     struct media_facts facts = {0};

@@ -1,33 +1,39 @@
 #pragma once
-/* What the areas of files share. The files themselves are common/product/files. */
+/* Shared by the handlers of files and folders. The store and the ledger of files are in
+ * common/product/files. */
 #include "app.h"
 #include "areas/items/items.h"
 #include "files/ledger.h"
 #include "files/rule.h"
 
 extern const struct schema file_schema;
-/* The first of an upload, with all of them as `items`. */
+/* The first file of an upload, with all files of the upload as `items`. */
 extern const struct schema files_uploaded_schema;
 extern const struct schema folder_schema;
 
-/* A result of files/ as an answer: 0, a negative, or the status that was put. */
+/* any: Answers a result of common/product/files. Returns 0, a negative, or the status put. */
 int files_check(struct req *r, int rc) MUSTCHECK;
-/* any: 503 when this installation keeps no files. */
+/* any: Puts 503 when this installation has no file store. Returns 0 or 503. */
 int files_need_store(struct req *r) MUSTCHECK;
-/* co: before bytes become a file: rights may have gone while they were on their way. */
+/* co: Reads the caller's rights again before uploaded bytes become a file, because the rights may
+ * have been revoked during the upload. Returns 0, or the status put: 403. */
 AWAITS int files_check_caller(struct req *r) MUSTCHECK;
-/* co: one statement of files/rule.h: its row, or 404. */
+/* co: Runs a statement of files/rule.h. Returns 0 with its row, or the status put: 404 without a
+ * row. */
 AWAITS int files_find(struct req *r, const struct db_call *call, struct rows *ret_rows) MUSTCHECK;
-/* co: a folder that is named in a body or a query is one that the caller sees; 0 = none is named.
- */
+/* co: Checks that the caller sees the folder `id`, which a body or query names in `field`; 0 = none
+ * is named. Returns 0, or the status put: 400. */
 AWAITS int files_check_folder(struct req *r, const char *field, int64_t id) MUSTCHECK;
-/* co: the file or folder {id} of the path, which the caller may read, change or delete: 404. */
+/* co: Finds the file or folder {id} of the path. Returns 0 with its row, or the status put: 404
+ * when the caller may not do `action` with it. */
 AWAITS int
 files_find_path(struct req *r, enum files_kind kind, enum perm_action action, struct rows *ret_rows)
     MUSTCHECK;
-/* co: route.guard of what reads the file of the path. */
+/* co: route.guard of routes that read the file of the path. */
 AWAITS int files_read_guard(struct req *r);
-/* co: deletes those of `ids` that the caller may, in a transaction that has begun, and commits it;
- * *ret_gone are the ids, arena-owned. */
+/* co: Deletes those of `ids` that the caller may delete, and commits the transaction, which the
+ * caller has begun. *ret_gone lists the deleted ids, arena-owned; when it is empty, nothing was
+ * committed. Returns 0, a negative, or the status put: 409 when a file is the value of a required
+ * field. */
 AWAITS int files_remove(struct req *r, const int64_t *ids, size_t count, struct rows *ret_gone)
     MUSTCHECK;

@@ -1,7 +1,7 @@
 /*
- * Downloads (RFC 9110): whole or in ranges, streamed from the store in constant memory. Bytes are
- * somebody's: whatever a browser might run is handed out as an attachment, in a sandbox without
- * scripts, and nothing is guessed from content (nosniff, as on every answer).
+ * Downloads (RFC 9110): whole or in ranges, streamed from the store in constant memory. The bytes
+ * are untrusted. Everything that a browser might execute is sent as an attachment, in a sandbox
+ * without scripts. Browsers must not guess a type from the content (nosniff, as on every response).
  */
 #include "areas/files/files.h"
 #include "areas/files/files_variant.h"
@@ -16,11 +16,12 @@
 #include <errno.h>
 
 #define ETAG_DIGITS   32
-#define CACHE_SECONDS 300 /* of what may stop to be public */
+#define CACHE_SECONDS 300 /* of files that may stop being public */
 
 /* --- bytes --- */
 
-/* Those that the kernel has in memory, without a copy. */
+/* co: Sends bytes that the kernel has in memory, without a copy. *ret 0: they must be read first.
+ */
 AWAITS static int
 send_known(struct req *r, const struct store_reader *reader, const struct range *rest, int64_t *ret)
 {
@@ -40,7 +41,7 @@ AWAITS static int send_bytes(struct req *r, struct store_reader *reader, const s
         TRY(send_known(r, reader, &rest, &sent));
         if (sent == 0) {
             int rc = store_read(reader, rest.first, rest.length, &piece);
-            if (rc > 0) /* too late for another status: the connection ends */
+            if (rc > 0) /* too late for another status, so the connection is closed */
                 return ERROR(-EIO);
             TRY(rc);
             TRY(resp_stream_write(r, piece));
@@ -65,8 +66,8 @@ AWAITS static int send_one(struct req *r,
     return status;
 }
 
-/* multipart/byteranges (RFC 9110 14.6): heads of the parts are made first, their sum with the parts
- * is the length. */
+/* co: Sends multipart/byteranges (RFC 9110 section 14.6). The heads of the parts are printed first,
+ * because Content-Length includes them. */
 AWAITS static int send_parts(struct req *r,
                              struct store_reader *reader,
                              const struct file_row *file,
@@ -105,7 +106,7 @@ AWAITS static int send_parts(struct req *r,
     return 206;
 }
 
-/* --- heads --- */
+/* --- headers --- */
 
 static const char *const dispositions[] = {"inline", "attachment", NULL};
 
@@ -120,8 +121,9 @@ static const char *const dispositions[] = {"inline", "attachment", NULL};
     }
 /* clang-format on */
 
-/* The caller may have less shown, and the name written otherwise, but nothing shown that is not. A
- * link that strangers follow may come from a stranger: its name keeps the file's ending. */
+/* The query may turn inline into attachment, but not attachment into inline. It may also replace
+ * the name. An untrusted person may have written a link that anonymous users follow, so there the
+ * name keeps the file's ending. */
 static int download_disposition(struct req *r,
                                 const struct file_row *file,
                                 bool strangers,
@@ -143,9 +145,9 @@ static int download_disposition(struct req *r,
     return 0;
 }
 
-/* No page of our own origin loads a project's file as its script or style, even when somebody has
- * got an element for it into the page: the browser tells which site loads the file and as what
- * (Fetch Metadata), and takes no script or style of another type. */
+/* Keeps pages of our own origin from loading a project's file as a script or style, even when an
+ * attacker has injected an element for it. The browser sends which site loads the file and as what
+ * (Fetch Metadata), and it rejects a script or style that has another type. */
 static void guard_own_pages(struct req *r, struct file_row *file)
 {
     struct str wanted_as = req_header(r, "sec-fetch-dest");
@@ -179,7 +181,7 @@ static void put_headers(struct req *r,
 static int fail_range(struct req *r, int64_t size)
 {
     r->no_store = true;
-    r->extra_headers.len = 0; /* they are of what is not sent */
+    r->extra_headers.len = 0; /* they describe bytes that are not sent */
     resp_header_printf(r, "Content-Range", "bytes */%lld", (long long)size);
     return fail(r, PROBLEM_RANGE_NOT_SATISFIABLE, "The file has %lld bytes.", (long long)size);
 }
@@ -202,7 +204,7 @@ AWAITS static int send_ranges(struct req *r,
     return send_one(r, reader, file, range, 206);
 }
 
-/* `strangers`: whoever has the link, or nothing at all. */
+/* co: `strangers`: the request is anonymous, with a signed link or without any credential. */
 AWAITS static int
 send_file(struct req *r, const struct rows *rows, bool strangers, struct str cache)
 {
@@ -249,14 +251,14 @@ send_file(struct req *r, const struct rows *rows, bool strangers, struct str cac
                                  : send_one(r, reader, &file, &whole, 200);
 }
 
-/* --- who may --- */
+/* --- access --- */
 
 AWAITS static int files_download(struct req *r)
 {
     struct rows rows;
 
     TRY(files_find_path(r, OF_FILES, ACT_READ, &rows));
-    /* Kept by the caller's browser, asked for each time: the row rule is. */
+    /* The browser has to revalidate each time, so that the row rule is applied. */
     return send_file(r, &rows, false, STR("private, no-cache"));
 }
 
@@ -292,7 +294,8 @@ static const struct query_param shared_query[] = {
     {0},
 };
 
-/* One answer for all that is wrong with a link, its file's absence too. */
+/* co: Finds the file of a signed link. All defects of a token are one 401; a missing file is a 404.
+ */
 AWAITS static int find_shared(struct req *r, struct rows *ret_rows, int64_t *ret_end_s)
 {
     const struct project *project = r->scope->project;

@@ -1,4 +1,4 @@
-/* A file as it is shown, alone and as the answer to an upload. */
+/* Schemas of a file in responses: alone, and as the answer to an upload. */
 #include "areas/files/files.h"
 
 /* clang-format off: one macro */

@@ -1,6 +1,6 @@
 /*
- * Uploads that go on after an interruption, by the tus protocol 1.0: core, creation, termination,
- * expiration. An upload is its creator's; its requests may go to any gateway.
+ * Resumable uploads by the tus protocol 1.0: core, creation, termination, expiration. An upload
+ * belongs to its creator. Its requests may go to any gateway.
  */
 #include "areas/files/files.h"
 #include "base/clock.h"
@@ -47,7 +47,7 @@ static uint64_t tus_max(void)
 
 /* --- headers --- */
 
-/* Every answer has it; every request has to. */
+/* Every response has the header Tus-Resumable, and every request must have it. */
 static int tus_begin(struct req *r)
 {
     resp_header(r, "Tus-Resumable", STR(TUS_VERSION));
@@ -131,7 +131,7 @@ AWAITS static int tus_create(struct req *r)
     return reply_empty(r, 201);
 }
 
-/* The version of the protocol is for the handlers to ask for: here 412 would stand before 404. */
+/* The handlers check the protocol version: in the guard its 412 would come before the 404. */
 AWAITS static int tus_guard(struct req *r)
 {
     struct upload_config config = tus_config(r);
@@ -176,7 +176,8 @@ static int tus_check(struct req *r, int rc)
     return files_check(r, rc);
 }
 
-/* What has arrived is kept also when no more comes, as far as this request still can. */
+/* co: Writes the body to the upload. When reading the body fails with a status (rc > 0), the bytes
+ * that have arrived are still stored. */
 AWAITS static int
 tus_take(struct req *r, struct resume_writer *writer, const struct resume *resume, int64_t offset)
 {
@@ -208,7 +209,7 @@ AWAITS static int tus_patch(struct req *r)
     TRY(tus_begin(r));
     if (!str_ieq(req_header(r, "content-type"), STR(TUS_BODY)))
         return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send bytes as " TUS_BODY ".");
-    TRY(req_encoding(r, NULL)); /* offsets are of the file's bytes */
+    TRY(req_encoding(r, NULL)); /* no compressed body: offsets count bytes of the file */
     TRY(files_need_store(r));
     TRY(tus_number(r, "upload-offset", &offset));
     TRY(files_check(r, resume_find(&config, req_param(r, "id"), &resume)));
@@ -220,7 +221,7 @@ AWAITS static int tus_patch(struct req *r)
     if (r->content_length > resume.length - offset)
         return fail(r, PROBLEM_PAYLOAD_TOO_LARGE, "These are more bytes than Upload-Length says.");
     r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
-    r->scope->begun = NULL; /* who comes second is refused by its offset, where bytes are noted */
+    r->scope->begun = NULL; /* a concurrent writer is refused by its offset later */
     if (!resume.file_id.set)
         TRY(tus_take(r, resume_writer_new(&config, &resume), &resume, offset));
     tus_headers(r, &resume);

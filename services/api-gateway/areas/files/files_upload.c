@@ -29,9 +29,9 @@ static const struct query_param upload_query[] = {
     {0},
 };
 
-/* The record whose field an upload becomes the value of. */
+/* The field of a record whose value an upload becomes. */
 struct attach {
-    const struct entity *entity; /* NULL: of none */
+    const struct entity *entity; /* NULL = the upload is for no record */
     const struct model_field *field;
     int64_t record_id;
 };
@@ -41,7 +41,7 @@ static uint64_t upload_max(void)
     return ((const struct app_conf *)(const void *)daemon_app()->conf)->upload_bytes;
 }
 
-/* A field of files that the caller may set; NULL: the entity has none of this name. */
+/* Returns the entity's field of type file with this name, if the caller may set it, else NULL. */
 static const struct model_field *
 file_field(const struct req *r, const struct entity *entity, struct str name)
 {
@@ -53,7 +53,7 @@ file_field(const struct req *r, const struct entity *entity, struct str name)
                : NULL;
 }
 
-/* The entity that has the field; NULL: none that the caller may change, or several. */
+/* Returns the only entity with such a field, or NULL when no entity or several have one. */
 static const struct entity *entity_of_field(const struct req *r, struct str name)
 {
     const struct model *model = r->scope->model;
@@ -69,7 +69,7 @@ static const struct entity *entity_of_field(const struct req *r, struct str name
     return found;
 }
 
-/* Parameters that belong together: the one that is not there is named. */
+/* Puts 400 for a missing parameter that another parameter requires. */
 static int need_param(struct req *r, const struct query *query, const char *name, const char *why)
 {
     return query_get(query, name).ptr ? 0 : fail_field(r, name, PROBLEM_REQUIRED, "%s", why);
@@ -104,8 +104,7 @@ static int read_attach(struct req *r, const struct query *query, struct attach *
     return 0;
 }
 
-/* What the query says of all files of an upload; nothing is read before it is known to be possible.
- */
+/* co: Reads the query, for all files of the upload. All is checked before bytes are read. */
 AWAITS static int
 upload_prepare(struct req *r, struct upload **ret_upload, struct attach *ret_attach)
 {
@@ -145,7 +144,7 @@ AWAITS static int upload_delete(struct task *task, struct db *tx, void *arg)
     return files_delete(task, tx, &gone->id, 1, &gone->keys);
 }
 
-/* A file that did not become what it was sent for is none. */
+/* co: Deletes the new file again, because the record could not be changed. */
 AWAITS static void upload_take_back(struct req *r, int64_t id)
 {
     struct db *db = &r->scope->project->db;
@@ -155,8 +154,8 @@ AWAITS static void upload_take_back(struct req *r, int64_t id)
         files_discard(db, &gone.keys);
 }
 
-/* The record is written as by anybody: with its rules, events and locks. Who dies before that
- * leaves a file of the caller's. */
+/* co: Writes the record like any other update, with its rules, events and locks. After a crash
+ * before this update the file stays as one of the caller's, without a record. */
 AWAITS static int upload_attach(struct req *r, const struct attach *attach, int64_t id)
 {
     struct records_ctx *ctx = items_ctx(r);
@@ -270,7 +269,7 @@ AWAITS static int files_upload(struct req *r)
     return reply_json(r, 201);
 }
 
-/* --- the body as it is --- */
+/* --- the body as one file --- */
 
 AWAITS static int take_body(struct req *r, struct upload *upload)
 {

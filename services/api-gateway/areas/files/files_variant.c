@@ -1,5 +1,4 @@
-/* Downloads of pictures in other sizes and formats: what is asked for, and the row that answers it.
- */
+/* Variants of pictures for downloads: reads the request and finds the row that answers it. */
 #include "areas/files/files_variant.h"
 
 #include "areas/files/files.h"
@@ -11,7 +10,7 @@ const char *const files_variant_fits[] = {"cover", "contain", "inside", "fill", 
 const char *const files_variant_formats[] = {"auto", "jpeg", "png", "webp", "avif", NULL};
 const char *const files_variant_frames[] = {"all", "first", NULL};
 
-/* --- what is asked for --- */
+/* --- the request --- */
 
 static size_t place_of(struct str value, const char *const *values)
 {
@@ -22,7 +21,8 @@ static size_t place_of(struct str value, const char *const *values)
     return place;
 }
 
-/* Does the client name the type? A star says nothing about what it can show. */
+/* Returns whether the Accept header names the type. A wildcard does not count, because it does not
+ * tell which types the client can show. */
 static bool accepts(struct str header, const char *type)
 {
     while (header.ptr) {
@@ -35,7 +35,7 @@ static bool accepts(struct str header, const char *type)
     return false;
 }
 
-/* Of the picture itself; a format that nobody writes becomes the nearest that does what it does. */
+/* Returns the picture's own format, or the closest format of variants with the same features. */
 static enum media_kind own_format(struct str mime_type)
 {
     static const struct {
@@ -45,7 +45,7 @@ static enum media_kind own_format(struct str mime_type)
         {"image/jpeg", MEDIA_JPEG},
         {"image/webp", MEDIA_WEBP},
         {"image/avif", MEDIA_AVIF},
-        {"image/gif", MEDIA_WEBP}, /* may move, and is transparent */
+        {"image/gif", MEDIA_WEBP}, /* may be animated and transparent */
         {"image/tiff", MEDIA_JPEG},
         {"image/heic", MEDIA_JPEG},
         {"image/heif", MEDIA_JPEG},
@@ -89,7 +89,7 @@ static int wanted_side(struct req *r, const struct query *query, const char *nam
 
 /* --- the row --- */
 
-/* "photo.jpeg" as "photo.webp". */
+/* Replaces the ending: "photo.jpeg" becomes "photo.webp". */
 static struct str named_as(struct req *r, struct str filename, enum media_kind format)
 {
     const char *dot = memrchr(filename.ptr, '.', filename.len);

@@ -1,5 +1,5 @@
 #pragma once
-/* Pictures in other sizes and formats, where files are downloaded. */
+/* Variants of pictures (other sizes and formats) for downloads. */
 #include "app.h"
 #include "files/rule.h"
 
@@ -49,9 +49,12 @@
 extern const char *const files_variant_fits[], *const files_variant_formats[],
                                                    *const files_variant_frames[];
 
-/* co: when the query asks for one, *file becomes its row: with other bytes, type, name and time.
- * Else nothing happens. */
+/* co: Finds or makes the variant that the query requests and replaces *file by its row, which has
+ * other bytes, type, name and time. *ret_is_one: the query requests a variant; otherwise *file
+ * stays unchanged. `strangers`: the request is anonymous. Returns 0, a negative, or the status put.
+ */
 AWAITS int files_variant(struct req *r, bool strangers, struct file_row *file, bool *ret_is_one)
     MUSTCHECK;
-/* co: its bytes are not in the store: forgets it, and asks the client to try again. */
+/* co: The bytes of the variant are missing in the store: deletes its row and puts 503, so that the
+ * client tries again. */
 AWAITS int files_variant_gone(struct req *r, const struct file_row *variant) MUSTCHECK;

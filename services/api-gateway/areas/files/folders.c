@@ -1,4 +1,4 @@
-/* /folders: where files stand. A folder is its maker's, under the row rule of records. */
+/* /folders: folders of files. A folder belongs to its creator, under the row rule of records. */
 #include "areas/files/files.h"
 #include "base/num.h"
 #include "files/name.h"
@@ -99,8 +99,8 @@ AWAITS static int folders_get(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-/* co: in the transaction: `id` (0: a new one) fits below `parent_id` without a circle. Moves take
- * turns, so what is found still holds at the commit. */
+/* co: In the transaction: checks that folder `id` (0 = a new one) fits below `parent_id` without a
+ * cycle. A lock serialises moves, so the result still holds at the commit. */
 AWAITS static int check_place(struct req *r, int64_t id, int64_t parent_id)
 {
     if (parent_id == 0)

@@ -1,4 +1,4 @@
-/* GET /storage: what the project keeps. */
+/* GET /storage: bytes and numbers of the project's files. */
 #include "app.h"
 #include "files_sql.h"
 

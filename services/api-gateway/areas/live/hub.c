@@ -1,4 +1,4 @@
-/* Hubs: made with their first listener, gone with the last one. */
+/* Hubs: created with the first listener of a project, freed with the last one. */
 #include "areas/live/hub.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 #include "realtime_sql.h"
 #include "redis/redis.h"
 
-#define POLL_MS        1000 /* when no doorbell rings */
-#define POLL_AWAY_MS   150  /* Redis is away */
-#define TICK_MS        100  /* a look at the epoch */
-#define AGAIN_MS       5    /* what is there is read at once */
-#define REST_MS        20   /* what comes while much comes is read together */
+#define POLL_MS        1000 /* without a doorbell */
+#define POLL_AWAY_MS   150  /* without a doorbell, while Redis is unavailable */
+#define TICK_MS        100  /* between checks of the epoch */
+#define AGAIN_MS       5    /* before a round that has more to read */
+#define REST_MS        20   /* after a round that sent something, to read more at once */
 #define ROUND_LIMIT_MS 20000
-#define QUEUED_MAX     ((size_t)512 * 1024) /* of one that reads slowly */
+#define QUEUED_MAX     ((size_t)512 * 1024) /* unsent bytes of a listener that reads slowly */
 
 static struct {
     struct directory *directory;
@@ -64,7 +64,7 @@ static void listener_free(struct hub_listener *listener)
     hub->listeners--;
 }
 
-/* While a round runs it may be looking at this one: it goes with the round's end. */
+/* A running round may be using the listener, so round_end() frees it then. */
 static void on_feed_closed(void *arg)
 {
     struct hub_listener *listener = arg;
@@ -139,7 +139,7 @@ AWAITS static void hub_run(struct task *task, void *arg)
             dismiss_all(&LIST_ITEM(link, struct hub_group, link)->listeners, task->arena);
     } else if (rc != 0 && rc != -ECANCELED) {
         hub->again = hub->again || rc == -ETIMEDOUT || rc == -EAGAIN ||
-                     rc == DB_SCHEMA; /* it goes on where it was */
+                     rc == DB_SCHEMA; /* the next round continues there */
         log_debug("live.round_failed", L_I64("project", hub->number), L_RESULT("rc", rc));
     }
     round_end(hub);
@@ -184,7 +184,7 @@ static void on_doorbell(struct str payload, void *arg UNUSED)
     struct hub *hub;
     int64_t number;
 
-    if (!payload.ptr) { /* connected again: it may have rung */
+    if (!payload.ptr) { /* reconnected: messages may have been lost */
         LIST_FOR (link, &live.hubs)
             hub_wake(LIST_ITEM(link, struct hub, link));
         return;
@@ -211,7 +211,7 @@ static struct hub *hub_new(int64_t number)
     return hub;
 }
 
-/* --- the daemon's --- */
+/* --- start and stop --- */
 
 void hub_start(struct directory *directory, int64_t listeners)
 {
@@ -247,7 +247,8 @@ struct share *hub_place(struct req *r)
     return shares_try(&live.places, share_owner_of(&r->task), 1, &share) == 0 ? share : NULL;
 }
 
-/* Where it begins: behind its own position, or with all others. *ret_print: what it was shown. */
+/* Puts the listener into a group at its own position, or into hub->arriving without a valid one.
+ * *ret_print: the fingerprint in its position, or its present one. */
 static void hub_place_listener(struct hub *hub,
                                struct hub_listener *listener,
                                struct str text,
@@ -277,8 +278,8 @@ static void hub_place_listener(struct hub *hub,
     list_append(&group->listeners, &listener->link);
 }
 
-/* Since it left it has come to see other records, or other fields. What changed meanwhile it hears
- * as who it is now. */
+/* Sends a reset when the caller now sees other records or fields than at its last event. Changes
+ * that it has missed are sent as its present rights allow. */
 static void hub_tell_seen(struct req *r,
                           struct hub_listener *listener,
                           struct str position,
@@ -374,16 +375,16 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
         (struct http_feed){.closed = on_feed_closed, .arg = listener, .queued_max = QUEUED_MAX};
     listener->members = wish->members;
     hub_print_renew(listener, r->scope->model);
-    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies pass on what there is */
+    resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
     if (!http_feed_begin(r, STR("text/event-stream"), &listener->feed)) {
         listener_free(listener);
         hub_free_if_empty(hub);
         return -ECANCELED;
     }
-    if (listener->caller.group_scope != 0) /* was read before something was awaited */
+    if (listener->caller.group_scope != 0) /* `members` was read before an await: check again */
         hub->epoch = -1;
     hub_place_listener(hub, listener, wish->position, &was);
     hub_wake(hub);
-    hub_tell_seen(r, listener, wish->position, was); /* as the last thing: it may be its end */
+    hub_tell_seen(r, listener, wish->position, was); /* last: it may free the listener */
     return 200;
 }

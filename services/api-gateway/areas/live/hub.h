@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Hubs: who listens to a project through this process, and the one coroutine at a time that reads
- * the project's log of changes for all of them. A hub is there while it has listeners. Its rounds
- * are begun by the doorbell of whoever has changed something, and once a second in any case.
+ * A hub holds the listeners of one project in this process. One coroutine at a time reads the
+ * project's log of changes for all of them, in rounds. A round begins when a Redis message (the
+ * doorbell) announces a change, and once a second in any case. A hub exists while it has listeners.
  *
- * Listeners that have read as far as each other form a group. One group is up to date; those that
- * come back with an older position are brought there, a round each, and join it. Loop thread only.
+ * Listeners at the same position form a group. One group, `now`, is up to date. Listeners that
+ * reconnect with an older position form groups of their own, which are read forward until they join
+ * `now`. Loop thread only.
  */
 #include "app.h"
 #include "http/feed.h"
@@ -13,32 +14,34 @@
 
 struct hub;
 
-/* A filter of one listener or of several who are alike, counted. */
+/* A filter of one listener, or of several with the same filter and the same view of the entity
+ * (reference counted). */
 struct hub_test {
     unsigned refs;
     struct hub *hub;
-    struct arena *arena; /* it lives there itself */
+    struct arena *arena; /* holds this struct, too */
     struct str key;
     int64_t entity_id;
-    struct caller caller; /* under whose rules it is made; owns a reference of the rights */
+    struct caller caller; /* whose rules apply to the filter; owns a reference of the rights */
     struct records_filter filter;
-    bool personal; /* it leads through relations: where depends on all rights of the caller */
-    size_t place;  /* among the tests of the statement that is being read; SIZE_MAX = not there */
+    bool personal; /* the filter follows relations: all rights of the caller matter */
+    size_t place;  /* index among the tests of the current statement; SIZE_MAX = not in it */
 };
 
-/* What a listener is shown: which records and fields, and of which form. */
+/* A fingerprint of what a listener is shown. sight: the records and fields that its rights allow;
+ * shape: the form that the model gives the records. */
 struct hub_print {
     uint32_t sight, shape;
 };
-#define HUB_HEAD 24 /* "id: ", a print as text, "." */
+#define HUB_HEAD 24 /* bytes of "id: ", a fingerprint as text, "." */
 
-/* An entity that somebody listens to. */
+/* An entity that a listener follows. */
 struct hub_watch {
     int64_t entity_id;
     struct hub_test *test; /* NULL = every record */
 };
 
-/* Which entries of the audit log; 0 and empty texts: all. */
+/* Selects entries of the audit log; 0 and empty texts match all entries. */
 struct hub_audit {
     int64_t actor;
     struct str kind, action, target, target_id;
@@ -46,60 +49,63 @@ struct hub_audit {
 
 struct hub_listener {
     struct http_feed feed;
-    struct list link; /* of a group, or of those that wait to begin */
+    struct list link; /* in a group, or in hub->arriving */
     struct hub *hub;
     struct caller caller; /* owns a reference of the rights */
     struct share *share;
-    int64_t members; /* a number of those of the group that it asks for; 0 = it asks for none */
-    int64_t made_of; /* a number of what its rights were read from; 0 = not known */
+    int64_t members; /* fingerprint of the members of the group in X-Group-Id; 0 = no group */
+    int64_t made_of; /* fingerprint of the rows that its rights were computed from; 0 = unknown */
     struct hub_print print;
-    char head[HUB_HEAD]; /* of its feed: what its positions begin with */
-    unsigned work;       /* bits of enum hub_work that it listens to */
+    char head[HUB_HEAD]; /* prefix of every position that its feed sends */
+    unsigned work;       /* bits of enum hub_work that the listener follows */
     struct hub_audit audit;
-    struct arena *arena; /* of its texts; NULL = there are none */
+    struct arena *arena; /* of the texts of `audit`; NULL = none */
     bool gone;
-    bool is_new; /* joined the group that is up to date; no hello was sent yet */
-    bool lost;   /* where it was is not known: it begins with a reset */
+    bool is_new; /* joined `now`; no hello was sent yet */
+    bool lost;   /* sent a malformed position: the stream begins with a reset */
     size_t watch_count;
     struct hub_watch watches[];
 };
 
-/* What can be listened to beside records: long work, and the audit log. */
+/* Kinds of events other than changes of records: long work, and entries of the audit log. */
 enum hub_work { HUB_JOBS, HUB_TASKS, HUB_SENDS, HUB_INDEXES, HUB_AUDIT, HUB_WORKS };
-extern const char *const hub_work_names[HUB_WORKS + 1]; /* "jobs", ...; NULL ends them */
-/* any: may the caller listen to it at all? */
+extern const char *const hub_work_names[HUB_WORKS + 1]; /* "jobs", ...; NULL-terminated */
+/* any: Returns whether the caller may follow this kind at all. */
 bool hub_work_may(const struct caller *caller, enum hub_work work);
-/* any: a sentence for whoever may not. */
+/* any: Returns the detail of the 403 for callers that may not follow this kind. Static. */
 const char *hub_work_needs(enum hub_work work);
 
-/* What a listener asks for; texts are borrowed. */
+/* Options of a new listener. Everything is borrowed; hub_listen() copies what it needs. */
 struct hub_wish {
     const struct entity *const *entities;
     size_t count;
-    const struct records_filter *filter; /* of each of them */
+    const struct records_filter *filter; /* applies to each entity */
     unsigned work;                       /* bits of enum hub_work */
     struct hub_audit audit;
-    struct str position; /* to go on behind; STR_NONE = now */
-    struct str begin;    /* of hub_begin() */
-    int64_t members;     /* of the caller's group scope */
+    struct str position; /* of the last event that the client has; STR_NONE = begin now */
+    struct str begin;    /* from hub_begin() */
+    int64_t members;     /* from hub_members() */
 };
 
-/* any: once in each worker. `listeners`: at most, of all projects. */
+/* any: Starts the hubs, once in each worker. `listeners`: the most that all projects may have
+ * together. */
 void hub_start(struct directory *directory, int64_t listeners);
-/* any: nothing is sent any more; the feeds end with their server. */
+/* any: Lets no further round begin. The feeds end with their server. */
 void hub_stop(void);
 
-/* co: a number of the members of the group that the caller asks for; 0 when it asks for none. */
+/* co: Computes a fingerprint of the members of the group that the request names in X-Group-Id; 0
+ * when it names none. Returns 0, a negative, or the status put. */
 AWAITS int hub_members(struct req *r, int64_t *ret_members) MUSTCHECK;
-/* any: a place for one more listener of the request's project; NULL = there is none. */
+/* any: Acquires a slot for one more listener of the request's project. Returns NULL when there is
+ * none. hub_listen() takes the slot over. */
 struct share *hub_place(struct req *r);
-/* co: before hub_listen(), and nothing is awaited between: from here on every change is logged, and
- * the stream has it. Where nobody has listened lately, it takes a second and a half. *ret_begin:
- * where the first stream of the project begins; STR_NONE = there are others. 0, a negative, or the
- * status that was put. */
+/* co: Makes sure that every change is logged from now on, so that the stream contains it. Call it
+ * before hub_listen(), and await nothing in between. For a project without recent listeners it
+ * takes a second and a half. *ret_begin: the position where the first stream of the project begins;
+ * STR_NONE when the project already has a hub. Returns 0, a negative, or the status put. */
 AWAITS int hub_begin(struct req *r, struct str *ret_begin) MUSTCHECK;
-/* any: as the last thing that a handler does: the response becomes a feed of the project's
- * changes. Takes the place over. Its result is the handler's. */
+/* any: Turns the response into a feed of the project's changes. Takes `place` over. A handler calls
+ * it last and returns its result. */
 int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place);
 
 /* --- between the files of hubs --- */
@@ -107,13 +113,13 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place);
 struct hub_group {
     struct list link; /* hub->groups */
     struct list listeners;
-    struct arena *arena; /* of the position's texts */
+    struct arena *arena; /* of the texts of `position` */
     struct live_position position;
-    uint64_t born; /* in which round */
-    bool reading;  /* its page is on the way: nobody joins */
+    uint64_t born; /* value of hub->rounds when the group was created */
+    bool reading;  /* a page is being read: no listener may join */
 };
 
-/* Rows of one kind of work as they were when they were last looked at, by ascending id. */
+/* The rows of one kind of work at the last poll, by ascending id. */
 struct hub_states {
     struct arena *arena;
     struct hub_state {
@@ -129,20 +135,21 @@ struct hub {
     struct list link;
     int64_t number;
     struct hub_group now; /* up to date */
-    struct list arriving; /* listeners that begin with the next round */
-    struct list groups;   /* behind */
+    struct list arriving; /* listeners that join `now` in the next round */
+    struct list groups;   /* not yet up to date */
     struct map *tests;    /* key -> struct hub_test */
     size_t listeners;
     uint64_t rounds;
-    unsigned misread; /* times in a row that the model did not fit the tables */
+    unsigned misread; /* consecutive reads in which the model did not fit the tables */
     bool running, again;
-    bool has_new;    /* the group `now` has listeners that are new */
-    bool busy;       /* this round has told of something: the next one waits for more */
-    int64_t rest_ms; /* until then */
+    bool has_new;    /* `now` has listeners that are new */
+    bool busy;       /* this round sent something: the next one waits to collect more */
+    int64_t rest_ms; /* earliest start of that next round */
     struct loop_timer timer;
-    int64_t epoch, model_version; /* of the last look at rights; -1 = none */
+    int64_t epoch, model_version; /* at the last check of rights; -1 = none yet */
+    /* Last check of rights, last live_listen(), last beat, and next poll without a doorbell. */
     int64_t looked_ms, listened_ms, told_ms, due_ms;
-    struct arena *shapes; /* of the entities that are listened to, as the last model had them */
+    struct arena *shapes; /* of the entities of the model at the last check of rights */
     struct hub_shape {
         int64_t entity_id;
         uint64_t shape;
@@ -152,7 +159,7 @@ struct hub {
     int64_t work_due_ms;
 };
 
-/* What a round works with. */
+/* Context of one round. */
 struct hub_round {
     struct task *task;
     struct hub *hub;
@@ -160,68 +167,78 @@ struct hub_round {
     const struct model *model;
 };
 
-/* hub_round.c: co: one round. 0, PROJECT_NOT_FOUND (the hub has nobody left), or what went wrong:
- * the next round goes on where this one ended. */
+/* hub_round.c: co: Runs one round. Returns 0, PROJECT_NOT_FOUND when the project is gone (its
+ * listeners have to be dismissed), or an error. After an error the next round continues where this
+ * one ended. */
 AWAITS int hub_round(struct task *task, struct hub *hub) MUSTCHECK;
 
-/* hub_deliver.c: co: reads the next page behind the group's position, of what `upto` has (STR_NONE
- * = now), and sends it. *ret_more: there is more behind it. */
+/* hub_deliver.c: co: Reads the next page after the group's position, up to the snapshot `upto`
+ * (STR_NONE = now), and sends it. *ret_more: there is more to read. Returns 0 or an error; -EAGAIN
+ * when rights have changed and have to be checked before the rest is sent. */
 AWAITS int
 hub_deliver(const struct hub_round *round, struct hub_group *group, struct str upto, bool *ret_more)
     MUSTCHECK;
 
-/* hub_audit.c: co: sends the entries of the audit log that a page has, from the group's position to
- * `upto`, to those who want them, and moves the group behind them. *ret_more: there are more. */
+/* hub_audit.c: co: Sends the audit log entries of a page, from the group's position to the snapshot
+ * `upto`, to the listeners that follow the audit log. Moves the group after the entries. *ret_more:
+ * there are more entries. */
 AWAITS int hub_audit_deliver(const struct hub_round *round,
                              struct hub_group *group,
                              struct str upto,
                              bool *ret_more) MUSTCHECK;
 
-/* hub_work.c: co: tells of long work, when it is time to look. */
+/* hub_work.c: co: hub_work() polls long work when that is due and sends the rows that have changed.
+ * hub_work_forget() frees the results of the last poll. */
 AWAITS int hub_work(const struct hub_round *round) MUSTCHECK;
 void hub_work_forget(struct hub *hub);
 
-/* hub_rights.c: co: after an epoch moved, and now and then: who may still listen to what. */
+/* hub_rights.c: co: Checks what each listener may still follow. Runs after the project's epoch or
+ * model has changed, and at intervals. */
 AWAITS int hub_look(const struct hub_round *round) MUSTCHECK;
 
-/* hub_print.c: any: what the listener is shown has changed, or is known for the first time. */
+/* hub_print.c: any: Computes the fingerprint and the head of a listener, at its beginning and after
+ * a change of its rights or of the model. */
 void hub_print_renew(struct hub_listener *listener, const struct model *model);
-/* any: takes the print off a position's text; false when there is none. */
+/* any: Cuts the fingerprint off the beginning of a position's text. Returns false, and leaves the
+ * text unchanged, when there is none. */
 bool hub_print_take(struct str *text, struct hub_print *ret_print);
-/* any: equal while the entity's records have the same form. */
+/* any: Returns a hash that is equal while the entity's records have the same form. */
 uint64_t hub_shape_of(const struct entity *entity);
-/* any: equal while the listener may see the same of the entity. */
+/* any: Returns a hash that is equal while the listener may see the same records and fields of the
+ * entity. */
 uint64_t hub_sight_of(const struct hub_listener *listener, const struct entity *entity);
 
-/* hub_group.c: any: the group's position is this one. */
+/* hub_group.c: any: hub_group_move() sets the group's position to a copy of `position`.
+ * hub_group_new() adds an empty group to hub->groups, and hub_group_free() removes a group. */
 void hub_group_move(struct hub_group *group, const struct live_position *position);
 struct hub_group *hub_group_new(struct hub *hub);
 void hub_group_free(struct hub_group *group);
-/* any: all of the one are the other's. */
+/* any: Moves all listeners of `group` to `other`. */
 void hub_group_join(struct hub_group *group, struct hub_group *other);
-/* co, of a round: a piece for everybody in it; the reference is taken over. */
+/* co: Sends a piece to all listeners of the group, within a round. Takes the reference over. */
 AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_piece *piece);
 
-/* hub_test.c: any: the test that these conditions are for this caller, one reference; NULL without
- * conditions. */
+/* hub_test.c: any: Finds or creates the test of these conditions for this caller. Returns one
+ * reference, or NULL without conditions. */
 struct hub_test *hub_test_get(struct hub *hub,
                               const struct caller *caller,
                               const struct entity *entity,
                               const struct records_filter *filter);
-/* any: accepts NULL. */
+/* any: Drops a reference; accepts NULL. */
 void hub_test_unref(struct hub_test *test);
 
-/* hub_event.c: any: what is sent, each with one reference. */
+/* hub_event.c: any: These functions write the events of a feed. Each returns one reference. */
 struct http_piece *hub_event_hello(struct arena *arena, struct str position);
 struct http_piece *hub_event_beat(struct arena *arena, struct str position);
-/* `entity` NULL: of everything that is listened to. */
+/* `entity` NULL = everything that the listener follows. */
 struct http_piece *hub_event_reset(struct arena *arena,
                                    struct str position,
                                    const struct entity *entity,
                                    const char *reason);
 struct http_piece *hub_event_closed(struct arena *arena, struct str entity, const char *code);
 struct http_piece *hub_event_end(struct arena *arena, const char *code);
-/* any: a change as the caller is told of it: event is "created", "updated" or "deleted". */
+/* any: Writes a change as the caller may see it. `event` is "created", "updated" or "deleted". A
+ * record that is too large becomes a reset of its entity. */
 struct http_piece *hub_event_change(struct arena *arena,
                                     struct str position,
                                     const char *event,
@@ -229,7 +246,7 @@ struct http_piece *hub_event_change(struct arena *arena,
                                     size_t row,
                                     const struct caller *caller);
 struct http_piece *hub_event_audit(struct arena *arena, struct str position, struct str entry);
-/* any: sends to one, taking the reference over. */
+/* any: Sends a piece to one listener and takes the reference over. */
 void hub_tell(struct hub_listener *listener, struct http_piece *piece);
-/* any: the listener's feed ends with that. */
+/* any: Sends an end event with `code` and closes the listener's feed. */
 void hub_dismiss(struct hub_listener *listener, struct arena *arena, const char *code);

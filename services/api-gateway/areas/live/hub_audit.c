@@ -1,13 +1,14 @@
 /*
- * The audit log in streams of changes. Its entries stand before the changes of a page: those that
- * the snapshot it leads to has and the one that it begins with has not. So a position says of them
- * what it says of changes, and who comes back misses none and hears of none twice.
+ * The audit log in streams of changes. The entries of a page are sent before its changes: those
+ * that the snapshot at the end of the page has and the snapshot at its beginning has not. So a
+ * position covers entries as it covers changes, and a client that reconnects neither misses an
+ * entry nor receives one twice.
  */
 #include "areas/live/hub.h"
 
 #include "realtime_sql.h"
 
-#define ENTRIES_MAX 200 /* in one go */
+#define ENTRIES_MAX 200 /* per page */
 
 static bool hears_audit(const struct hub_listener *listener)
 {
@@ -44,7 +45,7 @@ AWAITS static void send_entry(const struct hub_round *round,
 
     LIST_FOR (link, &group->listeners) {
         struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
-        task_pause_if_due(round->task); /* nobody leaves the list while a round runs */
+        task_pause_if_due(round->task); /* no listener leaves the list while a round runs */
         if (hears_audit(listener) && audit_is_wanted(&listener->audit, entry))
             http_feed_send(&listener->feed, piece);
     }

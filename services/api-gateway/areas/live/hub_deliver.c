@@ -1,7 +1,7 @@
 /*
- * A page of changes: read by one statement an entity, for all who listen to it, whoever they are;
- * then each listener's rules are looked up in what that brought. What is sent is written once for
- * all who are shown the same of the entity.
+ * Delivers a page of changes. One statement per entity reads the changes for all its listeners,
+ * regardless of their rights. The result then shows for each listener what its rules let it see. An
+ * event is written once for all listeners that are shown the same of the entity.
  */
 #include "areas/live/hub.h"
 
@@ -31,7 +31,7 @@ struct page_row {
 };
 
 struct hub_page {
-    struct live_position from; /* copied: the group's own moves */
+    struct live_position from; /* a copy, because the group's position moves */
     struct str upto;
     int64_t first, last;
     bool more;
@@ -41,7 +41,7 @@ struct hub_page {
     size_t row_count;
 };
 
-/* A change that is being sent, and what it is sent as, by view and event. */
+/* A change that is being sent, and the pieces that were written for it, by view and event. */
 struct sending {
     const struct page_row *at;
     struct record_change change;
@@ -64,8 +64,8 @@ static const struct hub_watch *watch_of(const struct hub_listener *listener, int
     return NULL;
 }
 
-/* The tests that listeners of the group have on the entity; each gets its place. False when nobody
- * listens to it. */
+/* Collects the tests of the group's listeners on the entity and gives each its index. Returns false
+ * when no listener follows the entity. */
 static bool find_tests(const struct hub_round *round, struct hub_group *group, struct part *part)
 {
     struct arena *arena = round->task->arena;
@@ -133,7 +133,7 @@ static int order_by_seq(const void *left, const void *right)
     return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
-/* All parts as they came one after the other. */
+/* Merges the rows of all parts in the order of the log. */
 static void order_rows(struct arena *arena, struct hub_page *page)
 {
     size_t count = 0;
@@ -171,7 +171,7 @@ AWAITS static int hub_read_parts(const struct hub_round *round,
 
 /* --- sending --- */
 
-/* NULL: the listener is not concerned. */
+/* Returns the event of a change for a listener; NULL when the change does not concern it. */
 static const char *event_for(const struct hub_listener *listener,
                              const struct part *part,
                              const struct record_change *change)
@@ -186,7 +186,7 @@ static const char *event_for(const struct hub_listener *listener,
         return "reset";
     if (watch->test) {
         size_t place = watch->test->place;
-        if (place >= change->tests_before.len) /* it came while the page was read */
+        if (place >= change->tests_before.len) /* the listener came while the page was read */
             return NULL;
         before = before && change->tests_before.ptr[place] == '1';
         after = after && change->tests_after.ptr[place] == '1';
@@ -215,7 +215,7 @@ static struct http_piece *make_piece(const struct hub_round *round,
         arena, sending->position, event, &part->changes, sending->at->row, caller);
 }
 
-/* The piece is the caller's to give back; NULL: the listener is not concerned. */
+/* Returns a reference to the listener's piece; NULL when the change does not concern it. */
 static struct http_piece *find_piece(const struct hub_round *round,
                                      struct sending *sending,
                                      const struct hub_listener *listener)
@@ -253,8 +253,8 @@ static void send_to(const struct hub_round *round,
         http_piece_unref(pieces[i]);
 }
 
-/* co: to its end, whatever becomes of the round: nobody is told of a part twice. Each listener is
- * told of all of them in one go. */
+/* co: Always runs to its end, even when the round is cancelled, so that no listener receives a part
+ * twice. Each listener receives all changes in one call. */
 AWAITS static void send_changes(const struct hub_round *round,
                                 struct hub_group *group,
                                 struct sending *sending,
@@ -262,7 +262,7 @@ AWAITS static void send_changes(const struct hub_round *round,
 {
     LIST_FOR (link, &group->listeners) {
         struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
-        task_pause_if_due(round->task); /* nobody leaves the list while a round runs */
+        task_pause_if_due(round->task); /* no listener leaves the list while a round runs */
         if (!listener->gone)
             send_to(round, listener, sending, count);
     }
@@ -271,7 +271,7 @@ AWAITS static void send_changes(const struct hub_round *round,
             http_piece_unref(sending[i].sent[k].piece);
 }
 
-/* Behind row `i` of the page; the last one leads behind the whole page. */
+/* Returns the position after row `i`; after the last row, the position after the whole page. */
 static struct live_position position_behind(const struct hub_page *page, size_t i)
 {
     if (i + 1 == page->row_count && !page->more)
@@ -280,7 +280,7 @@ static struct live_position position_behind(const struct hub_page *page, size_t 
         .since = page->from.since, .upto = page->upto, .behind = page->rows[i].seq};
 }
 
-/* The next rows of the page, as many as are sent together; how many they are. */
+/* Prepares the next rows of the page that are sent together, and returns their number. */
 static size_t page_prepare(const struct hub_round *round,
                            const struct hub_page *page,
                            size_t first,
@@ -302,8 +302,8 @@ static size_t page_prepare(const struct hub_round *round,
     return count;
 }
 
-/* co: how many of its rows were sent: all, or those until the project's rights have changed, and
- * one at least. */
+/* co: Sends the page and returns how many of its rows were sent: all, or those sent before the
+ * project's rights changed, one batch at least. */
 AWAITS static size_t
 send_page(const struct hub_round *round, struct hub_group *group, const struct hub_page *page)
 {
@@ -324,7 +324,8 @@ send_page(const struct hub_round *round, struct hub_group *group, const struct h
 
 /* --- pages --- */
 
-/* Where they were is too long ago, or what was written down cannot be read any more. */
+/* co: Moves the group to `upto` and sends a reset, because the log no longer reaches back to the
+ * group's position, or its rows can no longer be read. */
 AWAITS static int
 reset_group(const struct hub_round *round, struct hub_group *group, struct str upto)
 {
@@ -346,7 +347,8 @@ static struct live_position copy_position(struct arena *arena, const struct live
     };
 }
 
-/* A page that was begun is read to its own end first. */
+/* co: Reads the next page. A page that was begun earlier is first read to its own end. *ret_whole:
+ * the log reaches back to the group's position. */
 AWAITS static int hub_read_page(const struct hub_round *round,
                                 struct hub_group *group,
                                 struct str upto,
@@ -385,7 +387,7 @@ static void move_behind(struct hub_group *group, const struct hub_page *page)
     hub_group_move(group, &position);
 }
 
-/* The tables are not what the model says any more: the next round has a newer one. */
+/* co: The tables no longer fit the model. Reads the model again, for the next round. */
 AWAITS static int read_model(const struct hub_round *round)
 {
     const struct model *model;
@@ -401,7 +403,7 @@ int hub_deliver(const struct hub_round *round,
 {
     struct hub_page *page = ARENA_NEW(round->task->arena, page);
     bool whole = true;
-    bool audited = false; /* there is more of the audit log: the page comes behind it */
+    bool audited = false; /* more audit entries follow, and the page comes after them */
     size_t sent = 0;
 
     *ret_more = false;
@@ -423,12 +425,12 @@ int hub_deliver(const struct hub_round *round,
         *ret_more = true;
         return 0;
     }
-    if (sent < page->row_count) { /* first who may still listen, then the others */
+    if (sent < page->row_count) { /* the next round checks rights, then sends the rest */
         const struct live_position position = position_behind(page, sent - 1);
         hub_group_move(group, &position);
         return -EAGAIN;
     }
-    /* A page of an earlier beginning leads to its own end, which is not yet where all are. */
+    /* A page that was begun earlier ends at its own snapshot, which may be older than `upto`. */
     *ret_more = page->more || page->from.upto.len > 0;
     move_behind(group, page);
     return 0;

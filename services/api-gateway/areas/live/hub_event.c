@@ -1,14 +1,14 @@
-/* What listeners are sent: server-sent events. */
+/* The events that listeners receive: server-sent events. */
 #include "areas/live/hub.h"
 
-#define EVENT_BYTES ((size_t)256 * 1024) /* of a larger record they are told to read it */
+#define EVENT_BYTES ((size_t)256 * 1024) /* a larger record becomes a reset */
 #define RETRY_MS    1000
 
 static void
 event_begin(struct arena *arena, struct strbuf *out, struct str position, const char *event)
 {
     strbuf_init(out, arena, EVENT_BYTES);
-    if (position.len > 0) /* behind the listener's own head: "id: ", and its print */
+    if (position.len > 0) /* after the listener's own head: "id: ", and its fingerprint */
         strbuf_printf(out, "%.*s\n", STR_ARG(position));
     strbuf_printf(out, "event: %s\ndata: ", event);
 }
@@ -31,8 +31,8 @@ struct http_piece *hub_event_hello(struct arena *arena, struct str position)
         arena, "%.*s\nretry: %d\nevent: hello\ndata: {}\n\n", STR_ARG(position), RETRY_MS));
 }
 
-/* A comment, and the position: who hears of nothing for an hour comes back with one that is known.
- */
+/* Writes a comment with the position, so that a client without events for an hour still reconnects
+ * with a position that the log reaches back to. */
 struct http_piece *hub_event_beat(struct arena *arena, struct str position)
 {
     return http_piece_headed(arena_printf(arena, "%.*s\n:\n\n", STR_ARG(position)));

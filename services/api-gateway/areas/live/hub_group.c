@@ -1,4 +1,4 @@
-/* Listeners that have read as far as each other. */
+/* Groups of listeners that are at the same position. */
 #include "areas/live/hub.h"
 
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /*
- * What a listener is shown, as two numbers: they stand before each of its positions. Whoever comes
- * back with others may see other records than it has heard of, whenever that came to be so.
+ * A fingerprint of what a listener is shown: two numbers at the beginning of each of its positions.
+ * A client that reconnects with other numbers may see other records than before.
  */
 #include "areas/live/hub.h"
 
-#define DIGITS ((size_t)8) /* of each number */
+#define DIGITS ((size_t)8) /* hexadecimal, of each number */
 #define HEX    "0123456789abcdef"
 
-/* --- what they are made of --- */
+/* --- hashes --- */
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
@@ -75,7 +75,7 @@ static uint32_t fold(uint64_t hash)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Sums: in whatever order the entities were named. */
+/* Adds the hashes, so that the order of the entities does not matter. */
 static struct hub_print print_of(const struct hub_listener *listener, const struct model *model)
 {
     uint64_t sight = STR_HASH_NONE;

@@ -1,7 +1,8 @@
 /*
- * Who may still listen to what: looked at when the project's epoch has moved, and now and then. A
- * listener whose credential is gone is dismissed; an entity that it may not read any more is closed
- * for it; where it may see other rows or fields than before it is told to read them again.
+ * Checks what listeners may still follow, when the project's epoch or model has changed and at
+ * intervals. A listener whose credential is gone is dismissed. An entity that a listener may no
+ * longer read is closed for it. A listener that may see other rows or fields than before receives a
+ * reset.
  */
 #include "areas/live/hub.h"
 
@@ -11,17 +12,17 @@
 #include "base/num.h"
 #include "realtime_sql.h"
 
-#define AT_ONCE 32 /* rights that are read together */
+#define AT_ONCE 32 /* rights that are read concurrently */
 
-/* What is found out of each listener. */
+/* The check of one listener. */
 struct look {
     struct hub_listener *listener;
-    const struct live_position *position; /* how far it has heard */
+    const struct live_position *position; /* of its group */
     struct project *project;
-    const struct rights *rights; /* the task's, or the listener's own when they are as they were */
-    int64_t made_of;             /* of now; 0 = not known */
-    int64_t members;             /* of the group that it asks for */
-    struct http_piece *reset;    /* the last that it is to be told */
+    const struct rights *rights; /* held by the task; the listener's own when unchanged */
+    int64_t made_of;             /* as hub_listener.made_of, but of now; 0 = unknown */
+    int64_t members;             /* as hub_listener.members, but of now */
+    struct http_piece *reset;    /* to be sent last; NULL = none */
     int rc;
 };
 
@@ -54,8 +55,8 @@ static int order_by_user(const void *left, const void *right)
     return one < other ? -1 : one > other;
 }
 
-/* Whose rights are made of what they were made of keeps them: ten thousand listeners are one
- * statement. An API key is read as it is. */
+/* co: Finds the users whose rights are computed from the same rows as before, by one statement for
+ * all listeners. They keep their rights. The rights of API keys are always read again. */
 AWAITS static int find_unchanged(const struct hub_round *round, struct looks *looks)
 {
     int64_t *ids = ARENA_ARRAY(round->task->arena, ids, looks->count);
@@ -155,14 +156,14 @@ AWAITS static int is_reachable(const struct hub_round *round, struct look *look,
     return 0;
 }
 
-/* --- what follows --- */
+/* --- consequences --- */
 
 static bool has_shape(const struct hub *hub, const struct entity *entity)
 {
     for (size_t i = 0; i < hub->shape_count; i++)
         if (hub->shape[i].entity_id == entity->id)
             return hub->shape[i].shape == hub_shape_of(entity);
-    return true; /* nobody has listened to it yet */
+    return true; /* not seen at an earlier check */
 }
 
 static void keep_shapes(const struct hub_round *round)
@@ -181,7 +182,8 @@ static void keep_shapes(const struct hub_round *round)
     hub->shapes = arena;
 }
 
-/* Its filter under the rights of now; false when it may not be asked any more. */
+/* Replaces the watch's test by one under the listener's present rights. Returns false when the
+ * listener may no longer use the filter. */
 static bool renew_test(const struct hub_round *round,
                        struct hub_listener *listener,
                        const struct entity *entity,
@@ -207,8 +209,9 @@ static bool renew_test(const struct hub_round *round,
     return true;
 }
 
-/* A reset has the listener's own position: it may have changes of other entities still to hear. The
- * one before it goes out: only the last one says that all were told. */
+/* A reset carries the listener's own position, because changes of other entities may still have to
+ * be sent. An earlier reset is sent at once, with the old fingerprint. Only the last reset carries
+ * the new one, because only then has the listener received all of them. */
 static void tell_reset(const struct hub_round *round,
                        struct look *look,
                        const struct entity *entity,
@@ -222,7 +225,7 @@ static void tell_reset(const struct hub_round *round,
         hub_event_reset(arena, live_position_print(arena, look->position), entity, reason);
 }
 
-/* One entity; false when it is closed. */
+/* Checks one entity of a listener. Returns false when the entity is closed for it. */
 static bool renew_watch(const struct hub_round *round,
                         struct look *look,
                         uint64_t sight,
@@ -261,7 +264,7 @@ static void renew(const struct hub_round *round, struct hub_listener *listener, 
 {
     struct rights *was = (struct rights *)listener->caller.rights;
     uint64_t *sights = ARENA_ARRAY(round->task->arena, sights, listener->watch_count + 1);
-    bool gone = listener->work == 0; /* none of what it listened to is there any more */
+    bool gone = listener->work == 0; /* none of its entities exists any longer */
     size_t kept = 0;
 
     for (size_t i = 0; i < listener->watch_count; i++)

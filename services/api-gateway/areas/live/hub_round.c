@@ -1,18 +1,18 @@
 /*
- * One round of a hub: who may still listen, then what is new for those who are up to date, then
- * what the others have missed.
+ * One round of a hub: checks what listeners may still follow, sends new changes to the listeners
+ * that are up to date, then sends the other listeners what they have missed.
  */
 #include "areas/live/hub.h"
 
 #include "base/clock.h"
 #include "realtime_sql.h"
 
-#define LISTEN_MS 60000 /* that somebody listens is said again */
-#define LOOK_MS   60000 /* rights are looked at, whatever the epoch says */
+#define LISTEN_MS 60000 /* between two calls of live_listen() */
+#define LOOK_MS   60000 /* between two checks of rights, even if the epoch is the same */
 #define BEAT_MS   15000
-#define PAGES_MAX 8 /* of one group, then others have their turn */
+#define PAGES_MAX 8 /* of one group, before other groups are read */
 
-/* --- beginnings --- */
+/* --- new listeners --- */
 
 static void hub_greet(const struct hub_round *round, struct hub_listener *listener)
 {
@@ -35,8 +35,8 @@ static void hub_greet_all(const struct hub_round *round, struct list *listeners)
     }
 }
 
-/* New listeners join the group that is up to date. The group's next reading begins at or before the
- * position where their streams began, so that it holds every change committed since. */
+/* New listeners join the group that is up to date. The next read of that group begins at or before
+ * the positions where their streams began, so that it contains every change committed since. */
 static void hub_admit(struct hub *hub)
 {
     struct list *link;
@@ -64,7 +64,7 @@ static void hub_greet_new(const struct hub_round *round)
 
 /* --- reading --- */
 
-/* co: as far as there is something, some pages at most. */
+/* co: Reads and sends until there is nothing more, PAGES_MAX pages at most. */
 AWAITS static int hub_read_group(const struct hub_round *round,
                                  struct hub_group *group,
                                  struct str upto,
@@ -80,7 +80,7 @@ AWAITS static int hub_read_group(const struct hub_round *round,
     return rc;
 }
 
-/* Those who were up to date stay so while others catch up. */
+/* co: Reads the group `now`, also between the pages of the groups that catch up. */
 AWAITS static int read_now(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
@@ -92,7 +92,8 @@ AWAITS static int read_now(const struct hub_round *round)
     return 0;
 }
 
-/* One that has come so far is up to date itself: nothing was awaited since. */
+/* co: Reads the other groups up to the position of `now`. A group that has reached it joins `now`,
+ * whose position has not changed because only this coroutine moves it. */
 AWAITS static int read_behind(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
@@ -100,8 +101,8 @@ AWAITS static int read_behind(const struct hub_round *round)
     while (!list_empty(&hub->groups)) {
         struct hub_group *group = LIST_ITEM(hub->groups.next, struct hub_group, link);
         bool more = false;
-        /* One that came with this round may know of more than was read; between two pages first
-         * those. */
+        /* A group that joined in this round may have a later position than `now`, and `now` may be
+         * in the middle of a page. In both cases the next round reads `now` first. */
         if (group->born == hub->rounds || hub->now.position.upto.len > 0) {
             hub->again = true;
             return 0;

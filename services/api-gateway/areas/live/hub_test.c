@@ -1,11 +1,11 @@
-/* Filters of listeners: those who ask the same and may see the same share one. */
+/* Filters of listeners. Listeners with the same filter and view of the entity share one. */
 #include "areas/live/hub.h"
 
 #include "base/map.h"
 
 #define KEY_BYTES ((size_t)64 * 1024)
 
-/* Relations on the way lead where the caller may go: such a filter is its own. */
+/* Returns whether the filter follows relations: only callers with the same rights share it. */
 static bool filter_is_personal(const struct records_filter *filter)
 {
     for (size_t i = 0; i < filter->count; i++)

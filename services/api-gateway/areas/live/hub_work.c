@@ -1,7 +1,7 @@
 /*
- * Long work: jobs, imports, sends, search indexes. Their rows have no log; while somebody listens
- * to a kind its newest rows and those that have not ended are looked at twice a second, and what is
- * not as it was is told.
+ * Long work: jobs, imports, sends, search indexes. Their rows have no log. While a kind has
+ * listeners, its newest rows and those that have not ended are polled twice a second, and the rows
+ * that have changed are sent.
  */
 #include "areas/live/hub.h"
 
@@ -9,8 +9,8 @@
 #include "realtime_sql.h"
 
 #define WORK_MS    500
-#define RECENT     100  /* ids are drawn before they are committed: the newest may come late */
-#define WATCHED    1000 /* of a kind: those that have not ended */
+#define RECENT     100  /* newest ids: rows may become visible after rows with a higher id */
+#define WATCHED    1000 /* rows of a kind that have not ended */
 #define FIRST_LOOK 500
 
 static bool may_all(const struct caller *caller)
@@ -32,7 +32,7 @@ static bool may_audit(const struct caller *caller)
 
 static const struct long_work {
     const char *event;
-    const struct sql *sql; /* NULL: it has places in the log of changes (hub_audit.c) */
+    const struct sql *sql; /* NULL = read with the log of changes (hub_audit.c) */
     int64_t recent;
     bool (*may)(const struct caller *caller);
     const char *needs;
@@ -67,7 +67,7 @@ const char *hub_work_needs(enum hub_work work)
     return kinds[work].needs;
 }
 
-/* --- who listens --- */
+/* --- listeners --- */
 
 static bool listens_to(const struct list *listeners, enum hub_work work)
 {
@@ -99,7 +99,7 @@ AWAITS static void send_work(const struct hub_round *round,
     http_piece_unref(piece);
 }
 
-/* --- what is not as it was --- */
+/* --- changed rows --- */
 
 static const struct hub_state *known_state(const struct hub_states *states, int64_t id)
 {
@@ -116,7 +116,8 @@ static const struct hub_state *known_state(const struct hub_states *states, int6
     return low < states->count && states->items[low].id == id ? &states->items[low] : NULL;
 }
 
-/* co: rows come by ascending id, as states are kept. */
+/* co: Sends the rows that have changed since the last poll, and stores the new states. Rows and
+ * states are sorted by ascending id. */
 AWAITS static void
 compare(const struct hub_round *round, enum hub_work work, const struct rows *rows)
 {

@@ -1,4 +1,4 @@
-/* /realtime: changes of records as they happen. */
+/* /realtime: streams of changes of records. */
 #include "areas/live/realtime.h"
 #include "areas/items/items.h"
 #include "areas/live/hub.h"
@@ -9,7 +9,7 @@
 #define ENTITIES_MAX 20
 #define RETRY_AFTER  "5"
 
-/* --- what is asked for --- */
+/* --- the query --- */
 
 struct wishes {
     const struct entity *entities[ENTITIES_MAX];
@@ -24,7 +24,7 @@ static bool is_wished(const struct wishes *wishes, const struct entity *entity)
     return false;
 }
 
-/* An entity that is not there and one that may not be read are told apart, as on its own routes. */
+/* Refuses a missing and a forbidden entity differently, as the entity's own routes do. */
 static int read_listened(struct req *r, struct str name, struct wishes *wishes)
 {
     const struct entity *entity = model_entity(r->scope->model, name);
@@ -61,7 +61,7 @@ static int read_work(struct req *r, const struct query *query, unsigned *ret_wor
     return 0;
 }
 
-/* As of GET /audit-log. */
+/* Reads the filters of audit log entries, which mean the same as in GET /audit-log. */
 static int
 read_audit(struct req *r, const struct query *query, unsigned work, struct hub_audit *ret_audit)
 {

@@ -1,11 +1,11 @@
--- What streams of changes ask for beside the log.
+-- Statements of change streams, other than those on the log of changes.
 
--- Of these sessions those that are alive, and whose.
+-- The sessions of :ids that are neither revoked nor expired, with their users.
 -- name: realtime_sessions :many
 select s.id:bigint, s.user_id:bigint from {p}.sessions s
 where s.id = any(:ids::bigint[]) and s.revoked_at is null and s.expires_at > now();
 
--- Users, each with a number that changes with whatever its rights are made of: its own rows, and all roles.
+-- The users of :ids, each with a fingerprint of the rows that its rights are computed from: its own rows, and all roles.
 -- name: realtime_prints :many
 select u.id:bigint, hashtextextended(concat_ws('|', u.status, u.email_confirmed_at is not null,
   (select string_agg(ur.role_id::text, ',' order by ur.role_id) from {p}.user_roles ur where ur.user_id = u.id), ';',
@@ -22,7 +22,7 @@ from {p}.users u cross join (
 where u.id = any(:ids::bigint[])
 order by u.id;
 
--- A group: may the user ask for what is its members', and a number that changes with them.
+-- A group: whether the user may request the data of its members, and a fingerprint of the members.
 -- name: realtime_group :opt
 select exists (select 1 from {p}.group_members m where m.group_id = g.id and m.user_id = :user_id::bigint)
     or exists (select 1 from {p}.group_roles r where r.group_id = g.id and r.role_id = any(:role_ids::bigint[])) as reachable:boolean!,
@@ -35,14 +35,14 @@ insert into {p}.live_tickets (hash, user_id, session_id, key_id, group_scope, en
 values (:hash::bytea, :user_id::bigint, :session_id::bigint, :key_id::bigint, :group_scope::bigint, :ends_at::timestamptz,
   now() + make_interval(secs => :seconds::bigint));
 
--- Once: whoever comes second finds nothing.
+-- Deletes the ticket, so that it can be used only once.
 -- name: realtime_ticket_take :opt
 delete from {p}.live_tickets t
 where t.hash = :hash::bytea and t.expires_at > now() and (t.session_id = 0 or exists (
   select 1 from {p}.sessions s where s.id = t.session_id and s.revoked_at is null and s.expires_at > now()))
 returning t.user_id:bigint, t.session_id:bigint, t.key_id:bigint, t.group_scope:bigint, t.ends_at:timestamptz;
 
--- Long work: the newest of a kind, and those of :ids. `hidden`: from all but administrators; an owner of 0: everybody's.
+-- Long work: the newest rows of a kind, and the rows of :ids. `hidden`: only administrators see the row. `owner_id` 0: every listener may see the row.
 
 -- name: realtime_jobs :many args(realtime_work) row(realtime_work)
 select j.id:bigint!, 0::bigint as owner_id:bigint!, coalesce(j.reason, '') = 'not_permitted' as hidden:boolean!,
@@ -82,7 +82,7 @@ where (l.id is not null or b.id is not null)
   and (e.id > (select coalesce(max(n.id), 0) from {p}.entities n) - :recent::bigint or e.id = any(:ids::bigint[]))
 order by e.id;
 
--- Entries of the audit log that a page of changes has between its two snapshots, behind one of them (0: from the first on).
+-- Entries of the audit log between the two snapshots of a page of changes, after the entry `:behind` (0 = from the first one).
 -- name: realtime_audit :many
 select a.id:bigint, a.actor_kind:text, a.actor_id:bigint?, a.action:text, a.target:text, a.target_id:text?,
   json_build_object('id', a.id, 'at', to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'actor_kind', a.actor_kind,

@@ -1,5 +1,4 @@
-/* Tickets are random, and kept as SHA-256 in the project: every gateway knows them, one takes it.
- */
+/* The project's database holds SHA-256 of random tickets: any gateway accepts each, once. */
 #include "areas/live/realtime.h"
 
 #include "base/clock.h"
@@ -10,7 +9,7 @@
 
 #define TICKET_BYTES   32
 #define TICKET_SECONDS 30
-#define TICKET_CHARS   64 /* more than any has */
+#define TICKET_CHARS   64 /* more than any ticket has */
 
 static struct str hash_of(struct arena *arena, struct str ticket)
 {
