@@ -17,11 +17,11 @@
 
 #define KEY_CHARS_MAX  255
 #define LEASE_LEAST_MS 60000
-#define LEASE_EXTRA_MS 30000 /* behind the request's deadline: whoever had it has ended by then */
+#define LEASE_EXTRA_MS 30000 /* after the request's deadline: its handler has ended by then */
 #define BODY_MEMBER    "idempotency_key"
 #define SALT_CHARS     32
 
-/* --- what is asked for --- */
+/* --- the request --- */
 
 static bool idempotency_key_ok(struct str key)
 {
@@ -32,7 +32,7 @@ static bool idempotency_key_ok(struct str key)
     return key.len > 0 && key.len <= KEY_CHARS_MAX;
 }
 
-/* The header's value; STR_NONE when there is none, *ret_several when they differ. */
+/* Returns the header's value, STR_NONE without one. *ret_several: there are different values. */
 static struct str header_key(const struct req *r, bool *ret_several)
 {
     struct str found = STR_NONE;
@@ -48,7 +48,7 @@ static struct str header_key(const struct req *r, bool *ret_several)
     return found;
 }
 
-/* *ret_key is STR_NONE when the caller gave none. */
+/* *ret_key is STR_NONE when the request has no key. */
 static int idempotency_read_key(struct req *r, const struct in_str *body_key, struct str *ret_key)
 {
     bool several;
@@ -70,8 +70,8 @@ static int idempotency_read_key(struct req *r, const struct in_str *body_key, st
     return 0;
 }
 
-/* The body as one text, whatever the order of its members and its spaces; where the key stands does
- * not count. */
+/* Returns the body in a canonical form: without spaces, members sorted, without the key, which may
+ * be in the header or in the body. */
 static struct str body_text(struct arena *arena, struct str body)
 {
     struct arena *scratch = arena_new(0);
@@ -96,7 +96,7 @@ struct hashing {
     uint8_t hash[DIGEST_SHA256_BYTES];
 };
 
-/* On the loop or on a thread, while the request waits. */
+/* Runs on the loop or on a thread, while the request waits. */
 static void hash_request(void *arg)
 {
     struct hashing *hashing = arg;
@@ -116,7 +116,7 @@ AWAITS static int request_hash(struct req *r, uint8_t ret_hash[DIGEST_SHA256_BYT
 {
     struct hashing hashing = {.r = r};
 
-    /* It has been read before: this hands out the same text. */
+    /* The body was read before: this returns the same text. */
     if (req_body_read_all(r, req_json_max(r), &hashing.body) != 0)
         hashing.body = STR_NONE;
     if (hashing.body.len > JR_HERE_BYTES)
@@ -138,9 +138,9 @@ static int64_t lease_ms(const struct req *r)
     return lease;
 }
 
-/* --- answers of before --- */
+/* --- stored answers --- */
 
-/* Where what was made can be found, from "payment:12". */
+/* Sets Location to the row that `target` names ("payment:12"). */
 static void put_location(struct req *r, struct str target)
 {
     struct str text = target;
@@ -160,7 +160,7 @@ static struct str idempotency_place(struct req *r, const struct idem *idem)
     return place_answer(arena, r->scope->project->number, request);
 }
 
-/* co: the answer that was kept; empty when it had no body. */
+/* co: Opens the stored answer. *ret_body is STR_NONE when the answer had no body. */
 AWAITS static int
 open_answer(struct req *r, const struct idem *idem, struct str sealed, struct str *ret_body)
 {
@@ -198,10 +198,10 @@ idempotency_replay(struct req *r, const struct idem *idem, const struct sql_idem
     return status;
 }
 
-/* Somebody has this key, and it is not us. */
+/* Answers a request whose key belongs to another request. */
 AWAITS static int answer_taken(struct req *r, const struct idem *idem, const struct rows *rows)
 {
-    if (!rows->count) /* taken away between the statements: begin again */
+    if (!rows->count) /* deleted between the statements: the caller must repeat the request */
         return fail(r, PROBLEM_IDEMPOTENCY_IN_PROGRESS, NULL);
     const struct sql_idem_look_row found = sql_idem_look_row(r->task.arena, rows, 0);
     if (!found.same)
@@ -216,8 +216,8 @@ AWAITS static int answer_taken(struct req *r, const struct idem *idem, const str
                 "The first request with this idempotency key has not been answered yet.");
 }
 
-/* The same for all who take the request over, another for one that comes with this key on another
- * day. */
+/* Returns the salt: the same for every request that takes the key over, another one when the key is
+ * used again after it has expired. */
 static struct str salt_of(struct req *r, const struct idem *idem, int64_t since_ms)
 {
     struct arena *arena = r->task.arena;
@@ -276,7 +276,7 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
     return 0;
 }
 
-/* --- while and after it is ours --- */
+/* --- holding the key --- */
 
 static int taken_over(struct req *r)
 {
@@ -322,7 +322,8 @@ AWAITS static int idempotency_keep(struct req *r, struct idem *idem, int status)
     return rc;
 }
 
-/* Whoever has taken over keeps the same answer: it comes from the same call. */
+/* Does not check whether another request has taken over: that request stores the same answer, which
+ * comes from the same call. */
 int idem_keep(struct req *r, struct idem *idem, int status)
 {
     return sql_check(r, idem->key.len ? idempotency_keep(r, idem, status) : 0);
@@ -342,11 +343,11 @@ void idem_release(struct req *r, struct idem *idem, bool forget)
                                        .token = idem->token,
                                        .forget = forget),
                       &rows);
-    if (rc) /* the key is free at the end of its lease */
+    if (rc) /* the key becomes free when its lease ends */
         log_debug("idempotency.not_released", L_RESULT("rc", rc));
 }
 
-/* What repeating the request cannot change. */
+/* Whether repeating the request cannot change the answer. */
 static bool idempotency_is_final(const struct req *r, int status)
 {
     if (status >= 200 && status < 300)
@@ -360,13 +361,13 @@ int idem_end(struct req *r, struct idem *idem, int rc)
 {
     if (!idem->key.len || idem->ended)
         return rc;
-    if (r->scope->db->lease) { /* left in the middle of a transaction */
+    if (r->scope->db->lease) { /* the handler returned inside a transaction */
         db_rollback(r->scope->db);
         r->scope->db = &r->scope->project->db;
     }
     if (rc > 0 && idempotency_is_final(r, rc))
         (void)idempotency_keep(
-            r, idem, rc); /* the answer holds without it, too: nothing was done */
+            r, idem, rc); /* on failure the key is released and the request can be repeated */
     idem_release(r, idem, false);
     return rc;
 }

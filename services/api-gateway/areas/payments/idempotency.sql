@@ -1,5 +1,6 @@
--- Requests that move money, by who sent them and their key. Three statements of one transaction answer "whose turn is
--- it": a new key (or one of more than 24 hours ago) is taken, an abandoned one taken over, else it is looked at.
+-- Requests that move money, by principal and key. Three statements in one transaction decide which request carries out
+-- the work: the first claims a new key (or one older than 24 hours), the second takes over an abandoned one, the third
+-- reads the key.
 
 -- name: idem_take :opt args(idem_take) row(idem_ours)
 insert into {p}.idempotency_keys as k (principal, key, request_hash, locked_until, created_at)

@@ -1,10 +1,10 @@
-/* How a request that makes a call is answered: by what came of it, or by where that will be shown.
- */
+/* Answers a request that makes a call to the processor: with the call's outcome, or with the row
+ * that will show it. */
 #include "areas/payments/pay_call.h"
 #include "areas/payments/idempotency.h"
 #include "base/clock.h"
 
-#define SETTLE_EXTRA_MS 15000 /* behind the request's deadline */
+#define SETTLE_EXTRA_MS 15000 /* after the request's deadline */
 
 struct call pay_call_of(struct req *r,
                         const struct call_kind *kind,
@@ -21,7 +21,7 @@ struct call pay_call_of(struct req *r,
     };
 }
 
-/* From now until somebody else may settle the call. */
+/* Returns the milliseconds from now until the timer of payments-webhook may settle the call. */
 static int64_t settle_ms(const struct req *r)
 {
     int64_t left = r->task.deadline_ms ? r->task.deadline_ms - clock_mono_ms() : 0;
@@ -37,7 +37,7 @@ int pay_call_note(struct pay_call *pay, const char *what)
     return sql_commit(r);
 }
 
-/* It may have been done: the row says so later. */
+/* The call may have been carried out. The row shows the outcome once it is known. */
 static int answer_open(struct pay_call *pay)
 {
     bool away = pay->call.rc == PROCESSOR_UNAVAILABLE || pay->call.rc == PROCESSOR_CONFLICT;
@@ -81,7 +81,7 @@ AWAITS static int take_back(struct call *call, struct db *tx, void *arg)
     return 0;
 }
 
-/* co: the last transaction. */
+/* co: Runs `fn` in the request's last transaction. After a failure no answer is stored. */
 AWAITS static int transact(struct pay_call *pay, call_fn fn)
 {
     int rc = call_transact(&pay->call, fn, pay);

@@ -1,4 +1,4 @@
-/* What all payment areas need: settings, failures of the processor, amounts, metadata, payers. */
+/* Shared by all payment areas: settings, failures of the processor, amounts, metadata, payers. */
 #include "areas/payments/pay_common.h"
 #include "base/utf8.h"
 #include "http/query.h"
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#define METADATA_NAMES_MAX 40 /* the processor takes 50; some are ours */
+#define METADATA_NAMES_MAX 40 /* the processor allows 50; we add some */
 #define METADATA_NAME_MAX  40
 #define METADATA_VALUE_MAX 500
 
@@ -85,7 +85,7 @@ static struct str or_else(struct str text, const char *otherwise)
     return text.len ? text : str_from(otherwise);
 }
 
-/* 402: the processor's code, and the bank's reason behind it. */
+/* 402 with the processor's code, and the bank's decline code as a second finding. */
 static int fail_declined(struct req *r, const struct processor_reply *reply)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
@@ -105,7 +105,7 @@ static int fail_declined(struct req *r, const struct processor_reply *reply)
     return fail_with(r, PROBLEM_CARD_ERROR, message, errors);
 }
 
-/* Complaints that are about what has happened before, not about the request. */
+/* Whether the processor's error is about the state of an object, not about the request's values. */
 static bool is_about_state(struct str code)
 {
     static const char *const codes[] = {
@@ -127,7 +127,7 @@ static bool is_about_state(struct str code)
     return false;
 }
 
-/* The member of our body that a parameter of the processor was made from. */
+/* Returns the member of our body from which a parameter of the processor was made. */
 static struct str field_of(struct str param)
 {
     static const struct {
@@ -260,7 +260,7 @@ static int refuse_metadata(struct req *r, struct str name, enum problem code, co
     return fail_field(r, field, code, "%s", message);
 }
 
-/* A scalar as text; STR_NONE for anything else. */
+/* Returns a scalar as text; STR_NONE for any other value. */
 static struct str scalar(struct req *r, const json_t *value)
 {
     if (json_is_string(value))
@@ -324,7 +324,8 @@ json_t *pay_metadata(struct req *r, const char *name, int64_t id)
 
 /* --- payers --- */
 
-/* Where customers live: test and live keys of one account know different ones. */
+/* Returns the name of the account that has the customers. Test and live keys of one account have
+ * different customers, so the name includes the mode. */
 static struct str customer_account(struct req *r, const struct payment_settings *settings)
 {
     const struct processor_account *processor = &settings->processor;
@@ -336,7 +337,7 @@ static struct str customer_account(struct req *r, const struct payment_settings 
 }
 
 struct payer {
-    int64_t id, subscriber_id, since_us; /* of the row, as it was when it was read */
+    int64_t id, subscriber_id, since_us; /* id and since_us as read from the row */
     struct str email, account;
 };
 
@@ -399,7 +400,7 @@ static int make_customer(struct req *r,
     return 0;
 }
 
-/* The address that counts: the one given, else the user's. */
+/* *ret_email: the given address, otherwise the user's, in lower case. */
 static int
 payer_email(struct req *r, int64_t subscriber_id, struct str email, struct str *ret_email)
 {
@@ -454,8 +455,8 @@ int pay_customer(struct req *r,
         TRY(get_customer(r, settings, &payer, ret_customer));
     if (!ret_customer->len)
         TRY(make_customer(r, settings, &payer, ret_customer));
-    /* One whose address was changed at the processor may be known under the old one: it is found
-     * anew each time. */
+    /* DB_UNIQUE: this customer is already in the row of another address, because the address was
+     * changed at the processor. Each request finds the customer again. */
     int rc = db_query(&r->task,
                       r->scope->db,
                       SQL_PAY_CUSTOMER_SET(.id = payer.id,
@@ -481,7 +482,7 @@ void pay_customer_gone(struct req *r, const struct processor_reply *reply, struc
         log_debug("payments.customer_kept", L_RESULT("rc", rc));
 }
 
-/* --- where payers come back to --- */
+/* --- return addresses --- */
 
 void pay_return_urls(struct req *r,
                      const struct payment_settings *settings,

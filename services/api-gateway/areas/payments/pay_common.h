@@ -1,5 +1,5 @@
 #pragma once
-/* What the payment areas share: settings, failures, values of bodies, customers. */
+/* Shared by the payment areas: settings, failures, values of bodies, customers. */
 #include "app.h"
 #include "payments/money.h"
 #include "payments/objects.h"
@@ -7,69 +7,71 @@
 
 #define PAYMENTS_BASE "/integrations/svcpay"
 
-/* co: the project's payment settings. `ready`: 409 payments_not_configured or account_not_ready
- * unless money can be taken. */
+/* co: Returns the project's payment settings, cached, valid until the request ends. `ready`: 409
+ * payments_not_configured or account_not_ready unless the project can take payments. */
 AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings)
     MUSTCHECK;
-/* co: the same as r->scope->db has them now, not as this process last read it: what is shown with
- * an ETag. */
+/* co: Reads the payment settings from r->scope->db instead of the cache, for answers with an ETag.
+ * Texts live in the request's arena. */
 AWAITS int pay_settings_now(struct req *r, const struct payment_settings **ret_settings) MUSTCHECK;
-/* co: in the open transaction: payment_settings_lock(). */
+/* co: In the open transaction: locks a setting until the transaction ends, and returns its document
+ * and its opened secret (payment_settings_lock()). */
 AWAITS int
 pay_settings_lock(struct req *r, const char *key, json_t **ret_doc, struct str *ret_secret)
     MUSTCHECK;
-/* co: the same of the processor: its document, which may be changed and put back, and the account
- * with its credentials. */
+/* co: pay_settings_lock() of the processor's settings. *ret_doc: the document, which the caller may
+ * change and store again. *ret_account: the account with its credentials. */
 AWAITS int pay_lock_processor(struct req *r,
                               json_t **ret_doc,
                               struct processor_account *ret_account) MUSTCHECK;
-/* co: before the first credentials are stored: the payments service looks at this project from
- * then on. */
+/* co: Registers the project with payments-webhook, which serves this project from then on. Call it
+ * before the first credentials are stored. */
 AWAITS int pay_register(struct req *r) MUSTCHECK;
-/* co: puts a setting (payment_settings_put) with its audit row, and commits the open transaction,
- * if there is one. */
+/* co: Stores a setting (payment_settings_put()) with its audit row, commits the open transaction,
+ * if there is one, and raises the project's epoch. */
 AWAITS int pay_settings_save(struct req *r,
                              const char *key,
                              struct str doc,
                              struct str secret,
                              struct db_call audit) MUSTCHECK;
-/* any: the answer for a positive result of processor_call(): declined 402 card_error with the
- * processor's code in "errors"; its complaint about our values 400, about the state of things 409
- * payment_state; its 404 404; no credentials 409, refused ones 502; unavailable 503; unknown 503
- * outcome_unknown ("repeat with the same Idempotency-Key"). Negative ones are returned as they are.
- */
+/* any: Writes the answer for a positive result of processor_call() and returns its status: declined
+ * 402 card_error with the processor's codes in "errors"; invalid values 400, a wrong state 409
+ * payment_state; not found 404; a reused key 409 conflict; no credentials 409, refused credentials
+ * 502; unavailable 503; unknown 503 outcome_unknown. Returns any other `rc` as it is. */
 int pay_fail(struct req *r, int rc, const struct processor_reply *reply);
-/* any: header Location of a "payment" or "subscription". */
+/* any: Sets the header Location to a `what`, "payment" or "subscription". */
 void pay_location(struct req *r, struct str what, int64_t id);
-/* any: amount and currency of a body -> minor units (more than 0), or the 400 that names the field:
- * "amount" or "currency". An amount of NULL is required. */
+/* any: Converts amount and currency of a body into minor units, more than 0, and the currency in
+ * lower case. 400 that names the field "amount" or "currency"; an `amount` of NULL is missing. */
 int pay_amount(struct req *r,
                const json_t *amount,
                struct str currency,
                int64_t *ret_minor,
                struct str *ret_currency) MUSTCHECK;
-/* any: checks the caller's metadata (NULL: none), as the processor limits it: at most 40 names of
- * at most 40 characters without brackets, texts of at most 500 (numbers and booleans are made
- * texts); names that are ours are refused. *ret_metadata: a flat object of texts. */
+/* any: Checks the caller's metadata (NULL = none) against the processor's limits: at most 40 names
+ * of at most 40 characters without brackets, texts of at most 500. Numbers and booleans become
+ * texts. Refuses the names that we set. *ret_metadata: a flat object of texts, arena-owned. */
 int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata) MUSTCHECK;
-/* any: the metadata that every object of ours carries: {"project_id": slug, "<name>": "id"}. */
+/* any: Returns the metadata that each of our objects at the processor carries: {"project_id": slug,
+ * "<name>": "id"}. Arena-owned. */
 json_t *pay_metadata(struct req *r, const char *name, int64_t id);
-/* any: the same behind the caller's own (pay_user_metadata; NULL: none). */
+/* any: pay_metadata() added to the caller's metadata (pay_user_metadata(); NULL = none). */
 json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, int64_t id);
-/* co: the processor's customer for a subscriber (a user of the project) or an e-mail address, made
- * when there is none: one per address, whatever happens between. `subscriber_id` 0 and `email`
- * empty: *ret_customer is STR_NONE. An unknown subscriber is 404. */
+/* co: Returns the processor's customer for a subscriber (a user of the project) or an e-mail
+ * address, and creates the customer when there is none. Concurrent and repeated requests create
+ * only one customer for an address. *ret_customer is STR_NONE when `subscriber_id` is 0 and `email`
+ * empty. 404 when the subscriber does not exist. */
 AWAITS int pay_customer(struct req *r,
                         const struct payment_settings *settings,
                         int64_t subscriber_id,
                         struct str email,
                         struct str *ret_customer) MUSTCHECK;
-/* co: a refusal of the processor: when it says that it does not know this customer (any more), the
- * next request has another one. Joins an open transaction. */
+/* co: Forgets `customer` when the processor has refused a call because it does not know this
+ * customer. The next request creates another. Joins an open transaction. Only logs a failure. */
 AWAITS void
 pay_customer_gone(struct req *r, const struct processor_reply *reply, struct str customer);
-/* any: where the payer comes back to: the body's, else the project's settings, else its web
- * application (the first allowed origin), else the gateway. */
+/* any: Returns the addresses to which the payer returns: from the body, else from the project's
+ * settings, else the project's web application (its first allowed origin), else the gateway. */
 void pay_return_urls(struct req *r,
                      const struct payment_settings *settings,
                      const struct in_str *success,

@@ -1,4 +1,4 @@
--- Payers at the processor, one row per address.
+-- Customers at the processor, one row per address.
 
 -- name: pay_user_email :opt
 select u.email:text from {p}.users u where u.id = :id::bigint
@@ -13,7 +13,7 @@ select c.id:bigint, c.subscriber_id:bigint?, c.provider_id:text?, c.account:text
   (extract(epoch from c.updated_at) * 1000000)::bigint as since_us:bigint
 from {p}.payment_customers c where c.email = :email::text
 
--- Two who made it at the same time have made the same one: their calls carried one key.
+-- Concurrent requests that create the customer create the same one, because their calls have the same key.
 -- name: pay_customer_set :exec
 update {p}.payment_customers
 set provider_id = :provider_id::text, account = :account::text, subscriber_id = coalesce(:subscriber_id::bigint?,
@@ -21,11 +21,11 @@ set provider_id = :provider_id::text, account = :account::text, subscriber_id = 
   updated_at = greatest(now(), updated_at)
 where id = :id::bigint
 
--- The processor keeps what went wrong under a key as well: the next attempt has another one.
+-- The processor stores failures under a key, too. A new updated_at gives the next attempt another key.
 -- name: pay_customer_again :exec
 update {p}.payment_customers set updated_at = greatest(now(), updated_at) where id = :id::bigint
 
--- Taken away at the processor, or of an account that was left: made anew the next time.
+-- The customer was deleted at the processor, or belongs to a former account. The next request creates another.
 -- name: pay_customer_gone :exec
 update {p}.payment_customers set provider_id = null, updated_at = greatest(now(),
   updated_at) where provider_id = :provider_id::text

@@ -1,4 +1,4 @@
-/* /balances: what users hold, how it came to be, and changing it. */
+/* /balances: reading and adjusting the balances of users, and their history. */
 #include "areas/payments/billing/balances.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "http/query.h"
 #include "walk.h"
 
-#define WHOLE_MAX 9007199254740991 /* what a JSON number carries exactly */
+#define WHOLE_MAX 9007199254740991 /* largest integer that a JSON number carries exactly */
 
 /* --- units and amounts --- */
 
@@ -22,7 +22,7 @@ struct str balance_unit(struct arena *arena, struct str text)
     return arena_lower(arena, text);
 }
 
-/* A unit of the project's own is counted in whole numbers. */
+/* A unit that the project defines has whole numbers only. */
 static int whole_minor(struct req *r, const char *field, double number, int64_t *ret_minor)
 {
     if (floor(number) != number)
@@ -95,7 +95,7 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
     return sql_batch(r, &entry, 1);
 }
 
-/* --- what is shown --- */
+/* --- answers --- */
 
 #define UNIT_DOC "A currency in lower case, or a name of the project's own such as credits"
 
@@ -144,7 +144,7 @@ static const struct query_param history_query[] = {
 static const struct walk_list entries = {
     &SQL_BALANCE_ENTRIES_DESC, &SQL_BALANCE_ENTRIES_ASC, &SQL_BALANCE_ENTRIES_COUNT, "id"};
 
-/* As units are stored; what is none finds nothing. */
+/* Returns the unit in its stored form. A malformed unit matches no balance. */
 static struct str unit_param(struct req *r, const struct query *query)
 {
     struct str text = query_get(query, "unit");
@@ -237,7 +237,7 @@ static const struct field adjust_fields[] = {
 };
 static const struct schema adjust_schema = SCHEMA("BalanceAdjust", struct adjust_in, adjust_fields);
 
-/* One transaction: balance, entry, audit and the answer that is kept. */
+/* Writes the balance, its entry, the audit row and the idempotent answer in one transaction. */
 AWAITS static int adjust(struct req *r, const struct balance_change *change, struct idem *idem)
 {
     struct rows rows;

@@ -1,4 +1,4 @@
--- What users hold, by unit; every change is an entry with the balance after it.
+-- Balances of users, one row per unit. Every change adds an entry with the balance after the change.
 
 -- part: balance
 select {columns} from {p}.balances b
@@ -8,7 +8,7 @@ b.id:bigint, b.user_id:bigint, b.unit:text,
   trim_scale(b.amount_minor / {decimals}) as amount:numeric, b.amount_minor:bigint,
   b.created_at:timestamptz, b.updated_at:timestamptz
 
--- Minor units in decimals; a unit that is no currency has none.
+-- Minor units in one unit of the currency; 1 for a unit that is no currency.
 -- part: decimals
 case when length(b.unit) <> 3 or b.unit in ({zero_decimal})
        then 1
@@ -46,7 +46,7 @@ where b.user_id = :user_id::bigint and (:unit::text? is null or b.unit = :unit::
 -- name: balance_open :exec
 insert into {p}.balances (user_id, unit) values (:user_id::bigint, :unit::text) on conflict do nothing
 
--- No row: the user holds too little, or would hold more than a JSON number carries exactly.
+-- Returns no row when the user holds too little, or would hold more than a JSON number carries exactly.
 -- name: balance_change :opt row(balance)
 update {p}.balances as b set amount_minor = b.amount_minor + :delta_minor::bigint,
   updated_at = greatest(now(), b.updated_at)

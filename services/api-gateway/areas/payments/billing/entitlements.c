@@ -1,4 +1,4 @@
-/* Who has access: /subscriptions/me/entitlement and /subscriptions/by-user. */
+/* Access of users: /subscriptions/me/entitlement and /subscriptions/by-user. */
 #include "payments/entitlement.h"
 
 #include "areas/payments/pay_common.h"
@@ -62,7 +62,7 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
     return reply_json(r, 200);
 }
 
-/* A key stands for the user who made it. */
+/* An API key reads the access of the user who created the key. */
 AWAITS static int entitlements_mine(struct req *r)
 {
     return reply_entitlement(r, r->scope->caller->user_id);

@@ -1,4 +1,4 @@
-/* /offers: what codes give. */
+/* /offers: creating, reading, changing and deleting offers. */
 #include "areas/payments/billing/offers.h"
 
 #include <math.h>
@@ -127,7 +127,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("Offer", out_fields);
 
-/* --- what is stored --- */
+/* --- merging a body --- */
 
 #define MERGE(to, member, some, none)                                                              \
     do {                                                                                           \
@@ -157,7 +157,7 @@ static void offers_merge(const struct offer_in *in, struct sql_offer_lock_row *o
         offer->is_active = in->is_active.value;
 }
 
-/* Amount and currency belong together: a new currency asks for a new amount. */
+/* Amount and currency belong together, so a new currency requires a new amount. */
 static int merge_amount(struct req *r, const struct offer_in *in, struct sql_offer_lock_row *offer)
 {
     int64_t minor;
@@ -184,7 +184,7 @@ static int merge_amount(struct req *r, const struct offer_in *in, struct sql_off
     return 0;
 }
 
-/* What its kind needs; NULL when it has that. */
+/* Returns the member that the offer's kind requires and that has no value; NULL when it has one. */
 static const char *missing(const struct sql_offer_lock_row *offer)
 {
     if (str_is(offer->kind, "percent"))
@@ -211,7 +211,7 @@ offers_check(struct req *r, const struct offer_in *in, const struct sql_offer_lo
     return 0;
 }
 
-/* As the body says it, else as it is stored; 0 = none. */
+/* Returns the time of the body, otherwise the stored one; 0 = none. */
 static int64_t offers_time_of(const struct in_str *in, int64_t stored_ms)
 {
     int64_t at_ms = 0;
@@ -232,7 +232,7 @@ check_times(struct req *r, const struct offer_in *in, const struct sql_offer_loc
     return 0;
 }
 
-/* What is wanted of it, put into `offer`. */
+/* Merges the body into `offer` and checks the result. */
 static int offers_take(struct req *r, const struct offer_in *in, struct sql_offer_lock_row *offer)
 {
     offers_merge(in, offer);
@@ -268,7 +268,7 @@ AWAITS static int offers_get(struct req *r)
     return reply_row(r, 200, &offer);
 }
 
-/* Audit and the offer as it is now, in the open transaction. */
+/* Writes the audit row, reads the changed offer and commits the open transaction. */
 AWAITS static int
 offers_finish(struct req *r, const char *action, int64_t id, struct rows *ret_offer)
 {
@@ -282,7 +282,7 @@ offers_finish(struct req *r, const char *action, int64_t id, struct rows *ret_of
     return sql_commit(r);
 }
 
-/* Adds it, or changes the one with that id. */
+/* Adds the offer when `id` is 0, otherwise changes the offer with this id. *ret_id: its id. */
 AWAITS static int
 offers_put(struct req *r, const struct sql_offer_lock_row *offer, int64_t id, int64_t *ret_id)
 {

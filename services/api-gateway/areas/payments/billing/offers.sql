@@ -1,6 +1,6 @@
 -- Offers and their codes.
 
--- Minor units in decimals as the processor counts them; a balance in something that is no currency has none.
+-- Minor units in one unit of the currency, as the processor counts them; 1 for a unit that is no currency.
 -- part: offer
 select o.id, o.name, o.description, o.kind, o.percent_off,
   trim_scale(o.amount_minor / case
@@ -20,7 +20,7 @@ from {p}.offers o
 {offer}
 where o.id = :id::bigint
 
--- Times as texts, to the last digit.
+-- starts_at and ends_at are texts, so that saving them again loses no precision.
 -- name: offer_lock :opt
 select o.name:text, o.description:text?, o.kind:text, o.percent_off::float8 as percent_off:float8?,
   o.amount_minor:bigint?,
@@ -29,7 +29,7 @@ select o.name:text, o.description:text?, o.kind:text, o.percent_off::float8 as p
   o.starts_at as starts_ms:timestamptz?, o.ends_at as ends_ms:timestamptz?
 from {p}.offers o where o.id = :id::bigint for update
 
--- A new one has the id 0.
+-- `id` is 0: offer_add and offer_save share their arguments.
 -- name: offer_add :one args(offer) row(saved_offer)
 insert into {p}.offers (name, description, kind, percent_off, amount_minor, currency, trial_days, store_offer_id,
   plan_ids, max_redemptions, per_user_limit, starts_at, ends_at, is_active)
@@ -90,7 +90,7 @@ select d.id, d.offer_id, d.code_id, c.code, d.user_id, d.subscription_id, d.refe
 from {p}.offer_redemptions d left join {p}.offer_codes c on c.id = d.code_id
 where d.offer_id = :offer_id::bigint
 
--- Codes that were made for a user and that he can still redeem.
+-- Active codes that were made for this user, whether or not the offer's own limits still allow to redeem them.
 -- name: offer_codes_mine :page sort(id,code,created_at)
 select c.id, c.code, c.expires_at, o.id as offer_id, o.name, o.description, o.kind, c.created_at
 from {p}.offer_codes c join {p}.offers o on o.id = c.offer_id
@@ -98,7 +98,7 @@ where c.user_id = :user_id::bigint and c.is_active and o.is_active and (c.expire
   and (o.starts_at is null or o.starts_at <= now()) and (o.ends_at is null or o.ends_at > now())
   and (c.max_redemptions is null or c.redeemed < c.max_redemptions)
 
--- The offer is locked, so that its limits hold however many redeem at once.
+-- Locks the offer, so that its limits also hold when users redeem concurrently.
 -- name: offer_code_lock :opt
 select o.id as offer_id from {p}.offers o
 where o.id = (select c.offer_id from {p}.offer_codes c where c.code = :code::text)

@@ -1,4 +1,4 @@
-/* Codes of offers: making them, changing them, redeeming one. */
+/* Codes of offers: creating, changing and redeeming codes. */
 #include "areas/payments/billing/balances.h"
 #include "areas/payments/billing/offers.h"
 #include "areas/payments/idempotency.h"
@@ -10,7 +10,7 @@
 
 #define CODES_AT_ONCE  1000
 #define CODE_CHARS_MAX 40
-#define CODE_RANDOM    12 /* characters of a code that we choose */
+#define CODE_RANDOM    12 /* characters of a generated code */
 
 /* --- codes --- */
 
@@ -23,7 +23,8 @@ struct str offer_code_normal(struct arena *arena, struct str code)
     return arena_upper(arena, text);
 }
 
-/* Without letters and digits that are taken for one another. 60 bits: none is guessed. */
+/* The alphabet has no characters that are easily confused (I and 1, O and 0). A code has 60 random
+ * bits, too many to guess. */
 static struct str random_code(struct arena *arena)
 {
     static const char alphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
@@ -107,7 +108,7 @@ static const struct field codes_fields[] = {
 };
 static const struct schema codes_schema = SCHEMA_OUT("OfferCodes", codes_fields);
 
-/* The texts to store; the 400 that names the one that is no code. */
+/* *ret_codes: the codes to store, given or generated. 400 names the first malformed code. */
 static int
 read_codes(struct req *r, const struct codes_in *in, struct str **ret_codes, size_t *ret_count)
 {
@@ -257,7 +258,8 @@ AWAITS static int book_credit(struct req *r, const struct offer *offer, int64_t 
     return balance_book(r, &change, &balance);
 }
 
-/* The limits are counted after the lock, by a statement that sees what was committed before it. */
+/* The second statement counts the limits after the offer is locked, so it sees every redemption
+ * that was committed before. */
 AWAITS static int
 find_code(struct req *r, struct str code, int64_t user_id, int64_t plan_id, struct rows *ret_state)
 {
@@ -320,7 +322,7 @@ int64_t offer_price(const struct offer *offer, int64_t amount_minor)
     return off < amount_minor ? amount_minor - off : 0;
 }
 
-/* --- the caller's own --- */
+/* --- codes of the caller --- */
 
 static const struct field mine_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
@@ -388,7 +390,7 @@ static int reply_redeemed(struct req *r,
     return reply_json(r, 200);
 }
 
-/* What lowers a price or lengthens a trial is redeemed by POST /subscriptions. */
+/* Redeems offers of the kinds store and credit; POST /subscriptions redeems the other kinds. */
 AWAITS static int redeem(struct req *r, struct str code, struct idem *idem)
 {
     const struct payment_settings *settings;

@@ -1,5 +1,5 @@
-/* /subscription-plans: what the project sells again and again. What the processor knows of them is
- * plans_sync.c. */
+/* /subscription-plans: the plans to which users can subscribe. plans_sync.c sends them to the
+ * processor. */
 #include "areas/payments/billing/plans.h"
 
 #include <string.h>
@@ -135,7 +135,7 @@ static int plans_merge(struct req *r, const struct plan_in *in, struct plan *pla
     return terms_merge(r, &in->terms, &plan->terms);
 }
 
-/* The tables' own names say which of the unique members it was. */
+/* The error message names the violated constraint, which tells which unique member is taken. */
 static int plans_fail_save(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
@@ -153,7 +153,7 @@ static int plans_fail_save(struct req *r, int rc)
     return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("Another plan has this value."), errors);
 }
 
-/* The processor is called after the commit: the plan is saved whatever it answers. */
+/* Calls the processor after the commit: a plan is saved even if the processor refuses it. */
 AWAITS static int sync_processor(struct req *r, int64_t id)
 {
     const struct payment_settings *settings;
@@ -162,7 +162,7 @@ AWAITS static int sync_processor(struct req *r, int64_t id)
     return plan_sync(r, settings, id);
 }
 
-/* Adds it, or changes the one with that id. */
+/* Adds the plan when `id` is 0, otherwise changes the plan with this id. *ret_id: the plan's id. */
 AWAITS static int plans_put(struct req *r, const struct plan *plan, int64_t id, int64_t *ret_id)
 {
     struct rows saved;
@@ -248,7 +248,7 @@ AWAITS static int plans_update(struct req *r)
     return reply_plan(r, 200, id);
 }
 
-/* --- removing --- */
+/* --- deleting --- */
 
 AWAITS static int plans_check_unused(struct req *r, int64_t id)
 {
@@ -265,7 +265,7 @@ AWAITS static int plans_check_unused(struct req *r, int64_t id)
     return 0;
 }
 
-/* The processor first: afterwards nothing would remember what is to be retired there. */
+/* Calls the processor first, because only the row knows the product and prices to retire. */
 AWAITS static int plans_delete(struct req *r)
 {
     const struct payment_settings *settings;
@@ -278,7 +278,7 @@ AWAITS static int plans_delete(struct req *r)
     TRY(plans_check_unused(r, id));
     TRY(pay_settings(r, false, &settings));
     rc = plan_retire(r, settings, id, &reply);
-    /* Credentials that are not good any more must not keep a plan for ever. */
+    /* A plan can be deleted even if the processor no longer accepts the credentials. */
     if (rc != 0 && rc != PROCESSOR_REFUSED && rc != PROCESSOR_INVALID)
         return pay_fail(r, rc, &reply);
     TRY(sql_begin(r));

@@ -9,7 +9,7 @@ select p.id, :tenant_id::bigint as tenant_id, p.plan_name, p.name, p.description
        p.synced ->> 'error' as sync_error, p.created_at, p.updated_at
 from {p}.subscription_plans p
 
--- What is sent to the processor, each as one text.
+-- The states of product and price that are sent to the processor, each as one text.
 -- part: product_state
 jsonb_build_array(p.name, p.description, p.is_active)::text
 
@@ -36,7 +36,7 @@ select p.plan_name:text?, p.name:text?, p.description:text?, p.amount_minor:bigi
 from {p}.subscription_plans p where p.id = :id::bigint
 for update
 
--- A new one has the id 0.
+-- `id` is 0: plan_add and plan_save share their arguments.
 -- name: plan_add :one args(plan) row(saved_plan)
 insert into {p}.subscription_plans (plan_name, name, description, type, amount_minor, currency, billing_interval,
   interval_count, trial_period_days, is_active, store_product_id)
@@ -56,7 +56,7 @@ set plan_name = :plan_name::text, name = :name::text, description = :description
 where id = :id::bigint
 returning id as id:bigint
 
--- Removing: subscriptions that go on hold it.
+-- Deleting: a plan is in use while a subscription to it has not ended.
 
 -- name: plan_used :one
 select count(*) as subscriptions:bigint from {p}.subscriptions s

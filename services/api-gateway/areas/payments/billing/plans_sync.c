@@ -1,9 +1,10 @@
 /*
- * A plan at the processor. A product is made under an id of ours: made twice, it is the same. A
- * price cannot be changed: each state of a plan has one, distinguished by a lookup key made of the
- * state and of the price before it, so that a price whose answer was lost is found again. The price
- * that was replaced stays noted until it is inactive. One gateway at a time syncs a plan; it
- * says so in the row, for as long as its next call may take.
+ * Sends plans to the processor. We choose the product's id, so creating the product twice gives one
+ * product. A price cannot be changed, so each state of a plan has its own price. The price's lookup
+ * key is made of the state and of the previous price, so that a price whose answer was lost is
+ * found again. A replaced price is listed as retired until it is inactive at the processor. One
+ * gateway at a time syncs a plan. It holds a lease in the plan's row for as long as its next call
+ * may take.
  */
 #include "areas/payments/billing/plans.h"
 #include "areas/payments/pay_common.h"
@@ -13,23 +14,22 @@
 #include "crypto/digest.h"
 #include "plans_sync_sql.h"
 
-#define ROUNDS_MAX   10 /* how often another save may come between */
-#define RETIRED_MAX  20 /* prices noted; older ones stay as they are, nothing uses them */
-#define STATE_DIGITS 24 /* of a lookup key's hash */
+#define ROUNDS_MAX   10 /* rounds of sending while the plan is saved concurrently */
+#define RETIRED_MAX  20 /* listed prices; prices beyond that stay active, but nothing uses them */
+#define STATE_DIGITS 24 /* hex digits of the hash in a lookup key */
 
-#define CALL_LIMIT_MS 8000  /* of one call with its repeats */
-#define LEASE_MS      10000 /* renewed before each call: outlives it */
-#define WAIT_MS       12000 /* for another gateway that is at it, or has died at it */
+#define CALL_LIMIT_MS 8000  /* of one call with its retries */
+#define LEASE_MS      10000 /* longer than a call; renewed before each call */
+#define WAIT_MS       12000 /* longer than the lease of another gateway that has died */
 #define POLL_MS       100
 
 struct plan_state {
     int64_t id, amount_minor, interval_count;
-    int64_t
-        failures; /* answers that the processor repeats for their key: the next try has another */
+    int64_t failures; /* part of keys: the processor repeats a failure under its key */
     struct str name, description, currency, interval;
     bool active;
-    struct str product_state, price_state; /* as the row says it */
-    /* What the processor has; moves along with each call. */
+    struct str product_state, price_state; /* as the row has them now */
+    /* The state at the processor, updated after each call. */
     struct str product, price, known_product, known_price;
     struct str retired[RETIRED_MAX];
     size_t retired_count;
@@ -40,12 +40,12 @@ struct sync {
     const struct payment_settings *settings;
     struct plan_state plan;
     struct processor_reply reply;
-    struct str lease; /* empty = not ours */
+    struct str lease; /* token of our lease; empty = we hold none */
 };
 
 /* --- the lease --- */
 
-/* co: *ret_ours is false while another has it. */
+/* co: Claims the lease. *ret_ours is false while another gateway holds it. */
 AWAITS static int sync_claim(struct sync *sync, int64_t id, bool *ret_ours)
 {
     struct rows claimed;
@@ -57,8 +57,8 @@ AWAITS static int sync_claim(struct sync *sync, int64_t id, bool *ret_ours)
     return 0;
 }
 
-/* co: for as long as the next call may take. PLAN_LEASE_LOST when another has it by now; a
- * negative. */
+/* co: Extends our lease for the next call. PLAN_LEASE_LOST when we no longer hold the lease or the
+ * database fails, or a negative. */
 AWAITS static int extend(struct sync *sync)
 {
     struct rows extended;
@@ -99,7 +99,8 @@ AWAITS static int sync_ask(
     return processor_call(&sync->r->task, sync->settings, &request, &sync->reply);
 }
 
-/* What makes something: the same for the same state, so that a lost answer comes again. */
+/* Makes a POST that creates an object. Equal states give equal keys, so repeating a call whose
+ * answer was lost returns that answer. */
 AWAITS static int
 sync_call(struct sync *sync, const char *what, struct str path, const struct form *form)
 {
@@ -119,7 +120,8 @@ struct str plan_fresh_key(struct req *r, const char *what, int64_t id)
     return processor_key(r->task.arena, r->scope->project, what, id, str_from(salt));
 }
 
-/* What sets something: it may have been set back since. */
+/* Makes a POST that sets a state, under a new key: the state may have changed since an equal call,
+ * so the processor must not replay the answer to that call. */
 AWAITS static int call_again(struct sync *sync, struct str path, const struct form *form)
 {
     return sync_ask(sync, "POST", path, form, plan_fresh_key(sync->r, "plan", sync->plan.id));
@@ -129,7 +131,8 @@ static struct str product_id(struct sync *sync)
 {
     const struct project *project = sync->r->scope->project;
 
-    /* Numbers begin again in a database that is made anew, the account stays. */
+    /* created_ms: a recreated database numbers its projects from the start again, but the
+     * processor's account stays. */
     return arena_printf(sync->r->task.arena,
                         "gw_%lld_%llx_plan_%lld",
                         (long long)project->number,
@@ -137,8 +140,8 @@ static struct str product_id(struct sync *sync)
                         (long long)sync->plan.id);
 }
 
-/* The processor takes an empty description for a change, which removes it, and not for a new
- * product. */
+/* The processor accepts an empty description in an update, where it removes the description, but
+ * not for a new product. */
 static void product_form(struct sync *sync, struct form *form, bool is_new)
 {
     const struct plan_state *plan = &sync->plan;
@@ -175,7 +178,8 @@ AWAITS static int create_product(struct sync *sync)
     return rc;
 }
 
-/* Not there: it was removed at the processor, or the key is another account's by now. */
+/* Updates or creates the product. PROCESSOR_NOT_FOUND: the product was deleted at the processor, or
+ * the key now belongs to another account, so we create product and price again. */
 AWAITS static int sync_product(struct sync *sync)
 {
     struct plan_state *plan = &sync->plan;
@@ -205,8 +209,8 @@ static struct str price_lookup(struct sync *sync)
     return arena_printf(arena, "%.*s_%.*s", STR_ARG(plan->product), STATE_DIGITS, hash.ptr);
 }
 
-/* The price that has this lookup key: an earlier try made it. PROCESSOR_INVALID stays when there is
- * none. */
+/* Finds the price that an earlier attempt created under this lookup key. Returns PROCESSOR_INVALID
+ * and restores the previous reply when there is none. */
 AWAITS static int find_price(struct sync *sync, struct str lookup, struct str *ret_price)
 {
     struct processor_reply said = sync->reply;
@@ -250,7 +254,8 @@ AWAITS static int create_price(struct sync *sync, struct str *ret_price)
     return ret_price->len ? 0 : PROCESSOR_UNKNOWN;
 }
 
-/* The key is another account's by now, or somebody removed the product there. */
+/* Sends the product again before its price: it was deleted at the processor, or the key now belongs
+ * to another account. */
 AWAITS static int create_price_anew(struct sync *sync, struct str *ret_price)
 {
     sync->plan.known_product = STR_NONE;
@@ -278,7 +283,7 @@ AWAITS static int sync_price(struct sync *sync)
     return 0;
 }
 
-/* What is not there needs nothing. */
+/* A price that does not exist at the processor counts as retired. */
 AWAITS static int retire_price(struct sync *sync, struct str price)
 {
     struct form form;
@@ -292,8 +297,8 @@ AWAITS static int retire_price(struct sync *sync, struct str price)
 
 /* --- the row --- */
 
-/* Another account's product and price are none here. An account that is not known (a key of its
- * own) is no other. */
+/* Forgets the product and prices of another account. An account whose id is unknown (mode own)
+ * counts as the same account. */
 static void leave_account(struct plan_state *plan, struct str theirs, struct str ours)
 {
     if (!theirs.len || !ours.len || str_eq(theirs, ours))
@@ -302,7 +307,7 @@ static void leave_account(struct plan_state *plan, struct str theirs, struct str
     plan->retired_count = 0;
 }
 
-/* 404 when the plan is gone. */
+/* 404 when the plan does not exist. */
 AWAITS static int read_state(struct sync *sync, int64_t id)
 {
     struct plan_state *plan = &sync->plan;
@@ -347,7 +352,8 @@ static bool in_step(const struct plan_state *plan)
     return usable(plan) && !plan->retired_count;
 }
 
-/* What stands in the row for people: the processor's own words, or that it was away. */
+/* Returns the sync_error that administrators read: the processor's message, or that it refused or
+ * could not be reached. STR_NONE after a success. */
 static struct str error_text(struct sync *sync, int rc)
 {
     const struct processor_reply *reply = &sync->reply;
@@ -364,7 +370,7 @@ static struct str error_text(struct sync *sync, int rc)
                                    : STR("the processor could not be reached or did not answer");
 }
 
-/* co: `rc` is how the sync ended. */
+/* co: Writes the processor's state into the row. `rc` is the result of the sync. */
 AWAITS static int write_state(struct sync *sync, int rc)
 {
     const struct plan_state *plan = &sync->plan;
@@ -385,7 +391,7 @@ AWAITS static int write_state(struct sync *sync, int rc)
                             .failures = plan->failures + (rc == PROCESSOR_UNAVAILABLE)));
 }
 
-/* Makes inactive what is noted; *ret_changed when the note is shorter now. */
+/* Makes the listed prices inactive. *ret_changed: the list has become shorter. */
 AWAITS static int retire_noted(struct sync *sync, bool *ret_changed)
 {
     struct plan_state *plan = &sync->plan;
@@ -401,7 +407,7 @@ AWAITS static int retire_noted(struct sync *sync, bool *ret_changed)
     return 0;
 }
 
-/* co: sends what the row said when it was read. *ret_rc: a PROCESSOR_* or PLAN_LEASE_LOST. */
+/* co: Sends the state that was read from the row. *ret_rc: 0, a PROCESSOR_* or PLAN_LEASE_LOST. */
 AWAITS static int sync_send(struct sync *sync, int *ret_rc)
 {
     bool changed;
@@ -411,7 +417,7 @@ AWAITS static int sync_send(struct sync *sync, int *ret_rc)
         rc = sync_price(sync);
     if (rc < 0)
         return rc;
-    /* Which price is to be retired stands in the row before it is. */
+    /* Store the list of prices to retire before retiring them. */
     TRY(write_state(sync, rc));
     if (rc == 0) {
         rc = retire_noted(sync, &changed);
@@ -424,7 +430,8 @@ AWAITS static int sync_send(struct sync *sync, int *ret_rc)
     return 0;
 }
 
-/* co: as often as somebody saves it meanwhile. */
+/* co: Sends the plan again while concurrent saves change it, at most ROUNDS_MAX times. Only logs a
+ * failure of the processor. */
 AWAITS static int sync_send_all(struct sync *sync, int64_t plan_id)
 {
     int rc = 0;
@@ -443,8 +450,8 @@ AWAITS static int sync_send_all(struct sync *sync, int64_t plan_id)
     return 0;
 }
 
-/* co: the lease, or that the plan is in step already: *ret_ours is false then, and when somebody
- * else takes too long. */
+/* co: Waits for the lease. *ret_ours is false when the plan is in sync already, or when another
+ * gateway holds the lease for longer than WAIT_MS. */
 AWAITS static int wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
 {
     struct backoff pause = {.first_ms = POLL_MS, .most_ms = INT64_C(4) * POLL_MS};
@@ -485,7 +492,7 @@ int plan_sync(struct req *r, const struct payment_settings *settings, int64_t pl
     return sync_release(sync);
 }
 
-/* co: the product becomes inactive, and every price of it that is known. */
+/* co: Makes the product and all its known prices inactive. */
 AWAITS static int retire_all(struct sync *sync)
 {
     struct plan_state *plan = &sync->plan;
@@ -494,7 +501,7 @@ AWAITS static int retire_all(struct sync *sync)
 
     if (plan->price.len && plan->retired_count < RETIRED_MAX)
         plan->retired[plan->retired_count++] = plan->price;
-    /* Who saves the plan again, because it could not be removed, begins with making it active. */
+    /* If the plan is not deleted after all, its next save must send product and price again. */
     plan->known_product = plan->known_price = STR_NONE;
     TRY(write_state(sync, 0));
     rc = retire_noted(sync, &changed);

@@ -1,6 +1,6 @@
--- What the processor knows of a plan: `synced` is {"product": state, "price": state, "retired": [prices that are still to
--- be made inactive], "error": what it said last, "failures": how often it has failed}. One gateway at a time syncs it;
--- sync_until is until when, and its token.
+-- The sync of plans with the processor. `synced` is {"product": state, "price": state, "retired": [prices to make
+-- inactive], "error": message of the last failure, "failures": number of failures}. One gateway at a time syncs a plan:
+-- sync_until is the end of its lease and also the lease's token.
 
 -- name: plan_sync_claim :opt row(plan_sync_lease)
 update {p}.subscription_plans
@@ -29,7 +29,7 @@ select p.name:text?, p.description:text?, p.is_active:boolean, p.amount_minor:bi
        coalesce((p.synced ->> 'failures')::bigint, 0) as failures:bigint
 from {p}.subscription_plans p where p.id = :id::bigint
 
--- What was sent, also when the plan says something else by now.
+-- Writes the state that was sent, even if the plan has changed since.
 -- name: plan_sync_write :exec
 update {p}.subscription_plans
 set processor_product_id = :processor_product_id::text, processor_price_id = :processor_price_id::text,

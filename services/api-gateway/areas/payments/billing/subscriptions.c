@@ -1,4 +1,4 @@
-/* /subscriptions: reading them, and the users whom they give access. */
+/* /subscriptions: reading subscriptions, and the users to whom a subscription gives access. */
 #include "areas/payments/billing/subscriptions.h"
 
 #include "base/num.h"

@@ -1,4 +1,4 @@
--- Subscriptions: reading them.
+-- Reading subscriptions and their users.
 
 -- part: members
 s.id, s.plan_id, s.subscriber_id, s.customer_email, s.name, s.description, s.status, s.provider,
@@ -28,12 +28,12 @@ order by s.id limit :limit::bigint offset :offset::bigint
 -- name: subscriptions_count :one args(subscriptions)
 select count(*) as total_items from {p}.subscriptions s where {filters}
 
--- The order in which each change leads to the next: that of apply_history_link (payments/apply.sql), which writes from_status
--- by it, and of store_fact_order().
+-- The order in which each change follows the previous one. apply_history_link (payments/apply.sql) sets from_status in
+-- this order, and store_fact_order() sorts by it, too.
 -- part: history_order
 n.at, (n.detail ->> 'rank')::integer nulls last, n.event_id collate "C", n.id
 
--- The newest of its history are shown.
+-- `history` has the newest 200 changes.
 -- name: subscription_get :opt
 select {members},
   (select coalesce(json_agg(json_build_object(
@@ -50,7 +50,7 @@ select s.id:bigint, s.plan_id:bigint?, s.subscriber_id:bigint?, s.provider:text,
   s.metadata ->> 'failure_code' as failure_code:text?, s.metadata ->> 'failure_message' as failure_message:text?
 from {p}.subscriptions s where s.id = :id::bigint
 
--- Users besides the subscriber.
+-- Users other than the subscriber.
 
 -- name: subscription_users_list :page sort(user_id,email,created_at)
 select u.user_id, a.email, u.created_at

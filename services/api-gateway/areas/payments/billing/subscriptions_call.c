@@ -1,4 +1,4 @@
-/* What the call that creates a subscription is answered with. */
+/* Answers of the call that creates a subscription. */
 #include "areas/payments/billing/subscriptions.h"
 #include "base/num.h"
 #include "json/jr.h"
@@ -32,9 +32,9 @@ struct pay_call subscription_call(struct req *r, struct idem *idem)
     return pay;
 }
 
-/* --- going on --- */
+/* --- resuming --- */
 
-/* The checkout's address, while it can be used. */
+/* *ret_url: the address of the checkout while it is open. */
 AWAITS static int read_url(struct pay_call *pay, struct str session_id, struct str *ret_url)
 {
     struct processor_reply reply = {0};
@@ -47,7 +47,7 @@ AWAITS static int read_url(struct pay_call *pay, struct str session_id, struct s
     return 0;
 }
 
-/* The timer has settled it meanwhile: as it stands. */
+/* Answers with the current state: the timer of payments-webhook has settled the call. */
 AWAITS static int subscription_answer_settled(struct pay_call *pay,
                                               const struct subscription *known)
 {

@@ -1,4 +1,4 @@
-/* What changes a subscription: cancelling, resuming, another plan, another subscriber. */
+/* Changing a subscription: cancelling, resuming, another plan, another subscriber. */
 #include "areas/payments/billing/plans.h"
 #include "areas/payments/billing/subscriptions.h"
 #include "base/clock.h"
@@ -7,16 +7,16 @@
 
 #define TIMEOUT_MS 60000
 
-/* A change of a subscription, made by a call that may be made again. */
+/* A change of a subscription. Its calls are harmless to repeat. */
 struct change {
     struct req *r;
     struct call call;
     struct subscription subscription;
-    const json_t *object; /* the processor's answer; NULL: none was needed */
-    int64_t plan_id;      /* moves to it; 0 = stays */
+    const json_t *object; /* the processor's answer; NULL = no call was needed */
+    int64_t plan_id;      /* the new plan; 0 = unchanged */
     bool subscriber_set;
-    int64_t subscriber_id;  /* 0 = nobody */
-    const json_t *metadata; /* NULL = stays */
+    int64_t subscriber_id;  /* 0 = none */
+    const json_t *metadata; /* NULL = unchanged */
 };
 
 /* --- calls --- */
@@ -41,8 +41,8 @@ static struct str subscription_path(struct req *r, const struct change *change)
     return processor_path(r->task.arena, "/v1/subscriptions", change->subscription.provider_id, "");
 }
 
-/* Setting it again does no harm, so nothing was written down before; but the timer reads what
- * became of it. */
+/* A change is harmless to repeat, so its call is not stored in the row. If its outcome is unknown,
+ * the timer of payments-webhook reads the subscription from the processor. */
 AWAITS static int fail_call(struct req *r, const struct change *change, int rc)
 {
     if (rc < 0)
@@ -52,7 +52,7 @@ AWAITS static int fail_call(struct req *r, const struct change *change, int rc)
     return pay_fail(r, rc, &change->call.reply);
 }
 
-/* --- what came of it --- */
+/* --- writing the change --- */
 
 AWAITS static int write_own(const struct change *change, struct db *tx)
 {
@@ -77,8 +77,9 @@ AWAITS static int write_own(const struct change *change, struct db *tx)
                     NULL);
 }
 
-/* co: the processor's answer, our own members and the audit row, at once. What the processor has
- * done is written down whatever else has changed meanwhile: its If-Match was looked at before. */
+/* co: Writes the processor's answer, our own members and the audit row in one transaction. What the
+ * processor has done is written even if the subscription has changed since: If-Match was checked
+ * before the call. */
 AWAITS static int change_write(struct call *call, struct db *tx, void *arg)
 {
     const struct change *change = arg;
@@ -107,7 +108,7 @@ AWAITS static int change_finish(struct req *r, struct change *change)
     if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN || rc == APPLY_AGAIN)
         return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
     if (rc > 0 && rc < RESULT_FIRST)
-        return rc; /* refused: the answer stands */
+        return rc; /* the status of a refusal that was written */
     if (rc > 0)
         return fail_db(r, rc);
     if (rc < 0)
@@ -115,7 +116,7 @@ AWAITS static int change_finish(struct req *r, struct change *change)
     return subscription_reply(r, 200, change->call.id, STR_NONE);
 }
 
-/* As the processor has it now. */
+/* Finishes the change with the object in the processor's reply. */
 AWAITS static int finish_answered(struct req *r, struct change *change)
 {
     change->object = change->call.reply.body;
@@ -153,7 +154,7 @@ AWAITS static int subscription_guard(struct req *r)
     return load(r, change);
 }
 
-/* One that has not begun: its checkout ends. */
+/* Cancels a subscription that has not begun, by expiring its checkout. */
 AWAITS static int cancel_checkout(struct req *r, struct change *change)
 {
     const struct subscription *subscription = &change->subscription;
@@ -177,7 +178,8 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
     return finish_answered(r, change);
 }
 
-/* It is gone there already: as it is known there. */
+/* Cancels immediately. PROCESSOR_NOT_FOUND: the subscription has already ended at the processor, so
+ * read its final state. */
 AWAITS static int cancel_now(struct req *r, struct change *change)
 {
     int rc = change_ask(r, change, "DELETE", subscription_path(r, change), NULL);
@@ -215,7 +217,7 @@ AWAITS static int subscriptions_cancel(struct req *r)
     if (!subscription->provider_id.len)
         return cancel_checkout(r, change);
     bool now = in.at_period_end.set && !in.at_period_end.value;
-    /* What has not been paid has no period to run to the end. */
+    /* An incomplete subscription has no paid period to run to the end. */
     if (now || subscription->status == STATUS_SUBSCRIPTION_INCOMPLETE)
         return cancel_now(r, change);
     return set_period_end(r, change, true);
@@ -285,7 +287,7 @@ AWAITS static int check_plan(struct req *r, int64_t id)
     return 0;
 }
 
-/* The one item that subscriptions of ours have; STR_NONE when it cannot be read. */
+/* Returns the id of the subscription's only item; STR_NONE when it cannot be read. */
 static struct str item_of(const json_t *object)
 {
     return jr_str(json_array_get(json_object_get(json_object_get(object, "items"), "data"), 0),

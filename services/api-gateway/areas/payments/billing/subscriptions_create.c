@@ -1,5 +1,5 @@
-/* POST /subscriptions: from a plan, a template or terms of its own, by a checkout page or with a
- * saved method. */
+/* POST /subscriptions: from a plan, a template or terms in the body, paid on a checkout page or
+ * with a saved method. */
 #include "areas/payments/billing/offers.h"
 #include "areas/payments/billing/plans.h"
 #include "areas/payments/billing/subscriptions.h"
@@ -16,7 +16,7 @@
 #define URL_MAX_CHARS  2000
 #define PRODUCT_DIGITS 32
 #define TIMEOUT_MS     60000
-#define BASIS_POINTS   100 /* in a percent */
+#define BASIS_POINTS   100 /* in one percent */
 
 struct create_in {
     struct in_i64 plan_id, template_id, subscriber_id;
@@ -60,15 +60,15 @@ static const struct field in_fields[] = {
 static const struct schema create_schema =
     SCHEMA("SubscriptionCreate", struct create_in, in_fields);
 
-/* What is created, once everything about it is known. */
+/* The subscription to create. */
 struct draft {
     const struct payment_settings *settings;
     int64_t plan_id, subscriber_id;
     struct str name, description, email;
     struct terms terms;
-    struct str method;         /* pm_...; empty = by checkout */
-    struct str customer;       /* cus_...; empty = the checkout asks */
-    struct str price, product; /* at the processor; empty = said in the call */
+    struct str method;         /* pm_...; empty = paid on a checkout page */
+    struct str customer;       /* cus_...; empty = the checkout page asks for the payer */
+    struct str price, product; /* at the processor; empty = described in the call */
     struct str success_url, cancel_url;
     json_t *metadata;
 };
@@ -179,10 +179,10 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
     return 0;
 }
 
-/* --- who pays --- */
+/* --- the payer --- */
 
-/* One that was given on the payer's device a moment ago may not have been reported yet: the
- * processor is asked. */
+/* A method that the payer has just saved may not have been reported to us yet.
+ * payment_method_find() then reads it from the processor. */
 AWAITS static int take_method(struct req *r, const json_t *id, struct draft *draft)
 {
     struct payment_method method;
@@ -228,10 +228,10 @@ AWAITS static int take_payer(struct req *r, const struct create_in *in, struct d
     return 0;
 }
 
-/* --- what the processor has to know before --- */
+/* --- preparing the processor --- */
 
-/* A subscription that is charged at once refers to a product. Without a plan there is one for each
- * name. */
+/* A subscription that is charged at once must refer to a product. Without a plan there is one
+ * product for each name and description. */
 AWAITS static int make_product(struct req *r, struct draft *draft)
 {
     struct arena *arena = r->task.arena;
@@ -302,7 +302,7 @@ static void put_price(struct form *form, const struct draft *draft, bool checkou
 #undef ITEM
 }
 
-/* Percent with two decimals at most; the processor takes no fixed part of recurring charges. */
+/* The platform's share in percent. The processor takes no fixed fee from recurring charges. */
 static void
 subscription_put_fee(struct req *r, struct form *form, const struct draft *draft, const char *key)
 {
@@ -340,8 +340,8 @@ static void checkout_form(struct req *r, struct form *form, const struct draft *
     subscription_put_fee(r, form, draft, "subscription_data[application_fee_percent]");
 }
 
-/* Refused as a whole when the first charge is: a subscription that waits for its payer would need a
- * page for that. */
+/* error_if_incomplete: when the first charge fails no subscription is created, because we have no
+ * page on which the payer could complete the payment. */
 static void charge_form(struct req *r, struct form *form, const struct draft *draft, int64_t id)
 {
     form_str(form, "customer", draft->customer);
@@ -381,7 +381,8 @@ AWAITS static int subscription_add_row(struct req *r, const struct draft *draft,
     return 0;
 }
 
-/* Down to what the currency can say: whole units, or tens of the third decimal. */
+/* Rounds down to an amount that the currency allows: whole units, or a multiple of ten minor units
+ * in a currency with three decimals. */
 static int64_t whole(struct arena *arena, int64_t minor, struct str currency)
 {
     int64_t fits;
@@ -394,8 +395,9 @@ static int64_t whole(struct arena *arena, int64_t minor, struct str currency)
     return minor;
 }
 
-/* co: in the transaction that made the row: a lower price is said in the call, not the plan's.
- * Codes of checkouts that nobody paid are free again before it counts. */
+/* co: Redeems the offer code in the transaction that added the row. Before it counts the limits it
+ * frees codes of checkouts that expired unpaid. A lower price replaces the plan's price in the
+ * call. */
 AWAITS static int
 take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t id)
 {

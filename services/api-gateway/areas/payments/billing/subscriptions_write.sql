@@ -1,4 +1,4 @@
--- A new subscription, what it is made of, and what changes one.
+-- Creating and changing subscriptions.
 
 -- name: subscription_add :one
 insert into {p}.subscriptions (plan_id, subscriber_id, customer_email, customer, name, description, amount_minor,
@@ -8,11 +8,11 @@ values (:plan_id::bigint?, :subscriber_id::bigint?, :customer_email::text, :cust
   :trial_length_days::integer, :metadata::jsonb)
 returning id as id:bigint
 
--- A call about it whose end is not known: the timer reads it.
+-- A call about the subscription has an unknown outcome: the timer of payments-webhook reads the subscription next.
 -- name: subscription_in_doubt :exec
 update {p}.subscriptions set settle_at = now() where id = :id::bigint
 
--- The terms come with the processor's answer, for the plan does not say the quantity.
+-- The processor's answer has the new terms: the plan does not know the quantity.
 -- name: subscription_move :exec
 update {p}.subscriptions s
 set plan_id = p.id, name = p.name, description = p.description, updated_at = greatest(now(), s.updated_at)
@@ -25,13 +25,13 @@ set subscriber_id = case when :subscriber_set::boolean then :subscriber_id::bigi
   metadata = coalesce(:metadata::jsonb?, s.metadata), updated_at = greatest(now(), s.updated_at)
 where s.id = :id::bigint
 
--- Codes that it was to be cheaper by.
+-- Offer codes of a new subscription.
 
 -- name: subscription_priced :exec
 update {p}.subscriptions set amount_minor = :amount_minor::bigint,
   trial_length_days = :trial_length_days::integer where id = :id::bigint
 
--- Those of an offer whose checkouts nobody paid may be used again.
+-- Frees the codes of an offer whose checkouts expired unpaid (incomplete_expired).
 -- name: subscription_codes_free :exec
 with gone as (
   delete from {p}.offer_redemptions d using {p}.subscriptions s
@@ -43,7 +43,7 @@ update {p}.offer_codes c set redeemed = c.redeemed - g.times
 from (select x.code_id, count(*) as times from gone x group by x.code_id) g
 where c.id = g.code_id
 
--- What a new one is made of.
+-- Sources of a new subscription: plan, template and subscriber.
 
 -- name: subscription_plan :opt
 select p.id:bigint, p.name:text?, p.description:text?, p.amount_minor:bigint, p.currency:text, p.billing_interval:text,

@@ -1,4 +1,4 @@
-/* /subscription-templates: prepared subscriptions, with terms of their own or those of a plan. */
+/* /subscription-templates: prepared subscriptions, with their own terms or those of a plan. */
 #include "areas/payments/billing/terms.h"
 #include "areas/payments/pay_common.h"
 #include "base/num.h"
@@ -102,13 +102,13 @@ AWAITS static int templates_get(struct req *r)
 struct template
 {
     struct str name, description;
-    int64_t plan_id; /* 0 = terms of its own */
+    int64_t plan_id; /* 0 = the template has its own terms */
     struct terms terms;
-    bool trial_set; /* trial_period_days has a value of its own */
+    bool trial_set; /* trial_period_days has a value, also with a plan */
     bool is_active;
 };
 
-/* With a plan: what of the terms is given contradicts it. */
+/* Merges a template with a plan: 400 when the body also gives terms, because the plan has them. */
 static int merge_plan(struct req *r, const struct template_in *in, struct template *template)
 {
     if (terms_given(&in->terms))
@@ -142,7 +142,7 @@ static int templates_merge(struct req *r, const struct template_in *in, struct t
                              : terms_merge(r, &in->terms, &template->terms);
 }
 
-/* Terms of its own, or the plan's. */
+/* Returns the template's own value; null when a plan gives the terms. */
 static struct opt_i64 templates_own(const struct template *template, int64_t value)
 {
     return template->plan_id ? NO_I64 : some_i64(value);
@@ -197,7 +197,7 @@ AWAITS static int templates_finish(struct req *r, const char *action, int64_t id
     return gateway_commit(r, gateway_audit(r, action, "subscription_template", id, STR_NONE));
 }
 
-/* Adds it, or changes the one with that id. */
+/* Adds the template when `id` is 0, otherwise changes that template. *ret_id: its id. */
 AWAITS static int
 templates_put(struct req *r, const struct template *template, int64_t id, int64_t *ret_id)
 {

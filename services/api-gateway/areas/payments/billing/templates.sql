@@ -1,4 +1,4 @@
--- What POST /subscriptions may start from: terms of its own, or those of a plan.
+-- Templates of subscriptions, with their own terms or those of a plan.
 
 -- part: template
 select t.id, t.name, t.description, t.plan_id, t.type, trim_scale(t.amount_minor / {decimals}) as amount,
@@ -26,7 +26,7 @@ select t.name:text, t.description:text?, t.plan_id:bigint?, t.amount_minor:bigin
 from {p}.subscription_templates t where t.id = :id::bigint
 for update
 
--- A new one has the id 0.
+-- `id` is 0: template_add and template_save share their arguments.
 -- name: template_add :one args(template) row(saved_template)
 insert into {p}.subscription_templates (name, description, plan_id, type, amount_minor, currency, billing_interval,
   interval_count, trial_period_days, is_active)

@@ -1,4 +1,4 @@
-/* Recurring terms of a body. */
+/* Reading recurring terms from a body. */
 #include "areas/payments/billing/terms.h"
 
 #include "base/num.h"
@@ -9,7 +9,7 @@
 const char *const terms_intervals[] = {"day", "week", "month", "year", NULL};
 const char *const terms_types[] = {"recurring", NULL};
 
-/* Most intervals that a period may have: the processor bills at least every three years. */
+/* Maximum interval_count of each of terms_intervals: three years, the processor's limit. */
 static const int64_t count_max[] = {1095, 156, 36, 3};
 
 bool terms_given(const struct terms_in *in)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Recurring terms: what is charged how often. Plans, subscription templates and subscriptions
- * without a plan are made of the same five members, by the same rules.
+ * Recurring terms: how much is charged, and how often. Plans, subscription templates and
+ * subscriptions without a plan have the same five members, checked by the same rules.
  */
 #include "app.h"
 
@@ -44,9 +44,10 @@ extern const char *const terms_types[];     /* recurring */
      .max = TERMS_TRIAL_DAYS_MAX, .doc = "Days before the first charge", .example = "14"}
 /* clang-format on */
 
-/* any: whether any of amount, currency, interval and count has a value. */
+/* any: Whether the body gives a value to any of amount, currency, billing_interval and
+ * interval_count. */
 bool terms_given(const struct terms_in *in);
-/* any: what the body says over what `terms` holds: members left out keep their value, also the
- * amount when only the currency changes. Amount, currency and interval must be there afterwards. 0,
- * or the 400 that names the field. */
+/* any: Merges the body into `terms`. Members left out keep their value; the amount keeps its
+ * decimal value when only the currency changes. Amount, currency and interval are required
+ * afterwards. Returns 0, or the 400 that names the field. */
 int terms_merge(struct req *r, const struct terms_in *in, struct terms *terms) MUSTCHECK;

@@ -1,4 +1,4 @@
-/* /payment-options: by what a client may let its user pay. */
+/* /payment-options: the payment providers that a client may offer to its user. */
 #include "areas/payments/pay_common.h"
 #include "areas/payments/store/storefronts.h"
 #include "http/query.h"
@@ -57,9 +57,9 @@ static bool allows_web(const struct payment_settings *settings, struct str store
     return false;
 }
 
-/* Only an iOS app has to sell through its store; beside it the web is an option where the store
- * lets apps link to it and somebody takes the payment. Without a store there is the web alone, on
- * every platform and in every storefront. */
+/* Only an iOS app must sell through its store. It may also offer web checkout in storefronts where
+ * the store allows links to the web, if the project's processor can take payments. Without a
+ * configured store there is web checkout only, on every platform and in every storefront. */
 AWAITS static int options_get(struct req *r)
 {
     const struct payment_settings *settings;

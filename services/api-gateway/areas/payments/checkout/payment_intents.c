@@ -1,21 +1,21 @@
-/* What is done with a payment that exists: confirm, capture, cancel, refund, and how it stands. */
+/* Actions on a payment: confirm, capture, cancel, refund, and reading its current state. */
 #include "areas/payments/checkout/payment_methods.h"
 #include "areas/payments/checkout/payments.h"
 #include "areas/payments/idempotency.h"
 #include "payments_sql.h"
 
-/* One kind of change. `build` puts path and form; what cannot be is answered. */
+/* One kind of action on a payment. build() fills the call, or answers with a problem. */
 struct act {
     const char *what, *done; /* "capture", "captured" */
     const char *const *states;
     int (*build)(struct req *r, struct act *act, const struct payment *payment, struct call *call);
     const void *in;
     struct form form;
-    int64_t method_id;   /* confirm: of the row */
-    struct str method;   /* confirm: the processor's */
-    bool ready;          /* asks for an account that may take money */
-    bool adds;           /* two of them are not one */
-    const char *session; /* acts on a checkout page as well, under this name */
+    int64_t method_id;   /* confirm: id of the method's row; 0 = none */
+    struct str method;   /* confirm: the processor's id; empty = the intent's method */
+    bool ready;          /* requires an account that can take payments */
+    bool adds;           /* equal actions add up, so they cannot share a call */
+    const char *session; /* tail of the session's path for this action; NULL = needs an intent */
 };
 
 static bool among(struct str status, const char *const *states)
@@ -27,7 +27,7 @@ static bool among(struct str status, const char *const *states)
     return false;
 }
 
-/* No answer for a day: it is over soon. */
+/* conflict is not a final answer (idem_end()): the same request may succeed later. */
 static int fail_unsettled(struct req *r)
 {
     return fail(
@@ -54,7 +54,8 @@ static int check_payment(struct req *r, const struct act *act, const struct paym
     return 0;
 }
 
-/* Another request has the same change open: both are one, unless each asks for more. */
+/* Joins the open call of another request when both make the same change, by using its key. Refuses
+ * a different change, and actions that add up. */
 static int join_open_call(struct req *r,
                           const struct act *act,
                           const struct payment *payment,
@@ -90,9 +91,9 @@ AWAITS static int intent_begin(struct req *r, struct act *act, int64_t id, struc
     return pay_call_note(pay, act->what);
 }
 
-/* The abandoned request noted its call. While that is open it is repeated; if somebody else closed
- * it without it having been made it is made now: under its own key, so that it is not made
- * twice. */
+/* Continues the action of an abandoned request, which noted its call. Repeats the call while it is
+ * open. Otherwise another process has closed the call: if the payment can still take the action,
+ * makes the call again under the same key, so that it is not carried out twice. */
 AWAITS static int intent_go_on(struct req *r, struct act *act, struct pay_call *pay)
 {
     struct payment_extra extra;
@@ -119,7 +120,7 @@ AWAITS static int run_act(struct req *r, struct act *act, struct idem *idem)
     if (idem->target.len)
         return intent_go_on(r, act, &pay);
     TRY(payment_load_path(r, &payment));
-    /* Not every change comes with an event: what is known here may be behind. */
+    /* Not every change is reported by an event, so the stored state may be out of date. */
     if (!among(payment.status, act->states) || !payment.intent_id.len)
         TRY(payment_reread(r, pay.call.settings, &payment, &extra));
     TRY(intent_begin(r, act, payment.id, &pay));
@@ -139,7 +140,7 @@ static struct str intent_path(struct req *r, const struct payment *payment, cons
     return processor_path(r->task.arena, "/v1/payment_intents", payment->intent_id, tail);
 }
 
-/* --- how it stands --- */
+/* --- state --- */
 
 AWAITS static int intent_guard(struct req *r)
 {
@@ -206,7 +207,8 @@ build_confirm(struct req *r, struct act *act, const struct payment *payment, str
     return 0;
 }
 
-/* A method that was made on the payer's device is not known here, and need not be. */
+/* Reads the body's payment_method_id. The processor's id of a method is used as it is: a method
+ * that was created on the payer's device need not be stored here. */
 AWAITS static int resolve_method(struct req *r, const json_t *id, struct act *act)
 {
     struct payment_method method;
@@ -270,7 +272,7 @@ static const struct schema capture_schema =
 
 static const char *const capturable[] = {"requires_capture", NULL};
 
-/* *ret_minor 0: the body names no amount. */
+/* *ret_minor is 0 when the body has no amount. */
 static int part_amount(struct req *r,
                        const struct in_f64 *amount,
                        const struct payment *payment,
@@ -292,7 +294,7 @@ static int part_amount(struct req *r,
     return 0;
 }
 
-/* Of a part, the platform takes the same share: rounded half up. */
+/* Returns the platform's fee on a part of the payment: the same share, rounded half up. */
 static int64_t part_fee(const struct payment *payment, int64_t amount_minor)
 {
     int64_t whole = payment->amount_minor;
@@ -364,7 +366,7 @@ build_cancel(struct req *r, struct act *act, const struct payment *payment, stru
 {
     const struct cancel_in *in = act->in;
 
-    /* While the page is open the intent belongs to it. */
+    /* While the checkout page is open it controls the intent, so the session is expired instead. */
     if (payment->session_id.len && !str_is(payment->status, "requires_capture")) {
         call->path = processor_path(
             r->task.arena, "/v1/checkout/sessions", payment->session_id, act->session);
@@ -425,7 +427,8 @@ static int
 build_refund(struct req *r, struct act *act, const struct payment *payment, struct call *call)
 {
     const struct refund_in *in = act->in;
-    /* What is made again may have been made: it counts among what was given back. */
+    /* When we repeat a refund it may already be included in refunded_minor, so do not subtract that
+     * amount. */
     int64_t left_minor = payment->amount_minor - (call->again ? 0 : payment->refunded_minor);
     int64_t amount_minor;
 
@@ -444,7 +447,7 @@ AWAITS static int refund_guard(struct req *r)
 {
     int64_t id;
 
-    TRY(req_id(r, "id", &id)); /* no id of the processor here */
+    TRY(req_id(r, "id", &id)); /* this route takes no pi_... */
     return intent_guard(r);
 }
 

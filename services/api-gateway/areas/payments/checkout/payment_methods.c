@@ -1,4 +1,4 @@
-/* Saved payment methods: read from what is known here, set up, and taken away. */
+/* Saved payment methods: listing, setting up and removing them. */
 #include "areas/payments/checkout/payment_methods.h"
 #include "areas/payments/checkout/payments.h"
 #include "areas/payments/idempotency.h"
@@ -37,9 +37,9 @@ static const struct field method_fields[] = {
 };
 static const struct schema method_schema = SCHEMA_OUT("PaymentMethod", method_fields);
 
-/* --- into the table --- */
+/* --- storing --- */
 
-/* co: methods as the processor shows them, in one transaction. */
+/* co: Stores methods as the processor returned them, in one transaction. */
 AWAITS static int apply_methods(struct req *r,
                                 const struct payment_settings *settings,
                                 const json_t *const *methods,
@@ -77,7 +77,7 @@ AWAITS static int apply_methods(struct req *r,
     return 0;
 }
 
-/* --- finding one --- */
+/* --- finding a method --- */
 
 static int no_such_method(struct req *r)
 {
@@ -111,7 +111,7 @@ AWAITS static int methods_find_row(struct req *r,
     return 0;
 }
 
-/* co: one that the processor may know and we do not (yet). */
+/* co: Reads a method that is not stored yet from the processor, and stores it. */
 AWAITS static int
 fetch_method(struct req *r, const struct payment_settings *settings, struct str provider_id)
 {
@@ -133,7 +133,7 @@ fetch_method(struct req *r, const struct payment_settings *settings, struct str 
     return apply_methods(r, settings, &reply.body, 1, true);
 }
 
-/* Ours as an integer, the processor's as a text. */
+/* Reads the id of a method: ours is an integer, the processor's a text. */
 static bool methods_read_id(const json_t *id, int64_t *ret_id, struct str *ret_provider_id)
 {
     *ret_id = 0;
@@ -178,7 +178,7 @@ int payment_method_find(struct req *r,
     return 0;
 }
 
-/* {id} of the path, either kind. */
+/* Reads {id} of the path: our id, or the processor's pm_...; false when it is neither. */
 static bool path_id(struct req *r, int64_t *ret_id, struct str *ret_provider_id)
 {
     struct str text = req_param(r, "id");
@@ -228,7 +228,7 @@ static const struct walk_list list = {
     .key = "id",
 };
 
-/* co: what one customer has at the processor. */
+/* co: Reads the methods of one customer from the processor, and stores them. */
 AWAITS static int
 sync_customer(struct req *r, const struct payment_settings *settings, struct str customer)
 {
@@ -243,7 +243,7 @@ sync_customer(struct req *r, const struct payment_settings *settings, struct str
         .form = form_text(&form),
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
-    if (rc == PROCESSOR_NOT_FOUND || rc == PROCESSOR_INVALID) /* of an account that was left */
+    if (rc == PROCESSOR_NOT_FOUND || rc == PROCESSOR_INVALID) /* a customer of a former account */
         return 0;
     if (rc)
         return pay_fail(r, rc, &reply);
@@ -394,7 +394,8 @@ AWAITS static int methods_setup(struct req *r)
 
 /* --- removal --- */
 
-/* The processor says of a method that is nobody's (any more) that it cannot be detached. */
+/* Whether the processor refused because the method is already detached: it answers a detach of a
+ * method without a customer with 400, or with 404. */
 static bool was_detached(int rc, const struct processor_reply *reply)
 {
     return rc == PROCESSOR_NOT_FOUND ||

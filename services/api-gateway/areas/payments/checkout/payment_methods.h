@@ -1,5 +1,5 @@
 #pragma once
-/* Methods of payment that requests name. */
+/* Saved payment methods that requests name. */
 
 #include "areas/payments/checkout/payments.h"
 
@@ -7,8 +7,10 @@ struct payment_method {
     int64_t id, subscriber_id;
     struct str provider_id, customer, email, status;
 };
-/* co: a body's payment_method_id: ours (integer) or the processor's (pm_...), which is looked up
- * there when it is not known here. Unknown 404; not active, or nobody's 409 payment_state. */
+/* co: Finds the method of a body's payment_method_id: our id (integer) or the processor's (pm_...).
+ * Reads the latter from the processor when it is not stored yet and `settings` is not NULL. 404
+ * when the method does not exist; 409 payment_state when it is not active, or belongs to no
+ * customer. Texts are arena-owned. */
 AWAITS int payment_method_find(struct req *r,
                                const struct payment_settings *settings,
                                const json_t *id,

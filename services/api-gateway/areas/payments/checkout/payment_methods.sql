@@ -1,4 +1,4 @@
--- Saved methods as they are shown.
+-- Saved payment methods.
 
 -- part: columns
 m.id, m.type, m.brand, m.last4, m.exp_month, m.exp_year, m.is_default, m.status, m.subscriber_id, m.subscriber_email,
@@ -30,11 +30,11 @@ select m.id:bigint, m.provider_id:text?, m.customer:text?, m.subscriber_id:bigin
 from {p}.payment_methods m
 where m.id = :id::bigint? or m.provider_id = :provider_id::text?
 
--- A set-up that failed is only known here.
+-- Deletes a failed set-up, which exists only in this table.
 -- name: method_forget :exec
 delete from {p}.payment_methods m where m.id = :id::bigint and m.status = 'setup_failed'
 
--- Where a payer's methods are, when there is such a payer.
+-- Customers at the processor of a subscriber or e-mail address.
 -- name: method_customers :many
 select c.provider_id:text! from {p}.payment_customers c
 where c.provider_id is not null and (c.subscriber_id = :subscriber_id::bigint? or c.email = lower(:email::text))

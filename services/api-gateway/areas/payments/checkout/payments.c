@@ -1,4 +1,4 @@
-/* Payments as they are listed and read, and what the other payment files know of a row. */
+/* Listing and reading payments, and loading a payment's row for the other files. */
 #include "areas/payments/checkout/payments.h"
 #include "base/clock.h"
 #include "base/num.h"
@@ -176,7 +176,7 @@ static struct opt_i64 number_param(const struct query *query, const char *name)
     return num_parse_i64(query_get(query, name), &number) ? some_i64(number) : NO_I64;
 }
 
-/* 0 when it is not given. */
+/* *ret_ms is 0 when the parameter is absent. */
 static int time_param(struct req *r, const struct query *query, const char *name, int64_t *ret_ms)
 {
     struct str text = query_get(query, name);

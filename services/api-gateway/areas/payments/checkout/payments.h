@@ -1,55 +1,56 @@
 #pragma once
-/*
- * What the areas of payments and saved methods share: rows as they are shown, and calls about one
- * payment.
- */
+/* Shared by payments and saved methods: rows of payments, answers, and calls about a payment. */
 #include "areas/payments/pay_call.h"
 
 /* --- rows --- */
 
-/* One payment; texts borrow from its row. */
+/* One payment. Texts borrow from its row. */
 struct payment {
-    struct rows rows; /* row 0 */
+    struct rows rows; /* the payment is row 0 */
     int64_t id, amount_minor, refunded_minor, fee_minor;
     struct str status, currency, provider, failure_code, failure_message;
-    struct str customer;                       /* of the processor; empty: none */
-    struct str intent_id, session_id;          /* empty: not known (yet) */
-    struct str call_key, call_path, call_form; /* empty: no call is open */
+    struct str customer;                       /* at the processor; empty = none */
+    struct str intent_id, session_id;          /* empty = not known yet */
+    struct str call_key, call_path, call_form; /* empty = no call is open */
 };
 extern const struct schema payment_schema;
 extern const char *const payment_statuses[];
 
-/* Shown once, to whoever acts: texts and tree borrowed. */
+/* Members that are never stored, shown only in the answer to this request. Text and tree are
+ * borrowed. */
 struct payment_extra {
     struct str client_secret;
     const json_t *next_action; /* NULL = none */
 };
-/* any: writes row `row` of a statement with the columns of payments.sql as an object. */
+/* any: Writes row `row` as an object. The statement must have the columns of payments.sql. */
 void payment_write(struct jw *w, const struct rows *rows, size_t row);
-/* any: a payment as the answer; `extra` may be NULL. */
+/* any: Answers with a payment. `extra` may be NULL. Returns the status. */
 int payment_reply(struct req *r,
                   int status,
                   const struct payment *payment,
                   const struct payment_extra *extra);
-/* co: 404 when there is none. `lock`: for update, in the open transaction. */
+/* co: Reads a payment. `lock`: locks the row for update, in the open transaction. 404 when the
+ * payment does not exist. */
 AWAITS int payment_load(struct req *r, int64_t id, bool lock, struct payment *ret_payment)
     MUSTCHECK;
-/* co: the payment of {id} in the path: ours or the processor's pi_... */
+/* co: Reads the payment of {id} in the path, which is our id or the processor's pi_... 404 when the
+ * payment does not exist. */
 AWAITS int payment_load_path(struct req *r, struct payment *ret_payment) MUSTCHECK;
-/* any: amount of a body as it was written. */
+/* any: pay_amount() for a body that has the amount as a number; null is the same as left out. */
 int payment_amount(struct req *r,
                    const struct in_f64 *amount,
                    struct str currency,
                    int64_t *ret_minor,
                    struct str *ret_currency) MUSTCHECK;
-/* any: the platform's share of an amount: none where the key is the project's own. */
+/* any: Returns the platform's fee on an amount in minor units; 0 when the key belongs to the
+ * project's own account. */
 int64_t
 payment_fee(const struct payment_settings *settings, int64_t amount_minor, struct str currency);
 
-/* --- making one --- */
+/* --- creating --- */
 
 extern const char *const payment_capture_methods[];
-/* Members of a body's schema, for a struct with members of these names. */
+/* Fields of a body's schema, for a struct with members of these names. */
 /* clang-format off */
 #define PAYMENT_MEMBERS(body)                                                                      \
     {.name = "amount", FIELD_AT(body, amount), .type = FIELD_F64, .required = true,                \
@@ -73,30 +74,32 @@ struct payment_draft {
     const char *type;                                                  /* one_off, saved_method */
     int64_t amount_minor, fee_minor, subscriber_id, payment_method_id; /* 0 = none */
     struct str currency, description, customer, customer_email;
-    json_t *metadata; /* the caller's */
+    json_t *metadata; /* given by the caller */
 };
 
-/* any: the parameters of an intent, however it is paid. `capture_method` may be empty. */
+/* any: Adds the parameters of an intent to `form`, however it is paid. `capture_method` may be
+ * empty. */
 void payment_put_intent(struct req *r,
                         struct form *form,
                         const struct payment_draft *draft,
                         int64_t payment_id,
                         struct str capture_method);
-/* co: opens a transaction (r->scope->db) and adds the row: *ret_id. */
+/* co: Begins a transaction (r->scope->db) and adds the row. *ret_id: the id of the payment. */
 AWAITS int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_id) MUSTCHECK;
-/* any: a call about a payment, which this request makes or changes (`creates`); its settings, row,
- * path and form are filled by the caller. Refused, a payment that it creates fails. */
+/* any: Returns a call that creates (`creates`) or changes a payment. The caller fills its settings,
+ * row id, path and form. A payment becomes failed when the processor refuses the call that creates
+ * it. */
 struct pay_call payment_call(struct req *r, struct idem *idem, bool creates);
-/* co: the row that an abandoned request made (idem->target). */
+/* co: Reads the payment that an abandoned request created or changed (idem->target). */
 AWAITS int payment_load_target(struct req *r, const struct idem *idem, struct payment *ret_payment)
     MUSTCHECK;
-/* any: whether the payment's open call was noted by this request or one that it has taken over. */
+/* any: Whether this request, or a request that it has taken over, noted the payment's open call. */
 bool payment_call_is_ours(const struct idem *idem, const struct payment *payment);
-/* co: goes on where an abandoned request ended (idem->target): repeats the call that is still open,
- * else says how the payment stands. */
+/* co: Continues an abandoned request (idem->target): repeats its call when that is still open,
+ * otherwise answers with the payment's current state. */
 AWAITS int payment_call_resume(struct pay_call *pay) MUSTCHECK;
-/* co: reads the payment's object from the processor and applies it; *payment is what is known now,
- * also when the processor cannot be asked. *extra is filled. */
+/* co: Reads the payment's object from the processor and applies it. *payment is the current state,
+ * or the stored one when the processor cannot be reached. *ret_extra is always set. */
 AWAITS int payment_reread(struct req *r,
                           const struct payment_settings *settings,
                           struct payment *payment,

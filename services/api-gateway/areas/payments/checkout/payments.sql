@@ -1,4 +1,4 @@
--- Payments as they are shown. Columns that begin with '_' are not.
+-- Payments. Columns whose names begin with '_' are not shown.
 
 -- part: columns
 p.id:bigint, p.type:text, p.provider:text, p.amount_minor:bigint, p.currency:text, p.status:text, p.description:text?,

@@ -1,10 +1,10 @@
-/* What a payment's call is answered with, and how a payment stands. */
+/* Answers of calls about a payment, and reading a payment from the processor. */
 #include "areas/payments/checkout/payments.h"
 #include "base/num.h"
 #include "json/jr.h"
 #include "payments_sql.h"
 
-/* Who asks how a payment stands waits for the processor this long, then gets what is stored. */
+/* A request that reads a payment waits this long for the processor, then gets the stored state. */
 #define READ_LIMIT_MS 5000
 
 /* --- the row --- */
@@ -38,8 +38,8 @@ int payment_add(struct req *r, const struct payment_draft *draft, int64_t *ret_i
 
 /* --- answers --- */
 
-/* Members beside the ones that every problem has: which payment failed, and what brings its payer
- * back. */
+/* Adds members to the problem in r->body: which payment failed, and the secret with which its payer
+ * can continue. */
 static void extend_problem(struct req *r, int64_t payment_id, struct str client_secret)
 {
     struct strbuf text;
@@ -60,14 +60,13 @@ static void extend_problem(struct req *r, int64_t payment_id, struct str client_
     strbuf_str(&r->body, (struct str){members.ptr + 1, members.len - 1});
 }
 
-/* Who has to say yes himself is brought back with it; a card that was declined is of no use to
- * him. */
+/* The secret brings a payer back who must authenticate. It is of no use after a decline. */
 static struct str secret_for(struct str code, const struct payment_extra *extra)
 {
     return str_is(code, "authentication_required") ? extra->client_secret : STR_NONE;
 }
 
-/* Nothing is left to do for the payer where money has moved or is about to. */
+/* The secret is shown only while the payer must act, not when money has moved or is reserved. */
 static struct payment_extra extra_of(const struct call *call)
 {
     const struct intent_object *intent = &call->intent;
@@ -117,9 +116,9 @@ struct pay_call payment_call(struct req *r, struct idem *idem, bool creates)
     return pay;
 }
 
-/* --- going on --- */
+/* --- resuming --- */
 
-/* Somebody else has settled it meanwhile: as it stands. */
+/* Another process has settled the call. Answers with the payment's current state. */
 AWAITS static int payment_answer_settled(struct pay_call *pay, struct payment *payment)
 {
     struct payment_extra extra;
@@ -195,7 +194,7 @@ int payment_reread(struct req *r,
         return rc < 0 ? rc : 0;
     rc = call_transact(&call, apply_read, NULL);
     *ret_extra = extra_of(&call);
-    if (rc < 0) /* what is stored holds */
+    if (rc < 0) /* after a positive result the stored state is shown */
         return rc;
     return payment_load(r, payment->id, false, payment);
 }

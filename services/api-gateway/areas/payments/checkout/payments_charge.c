@@ -1,4 +1,4 @@
-/* POST /payments/charge-payment-method: a saved method is charged while its owner is away. */
+/* POST /payments/charge-payment-method: charges a saved method while the payer is absent. */
 #include "areas/payments/checkout/payment_methods.h"
 #include "areas/payments/checkout/payments.h"
 #include "areas/payments/idempotency.h"
@@ -25,7 +25,7 @@ static const struct field charge_fields[] = {
 static const struct schema charge_schema =
     SCHEMA("PaymentMethodCharge", struct charge_in, charge_fields);
 
-/* Nobody is there to be sent anywhere: a method that needs its owner is declined. */
+/* An absent payer cannot be redirected, so a method that requires authentication is declined. */
 static void put_charge(struct form *form, const struct payment_method *method)
 {
     form_str(form, "payment_method", method->provider_id);

@@ -89,7 +89,7 @@ static bool saves(const struct create_in *in)
     return in->save_payment_method.set && in->save_payment_method.value;
 }
 
-/* --- what the processor is asked for --- */
+/* --- parameters of the call --- */
 
 static void put_checkout(struct req *r,
                          struct form *form,
@@ -170,7 +170,7 @@ AWAITS static int draft_payment(struct req *r,
     draft->customer_email = payment_text_of(&in->customer_email);
     draft->subscriber_id = subscriber ? in->subscriber_id.value : 0;
     draft->fee_minor = payment_fee(settings, draft->amount_minor, draft->currency);
-    /* Who only pays once needs no account at the processor. */
+    /* A payer who pays only once needs no customer at the processor. */
     if (!subscriber && !saves(in))
         return 0;
     return pay_customer(r, settings, draft->subscriber_id, draft->customer_email, &draft->customer);

@@ -1,4 +1,4 @@
-/* The shape of a payment. */
+/* The schema of a payment. */
 #include "areas/payments/checkout/payments.h"
 
 const char *const payment_statuses[] = {

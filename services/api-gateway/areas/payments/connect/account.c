@@ -1,14 +1,15 @@
 /* /integrations/svcpay/processor-connect: the project's account at the processor, its onboarding
- * and what it may do. */
+ * and its status. */
 #include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/rand.h"
 
-/* What was asked for is kept until its outcome is known: a request that was killed, or whose answer
- * was lost, is repeated with its key by the next one. The processor forgets keys after 24 hours. */
+/* The call that creates an account is stored until its outcome is known. If the request was killed,
+ * or the answer was lost, the next request repeats the call with the same key. The processor
+ * forgets keys after 24 hours. */
 #define KEY_LIFE_MS (23LL * 3600 * 1000)
-/* Who asks how the account is waits for the processor this long, then gets what is stored. */
+/* A request for the status waits this long for the processor, then gets the stored status. */
 #define STATUS_LIMIT_MS 5000
 #define LINK_LIMIT_MS   20000
 
@@ -97,7 +98,7 @@ reply_status(struct req *r, int status, const struct processor_account *account,
     return reply_json(r, status);
 }
 
-/* --- what the processor reports --- */
+/* --- reported accounts --- */
 
 static void connect_take(struct str *text, struct str reported)
 {
@@ -105,7 +106,7 @@ static void connect_take(struct str *text, struct str reported)
         *text = reported;
 }
 
-/* The account as reported, over what was known. */
+/* Merges the reported account into the known one. */
 static void merge_reported(struct arena *arena,
                            const struct account_object *reported,
                            struct processor_account *account)
@@ -160,7 +161,7 @@ static int64_t second_of(int64_t ms)
     return ms - ms % 1000;
 }
 
-/* With the audit row, when there is one. */
+/* Stores the document, with an audit row unless `audit` is NULL, and commits. */
 AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *audit)
 {
     struct db_call calls[2] = {
@@ -179,8 +180,8 @@ AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *aud
 
 /* --- status --- */
 
-/* Events are dated to the second. One of the second in which the reading began may be
- * newer: it stays. */
+/* Times of events have whole seconds. An event of the second in which our read began may be newer
+ * than the read, so the event's data stays. */
 static bool older_than_event(const json_t *doc, int64_t at_ms)
 {
     int64_t event_ms;
@@ -190,7 +191,8 @@ static bool older_than_event(const json_t *doc, int64_t at_ms)
     return event_ms > at_ms || (event_ms == at_ms && jr_str(doc, "event_id").len);
 }
 
-/* Unless an event has brought something newer, or other credentials have been stored meanwhile. */
+/* Stores the reported status, unless an event has stored newer data or the credentials have changed
+ * since the read. */
 AWAITS static int keep_status(struct req *r,
                               const struct processor_account *known,
                               const struct account_object *reported,
@@ -244,8 +246,8 @@ AWAITS static int connect_get(struct req *r)
 
 /* --- creation --- */
 
-/* Direct charges: the processor carries losses and collects what it has to know, its fees come out
- * of the account's own balance. */
+/* Direct charges: the processor bears losses and collects the required information. The account
+ * pays the processor's fees. */
 static struct str account_form(struct req *r, const struct connect_in *in)
 {
     struct form form;
@@ -264,12 +266,12 @@ static struct str account_form(struct req *r, const struct connect_in *in)
     return form_text(&form);
 }
 
-/* The call that is to be made: another request's that is not known to have ended, else this
- * one's. */
+/* The call to make: the stored call of another request, whose outcome is not known, otherwise the
+ * call of this request. */
 struct creation {
     struct str form, key;
     bool ours;
-    struct payment_settings settings; /* as they are stored now */
+    struct payment_settings settings; /* as stored now */
 };
 
 static struct str new_key(struct req *r)
@@ -327,7 +329,7 @@ AWAITS static int begin_creation(struct req *r, struct str form, struct creation
     return save_doc(r, doc, NULL);
 }
 
-/* The call ended without an account: the next one is made anew. */
+/* The call ended without an account. Removes it, so that the next request makes a new call. */
 AWAITS static int end_creation(struct req *r, const struct creation *creation)
 {
     struct processor_account account = {0};
@@ -357,7 +359,7 @@ AWAITS static int keep_created(struct req *r,
                     PROBLEM_ALREADY_EXISTS,
                     "The project has another account by now: %.*s.",
                     STR_ARG(account.account));
-    bool known = account.account.len > 0; /* a request beside this one has stored it */
+    bool known = account.account.len > 0; /* a concurrent request has stored it */
     merge_reported(arena, reported, &account);
     *ret = account;
     if (known)
@@ -375,7 +377,7 @@ AWAITS static int keep_created(struct req *r,
     return 0;
 }
 
-/* Its complaints name our members, for they are named as its parameters are. */
+/* Names our member: the body's members have the names of the processor's parameters. */
 static int fail_create(struct req *r, int rc, const struct processor_reply *reply)
 {
     if (rc != PROCESSOR_INVALID || !reply->param.len)
@@ -387,14 +389,15 @@ static int fail_create(struct req *r, int rc, const struct processor_reply *repl
                       STR_ARG(reply->message));
 }
 
-/* Under this key there will be no account: refused, not carried out, or failed for good. */
+/* Whether this key can no longer create an account: the call was refused, not carried out, or
+ * failed for good. */
 static bool nothing_follows(int rc, const struct processor_reply *reply)
 {
     return processor_refused(rc) || processor_not_done(rc, reply) || rc == PROCESSOR_REUSED_KEY ||
            (rc == PROCESSOR_UNAVAILABLE && reply->replayed);
 }
 
-/* 0: the call was another request's and came to nothing: this one's turn. */
+/* Returns 0 when another request's call was made and has failed: make our own call next. */
 AWAITS static int create_once(struct req *r, struct str form)
 {
     struct processor_reply reply = {0};
@@ -454,7 +457,7 @@ AWAITS static int connect_create(struct req *r)
 
 /* --- onboarding --- */
 
-/* A link is good once and for minutes: every request makes one. */
+/* A link can be used once, within minutes, so each request creates a new one. */
 AWAITS static int onboarding_create(struct req *r)
 {
     const struct payment_settings *settings;
@@ -486,7 +489,7 @@ AWAITS static int onboarding_create(struct req *r)
         .limit_ms = LINK_LIMIT_MS,
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
-    if (rc == PROCESSOR_UNKNOWN) /* a link that nobody has received is none */
+    if (rc == PROCESSOR_UNKNOWN) /* a link that was not received does no harm: try again */
         rc = PROCESSOR_UNAVAILABLE;
     if (rc)
         return rc == PROCESSOR_INVALID ? fail_create(r, rc, &reply) : pay_fail(r, rc, &reply);

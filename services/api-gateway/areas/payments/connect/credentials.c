@@ -1,6 +1,5 @@
-/* /integrations/svcpay/processor-connect/credentials: with whose key the processor is called, and
- * what its events are signed with. They go in and never come out: answers show the last
- * characters. */
+/* /integrations/svcpay/processor-connect/credentials: the processor's key, and the secrets that
+ * sign its events. Both are write-only: answers show only their last characters. */
 #include "areas/payments/pay_common.h"
 #include "base/clock.h"
 #include "base/secret_mask.h"
@@ -153,7 +152,8 @@ AWAITS static int credentials_get(struct req *r)
 
 /* --- changes --- */
 
-/* What can stand in a header; a mask is looked at when the stored secrets are known. */
+/* Whether the text can be sent in a header. A mask passes: merge_key() and merge_secrets() check it
+ * against the stored secrets. */
 static bool printable(struct str text)
 {
     if (secret_given(text, STR_NONE) != SECRET_NEW)
@@ -202,8 +202,8 @@ static int credentials_check(struct req *r, const struct credentials_in *in)
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-/* The stored secret that a masked one stands for, the one in the same place first; STR_NONE when
- * there is none. */
+/* Returns the stored secret with this mask, preferably the secret at the same position; STR_NONE
+ * when no secret has it. */
 static struct str find_masked(struct arena *arena,
                               const struct processor_account *account,
                               size_t place,
@@ -257,7 +257,8 @@ static int merge_key(struct req *r, const struct in_str *key, struct processor_a
     return 0;
 }
 
-/* Of another account nothing is known until the processor reports it. */
+/* Removes what the processor reported about the previous account. The new account is unknown until
+ * the processor reports it. */
 static void forget_account(struct processor_account *account, json_t *doc)
 {
     static const char *const reported[] = {"account",
@@ -356,7 +357,7 @@ AWAITS static int credentials_update(struct req *r)
     return credentials_reply(r, &account);
 }
 
-/* The account stays at the processor; its id, given again, connects it again. */
+/* The account stays at the processor. Storing its id again reconnects it. */
 AWAITS static int credentials_delete(struct req *r)
 {
     TRY(sql_begin(r));

@@ -1,5 +1,5 @@
-/* /integrations/svcpay/processor-connect/{fees,processor-fees,fees/calculate}: what a payment
- * costs. */
+/* /integrations/svcpay/processor-connect/{fees,processor-fees,fees/calculate}: the fees on a
+ * payment. */
 #include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "base/num.h"
@@ -9,8 +9,8 @@
 #define COUNTRY_ANY "*"
 #define COUNTRY_EEA "EEA"
 
-/* A rate of two decimals is a count of basis points, as an amount of two decimals is one of
- * cents. */
+/* Percentages are parsed as amounts of this currency: with two decimals, their minor units are
+ * basis points. */
 #define RATE_CURRENCY STR("usd")
 
 struct fee_in {
@@ -125,9 +125,9 @@ static const struct field calculate_out_fields[] = {
 static const struct schema calculate_out_schema = SCHEMA_OUT("FeeEstimate", calculate_out_fields);
 /* clang-format on */
 
-/* --- numbers of bodies --- */
+/* --- reading numbers --- */
 
-/* Faults go to `errors`. Left out or null: 0. */
+/* Returns minor units; 0 when the member is left out or null. Adds findings to `errors`. */
 static int64_t fees_read_number(struct req *r,
                                 const struct in_f64 *in,
                                 const char *field,
@@ -215,7 +215,7 @@ AWAITS static int fees_get(struct req *r)
     return reply_fee(r, &settings->fee);
 }
 
-/* What is stored and not named by the body, as if the body had. */
+/* Copies the stored value of each member that the body leaves out. */
 static void keep_stored(struct req *r, const json_t *doc, struct fee_in *in)
 {
     const json_t *percent = json_object_get(doc, "percent");
@@ -310,7 +310,7 @@ AWAITS static int schedule_get(struct req *r)
     return reply_schedule(r, settings);
 }
 
-/* Upper case, or STR_NONE. */
+/* Returns the country in upper case; STR_NONE when it is malformed. */
 static struct str fees_read_country(struct arena *arena, struct str text)
 {
     struct str country = arena_upper(arena, text);

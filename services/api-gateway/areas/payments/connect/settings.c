@@ -1,4 +1,4 @@
-/* /integrations/svcpay/settings: how the project uses payments. */
+/* /integrations/svcpay/settings: the project's settings for payments. */
 #include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 
@@ -83,7 +83,7 @@ static void settings_set_text(json_t *doc, const char *name, const struct in_str
         (void)json_object_del(doc, name);
 }
 
-/* Null restores the default, which is what a document without the member has. */
+/* null removes a member from the document, which restores its default. */
 static void settings_merge(json_t *doc, const struct settings_in *in)
 {
     if (in->grace_days.set && in->grace_days.null)

@@ -1,4 +1,4 @@
-/* /webhook-events: what processor and store reported, what it did, why it failed; and again. */
+/* /webhook-events: received events, their effects and errors, and applying an event again. */
 #include "areas/payments/pay_common.h"
 #include "bus/bus.h"
 #include "http/query.h"
@@ -96,7 +96,7 @@ AWAITS static int webhook_events_get(struct req *r)
     return reply_row(r, 200, &event);
 }
 
-/* Whatever its state: applied once more, an event changes nothing that is up to date. */
+/* Accepts any state: applying an event again does not change data that is up to date. */
 AWAITS static int webhook_events_replay(struct req *r)
 {
     struct rows event;

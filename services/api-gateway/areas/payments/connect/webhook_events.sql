@@ -1,4 +1,4 @@
--- What processor and store reported, as it is shown.
+-- Events received from the processor and the app store.
 
 -- part: columns
 e.id, e.source, e.event_id, e.type, e.subtype, e.api_version, e.account, e.state, e.attempts, e.object, e.effect,
@@ -19,11 +19,11 @@ select {columns} {wanted} and e.id > :behind::bigint order by e.id limit :limit:
 -- name: webhook_events_count :one args(webhook_events)
 select count(*) as total_items {wanted}
 
--- What brings a payer back to pay is for his device alone.
+-- Without client_secret, which is meant for the payer's device only.
 -- name: webhook_event_get :opt
 select {columns}, e.payload::jsonb #- '{data,object,client_secret}' as payload from {p}.webhook_events e where e.id = :id::bigint
 
--- Attempts begin anew; what is being applied right now has its row locked and is waited for.
+-- Resets the attempts. While the event is being applied its row is locked, and this statement waits.
 -- name: webhook_event_replay :opt
 update {p}.webhook_events as e
 set state = 'received', attempts = 0, next_attempt_at = now(), error = null

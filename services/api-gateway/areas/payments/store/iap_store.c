@@ -1,5 +1,5 @@
-/* /integrations/svcpay/iap-store/credentials: whose app it is in the app store, and the key for its
- * server API, which goes in and never comes out. */
+/* /integrations/svcpay/iap-store/credentials: the project's app in the app store, and the
+ * write-only key for the store's server API. */
 #include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "base/codec.h"
@@ -83,9 +83,9 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("StoreCredentials", out_fields);
 
-/* --- what is stored --- */
+/* --- answers --- */
 
-/* The members that the stored document and the answer have in common. */
+/* Writes the members that the stored document and the answer have in common. */
 static void put_members(struct jw *w, const struct store_account *account)
 {
     JW_STR_OR_NULL(w, "issuer_id", account->issuer_id);
@@ -136,7 +136,7 @@ static void wrong(struct req *r, struct schema_errors *errors, const char *field
     schema_error_add(r->task.arena, errors, str_from(field), PROBLEM_PATTERN, "%s", text);
 }
 
-/* The bits of the names that were given. */
+/* Returns the bits of the given names. */
 static unsigned
 read_environments(struct req *r, const struct in_strs *names, struct schema_errors *errors)
 {
@@ -175,7 +175,7 @@ static void merge_text(struct str *member, const struct in_str *in)
         *member = in->value;
 }
 
-/* What has to be there when all is merged. */
+/* Checks the merged account for missing members. */
 static void
 check_whole(struct req *r, const struct store_account *account, struct schema_errors *errors)
 {
@@ -201,7 +201,7 @@ check_whole(struct req *r, const struct store_account *account, struct schema_er
                          "is required for production");
 }
 
-/* Into what is stored, or the 400 that names what is wrong. */
+/* Merges the body into the stored account, or returns the 400 that names the wrong members. */
 static int iap_merge(struct req *r, const struct store_in *in, struct store_account *account)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
@@ -269,7 +269,7 @@ static struct str iap_changed_members(struct req *r, const struct store_in *in)
     return gateway_changed(r, members, ARRAY_LEN(members));
 }
 
-/* The account as it is stored now, locked until the transaction ends. */
+/* Reads the stored account and locks it until the transaction ends. */
 AWAITS static int lock_account(struct req *r, struct store_account *ret_account)
 {
     struct jr_error error;
@@ -279,7 +279,7 @@ AWAITS static int lock_account(struct req *r, struct store_account *ret_account)
 
     TRY(pay_settings_lock(r, PAYMENT_SETTINGS_STORE, &doc, &sealed));
     if (sealed.len && jr_parse(r->task.arena, sealed, &secret, &error) != 0)
-        secret = NULL; /* then the key is to be given again */
+        secret = NULL; /* check_whole() then requires the key again */
     store_account_read(r->task.arena, doc, secret, ret_account);
     return 0;
 }

@@ -1,4 +1,4 @@
--- The app store's settings: whether a notification has arrived.
+-- Whether a notification of the app store has arrived.
 
 -- name: iap_event_received :opt
 select e.received_at:timestamptz from {p}.webhook_events e

@@ -1,5 +1,5 @@
-/* /integrations/svcpay/iap-store: test notifications of the app store, and the token by which the
- * app names whose a purchase is. */
+/* /integrations/svcpay/iap-store: test notifications of the app store, and the token with which the
+ * app assigns a purchase to a user. */
 #include "areas/payments/pay_common.h"
 #include "base/ascii.h"
 #include "iap_store_sql.h"
@@ -48,7 +48,8 @@ static const struct field outcome_fields[] = {
 };
 static const struct schema outcome_schema = SCHEMA_OUT("StoreTestOutcome", outcome_fields);
 
-/* What a call to the store needs; the settings are held until the request ends. */
+/* Checks the query and reads the credentials for a call to the store. They stay valid until the
+ * request ends. */
 AWAITS static int
 call_begin(struct req *r, const struct store_account **ret_account, bool *ret_sandbox)
 {
@@ -96,7 +97,7 @@ AWAITS static int store_test(struct req *r)
     return reply_json(r, 202);
 }
 
-/* When the notification arrived and was taken; 0 = it was not. */
+/* *ret_ms: when the notification was received and accepted; 0 = it was not. */
 AWAITS static int
 received_at(struct req *r, bool sandbox, const struct store_test *test, int64_t *ret_ms)
 {
@@ -123,13 +124,14 @@ static const char *test_state(const struct store_test *test, int64_t received_ms
     return test->attempt_count ? "failed" : "pending";
 }
 
-/* As the store makes them: a UUID and a time. Nothing else goes into the address of a call. */
+/* The store's tokens consist of a UUID and a time. A token with other characters is refused,
+ * because it becomes part of a URL. */
 static bool token_ok(struct str token)
 {
     return token.len > 0 && token.len <= TOKEN_MAX && ascii_only(token, ASCII_ALNUM, "-_");
 }
 
-/* Nothing of it is known here: the store has to be asked. */
+/* Accepts any token: only the store knows its test notifications. */
 AWAITS static int store_guard(struct req *r UNUSED)
 {
     return 0;
@@ -176,7 +178,7 @@ AWAITS static int store_outcome(struct req *r)
     return reply_json(r, 200);
 }
 
-/* --- the caller's token --- */
+/* --- token of the caller --- */
 
 static const struct field token_fields[] = {
     {.name = "app_account_token",

@@ -1,4 +1,4 @@
-/* Storefronts by either of their codes. */
+/* Finds storefronts by either of their codes. */
 #include "areas/payments/store/storefronts.h"
 
 #include "base/result.h"
@@ -6,7 +6,7 @@
 #define ALPHA2 2U
 #define ALPHA3 3U
 
-/* Alpha-2 and alpha-3 of ISO 3166-1, and Kosovo, which the app store has as XKX. */
+/* Alpha-2 and alpha-3 codes of ISO 3166-1, and Kosovo, which the app store lists as XKX. */
 /* clang-format off */
 static const char countries[][ALPHA2 + ALPHA3 + 1] = {
     "AFAFG", "AXALA", "ALALB", "DZDZA", "ASASM", "ADAND", "AOAGO", "AIAIA", "AQATA", "AGATG",
