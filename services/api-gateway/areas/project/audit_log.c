@@ -26,7 +26,7 @@ static const struct walk_list audit_log = {
 
 static const char *const actor_kinds[] = {"user", "api_key", "operator", "system", NULL};
 
-/* clang-format off: one line a parameter reads best */
+/* clang-format off: one line per parameter is easier to read */
 static const struct query_param audit_query[] = {
     WALK_QUERY,
     {.name = "actor",

@@ -1,4 +1,4 @@
--- The audit log, walked along its ids.
+-- Pages of the audit log. A page begins after the id `:behind`, in descending or ascending order of ids.
 
 -- part: entry
 select a.id, a.at, a.actor_kind, a.actor_id, a.action, a.target, a.target_id, a.detail, a.request_id

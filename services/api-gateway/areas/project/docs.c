@@ -1,7 +1,7 @@
 /*
- * /docs: the specification of this project as its model and the route tables are now
- * (docs_cache.h), and /docs/ui: a viewer whose files lie in the directory of GROUNDWORK_UI_DIR
- * (`make ui` fills one).
+ * /docs: the specification of this project, made from its current model and the route tables
+ * (docs_cache.h). /docs/ui: a viewer whose files are read from the directory GROUNDWORK_UI_DIR
+ * (`make ui` builds such a directory).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,12 +29,12 @@ static const struct field documentation_fields[] = {
 };
 static const struct schema documentation_schema = SCHEMA_OUT("Documentation", documentation_fields);
 
-/* What stands around the two bodies: pieces of the answer, in order. */
+/* The parts of the answer before, between and after the two bodies. */
 struct docs_frame {
     struct str begin, middle, end;
 };
 
-/* A head without its closing brace, as what follows is of the same object. */
+/* Replaces the closing brace of a head by a comma: the body adds its members to the same object. */
 static void put_open_head(struct strbuf *out)
 {
     out->len--;
@@ -61,7 +61,7 @@ static struct docs_frame docs_frame(struct req *r)
     return (struct docs_frame){strbuf_view(&begin), strbuf_view(&middle), STR("}}")};
 }
 
-/* Of an object whose opening brace has been sent. */
+/* co: Sends a body without its opening brace, because the head has already opened the object. */
 AWAITS static int send_body(struct req *r, const struct docs_text *text)
 {
     for (size_t i = 0; i < text->count; i++) {
@@ -120,7 +120,7 @@ AWAITS static int docs_get(struct req *r)
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 #define UI_CACHE "public, max-age=300"
 
-/* Only these are served, whatever else lies in the directory. */
+/* The only files of the directory that are served. */
 static const struct ui_file {
     const char *name;
     const char *type;
@@ -146,7 +146,7 @@ struct ui_open {
     struct stat info;
 };
 
-/* On a thread. */
+/* Runs on a worker thread. */
 static void ui_open(void *arg)
 {
     struct ui_open *open_file = arg;
@@ -175,7 +175,8 @@ static void ui_headers(struct req *r, const char *cache)
     resp_header(r, "Cache-Control", str_from(cache));
 }
 
-/* The file, opened; *ret_file NULL when it is not there. */
+/* co: Opens a file of the viewer until the request ends. *ret_file is NULL when no directory is
+ * configured or the file cannot be opened. */
 AWAITS static int ui_find(struct req *r, const struct ui_file *file, struct ui_open **ret_file)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;

@@ -1,4 +1,4 @@
-/* Bodies of documents: made, kept in the order of their last use, and let go. */
+/* Document bodies: created, cached in the order of their last use, and evicted. */
 #include "areas/project/docs_cache.h"
 
 #include <errno.h>
@@ -13,32 +13,32 @@
 #include "stages/refusals.h"
 
 #define PIECE_BYTES   65536U
-#define WAITING_MAX   64 /* requests of a project that wait for a body to be made */
+#define WAITING_MAX   64 /* requests of one project that may wait to create a body */
 #define KEY_BYTES     (2 * sizeof(int64_t) + DIGEST_SHA256_BYTES)
 #define PRINT_SEED    0xcbf29ce484222325ULL
 #define PRINT_PRIME_A 0x100000001b3ULL
 #define PRINT_PRIME_B 0x9e3779b97f4a7c15ULL
 #define PLATFORM_MAX  (64U << 20)
 
-/* A body and what the cache knows about it, in an arena of its own. */
+/* A body with the state that the cache needs, allocated in an arena of its own. */
 struct kept {
     struct arena *arena;
     struct docs_text text;
     size_t cap;
-    struct list link; /* by last use, while it is found */
+    struct list link; /* in cache.used, while `found` */
     char key[KEY_BYTES];
     int64_t project, version;
-    struct share *share; /* its bytes */
-    int refs;            /* requests, and the cache */
-    bool found;          /* the cache has it */
+    struct share *share; /* of cache.bytes; NULL = no bytes reserved */
+    int refs;            /* of requests and of the cache */
+    bool found;          /* cache.by_key has the body */
 };
 
 static struct {
     bool ready;
     struct shares bytes;  /* of data model documents */
-    struct shares making; /* one at a time: it is work of this process's one thread */
+    struct shares making; /* one slot: bodies are created on the process's only loop thread */
     struct map *by_key;
-    struct list used; /* last used last */
+    struct list used; /* the most recently used last */
     struct kept *platform;
 } cache;
 
@@ -86,8 +86,10 @@ static const struct docs_text *hold(struct req *r, struct kept *kept)
     return &kept->text;
 }
 
-/* Two sums over words, each of all that came before: a body may be megabytes, and nobody gains from
- * a collision. */
+/* Adds a piece to two running hashes over 64-bit words. Speed matters, because a body may be
+ * megabytes long. A collision gives an attacker no advantage, so the hashes need not be
+ * cryptographic.
+ */
 static void add_print(struct docs_text *text, struct str piece)
 {
     for (size_t at = 0; at < piece.len; at += sizeof(uint64_t)) {
@@ -110,12 +112,12 @@ static void add_piece(struct kept *kept, struct str piece)
     add_print(text, piece);
 }
 
-/* --- made in slices --- */
+/* --- creating a body in slices --- */
 
 struct making {
     struct task *task;
     struct kept *kept;
-    struct arena *arena; /* of the piece that is being written */
+    struct arena *arena; /* memory of the piece that is being written */
     struct strbuf out;
     size_t max;
 };
@@ -142,7 +144,8 @@ AWAITS static int on_slice(void *arg)
 
 typedef int (*docs_write_fn)(struct jw *w, const struct openapi *about);
 
-/* One reference; DOCS_TOO_LARGE, or what an await said. */
+/* co: Creates a body; the caller owns the one reference. Returns 0, DOCS_TOO_LARGE, or the error of
+ * a wait inside. */
 AWAITS static int
 docs_cache_make(struct req *r, docs_write_fn write, size_t max, struct kept **ret_kept)
 {
@@ -177,7 +180,7 @@ docs_cache_make(struct req *r, docs_write_fn write, size_t max, struct kept **re
     return rc;
 }
 
-/* --- kept --- */
+/* --- the cache --- */
 
 static void docs_cache_let_go(struct kept *kept)
 {
@@ -187,7 +190,8 @@ static void docs_cache_let_go(struct kept *kept)
     unref(kept);
 }
 
-/* The one that nobody uses and has been asked for longest, of a project or of all (0). */
+/* Returns the least recently used body that no request uses, of one project or of all (0); NULL
+ * when every body is in use. */
 static struct kept *oldest_idle(int64_t project)
 {
     LIST_FOR (it, &cache.used) {
@@ -198,7 +202,8 @@ static struct kept *oldest_idle(int64_t project)
     return NULL;
 }
 
-/* Nobody asks for an older version of a project's model again. */
+/* Evicts the bodies of older versions of a project's model: no request will need these versions
+ * again. */
 static void let_go_outdated(int64_t project, int64_t version)
 {
     LIST_FOR (it, &cache.used) {
@@ -208,7 +213,8 @@ static void let_go_outdated(int64_t project, int64_t version)
     }
 }
 
-/* Bytes for it, at the cost of idle ones: of its own project first. */
+/* Reserves the body's bytes. While too few are free, evicts bodies that no request uses, first
+ * those of the caller's project. Returns false when every body is in use. */
 static bool make_room(struct req *r, struct kept *kept)
 {
     struct share_owner owner = share_owner_of(&r->task);
@@ -225,8 +231,8 @@ static bool make_room(struct req *r, struct kept *kept)
     return true;
 }
 
-/* What a data model document depends on: project, version, and for each entity what the caller may
- * do and which fields it may know. */
+/* The key contains everything that a data model document depends on: the project, the model
+ * version, and for each entity the caller's actions and the fields that the caller may know. */
 static struct str docs_cache_key_of(struct req *r)
 {
     struct arena *arena = r->task.arena;
@@ -296,7 +302,7 @@ AWAITS static int make_model(struct req *r, struct str key, const struct docs_te
     return 0;
 }
 
-/* co: the turn to make one. */
+/* co: Acquires the slot to create a body; the caller releases the slot. */
 AWAITS static int begin_making(struct req *r, struct share **ret_turn)
 {
     int rc = shares_acquire(&r->task, &cache.making, share_owner_of(&r->task), 1, 0, ret_turn);
@@ -315,7 +321,7 @@ int docs_text_model(struct req *r, const struct docs_text **ret_text)
     if (docs_cache_find(r, key, ret_text))
         return 0;
     TRY(begin_making(r, &turn));
-    if (!docs_cache_find(r, key, ret_text)) /* whoever was before may have made it */
+    if (!docs_cache_find(r, key, ret_text)) /* maybe created during the wait */
         rc = make_model(r, key, ret_text);
     shares_release(&cache.making, turn, 1);
     return rc;
@@ -334,7 +340,7 @@ int docs_text_platform(struct req *r, const struct docs_text **ret_text)
         shares_release(&cache.making, turn, 1);
         TRY(rc);
     }
-    *ret_text = &cache.platform->text; /* for as long as the process lives */
+    *ret_text = &cache.platform->text; /* valid until docs_text_forget() */
     return 0;
 }
 

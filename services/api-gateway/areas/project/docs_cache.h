@@ -1,26 +1,31 @@
 #pragma once
 /*
- * Bodies of the documents of GET /docs, kept as text. That of the platform is made once a process,
- * that of a data model once for each model version and field rule: callers who may know the same
- * fields share it. They are made in slices that let others run, one at a time, and sent without
- * being copied. What is kept, and what is being sent, is bounded in bytes by `shares`
- * (common/README.md): the bodies that nobody has asked for longest make room; when all are being
- * sent, the next waits for none and is refused.
+ * Cache of the document bodies of GET /docs, as text. The platform's body is created once per
+ * process. A data model's body is created once for each model version and set of field rights:
+ * callers who may know the same fields share one body. Bodies are created one at a time, in slices
+ * between which other tasks run, and sent without being copied.
+ *
+ * The bytes of all data model bodies, cached or still being sent, are bounded by `shares`
+ * (common/README.md). To make room the cache evicts the least recently used bodies. When every body
+ * is being sent, the cache does not wait: it refuses the next request.
  */
 #include "app.h"
 
-/* A body, a JSON object. Immutable, shared, reference counted. */
+/* A document body: the text of a JSON object. Immutable, shared and reference counted. */
 struct docs_text {
     struct str *pieces;
     size_t count;
     size_t bytes;      /* of all pieces */
-    uint64_t print[2]; /* of the text, for ETags */
+    uint64_t print[2]; /* fingerprint of the text, for ETags */
 };
 
-/* co: the body of the caller's data model document, held until the request ends; 0, or the status
- * of an answer. */
+/* co: Finds or creates the body of the data model document that the caller may see. The cache owns
+ * the body; the request holds it until the request ends. Returns 0, the status of an answer that
+ * was put (document too large, or too many documents in use), or a negative error. */
 AWAITS int docs_text_model(struct req *r, const struct docs_text **ret_text) MUSTCHECK;
-/* co: that of the platform document. */
+/* co: Finds or creates the body of the platform document, which lives until docs_text_forget().
+ * Returns 0, the status of an answer that was put (too many requests wait), or another error.
+ */
 AWAITS int docs_text_platform(struct req *r, const struct docs_text **ret_text) MUSTCHECK;
-/* any: at the process's end. */
+/* any: Frees all bodies that no request uses. Called when the process ends. */
 void docs_text_forget(void);

@@ -1,5 +1,5 @@
-/* /org and /healthz: what the operator sees and does; outside any project, with the operator
- * token. */
+/* /healthz, which is public, and /org: the operator lists, creates, reads and deletes projects with
+ * the operator token. */
 #include "app.h"
 #include "areas/auth/auth_password.h"
 #include "operator_sql.h"
@@ -110,7 +110,9 @@ AWAITS static int read_project(struct req *r, struct str slug, struct rows *ret_
     return sql_one(r, ret_project, SQL_OPERATOR_GET(.slug = slug, .url = gateway_url(r)));
 }
 
-/* What was made is said to be there, also by a gateway whose connections are all in use. */
+/* co: Reads the project that was just created. Retries while the database is unavailable, for
+ * example because all connections are in use: the project exists, so the answer should not be 503.
+ */
 AWAITS static int read_made(struct req *r, struct str slug, struct rows *ret_project)
 {
     int rc;
@@ -155,7 +157,8 @@ AWAITS static int operator_create(struct req *r)
     return reply_row(r, 201, &row);
 }
 
-/* Users and entities of an active project; null while it is made or removed. */
+/* co: Writes the counts of users and entities; null when the project cannot be opened, for example
+ * while the project is being created or deleted. */
 AWAITS static int put_counts(struct req *r, struct jw *w, struct str slug)
 {
     struct project *project;

@@ -1,4 +1,4 @@
--- The operator's view of projects: control schema, but for the counts of one project.
+-- Statements of the operator API. operator_counts reads the schema of one project, the others read the control schema.
 
 -- name: operator_list :page sort(id,project_id,name,created_at)
 select p.number as id, p.slug as project_id, p.name as name, p.state as state,

@@ -13,7 +13,7 @@ static int reply_project(struct req *r)
     return reply_json(r, 200);
 }
 
-/* co: the project as it is now, not as this process last read it. */
+/* co: Reads the project from the database again: this process's copy may be outdated. */
 AWAITS static int reload_project(struct req *r)
 {
     const struct model *model;
@@ -24,14 +24,15 @@ AWAITS static int reload_project(struct req *r)
     return rc > 0 ? fail_db(r, DB_UNAVAILABLE) : rc;
 }
 
-/* The ETag of the answer is compared with what changes the project. */
+/* Reloads the project, because If-Match of a later PUT is compared with the ETag of this answer. */
 AWAITS static int project_read(struct req *r)
 {
     TRY(reload_project(r));
     return reply_project(r);
 }
 
-/* The issuer is asked by this service: an address that may not be asked is refused at once. */
+/* This service sends requests to the issuer, so an address that it must not call is refused here.
+ */
 static void
 check_issuer(struct arena *arena, const struct project_in *in, struct schema_errors *errors)
 {
@@ -56,7 +57,7 @@ static struct str project_changed_members(struct req *r, const struct project_in
     return gateway_changed(r, members, ARRAY_LEN(members));
 }
 
-/* Settings that decide who can sign in leave an administrator who can. */
+/* co: Refuses sign-in settings with which no administrator could sign in. */
 AWAITS static int check_admins(struct req *r, const struct project_in *in)
 {
     const struct project_settings_in *change = in->settings.value;
@@ -75,7 +76,7 @@ AWAITS static int project_update(struct req *r)
     struct db_call audit;
 
     TRY(req_json(r, &project_schema, &in));
-    TRY(reload_project(r)); /* a mask, and the audit's detail, are compared with what is stored */
+    TRY(reload_project(r)); /* masked secrets and the audit detail need the stored settings */
     (void)project_in_check(r->task.arena, &in, &r->scope->project->settings, errors);
     check_issuer(r->task.arena, &in, errors);
     TRY(sql_check(r, project_in_check_locale(&r->task, r->scope->project, &in, errors)));
@@ -93,7 +94,7 @@ AWAITS static int project_update(struct req *r)
     return reply_project(r);
 }
 
-/* Every gateway reads the project's settings, origins with them, again. */
+/* Makes every gateway read the project's settings, including the allowed origins, again. */
 AWAITS static int project_clear_cors(struct req *r)
 {
     gateway_touch(r);

@@ -1,4 +1,4 @@
-/* /tasks: long work of the caller, such as imports, with progress and errors. */
+/* /tasks: the caller's long-running work, such as imports, with progress and errors. */
 #include "app.h"
 #include "tasks_sql.h"
 

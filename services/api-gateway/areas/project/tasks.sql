@@ -1,4 +1,4 @@
--- Long work with progress. One that stopped reporting died with its gateway: it has failed.
+-- Long-running work with progress. A running task without a report for two minutes lost its gateway process: it is shown as failed.
 
 -- part: task
 select t.id, t.kind,
@@ -21,8 +21,8 @@ where :all::boolean or t.created_by = :user_id::bigint
 {task}
 where t.id = :id::bigint and (:all::boolean or t.created_by = :user_id::bigint)
 
--- Imports. doc: the entity; the run, a number that each request takes which goes on with the import, so that no other one reports any
--- more; the rows that were dealt with, and their digest.
+-- Imports. `doc` has the entity, the `run`, the number of `rows` already processed, and the digest of these rows. A request that
+-- resumes the import increments `run`, so that an earlier request can no longer report.
 
 -- name: task_add :one
 insert into {p}.tasks (kind, status, created_by, doc)
@@ -34,7 +34,7 @@ returning id as id:bigint
 select t.status as status:text from {p}.tasks t
 where t.id = :id::bigint and t.kind = 'import' and t.created_by = :created_by::bigint and (t.doc->>'entity_id')::bigint = :entity_id::bigint
 
--- The error that stopped it is of a row behind those that were dealt with.
+-- Drops the error that stopped the import: its row number is above that of the rows already processed.
 -- name: task_resume :opt
 update {p}.tasks t
 set status = 'running', total = null, finished_at = null, updated_at = greatest(now(), t.updated_at),
@@ -62,7 +62,7 @@ set status = :status::text, done = :done::bigint, failed = :failed::bigint, tota
   updated_at = greatest(now(), t.updated_at), finished_at = now()
 where t.id = :id::bigint and (t.doc->>'run')::bigint = :run::bigint
 
--- Says nothing of rows: what is there of them was noted with them.
+-- Leaves the counts of rows as they are: task_progress recorded them in the transaction that wrote the rows.
 -- name: task_stop :exec
 update {p}.tasks t
 set status = 'failed', total = t.done + t.failed, updated_at = greatest(now(), t.updated_at), finished_at = now(),

@@ -1,16 +1,16 @@
 #pragma once
-/* What the files of /push share. */
+/* Declarations that the endpoints of /push share. */
 #include "app.h"
 
-#define PUSH_ID_MAX   64  /* of templates, groups of buttons, their actions; characters */
-#define PUSH_LINE_MAX 998 /* as steps of workflows have it */
+#define PUSH_ID_MAX   64  /* characters of the id of a template, button group or action */
+#define PUSH_LINE_MAX 998 /* as in SendPushNotification steps */
 #define PUSH_BODY_MAX 4000
 #define PUSH_URL_MAX  2048
 #define PUSH_BUTTONS  20
 
 extern const char *const push_providers[]; /* fcm, web_push */
 
-/* --- what is sent: members of test sends and of templates --- */
+/* --- content of a notification: members of test sends and of templates --- */
 
 struct push_button_in {
     struct in_str id, label, click_action;
@@ -40,16 +40,21 @@ struct push_content_in {
      .max = PUSH_BUTTONS, .sub = &push_button_schema}
 /* clang-format on */
 
-/* Identifiers come back in paths, tokens and payloads: printable, without spaces. */
+/* any: Whether an id is valid: 1 to PUSH_ID_MAX printable ASCII characters without spaces, slashes,
+ * backslashes and double quotes. Ids are used unescaped in paths, tokens and payloads. */
 bool push_id_ok(struct str id);
-/* 400 when a category or a button's id is none, or an id stands there twice. */
+/* any: Checks the ids of the category and the buttons. Returns 0, or puts a 400 when an id is
+ * invalid or two buttons have the same id. */
 int push_content_check(struct req *r, const struct push_content_in *in);
-/* JSON text of the list, arena-owned; STR_NONE when it is left out, null or empty. */
+/* any: Returns the list of buttons as JSON text in the request's arena; STR_NONE when the list is
+ * left out, null or empty. */
 struct str push_buttons_json(struct req *r, const struct in_list *buttons);
 
-/* --- projects that dispatchers look at --- */
+/* --- projects that dispatchers poll --- */
 
-/* co: dispatchers look at the project from then on. */
+/* co: Registers the request's project: dispatchers poll the project from then on. Returns 0, or the
+ * status of an answer that was put. */
 AWAITS int push_register_project(struct req *r);
-/* The id of an entity that the body names as owner_entity_name; 400 when there is none. */
+/* any: Finds the id of the entity `name`, the body's owner_entity_name. Returns 0, or puts a 400
+ * when there is no such entity. */
 int push_owner_entity(struct req *r, struct str name, int64_t *ret_id) MUSTCHECK;

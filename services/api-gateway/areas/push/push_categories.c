@@ -1,4 +1,4 @@
-/* /push/categories: groups of buttons, whose actions the app syncs. */
+/* /push/categories: groups of buttons. The app syncs the actions of each group. */
 #include "areas/push/push.h"
 #include "limit.h"
 #include "push_categories_sql.h"
@@ -119,14 +119,14 @@ static const struct field synced_fields[] = {
 };
 static const struct schema synced_schema = SCHEMA_OUT("PushCategoriesSynced", synced_fields);
 
-/* --- the administrator's part --- */
+/* --- endpoints of administrators --- */
 
 AWAITS static int push_categories_list(struct req *r)
 {
     return reply_page(r, "category", SQL_PUSH_CATEGORIES_LIST());
 }
 
-/* Names are printable and without quotes: they need no escaping. */
+/* The category has passed push_id_ok(), so it needs no escaping in JSON. */
 static struct str detail_of(struct req *r, struct str category)
 {
     return arena_printf(r->task.arena, "{\"category\":\"%.*s\"}", STR_ARG(category));
@@ -165,7 +165,7 @@ AWAITS static int push_categories_save(struct req *r)
     return reply_row(r, 200, &group);
 }
 
-/* --- the app's part --- */
+/* --- endpoint of the app --- */
 
 static void check_id(struct req *r, struct schema_errors *errors, struct str field, struct str id)
 {

@@ -1,4 +1,4 @@
--- Groups of buttons. The app says which actions a group has, the administrator its label and whether it is used.
+-- Groups of buttons. The app defines a group's actions; an administrator sets the label and whether the group may be used.
 
 -- part: group
 c.category, c.label, c.is_enabled, c.actions,
@@ -17,7 +17,7 @@ set label = coalesce(:label::text?, c.label), is_enabled = coalesce(:is_enabled:
   updated_at = greatest(now(), c.updated_at)
 returning {group}
 
--- In the order of their ids, so that those who sync at once wait for each other and go on.
+-- Writes the groups in the order of their ids, so that concurrent syncs wait for each other instead of deadlocking.
 -- name: push_categories_sync :exec
 insert into {p}.push_categories as c (category, label, actions, app_version, synced_at)
 select s.category, s.category, s.actions::jsonb, :app_version::text?, now()

@@ -1,4 +1,4 @@
-/* What a notification says, as bodies of requests have it. */
+/* The content of a notification, as a member of request bodies. */
 #include "areas/push/push.h"
 #include "base/ascii.h"
 

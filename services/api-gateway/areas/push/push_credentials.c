@@ -1,4 +1,5 @@
-/* /push/credentials: with what the project asks providers, and where FCM's tokens stand. */
+/* /push/credentials: the project's credentials of push providers, and the source of FCM's tokens.
+ */
 #include "areas/push/push.h"
 #include "crypto/ec.h"
 #include "keys/place.h"
@@ -106,9 +107,10 @@ static const struct field public_fields[] = {
 };
 static const struct schema public_schema = SCHEMA_OUT("PushPublicKey", public_fields);
 
-/* --- what all changes have --- */
+/* --- shared by all changes --- */
 
-/* Mostly it is known: a request that has written something begins no more than once. */
+/* Reads before it writes, because the project is usually registered already and a request that has
+ * written something cannot be run again after a failure. */
 int push_register_project(struct req *r)
 {
     struct db *control = directory_control(gateway_directory());
@@ -141,7 +143,8 @@ static struct db_call credential_audit(struct req *r, const char *action, const 
                          arena_printf(r->task.arena, "{\"provider\":\"%s\"}", provider));
 }
 
-/* The audit row and what is shown now, in the open transaction, which ends. */
+/* co: Writes the audit row, commits the open transaction and answers with the credential as it is
+ * now. */
 AWAITS static int credential_finish(struct req *r, const char *action, const char *provider)
 {
     struct db_call calls[] = {
@@ -206,7 +209,8 @@ source_field(const struct entity *entity, struct str name, enum model_type one, 
     return field && !field->system && (field->type == one || field->type == two) ? field : NULL;
 }
 
-/* What a member of the model is missed for may be there, if the model is old. */
+/* Refuses a name that this process's model does not have. `behind` makes the handler run again if
+ * the model is outdated. */
 static int not_there(struct req *r, const char *member, const char *message)
 {
     r->scope->behind = true;
@@ -262,7 +266,7 @@ AWAITS static int push_credentials_source(struct req *r)
 
 /* --- web push --- */
 
-/* A new pair of keys: its public key, and the private one sealed. */
+/* Generates a key pair. Returns the public key; *ret_sealed is the encrypted private key. */
 static struct str new_pair(struct req *r, struct str *ret_sealed)
 {
     struct arena *arena = r->task.arena;
@@ -315,7 +319,7 @@ AWAITS static int push_public_key(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-/* --- either --- */
+/* --- both providers --- */
 
 AWAITS static int remove_credential(struct req *r, const char *provider)
 {
@@ -327,7 +331,8 @@ AWAITS static int remove_credential(struct req *r, const char *provider)
     return reply_empty(r, 204);
 }
 
-/* Paths that are written out go before those with a parameter, for all methods. */
+/* A path without parameters hides /push/credentials/{provider} for all methods: the paths of the
+ * two PUT routes need DELETE routes of their own. */
 AWAITS static int push_credentials_delete_fcm(struct req *r)
 {
     return remove_credential(r, "fcm");

@@ -1,4 +1,4 @@
--- Credentials of providers: settings of kind 'push'. What is sealed never comes out.
+-- Credentials of providers: settings of kind 'push'. No statement here returns `sealed`.
 
 -- part: shown
 p.provider, s.key is not null as is_configured, s.key is not null as is_active, s.doc ->> 'project_id' as project_id,
@@ -20,13 +20,13 @@ select {shown} {tables}
 -- name: push_credential_get :one
 select {shown} {tables} where p.provider = :provider::text
 
--- Another service account leaves the device source as it is.
+-- A new service account leaves the device source as it is.
 -- name: push_fcm_put :exec
 insert into {p}.settings as s (kind, key, doc, sealed) values ('push', 'fcm', :doc::jsonb, :sealed::bytea)
 on conflict (kind, key) do update
 set doc = s.doc || excluded.doc, sealed = excluded.sealed, updated_at = greatest(clock_timestamp(), s.updated_at)
 
--- The pair of keys that is given is for the first time alone.
+-- :public_key and :sealed are used only when there is no key pair yet; a later change replaces the subject alone.
 -- name: push_web_push_put :exec
 insert into {p}.settings as s (kind, key, doc, sealed)
 values ('push', 'web_push', jsonb_build_object('subject', :subject::text, 'public_key', :public_key::text), :sealed::bytea)

@@ -1,4 +1,4 @@
-/* /push/devices: where notifications go to. */
+/* /push/devices: devices that receive notifications. */
 #include "areas/access/access.h"
 #include "areas/push/push.h"
 #include "base/codec.h"
@@ -100,7 +100,7 @@ static const struct schema out_schema = SCHEMA_OUT("PushDevice", out_fields);
 
 /* --- registering --- */
 
-/* What the provider's token is to be known by, and to be stored as. */
+/* A provider's token: the text to store, and the hash that identifies the device. */
 struct token {
     struct str text;
     uint8_t hash[DIGEST_SHA256_BYTES];
@@ -131,7 +131,7 @@ static const char *subscription_reason(int result)
     }
 }
 
-/* What sends need of it: whatever else the text had is not kept. */
+/* Returns the subscription as it is stored: only the members that sends need. */
 static struct str subscription_text(struct req *r, const struct webpush_subscription *from)
 {
     struct arena *arena = r->task.arena;
@@ -207,7 +207,8 @@ int push_owner_entity(struct req *r, struct str name, int64_t *ret_id)
     return 0;
 }
 
-/* The record stays until the device is written: its deletion finds the device. */
+/* co: Locks the record until the device is written, so that a concurrent deletion of the record
+ * waits and then finds the device. */
 AWAITS static int device_lock_owner(struct req *r, const struct owner *owner)
 {
     bool found = true;
@@ -236,8 +237,8 @@ static int device_read_metadata(struct req *r, const struct in_json *in, struct 
 
 static const struct limit devices_limit = {"push_devices", "A user", "devices", DEVICES_OF_USER};
 
-/* co: the device of the request is written already, so that one that is known is not counted twice.
- */
+/* co: Runs after the request's device was written, so that a device that was already registered is
+ * counted once. */
 AWAITS static int device_check_room(struct req *r, int64_t user_id)
 {
     struct db_call own =
@@ -280,7 +281,7 @@ AWAITS static int push_devices_register(struct req *r)
     return reply_row(r, 201, &rows);
 }
 
-/* --- looking --- */
+/* --- reading --- */
 
 static const struct query_param list_query[] = {
     WALK_QUERY,
@@ -305,7 +306,7 @@ static const struct query_param my_query[] = {
 static const struct walk_list all_devices = {
     &SQL_PUSH_DEVICES_DESC, &SQL_PUSH_DEVICES_ASC, &SQL_PUSH_DEVICES_COUNT, "id"};
 
-/* The query's number; the route table has checked it. */
+/* Reads a number of the query; the route table has checked its form. */
 static struct opt_i64 number_of(const struct query *query, const char *name)
 {
     int64_t value = 0;
@@ -329,7 +330,7 @@ AWAITS static int push_devices_list(struct req *r)
     struct str name = query_get(query, "owner_entity_name");
     if (name.ptr) {
         const struct entity *entity = model_entity(r->scope->model, name);
-        entity_id = some_i64(entity ? entity->id : 0); /* there is none: nothing is its */
+        entity_id = some_i64(entity ? entity->id : 0); /* 0 matches no device */
     }
     return walk_reply(r,
                       &all_devices,

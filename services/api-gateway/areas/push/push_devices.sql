@@ -1,6 +1,6 @@
--- Devices that notifications go to.
+-- Devices that receive notifications.
 
--- The first characters of a token that FCM gave out tell nothing; of a subscription the push service is shown.
+-- token_preview: the first characters of an FCM token, which reveal nothing; of a subscription the origin of its push service.
 -- part: device
 d.id, d.provider, d.user_id, e.name as owner_entity_name, d.owner_record_id as owner_entity_id,
   case d.provider when 'fcm' then left(d.token, 8) || '...' else substring(d.token from '(?i)"endpoint":"(https?://[^/?#"]+)') || '/...' end
@@ -31,7 +31,7 @@ select {device} {tables} where d.id = :id::bigint
 -- name: push_device_of_user :opt
 select d.id from {p}.push_devices d where d.id = :id::bigint and d.user_id = :user_id::bigint
 
--- Nothing comes back when the token is another user's and the caller may not take it.
+-- Returns no row when the token belongs to another owner and the caller may not take it over (:take).
 -- name: push_device_register :opt
 insert into {p}.push_devices as d
   (provider, token, token_hash, user_id, owner_entity_id, owner_record_id, metadata)

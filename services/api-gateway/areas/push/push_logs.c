@@ -1,4 +1,4 @@
-/* /push/send-logs: what became of sends. */
+/* /push/send-logs: sends and their outcomes. */
 #include "areas/push/push.h"
 #include "base/num.h"
 #include "http/query.h"

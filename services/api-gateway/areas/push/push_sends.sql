@@ -1,13 +1,13 @@
--- Sends, and what became of them.
+-- Sends and their outcomes.
 
--- Nothing when as many wait as may.
+-- Inserts nothing when the project has :most sends that have not ended.
 -- name: push_send_add :opt
 insert into {p}.push_sends (source, category, request)
 select :source::text, :category::text?, :request::jsonb
 where not exists (select 1 from {p}.push_sends w where w.due_at is not null order by w.due_at offset :most::bigint - 1 limit 1)
 returning id as id:bigint
 
--- A provider has a part in a send when it has devices of it.
+-- `results` has an item for each provider with deliveries of the send.
 -- part: shown
 s.id, s.source, s.request -> 'audience' as audience, s.status,
   (select coalesce(jsonb_agg(jsonb_build_object('provider', v.provider, 'delivered', v.delivered, 'failed', v.failed,
@@ -40,13 +40,13 @@ select count(*) as total_items from {p}.push_sends s {wanted}
 -- name: push_send_get :opt
 select {shown} {tables} where s.id = :id::bigint
 
--- What is under way is told to stop; the rest of its devices fail.
+-- Marks a send that has not ended; the dispatcher then stops it, and its remaining deliveries fail.
 -- name: push_send_cancel :exec
 update {p}.push_sends s set cancelled_at = coalesce(s.cancelled_at, now()) where s.id = :id::bigint and s.due_at is not null
 
--- --- deliveries, in the order of their key ---
+-- --- deliveries of a send, in the order of their primary key ---
 
--- 62 bits of the device behind the provider's number: one number for both.
+-- _place: provider and target as one number. The lower 62 bits are the target's id, the bits above are the provider's number minus 1.
 -- part: delivery
 case x.provider when 1 then 'fcm' else 'web_push' end as provider,
   case when x.token is null then x.target_id end as device_id, case when x.token is not null then x.target_id end as record_id,

@@ -1,4 +1,4 @@
-/* POST /push/action-events: an app reports that somebody tapped a button. */
+/* POST /push/action-events: an app reports that its user tapped a button. */
 #include "areas/push/push.h"
 #include "base/clock.h"
 #include "base/num.h"
@@ -58,7 +58,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("PushActionReceived", out_fields);
 
-/* One answer for all that is wrong with a tap: who has no right to it learns nothing. */
+/* Every refused tap gets the same answer, so that a caller without a valid token learns nothing. */
 static int tap_refuse(struct req *r)
 {
     return fail(r,
@@ -66,7 +66,8 @@ static int tap_refuse(struct req *r)
                 "The notification_id does not stand for this category and action, or has expired.");
 }
 
-/* A key that another process has begun to sign with is read first. */
+/* Reloads the project when the token names a newer data key than this process knows, because
+ * another process may already sign with that key. */
 static void know_key(struct req *r, struct str token)
 {
     const struct project *project = r->scope->project;
@@ -131,7 +132,7 @@ static bool is_ours(const char *name)
     return false;
 }
 
-/* What workflows are started with. */
+/* The trigger data of the workflows that the tap starts. */
 static struct str tap_payload(struct req *r, const struct tap_in *in, int64_t user_id)
 {
     struct strbuf text;
@@ -163,7 +164,8 @@ static struct str tap_payload(struct req *r, const struct tap_in *in, int64_t us
     return strbuf_view(&text);
 }
 
-/* Once for each send and action, however many say so at once. */
+/* co: Records a tap once for each send and action, even when requests report the tap concurrently.
+ */
 AWAITS static int tap_record(struct req *r, const struct tap_in *in, int64_t send, int64_t user_id)
 {
     struct arena *arena = r->task.arena;

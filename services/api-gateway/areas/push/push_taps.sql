@@ -1,6 +1,7 @@
 -- Taps of buttons.
 
--- Who was meant (user: of an audience that is one user), whether the group has such an action, whether it was reported before.
+-- target_user: the user, if the audience is one user. known: whether the group has this action. reported: whether the tap was
+-- reported before.
 -- name: push_tap_send :opt
 select case when s.request #>> '{audience,kind}' = 'user' then s.request #>> '{audience,user_id}' end as target_user:text?,
   coalesce(c.actions @> jsonb_build_array(jsonb_build_object('id', :action_id::text)), false) as known:boolean,

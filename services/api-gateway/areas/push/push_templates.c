@@ -1,4 +1,4 @@
-/* /push/templates: texts that sends begin with. */
+/* /push/templates: stored content that sends can start from. */
 #include "areas/push/push.h"
 #include "http/query.h"
 #include "limit.h"
@@ -47,7 +47,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("PushTemplate", out_fields);
 
-/* --- what is stored --- */
+/* --- the stored template --- */
 
 static void template_merge_text(struct str *to, const struct in_str *in)
 {
@@ -71,7 +71,7 @@ static void template_merge(struct req *r,
         template->is_active = in->is_active.value;
 }
 
-/* The audit row and the template as it is now, in the open transaction, which ends. */
+/* co: Writes the audit row, reads the template as it is now and commits the open transaction. */
 AWAITS static int
 template_finish(struct req *r, const char *action, struct str type, struct rows *ret)
 {
@@ -116,7 +116,8 @@ AWAITS static int push_templates_list(struct req *r)
                                                             : NO_BOOL));
 }
 
-/* Also what is no identifier: it stands in no audit row then. */
+/* Reads the template's type from the path. Answers 404 for an invalid id, because the audit row
+ * holds the type without escaping. */
 static int wanted_type(struct req *r, struct str *ret_type)
 {
     *ret_type = req_param(r, "template_type");
@@ -133,7 +134,7 @@ AWAITS static int push_templates_get(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-/* One of the two statements that share their parameters. */
+/* A call of push_template_add or push_template_save, which have the same parameters. */
 static struct db_call put_call(struct req *r,
                                const struct sql *sql,
                                struct str type,

@@ -1,4 +1,4 @@
-/* POST /push/test: an administrator sends. */
+/* POST /push/test: an administrator sends a notification. */
 #include "areas/push/push.h"
 #include "bus/bus.h"
 #include "push/payload.h"
@@ -76,7 +76,7 @@ static const struct field out_fields[] = {
 };
 static const struct schema out_schema = SCHEMA_OUT("PushQueued", out_fields);
 
-/* --- to whom --- */
+/* --- audience --- */
 
 enum target { TO_ALL, TO_USER, TO_USERS, TO_RECORD };
 
@@ -125,7 +125,8 @@ static int put_audience(struct req *r, struct jw *w, const struct test_in *in, e
     }
     if (target == TO_RECORD) {
         JW_STR(w, "owner_entity_name", in->owner_entity_name.value);
-        JW_I64(w, "owner_entity_id", in->owner_entity_id.value); /* the record, as steps name it */
+        /* The id of the record, under the name that SendPushNotification steps use. */
+        JW_I64(w, "owner_entity_id", in->owner_entity_id.value);
     }
     if (in->provider.value.len)
         JW_STR(w, "provider", in->provider.value);
@@ -133,7 +134,7 @@ static int put_audience(struct req *r, struct jw *w, const struct test_in *in, e
     return 0;
 }
 
-/* --- what --- */
+/* --- content --- */
 
 static int check_data(struct req *r, const struct in_json *data)
 {
@@ -157,10 +158,10 @@ static int check_data(struct req *r, const struct in_json *data)
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-/* What is sent, its template's part with it. */
+/* The content to send: the request's members merged with the template. */
 struct content {
     struct push_template texts;
-    struct sql_strs buttons; /* ids */
+    struct sql_strs buttons; /* ids of the buttons in `texts` */
 };
 
 static void over(struct str *to, const struct in_str *in)
@@ -181,7 +182,7 @@ AWAITS static int read_template(struct req *r, struct str type, struct push_temp
     return 0;
 }
 
-/* Ids of a list that was checked when it was stored or read. */
+/* Reads the buttons' ids from a list that was checked when it was stored or received. */
 static int test_button_ids(struct req *r, struct str buttons, struct sql_strs *ret_ids)
 {
     struct jr_error error;
@@ -272,7 +273,8 @@ static int put_request(struct req *r,
     return 0;
 }
 
-/* What no device could be sent: above the limit of the provider that is named, or of both. */
+/* Refuses a notification above the limit of the named provider, or above the limits of both
+ * providers when the request names none: no device could receive it. */
 static int check_size(struct req *r, const struct test_in *in, struct str request)
 {
     struct arena *arena = r->task.arena;

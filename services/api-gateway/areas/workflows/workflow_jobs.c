@@ -1,4 +1,4 @@
-/* Jobs: what became of what was started; cancelling and retrying. */
+/* Jobs: listing, reading, cancelling and retrying. */
 #include "areas/workflows/workflows.h"
 #include "catalog/status.h"
 #include "http/query.h"
@@ -8,7 +8,7 @@
 #include "workflow/trigger_access.h"
 #include "workflow_runs_sql.h"
 
-/* A job that fails each time is not run without end; the history of each run is kept. */
+/* Limits how often a job that always fails can run, because the history of each run is kept. */
 #define RUNS_MAX    100
 #define RETRIES_MAX 100 /* by one request */
 
@@ -23,7 +23,8 @@ static const struct walk_list project_jobs = {
 static const struct walk_list workflow_jobs = {
     &SQL_RUNS_OF_WORKFLOW_DESC, &SQL_RUNS_OF_WORKFLOW_ASC, &SQL_RUNS_OF_WORKFLOW_COUNT, "id"};
 
-/* Who asks, as the statements take it. A key sees what it saved itself: its user may hold more. */
+/* Returns the caller as the statements' `:viewer`. A key sees only the data of versions that this
+ * key saved, because the key's user may have more rights. */
 static struct sql_i64s viewer(struct req *r)
 {
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, 2);
@@ -66,8 +67,9 @@ AWAITS static int jobs_of_workflow(struct req *r)
 
 /* --- one job --- */
 
-/* What the caller may see of the trigger's data, as JSON text; STR_NONE when that is nothing. An
- * event's record is shown as the job sees it: without what its editor may not read. */
+/* co: Returns the trigger's data as JSON text; STR_NONE when the caller may not see the data. An
+ * event's record has only the fields that the caller may read. The caller is the job's editor, so
+ * the job sees the same. */
 AWAITS static struct str visible_data(struct req *r, const struct sql_run_data_row *found)
 {
     int64_t entity_id = found->entity_id.value;
@@ -102,8 +104,8 @@ static void write_trigger(struct jw *w, const struct rows *trigger, struct str d
     jw_obj_end(w);
 }
 
-/* The job, then the rest: reads of a batch may see different moments, and a job that has ended
- * shows all of its steps. */
+/* co: Reads the job before its details, because the statements of a batch may see different
+ * snapshots: this way a job that is shown as ended has all of its steps. */
 AWAITS static int reply_job(struct req *r, int status, int64_t id)
 {
     struct rows job;
@@ -150,8 +152,8 @@ AWAITS static int job_guard(struct req *r)
     return sql_one(r, &job, SQL_RUN_STATUS(.viewer = viewer(r), .id = id));
 }
 
-/* Whoever runs it finds its token gone, at the latest with its next write; the hint makes it
- * quick. */
+/* The job's runner notices at its next write that its token is no longer valid; the hint notifies
+ * the runner at once. */
 AWAITS static int jobs_cancel(struct req *r)
 {
     struct rows found;
@@ -196,7 +198,7 @@ static const struct field retry_fields[] = {
 };
 static const struct schema retry_schema = SCHEMA("JobRetry", struct retry_in, retry_fields);
 
-/* Why the job in `job` (run_lock) cannot be retried, as an answer. */
+/* Returns 0 when the job can be retried, else puts an answer that says why not. */
 static int check_retry(struct req *r, const struct sql_run_lock_row *job)
 {
     enum status status = status_read(STATUS_OF_JOB, job->status);
@@ -218,7 +220,8 @@ static int check_retry(struct req *r, const struct sql_run_lock_row *job)
     return 0;
 }
 
-/* The step to begin with; STR_NONE = the start step. */
+/* Finds the step to begin with: the requested step, else the step in which the job ended. STR_NONE
+ * means the start step. */
 static int find_step(struct req *r,
                      const struct sql_run_lock_row *job,
                      const struct in_str *wanted,
@@ -249,7 +252,9 @@ static int may_retry(struct req *r, bool own)
                 "Jobs that one has not started oneself are retried with svc_workflows:update.");
 }
 
-/* A step may stand behind a condition that has not held, and runs with its editor's rights. */
+/* Without svc_workflows:update a caller retries only own jobs, from the start step or the step in
+ * which the job ended. Another step might follow a condition that did not hold, and would run with
+ * its editor's rights. */
 static int check_own(struct req *r, const struct sql_run_lock_row *job, const struct in_str *wanted)
 {
     TRY(may_retry(r, job->own.value));
@@ -263,7 +268,7 @@ static int check_own(struct req *r, const struct sql_run_lock_row *job, const st
                 "Another step than the first and the one that failed needs svc_workflows:update.");
 }
 
-/* co: as for jobs that are started: workflow_trigger.c. */
+/* co: Puts a 429 when the project's queue is full, as for started jobs (workflow_trigger.c). */
 AWAITS static int check_room(struct req *r)
 {
     int64_t most = daemon_app()->conf->queued_jobs;
@@ -273,7 +278,8 @@ AWAITS static int check_room(struct req *r)
     return sql_run_room_row(&room, 0).room ? 0 : fail_queue_full(r, most);
 }
 
-/* The key whose job it would be; jobs of all keys are their user's. */
+/* Returns the caller's API key. Returns NO_I64 for a user, who owns the jobs of all of the
+ * user's keys. */
 static struct opt_i64 actor_key(const struct req *r)
 {
     const struct caller *caller = r->scope->caller;
@@ -296,7 +302,7 @@ AWAITS static int retry_guard(struct req *r)
     return may_retry(r, sql_run_own_row(&job, 0).own.value);
 }
 
-/* One job, in a transaction of its own. */
+/* co: Retries one job in a transaction of its own. */
 AWAITS static int retry_job(struct req *r, int64_t id, const struct in_str *from_step)
 {
     struct rows rows;
@@ -335,7 +341,7 @@ AWAITS static int jobs_retry(struct req *r)
     return reply_job(r, 202, id);
 }
 
-/* --- retry of many: each as if it were asked for alone --- */
+/* --- retry of several jobs, each with the result of a single retry --- */
 
 struct retry_many_in {
     struct in_ids ids;
@@ -366,7 +372,8 @@ static const struct field retried_fields[] = {
 };
 static const struct schema retried_schema = SCHEMA_OUT("JobsRetried", retried_fields);
 
-/* Takes the answer that a retry has put, if it was refused, over into the list. */
+/* Adds a retry's result to the list; `status` 0 means queued, else the response body has the
+ * problem. */
 static void put_retried(struct req *r, struct jw *w, int64_t id, int status)
 {
     jw_obj(w);

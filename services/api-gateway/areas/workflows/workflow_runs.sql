@@ -1,6 +1,6 @@
--- Jobs as they are shown.
+-- Jobs as the API shows them.
 
--- Messages may quote data.
+-- Unless {seen}, an error is shown without the members that may quote data.
 -- part: columns
 j.id, j.workflow_id, j.version as workflow_version, j.status, j.run, j.attempt, j.depth,
   case when j.error is null or {seen} then j.error
@@ -10,7 +10,7 @@ j.id, j.workflow_id, j.version as workflow_version, j.status, j.run, j.attempt, 
 -- part: trigger
 jsonb_build_object('kind', j.trigger_kind, 'event', j.trigger_event, 'id', {trigger_id}, 'entity_name', j.trigger_entity)
 
--- The id is that of the record, payment or user that an event is about: data as well.
+-- The id of the record, payment or user that an event is about is data too: 0 unless {seen}.
 -- part: trigger_id
 case when {seen} then j.trigger_id else 0 end
 
@@ -21,19 +21,19 @@ where {known} and (:status::text? is null or j.status = :status::text) and j.wor
 -- part: of_project
 from {p}.jobs_now j where {known} and (:status::text? is null or j.status = :status::text)
 
--- Who asks, :viewer: no number = whoever sees everything, else {user} or {user, key}. Data of a job is for those in
--- whose name it ran: the user who saved its version, or the key with which that was done.
+-- :viewer is the caller: an empty array for a caller who sees everything, otherwise {user} or {user, key}. A caller sees
+-- a job's data if the job ran in the caller's name: the user who saved the job's version, or the API key that saved it.
 -- part: seen
 (cardinality(:viewer::bigint[]) = 0 or exists (
   select 1 from {p}.workflow_versions v
   where v.workflow_id = j.workflow_id and v.version = j.version and v.editor_id = (:viewer::bigint[])[1]
     and (cardinality(:viewer::bigint[]) = 1 or v.editor_key_id = (:viewer::bigint[])[2])))
 
--- A job that its editor was not permitted to run would reveal that there was such an event.
+-- Hides jobs that were skipped for lack of the editor's permission: such a job reveals that the event happened.
 -- part: known
 (cardinality(:viewer::bigint[]) = 0 or j.reason is distinct from 'not_permitted')
 
--- A key's own jobs are those it started; its user's are those of all their keys, too.
+-- Jobs that the caller started. An API key has only its own jobs; a user also has the jobs of all of the user's keys.
 -- part: started
 (j.actor_id = :actor_id::bigint and (:actor_key_id::bigint? is null or j.actor_key_id = :actor_key_id::bigint))
 
@@ -59,7 +59,7 @@ order by j.id limit :limit::bigint offset :offset::bigint
 -- name: runs_of_project_count :one args(runs_of_project)
 select count(*) as total_items {of_project}
 
--- A workflow that is gone is known by its jobs.
+-- A deleted workflow is known as long as it has jobs.
 -- name: runs_workflow_known :one
 select exists (select 1 from {p}.workflows w where w.id = :workflow_id::bigint)
   or exists (select 1 from {p}.jobs j where j.workflow_id = :workflow_id::bigint) as known:boolean
@@ -71,7 +71,7 @@ select {columns} from {p}.jobs_now j where j.id = :id::bigint and {known}
 select j.trigger_kind as kind, j.trigger_event as event, {trigger_id} as id, j.trigger_entity as entity_name
 from {p}.jobs j where j.id = :id::bigint
 
--- An event's data is shown once the editor's rights have been looked at: a step has run.
+-- admitted: the editor's rights on an event's data have been checked, because a step has run.
 -- name: run_data :opt
 select {seen} as seen:boolean, j.trigger_entity_id as entity_id:bigint?, j.trigger_event as event:text?,
   j.trigger_kind <> 'event' or exists (select 1 from {p}.job_steps s where s.job_id = j.id) as admitted:boolean,
@@ -81,8 +81,8 @@ from {p}.jobs j where j.id = :id::bigint
 -- part: size
 (coalesce(octet_length(t.input::text), 0) + coalesce(octet_length(t.output::text), 0))::bigint
 
--- The newest steps as far as they fit into an answer, in the order they ran. Sizes are those of what is shown, which may
--- be a hundred times what is stored, and no more are looked at than fit.
+-- The newest steps that fit into an answer (1000 steps, 8 MiB, but at least one step), in the order in which they ran. Sizes
+-- are those of the text that is shown, which may be a hundred times the stored size, so no more steps are read than fit.
 -- name: run_steps :many
 with recursive shown (seq, bytes, place) as (
   select t.seq, {size}, 1 from {p}.job_steps t
@@ -102,7 +102,8 @@ join {p}.jobs j on j.id = s.job_id
 where b.place = 1 or b.bytes <= 8388608
 order by s.seq
 
--- A step that waits for a lock holds its job's lease as long as it may wait: longer than that.
+-- A step that waits for a lock keeps the row of its job's lease locked. run_cancel needs that row, so it waits longer (in
+-- milliseconds) than the step may.
 -- name: run_set_timeout :one
 select set_config('lock_timeout', '4500', true)
 
@@ -126,8 +127,8 @@ where s.job_id = :id::bigint and s.status = 'sent'
 -- name: run_own :opt
 select j.trigger_kind in ('manual', 'api') and {started} as own:boolean? from {p}.jobs j where j.id = :id::bigint and {known}
 
--- A failed job names the step that failed; a cancelled one may have been cut off inside a step. One that another retry has
--- just queued has a lease that is not seen yet.
+-- ended_in: a failed job names the step that failed; a cancelled job may have been interrupted inside a step. status: the
+-- lease of a job that a concurrent retry has just queued is not visible yet, so a job without status and lease is queued.
 -- name: run_lock :opt
 select coalesce(j.status, l.state, 'queued') as status:text, j.reason:text?, j.run:smallint, w.enabled:boolean?, v.version is not null as kept:boolean,
        coalesce(j.error ->> 'step_key',
@@ -154,7 +155,7 @@ with again as (
   returning j.id, j.token)
 insert into {p}.job_leases (job_id, token) select a.id, a.token + 1 from again a
 
--- Whether one more job may wait: as in job_start.sql.
+-- Whether one more job may be queued: the same condition as in job_start.sql.
 -- name: run_room :one
 select (select l.job_id from {p}.job_leases l
     where l.job_id <= (select j.id from {p}.jobs j order by j.id desc limit 1) - :most::bigint + 1

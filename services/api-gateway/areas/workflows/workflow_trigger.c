@@ -1,4 +1,4 @@
-/* Workflows started by hand and over their routes: one statement, and the job is queued. */
+/* Starting workflows by hand and by their routes. One statement queues the job. */
 #include "areas/workflows/workflows.h"
 #include "base/num.h"
 #include "http/query.h"
@@ -29,8 +29,8 @@ int fail_queue_full(struct req *r, int64_t most)
                 (long long)most);
 }
 
-/* co: *ret_job 0 when there is no such enabled workflow. The runners are notified after the commit.
- */
+/* co: Queues the job and then notifies the runners. *ret_job is 0 when there is no such enabled
+ * workflow. */
 AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret_job)
 {
     struct db_call call;
@@ -115,7 +115,8 @@ AWAITS static int route_guard(struct req *r)
     return known.count ? 0 : no_such_route(r);
 }
 
-/* Any segment may be asked for; what is no route of letters, digits, '-' and '_' is not found. */
+/* The segment need not be a valid route (letters, digits, '-' and '_'): an invalid route is
+ * not found. */
 AWAITS static int workflows_route(struct req *r)
 {
     struct job_start start = {.route = path_route(r)};
@@ -136,7 +137,7 @@ AWAITS static int workflows_route(struct req *r)
     return reply_empty(r, 204);
 }
 
-/* One call by two names. */
+/* One endpoint with two paths. */
 #define ROUTE_CALL(path_, id_, summary_)                                                           \
     {                                                                                              \
         .method = HTTP_POST_M, .path = (path_), .id = (id_), .auth = AUTH_USER_OR_KEY,             \

@@ -1,4 +1,4 @@
-/* /workflows: what happens by itself. Saving is workflows_save.c. */
+/* /workflows: listing, reading, saving and deleting workflows. workflows_save.c does the saving. */
 #include "areas/workflows/workflows.h"
 
 #include "areas/items/items.h"
@@ -84,14 +84,12 @@ AWAITS static int workflows_update(struct req *r)
     return reply_json(r, 200);
 }
 
-/* --- delete
- * ---------------------------------------------------------------------------------------
- */
+/* --- delete --- */
 
 struct removal {
     int64_t id;
     struct items_match match;
-    struct rows running; /* ids of the jobs that runners are to drop */
+    struct rows running; /* ids of running jobs that were cancelled */
 };
 
 AWAITS static int remove_workflow(struct req *r, void *arg, struct model_audit *audit)
@@ -104,8 +102,8 @@ AWAITS static int remove_workflow(struct req *r, void *arg, struct model_audit *
     struct db_call calls[] = {
         db_call(SQL_WORKFLOW_UNLISTEN(.workflow_id = removal->id)),
         db_call(SQL_WORKFLOW_REMOVE(.id = removal->id)),
-        db_call(SQL_STOP_MARK(.workflow_id = removal->id,
-                              .deleted = true)), /* what these two leave is a runner's */
+        /* runners stop the jobs that the next two statements leave */
+        db_call(SQL_STOP_MARK(.workflow_id = removal->id, .deleted = true)),
         db_call(SQL_STOP_QUEUED(.workflow_id = removal->id, .deleted = true)),
         db_call(SQL_STOP_RUNNING(.workflow_id = removal->id)),
     };
@@ -128,9 +126,7 @@ AWAITS static int workflows_delete(struct req *r)
     return reply_empty(r, 204);
 }
 
-/* --- versions
- * -------------------------------------------------------------------------------------
- */
+/* --- versions --- */
 
 static const struct walk_list versions = {&SQL_WORKFLOW_VERSIONS_DESC,
                                           &SQL_WORKFLOW_VERSIONS_ASC,

@@ -1,4 +1,4 @@
--- Workflows with their newest version; the trigger shows the entity's name of today, null when it is gone.
+-- Workflows with their newest version. The trigger shows the entity's current name, null when the entity was deleted.
 
 -- part: workflow
 select w.id:bigint, w.name:text, w.enabled:boolean, w.version:integer,
@@ -28,7 +28,7 @@ select w.enabled from {p}.workflows w where w.id = :id::bigint
 -- name: workflows_count :one
 select count(*) as workflows:bigint from {p}.workflows
 
--- Saving: under the lock of the model, so that one save of a project comes after the other.
+-- Saving. The transaction holds the lock of the model, so saves of one project run one after the other.
 
 -- name: workflow_lock :opt
 select w.version:integer, w.enabled:boolean, w.entity_id:bigint?, w.cron:text?, w.timezone:text?,
@@ -39,7 +39,7 @@ left join {p}.entities e on e.id = w.entity_id
 where w.id = :id::bigint
 for update of w
 
--- A new one has the id 0.
+-- Saving a workflow with the :id 0 creates it.
 -- name: workflow_add :one args(workflow) row(saved_workflow)
 insert into {p}.workflows (name, enabled, trigger_kind, event, entity_id, category, filter, route, cron, timezone,
   next_fire_at, editor_id, editor_key_id)
@@ -50,7 +50,7 @@ where :adopts::boolean and :id::bigint = 0
 returning id as id:bigint, version as version:integer, editor_id as editor_id:bigint,
   editor_key_id as editor_key_id:bigint?
 
--- Who changes nothing of what happens (not :adopts) is not its editor.
+-- The caller becomes the editor only if the save changes what the workflow does (:adopts).
 -- name: workflow_save :one args(workflow) row(saved_workflow)
 update {p}.workflows
 set name = :name::text, enabled = :enabled::boolean, trigger_kind = :trigger_kind::text, event = :event::text?,
@@ -77,7 +77,8 @@ values ('workflow:' || :workflow_id::bigint::text, :entity_id::bigint, :event::t
 -- name: workflow_secrets :many
 select s.name:text from {p}.secrets s where s.name = any(:names::text[])
 
--- Integrations by name, with those of the operations that they have. They stay until the workflow is saved.
+-- One row for each integration and each of its operations that is named; operation '' when the integration has none of them.
+-- The integrations are locked until the workflow is saved.
 -- name: workflow_integrations :many
 select i.name:text, coalesce(o.name, '') as operation:text
 from (select k.name, k.operations from {p}.integrations k where k.name = any(:names::text[]) order by k.id for share) i
@@ -87,7 +88,7 @@ from (select k.name, k.operations from {p}.integrations k where k.name = any(:na
 -- name: workflow_now :one
 select now() as at:timestamptz
 
--- Removing: the history stays.
+-- Removing. The jobs of the workflow stay, its versions do not.
 
 -- name: workflow_remove :exec
 delete from {p}.workflows w where w.id = :id::bigint
@@ -113,7 +114,7 @@ select v.version, v.doc ->> 'name' as name, v.doc -> 'trigger' as trigger, v.doc
        v.doc -> 'steps' as steps, v.editor_id, v.created_at
 {version} and v.version = :version::bigint
 
--- The control schema: where runners look, and when. Never later than the first tick of the project.
+-- The control schema: which projects runners poll, and when. next_fire_at is never later than the project's first tick.
 
 -- name: workflow_project_due :exec
 insert into platform.workflow_projects as p (number, next_fire_at) values (:number::bigint, :next_fire_at::timestamptz?)

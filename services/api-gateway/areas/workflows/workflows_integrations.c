@@ -1,10 +1,10 @@
-/* What steps of a workflow want of the project's integrations. */
+/* Checks the integrations and operations that the steps of a workflow name. */
 #include "areas/workflows/workflows.h"
 #include "json/jr.h"
 #include "workflow/definition.h"
 #include "workflows_sql.h"
 
-/* 0 = there is none of this name, 1 = it has no such operation, 2 = it has. */
+/* Returns 0 when the integration does not exist, 1 when it has no such operation, 2 when it has. */
 static int64_t
 known_operation(const struct rows *rows, struct str integration, struct str operation)
 {

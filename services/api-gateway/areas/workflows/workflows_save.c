@@ -1,7 +1,8 @@
 /*
- * Saving a workflow: what is sent over what is stored, checked whole, then one transaction with its
- * version, its listeners and its next tick. It runs under the lock of the model: the entities that
- * it names are there until the commit, and saves of one project come one after the other.
+ * Saving a workflow: merges the request with the stored workflow, checks the result as a whole and
+ * writes the workflow with its version, its listeners and its next tick, in one transaction. The
+ * transaction holds the lock of the model: entities that the workflow names cannot be deleted
+ * before the commit, and saves of one project run one after the other.
  */
 #include <errno.h>
 
@@ -21,27 +22,27 @@ struct save {
     int64_t id; /* 0 = new */
     struct items_match match;
     int64_t saved_id;
-    int64_t fire_ms; /* of what was saved, 0 = never */
+    int64_t fire_ms; /* next tick of the saved workflow, 0 = none */
 };
 
-/* A workflow on its way into its rows. */
+/* A workflow that is being checked and written. */
 struct draft {
     struct definition definition;
-    bool fresh;        /* trigger or steps were sent */
-    bool adopts;       /* what happens is another: whoever saves it is its editor */
+    bool fresh;        /* the request has trigger or steps */
+    bool adopts;       /* what the workflow does changes: the caller becomes its editor */
     int64_t entity_id; /* 0 = none */
     int64_t fire_ms;
     struct str doc;
 };
 
-/* What is stored; not found = new. */
+/* The stored workflow. */
 struct stored {
     struct sql_workflow_lock_row row;
-    bool found;
-    json_t *doc; /* as it is stored, whatever becomes of it; NULL = new */
+    bool found;  /* false = the workflow is new */
+    json_t *doc; /* the document before merge(); NULL = new */
 };
 
-/* --- the document: members that were sent, else what is stored --- */
+/* --- the document: the request's members, else the stored members --- */
 
 static void save_put(json_t *doc, const char *member, json_t *value)
 {
@@ -53,7 +54,7 @@ static json_t *text(struct str value)
     return json_stringn(value.ptr, value.len);
 }
 
-/* The stored document under today's name of its entity. */
+/* Parses the stored document and gives the trigger's entity its current name. */
 static int stored_doc(struct req *r, const struct stored *stored, json_t **ret_doc)
 {
     struct jr_error error;
@@ -75,7 +76,7 @@ static json_t *steps_of(const struct in_list *list)
     return steps;
 }
 
-/* The step that a job began with so far may not be among the new ones. */
+/* Removes start_step when the new steps do not have it. */
 static void drop_lost_start(json_t *doc)
 {
     struct str start = jr_str(doc, "start_step");
@@ -96,7 +97,7 @@ merge(struct req *r, const struct workflow_in *in, struct stored *stored, json_t
 
     if (stored->found) {
         TRY(stored_doc(r, stored, &doc));
-        /* Members are replaced, never changed. */
+        /* A shallow copy: the members are replaced below, never changed. */
         stored->doc = jr_adopt(r->task.arena, json_copy(doc));
     } else {
         doc = jr_adopt(r->task.arena, json_object());
@@ -118,11 +119,9 @@ merge(struct req *r, const struct workflow_in *in, struct stored *stored, json_t
     return 0;
 }
 
-/* --- checks
- * ---------------------------------------------------------------------------------------
- */
+/* --- checks --- */
 
-/* The same steps, but for what people call them. */
+/* Whether two lists have the same steps; the steps' names may differ. */
 static bool same_steps(const json_t *was, const json_t *is)
 {
     size_t count = json_array_size(is);
@@ -150,8 +149,9 @@ static bool same_member(const json_t *was, const json_t *is, const char *member)
     return value == json_object_get(was, member) || json_equal(json_object_get(was, member), value);
 }
 
-/* Steps run with their editor's rights: they are the rights of whoever said what is done, and when.
- * Both documents have all members. */
+/* Whether the save changes what the workflow does, or when. Steps run with the rights of the
+ * workflow's editor, which must be the rights of the user or key that made this change. Both
+ * documents have all members. */
 static bool is_other(const struct workflow_in *in, const struct stored *stored, const json_t *doc)
 {
     if (!stored->found)
@@ -194,7 +194,8 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
 
     if (!count)
         return 0;
-    if (!caller_can(r->scope->caller, PERM_SVC_SECRETS_READ)) /* nor may it learn which there are */
+    /* Without this permission the caller must not learn which secrets exist. */
+    if (!caller_can(r->scope->caller, PERM_SVC_SECRETS_READ))
         return draft->adopts ? fail_secret(r, definition, secrets[0].step) : 0;
     for (size_t i = 0; i < count; i++)
         names[i] = secrets[i].name;
@@ -215,7 +216,9 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
     return 0;
 }
 
-/* A workflow whose entities or secrets are gone can still be disabled and renamed. */
+/* co: Checks the merged workflow. Skips the checks against the model, secrets and integrations when
+ * the workflow is disabled and the request has neither trigger nor steps: a workflow whose entities
+ * or secrets were deleted can still be disabled, and renamed while it is disabled. */
 AWAITS static int save_check(struct req *r,
                              const struct workflow_in *in,
                              const struct stored *stored,
@@ -251,12 +254,11 @@ AWAITS static int save_check(struct req *r,
     return 0;
 }
 
-/* --- ticks
- * ----------------------------------------------------------------------------------------
- */
+/* --- ticks --- */
 
-/* The same schedule goes on: a tick that is due, and not taken yet, is not lost by a save. A late
- * tick is: the workflow that missed it was another. */
+/* Whether the stored next tick stays valid: the schedule is the same, and the tick is at most
+ * TICK_LATE_MS late. Thus a save does not lose a tick that is due but not yet taken. A later tick
+ * is dropped: a workflow does not run ticks that an earlier version of the workflow missed. */
 static bool
 same_schedule(const struct stored *stored, const struct definition *definition, int64_t now_ms)
 {
@@ -266,7 +268,7 @@ same_schedule(const struct stored *stored, const struct definition *definition, 
            str_eq(stored->row.timezone, definition->timezone);
 }
 
-/* By the database's clock, as runners fire by it. */
+/* co: Finds the next tick by the database's clock, which runners use as well. */
 AWAITS static int next_tick(struct req *r, const struct stored *stored, struct draft *draft)
 {
     const struct definition *definition = &draft->definition;
@@ -291,9 +293,9 @@ AWAITS static int next_tick(struct req *r, const struct stored *stored, struct d
     return 0;
 }
 
-/* Runners look at the project, and at the latest when its first tick is due. Said before the
- * commit, so that no death in between leaves a tick that nobody waits for, and again after it,
- * because a runner that looked in between did not see the tick. */
+/* co: Makes runners poll the project, at the latest when its first tick is due. Called before the
+ * commit, so that a crash after the commit leaves no tick that no runner waits for. Called again
+ * after the commit, because a runner that polled before the commit did not see the tick. */
 AWAITS static int notify_runners(struct req *r, int64_t fire_ms)
 {
     return db_query(
@@ -303,16 +305,15 @@ AWAITS static int notify_runners(struct req *r, int64_t fire_ms)
         NULL);
 }
 
-/* --- rows
- * -----------------------------------------------------------------------------------------
- */
+/* --- rows --- */
 
 static struct str event_of(const struct definition *definition)
 {
     return definition->kind == TRIGGER_EVENT ? str_from(event_name(definition->event)) : STR_NONE;
 }
 
-/* Events of no records may have one; empty = any. */
+/* Returns the button group that `entity` names for an event without records; STR_NONE = any group.
+ */
 static struct str category_of(const struct definition *definition)
 {
     return definition->entity.len && !definition_of_records(definition) ? definition->entity
@@ -332,7 +333,7 @@ static int fail_route(struct req *r)
                       "The route is taken.");
 }
 
-/* The version, and which events it listens to from now on. */
+/* co: Writes the version and replaces the events that the workflow listens to. */
 AWAITS static int
 write_parts(struct req *r, const struct draft *draft, const struct sql_saved_workflow_row *saved)
 {
@@ -392,9 +393,7 @@ AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t i
     return write_parts(r, draft, &saved);
 }
 
-/* --- the change
- * -----------------------------------------------------------------------------------
- */
+/* --- the change --- */
 
 int workflow_check_version(struct req *r, const struct items_match *match, int64_t version)
 {
@@ -422,7 +421,8 @@ AWAITS static int read_stored(struct req *r, const struct save *save, struct sto
     return 0;
 }
 
-/* What waits for a workflow that is disabled does not start. */
+/* co: Stops the queued jobs of a workflow that the save disables; ends an unfinished stop when the
+ * save enables the workflow. */
 AWAITS static int stop_or_go(struct req *r,
                              const struct save *save,
                              const struct stored *stored,
@@ -469,7 +469,7 @@ int workflow_save(struct req *r, const struct workflow_in *in, int64_t id, int64
     if (id)
         TRY(items_if_match(r, &save.match));
     TRY(model_change(r, save_change, &save));
-    if (save.fire_ms && notify_runners(r, save.fire_ms) < 0) /* said once already: see there */
+    if (save.fire_ms && notify_runners(r, save.fire_ms) < 0) /* the second call, see its comment */
         return -ECANCELED;
     *ret_id = save.saved_id;
     return 0;

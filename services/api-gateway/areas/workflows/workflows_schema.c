@@ -1,5 +1,5 @@
-/* Shapes of workflows and jobs. Triggers and steps are checked by workflow/definition.h; here is
- * what the documents say of them. */
+/* Schemas of workflows and jobs. workflow/definition.h checks triggers and steps; their schemas
+ * here only document them. */
 #include "areas/workflows/workflows.h"
 
 /* clang-format off: tables of catalog/ are included in the middle of texts */
