@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define PIPELINED        32      /* commands a round trip */
+#define PIPELINED        32      /* commands per round trip */
 #define TOO_MANY_COLUMNS "54011" /* SQLSTATE: dropped columns count as well */
 #define VALUE_TOO_LONG   "54000" /* SQLSTATE: longer than an index entry can be */
 

@@ -1,62 +1,69 @@
 #pragma once
 /*
- * Commands that shape the tables of entities: one command a query, one subcommand
- * an ALTER, names from ids only. Nothing that a person typed becomes text of a command: names
- * never, and default values travel as hexadecimal.
+ * DDL commands for the tables of entities: one command a query, one subcommand an ALTER. Tables and
+ * columns are named by ids only. User input never becomes text of a command: default values are
+ * written as hexadecimal.
  *
- * A field is described by struct model_field, as it is or as it is going to be.
+ * A struct model_field describes a field as it is now or as it will be after the change.
  */
 #include "app.h"
 
-/* Commands in the order they run; arena-owned. */
+/* Commands in the order in which they run; arena-owned. */
 struct ddl {
     struct arena *arena;
     struct sql *items;
     size_t count, room;
 };
 
+/* any: Starts an empty list; `arena` is borrowed and owns the commands. */
 void ddl_init(struct ddl *ddl, struct arena *arena);
-/* any: appends one command. */
+/* any: Appends one command. */
 void ddl_add(struct ddl *ddl, const char *format, ...) PRINTF_LIKE(2, 3);
-/* co: runs them on the transaction r->scope->db. A table that has no room for more columns is 409.
- * While a change is only looked at (ddl_preview.h) none of them is sent. */
+/* co: Runs the commands in the transaction r->scope->db. Returns 0 or the status of the answer: 409
+ * if a table has no room for more columns. Sends nothing during a preview (ddl_preview.h). */
 AWAITS int ddl_run(struct req *r, const struct ddl *ddl) MUSTCHECK;
 
 /* --- tables (ddl_table.c) --- */
 
-/* The entity's table with all its fields' columns, constraints, indexes and link tables. */
+/* any: Creates the entity's table with the columns, constraints, indexes and link tables of its
+ * fields. */
 void ddl_table_create(struct ddl *ddl, const struct entity *entity);
-/* Link tables first, then the table. */
+/* any: Drops the entity's history, its link tables, then its table. */
 void ddl_table_drop(struct ddl *ddl, const struct entity *entity);
-/* Taken before a change looks at the rows, in the strength that the change needs: raising a lock
- * later is how deadlocks are made. The target of a relation is locked in the same command. */
+/* any: Locks the field's table before a change reads the rows, in the mode that the change needs:
+ * raising the lock later could deadlock. The same command locks the target of a relation. */
 void ddl_table_lock(struct ddl *ddl, const struct model_field *field);
 
-/* --- what records were (ddl_history.c) --- */
+/* --- history of records (ddl_history.c) --- */
 
-/* Begins, and ends with all that is kept; behind the rows of the entity and its fields. */
+/* any: Start the history of an entity, and end it with all that was recorded. Before
+ * ddl_history_on() the rows of the entity and its fields have to be stored. */
 void ddl_history_on(struct ddl *ddl, const struct entity *entity);
 void ddl_history_off(struct ddl *ddl, const struct entity *entity);
-/* After a change of the entity's days or fields, behind their rows; nothing where none is kept. */
+/* any: Adapts the history to a change of the entity's history_days or fields, after their rows are
+ * stored. Does nothing if the entity has no history. */
 void ddl_history_follow(struct ddl *ddl, const struct entity *entity);
-/* Before a field goes. */
+/* any: Removes the field from the history, before the field is dropped. */
 void ddl_history_forget(struct ddl *ddl, const struct model_field *field);
 
 /* --- columns (ddl_column.c) --- */
 
-/* "text", "bigint", ... */
+/* any: Returns the column's PostgreSQL type ("text", "bigint"); static. */
 const char *ddl_type(const struct model_field *field);
-/* "f_31 text default ... not null", for CREATE TABLE. */
+/* any: Returns a column definition for CREATE TABLE or ADD COLUMN ("f_31 text default ... not
+ * null"); arena-owned. */
 struct str ddl_column(struct arena *arena, const struct model_field *field);
-/* What is made for a field beside its column. */
+/* The index of a field's column. */
 enum ddl_index { INDEX_NONE, INDEX_PLAIN, INDEX_UNIQUE };
+/* any: Returns which index the field has. */
 enum ddl_index ddl_index_of(const struct model_field *field);
-/* Column or link table of a new field, with everything around it. */
+/* any: Add and drop a field's column or link table, with its constraints and index. */
 void ddl_field_add(struct ddl *ddl, const struct model_field *field);
 void ddl_field_drop(struct ddl *ddl, const struct model_field *field);
-/* CHECK, foreign key, index: what comes after the column. */
+/* any: Adds what follows the column: CHECK, foreign key, index; or creates the link table. */
 void ddl_field_constrain(struct ddl *ddl, const struct model_field *field);
-/* co: from `old` to `next` (same id): looks at the rows first, 409 when they contradict. */
+/* co: Changes the field from `old` to `next` (same id). Checks the rows first: returns 409 if they
+ * contradict the change, 403 if the caller may not learn that. */
 AWAITS int ddl_field_change(struct req *r,
                             const struct model_field *old,
                             const struct model_field *next) MUSTCHECK;
@@ -65,40 +72,44 @@ AWAITS int ddl_field_change(struct req *r,
 
 struct ddl_conversion {
     enum model_type from, to;
-    /* "%s" is the column, everywhere in the text. */
+    /* Each "%s" in the texts is replaced by the column. */
     const char *using;  /* the converted value */
-    const char *refuse; /* true for values that do not convert; NULL = all do */
+    const char *refuse; /* true for values that do not convert; NULL = all values convert */
 };
-/* any: NULL when the types do not convert. */
+/* any: Returns the conversion between two types (static), NULL if they do not convert. */
 const struct ddl_conversion *ddl_conversion_find(enum model_type from, enum model_type to);
-/* any: replaces each "%s" by the column; arena-owned text. */
+/* any: Replaces each "%s" of the pattern by the column; arena-owned. */
 const char *ddl_conversion_text(struct arena *arena, const char *pattern, struct str column);
 
-/* --- what the rows say (ddl_check.c) --- */
+/* --- checks of the stored rows (ddl_check.c) --- */
 
-/* any: the caller reads all records of the entity: it may be told of any of them. */
+/* any: Returns whether the caller reads all records of the entity, so that an answer may mention
+ * any of them. */
 bool ddl_sees_all(const struct req *r, const struct entity *entity);
-/* any: 0 when the caller may learn what the field holds in every record: it reads all records and
- * the field. Else 403, before anything is looked at: whether a change fits the stored values tells
- * what they are. */
+/* any: Returns 0 if the caller reads all records and the field, else 403. Call before the values
+ * are checked: whether a change fits the stored values reveals what the values are. */
 int ddl_may_look(struct req *r, const struct model_field *field) MUSTCHECK;
-/* any: 0 when the caller may delete records of the entity, else 403: `what` makes data go. */
+/* any: Returns 0 if the caller may delete records of the entity, else 403. `what` names the change
+ * that deletes data; it begins the message. */
 int ddl_may_drop(struct req *r, const struct entity *entity, const char *what) MUSTCHECK;
-/* co: the same, when there are records. */
+/* co: Like ddl_may_drop(), but returns 0 if the entity has no records. */
 AWAITS int ddl_may_lose_records(struct req *r, const struct entity *entity, const char *what)
     MUSTCHECK;
-/* co: the same in a transaction: no record comes until it ends. */
+/* co: Like ddl_may_lose_records(), in a transaction: first locks the table, so that no record can
+ * be added until the transaction ends. */
 AWAITS int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what)
     MUSTCHECK;
 
+/* A condition that the stored rows must not fulfil. */
 struct ddl_check {
     const struct model_field *field;
-    const char *condition; /* on "t", the entity's table: true for rows that contradict */
+    const char *condition; /* SQL on "t", the entity's table: true for rows that contradict */
     const struct db_param *params;
     size_t param_count;
-    enum problem code;  /* of the finding */
-    const char *reason; /* "no value in" */
+    enum problem code;  /* of the error */
+    const char *reason; /* part of the message, before the field: "no value in" */
 };
-/* co: 0 when no row contradicts, else 409 schema_conflict with the count and up to ten ids. While
- * the change is only looked at that is kept, and 0. */
+/* co: Returns 0 if no row contradicts, else 409 schema_conflict; the message has the number and up
+ * to ten ids of the rows if the caller sees all records. During a preview the finding is added to
+ * r->scope->preview, and the result is 0. */
 AWAITS int ddl_check(struct req *r, const struct ddl_check *check) MUSTCHECK;

@@ -1,8 +1,8 @@
-/* What stored records say against a change: how many, and the first ten ids. */
+/* Checks stored records against a change: counts the conflicting records and names ten ids. */
 #include "ddl/ddl.h"
 #include "ddl/ddl_preview.h"
 
-#define NAMED 10 /* ids that an answer names */
+#define NAMED 10 /* ids in an answer */
 
 static struct str print_ids(struct arena *arena, const int64_t *ids, size_t count, int64_t total)
 {
@@ -16,7 +16,6 @@ static struct str print_ids(struct arena *arena, const int64_t *ids, size_t coun
     return strbuf_view(&out);
 }
 
-/* A caller that does not read all records of the entity learns nothing about the others. */
 bool ddl_sees_all(const struct req *r, const struct entity *entity)
 {
     const struct caller *caller = r->scope->caller;
@@ -71,7 +70,7 @@ int ddl_may_drop_records(struct req *r, const struct entity *entity, const char 
 
     if (caller_can_entity(r->scope->caller, entity->id, ACT_DELETE))
         return 0;
-    ddl_init(&lock, r->task.arena); /* what is seen now holds until the change is made */
+    ddl_init(&lock, r->task.arena); /* no record can be added until the commit */
     ddl_add(&lock, "lock table {p}.e_%lld in access exclusive mode", (long long)entity->id);
     TRY(ddl_run(r, &lock));
     return ddl_may_lose_records(r, entity, what);
@@ -112,7 +111,7 @@ static int refuse(struct req *r, const struct ddl_check *check, const struct row
     return fail_with(r, PROBLEM_SCHEMA_CONFLICT, detail, errors);
 }
 
-/* A finding that does not end the look. */
+/* Adds the finding to the preview, which continues. */
 static int ddl_check_keep(struct req *r, const struct ddl_check *check, const struct rows *found)
 {
     struct ddl_violation violation = {

@@ -24,7 +24,8 @@ static const char *const column_types[TYPE_COUNT] = {
 };
 
 static const char *const delete_actions[] = {
-    [ON_DELETE_RESTRICT] = "no action", /* checked when the statement ends, so that a bulk may go */
+    [ON_DELETE_RESTRICT] = "no action", /* checked at the statement's end, so that one statement may
+                                           delete both sides */
     [ON_DELETE_SET_NULL] = "set null",
     [ON_DELETE_CASCADE] = "cascade",
 };
@@ -34,8 +35,8 @@ const char *ddl_type(const struct model_field *field)
     return column_types[field->type];
 }
 
-/* The value as text is written in hexadecimal: nothing in it can end the literal. The expression is
- * stable, so adding a column with it does not rewrite the table. */
+/* Writes the value's text in hexadecimal, so that nothing in it can end the literal. The expression
+ * is stable, so adding a column with this default does not rewrite the table. */
 static struct str default_expression(struct arena *arena, const struct model_field *field)
 {
     const json_t *value = field->fallback;
@@ -65,8 +66,8 @@ struct str ddl_column(struct arena *arena, const struct model_field *field)
 
 /* --- constraints and indexes --- */
 
-/* Relations and files are always indexed: deletes of the target look for the rows that refer to it.
- */
+/* Relations and files are always indexed: a delete of the target has to find the rows that refer to
+ * it. */
 enum ddl_index ddl_index_of(const struct model_field *field)
 {
     if (field->many)
@@ -82,7 +83,7 @@ static bool column_is_text(const struct model_field *field)
     return strcmp(ddl_type(field), "text") == 0;
 }
 
-/* Texts have another one, in the order of the project's locale (0061_text_indexes.sql). */
+/* Text columns get a second index, in the order of the project's locale (0061_text_indexes.sql). */
 static void add_index(struct ddl *ddl, const struct model_field *field)
 {
     bool unique = ddl_index_of(field) == INDEX_UNIQUE;
@@ -139,7 +140,7 @@ static void add_foreign_key(struct ddl *ddl, const struct model_field *field)
             delete_actions[field->on_delete]);
 }
 
-/* A foreign key, and triggers that keep the file's side (0020_file_fields.sql). */
+/* Adds or drops the foreign key and the triggers that update files (0020_file_fields.sql). */
 static void change_file_rule(struct ddl *ddl, const struct model_field *field, bool add)
 {
     ddl_add(ddl,
@@ -149,7 +150,8 @@ static void change_file_rule(struct ddl *ddl, const struct model_field *field, b
             (long long)field->id);
 }
 
-/* A link goes with the record it points to, unless that record is kept because of it. */
+/* Deleting a record deletes the links to it, except with ON_DELETE_RESTRICT: then the links prevent
+ * the delete. */
 static void add_link_key(struct ddl *ddl, const struct model_field *field)
 {
     ddl_add(ddl,
@@ -244,7 +246,7 @@ static void change_foreign_key(struct ddl *ddl, const struct model_field *next)
         add_foreign_key(ddl, next);
 }
 
-/* What depends on the column's type goes first and comes back last. */
+/* Drops what depends on the column's type before the change, and adds it again after. */
 static void
 change_column(struct ddl *ddl, const struct model_field *old, const struct model_field *next)
 {
@@ -281,9 +283,10 @@ change_column(struct ddl *ddl, const struct model_field *old, const struct model
         add_index(ddl, next);
 }
 
-/* --- what the rows must not say --- */
+/* --- checks of the stored values --- */
 
-/* A bound that is new or nearer than before; the table does not know it, its rows may break it. */
+/* Returns whether a bound is new or stricter. The table has no constraint for bounds, so stored
+ * rows may violate it. */
 static bool is_tighter(const struct model_field *old, const struct model_field *next, bool upper)
 {
     bool has = upper ? next->has_max : next->has_min;
@@ -420,13 +423,13 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
         };
         TRY(ddl_check(r, &check));
         if (ddl_preview_found(r->scope->preview, PROBLEM_TYPE_MISMATCH))
-            return 0; /* the others look at converted values */
+            return 0; /* the other checks convert the values, which would fail */
     }
     TRY(column_check_values(r, old, next, value));
     return next->unique && (retyped || !old->unique) ? check_unique(r, old, value) : 0;
 }
 
-/* Names and flags are the service's own business: the table does not know them. */
+/* Returns whether the change affects the table. Names and flags are not part of the table. */
 static bool touches_table(const struct model_field *old, const struct model_field *next)
 {
     return old->type != next->type || old->required != next->required ||
@@ -436,7 +439,7 @@ static bool touches_table(const struct model_field *old, const struct model_fiel
            is_tighter(old, next, true);
 }
 
-/* Whether the stored values decide about the change. */
+/* Returns whether the stored values may contradict the change. */
 static bool looks_at_rows(const struct model_field *old, const struct model_field *next)
 {
     return old->type != next->type || (next->required && !old->required) ||

@@ -1,5 +1,5 @@
 /*
- * Which types convert into which, how, and which values do not. The refusing condition looks at the
+ * Conversions between types, and which values do not convert. The `refuse` condition checks the
  * text of a value before anything is cast, so that no row can make the conversion itself fail.
  */
 #include "ddl/ddl.h"
@@ -8,7 +8,8 @@
 #define TIME                                                                                       \
     "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?([Zz]|[+-](0[0-9]|1[0-4]):[0-5][0-9]" \
     ")"
-/* Days that the month does not have; only evaluated where the text has the shape of a date. */
+/* True for a day that the month does not have; evaluated only if the text has the form of a date.
+ */
 #define NO_SUCH_DAY                                                                                \
     "substr(%s, 9, 2)::int > extract(day from make_date(substr(%s, 1, 4)::int, "                   \
     "substr(%s, 6, 2)::int, 1) + interval '1 month' - interval '1 day')"

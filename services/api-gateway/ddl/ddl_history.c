@@ -1,4 +1,4 @@
-/* What records were: the procedures of 0035_record_history.sql, called as the model changes. */
+/* History of records: calls the procedures of 0035_record_history.sql when the model changes. */
 #include "ddl/ddl.h"
 
 void ddl_history_on(struct ddl *ddl, const struct entity *entity)
@@ -17,7 +17,7 @@ void ddl_history_follow(struct ddl *ddl, const struct entity *entity)
         ddl_add(ddl, "call {p}.history_shape(%lld)", (long long)entity->id);
 }
 
-/* A column that a trigger looks at does not go. */
+/* PostgreSQL does not drop a column that a trigger refers to, so the trigger is dropped first. */
 void ddl_history_forget(struct ddl *ddl, const struct model_field *field)
 {
     if (field->entity->history_days > 0 && field->type == TYPE_RELATION && !field->many)

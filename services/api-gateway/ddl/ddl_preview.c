@@ -1,4 +1,4 @@
-/* What a change of tables would meet and cost: kept findings, indexes, counted rows. */
+/* Preview of a change of tables: violations, indexes, counted rows. */
 #include "ddl/ddl_preview.h"
 
 #include <string.h>

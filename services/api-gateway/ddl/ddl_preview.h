@@ -1,21 +1,23 @@
 #pragma once
 /*
- * What a change of tables would meet and cost, gathered instead of done. The change runs its own
- * checks, so that what refuses it refuses the look as well; while r->scope->preview is set, what
- * stored records say against it is kept, tables are not locked and commands are not sent.
+ * Preview of a change of tables: collects conflicts and costs without making the change. The change
+ * runs its own checks, so an error that refuses the change refuses the preview too. While
+ * r->scope->preview is set, conflicts with stored records are collected in it, tables are not
+ * locked and commands are not sent.
  *
- * Rows are counted by plain reads, each a heavy read of its own. A change that is made and taken
- * back would say no more, and would hold up everyone who uses the table until then.
+ * Rows are counted by plain reads, each of which is a heavy read. Making the change and rolling it
+ * back would find out no more, but would block all users of the table until the rollback.
  */
 #include "ddl/ddl.h"
 
-#define DDL_COUNTED "1000000" /* rows, at most */
+#define DDL_COUNTED "1000000" /* maximum number of rows that are counted */
 
+/* A conflict of the change with stored records. */
 struct ddl_violation {
     struct str field;
     enum problem code;
     struct str message;
-    struct opt_i64 rows; /* these two only for who sees all records */
+    struct opt_i64 rows; /* rows and ids are set only if the caller sees all records */
     struct sql_i64s ids; /* the first ten */
 };
 struct ddl_index_change {
@@ -29,27 +31,30 @@ struct ddl_preview {
     size_t violation_count, violation_room;
     struct ddl_index_change *indexes;
     size_t index_count, index_room;
-    bool loses;                   /* data, if there is any */
-    struct opt_i64 rewrites_rows; /* not set: the caller may not know */
+    bool loses;                   /* the change deletes data, if there is any */
+    struct opt_i64 rewrites_rows; /* not set: the caller may not know the number */
     struct opt_i64 loses_rows;
 };
+/* any: Starts an empty preview; `arena` is borrowed and owns its lists. */
 void ddl_preview_init(struct ddl_preview *preview, struct arena *arena);
 
-/* any: keeps one. */
+/* any: Adds a copy of the violation; its texts and ids are borrowed. */
 void ddl_preview_violation(struct ddl_preview *preview, const struct ddl_violation *violation);
-/* any: whether one of that code was kept; NULL has none. */
+/* any: Returns whether a violation with this code was added; false for NULL. */
 bool ddl_preview_found(const struct ddl_preview *preview, enum problem code);
-/* any: what becomes of the indexes of a field; old NULL: it is new, next NULL: it goes. */
+/* any: Adds how the field's indexes change. `old` NULL: the field is new; `next` NULL: the field is
+ * removed. */
 void ddl_preview_indexes(struct ddl_preview *preview,
                          const struct model_field *old,
                          const struct model_field *next);
-/* co: how many records are rewritten when the field changes its type. */
+/* co: Counts the records that are rewritten when the field changes its type, into rewrites_rows. */
 AWAITS int ddl_preview_rewrite(struct req *r,
                                const struct model_field *old,
                                const struct model_field *next) MUSTCHECK;
-/* co: how many records the past is known of, which is forgotten. */
+/* co: Counts the records whose history is deleted, into loses_rows. */
 AWAITS int ddl_preview_forget(struct req *r, const struct entity *entity) MUSTCHECK;
-/* co: how many records lose something: a value of the field, or with NULL themselves. */
+/* co: Counts the records that lose their value of the field, or that are deleted if `field` is
+ * NULL, into loses_rows. */
 AWAITS int ddl_preview_loss(struct req *r,
                             const struct entity *entity,
                             const struct model_field *field) MUSTCHECK;

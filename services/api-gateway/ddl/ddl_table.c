@@ -1,7 +1,7 @@
 /* Tables of entities and link tables of relations to many. */
 #include "ddl/ddl.h"
 
-#define TABLE_MAX 4194304 /* bytes of one CREATE TABLE: 200 fields with the longest defaults */
+#define TABLE_MAX 4194304 /* bytes of CREATE TABLE: 200 fields with the longest defaults */
 
 void ddl_table_create(struct ddl *ddl, const struct entity *entity)
 {

@@ -1,4 +1,4 @@
-/* Bodies of the model endpoints: a field as it is sent and as it is shown. */
+/* Schemas of the model endpoints: a field in requests and in answers. */
 #include "ddl/field_spec.h"
 
 static const char *const type_names[] = {"varchar",
@@ -76,7 +76,7 @@ static const struct field option_fields[] = {
 static const struct schema options_schema =
     SCHEMA("FieldOptions", struct field_options_in, option_fields);
 
-/* Members of FieldCreate and FieldUpdate; only the first demands name and type. */
+/* Members of FieldCreate and FieldUpdate; only FieldCreate requires name and type. */
 #define FIELD_MEMBERS(must)                                                                        \
     {.name = "name",                                                                               \
      FIELD_AT(struct field_in, name),                                                              \

@@ -1,4 +1,4 @@
-/* From a body to a field that makes sense, or to findings that say why it does not. */
+/* Reads a field's definition from a body; adds errors if the definition is invalid. */
 #include "ddl/field_spec.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #define INDEXED_LENGTH_MAX 600              /* characters: 2,400 bytes fit an index entry */
 #define INTEGER_BOUND      9007199254740992 /* 2^53: bounds are doubles */
 #define FLOAT_BOUND        1e300
-#define BOUND_BYTES_MAX    320  /* 1e300 in digits, and some behind the point */
+#define BOUND_BYTES_MAX    320  /* 1e300 in digits, and some decimals */
 #define DEFAULT_BYTES_MAX  4096 /* as JSON text: it becomes part of a command */
 
 bool entity_name_ok(struct str name)
@@ -53,7 +53,7 @@ static bool is_number(enum model_type type)
 
 /* --- options --- */
 
-/* An option that another type has; null says nothing and so does no harm. */
+/* Adds an error for an option that only other types have; the caller ignores null. */
 static void
 refuse_option(const struct field_spec *spec, const char *member, bool given, enum model_type type)
 {
@@ -148,7 +148,7 @@ static void set_enum(const struct field_spec *spec,
     }
 }
 
-/* A relation's target and number stay: its column, or its link table, was made for them. */
+/* Refuses a change of a relation's target or of `many`: its table depends on both. */
 static void keep_relation(const struct field_spec *spec,
                           const struct field_options_in *in,
                           const struct model_field *field)
@@ -173,7 +173,7 @@ static void set_target(const struct field_spec *spec,
         finding(spec, "options.entity", PROBLEM_REQUIRED, "a relation names its entity");
         return;
     }
-    /* The entity itself, which may be just about to be made, is its own possible target. */
+    /* The target may be the entity itself, which may not be in the model yet. */
     field->target = str_eq(in->entity.value, spec->entity->name)
                         ? spec->entity
                         : model_entity(spec->model, in->entity.value);
@@ -239,7 +239,7 @@ static bool in_enum(const struct model_field *field, struct str text)
         if (str_eq(field->values->values[i], text))
             return true;
     }
-    return !field->values; /* that there is none has been found already */
+    return !field->values; /* set_enum() has already added the error */
 }
 
 static bool is_value_of(const struct model_field *field, const json_t *value)
@@ -313,7 +313,7 @@ static void set_flags(const struct field_in *in, struct model_field *field)
         field->is_public = in->is_public.value;
 }
 
-/* What an index can hold and a filter can use. */
+/* Returns whether the type can be indexed and is useful in filters. */
 static bool can_index(const struct model_field *field)
 {
     return !field->many && field->type != TYPE_JSON && field->type != TYPE_SECRET &&
@@ -380,7 +380,7 @@ void field_spec_create(const struct field_spec *spec,
     set_all(spec, in, ret_field);
 }
 
-/* What the old type knew and the new one does not is gone. */
+/* Changes the type and clears the options that the new type does not have. */
 static void
 change_type(const struct field_spec *spec, enum model_type type, struct model_field *field)
 {

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Definitions of fields in bodies: what they look like and which of them make sense. A definition
- * that passes is a struct model_field as it is going to be, without an id yet.
+ * Definitions of fields in request bodies: their schemas and their validation. A valid definition
+ * becomes a struct model_field; a new field has no id yet.
  */
 #include "app.h"
 
@@ -28,25 +28,28 @@ extern const struct schema field_create_schema;
 extern const struct schema field_update_schema;
 extern const struct schema field_out_schema;
 
-/* Who reads definitions: findings go to errors under `prefix` ("fields[2]." or ""). */
+/* Context for reading a definition. Errors are added to `errors`, with `prefix` ("fields[2]." or
+ * "") before the member's name. */
 struct field_spec {
     struct arena *arena;
     const struct model *model;
-    const struct entity *entity; /* whose field it is; its name may not be in the model yet */
+    const struct entity *entity; /* that has the field; may not be in the model yet */
     const char *prefix;
     struct schema_errors *errors;
 };
 
-/* any: a new field; findings instead of a usable *ret_field when it makes no sense. */
+/* any: Reads a new field. Adds errors if the definition is invalid; *ret_field is unusable then. */
 void field_spec_create(const struct field_spec *spec,
                        const struct field_in *in,
                        struct model_field *ret_field);
-/* any: what `old` becomes: members left out keep their value, null clears. */
+/* any: Applies `in` to `old`: members left out keep their value, null clears them. Adds errors as
+ * field_spec_create() does. */
 void field_spec_update(const struct field_spec *spec,
                        const struct model_field *old,
                        const struct field_in *in,
                        struct model_field *ret_field);
-/* any: a name that entities and fields may have; `pg_` is kept free as PostgreSQL keeps it. */
+/* any: Return whether an entity or a field may have this name. The prefix `pg_` is reserved, as in
+ * PostgreSQL; fields have further reserved names. */
 bool entity_name_ok(struct str name);
 bool field_name_ok(struct str name);
 #define NAME_WORDS "must be 1 to 48 of a-z, 0-9 and \"_\", start with a letter, and not be reserved"

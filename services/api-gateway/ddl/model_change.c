@@ -9,7 +9,8 @@
 #define TRIES        4
 #define OPTIONS_SIZE 4096
 
-/* Under the lock nobody else changes the model: what is read now stays true until the commit. */
+/* Reads the model again if its version has changed. The lock prevents further changes until the
+ * commit. */
 AWAITS static int use_locked_model(struct req *r, int64_t version)
 {
     struct model *model;
@@ -39,7 +40,8 @@ AWAITS static int change_attempt(struct req *r, model_change_fn change, void *ar
     return sql_commit(r);
 }
 
-/* Gave way to traffic: nothing has happened, and it may work a moment later. */
+/* Returns whether the change failed to get a table's lock: nothing was changed, and a retry may
+ * succeed. */
 static bool was_in_the_way(const struct req *r, int rc)
 {
     return rc == 503 && r->scope->db_failure == DB_LOCKED;
@@ -74,7 +76,8 @@ static void put_bound(struct jw *w, const char *name, bool set, struct str value
     jw_raw(w, value);
 }
 
-/* Only what the type knows; the name of a relation's entity is looked up when it is shown. */
+/* Prints only the options that the type has. A relation's entity is stored as target_id, not by
+ * name. */
 static struct str print_options(struct arena *arena, const struct model_field *field)
 {
     struct strbuf out;
@@ -99,7 +102,7 @@ static struct str print_options(struct arena *arena, const struct model_field *f
     return strbuf_view(&out);
 }
 
-/* One of the two statements that share their parameters. */
+/* Calls one of the two statements that share their parameters. */
 static struct db_call
 field_call(struct arena *arena, const struct sql *sql, int64_t id, const struct model_field *field)
 {

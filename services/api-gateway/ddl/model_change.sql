@@ -1,6 +1,6 @@
--- The frame of every model change, and the rows of fields.
+-- The transaction around a model change, and the rows of fields.
 
--- A waiting ALTER holds up every request behind it, and must give up before their deadlock check (1 s).
+-- A waiting ALTER blocks all later requests for the table. The timeout must end before their deadlock check (1 s).
 -- name: model_set_timeout :one
 select set_config('lock_timeout', '800ms', true) as lock_timeout
 
@@ -10,7 +10,7 @@ select m.model_version:bigint from {p}.meta m where m.id = 1 for update
 -- name: model_bump :exec
 update {p}.meta set model_version = model_version + 1 where id = 1
 
--- :id is the entity's.
+-- :id is the id of the entity.
 -- name: model_field_add :one args(model_field)
 insert into {p}.fields (entity_id, name, type, required, is_unique, indexed, default_value, searchable, is_public,
   options, target_id)

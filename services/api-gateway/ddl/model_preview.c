@@ -1,4 +1,4 @@
-/* The consequence of a change of the data model, looked up and answered. */
+/* Preview of a change of the data model. */
 #include "ddl/model_preview.h"
 
 #include "ddl/ddl_preview.h"
@@ -91,7 +91,7 @@ static const struct field preview_fields[] = {
 };
 const struct schema model_preview_schema = SCHEMA_OUT("ModelChange", preview_fields);
 
-/* What refers to it, each JSON text; null: the caller may not read such things. */
+/* The objects that refer to the subject, as JSON texts; null: the caller may not read the kind. */
 struct referring {
     struct str workflows, roles, menu_items;
 };
@@ -167,7 +167,7 @@ static int reply_preview(struct req *r, const struct referring *referring)
     return reply_json(r, 200);
 }
 
-/* --- what refers to it --- */
+/* --- references --- */
 
 AWAITS static int preview_look_up(struct req *r,
                                   struct str *ret_found,
@@ -215,7 +215,7 @@ AWAITS static int preview_referring(struct req *r,
                            SQL_PREVIEW_MENU_ITEMS(.entity_id = entity->id));
 }
 
-/* --- the look --- */
+/* --- the preview --- */
 
 int model_is_dry_run(struct req *r, bool *ret_dry_run)
 {

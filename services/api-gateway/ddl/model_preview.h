@@ -1,27 +1,29 @@
 #pragma once
 /*
- * The consequence of a change of the data model before it is made: `?dry_run=true` of the routes
- * that write entities and fields. Validation, rights and If-Match refuse it as they refuse the
- * change; what stored records say against it, and what else it concerns, is the answer.
+ * Preview of a change of the data model: `?dry_run=true` of the routes that write entities and
+ * fields. Validation, rights and If-Match refuse the preview as they refuse the change. The answer
+ * lists conflicts with stored records and the objects that the change affects.
  */
 #include "app.h"
 
-/* What refers to it is looked up: an entity, or one of its fields. entity NULL: nothing can. */
+/* The entity or field that is changed; the preview lists what refers to it. entity NULL: a new
+ * entity, which nothing refers to. */
 struct model_subject {
     const struct entity *entity;
     const struct model_field *field;
 };
 
-/* co: the change's own checks with r->scope->preview set (ddl_preview.h); names what is changed.
- * Returns 0 or what it has answered. */
+/* co: Runs the change's own checks with r->scope->preview set (ddl_preview.h), and sets *subject.
+ * Returns 0 or the status that it has answered. */
 typedef int (*model_look_fn)(struct req *r, void *arg, struct model_subject *subject);
 
-/* co: looks at a change as the model and the records are now, and answers what was found. No
- * transaction is open meanwhile. */
+/* co: Checks a change against the current model and records, and answers the findings. Ends a
+ * transaction that If-Match has begun; none is open during the checks. Returns the status. */
 AWAITS int model_preview(struct req *r, model_look_fn look, void *arg) MUSTCHECK;
 
-/* any: whether the request asks for that; 400 for a query that makes no sense. */
+/* any: Sets *ret_dry_run if the request has `dry_run=true`. Returns 0, or 400 for an invalid query.
+ */
 int model_is_dry_run(struct req *r, bool *ret_dry_run) MUSTCHECK;
-/* .query and .dry_run of such routes. */
+/* The routes' .query and .dry_run. */
 extern const struct query_param model_dry_run_query[];
 extern const struct schema model_preview_schema;

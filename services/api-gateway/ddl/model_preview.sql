@@ -1,6 +1,6 @@
--- What refers to an entity or a field of it, as lists of objects: at most 100 of each.
+-- Objects that refer to an entity or to one of its fields: lists of at most 100 each.
 
--- Steps name entities and fields as they are called. A text that has the field's name in it may mean something else.
+-- Steps refer to entities and fields by name. The search for a field's name in the document may match unrelated texts.
 -- name: preview_workflows :one row(preview_found)
 select coalesce(json_agg(json_build_object('id', c.id, 'name', c.name) order by c.id), '[]') as found:json!
 from (
@@ -12,7 +12,7 @@ from (
     and (:field::text? is null or v.doc::text ~ ('[^a-z0-9_]' || :field::text? || '[^a-z0-9_]'))
   order by w.id limit 100) c
 
--- Roles with a permission on the entity, or a field rule; of a field those whose rule names it.
+-- For an entity, roles with a permission on it or a field rule; for a field, roles whose field rule names it.
 -- name: preview_roles :one row(preview_found)
 select coalesce(json_agg(json_build_object('id', c.id, 'name', c.name) order by c.id), '[]') as found:json!
 from (

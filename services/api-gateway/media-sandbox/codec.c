@@ -1,4 +1,4 @@
-/* What the formats share. */
+/* Code shared by the formats. */
 #include "media-sandbox/codec.h"
 
 #include <string.h>

@@ -1,59 +1,68 @@
 #pragma once
-/* The formats, by their libraries. A decoder gives rows to `scale`, from scale_begin() to
- * scale_end(); what it cannot read ends in peer_fail(). An encoder writes pieces. */
+/* The picture formats, decoded and encoded by their libraries. A function that cannot read or
+ * write a picture calls peer_fail(), which does not return. */
 #include "media-sandbox/peer.h"
 #include "media-sandbox/scale.h"
 
+/* A decoded picture; `pixels` belong to the bitmap's owner, who frees them. */
 struct bitmap {
     uint8_t *pixels; /* RGBA */
     uint32_t width, height;
     bool opaque;
 };
 
+/* Each decoder passes the rows of the picture to `scale`: scale_begin(), then scale_row() for each
+ * row. The caller calls scale_end(). decode_gif() and decode_webp() decode the first frame,
+ * decode_tiff() the first picture of the file. */
 void decode_jpeg(struct media_source *source, struct scale *scale);
 void decode_png(struct media_source *source, struct scale *scale);
 void decode_gif(struct media_source *source, struct scale *scale);
 void decode_webp(struct media_source *source, struct scale *scale);
 void decode_avif(struct media_source *source, struct scale *scale);
 void decode_tiff(struct media_source *source, struct scale *scale);
-/* Gives the picture as it is shown, turned. */
+/* Like the other decoders, but passes the picture already rotated as it is shown. */
 void decode_heif(struct media_source *source, struct scale *scale);
-/* Makes what a confined process may not make. */
+/* Initialises libheif; call once before the process is confined. */
 void heif_prepare(void);
 
-/* A picture that moves: whole canvases, one after the other, as they are shown. */
+/* An animated picture: whole canvases, one after the other, as they are shown. */
 struct animation {
     uint32_t width, height; /* of each canvas */
-    uint32_t plays;         /* 0 = for ever */
+    uint32_t plays;         /* how often it plays; 0 = for ever */
     void *arg;
-    /* The next canvas, RGBA, borrowed until the next call. False: there is
-     * none; what cannot be read ends in peer_fail(). */
+    /* Returns the next canvas (RGBA, borrowed until the next call) and how long it is shown in
+     * milliseconds. Returns false after the last canvas. Calls peer_fail() if it cannot be read. */
     bool (*next)(void *arg, const uint8_t **ret_canvas, uint32_t *ret_ms);
 };
 
-/* Looks at the heads of all frames before any is decoded: more of them, or of their pixels, than a
- * variant may be made of fails. False: the picture does not move. */
+/* Open an animated picture; return false if the picture is not animated. Both check the headers of
+ * all frames before any frame is decoded, and fail as animation_check() does. *ret is valid until
+ * the process ends. */
 bool animation_open_gif(struct media_source *source, struct animation *ret);
 bool animation_open_webp(struct media_source *source, struct animation *ret);
-/* Fails above MEDIA_FRAMES_LIMIT and MEDIA_PIXELS_LIMIT. */
+/* Fails with MEDIA_TOO_LARGE above MEDIA_FRAMES_LIMIT frames or MEDIA_PIXELS_LIMIT pixels. */
 void animation_check(uint64_t frames, uint64_t pixels);
 
+/* Encode the bitmap and send the file to the daemon by peer_piece(). encode_avif() frees the
+ * bitmap's pixels, to save memory. */
 void encode_jpeg(const struct bitmap *bitmap);
 void encode_png(const struct bitmap *bitmap);
 void encode_webp(const struct bitmap *bitmap);
-void encode_avif(struct bitmap *bitmap); /* its pixels are gone then */
+void encode_avif(struct bitmap *bitmap);
 
-/* A WebP that moves: all frames have one size. */
+/* Write an animated WebP whose frames all have the size given to webp_writer_new(). `plays`: as in
+ * struct animation. webp_writer_add() adds a frame that is shown for `ms` milliseconds; its bitmap
+ * is borrowed during the call. webp_writer_end() sends the file to the daemon by peer_piece(). */
 struct webp_writer *webp_writer_new(uint32_t width, uint32_t height, uint32_t plays);
 void webp_writer_add(struct webp_writer *writer, const struct bitmap *bitmap, uint32_t ms);
 void webp_writer_end(struct webp_writer *writer);
 
-/* A frame that may be smaller than its canvas: rows of the canvas go to `scale`. `row` gives a row
- * of the frame into `rgba`. */
+/* A frame that may be smaller than its canvas. `row` writes row `y` of the frame to `rgba`. */
 struct codec_frame {
-    uint32_t width, height, left, top; /* canvas; the frame begins at left, top */
+    uint32_t width, height, left, top; /* of the canvas; the frame begins at left, top */
     uint32_t frame_width, frame_height;
     void *arg;
     void (*row)(void *arg, uint32_t y, uint8_t *rgba);
 };
+/* Passes all rows of the canvas to `scale`; pixels outside of the frame are transparent. */
 void codec_rows(const struct codec_frame *frame, struct scale *scale);

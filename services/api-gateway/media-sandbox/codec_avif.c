@@ -1,4 +1,4 @@
-/* AVIF by libavif (dav1d reads, libaom writes), one thread. */
+/* AVIF by libavif in one thread: dav1d decodes, libaom encodes. */
 #include "media-sandbox/codec_avif.h"
 
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 #include "media-sandbox/color.h"
 
 #define SPEED       8
-#define QUANTIZER   24              /* of 0 (all) to 63 (least) */
-#define CELL_PIXELS (2048U * 2048U) /* what libaom holds of one is twenty times as much */
-#define CELLS_MAX   4               /* a side */
-#define CELL_SIDE   64              /* at least, as the format has it */
+#define QUANTIZER   24              /* 0 (lossless) to 63 (worst) */
+#define CELL_PIXELS (2048U * 2048U) /* libaom holds twenty bytes for each */
+#define CELLS_MAX   4               /* in each direction */
+#define CELL_SIDE   64              /* minimum of the format */
 #define BAND_ROWS   64
-#define BAND_MARGIN 2 /* colours of neighbours: those at a band's edge are those of the whole */
+#define BAND_MARGIN 2 /* rows around a band, for chroma upsampling at its edges */
 
 static void avif_insist(avifResult result)
 {
@@ -27,7 +27,8 @@ static void avif_pixels_of(const avifImage *image, avifRGBImage *rgb)
     rgb->depth = 8;
 }
 
-/* As it was decoded it takes a byte and a half a pixel; as RGBA it is never there as a whole. */
+/* Converts bands of rows: the planes take a byte and a half a pixel, so the picture is never held
+ * whole as RGBA. */
 void avif_give_rows(const avifImage *image, struct scale *scale)
 {
     avifImage *band = avifImageCreateEmpty();
@@ -60,7 +61,7 @@ void avif_read_primaries(const avifImage *image)
                      image->transferCharacteristics == AVIF_TRANSFER_CHARACTERISTICS_HLG;
     float at[8];
 
-    if (!is_wide || is_bright) /* what is brighter than a screen has no place in sRGB */
+    if (!is_wide || is_bright) /* HDR does not fit into sRGB */
         return;
     avifColorPrimariesGetValues(image->colorPrimaries, at);
     color_primaries(at);
@@ -95,16 +96,16 @@ void decode_avif(struct media_source *source, struct scale *scale)
     free(all);
     scale_begin(scale, decoder->image->width, decoder->image->height);
     avif_give_rows(decoder->image, scale);
-    avifDecoderDestroy(decoder); /* what is made of it may need as much */
+    avifDecoderDestroy(decoder); /* frees memory for the encoder */
 }
 
-/* Cells of one size, with whole pixels of colour. */
+/* Returns whether `length` divides into equal cells of even length: chroma is halved. */
 static bool is_grid(uint32_t length, uint32_t cells)
 {
     return cells == 1 || (length % (2 * cells) == 0 && length / cells >= CELL_SIDE);
 }
 
-/* Into how few cells a large picture is cut so that each is small enough; one when none fit. */
+/* Finds the smallest number of cells that are each small enough; a single cell if none fits. */
 static void avif_plan_cells(const avifImage *image, uint32_t *ret_across, uint32_t *ret_down)
 {
     uint32_t least = CELLS_MAX * CELLS_MAX + 1;
@@ -124,7 +125,6 @@ static void avif_plan_cells(const avifImage *image, uint32_t *ret_across, uint32
         }
 }
 
-/* Cells are encoded one after the other. */
 static avifResult avif_write_cells(avifEncoder *encoder, const avifImage *image, avifRWData *out)
 {
     const avifImage *cells[CELLS_MAX * CELLS_MAX];
@@ -167,7 +167,7 @@ void encode_avif(struct bitmap *bitmap)
     rgb.rowBytes = bitmap->width * 4;
     if (avifImageRGBToYUV(image, &rgb) != AVIF_RESULT_OK)
         peer_fail(MEDIA_TOO_LARGE);
-    free(bitmap->pixels); /* what comes needs room */
+    free(bitmap->pixels); /* the encoder needs the memory */
     bitmap->pixels = NULL;
     encoder->maxThreads = 1;
     encoder->speed = SPEED;
@@ -175,7 +175,7 @@ void encode_avif(struct bitmap *bitmap)
     encoder->maxQuantizer = QUANTIZER;
     encoder->minQuantizerAlpha = AVIF_QUANTIZER_LOSSLESS;
     encoder->maxQuantizerAlpha = AVIF_QUANTIZER_LOSSLESS;
-    /* What can go wrong with any pixels: no memory. */
+    /* Encoding fails only when memory runs out: all pixels are valid. */
     if (avif_write_cells(encoder, image, &out) != AVIF_RESULT_OK)
         peer_fail(MEDIA_TOO_LARGE);
     peer_piece(out.data, out.size);

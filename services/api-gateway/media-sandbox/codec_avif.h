@@ -1,10 +1,11 @@
 #pragma once
-/* Planes of brightness and colours as rows of RGBA, for formats that have such planes. */
+/* Converts planes of luma and chroma to rows of RGBA, for AVIF and HEIC. */
 #include <avif/avif.h>
 
 #include "media-sandbox/scale.h"
 
-/* The colours of a picture without a profile, by the numbers that it tells of them. */
+/* Sets the source colours of a picture without an ICC profile by the primaries that its header
+ * names. Keeps sRGB for other primaries and for HDR transfer functions. */
 void avif_read_primaries(const avifImage *image);
-/* Gives all rows of `image`, which scale_begin() knows the size of. */
+/* Passes all rows of `image` to `scale`; the caller has called scale_begin() with its size. */
 void avif_give_rows(const avifImage *image, struct scale *scale);

@@ -1,4 +1,4 @@
-/* GIF by giflib: the first picture of one, and all of them as they are shown. */
+/* GIF by giflib: the first frame, or all frames as they are shown. */
 #include <gif_lib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define GRAPHICS_BYTES 4
 #define NO_COLOR       (-1)
-#define DELAY_MS       10 /* a hundredth of a second is its unit */
+#define DELAY_MS       10 /* the unit of delays is a hundredth of a second */
 #define LOOPS_NAME     11
 #define LOOPS_BYTES    3
 #define LOOPS_FOREVER  0
@@ -25,8 +25,8 @@ struct graphic {
     struct input input;
     GraphicsControlBlock control; /* of the next frame */
     const ColorMapObject *colors;
-    uint8_t *places; /* of its colours, row by row */
-    bool is_loop;    /* the extension that is read tells how often it plays */
+    uint8_t *places; /* the frame's palette indexes, row by row */
+    bool is_loop;    /* the current extension says how often the picture plays */
     uint32_t plays;
 };
 
@@ -48,7 +48,7 @@ static void gif_insist(bool ok)
         peer_fail(MEDIA_BROKEN);
 }
 
-/* From the first byte on. The file is read once, however often it is opened. */
+/* Opens the file at its first byte. The file's bytes are read only once per process. */
 static void gif_open(struct graphic *graphic, struct media_source *source)
 {
     static const uint8_t *bytes;
@@ -74,7 +74,7 @@ static void gif_close(struct graphic *graphic)
     (void)DGifCloseFile(graphic->gif, &error);
 }
 
-/* Browsers play a picture once more than NETSCAPE's extension says. */
+/* Browsers play a picture once more often than the NETSCAPE extension says. */
 static void gif_read_loops(struct graphic *graphic, const GifByteType *bytes)
 {
     if (bytes[0] == LOOPS_NAME)
@@ -86,7 +86,7 @@ static void gif_read_loops(struct graphic *graphic, const GifByteType *bytes)
     graphic->plays = loops == LOOPS_FOREVER || loops == UINT16_MAX ? loops : loops + 1;
 }
 
-/* Which colour of the next frame is none, how long it stays, and what comes after it. */
+/* Reads the next frame's transparent colour, delay and disposal method, or the number of plays. */
 static void gif_read_extension(struct graphic *graphic)
 {
     GifByteType *bytes = NULL;
@@ -103,7 +103,7 @@ static void gif_read_extension(struct graphic *graphic)
     }
 }
 
-/* To the next frame, of which the head is read then. False: that was the last one. */
+/* Reads up to and including the next frame's header. Returns false after the last frame. */
 static bool gif_next_head(struct graphic *graphic)
 {
     GifRecordType record = UNDEFINED_RECORD_TYPE;
@@ -111,7 +111,7 @@ static bool gif_next_head(struct graphic *graphic)
 
     while (record != IMAGE_DESC_RECORD_TYPE) {
         if (DGifGetRecordType(graphic->gif, &record) != GIF_OK) {
-            gif_insist(graphic->gif->ImageCount > 0); /* some writers leave out the last mark */
+            gif_insist(graphic->gif->ImageCount > 0); /* some encoders omit the trailer */
             return false;
         }
         if (record == TERMINATE_RECORD_TYPE)
@@ -177,7 +177,7 @@ static void gif_row(void *arg, uint32_t y, uint8_t *rgba)
     }
 }
 
-/* --- the first picture --- */
+/* --- the first frame --- */
 
 void decode_gif(struct media_source *source, struct scale *scale)
 {
@@ -203,7 +203,7 @@ void decode_gif(struct media_source *source, struct scale *scale)
     codec_rows(&frame, scale);
 }
 
-/* --- all of them --- */
+/* --- all frames --- */
 
 struct area {
     uint32_t left, top, right, bottom;
@@ -212,9 +212,9 @@ struct area {
 struct gif_frames {
     struct graphic graphic;
     uint32_t width, height;
-    uint8_t *canvas, *before; /* RGBA; the canvas before a frame that goes without a trace */
-    int disposal;             /* of the frame that is shown, and where that is */
-    struct area area;
+    uint8_t *canvas, *before; /* RGBA; `before`: the canvas to restore after DISPOSE_PREVIOUS */
+    int disposal;             /* of the frame that is shown */
+    struct area area;         /* of the frame that is shown */
 };
 
 static size_t canvas_bytes(const struct gif_frames *frames)
@@ -222,7 +222,7 @@ static size_t canvas_bytes(const struct gif_frames *frames)
     return (size_t)frames->width * frames->height * 4;
 }
 
-/* The part of a frame that the canvas has. */
+/* Returns the part of the frame that lies inside of the canvas. */
 static struct area frame_area(const struct gif_frames *frames)
 {
     const GifImageDesc *image = &frames->graphic.gif->Image;
@@ -245,7 +245,7 @@ static void frame_dispose(struct gif_frames *frames)
         memcpy(frames->canvas, frames->before, canvas_bytes(frames));
         return;
     }
-    if (frames->disposal != DISPOSE_BACKGROUND) /* browsers show nothing as the background */
+    if (frames->disposal != DISPOSE_BACKGROUND) /* browsers clear the background to transparent */
         return;
     for (uint32_t y = area->top; y < area->bottom; y++)
         memset(frames->canvas + ((size_t)y * frames->width + area->left) * 4,
@@ -253,7 +253,7 @@ static void frame_dispose(struct gif_frames *frames)
                (size_t)(area->right - area->left) * 4);
 }
 
-/* What the canvas has to be again after the next frame. */
+/* Saves the canvas if frame_dispose() has to restore it after the frame. */
 static void frame_remember(struct gif_frames *frames)
 {
     if (frames->disposal != DISPOSE_PREVIOUS)
@@ -309,7 +309,7 @@ static void gif_skip_places(struct graphic *graphic)
         gif_insist(DGifGetCodeNext(graphic->gif, &bytes) == GIF_OK);
 }
 
-/* How many frames there are; how often they play is known after the last one. */
+/* Counts the frames. `plays` is only known after the last frame. */
 static uint32_t gif_count(struct graphic *graphic)
 {
     uint64_t canvas = (uint64_t)graphic->gif->SWidth * (uint64_t)graphic->gif->SHeight;

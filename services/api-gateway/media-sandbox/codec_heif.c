@@ -1,5 +1,5 @@
-/* HEIC by libheif (libde265 reads), in this thread: the planes of the primary picture become rows
- * as those of an AVIF do. No plugins are loaded (main.c). */
+/* HEIC by libheif (libde265 decodes), in this thread. The planes of the primary picture are
+ * converted to rows by the code for AVIF. No plugins are loaded (main.c). */
 #include <libde265/de265.h>
 #include <libheif/heif.h>
 #include <stdlib.h>
@@ -8,10 +8,11 @@
 #include "media-sandbox/codec_avif.h"
 #include "media-sandbox/color.h"
 
-#define PLANES_BYTES 3 /* of a pixel: its planes of 8 bits, and these once more, turned */
+#define PLANES_BYTES 3 /* a pixel: planes of 8 bits take 1.5, and so does their rotated copy */
 
-/* libheif has libde265 start a thread, which the filter of system calls would end the process for.
- * The linker takes this definition before the library's: libde265 decodes in the calling thread. */
+/* libheif makes libde265 start a thread, and the system call filter would end the process for that.
+ * The linker prefers this definition to the library's, so libde265 decodes in the calling thread.
+ */
 de265_error de265_start_worker_threads(de265_decoder_context *decoder, int number_of_threads)
 {
     (void)decoder;
@@ -21,7 +22,7 @@ de265_error de265_start_worker_threads(de265_decoder_context *decoder, int numbe
 
 void heif_prepare(void)
 {
-    (void)heif_init(NULL); /* after a failure each picture is refused */
+    (void)heif_init(NULL); /* after a failure libheif refuses each picture */
 }
 
 static void heif_insist(struct heif_error error)
@@ -48,7 +49,7 @@ static struct heif_image_handle *heif_open(struct media_source *source)
     return handle;
 }
 
-/* libheif ends the process where memory ends, so memory is asked for before libheif decodes. */
+/* Checks that enough memory can be allocated: libheif ends the process when memory runs out. */
 static void heif_check_memory(const struct heif_image_handle *handle)
 {
     size_t pixels =
@@ -70,7 +71,7 @@ static void heif_read_profile(const struct heif_image_handle *handle, const avif
     free(profile);
 }
 
-/* How planes become colours: as the picture says, or else its container. */
+/* Sets how planes are converted to colours: by the picture's data, or else its container's. */
 static void heif_read_matrix(const struct heif_image_handle *handle,
                              const struct heif_image *picture,
                              avifImage *ret)
@@ -99,7 +100,7 @@ heif_plane(struct heif_image *picture, enum heif_channel channel, uint32_t *ret_
     return plane;
 }
 
-/* The same planes, borrowed, in the words of libavif. */
+/* Describes the planes of `picture` as a libavif image, which borrows them. */
 static void heif_as_avif(struct heif_image *picture, avifImage *ret)
 {
     static const enum heif_channel channels[AVIF_PLANE_COUNT_YUV] = {
@@ -132,5 +133,5 @@ void decode_heif(struct media_source *source, struct scale *scale)
     heif_read_profile(handle, image);
     scale_begin(scale, image->width, image->height);
     avif_give_rows(image, scale);
-    heif_image_release(picture); /* what is made of it may need as much */
+    heif_image_release(picture); /* frees memory for the encoder */
 }

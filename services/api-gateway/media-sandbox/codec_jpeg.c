@@ -1,8 +1,8 @@
-/* JPEG by libjpeg-turbo. Its own scaling, in the frequency domain, saves most of the work for large
- * pictures. */
+/* JPEG by libjpeg-turbo. The library scales in the frequency domain, which saves most of the work
+ * for large pictures. */
 #include <stddef.h>
 #include <stdio.h>
-/* after stdio.h, which it needs */
+/* jpeglib.h needs stdio.h before it */
 #include <jpeglib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static boolean jpeg_input_fill(j_decompress_ptr jpeg)
             ? input->source->read(input->source->arg, input->at, input->bytes, sizeof(input->bytes))
             : 0;
 
-    if (got <= 0) /* the library would make up the rest */
+    if (got <= 0) /* the library would fill in the missing rows */
         peer_fail(MEDIA_BROKEN);
     input->at += got;
     input->base.next_input_byte = input->bytes;
@@ -72,7 +72,7 @@ static void jpeg_input_skip(j_decompress_ptr jpeg, long bytes)
     input->base.bytes_in_buffer = 0;
 }
 
-/* What printers use; Adobe stores it the other way around. */
+/* Converts CMYK, which Adobe stores inverted: 255 is no ink. */
 static void jpeg_from_cmyk(const uint8_t *row, uint32_t width, uint8_t *rgba)
 {
     for (uint32_t x = 0; x < width; x++, row += 4, rgba += 4) {
@@ -82,7 +82,7 @@ static void jpeg_from_cmyk(const uint8_t *row, uint32_t width, uint8_t *rgba)
     }
 }
 
-/* Pixels of inks are RGB already when they are converted: the profile is not theirs. */
+/* A CMYK profile is ignored: the pixels are RGB already when color_convert() gets them. */
 static void jpeg_read_profile(j_decompress_ptr jpeg)
 {
     JOCTET *profile = NULL;

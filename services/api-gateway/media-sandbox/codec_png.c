@@ -1,4 +1,4 @@
-/* PNG by libpng: whatever it holds becomes RGBA of 8 bits. */
+/* PNG by libpng: all kinds of pixels become RGBA of 8 bits. */
 #include <png.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "media-sandbox/color.h"
 
 #define SIDE_MAX    1000000
-#define CHUNK_BYTES (8 << 20) /* of what is compressed beside the picture */
+#define CHUNK_BYTES (8 << 20) /* of a chunk other than the picture's data */
 #define CHUNKS_MAX  1000
 #define LEVEL       6
 
@@ -56,7 +56,7 @@ static void png_on_read(png_structp png, png_bytep into, size_t count)
 
 static void png_read_as_rgba(png_structp png)
 {
-    png_set_expand(png); /* palettes, few bits, a colour that is transparent */
+    png_set_expand(png); /* palettes, fewer than 8 bits, a transparent colour */
     png_set_scale_16(png);
     png_set_gray_to_rgb(png);
     png_set_add_alpha(png, 0xFF, PNG_FILLER_AFTER);
@@ -73,7 +73,7 @@ static void png_read_profile(png_structp png, png_infop info)
         color_profile(profile, bytes, (png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) == 0);
 }
 
-/* Its rows are whole only after the last pass: all of it is held. */
+/* Holds the whole picture: rows of an interlaced PNG are complete only after the last pass. */
 static void
 png_read_interlaced(png_structp png, struct scale *scale, uint32_t width, uint32_t height)
 {

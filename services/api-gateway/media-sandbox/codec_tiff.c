@@ -1,4 +1,4 @@
-/* TIFF by libtiff: the first picture of a file, a strip or a row of tiles at a time. */
+/* TIFF by libtiff: the first picture of a file, one strip or one row of tiles at a time. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 struct input {
     const uint8_t *bytes;
     toff_t size, at;
-    bool is_short_of_memory; /* the library has said so */
+    bool is_short_of_memory; /* an error message of the library mentions memory */
 };
 
 static tmsize_t tiff_on_read(thandle_t arg, void *into, tmsize_t count)
@@ -55,7 +55,7 @@ static toff_t tiff_on_size(thandle_t arg)
     return input->size;
 }
 
-/* libtiff goes on after many of its errors: the results of its functions decide. */
+/* libtiff continues after many of its errors, so only the results of its functions are checked. */
 static int tiff_on_error(TIFF *tiff UNUSED,
                          void *arg,
                          const char *module UNUSED,
@@ -92,7 +92,7 @@ static TIFF *tiff_open(struct input *input)
         peer_fail(MEDIA_TOO_LARGE);
     TIFFOpenOptionsSetErrorHandlerExtR(options, tiff_on_error, input);
     TIFFOpenOptionsSetWarningHandlerExtR(options, tiff_on_warning, NULL);
-    TIFF *tiff = TIFFClientOpenExt("", /* without a map of the file */
+    TIFF *tiff = TIFFClientOpenExt("", /* the mode's "m": no memory mapping */
                                    "rm",
                                    input,
                                    tiff_on_read,
@@ -108,7 +108,7 @@ static TIFF *tiff_open(struct input *input)
     return tiff;
 }
 
-/* libtiff reads more compressions: hardly a picture has them, and each is one more to attack. */
+/* libtiff reads more compressions, but few pictures use them and each adds attack surface. */
 static bool tiff_is_read_by_us(TIFF *tiff)
 {
     static const uint16_t known[] = {
@@ -132,7 +132,7 @@ static bool tiff_is_read_by_us(TIFF *tiff)
     return false;
 }
 
-/* A profile of inks or of L*a*b* is not one of the pixels that the library makes of them. */
+/* Ignores profiles of CMYK and L*a*b* pictures: libtiff converts these to RGB itself. */
 static void tiff_read_profile(TIFF *tiff, uint16_t photometric)
 {
     uint32_t bytes = 0;
@@ -145,7 +145,7 @@ static void tiff_read_profile(TIFF *tiff, uint16_t photometric)
         color_profile(profile, bytes, is_gray);
 }
 
-/* So many rows are read at once that no strip or tile is read twice. */
+/* Returns how many rows to read at once, so that no strip or tile is decoded twice. */
 static uint32_t tiff_rows(TIFF *tiff, uint32_t height)
 {
     uint32_t rows = 0;
@@ -155,7 +155,7 @@ static uint32_t tiff_rows(TIFF *tiff, uint32_t height)
     return rows > 0 && rows < height ? rows : height;
 }
 
-/* libtiff gives premultiplied pixels. */
+/* Divides colours by alpha: libtiff returns premultiplied pixels. */
 static void tiff_divide(uint8_t *rgba, size_t count)
 {
     for (; count > 0; count--, rgba += 4)
@@ -176,13 +176,13 @@ void decode_tiff(struct media_source *source, struct scale *scale)
     tiff_insist(&input, TIFFRGBAImageBegin(&image, tiff, 1, text) == 1);
     scale_check(scale, image.width, image.height);
     tiff_read_profile(tiff, image.photometric);
-    image.orientation = image.req_orientation = ORIENTATION_TOPLEFT; /* turned by show() */
+    image.orientation = image.req_orientation = ORIENTATION_TOPLEFT; /* show() rotates */
     uint32_t most = tiff_rows(tiff, image.height);
     uint32_t *pixels = peer_alloc((size_t)image.width * most, sizeof(*pixels));
     scale_begin(scale, image.width, image.height);
     for (uint32_t y = 0; y < image.height; y += most) {
         uint32_t rows = image.height - y < most ? image.height - y : most;
-        uint8_t *at = (uint8_t *)pixels; /* on machines whose first byte is the least one */
+        uint8_t *at = (uint8_t *)pixels; /* RGBA on little-endian machines */
 
         image.row_offset = (int)y;
         tiff_insist(&input, TIFFRGBAImageGet(&image, pixels, image.width, rows) == 1);

@@ -1,4 +1,4 @@
-/* WebP by libwebp: pictures, the first frame of one that moves, and all of its frames. */
+/* WebP by libwebp: still pictures, and the first frame or all frames of animated pictures. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define QUALITY      80
 #define METHOD       4
-#define METHOD_FRAME 2 /* half the time of a method that saves a tenth of the bytes more */
+#define METHOD_FRAME 2 /* takes half the time of METHOD for a tenth more bytes */
 #define SHRINK_MAX   64
 
 static void webp_insist(bool ok, enum media_failure failure)
@@ -30,7 +30,7 @@ static void webp_row(void *arg, uint32_t y, uint8_t *rgba)
            (size_t)buffer->width * 4);
 }
 
-/* A whole picture may be read smaller. */
+/* Decodes at a smaller size; possible only if the frame covers the whole canvas. */
 static void
 webp_read_whole(const WebPIterator *first, WebPDecoderConfig *config, struct scale *scale)
 {
@@ -89,7 +89,7 @@ void decode_webp(struct media_source *source, struct scale *scale)
 
 /* --- all frames --- */
 
-#define EXTENDED_AT    12 /* the first chunk, when there may be frames: its name, length, flags */
+#define EXTENDED_AT    12 /* of the VP8X chunk, which animations begin with: name, length, flags */
 #define EXTENDED_BYTES 9
 #define ANIMATION_FLAG 0x02
 

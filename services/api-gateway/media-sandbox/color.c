@@ -1,22 +1,23 @@
-/* The intent is perceptual. A profile of a camera or a screen (Adobe RGB, Display P3) has one
- * matrix for all intents; a profile with tables has its perceptual ones made for photographs:
- * colours that sRGB lacks keep their distance to each other, where relative ones become one and the
- * same. */
+/* The rendering intent is perceptual. A profile of a camera or a screen (Adobe RGB, Display P3) has
+ * one matrix for all intents. A profile with tables has perceptual tables made for photographs:
+ * colours outside of sRGB stay distinct, whereas the relative intent maps them to the same colour.
+ */
 #include "media-sandbox/color.h"
 
 #include <lcms2.h>
 #include <stdlib.h>
 
-#define COLOR_PROFILE_BYTES (4U << 20) /* what printers' tables take; a screen's takes 1 KB */
+#define COLOR_PROFILE_BYTES (4U << 20) /* room for printers' tables; a screen's takes 1 KB */
 #define GRAYS               256
 
 static cmsHPROFILE srgb;
 static cmsHTRANSFORM of_rgb;
-static uint8_t (*of_gray)[3]; /* GRAYS of them */
+static uint8_t (*of_gray)[3]; /* RGB of each of the GRAYS values */
 
 void color_prepare(void)
 {
-    srgb = cmsCreate_sRGBProfile(); /* lcms2 asks for the time of day, whose zone is a file */
+    srgb =
+        cmsCreate_sRGBProfile(); /* lcms2 reads the local time, and thereby the time zone's file */
 }
 
 static cmsHTRANSFORM color_transform(cmsHPROFILE profile, cmsUInt32Number from, cmsUInt32Number to)

@@ -1,9 +1,9 @@
 /*
- * media-sandbox MEMORY_BYTES SECONDS: looks at pictures and recordings of strangers, and makes
- * variants of pictures. fd 0 is a socket on which each message brings one descriptor, a connection
- * to whoever asks (media/wire.h). Each is served by a child, which can do nothing but compute and
- * talk to that connection, takes so much memory and so many seconds at most, and ends with its
- * answer. The program ends when fd 0 does, and its children with it.
+ * media-sandbox MEMORY_BYTES SECONDS: probes third-party pictures and recordings, and makes
+ * variants of pictures. fd 0 is a socket on which each message brings one descriptor: a connection
+ * to the requesting worker (media/wire.h). A child serves each connection. The child can only
+ * compute and use that connection, may use MEMORY_BYTES of memory and SECONDS of processor time,
+ * and exits after its answer. The program exits at the end of fd 0, and its children with it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +22,13 @@
 #include "media-sandbox/variant.h"
 
 #define MEMORY_MIN  (16LL << 20)
-#define NICE        5 /* whoever waits for a row of a table goes first */
-#define WALL_FACTOR 3 /* waiting for the file counts, too */
+#define NICE        5 /* below the daemons, whose requests wait for the database */
+#define WALL_FACTOR 3 /* wall-clock time includes the waits for the file's bytes */
 
-/* libheif looks for plugins in the folder that is named here, which is none. */
+/* libheif searches for plugins in this folder; /dev/null is no folder, so it finds none. */
 static const char *const environment[] = {"TZ=UTC", "LIBHEIF_PLUGIN_PATH=/dev/null", NULL};
 
-/* Where memory ends, it is a picture that ends first, and not whom it was to be shown by. */
+/* Makes the kernel's out-of-memory killer prefer this process to the daemons. */
 static void sandbox_yield_memory(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -39,7 +39,7 @@ static void sandbox_yield_memory(void)
     (void)close(fd);
 }
 
-/* -1: fd 0 ended. */
+/* Returns the descriptor of the next connection; -1 if fd 0 has ended or the message has none. */
 static int sandbox_receive(void)
 {
     union {
@@ -69,7 +69,7 @@ static int sandbox_receive(void)
 static void sandbox_on_late(int number)
 {
     (void)number;
-    /* NOLINTNEXTLINE(bugprone-signal-handler): it writes to a descriptor and ends, no more */
+    /* NOLINTNEXTLINE(bugprone-signal-handler): peer_fail() only writes to a descriptor and exits */
     peer_fail(MEDIA_TOO_SLOW);
 }
 
@@ -108,13 +108,13 @@ int main(int argc, char **argv)
     color_prepare();
     heif_prepare();
     confine_prepare(memory_bytes < MEMORY_MIN ? MEMORY_MIN : memory_bytes);
-    (void)signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
+    (void)signal(SIGCHLD, SIG_IGN); /* no wait() for children */
     while ((fd = sandbox_receive()) >= 0) {
         pid_t parent = getpid();
 
         if (fork() == 0)
             sandbox_serve(fd, parent, seconds > 0 ? seconds : 1);
-        (void)close(fd); /* without a child the other end sees that */
+        (void)close(fd); /* if fork() failed, the worker sees the connection close */
     }
     return 0;
 }

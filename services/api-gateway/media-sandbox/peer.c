@@ -1,4 +1,4 @@
-/* Reading and writing, whole messages only. */
+/* Reads and writes whole messages. */
 #include "media-sandbox/peer.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static void read_exactly(void *bytes, size_t count)
         ssize_t got = read(STDIN_FILENO, at, count);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got <= 0) /* nobody asks any more */
+        if (got <= 0) /* the daemon has closed the connection */
             _exit(0);
         at += got;
         count -= (size_t)got;

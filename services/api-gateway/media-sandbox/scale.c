@@ -1,5 +1,6 @@
-/* Rows are made narrower (wider) as they come, and kept until no result needs them; a row of the
- * result is made as soon as it has all it needs. So a picture costs what a few of its rows do. */
+/* Each input row is scaled horizontally when it is added, and stays in the ring until no row of the
+ * result needs it. A row of the result is made as soon as all its input rows are there. So memory
+ * is needed for only a few rows of the picture. */
 #include "media-sandbox/scale.h"
 
 #include <math.h>
@@ -12,20 +13,20 @@
 
 typedef float pixel __attribute__((vector_size(16)));
 
-/* Of one place of the result: which places it is made of, and how much of each. */
+/* For one pixel of the result: which input pixels it is made of, and their weights. */
 struct taps {
     uint32_t first, count;
     float *weights;
 };
 
 struct scale_state {
-    uint32_t width, height; /* as rows come */
+    uint32_t width, height; /* of the input */
     struct taps *across, *down;
-    pixel *wide;    /* the row that came */
+    pixel *wide;    /* the current input row */
     pixel *ring;    /* rows of to_width */
-    uint32_t kept;  /* rows that the ring holds */
-    uint32_t taken; /* rows that came */
-    uint32_t made;  /* rows of the result */
+    uint32_t kept;  /* rows that the ring has room for */
+    uint32_t taken; /* input rows so far */
+    uint32_t made;  /* rows of the result so far */
 };
 
 static double lanczos(double x)
@@ -37,7 +38,7 @@ static double lanczos(double x)
     return fabs(x) < LOBES ? LOBES * sin(at) * sin(at / LOBES) / (at * at) : 0;
 }
 
-/* The widest of them is *ret_most. */
+/* Returns the taps of each result pixel; *ret_most is the highest number of inputs of one. */
 static struct taps *
 taps_make(double from, double length, uint32_t places, uint32_t results, uint32_t *ret_most)
 {
@@ -76,7 +77,7 @@ taps_make(double from, double length, uint32_t places, uint32_t results, uint32_
 
 static void taps_free(struct taps *taps)
 {
-    free(taps->weights); /* all of them begin with the first one's */
+    free(taps->weights); /* one array, which the first tap points to */
     free(taps);
 }
 

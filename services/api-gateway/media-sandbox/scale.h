@@ -1,30 +1,30 @@
 #pragma once
-/* Pixels in another size: rows come in from the top, all of the result is at hand in the end.
- * Lanczos with three lobes; what is half transparent counts half. */
+/* Scales a picture: the decoder passes rows from the top, and the result is complete after the last
+ * row. The filter is Lanczos with three lobes; pixels are weighted by their alpha. */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What part of the stored picture becomes the result. The decoder may give a smaller picture than
- * it is, when that is easier: scale_begin() says how small. */
+/* Which part of the stored picture becomes the result. The decoder may decode the picture at a
+ * smaller size where that is cheaper: it passes this size to scale_begin(). */
 struct scale {
-    uint32_t from_width, from_height; /* of the picture as its head says */
-    double x, y, width, height;       /* of the part, in these pixels */
+    uint32_t from_width, from_height; /* of the picture by its header */
+    double x, y, width, height;       /* of the part, in pixels of the picture */
     uint32_t to_width, to_height;
     uint8_t *pixels; /* RGBA, to_width * to_height, after the last row */
-    bool opaque;     /* all of it */
+    bool opaque;     /* all pixels of the result */
     struct scale_state *state;
 };
 
-/* The decoder says how large it is: another size than its head's is a lie. */
+/* Fails with MEDIA_BROKEN if the decoded size differs from the size in the header. */
 void scale_check(const struct scale *scale, uint32_t width, uint32_t height);
-/* How many times smaller it may be read, in each direction: 1, 2, 4 ... and still be large enough.
- */
+/* Returns by which factor (1, 2, 4 ... `most`) the picture may be decoded smaller in each direction
+ * without being smaller than the result. */
 unsigned scale_shrink(const struct scale *scale, unsigned most);
-/* Rows that come will be so large. */
+/* Allocates memory for rows of `width` pixels; `height` rows will follow. */
 void scale_begin(struct scale *scale, uint32_t width, uint32_t height);
-/* The next row, RGBA of 8 bits, not premultiplied. */
+/* Adds the next row: RGBA of 8 bits, not premultiplied, borrowed during the call. */
 void scale_row(struct scale *scale, const uint8_t *rgba);
-/* All rows were given; or fails: there were too few. */
+/* Checks that the result is complete; fails with MEDIA_BROKEN if there were too few rows. */
 void scale_end(struct scale *scale);
-/* What it held, the pixels too. */
+/* Frees all memory of the scaler, including `pixels`. */
 void scale_free(struct scale *scale);

@@ -1,5 +1,4 @@
-/* From what is asked for to the part of the picture that is read, and from that to what is shown.
- */
+/* Plans which part of a picture a request needs, decodes it, and encodes the variant. */
 #include "media-sandbox/variant.h"
 
 #include <math.h>
@@ -10,13 +9,13 @@
 #include "media-sandbox/codec.h"
 #include "media-sandbox/color.h"
 
-#define NO_TIME_MS 100 /* a frame that says 0 is shown for so long by browsers */
+#define NO_TIME_MS 100 /* browsers show a frame of 0 ms this long */
 
-/* What is made, as it will be seen. */
+/* The variant's geometry, after EXIF rotation. */
 struct plan {
-    uint32_t width, height;                /* of the answer */
-    uint32_t inner_width, inner_height;    /* of the picture in it */
-    double part_x, part_y, part_w, part_h; /* of the picture, as seen */
+    uint32_t width, height;                /* of the variant */
+    uint32_t inner_width, inner_height;    /* of the picture in the variant */
+    double part_x, part_y, part_w, part_h; /* of the rotated picture, in its pixels */
 };
 
 static uint32_t side(double value)
@@ -28,7 +27,7 @@ static uint32_t side(double value)
     return rounded < 1 ? 1 : (uint32_t)rounded;
 }
 
-/* As large as fits into the box, in its own proportions. */
+/* Makes the inner picture as large as fits into the box, in the picture's proportions. */
 static void plan_inside(struct plan *plan, double width, double height, double box_w, double box_h)
 {
     double ratio = fmin(box_w / width, box_h / height);
@@ -47,8 +46,8 @@ static void plan_cover(struct plan *plan, double width, double height)
     plan->part_y = (height - plan->part_h) / 2;
 }
 
-/* A picture is enlarged to what is asked for, one side or both, unless it is to stay inside of it.
- */
+/* Returns the scaling ratio. The picture is enlarged to the requested sides, except with
+ * MEDIA_INSIDE. */
 static double ratio_inside(const struct media_request *request, double width, double height)
 {
     double across = request->width > 0 ? request->width / width : INFINITY;
@@ -81,14 +80,14 @@ static struct plan plan_make(const struct media_request *request, const struct m
     return plan;
 }
 
-/* --- turned --- */
+/* --- EXIF orientation --- */
 
 static bool is_quarter(unsigned orientation)
 {
     return orientation >= 5;
 }
 
-/* Where a stored pixel is seen, along one axis or the other (EXIF 2.32, orientation). */
+/* Return whether the orientation mirrors the stored picture along an axis (EXIF 2.32). */
 static bool mirrors_x(unsigned orientation)
 {
     return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
@@ -99,13 +98,13 @@ static bool mirrors_y(unsigned orientation)
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* The part as it is stored. */
+/* Returns the scaler for the part in stored, unrotated coordinates. */
 static struct scale
 stored_part(const struct plan *plan, const struct media_facts *facts, unsigned orientation)
 {
     double width = facts->width;
     double height = facts->height;
-    double x = plan->part_x; /* parts are in the middle: mirrored they stay where they are */
+    double x = plan->part_x; /* parts are centred, so mirroring does not move them */
     double y = plan->part_y;
 
     if (!is_quarter(orientation))
@@ -133,7 +132,7 @@ stored_part(const struct plan *plan, const struct media_facts *facts, unsigned o
                           NULL};
 }
 
-/* Into a bitmap of what is seen, of the plan's size. */
+/* Rotates the scaled pixels and centres them in a bitmap of the plan's size. */
 static struct bitmap show(const struct plan *plan, const struct scale *scale, unsigned orientation)
 {
     struct bitmap seen = {
@@ -162,7 +161,7 @@ static struct bitmap show(const struct plan *plan, const struct scale *scale, un
     return seen;
 }
 
-/* The scaled pixels as they are seen, in the colours of sRGB; what scaled them is gone then. */
+/* Returns the scaled pixels rotated and in sRGB; frees the scaler. */
 static struct bitmap
 variant_show(const struct plan *plan, struct scale *scale, unsigned orientation)
 {
@@ -173,9 +172,9 @@ variant_show(const struct plan *plan, struct scale *scale, unsigned orientation)
     return bitmap;
 }
 
-/* --- all of it --- */
+/* --- the variant --- */
 
-/* Formats without transparency show it white. */
+/* Blends transparent pixels with white, for formats without transparency. */
 static void flatten(struct bitmap *bitmap)
 {
     uint8_t *at = bitmap->pixels;
@@ -189,7 +188,7 @@ static void flatten(struct bitmap *bitmap)
     bitmap->opaque = true;
 }
 
-/* All frames as a WebP that moves; false: the picture, or its variant, does not move. */
+/* Makes an animated WebP of all frames. Returns false if the picture or its variant is a still. */
 static bool variant_animate(const struct media_request *request,
                             struct media_source *source,
                             const struct media_facts *facts,
@@ -230,7 +229,7 @@ static void variant_draw(const struct media_request *request,
 {
     static const struct {
         void (*decode)(struct media_source *source, struct scale *scale);
-        bool turns; /* the decoder gives the picture as it is shown */
+        bool turns; /* the decoder rotates the picture itself */
     } decoders[] = {
         [MEDIA_PNG] = {.decode = decode_png},
         [MEDIA_JPEG] = {.decode = decode_jpeg},

@@ -1,4 +1,4 @@
-/* GET /search and /search/public: what is asked. */
+/* GET /search and /search/public: reads and runs the query. */
 #include "areas/search/search.h"
 
 #include <errno.h>
@@ -132,7 +132,7 @@ static int64_t number_or(const struct query *query, const char *name, int64_t fa
     return num_parse_i64(query_get(query, name), &value) ? value : fallback;
 }
 
-/* What the route table has checked one by one, together. */
+/* Reads the parameters, and checks what the route table cannot check for each parameter alone. */
 static int read_ask(struct req *r, const struct query *query, struct search_ask *ask)
 {
     struct str order = query_get(query, "order");
@@ -187,7 +187,7 @@ int search_words(struct search_plan *plan, struct str text)
     struct arena *arena = plan->r->task.arena;
 
     search_query_parse(arena, text, &fields, &plan->query);
-    if (plan->remembered && !search_is_plain(plan)) { /* fields may be others */
+    if (plan->remembered && !search_is_plain(plan)) { /* searchable fields may differ */
         TRY(search_targets_anew(plan));
         search_query_parse(arena, text, &fields, &plan->query);
     }
@@ -230,8 +230,9 @@ static bool has_phrase(const struct search_query *query)
     return false;
 }
 
-/* How many hits of a target are looked at: those of the pages, or, where something has to be asked
- * of all, as many as all targets may have. */
+/* Returns how many hits of each target are needed: those up to the end of the page and the window,
+ * or the target's share of SEARCH_LOOKS if a filter, sort order, facet or phrase applies to all
+ * hits. */
 static size_t hits_wanted(const struct search_plan *plan, const struct search_ask *ask)
 {
     size_t pages = (size_t)ask->end + SEARCH_WINDOW;

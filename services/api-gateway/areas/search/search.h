@@ -1,12 +1,13 @@
 #pragma once
 /*
- * A search on its way: what is asked, where it is looked for, by which terms of the lexicon, and
- * what the index proposes. The index never decides: what is shown comes from the entities' tables,
- * under the rules of lists (records/pick.h). Everything is the request's arena's.
+ * A search in progress: the query, the entities and fields that are searched, the terms of the
+ * lexicon that its words mean, and the hits that the index proposes. The index never decides: shown
+ * records are read from the entities' tables under the same rules as lists (records/pick.h). All
+ * memory is owned by the request's arena.
  *
- * What depends on the words of records that the caller may not see: nothing. Only lists of readable
- * fields are read, under the lists of the caller's principals where a row rule applies, and whether
- * typos are excused or words left out is decided by what is left of them.
+ * The answer does not depend on words of records that the caller may not see. Only the posting
+ * lists of readable fields are read, and where a row rule applies only records in the lists of the
+ * caller's principals count. Whether typos are excused or words dropped is decided by these hits.
  */
 #include "app.h"
 #include "areas/items/items.h"
@@ -17,37 +18,37 @@
 #include "search/search_query.h"
 
 enum {
-    SEARCH_HITS = 1000,       /* what pages lead to: the last one may be shorter */
-    SEARCH_ENOUGH = 20,       /* fewer hits than these: typos are excused, then words left out */
-    SEARCH_WINDOW = 64,       /* the first hits, ordered by their text among equals */
-    SEARCH_LOOKS = 10000,     /* hits that a filter, an order or a phrase is asked for */
-    SEARCH_CANDIDATES = 4096, /* terms that a word may stand for, before some are chosen */
-    SEARCH_BYTES = 64 * 1024 * 1024, /* of lists, for one query */
-    SEARCH_TRIES = 4,                /* the first of them by what is remembered */
+    SEARCH_HITS = 1000,              /* hits that pages can show; the last page may be shorter */
+    SEARCH_ENOUGH = 20,              /* with fewer hits typos are excused, then words are dropped */
+    SEARCH_WINDOW = 64,              /* first hits, whose texts decide the order among equals */
+    SEARCH_LOOKS = 10000,            /* hits that a filter, sort order or phrase is applied to */
+    SEARCH_CANDIDATES = 4096,        /* terms that a word may mean, before some are chosen */
+    SEARCH_BYTES = 64 * 1024 * 1024, /* of posting lists, for one query */
+    SEARCH_TRIES = 4,                /* the first uses cached indexes and settings */
     SEARCH_FACETS = 10,
     SEARCH_VALUES = 100, /* of one facet */
-    SEARCH_MEMBERS = 256 /* of the group that X-Group-Id names, whose lists are read */
+    SEARCH_MEMBERS = 256 /* members of the X-Group-Id group up to which their lists are read */
 };
 
 /* A field that the caller may search in. */
 struct search_field {
-    int64_t posting; /* its number in the lists */
-    unsigned rank;   /* 0 = the best, of those that the caller may read */
-    bool typos;      /* excused */
+    int64_t posting; /* number of the field in posting lists */
+    unsigned rank;   /* 0 = the best of the fields that the caller may read */
+    bool typos;      /* typos are excused */
     struct records_text text;
-    bool guarded;  /* a relation some of whose other ends the caller may not see: what the lists
-                      propose there counts only if it is among `seen` */
-    int64_t *seen; /* ascending */
+    bool guarded;  /* a relation to records of which the caller may not see some: records that the
+                      field's lists propose count only if they are in `seen` */
+    int64_t *seen; /* ids of records, ascending */
     size_t seen_count;
 };
 
-/* A term of the lexicon that a word stands for. */
+/* A term of the lexicon that a word may mean. */
 struct search_term {
     int32_t id;
-    int64_t df; /* about as many records have it, of the whole project: what reading it costs */
+    int64_t df; /* approximate number of records of the project that have it: the cost of reading */
     struct str text;
     enum rank_cost cost;
-    bool late; /* it was added when there was not enough without it */
+    bool late; /* added by search_forgive(), because there were too few hits */
 };
 
 struct search_terms {
@@ -58,13 +59,13 @@ struct search_terms {
 /* A word of the query as terms. */
 struct search_expansion {
     const struct search_word *word;
-    size_t at;       /* its place in the query */
-    unsigned number; /* its place among those that rank */
-    struct search_terms whole;
-    struct search_terms *parts; /* of word->parts: alternatives of each */
+    size_t at;                  /* position in the query */
+    unsigned number;            /* position in `words` or `without` of the plan */
+    struct search_terms whole;  /* terms for the word as a whole */
+    struct search_terms *parts; /* alternative terms for each of word->parts */
 };
 
-/* Terms that are looked up at once, and where each goes. */
+/* Terms that one statement looks up, and the list that each found term is added to. */
 struct search_lookups {
     struct search_lookup {
         struct search_terms *to;
@@ -79,109 +80,117 @@ struct search_plan;
 /* An entity that is searched. */
 struct search_target {
     const struct entity *entity;
-    int64_t idx; /* of its live index */
+    int64_t idx; /* id of its live index */
     struct search_field *fields;
     size_t field_count;
-    bool ruled; /* by the lists of `principals`, or by `visible` */
+    bool ruled; /* a row rule applies: by the lists of `principals`, or by `visible` */
     struct str *principals;
     size_t principal_count;
-    int64_t *visible; /* NULL = `principals`; ascending */
+    int64_t *visible; /* ids that the caller may see, ascending; NULL = `principals` decide */
     size_t visible_count;
     struct search_terms rule; /* the principals' terms */
     struct search_lists *lists;
     struct rank_result found;
-    struct rank_result left_out; /* by words to leave out, of a search without others */
+    struct rank_result left_out; /* records to exclude, if the query has only words to exclude */
 };
 
 struct search_plan {
     struct req *r;
     struct records_ctx *ctx;
     struct search_settings settings;
-    struct str version;  /* of the settings; without ptr: none are stored */
-    bool remembered;     /* indexes and settings are those of an earlier search */
-    struct str names;    /* entities that were asked for; without ptr: all */
-    int64_t *entity_ids; /* that were asked for, with those that have no index */
+    struct str version;  /* of the settings; ptr NULL = no settings are stored */
+    bool remembered;     /* indexes and settings are from the cache (search_known.h) */
+    struct str names;    /* requested entities; ptr NULL = all */
+    int64_t *entity_ids; /* requested entities, including those without an index */
     size_t entity_count;
-    bool plain;        /* one statement finds its terms and reads their lists (search_plain.c) */
-    size_t beginnings; /* that a prefix stands for at most; 0 = LEXICON_PREFIXES */
-    struct str text;   /* the query as it was written */
+    bool plain;        /* one statement finds the terms and reads their lists (search_plain.c) */
+    size_t beginnings; /* maximum number of terms for a prefix; 0 = LEXICON_PREFIXES */
+    struct str text;   /* the query as typed; only set by search_suggest.c */
     struct search_query query;
     struct search_target *targets;
     size_t target_count;
     bool sees_all; /* the caller may read each row and field of each entity that is searched */
-    size_t bytes;  /* of leaves that were read */
-    size_t named;  /* entities that were asked for; those without an index are no targets */
-    struct search_expansion *words; /* those that must or may match, needed ones first */
-    size_t word_count, needed;      /* needed: phrases */
+    size_t bytes;  /* of the leaves that were read */
+    size_t named;  /* number of requested entities; an entity without an index is no target */
+    struct search_expansion *words; /* words that must or may match; phrases first */
+    size_t word_count, needed;      /* needed: number of phrases, which are never dropped */
     struct search_expansion *without;
     size_t without_count;
-    bool forgiving; /* there was not enough: all words may go on, and be mistyped */
-    bool fewer;     /* words may be left out from the right */
-    size_t limit;   /* hits that are wanted of each target */
-    int64_t total;  /* of all targets, by the index */
-    bool complete;  /* which is exact */
+    bool forgiving; /* there were too few hits: words also match as prefixes and with typos */
+    bool fewer;     /* words may be dropped from the right */
+    size_t limit;   /* maximum number of hits of each target */
+    int64_t total;  /* hits of all targets, by the index */
+    bool complete;  /* `total` is exact */
 };
 
 /* --- search.c --- */
 
-/* co: a search of the caller's, or the public's, in these entities (as search_targets()). */
+/* co: Begins a search by the caller, or with `public_only` a public search: finds targets and
+ * settings as search_targets() does. Returns 0 or the status of the answer: 404 if public search is
+ * off. The plan is arena-owned. */
 AWAITS int
 search_begin(struct req *r, bool public_only, struct str names, struct search_plan **ret_plan)
     MUSTCHECK;
-/* co: the query's words. */
+/* co: Parses the query's text into plan->query; updates cached indexes and settings if the query is
+ * not plain. Returns 0 or the status of the answer. */
 AWAITS int search_words(struct search_plan *plan, struct str text) MUSTCHECK;
+/* any: Returns how long the request has taken, in milliseconds. */
 int64_t search_took_ms(const struct req *r);
-/* any: the answer when an index was exchanged in each of SEARCH_TRIES tries. What reads lists
- * returns -ESTALE when it was: the search begins anew. */
+/* any: Answers 503 after an index was replaced in each of SEARCH_TRIES tries. Functions that read
+ * lists return -ESTALE if their index was replaced; the caller then restarts the search. */
 int search_stale(struct req *r);
 
 /* --- search_targets.c --- */
 
-/* co: the targets and settings: `names` are entities with commas between, STR_NONE = all that the
- * caller may search. Refuses a name that there is not for the caller. */
+/* co: Sets the plan's targets and settings, from the cache if possible. `names` are entities
+ * separated by commas, STR_NONE = all that the caller may search. Returns 0 or the status of the
+ * answer: 400 for an entity that does not exist or that the caller may not search. */
 AWAITS int search_targets(struct search_plan *plan, struct str names) MUSTCHECK;
-/* co: the same by what is there now, if it was by what is remembered: for who does not have it
- * compared by search_plain(). Before words are expanded. */
+/* co: Sets targets and settings again from the database if they are from the cache. Required before
+ * words are expanded, unless search_plain() will verify the cache. */
 AWAITS int search_targets_anew(struct search_plan *plan) MUSTCHECK;
-/* any: whether a word may name a field of this name, for search_query_parse(). */
+/* any: Returns whether the caller may search in a field of this name; `plan` is a struct
+ * search_plan. Callback of search_query_parse(). */
 bool search_is_field(const void *plan, struct str name);
 
 /* --- search_terms.c --- */
 
-enum { SEARCH_STAR_LETTERS = 3 /* the commonest of what begins with so few may stand together */ };
+enum { SEARCH_STAR_LETTERS = 3 /* letters of a prefix that may have lexicon rows of its own */ };
 
-/* co: fills words and without from the query: exact terms, prefixes, synonyms; and the terms of
- * rules. */
+/* co: Fills the plan's `words` and `without` from the query with exact terms, prefixes and
+ * synonyms, and the targets' rules with the terms of principals. Returns 0, -ESTALE or a status. */
 AWAITS int search_expand(struct search_plan *plan) MUSTCHECK;
-/* any: what was found goes to where it was looked up for. */
+/* any: Adds each found term to the lists of the lookups that have its text. */
 void search_add_found(struct search_plan *plan,
                       const struct search_lookups *lookups,
                       const struct search_term *found,
                       size_t count);
-/* co: adds the terms that a prefix stands for, of those that begin so: as many as may be. */
+/* co: Adds terms that begin with a prefix: of the `count` found terms those that search_choose()
+ * chooses, at most LEXICON_PREFIXES. */
 AWAITS int search_add_beginnings(struct search_plan *plan,
                                  struct search_terms *terms,
                                  const struct search_term *found,
                                  size_t count) MUSTCHECK;
-/* any: how many terms are asked for that begin with something. */
+/* any: Returns how many terms to query for a prefix. */
 int64_t search_beginnings(const struct search_plan *plan);
-/* co: adds what all words may go on as, terms with typos and, while nothing is found, words without
- * the signs behind them. */
+/* co: Adds terms that begin with the words, terms with typos and, if there are no hits yet, words
+ * without their trailing signs ("c" for "c++"). */
 AWAITS int search_forgive(struct search_plan *plan) MUSTCHECK;
-/* any: whether a word that is not the last may be the beginning of another. */
+/* any: Returns whether search_forgive() may treat the word as a prefix. */
 bool search_may_go_on(const struct search_expansion *word);
-/* co: terms that begin with a text, the text itself apart: the 64 that search_choose() chooses. */
+/* co: Adds terms that begin with `prefix`, except the prefix itself: at most LEXICON_PREFIXES. */
 AWAITS int search_prefix(struct search_plan *plan,
                          struct str prefix,
                          struct search_terms *ret_terms) MUSTCHECK;
 
 /* --- search_plain.c --- */
 
-/* any: whether the query, as it was parsed, is one of those that one statement reads all lists for:
- * with words, no more than one of which goes on, where all targets are under row rules or none. */
+/* any: Returns whether one statement can read all lists for the parsed query: it has words to find,
+ * at most one prefix, and row rules apply to all targets or to none. */
 bool search_is_plain(const struct search_plan *plan);
-/* co: the terms of lookups and of a prefix (without ptr: there is none), and their lists, if those
- * are few enough. -ESTALE: what was remembered of indexes and settings is not so any more. */
+/* co: Finds the terms of `lookups` and those that begin with `prefix` (ptr NULL = no prefix), which
+ * are added to `beginnings`. Reads their lists too, unless they are too long. Returns -ESTALE if
+ * the cached indexes or settings are outdated. */
 AWAITS int search_plain(struct search_plan *plan,
                         const struct search_lookups *lookups,
                         struct str prefix,
@@ -189,63 +198,64 @@ AWAITS int search_plain(struct search_plan *plan,
 
 /* --- search_lists.c, search_rank.c, search_window.c --- */
 
-/* co: reads the lists that the words need and are not there yet. */
+/* co: Reads the lists of the plan's words that were not read yet. */
 AWAITS int search_read(struct search_plan *plan, struct search_target *target) MUSTCHECK;
-/* co: the same, of very long lists for the newest records alone. */
+/* co: Like search_read(), but reads very long lists only for the newest records. */
 AWAITS int search_read_newest(struct search_plan *plan, struct search_target *target) MUSTCHECK;
-/* co: reads, and finds: target->found. Of very long lists first for the newest records, then for
- * more until nothing older can be better. */
+/* co: Reads and ranks: sets target->found. Reads very long lists first for the newest records, then
+ * for more, until no older record can be a better hit. `least`: words that must match. */
 AWAITS int search_look(struct search_plan *plan, struct search_target *target, unsigned least)
     MUSTCHECK;
-/* any: how many entries are read whole for this search. */
+/* any: Returns up to how many entries lists are read whole for this search. */
 int64_t search_whole(const struct search_plan *plan);
-/* co: of what the lists of guarded fields propose, what the caller may find by them. */
+/* co: Sets `seen` of guarded fields: the records in the lists that the caller may find by them. */
 AWAITS int search_guard(struct search_plan *plan, struct search_target *target) MUSTCHECK;
-/* co: finds in what was read: target->found. */
+/* co: Ranks the lists that were read: sets target->found. `least`: words that must match. */
 AWAITS int search_rank(struct search_plan *plan, struct search_target *target, unsigned least)
     MUSTCHECK;
-/* co: of what was read, adds to hits[i] how many match the i-th term of the last word and all words
- * before it. At most RANK_GROUPS terms. */
+/* co: Adds to hits[i] how many records match the i-th term of the last word and all words before
+ * it, in the lists that were read. At most RANK_TALLIES terms. */
 AWAITS int search_tally(struct search_plan *plan, struct search_target *target, int64_t *hits)
     MUSTCHECK;
-/* co: hits[i] += how many records with the i-th of some terms the caller may find, in each target;
- * whatever else the query asks for. */
+/* co: Adds to hits[i] how many records of all targets have the i-th term and may be found by the
+ * caller, independently of the rest of the query. */
 AWAITS int
 search_count(struct search_plan *plan, const struct search_term *terms, size_t count, int64_t *hits)
     MUSTCHECK;
-/* co: fills target->left_out for a search without words: the newest SEARCH_LOOKS. */
+/* co: Sets target->left_out for a search with words to exclude only: the newest SEARCH_LOOKS. */
 AWAITS int search_leave_out(struct search_plan *plan, struct search_target *target) MUSTCHECK;
 
 /* --- search_choose.c --- */
 
-/* co: of the terms behind the first `kept` no more than `most`: those that the caller may find most
- * records by. Which terms other records have makes no difference. */
+/* co: Keeps the first `kept` terms and at most `most` of the terms after them: those by which the
+ * caller may find most records. Records that the caller may not see have no influence. */
 AWAITS int
 search_choose(struct search_plan *plan, struct search_terms *terms, size_t kept, size_t most)
     MUSTCHECK;
 
 /* --- search_admin.c --- */
 
-/* co: refuses the search because what it read of the index of a target (NULL: of the lexicon) is
- * none, and has it built again. */
+/* co: Answers 503 because the index of a target (NULL: the lexicon) is malformed. Has the target's
+ * index built again. Returns the status. */
 AWAITS int search_broken(struct search_plan *plan, const struct search_target *target);
 
 /* --- search_find.c --- */
 
-/* co: expands, reads and ranks until there is enough, for plan->limit hits of each target. */
+/* co: Expands, reads and ranks until there are SEARCH_ENOUGH hits: first the words as typed, then
+ * with typos and as prefixes, then fewer words. Keeps plan->limit hits of each target. */
 AWAITS int search_find(struct search_plan *plan) MUSTCHECK;
-/* any: a hit's score, 0 to 1, in the order of hits. */
+/* any: Returns the hit's score, 0 to 1; a better hit has a higher score. */
 double search_score(const struct search_plan *plan, const struct rank_hit *hit);
 
 /* --- search_show.c --- */
 
-/* What a search asks for besides words. */
+/* Parameters of a search other than its words. */
 struct search_ask {
     struct records_query records; /* filter, sort, fields, expand */
     int64_t page, page_size;
-    int64_t first, end; /* the page among all hits, which end with SEARCH_HITS */
-    struct str facets;
-    struct str text; /* the query as it was written */
+    int64_t first, end; /* the page among all hits; `end` is at most SEARCH_HITS */
+    struct str facets;  /* fields separated by commas; ptr NULL = none */
+    struct str text;    /* the query as typed */
 };
-/* co: the answer to r->body. */
+/* co: Writes the answer. Returns the status. */
 AWAITS int search_show(struct search_plan *plan, const struct search_ask *ask) MUSTCHECK;

@@ -1,8 +1,8 @@
--- What searches read of the index. Leaves and lexicon are the indexer's (services/search-indexer/README.md). Lists of values have
--- limits that limit nothing: they are what keeps the plans. By them the planner takes a plan for any values to be as cheap as one for
--- these, which it would make anew each time for longer than the statement takes.
+-- Queries of searches on the index. The indexer writes leaves and lexicon (services/search-indexer/README.md). The limits on lists of
+-- values exclude nothing. They make the planner estimate that a generic plan is as cheap as a custom plan, so it keeps the generic plan:
+-- planning each execution would take longer than the statement itself.
 
--- The settings, if there are any, and all indexes that answer: a row each, and one at least.
+-- The settings, if any are stored, and all live indexes: one row each, at least one row.
 -- name: search_live :many
 select s.xmin::text || ' ' || s.updated_at::text as version:text?, s.doc:jsonb?,
   null::integer as id:integer?, null::bigint as entity_id:bigint?, null::bigint[] as field_ids:bigint[]?
@@ -11,9 +11,9 @@ left join {p}.settings s on s.kind = 'search' and s.key = 'settings'
 union all
 select null, null, i.id, i.entity_id, i.field_ids from {p}.search_indexes i where i.state = 'live'
 
--- Terms, and those that begin with :prefix, each with its leaves in these lists: unless there are more terms than :most, or more
--- entries than :postings, which `whole` says. One row at least: whether :live_ids are the indexes that answer for the entities, and
--- which settings are in force, at the instant that the lists are of.
+-- The given terms and terms that begin with :prefix, each with its leaves in the given fields. The leaves are omitted, and `whole` is
+-- false, if there are more terms than :most or more entries than :postings. At least one row: `live` says whether :live_ids are the live
+-- indexes of the entities, and `version` which settings are in force, in the same snapshot as the lists.
 -- name: search_plain :many binary
 with found as (
   (select t.id, t.term, t.df, false as goes_on from {p}.search_terms t where t.term = any(:terms::text[]) limit :most::bigint)
@@ -54,7 +54,7 @@ select t.id:integer, t.term:text, t.df:integer from {p}.search_terms t where t.t
 select l.data:bytea from (select u.key from unnest(:keys::text[]) as u (key) limit :count::bigint) k
 cross join lateral (select r.data from {p}.search_lexicon r where r.key = k.key order by r.part offset 0) l
 
--- The commonest among the first :candidates that begin so: codes that are alike may be a million.
+-- The commonest among the first :candidates terms that begin with :prefix: there may be a million similar codes.
 -- name: search_terms_prefix :many
 select t.id:integer, t.term:text, t.df:integer
 from (select k.id, k.term, k.df
@@ -63,7 +63,7 @@ from (select k.id, k.term, k.df
   limit :candidates::bigint) t
 order by t.df desc, t.term limit :limit::bigint
 
--- All leaves of the lists, those of one behind each other and in order. `live`: as long as the index is, nothing of it is deleted.
+-- All leaves of the lists, grouped by list and in order. `live`: nothing of the index is deleted while the index is live.
 -- name: search_leaves :many binary row(search_leaf)
 select t.id as term_id:bigint, p.field::bigint as field:bigint, p.base:bigint, p.n:integer, p.docs:bytea,
   (select count(*) from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:bigint
@@ -72,7 +72,7 @@ cross join lateral (select l.field, l.base, l.n, l.docs from {p}.search_postings
   where l.idx = :idx::integer and l.term_id = t.id::integer and l.field = any((:fields::bigint[])::smallint[])
   order by l.field, l.base offset 0) p
 
--- Those that may hold ids from :from on: with each list's one that straddles it.
+-- The leaves that may hold ids from :from on, including each list's leaf that begins before :from.
 -- name: search_window :many binary row(search_leaf)
 select t.id as term_id:bigint, f.id as field:bigint, p.base:bigint, p.n:integer, p.docs:bytea,
   (select count(*) from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:bigint
@@ -88,7 +88,7 @@ cross join lateral (select l.base, l.n, l.docs from {p}.search_postings l
 -- name: search_is_live :one
 select exists (select 1 from {p}.search_indexes x where x.id = :idx::integer and x.state = 'live') as live:boolean
 
--- Where the last leaf of any of the lists begins.
+-- The highest base of the last leaves of all lists.
 -- name: search_top :one
 select coalesce(max(z.base), 0) as base:bigint
 from (select u.id from unnest(:term_ids::bigint[]) as u (id) limit :terms::bigint) t

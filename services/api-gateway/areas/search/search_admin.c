@@ -1,4 +1,4 @@
-/* /search/status, rehydrate, purge: the indexes as administrators see and order them. */
+/* /search/status, rehydrate, purge: administrators check, rebuild and empty the indexes. */
 #include "areas/search/search.h"
 #include "bus/bus.h"
 #include "search_admin_sql.h"
@@ -33,7 +33,7 @@ static const struct field indexing_fields[] = {
 };
 static const struct schema indexing_schema = SCHEMA_OUT("SearchIndexing", indexing_fields);
 
-/* Those that are searched: all of them, or the one of the path. */
+/* The entities of a command: all searchable entities, or the entity of the path. */
 struct chosen {
     int64_t *ids;
     size_t count;
@@ -72,7 +72,7 @@ static int choose_one(struct req *r, struct chosen *ret)
     return 0;
 }
 
-/* Indexers hear of it at once, and see it by themselves if they do not. */
+/* Notifies the indexers. If a notification is lost, they find the change when they poll. */
 static void notify_indexers(struct req *r)
 {
     bus_notify(directory_bus(gateway_directory()),

@@ -1,4 +1,4 @@
--- The index of each entity, as administrators see and order it.
+-- The index of each entity: its status, and the commands of administrators.
 
 -- name: search_status :page sort(entity)
 select e.name as entity,
@@ -21,7 +21,7 @@ left join lateral (select i.id, i.error from {p}.search_indexes i
                    where i.entity_id = e.id and i.state = 'failed' order by i.id desc limit 1) f on true
 where e.id = any(:entity_ids::bigint[])
 
--- A conflict: it is being built already.
+-- On a conflict the entity's index is being built already.
 -- name: search_rehydrate :exec
 insert into {p}.search_indexes (entity_id, state)
 select e.id, 'building' from {p}.entities e where e.searchable and e.id = any(:entity_ids::bigint[]) order by e.id

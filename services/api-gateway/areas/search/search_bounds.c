@@ -1,7 +1,7 @@
-/* How much of the index one search reads. */
+/* The bounds of what one search reads of the index. */
 #include "areas/search/search_bounds.h"
 
-/* 600 leaves of some 1,200 entries each, which cost about as much as a window's round trip. */
+/* 600 leaves of some 1,200 entries each cost about as much as the round trip of a window. */
 static int64_t whole = 700000;
 
 void search_bounds_set(int64_t postings)

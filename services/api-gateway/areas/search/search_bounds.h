@@ -1,9 +1,10 @@
 #pragma once
-/* How much of the index one search reads before it looks at the newest records first. */
+/* How much of the index one search reads whole; above it the newest records are read first. */
 #include <stdint.h>
 
-/* any: once at start: about so many entries of posting lists are read whole. */
+/* any: Set and return the approximate number of entries of posting lists that are read whole. Set
+ * it only once, at start. */
 void search_bounds_set(int64_t postings);
 int64_t search_bounds_postings(void);
-/* Ids of the first window, where there are more. */
+/* any: Returns how many ids the first window spans, if the lists are longer. */
 int64_t search_bounds_window(void);

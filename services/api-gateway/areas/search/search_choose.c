@@ -1,12 +1,13 @@
-/* Which terms a word stands for where there are more than a search goes through. */
+/* Chooses the terms of a word when the lexicon has more than a search can use. */
 #include <stdlib.h>
 
 #include "areas/search/search.h"
 #include "areas/search/search_bounds.h"
 
 enum {
-    COUNTED_TIMES = 4, /* as many entries are read to count by as are read whole */
-    BATCH = 64         /* terms looked at at once, where their lists are too long for that */
+    COUNTED_TIMES = 4, /* up to this multiple of the entries that are read whole, all terms are
+                          counted at once */
+    BATCH = 64         /* terms that are counted at once if there are more entries */
 };
 
 struct candidate {
@@ -14,7 +15,7 @@ struct candidate {
     int64_t hits;
 };
 
-/* Most hits first, then by letters. */
+/* Most hits first, then by text. */
 static int by_hits(const void *a, const void *b)
 {
     const struct candidate *one = a;
@@ -25,7 +26,7 @@ static int by_hits(const void *a, const void *b)
     return str_cmp(one->term.text, other->term.text);
 }
 
-/* Nearest in length first: an order that no record has a part in. */
+/* Shortest first, then by text: an order that does not depend on any record. */
 static int by_text(const void *a, const void *b)
 {
     const struct search_term *one = a;
@@ -36,7 +37,7 @@ static int by_text(const void *a, const void *b)
     return str_cmp(one->text, other->text);
 }
 
-/* Those of some terms that the caller finds anything by, the most first. */
+/* Returns the terms by which the caller finds any record, most hits first. */
 AWAITS static int choose_seen(struct search_plan *plan,
                               const struct search_term *terms,
                               size_t count,
@@ -59,7 +60,7 @@ AWAITS static int choose_seen(struct search_plan *plan,
     return 0;
 }
 
-/* No record is anybody's of the caller's principals: whatever it asks for, it finds nothing. */
+/* Returns whether no record belongs to any of the caller's principals, so no query finds any. */
 static bool sees_none(const struct search_plan *plan)
 {
     for (size_t i = 0; i < plan->target_count; i++) {

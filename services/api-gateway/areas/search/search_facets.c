@@ -8,7 +8,7 @@ enum { VALUE_BYTES = 1 << 20 };
 struct facet_value {
     struct str json;
     int64_t count;
-    size_t place; /* in which it was found */
+    size_t place; /* position in which it was found */
 };
 
 struct facet {
@@ -24,7 +24,7 @@ struct search_facets {
     bool exact;
 };
 
-/* --- which --- */
+/* --- fields --- */
 
 static const struct model_field *
 facet_field(const struct search_plan *plan, const struct entity *entity, struct str name)
@@ -139,7 +139,8 @@ int search_facets_count(struct search_facets *facets,
     return 0;
 }
 
-/* Each entity has its values in the order of its field. */
+/* Most hits first. Equal counts keep the order in which values were found, which for each entity is
+ * the order of the values in the database. */
 static int value_compare(const void *a, const void *b)
 {
     const struct facet_value *one = a;

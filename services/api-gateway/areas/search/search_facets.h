@@ -1,19 +1,21 @@
 #pragma once
-/* How often each value of a field stands among the hits, under the rules of the caller. */
+/* Facets: how many hits have each value of a field, under the caller's rules. */
 #include "areas/search/search.h"
 
 struct search_facets;
 
-/* any: the facets that were asked for, none counted; arena-owned. */
+/* any: Creates the requested facets without values; `names` are fields separated by commas.
+ * Arena-owned. */
 struct search_facets *search_facets_new(struct search_plan *plan, struct str names);
-/* any: the fields with commas between; refuses those that no target has for the caller. Before
- * anything is searched. */
+/* any: Checks the fields in `names` before the search. Returns 0, or 400 for a field that no target
+ * has, that the caller may not read or that cannot be counted, and for too many fields. */
 int search_facets_check(struct search_plan *plan, struct str names) MUSTCHECK;
-/* co: adds those of a target, among pick's records. */
+/* co: Adds the values of a target's records; `pick` says which records. Returns 0 or the status of
+ * the answer. */
 AWAITS int search_facets_count(struct search_facets *facets,
                                struct search_target *target,
                                const struct records_pick *pick) MUSTCHECK;
-/* any: whether they were counted among all hits. */
+/* any: Sorts the values. `exact`: all hits were counted. */
 void search_facets_end(struct search_facets *facets, bool exact);
-/* any: members of the answer. */
+/* any: Writes the members `facets` and `facets_are_exact` of the answer. */
 void search_facets_write(const struct search_facets *facets, struct jw *w);

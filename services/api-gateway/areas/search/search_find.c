@@ -1,9 +1,9 @@
-/* From words to hits: as they are written first, the last as a prefix; then with typos and all as
- * prefixes; then with fewer words. */
+/* Finds hits for words: first as typed, with the last word as a prefix; then with typos and all
+ * words as prefixes; then with fewer words. */
 #include "areas/search/search.h"
 
-/* What is forgiven, and words left out, come in when the caller sees few hits without them: what
- * counts is what is left under its rules. */
+/* Ranks all targets once. The total counts only hits under the caller's rules, so records that the
+ * caller may not see do not decide whether typos are excused or words dropped. */
 AWAITS static int find_once(struct search_plan *plan, unsigned least)
 {
     plan->total = 0;
@@ -27,7 +27,7 @@ static bool can_forgive(const struct search_plan *plan)
 
 int search_find(struct search_plan *plan)
 {
-    if (plan->query.count == 0) /* there is nothing to find */
+    if (plan->query.count == 0)
         return 0;
     TRY(search_expand(plan));
     unsigned all = (unsigned)plan->word_count;

@@ -1,4 +1,4 @@
-/* Live indexes and settings of search, as they were when a search last asked for them. */
+/* Cache of the projects' live indexes and search settings. */
 #include "areas/search/search_known.h"
 
 enum {
@@ -16,7 +16,7 @@ struct slot {
 
 static struct slot slots[SLOTS];
 static size_t held;
-static size_t hand; /* the slot that makes way next when all together are too large */
+static size_t hand; /* next slot to evict when all slots together are too large */
 
 static struct slot *known_slot(int64_t project)
 {
@@ -61,7 +61,7 @@ static size_t known_bytes(const struct search_known *known)
     for (size_t i = 0; i < known->count; i++)
         bytes +=
             sizeof(struct search_index) + (known->indexes[i].field_ids.count + 1) * sizeof(int64_t);
-    return bytes + (known->count + 4) * 16; /* what arenas round up */
+    return bytes + (known->count + 4) * 16; /* rounding of the arena */
 }
 
 bool search_known_get(struct arena *arena, int64_t project, struct search_known *ret_known)

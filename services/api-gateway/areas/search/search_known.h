@@ -1,27 +1,28 @@
 #pragma once
 /*
- * What a process remembers of projects, so that a search need not ask for it first: their live
- * indexes, and their settings of search. It may be old: who goes by it asks in the same statement
- * that reads the lists whether it is so still (search_plain.c). One slot a project, by its number;
- * another project there makes way.
+ * The process's cache of the projects' live indexes and search settings, which saves each search a
+ * query. Cached values may be outdated: the statement that reads the lists verifies them
+ * (search_plain.c). A project's number selects the slot; projects with the same slot evict each
+ * other.
  */
 #include "app.h"
 
-/* An index that answers: field n of its lists is field_ids[n], from 1. */
+/* A live index. Field number n of its lists, from 1, is field_ids.items[n - 1]. */
 struct search_index {
     int64_t id, entity_id;
     struct sql_i64s field_ids;
 };
 
 struct search_known {
-    struct str version; /* of the settings; without ptr: none are stored */
+    struct str version; /* of the settings; ptr NULL = no settings are stored */
     struct str doc;
     struct search_index *indexes;
     size_t count;
 };
 
-/* any: arena-owned; false when nothing is remembered. */
+/* any: Copies the project's cached values to the arena. Returns false if none are cached. */
 bool search_known_get(struct arena *arena, int64_t project, struct search_known *ret_known);
-/* any: copies it, unless it is large. */
+/* any: Caches a copy for the project, unless it is too large for a slot. */
 void search_known_put(int64_t project, const struct search_known *known);
+/* any: Removes the project from the cache. */
 void search_known_drop(int64_t project);

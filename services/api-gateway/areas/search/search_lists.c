@@ -1,4 +1,4 @@
-/* Posting lists, read. */
+/* Reads posting lists. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ void search_add_leaf(
 
     lists->bytes += leaf->docs.len;
     if (last != NULL && last->leaves + last->count == leaf && last->term == term &&
-        last->field == field) { /* of this read: a word may want again what another has */
+        last->field == field) { /* same list, read by the same statement */
         last->count++;
         return;
     }
@@ -89,7 +89,7 @@ static int term_compare(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* Each of the terms once: two words may stand for one. */
+/* Returns each wanted term once: two words may mean the same term. */
 static struct sql_i64s wanted_terms(const struct search_wanted *wanted)
 {
     size_t count = 0;
@@ -102,7 +102,7 @@ static struct sql_i64s wanted_terms(const struct search_wanted *wanted)
     return sql_i64s(wanted->ids, count);
 }
 
-/* The index was exchanged, and is being emptied. */
+/* Returns -ESTALE if the index is no longer live: it was replaced and is being emptied. */
 AWAITS static int
 check_live(struct search_plan *plan, const struct search_target *target, const struct rows *rows)
 {

@@ -1,10 +1,10 @@
 #pragma once
-/* Lists that were read of the index, and sets of terms whose lists are wanted: what search_lists.c,
- * search_plain.c, search_rank.c and search_window.c share. */
+/* Posting lists that were read, and sets of terms whose lists are needed. Shared by search_lists.c,
+ * search_plain.c, search_rank.c and search_window.c. */
 #include "areas/search/search.h"
 #include "search/leaf.h"
 
-/* Leaves of (term, field), by both and their base. */
+/* The posting list of a term in a field: its leaves, ascending by base. */
 struct search_list {
     int64_t term, field;
     struct leaf *leaves;
@@ -16,41 +16,45 @@ struct search_lists {
     size_t count, cap;
     size_t bytes;
     int64_t from;     /* ids below were not read */
-    bool early, late; /* those of terms that were added at first, and later, are there */
+    bool early, late; /* the lists of terms with `late` false, and true, were read */
 };
 
-/* Terms whose lists are to be read. */
+/* Terms whose lists have to be read. */
 struct search_wanted {
     struct arena *arena;
-    const struct search_lists *there; /* whose terms are not wanted once more; may be NULL */
+    const struct search_lists *there; /* terms that have lists here are not added; may be NULL */
     int64_t *ids;
     size_t count, cap;
-    int64_t postings; /* about so many */
+    int64_t postings; /* approximate number of entries */
 };
 
-/* any: all that the search needs of a target, of the terms that were added at first or later. */
+/* any: Adds all terms that the search needs of a target and whose `late` is as given. */
 void search_want_all(struct search_wanted *wanted,
                      const struct search_plan *plan,
                      const struct search_target *target,
                      bool late);
-/* any: terms that are none of the query's words. */
+/* any: Adds the terms whose `late` is as given and that have no lists in wanted->there. */
 void search_want_terms(struct search_wanted *wanted, const struct search_terms *terms, bool late);
-/* any: the numbers of the fields whose lists are read: those of the caller, and the principals'. */
+/* any: Returns the numbers of the fields whose lists are read: the target's fields and
+ * PRINCIPAL_FIELD. Arena-owned. */
 struct sql_i64s search_postings_fields(struct arena *arena, const struct search_target *target);
-/* co: adds the lists of these terms to target->lists. -ESTALE: there is another index by now. */
+/* co: Adds the lists of the wanted terms to target->lists. Returns 0, a status, or -ESTALE if the
+ * target's index is no longer live. */
 AWAITS int search_read_lists(struct search_plan *plan,
                              struct search_target *target,
                              const struct search_wanted *wanted) MUSTCHECK;
-/* any: adds a leaf: those of one list one behind the other, also in memory. */
+/* any: Adds a leaf, which is borrowed. The leaves of a list have to be added one after the other
+ * and be adjacent in memory. */
 void search_add_leaf(struct arena *arena,
                      struct search_lists *lists,
                      int64_t term,
                      int64_t field,
                      struct leaf *leaf);
-/* any: when the last leaf was added, before any list is looked for. */
+/* any: Sorts the lists. Call after the last leaf was added and before search_list_find(). */
 void search_sort_lists(struct search_lists *lists);
-/* any: a list that was read; NULL: there is none. */
+/* any: Returns the list of a term in a field, NULL if none was read. */
 const struct search_list *
 search_list_find(const struct search_lists *lists, int64_t term, int64_t field);
-/* any: whether a word is looked for in a field. */
+/* any: Returns whether the word is searched in the field: in all fields unless the word names one.
+ */
 bool search_is_meant(const struct search_word *word, const struct search_field *field);

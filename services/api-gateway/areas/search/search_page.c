@@ -1,18 +1,18 @@
-/* The page of what was found: its order, as far as texts decide it, and its records. */
+/* Orders the hits, as far as their texts decide the order, and fetches the records of the page. */
 #include <stdlib.h>
 
 #include "areas/search/search_page.h"
 
 enum {
-    SLACK = 2,  /* fetched beside the page, for what has gone since it was indexed */
-    SIGNS = 16, /* around a word */
-    FOLDED = 3, /* bytes of a text that one of a term was made of, at most */
-    TEXT_PIECE_BYTES = 256 * 1024 /* of texts, read at a time */
+    SLACK = 2,  /* hits fetched in addition to the page, in case records were deleted */
+    SIGNS = 16, /* bytes of signs around a word */
+    FOLDED = 3, /* maximum bytes of text that fold to one byte of a term */
+    TEXT_PIECE_BYTES = 256 * 1024 /* of a chunk of texts */
 };
 
 /* --- order --- */
 
-/* What the index says of their order; 0: their texts decide. */
+/* Compares by the index alone; returns 0 if the texts decide the order. */
 static int level_compare(const struct rank_hit *one, const struct rank_hit *other)
 {
     if (one->matched != other->matched)
@@ -37,7 +37,8 @@ static int found_compare(const void *a, const void *b)
     return one->target < other->target ? -1 : one->target > other->target;
 }
 
-/* The first hits. Those of one entity come in order, and seldom do their texts change it. */
+/* Sorts the first `count` hits. Checks first whether they are in order already, as hits of a single
+ * entity usually are. */
 static void sort_found(struct showing *showing, size_t count)
 {
     struct found *found = showing->found;
@@ -161,7 +162,7 @@ static const struct picked_row *rows_by_id(struct arena *arena, const struct rec
     return rows;
 }
 
-/* The hits of one target among found[from, to). A result of records.h. */
+/* Fetches the hits of one target among found[from, to). Returns a result of records.h. */
 AWAITS static int fetch_target(const struct showing *showing,
                                struct search_target *target,
                                const struct records_query *query,
@@ -182,7 +183,7 @@ AWAITS static int fetch_target(const struct showing *showing,
         whole = i < showing->whole ? count : whole;
     }
     if (count == 0 && query->fields.ptr == NULL && query->expand.ptr == NULL)
-        return 0; /* else what they name is looked at */
+        return 0; /* otherwise records_pick() validates `fields` and `expand` even without ids */
     const struct records_pick pick = {
         .ids = ids,
         .count = count,
@@ -217,7 +218,8 @@ AWAITS static int fetch_target(const struct showing *showing,
     return 0;
 }
 
-/* Hits of found[from, to); what there is not for the caller stays NULL. A result of records.h. */
+/* Fetches found[from, to). `picked` and `texts` stay NULL for records that the caller may not see.
+ * Returns a result of records.h. */
 AWAITS static int fetch_some(const struct showing *showing,
                              const struct records_query *query,
                              unsigned fetched,
@@ -229,7 +231,7 @@ AWAITS static int fetch_some(const struct showing *showing,
     return 0;
 }
 
-/* Records, and their texts if these are not read by pieces, or where nothing is looked for. */
+/* Fetches records, with their texts unless texts are read in chunks or the query has no words. */
 AWAITS static int fetch_records(const struct showing *showing,
                                 const struct records_query *query,
                                 size_t from,
@@ -241,7 +243,7 @@ AWAITS static int fetch_records(const struct showing *showing,
         showing, query, texts ? FETCH_RECORDS | FETCH_TEXTS : FETCH_RECORDS, from, to);
 }
 
-/* --- texts by pieces --- */
+/* --- texts in chunks --- */
 
 bool showing_too_large(const struct showing *showing, int rc)
 {
@@ -299,8 +301,8 @@ static void piece_free(void *arg)
     showing->piece = NULL;
 }
 
-/* Texts in memory of their own, which goes with the next piece, or with the request: errors lie
- * there, too. */
+/* Reads texts into a separate arena, which is freed with the next chunk or at the request's end. An
+ * error is allocated in this arena too, so it has to be answered before the next chunk. */
 AWAITS static int read_text_piece(struct showing *showing, size_t from, size_t to)
 {
     const struct records_query ids_only = {.fields = STR("id")};
@@ -340,7 +342,8 @@ int showing_piece(struct showing *showing, size_t from, size_t to, size_t *ret_e
     return items_check(showing->plan->r, showing->plan->ctx, rc);
 }
 
-/* Takes out of found[from, to) what is not there for the caller: since the index saw it. */
+/* Removes the hits of found[from, to) whose records the caller may not see, or that were deleted
+ * since they were indexed. */
 static void drop_missing(struct showing *showing, size_t from, size_t to)
 {
     size_t kept = from;
@@ -358,8 +361,8 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Of found[last, to) only those may come to stand before found[last] whose level is that of the one
- * before it: where they end. */
+/* Returns where the hits of found[last, to) end that have the level of found[last - 1]. Only these
+ * can move before found[last] when their texts decide the order. */
 static size_t level_end(const struct showing *showing, size_t last, size_t to)
 {
     while (last > 0 && to > last &&
@@ -368,7 +371,8 @@ static size_t level_end(const struct showing *showing, size_t last, size_t to)
     return to;
 }
 
-/* The first hits in the order that their texts give them. What was not fetched is no nearer. */
+/* Sorts the first `window` hits by their texts too. Hits whose texts were not fetched keep
+ * closeness 0. */
 AWAITS static int order_window(struct showing *showing, size_t window)
 {
     for (size_t i = 0; i < window; i++) {
@@ -380,8 +384,8 @@ AWAITS static int order_window(struct showing *showing, size_t window)
     return 0;
 }
 
-/* Bytes of the term that a text may equal, when the query is one: only such texts say more of the
- * order than the index does. 0: all texts are of interest. */
+/* For a query of one term: returns the length in bytes of a text that equals the query, because
+ * only such texts change the order of the index. Returns 0 if all texts may change the order. */
 static size_t equal_bytes(const struct search_plan *plan)
 {
     const struct search_word *word = &plan->query.words[0];
@@ -405,8 +409,7 @@ static bool all_picked(const struct showing *showing, size_t from, size_t to)
 
 enum { FILLS = 8 };
 
-/* What of the page was not fetched, because it stood behind it: others have moved away, or are not
- * there any more. */
+/* Fetches hits that moved onto the page because hits before them moved away or were removed. */
 AWAITS static int fill_page(struct showing *showing, const struct records_query *query, size_t end)
 {
     struct search_plan *plan = showing->plan;
@@ -421,7 +424,7 @@ AWAITS static int fill_page(struct showing *showing, const struct records_query 
             plan->r, plan->ctx, fetch_records(showing, query, showing->first, showing->end)));
         drop_missing(showing, showing->first, showing->end);
     }
-    showing->end = showing->first; /* records go faster than they are read */
+    showing->end = showing->first; /* records are deleted faster than they can be read */
     return 0;
 }
 
@@ -433,7 +436,6 @@ static void forget_fetched(struct showing *showing, size_t from, size_t to)
     }
 }
 
-/* Fetches what the page needs, the first hits in the order that their texts give them. */
 int showing_page(struct showing *showing)
 {
     const struct search_ask *ask = showing->ask;
@@ -450,7 +452,8 @@ int showing_page(struct showing *showing)
     showing->whole = least_of(end + SLACK, to);
     showing->most = in_window ? equal_bytes(plan) : 0;
     int rc = fetch_records(showing, &whole, from, to);
-    if (in_window && showing_too_large(showing, rc)) { /* the page alone, as the index orders it */
+    if (in_window &&
+        showing_too_large(showing, rc)) { /* only the page, in the order of the index */
         forget_fetched(showing, from, to);
         in_window = false;
         showing->most = 0;

@@ -1,6 +1,5 @@
-/* Most queries as one statement: their terms, what the last of them goes on as, and all their
- * lists, with what tells whether the indexes and settings that they are read by are those of now.
- */
+/* Runs most queries as one statement, which finds their terms and the terms that begin with their
+ * prefix, reads all lists, and verifies the cached indexes and settings. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,9 +10,9 @@
 #include "search/principal.h"
 #include "search_sql.h"
 
-/* --- whether --- */
+/* --- whether a query is plain --- */
 
-/* Terms of a word that go on; the last of them. */
+/* Returns how many terms of a word are prefixes; *ret_prefix is the last prefix. */
 static size_t prefixes(const struct search_word *word, struct str *ret_prefix)
 {
     size_t count = 0;
@@ -30,8 +29,8 @@ static size_t prefixes(const struct search_word *word, struct str *ret_prefix)
     return count;
 }
 
-/* What is read for one target is read for all of them: lists of principals belong to those alone
- * that are under row rules. */
+/* Returns whether row rules apply to all targets or to none. The statement reads the lists of all
+ * terms for all targets, but lists of principals are only for targets with row rules. */
 static bool are_ruled_alike(const struct search_plan *plan)
 {
     for (size_t i = 1; i < plan->target_count; i++)
@@ -52,13 +51,14 @@ bool search_is_plain(const struct search_plan *plan)
     }
     if (!words || count > 1 || !are_ruled_alike(plan))
         return false;
-    /* The commonest of short ones stand together, for who sees all. */
+    /* For a caller that sees all, short prefixes have lexicon rows of their own (search_prefix()).
+     */
     return count == 0 || !plan->sees_all || utf8_length(prefix) > SEARCH_STAR_LETTERS;
 }
 
-/* --- what is read --- */
+/* --- reading --- */
 
-/* Fields of targets, side by side with their indexes. */
+/* Fields of targets: fields[i] belongs to indexes[i]. */
 struct wanted_lists {
     int64_t *indexes, *fields;
     size_t count;
@@ -97,15 +97,15 @@ static struct sql_i64s live_ids(const struct search_plan *plan)
     return sql_i64s(ids, plan->target_count);
 }
 
-/* The indexes that answer are the targets' own, no more and no less, and the settings those that it
- * goes by. */
+/* Returns whether the live indexes are exactly the targets' indexes, and the settings' version is
+ * the plan's. */
 static bool is_as_it_was(const struct search_plan *plan, const struct sql_search_plain_row *row)
 {
     return row->live && str_eq(row->version, plan->version);
 }
 
-/* Terms that were looked up first, then those that go on, the commonest first; of each its leaves
- * in the order of lists. */
+/* Exact terms first, then terms that begin with the prefix, each commonest first; the leaves of a
+ * term in the order of lists. */
 static int row_compare(const void *a, const void *b)
 {
     const struct sql_search_plain_row *one = a;
@@ -128,9 +128,9 @@ static int row_compare(const void *a, const void *b)
 struct plain {
     struct sql_search_plain_row *rows; /* in order */
     size_t count;
-    struct search_term *found; /* those that were looked up, then those that go on */
+    struct search_term *found; /* `looked_up` exact terms, then `goes_on` terms with the prefix */
     size_t looked_up, goes_on;
-    bool whole; /* all lists are there */
+    bool whole; /* all lists were read */
 };
 
 AWAITS static int read_plain(struct search_plan *plan, const struct rows *rows, struct plain *plain)
@@ -164,7 +164,8 @@ AWAITS static int read_plain(struct search_plan *plan, const struct rows *rows, 
     return 0;
 }
 
-/* A term that was looked up may be what another goes on as. */
+/* Returns whether a term with the prefix was also found as an exact term: its leaves are in the
+ * rows twice. */
 static bool is_twice(const struct plain *plain, const struct sql_search_plain_row *row)
 {
     for (size_t i = 0; row->goes_on.value && i < plain->looked_up; i++)

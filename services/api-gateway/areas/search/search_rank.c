@@ -1,30 +1,30 @@
-/* What the index proposes: lists ranked and counted, on a thread when they are long. */
+/* Ranks and counts posting lists; long lists on a thread of the pool. */
 #include <errno.h>
 
 #include "areas/search/search_lists.h"
 #include "loop/work.h"
 #include "search/principal.h"
 
-enum { THREAD_BYTES = 1024 * 1024 }; /* of leaves: above it others wait too long */
+enum { THREAD_BYTES = 1024 * 1024 }; /* of leaves; with more, other requests would wait too long */
 
 /* --- ranking --- */
 
 struct ranking {
-    int (*add)(const struct ranking *ranking); /* what is ranked */
+    int (*add)(const struct ranking *ranking); /* adds the lists that are ranked */
     const struct search_plan *plan;
     struct search_target *target;
     struct rank *rank;
     unsigned least;
-    const struct search_expansion *tallied; /* the last word: its terms are counted one by one */
-    const struct search_term *counted;      /* terms that are counted by themselves */
+    const struct search_expansion *tallied; /* last word, whose terms are counted; NULL = none */
+    const struct search_term *counted;      /* terms that are counted independently of the query */
     size_t counted_count;
-    const struct search_field *proposing;
+    const struct search_field *proposing; /* guarded field whose lists are ranked */
     struct rank_result *ret;
-    bool unguarded; /* it is being found out what guarded fields may show */
+    bool unguarded; /* `seen` of guarded fields is not known yet */
     int rc;
 };
 
-/* The ids of a list that are among those that the caller may find by the field. */
+/* Adds the ids of a list that the caller may find by the field, because they are in field->seen. */
 static int add_guarded(const struct ranking *ranking,
                        struct rank *rank,
                        struct rank_from from,
@@ -51,7 +51,7 @@ static int add_guarded(const struct ranking *ranking,
     return 0;
 }
 
-/* `field` NULL: a list of a principal. */
+/* Adds the term's list in the field, if one was read. `field` NULL: the list of a principal. */
 static int add_found_list(const struct ranking *ranking,
                           struct rank *rank,
                           struct rank_from from,
@@ -85,7 +85,7 @@ static int rank_whole(const struct ranking *ranking,
     return 0;
 }
 
-/* Each part is there even if no record has it: the word has none then. */
+/* Adds each part of the word, even a part without lists: then no record matches the word. */
 static int rank_parts(const struct ranking *ranking,
                       const struct search_expansion *word,
                       const struct search_field *field)
@@ -127,7 +127,7 @@ static int rank_rule(const struct ranking *ranking)
 
     if (!target->ruled)
         return 0;
-    rank_ids(ranking->rank, from, target->visible, target->visible_count); /* or none */
+    rank_ids(ranking->rank, from, target->visible, target->visible_count); /* may be empty */
     for (size_t i = 0; i < target->rule.count; i++)
         TRY(add_found_list(ranking, ranking->rank, from, target->rule.items[i].id, NULL));
     return 0;
@@ -144,7 +144,7 @@ static int rank_without(const struct ranking *ranking)
     return 0;
 }
 
-/* Each term by itself, also one that no record has. */
+/* Adds a separate tally for each term, even for a term without lists. */
 static int add_tallies(const struct ranking *ranking,
                        const struct search_term *terms,
                        size_t count,
@@ -204,7 +204,7 @@ AWAITS static int run_ranking(struct search_plan *plan, struct ranking *ranking)
     return 0;
 }
 
-/* A ranking of as many words that keeps so many hits. */
+/* Returns a ranking of `words` words that keeps the best `limit` hits; arena-owned. */
 static struct ranking *ranking_new(const struct search_plan *plan,
                                    struct search_target *target,
                                    size_t words,
@@ -243,7 +243,7 @@ int search_tally(struct search_plan *plan, struct search_target *target, int64_t
     return 0;
 }
 
-/* --- terms counted by themselves --- */
+/* --- terms counted independently of the query --- */
 
 static int add_counted(const struct ranking *ranking)
 {
@@ -294,9 +294,9 @@ int search_count(struct search_plan *plan,
     return 0;
 }
 
-/* --- relations to records that not everybody sees --- */
+/* --- relations to records that the caller may not see --- */
 
-/* All that the lists of a field propose, for whatever word, of what the caller may see. */
+/* Adds all lists of the field, of any term, under the row rule of the target. */
 static int add_proposed(const struct ranking *ranking)
 {
     const struct search_lists *lists = ranking->target->lists;
@@ -351,7 +351,7 @@ int search_guard(struct search_plan *plan, struct search_target *target)
     return 0;
 }
 
-/* --- what is left out of everything --- */
+/* --- queries with only words to exclude --- */
 
 static int add_without(const struct ranking *ranking)
 {

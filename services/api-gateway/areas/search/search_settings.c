@@ -217,8 +217,8 @@ AWAITS static int search_settings_show(struct req *r)
 
 /* --- changing them --- */
 
-/* One term of the index, nothing more: what settings speak of is looked up as it stands there. Of
- * "C++" that is the word with its signs. */
+/* Returns whether the text is exactly one term of the index: words of settings are compared with
+ * terms. "C++" counts as one: the word with its signs. */
 static bool is_word(struct str text)
 {
     struct tokens tokens;

@@ -1,4 +1,4 @@
--- What searches of a project look like beside its index.
+-- The search settings of a project.
 
 -- name: search_settings_get :opt
 select s.doc:jsonb from {p}.settings s where s.kind = 'search' and s.key = 'settings'

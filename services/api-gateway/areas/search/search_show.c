@@ -1,5 +1,4 @@
-/* From hits to the answer: which of them there are for the caller, in which order, and what is
- * shown of them. */
+/* Prepares the answer: which hits the caller may see, their order, and what is shown of them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +7,7 @@
 
 enum { SNIPPET_BYTES = 16384 };
 
-/* --- what asks more than the index knows: filters, phrases --- */
+/* --- filters and phrases, which the index cannot decide --- */
 
 AWAITS static int
 allow_target(struct showing *showing, struct search_target *target, bool *ret_kept)
@@ -59,8 +58,8 @@ AWAITS static int allow(struct showing *showing)
 
 enum { PHRASE_BATCH = 200, PHRASE_LOOKS = 2000 };
 
-/* The index knows which records have all words of a phrase in one field; their texts know the
- * rest. */
+/* Keeps the hits whose texts have all phrases of the query. The index only knows which records have
+ * all words of a phrase in one field. */
 AWAITS static int check_phrases(struct showing *showing)
 {
     struct search_plan *plan = showing->plan;
@@ -95,7 +94,7 @@ static bool asks_more(const struct showing *showing)
     return query->filter.count > 0 || query->sort.len > 0 || showing->plan->needed > 0;
 }
 
-/* All hits that may be shown, one after the other; the total is what is left of them. */
+/* Removes the hits that filters, rules and phrases exclude; the total is the number left. */
 AWAITS static int settle(struct showing *showing)
 {
     const struct search_plan *plan = showing->plan;
@@ -111,7 +110,7 @@ AWAITS static int settle(struct showing *showing)
     return 0;
 }
 
-/* --- in an order of the caller's, and all there is --- */
+/* --- sorted by a field, and all records --- */
 
 static int hit_compare(const void *a, const void *b)
 {
@@ -121,7 +120,7 @@ static int hit_compare(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* The hits of the only target, by id. */
+/* Returns the hits of the only target, ascending by id. */
 static struct rank_hit *hits_by_id(const struct showing *showing)
 {
     struct rank_hit *hits = ARENA_ARRAY(showing->plan->r->task.arena, hits, showing->count + 1);
@@ -184,7 +183,8 @@ AWAITS static int show_sorted(struct showing *showing)
     return pick_page(showing, &pick);
 }
 
-/* All there is, but for what is left out; of very many that are, what is newer than they are. */
+/* Picks all records except those that words to exclude match. If too many match, picks only records
+ * above the oldest one known. */
 static struct records_pick pick_all(const struct showing *showing,
                                     const struct search_target *target)
 {
@@ -213,7 +213,7 @@ AWAITS static int count_all(struct showing *showing, const struct search_target 
     return 0;
 }
 
-/* Newest first, of each entity as many as the page may need. */
+/* Finds the newest records of a target, as many as the page may need. */
 AWAITS static int find_newest(struct showing *showing, struct search_target *target)
 {
     struct search_plan *plan = showing->plan;
@@ -294,7 +294,7 @@ write_found(const struct showing *showing, const struct found *found, struct jw 
 
 AWAITS static int write_hits(struct showing *showing, struct jw *w)
 {
-    size_t end = showing->apart ? showing->first : showing->end; /* of the piece at hand */
+    size_t end = showing->apart ? showing->first : showing->end; /* of the current chunk */
 
     if (showing->apart)
         TRY(showing_measure(showing, showing->first, showing->end));
@@ -330,7 +330,7 @@ AWAITS static int write_answer(struct showing *showing, struct search_facets *fa
     return reply_json(r, 200);
 }
 
-/* --- all of it --- */
+/* --- the answer --- */
 
 AWAITS static int count_facets(const struct showing *showing, struct search_facets **ret_facets)
 {

@@ -1,4 +1,4 @@
-/* GET /search/suggest: how what is typed into the box may go on. */
+/* GET /search/suggest: completes the last word that was typed. */
 #include "areas/search/search.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ struct suggestion {
     int64_t hits;
 };
 
-/* Most hits first: of what the caller sees. */
+/* Most hits first, counting only records that the caller may see. */
 static int suggestion_compare(const void *a, const void *b)
 {
     const struct suggestion *one = a;
@@ -62,7 +62,7 @@ static int suggestion_compare(const void *a, const void *b)
     return str_cmp(one->word, other->word);
 }
 
-/* The last word may be completed when it is one, and the last that is typed. */
+/* Returns the last word if it can be completed: a plain word at the query's end, else NULL. */
 static struct search_expansion *last_word(struct search_plan *plan)
 {
     for (size_t i = 0; i < plan->word_count; i++) {
@@ -74,14 +74,15 @@ static struct search_expansion *last_word(struct search_plan *plan)
     return NULL;
 }
 
-/* Each completion with the words before it, as a search for them would find it. */
+/* Finds completions of the last word, and counts their hits together with the words before it. */
 AWAITS static int
 complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_count)
 {
     struct search_expansion *last;
     int64_t hits[LOOKED_AT] = {0};
 
-    /* Words of records that the caller may not see take no place from those that it sees. */
+    /* More candidates are counted for a caller that does not see all records, so that words of
+     * hidden records do not displace words of visible records. */
     size_t most = plan->sees_all ? LOOKED_AT_FIRST : LOOKED_AT;
 
     plan->beginnings = LOOKED_AT_FIRST;
@@ -92,7 +93,7 @@ complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_c
         return 0;
     if (last->whole.count > most)
         last->whole.count = most;
-    plan->word_count = last->number + 1; /* what stands behind it are symbols */
+    plan->word_count = last->number + 1; /* only symbols follow */
     for (size_t i = 0; i < plan->target_count; i++) {
         TRY(search_read_newest(plan, &plan->targets[i]));
         TRY(search_tally(plan, &plan->targets[i], hits));
@@ -105,7 +106,7 @@ complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_c
     return 0;
 }
 
-/* What stands before the last word stays as it was typed. */
+/* Returns the text before the last word, as it was typed. */
 static struct str before_last(struct search_plan *plan, struct str typed)
 {
     const struct search_expansion *last = last_word(plan);

@@ -1,4 +1,4 @@
-/* Where a search looks: entities, their live indexes, the fields and principals of the caller. */
+/* Targets of a search: entities, their live indexes, and the caller's fields and principals. */
 #include <stdlib.h>
 
 #include "areas/search/search.h"
@@ -26,7 +26,8 @@ static void add_target(struct search_plan *plan, const struct entity *entity)
     };
 }
 
-/* What is not the caller's to read, or not searched, is no entity: one answer for all. */
+/* Chooses the entities to search. The answer is the same for an entity that does not exist, that is
+ * not searchable and that the caller may not read. */
 static int choose_targets(struct search_plan *plan, struct str names)
 {
     const struct model *model = plan->ctx->model;
@@ -61,7 +62,8 @@ static int choose_targets(struct search_plan *plan, struct str names)
 
 /* --- fields --- */
 
-/* By a relation is found what the caller may read at its other end. */
+/* Returns which text of a field is searched. A relation is searched by the display field of its
+ * target, if the caller may read this field; otherwise returns false. */
 static bool field_text(const struct search_plan *plan,
                        const struct model_field *field,
                        struct records_text *ret_text)
@@ -85,7 +87,7 @@ static bool excuses_typos(const struct search_settings *settings, const struct m
     return true;
 }
 
-/* Heavier first, then in the entity's order. */
+/* Heavier fields first, then in the order of the entity. */
 static int field_compare(const void *a, const void *b)
 {
     const struct model_field *first = ((const struct search_field *)a)->text.field;
@@ -133,7 +135,7 @@ bool search_is_field(const void *arg, struct str name)
 
 struct members {
     struct sql_i64s ids;
-    bool known; /* there are few enough of them */
+    bool known; /* the group has at most SEARCH_MEMBERS members */
 };
 
 static void
@@ -198,7 +200,8 @@ static int id_compare(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* A group of very many: its rows themselves, the newest of them. */
+/* For a group with too many members: reads the ids of its newest records instead of its members'
+ * lists. One more than the limit is returned if there are more records. */
 AWAITS static int read_visible(struct search_plan *plan, struct search_target *target)
 {
     struct records_query everything = {.fields = STR_NONE};
@@ -234,9 +237,9 @@ AWAITS static int fill_rules(struct search_plan *plan)
     return 0;
 }
 
-/* --- all of it --- */
+/* --- the targets --- */
 
-/* Of entities without an index nothing is found. */
+/* Removes targets without a live index: their records cannot be found. */
 static void drop_empty(struct search_plan *plan)
 {
     size_t kept = 0;
@@ -247,7 +250,7 @@ static void drop_empty(struct search_plan *plan)
     plan->target_count = kept;
 }
 
-/* Of a live index: whose it is, and the fields in it. */
+/* Sets the index and fields of the target that the live index belongs to. */
 static void use_index(struct search_plan *plan, const struct search_index *index)
 {
     for (size_t i = 0; i < plan->target_count; i++) {
@@ -268,7 +271,8 @@ static bool sees_field(const struct search_plan *plan, const struct model_field 
            (text.shown == NULL || !records_ruled(plan->ctx, field->target));
 }
 
-/* The lexicon is of all entities that are searched, also of those that are not asked for. */
+/* Returns whether the caller may read every row and field of all searchable entities, not only of
+ * the requested entities: all of them share one lexicon. */
 static bool sees_everything(const struct search_plan *plan)
 {
     const struct model *model = plan->ctx->model;
@@ -286,7 +290,7 @@ static bool sees_everything(const struct search_plan *plan)
     return true;
 }
 
-/* The indexes and settings as they are now. */
+/* Reads the current indexes and settings from the database, and caches them. */
 AWAITS static int read_known(struct search_plan *plan, struct search_known *ret_known)
 {
     struct req *r = plan->r;

@@ -1,11 +1,11 @@
-/* Words of a query as terms of the lexicon. */
+/* Expands the words of a query to terms of the lexicon. */
 #include "areas/search/search.h"
 #include "base/utf8.h"
 #include "search/lexicon.h"
 #include "search_sql.h"
 
 enum {
-    GOES_ON_LETTERS = 3 /* a word of so many may be the beginning of another */
+    GOES_ON_LETTERS = 3 /* minimum length of a word that may be a prefix */
 };
 
 /* --- words --- */
@@ -40,8 +40,8 @@ add_expansion(struct search_plan *plan, struct search_expansion *words, size_t *
     return expansion;
 }
 
-/* Phrases come first: they are never left out. Symbols come last: they are left out before words
- * are. Stop words go while others are there. */
+/* Puts phrases first, because they are never dropped, and symbols last, because they are dropped
+ * before words. Omits stop words unless the query has nothing else. */
 static void sort_words(struct search_plan *plan)
 {
     const struct search_query *query = &plan->query;
@@ -86,7 +86,7 @@ static void look_up(const struct search_plan *plan,
         arena, lookups->items, lookups->count, lookups->cap, (struct search_lookup){to, cost});
 }
 
-/* Unless it is one of the first `before`. */
+/* Adds a term unless it is one of the first `before` terms. */
 static void add_new_term(struct search_plan *plan,
                          struct search_terms *terms,
                          size_t before,
@@ -104,7 +104,7 @@ static void add_term(struct search_plan *plan, struct search_terms *terms, struc
     add_new_term(plan, terms, terms->count, term);
 }
 
-/* lexicon_weight() the other way round. */
+/* Returns the approximate df of a weight: the inverse of lexicon_weight(). */
 static int64_t weighed(uint8_t weight)
 {
     return INT64_C(1) << (weight / 2 < 62 ? weight / 2 : 62);
@@ -173,7 +173,7 @@ static void look_up_word(const struct search_plan *plan,
 
 /* --- prefixes --- */
 
-/* The commonest of a short prefix stand together; few rows of it there are, or none. */
+/* Reads the commonest terms of a short prefix from its own lexicon rows, if there are any. */
 AWAITS static int
 read_star(struct search_plan *plan, struct str prefix, struct search_terms *ret_terms)
 {
@@ -259,7 +259,7 @@ AWAITS static int expand_prefix(struct search_plan *plan, struct search_expansio
     return 0;
 }
 
-/* The prefix of a word that has one, of a query that has no other. */
+/* Finds the prefix of a word; returns false if the word has none. */
 static bool
 has_prefix(struct search_expansion *word, struct str *ret_prefix, struct search_terms **ret_terms)
 {
@@ -356,7 +356,7 @@ AWAITS static int expand_word_typos(struct search_plan *plan, struct search_expa
     return 0;
 }
 
-/* A mistyped first letter counts two. */
+/* Looks up the words that differ in the first letter, which counts as two typos. */
 static void look_up_firsts(struct search_plan *plan,
                            struct search_lookups *lookups,
                            struct search_expansion *word)

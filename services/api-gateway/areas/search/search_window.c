@@ -1,16 +1,16 @@
-/* Lists of very many: the newest records first, then more, until nothing older can be better. */
+/* Very long lists: reads the newest records first, then more, until no older one can be better. */
 #include "areas/search/search_bounds.h"
 #include "areas/search/search_lists.h"
 #include "search_sql.h"
 
 enum {
-    WIDER = 8,        /* the next window, when the one before was not enough */
-    RULED_TIMES = 32, /* more is read whole for who does not see everything */
-    POSTING_BYTES = 2 /* about */
+    WIDER = 8,        /* factor by which the next window is wider */
+    RULED_TIMES = 32, /* multiple that is read whole for a caller that does not see all records */
+    POSTING_BYTES = 2 /* approximate size of an entry */
 };
 
-/* How many entries are read whole. The number of those that there are is nothing that a caller may
- * know who does not see all of them: its totals are exact for much longer. */
+/* Returns up to how many entries lists are read whole. A caller that does not see all records must
+ * not learn how many entries exist, so its totals stay exact for much longer. */
 int64_t search_whole(const struct search_plan *plan)
 {
     int64_t most = search_bounds_postings() * (plan->sees_all ? 1 : RULED_TIMES);
@@ -19,7 +19,8 @@ int64_t search_whole(const struct search_plan *plan)
     return most < left / POSTING_BYTES ? most : left / POSTING_BYTES;
 }
 
-/* Where the window of the newest begins; 0 = they are few enough to be read whole. */
+/* Sets *ret_top to the highest base of the needed lists; 0 = the lists are short enough to be read
+ * whole. */
 AWAITS static int
 newest_from(struct search_plan *plan, const struct search_target *target, int64_t *ret_top)
 {
@@ -61,7 +62,7 @@ int search_read_newest(struct search_plan *plan, struct search_target *target)
     return search_read(plan, target);
 }
 
-/* The best that one word can match with. */
+/* The best cost and field that one word can match with. */
 struct best_match {
     unsigned cost, field;
 };
@@ -72,14 +73,14 @@ static void offer_match(struct best_match *best, unsigned cost, unsigned field)
         *best = (struct best_match){cost, field};
 }
 
-/* By terms and fields that have a list at all: where none of it is in the window, the last leaf
- * before that was read. */
+/* Offers the best match of a word in a field, by the terms that have a list in the field. Each list
+ * is known: if none of its leaves is in the window, its last leaf before the window was read. */
 static void offer_field(const struct search_target *target,
                         const struct search_expansion *word,
                         const struct search_field *field,
                         struct best_match *best)
 {
-    if (word->word->part_count > 0) /* no better than all of its parts there */
+    if (word->word->part_count > 0) /* at best all parts are in this field */
         offer_match(best, word->word->kind == SEARCH_CODE ? RANK_PREFIX : RANK_EXACT, field->rank);
     for (size_t i = 0; i < word->whole.count; i++) {
         const struct search_term *term = &word->whole.items[i];
@@ -89,7 +90,7 @@ static void offer_field(const struct search_target *target,
     }
 }
 
-/* Nothing below the window can be better than what is found. */
+/* Returns whether no record below the window can be better than the hits found. */
 static bool window_is_full(const struct search_plan *plan, const struct search_target *target)
 {
     const struct rank_result *found = &target->found;
