@@ -1,6 +1,7 @@
 /*
- * One event. What it needs from the processor is read before the transaction; inside, the event's
- * row is locked first, so that no two processes apply it at once whatever became of their leases.
+ * Applies one event. Objects that the event needs from the processor are read before the
+ * transaction. The transaction first locks the event's row, so that no two processes apply the
+ * event at the same time, even if a lease has ended.
  */
 #include "event.h"
 
@@ -19,7 +20,7 @@
 #include "webhook_work_sql.h"
 #include "work.h"
 
-/* What needs the processor waits for it as long as the processor would have waited for us. */
+/* How long an event that needs the processor is tried; the processor repeats events as long. */
 #define GIVE_UP_MS (INT64_C(72) * 3600 * 1000)
 
 static const double seconds_bounds[] = {
@@ -41,7 +42,7 @@ struct event_run {
     struct apply_source source;
     struct apply_plan plan;
     struct applied applied;
-    json_t *json; /* NULL for the store's */
+    json_t *json; /* NULL for an event of the app store */
 };
 
 /* --- in the transaction --- */
@@ -90,8 +91,9 @@ AWAITS static int apply_in(struct task *task, struct db *tx, void *arg)
     return apply_commit(&run->source, tx, &run->applied, &call, 1);
 }
 
-/* An event is another account's only by the settings that the database has now: the remembered ones
- * may lack an account that was made a moment ago. */
+/* Prepares the event. If the event is foreign by the cached settings, checks again with the
+ * settings that the database has now, because the cache may lack an account that was created a
+ * moment ago. */
 AWAITS static int prepare_run(struct event_run *run)
 {
     struct apply_source *source = &run->source;
@@ -103,7 +105,8 @@ AWAITS static int prepare_run(struct event_run *run)
     return apply_prepare(source, run->json, &run->plan);
 }
 
-/* An order that is not known asks for one reading. */
+/* Applies the event. If its order relative to other events is unknown, reads the object from the
+ * processor and applies the event once more. */
 AWAITS static int apply(struct event_run *run)
 {
     struct db *db = &run->source.project->db;
@@ -117,9 +120,9 @@ AWAITS static int apply(struct event_run *run)
     return db_transact(run->task, db, apply_in, run);
 }
 
-/* --- what came of it --- */
+/* --- the outcome --- */
 
-/* Without an effect: another state, and why. */
+/* Writes the state of an event that had no effect, and the reason. */
 AWAITS static void
 note_state(struct event_run *run, const char *state, const char *effect, uint64_t *counter)
 {
@@ -181,7 +184,7 @@ event_note_failure(struct task *task, struct event *event, struct project *proje
              L_RESULT("rc", rc),
              L_AT(&task->site, rc),
              L_STR("reason", reason));
-    /* The task's own time may be over. */
+    /* The deadline of the task may have passed, but the failure must be recorded. */
     task->deadline_ms = clock_mono_ms() + 5000;
     int noted = db_query(
         task,
@@ -191,7 +194,7 @@ event_note_failure(struct task *task, struct event *event, struct project *proje
                          .error = reason,
                          .again_ms = dead ? NO_I64 : some_i64(backoff_ms(event->item.token))),
         NULL);
-    if (noted != 0) /* its lease ends, and it comes back */
+    if (noted != 0) /* the event is due again when its lease ends */
         return;
     webhook_work_stats()->failed += !dead;
     webhook_work_stats()->dead += dead;
@@ -221,7 +224,7 @@ AWAITS static enum queue_outcome end(struct event_run *run, int rc)
         after_commit(run);
         return QUEUE_DONE;
     case EVENT_LOST:
-    case DB_UNKNOWN: /* applied or not: if not, it comes back */
+    case DB_UNKNOWN: /* if it was not applied, it is due again when its lease ends */
         return QUEUE_GONE;
     case APPLY_UNSUPPORTED:
         note_state(run,
@@ -261,14 +264,14 @@ enum queue_outcome event_run(struct task *task, struct queue_item *item)
     struct jr_error error;
 
     int rc = project_find_number(task, webhook_directory(), event->item.db.schema, &project);
-    if (rc != 0) /* gone, or it comes back */
+    if (rc != 0) /* the project is deleted, or the event is due again when its lease ends */
         return QUEUE_GONE;
     run.source = (struct apply_source){
         .task = task,
         .project = project,
         .event_id = event->event_id,
         .event_type = event->type,
-        .at_ms = event->received_ms / 1000 * 1000, /* of one that does not say when it was made */
+        .at_ms = event->received_ms / 1000 * 1000, /* for an event without a time of its own */
     };
     task->log.project = project->slug;
     task->tenant = project->number;

@@ -1,4 +1,4 @@
-/* From the bytes of a request to a row. */
+/* Turns the body of a request into a row of webhook_events. */
 #include "ingest.h"
 
 #include <errno.h>
@@ -19,11 +19,11 @@
 #include "payments/webhook_signature.h"
 #include "work.h"
 
-#define ID_BYTES      255 /* of an event, and of its type */
+#define ID_BYTES      255 /* of the id and the type of an event */
 #define THIN_EVENT    "v2.core.event"
 #define CREATED_MAX_S INT64_C(253402300799) /* the last second of the year 9999 */
 
-/* How a request ended, as metrics name it. */
+/* The outcome of a request, as the metric names it. */
 enum outcome {
     STORED,
     DUPLICATE,
@@ -76,10 +76,10 @@ static void count_event(enum source source, enum outcome outcome)
     metric_add(metrics[source][outcome], 1);
 }
 
-/* --- what both have in common --- */
+/* --- shared by both sources --- */
 
-/* The sender tries again by itself; it must never be answered that an event is stored when it may
- * not be. */
+/* Answers 503, after which the sender sends the event again. The answer must never say that an
+ * event is stored when it may not be. */
 static int unavailable(struct req *r, enum source source)
 {
     count_event(source, UNAVAILABLE);
@@ -94,7 +94,7 @@ settings_of(struct req *r, enum source source, const struct payment_settings **r
     return rc > 0 ? unavailable(r, source) : rc;
 }
 
-/* A request is the project's from the moment its body is there. */
+/* Counts the request for its project, now that its body has been read. */
 AWAITS static int take_seat(struct req *r, struct str body)
 {
     struct seat *seat;
@@ -105,7 +105,7 @@ AWAITS static int take_seat(struct req *r, struct str body)
 
 AWAITS static int ingest_read_body(struct req *r, size_t max, struct str *ret_body)
 {
-    TRY(req_encoding(r, NULL)); /* the bytes as they come are signed */
+    TRY(req_encoding(r, NULL)); /* the signature covers the bytes as sent */
     switch (req_body_read_all(r, max, ret_body)) {
     case 0:
         return take_seat(r, *ret_body);
@@ -142,8 +142,9 @@ static int reply(struct req *r, enum source source, enum outcome outcome)
     return reply_json(r, 200);
 }
 
-/* Committed when it returns; a connection that was lost meanwhile leaves it open whether the row is
- * there, and the sender's next try decides. */
+/* Stores the event and answers. The row is committed before the answer. When the connection to the
+ * database is lost, it is unknown whether the row exists. The answer is then 503, and the sender's
+ * next try decides. */
 AWAITS static int store(struct req *r, enum source source, const struct event_row *event)
 {
     bool is_new = false;
@@ -195,7 +196,7 @@ static int refuse_body(struct req *r, enum source source, const char *detail)
     return fail(r, PROBLEM_BAD_REQUEST, "%s", detail);
 }
 
-/* What has to be known of an event to store it; the rest is read when it is applied. */
+/* Members that are needed to store an event. The other members are read when it is applied. */
 enum member { ID, OBJECT, TYPE, API_VERSION, ACCOUNT, CREATED, PROJECT_ID, MEMBERS };
 
 static struct str text_of(const struct skim *members, enum member member)
@@ -205,8 +206,8 @@ static struct str text_of(const struct skim *members, enum member member)
     return found->kind == SKIM_STRING && found->text.len > 0 ? found->text : STR_NONE;
 }
 
-/* The event is about another project or another account. False as well where only its object can
- * say. */
+/* Whether the event is about another project or account. False also when only the event's object
+ * can tell, which apply_prepare() checks later. */
 static bool is_foreign(const struct project *project,
                        const struct processor_account *account,
                        const struct skim *members)
@@ -216,14 +217,14 @@ static bool is_foreign(const struct project *project,
 
     if (named.len > 0 && !str_eq(named, project->slug))
         return true;
-    /* A project with an account of its own may not know that account's id. */
+    /* A project in mode `own` may not know the id of its account. */
     bool known = account->mode == PROCESSOR_CONNECT || account->account.len > 0;
     return from.len > 0 && known && !str_eq(from, account->account);
 }
 
-/* The processor does not send an event again after a 2xx. So an event counts as another account's
- * only by the settings that the database has now: the remembered ones may lack an account that was
- * made a moment ago. */
+/* Decides whether the event is about another account or project. The processor does not send an
+ * event again after a 2xx, so a foreign event is checked again with the settings that the database
+ * has now, because the cache may lack an account that was created a moment ago. */
 AWAITS static int find_foreign(struct req *r,
                                const struct processor_account *account,
                                const struct skim *members,
@@ -257,7 +258,7 @@ static int64_t created_ms(const struct skim *members, int64_t now_ms)
     return seconds * 1000;
 }
 
-/* 0, or the refusal. */
+/* Reads the members of the event. Returns 0, or the status of the refusal. */
 static int read_event(struct req *r, struct str body, struct skim *members)
 {
     const char *reason = NULL;
@@ -301,8 +302,8 @@ int ingest_processor(struct req *r)
         return refuse_signature(r, rc);
     TRY(read_event(r, body, members));
     TRY(find_foreign(r, account, members, &foreign));
-    /* A platform's endpoint gets the events of all its accounts: a refusal would have the processor
-     * repeat them for days, and then close the endpoint for every project. */
+    /* A platform's endpoint receives the events of all its accounts. If we refused an event, the
+     * processor would repeat it for days and then close the endpoint for every project. */
     if (foreign)
         return reply(r, PROCESSOR, FOREIGN);
     const struct event_row event = {

@@ -1,7 +1,7 @@
 /*
- * Events that come together are inserted together. Each is a statement of its own in a transaction
- * of all of them, in the order of their ids, so that two processes that are sent the same events
- * wait for each other in one direction only.
+ * Inserts concurrent events together. Each event is a statement of its own in one transaction for
+ * all of them. The statements are in the order of the events' ids, so that two processes that
+ * receive the same events wait for each other in one direction only.
  */
 #include "insert.h"
 
@@ -71,7 +71,7 @@ static struct batches inserts = {
     .at_once = 4,
     .most = 64,
     .bytes = (size_t)1 << 20,
-    .limit_ms = 6000, /* a little more than a statement may take */
+    .limit_ms = 6000, /* a little more than a statement may take by default */
     .order = by_id,
     .write = insert_events,
     .judge = insert_judge,

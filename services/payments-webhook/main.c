@@ -1,4 +1,4 @@
-/* payments-webhook: stores what payment processor and app store report, and applies it. */
+/* payments-webhook: stores events of the payment processor and the app store, and applies them. */
 #include "app.h"
 
 #include "app/admission.h"
@@ -21,7 +21,7 @@
 #include "conf/conf_items.h"
 /* clang-format on */
 
-#define OTHER_FILES       256  /* database, Redis, outgoing requests, the admin port */
+#define OTHER_FILES       256  /* open files: database, Redis, outgoing requests, admin port */
 #define LAST_CALL_MS      2000 /* before the end of the drain */
 #define PROCESSOR_RETRIES 2
 
@@ -121,7 +121,8 @@ static int webhook_start(struct task *task UNUSED, struct app *app, struct str *
     return 0;
 }
 
-/* Requests first: others are still notified of what they store. */
+/* The state of the drain. Requests end first, so that other processes are still notified of the
+ * events that requests store. */
 static struct {
     loop_fn done;
     void *arg;
@@ -129,7 +130,8 @@ static struct {
     int64_t last_call_ms; /* mono */
 } ending;
 
-/* Who waits for the processor waits no longer: what it was at comes back after its lease. */
+/* Cancels the passes and statements that still run, such as a pass that waits for the processor.
+ * The rows of a pass are due again when its claim has ended. */
 static void on_last_call(void *arg UNUSED)
 {
     background_cancel();

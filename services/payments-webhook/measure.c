@@ -1,4 +1,4 @@
-/* One list: each metric's type, name, labels, meaning, and where its value stands. */
+/* All metrics in one list: type, name, labels, help text and value of each. */
 #include "measure.h"
 
 #include "metrics/metrics.h"
@@ -53,7 +53,7 @@ void webhook_measure(struct app *app)
     static const struct webhook_work_stats nothing;
     const struct webhook_work_stats *work = webhook_work_stats();
     const struct queue_stats *events = queue_stats(webhook_work_events());
-    /* Gauges are summed over the workers, and each sees the same: one reports. */
+    /* Gauges are summed over the workers, which all see the same rows, so only one reports. */
     const struct webhook_work_stats *seen = app->worker == 0 ? work : &nothing;
     const struct settle_stats *settle = settle_stats();
     struct metric **next = metrics;

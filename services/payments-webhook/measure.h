@@ -1,8 +1,8 @@
 #pragma once
-/* Metrics of the daemon. */
+/* The daemon's own metrics, in addition to those that every daemon has. */
 #include "app/daemon.h"
 
-/* Before fork. */
+/* Call before fork: registers the metrics, and those of the queues. */
 void webhook_measure_prepare(void);
-/* any: sets gauges and counters that are kept elsewhere. */
+/* any: Sets the metrics from the counters of this process. */
 void webhook_measure(struct app *app);

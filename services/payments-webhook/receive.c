@@ -1,4 +1,4 @@
-/* The way of a request: id, route, project, handler; its line and metrics. */
+/* The steps of a request: id, route, project and handler, then its log line and metrics. */
 #include "receive.h"
 
 #include "app.h"
@@ -12,7 +12,7 @@
 
 #define OPTIONS_TOO ", OPTIONS"
 
-/* For a reverse proxy; everything else of the kind is on the admin port. */
+/* Health for a reverse proxy. The other endpoints of this kind are on the admin port. */
 static int answer_health(struct req *r)
 {
     struct jw w = resp_json(r);
@@ -88,7 +88,7 @@ static int answer_unmatched(struct req *r, int rc, struct str allow)
 {
     switch (rc) {
     case ROUTER_METHOD:
-        if (str_ends(allow, STR(OPTIONS_TOO))) /* of a server of pages */
+        if (str_ends(allow, STR(OPTIONS_TOO))) /* the router adds it, but it is not answered here */
             allow.len -= sizeof(OPTIONS_TOO) - 1;
         resp_header(r, "Allow", allow);
         return fail(r, PROBLEM_METHOD_NOT_ALLOWED, "This path answers %.*s.", STR_ARG(allow));

@@ -1,4 +1,4 @@
-/* Calls and payments whose end no event announced. */
+/* Settles calls and payments whose outcome no event reported. */
 #include "settle.h"
 
 #include "app.h"
@@ -13,15 +13,15 @@
 #define ROWS_AT_ONCE  8
 #define ROUNDS        20
 #define KEY_LIFE_MS   (INT64_C(23) * 3600 * 1000) /* the processor forgets a key after 24 h */
-#define SEARCH_AGE_MS 120000 /* the processor is not at a call any more that began before */
-#define SEARCH_ROWS   100    /* of a customer's newest objects: all that it returns at once */
+#define SEARCH_AGE_MS 120000 /* a call of this age has ended at the processor */
+#define SEARCH_ROWS   100    /* newest objects of a customer: all that it returns at once */
 
-/* Payments and subscriptions are asked about alike. */
+/* The differences between payments and subscriptions. */
 struct kind {
     const struct call_kind *call;
     const struct sql *claim, *answered, *later;
-    const char *member; /* of an object's metadata: the row's id */
-    const char *all;    /* asks for objects in every state; NULL = they are */
+    const char *member; /* key in an object's metadata; the value is the row's id */
+    const char *all;    /* status= that lists objects in every state; NULL: the default */
 };
 
 static const struct kind kinds[] = {
@@ -50,7 +50,7 @@ const struct settle_stats *settle_stats(void)
 }
 
 struct settle {
-    struct call call; /* whatever its row has of one */
+    struct call call; /* the call that the row has, if any */
     const struct kind *kind;
     int64_t age_ms;
     struct str object_id, session_id, customer;
@@ -80,14 +80,14 @@ AWAITS static int later(struct settle *s)
                     NULL);
 }
 
-/* What the processor answered, and the row's own bookkeeping, in one transaction. */
+/* Writes the processor's answer and the row's bookkeeping in one transaction. */
 AWAITS static int settle_write_answer(struct settle *s, call_fn fn, void *arg)
 {
     int rc = call_transact(&s->call, fn, arg);
 
     if (rc == 0 && s->call.woke)
         queue_due(webhook_work_events(), s->call.project->number);
-    if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN) /* asking again changes nothing */
+    if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN) /* asking again would not change it */
         return answered(s, &s->call.project->db);
     return rc;
 }
@@ -114,19 +114,20 @@ AWAITS static int write_failure(struct call *call, struct db *tx, void *arg)
     return call_fail(call, tx, failure->code, failure->message, &failure->failed);
 }
 
-/* It never was, or will never be known: failed, with the event for that. */
+/* Fails a row whose object was never made, or whose outcome will never be known, and emits the
+ * event for this failure. */
 AWAITS static int give_up(struct settle *s, struct str code, struct str message)
 {
     struct failure failure = {.code = code, .message = message};
 
     settle_note_failure(s, failure.code);
     TRY(call_transact(&s->call, write_failure, &failure));
-    return failure.failed ? 0 : later(s); /* it has moved on */
+    return failure.failed ? 0 : later(s); /* the row has changed in the meantime */
 }
 
-/* --- what the processor says --- */
+/* --- the processor's answers --- */
 
-/* Objects of one answer, one after the other. */
+/* The objects that were read for one row, in the order in which they are applied. */
 struct reading {
     struct settle *s;
     const json_t *objects[3]; /* NULL = none */
@@ -153,7 +154,7 @@ read_object(struct settle *s, const char *head, struct str id, const json_t **re
     return 0;
 }
 
-/* The session, and what came of it. */
+/* Reads the checkout session, and the payment or subscription that it has created. */
 AWAITS static int read_session(struct settle *s, struct reading *reading)
 {
     const char *objects = s->kind->call->objects;
@@ -166,8 +167,9 @@ AWAITS static int read_session(struct settle *s, struct reading *reading)
     return id.len > 0 ? read_object(s, objects, id, &reading->objects[1]) : 0;
 }
 
-/* A subscription that became past due without an event: the invoice that was not paid. The
- * subscription is read again later, as a whole, when its invoice cannot be read. */
+/* When a subscription is past due, also reads its latest invoice, whose failure no event may have
+ * reported. A missing invoice is ignored. After any other failure the subscription is read again
+ * later, as a whole. */
 AWAITS static int read_failed_invoice(struct settle *s, struct reading *reading)
 {
     struct subscription_object subscription;
@@ -191,15 +193,15 @@ AWAITS static int settle_by_reading(struct settle *s)
         rc = read_session(s, &reading);
     if (rc == 0)
         rc = read_failed_invoice(s, &reading);
-    if (rc == PROCESSOR_NOT_FOUND) /* of another account: nothing will be found there */
+    if (rc == PROCESSOR_NOT_FOUND) /* another account's: it will never be found */
         return answered(s, &s->call.project->db);
     if (rc > 0)
         return later(s);
     return rc < 0 ? rc : settle_write_answer(s, write_reading, &reading);
 }
 
-/* Money moves by it. Without a customer nobody can be charged but by a page or a device that has
- * its answer. */
+/* Whether the call itself can charge money. Without a customer, money moves only through a page or
+ * a device that has received the call's answer. */
 static bool is_charge(const struct settle *s)
 {
     return s->customer.len > 0 && str_is(s->call.path, s->kind->call->objects);
@@ -219,7 +221,8 @@ AWAITS static int not_carried_out(struct settle *s)
     return give_up(s, STR("not_carried_out"), STR("The processor does not have it."));
 }
 
-/* What the processor does not have by now is not made any more. */
+/* Searches the customer's objects for the one that the row has made. An object that the processor
+ * does not have by now will not be made later. */
 AWAITS static int settle_by_searching(struct settle *s)
 {
     struct reading reading = {.s = s, .at_ms = clock_wall_ms()};
@@ -268,7 +271,8 @@ AWAITS static int settle_by_repeating(struct settle *s)
             s, call->reply.code.len ? call->reply.code : STR("refused"), call->reply.message);
     if (call->rc != PROCESSOR_UNAVAILABLE || !call->reply.replayed)
         return later(s);
-    /* An error that is kept for the key: what was done before it is there, more will not be. */
+    /* The processor replays an error that it stored for the key. Objects that it made before the
+     * error exist, and it makes no more. */
     return is_charge(s) ? settle_by_searching(s) : not_carried_out(s);
 }
 
@@ -281,10 +285,10 @@ AWAITS static int settle_one(struct task *task, void *arg)
     stats.asked++;
     if (s->object_id.len > 0 || s->session_id.len > 0) {
         rc = settle_by_reading(s);
-    } else if (s->call.key.len == 0) { /* nothing was ever asked for */
+    } else if (s->call.key.len == 0) { /* no call was noted in the row */
         rc = answered(s, &s->call.project->db);
     } else if (is_charge(s) && processor_key_once(s->call.key)) {
-        /* Its sender cannot repeat it, and may have asked anew. */
+        /* The sender cannot repeat this charge, and may have charged again. */
         rc = s->age_ms < SEARCH_AGE_MS ? later(s) : settle_by_searching(s);
     } else if (s->age_ms > KEY_LIFE_MS) {
         stats.unknown++;
@@ -297,7 +301,7 @@ AWAITS static int settle_one(struct task *task, void *arg)
                   L_CSTR("kind", s->kind->call->name),
                   L_I64("id", s->call.id),
                   L_RESULT("rc", rc));
-    return 0; /* the others go on; the row comes back */
+    return 0; /* the other rows continue, and this row is due again later */
 }
 
 /* --- rounds --- */
@@ -364,7 +368,7 @@ int settle_pass(struct task *task,
     int rc = payment_settings_get(task, project, &settings);
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(kinds); i++)
         rc = settle_kind(task, project, settings, &kinds[i]);
-    if (rc > 0) /* the rows are there: the next sweep finds them */
+    if (rc > 0) /* the rows stay due: the next sweep finds them */
         log_debug("settle.pass_failed", L_I64("project", project->number), L_RESULT("rc", rc));
     return 0;
 }

@@ -1,20 +1,24 @@
 #pragma once
 /*
- * Payments and subscriptions whose settle_at has come: what became of a call that got no answer is
- * asked by repeating it, with its key, while the processor still knows the key; what nobody
- * reported is read: until a state is reached that only an event can change, and again when a
- * subscription's period is over with no word of the next.
+ * Settles payments and subscriptions whose settle_at has passed. A call that got no answer is
+ * repeated with its key, while the processor still knows the key. The outcome that no event
+ * reported is read from the processor, until the row has a state that only an event can change. A
+ * subscription is also read when its period has ended and no event announced the next one.
  */
 #include <stdint.h>
 
 #include "queue/queue.h"
 
-#define SETTLE_PASS_MS 90000 /* a row belongs to us for 120 s */
-/* co: all such rows of a project (queue_kind.pass). */
+#define SETTLE_PASS_MS 90000 /* shorter than the claim of a row, 120 s */
+/* co: Settles the due rows of a project, up to 160 payments and 160 subscriptions
+ * (queue_kind.pass). Always returns 0 and does not set *ret_more. Rows that are left, or have
+ * failed, are found by a later sweep. */
 AWAITS int
 settle_pass(struct task *task, struct queue *queue, struct project *project, bool *ret_more);
-/* Since start: rows asked about; rows given up as outcome_unknown. */
+/* Counters since the process started: rows that were handled, and rows that were given up as
+ * outcome_unknown. */
 struct settle_stats {
     uint64_t asked, unknown;
 };
+/* any: Returns the counters. Static. */
 const struct settle_stats *settle_stats(void);

@@ -1,6 +1,6 @@
--- Events that were received.
+-- Stores received events.
 
--- What is not supported has nothing left to do.
+-- An event of an unsupported type is stored without a next attempt, because there is nothing to apply.
 -- name: event_store :exec
 insert into {p}.webhook_events (source, event_id, type, subtype, api_version, account, created_at, payload, state, next_attempt_at)
 values (:source::text, :event_id::text, :type::text, :subtype::text?, :api_version::text?, :account::text?,

@@ -1,7 +1,7 @@
--- Calls and payments of unknown outcome.
+-- Payments and subscriptions whose calls or states have an unknown outcome.
 
--- Who is asked about belongs to this process for two minutes. With an object of the processor there is something to
--- read, and a call about it needs no repeating; without one the row's age is the age of the call that makes it.
+-- Claims due rows for two minutes. A row that has an object of the processor is settled by reading it, without
+-- repeating a call. For other rows the age of the row is the age of the call that makes it.
 -- name: settle_payments :many args(settle_claim) row(settle)
 update {p}.payments p set settle_at = now() + interval '2 minutes'
 where p.id in (select d.id from {p}.payments d where d.settle_at <= now() and d.provider = 'processor'
@@ -17,8 +17,9 @@ returning s.id:bigint, s.provider_subscription_id as object_id:text?, s.session_
   s.call_key:text?, s.call_path:text?, s.call_form:text?,
   (extract(epoch from now() - s.created_at) * 1000)::bigint as age_ms:bigint
 
--- Answered. Rows in a state that only an event changes are settled; the others are read again, each time after half
--- their age, and not for ever. A call that began meanwhile has another key and keeps it.
+-- Records that the processor has answered. A row in a state that only an event changes is settled. Other rows are read
+-- again, each time after half their age, until they are 30 days old. A call that began in the meantime has another key,
+-- and its row is left as it is.
 -- name: settle_payment_answered :exec args(settle_answered)
 update {p}.payments p set call_key = null, call_path = null, call_form = null,
   settle_at = case when p.status in ('succeeded', 'failed', 'canceled', 'refunded', 'partially_refunded', 'disputed')
@@ -26,8 +27,8 @@ update {p}.payments p set call_key = null, call_path = null, call_form = null,
     else now() + least(greatest((now() - p.created_at) / 2, interval '30 seconds'), interval '6 hours') end
 where p.id = :id::bigint and p.call_key is not distinct from :call_key::text?
 
--- A subscription that gives access is read an hour behind the end of its period, should no event announce the next, and
--- each day until somebody does.
+-- A subscription that gives access is read an hour after the end of its period, in case no event announces the next
+-- one, and then each day until an event does, for 60 days.
 -- name: settle_subscription_answered :exec args(settle_answered)
 update {p}.subscriptions s set call_key = null, call_path = null, call_form = null,
   settle_at = case
@@ -37,7 +38,8 @@ update {p}.subscriptions s set call_key = null, call_path = null, call_form = nu
     else now() + least(greatest((now() - s.created_at) / 2, interval '30 seconds'), interval '6 hours') end
 where s.id = :id::bigint and s.call_key is not distinct from :call_key::text?
 
--- Not answered: the call stays to be repeated, at least every hour, long before the processor forgets its key.
+-- Records that the processor has not answered. The call stays in the row and is repeated at least every hour, long
+-- before the processor forgets its key.
 -- name: settle_payment_later :exec args(settle_later)
 update {p}.payments p
 set settle_at = now() + least(greatest((now() - p.created_at) / 2, interval '15 seconds'), interval '1 hour')

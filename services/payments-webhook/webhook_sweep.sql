@@ -1,4 +1,4 @@
--- What the payments service finds without a notification.
+-- The sweep of payments-webhook, which finds work without a notification, and its retention.
 
 -- name: pay_sweep_projects :many
 select f.number as number, p.server as server
@@ -18,7 +18,7 @@ from (select min(e.next_attempt_at) as first_at from {p}.webhook_events e where 
   (select exists (select 1 from {p}.webhook_events e
      where e.next_attempt_at <= now() and e.state = 'received' and e.attempts > 0) as crashed) c
 
--- The oldest of a state are looked at.
+-- Deletes old events of one state. Only the oldest :most events of this state are checked.
 -- part: retain_head
 delete from {p}.webhook_events e where e.id in
   (select f.id from (select o.id, o.received_at from {p}.webhook_events o where o.state =

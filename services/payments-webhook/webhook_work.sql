@@ -1,4 +1,4 @@
--- Events that are applied.
+-- Claims events and records their outcome.
 
 -- part: claim
 update {p}.webhook_events w set state = 'received', attempts = w.attempts + 1,
@@ -14,15 +14,15 @@ returning w.id:bigint, w.source:text, w.event_id:text, w.type:text, w.attempts a
 -- part: crashed
 'it ended the process that applied it'
 
--- The claim is a lease: it ends by itself. A locked row stays where it is, so that its place finds it. An event in state received
--- with attempts behind it was left by a process that ended with it.
+-- The claim is a lease that ends at next_attempt_at. A locked row cannot move, so its ctid finds it. An event in state received that has
+-- attempts was left by a process that crashed.
 -- name: events_claim :many row(event)
 {claim} and not (e.state = 'received' and e.attempts > 0) {claimed}
 
 -- name: events_claim_crashed :many row(event)
 {claim} and e.state = 'received' and e.attempts > 0 {claimed}
 
--- One that failed in another way before is not blamed until it was left behind twice.
+-- An event that had failed in another way before is quarantined only after two crashes.
 -- name: events_quarantine :many
 update {p}.webhook_events w set state = 'dead', next_attempt_at = null, error = {crashed}
 where w.ctid = any (array(select e.ctid from {p}.webhook_events e
@@ -31,13 +31,13 @@ where w.ctid = any (array(select e.ctid from {p}.webhook_events e
   order by e.next_attempt_at limit 100 for update skip locked))
 returning w.id as id, w.attempts as attempt, true as quarantined
 
--- What was claimed and not begun was no attempt.
+-- Releases events that were claimed but not begun, and does not count the attempt.
 -- name: events_release :exec
 update {p}.webhook_events w set attempts = w.attempts - 1, next_attempt_at = now(),
   state = case when w.attempts > 1 then 'failed' else 'received' end
 where w.id = any (:ids::bigint[]) and w.attempts = (:tokens::bigint[])[array_position(:ids::bigint[], w.id)] and w.state = 'received'
 
--- Nobody else is at it, and it is still ours. Waits: our own attempt before this one may still be rolling back.
+-- Locks the event if this process still owns it. Waits for the lock, because this process's previous attempt may still be rolling back.
 -- name: event_lock :opt
 select e.id from {p}.webhook_events e
 where e.id = :id::bigint and e.attempts = :token::smallint and e.state = 'received'

@@ -1,4 +1,4 @@
-/* Events and rows to settle as kinds of work. */
+/* Connects events and settlements with the queue. */
 #include "work.h"
 
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include "webhook_sweep_sql.h"
 #include "webhook_work_sql.h"
 
-#define EVENTS_AHEAD 64 /* of a project: a claim costs as much as an event */
+#define EVENTS_AHEAD 64 /* prefetched per project: a claim costs as much as an event */
 
 struct seen {
     int64_t backlog, oldest_ms, dead;
@@ -18,7 +18,7 @@ struct seen {
 static struct {
     struct queue *events, *settlements;
     struct webhook_work_stats stats;
-    struct seen next; /* what the sweep under way has counted */
+    struct seen next; /* counts of the sweep that is under way */
 } w;
 
 struct webhook_work_stats *webhook_work_stats(void)
@@ -36,7 +36,7 @@ struct queue *work_settlements(void)
     return w.settlements;
 }
 
-/* --- what a sweep finds beside events --- */
+/* --- what a sweep finds in addition to events --- */
 
 AWAITS static int events_looked(struct task *task UNUSED,
                                 struct db *db,
@@ -122,7 +122,7 @@ void webhook_work_start(void)
     };
 
     w.events = queue_start(&events, &config);
-    config.slots = UINT_MAX; /* they wait for the processor most of their time */
+    config.slots = UINT_MAX; /* passes wait for the processor most of the time */
     w.settlements = queue_start(&settlements, &config);
 }
 

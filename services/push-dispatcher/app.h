@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What the daemon's files share. Sends are claimed fairly over the projects (work.c,
- * common/product/queue). A send writes a row for each device (spread.c), then asks the providers,
- * both at once and many devices at a time (lane.c), by deliver_fcm.c or deliver_web.c with what
- * providers.c knows of the project's credentials, and ends (send.c).
+ * Declarations that the files of the daemon share. Sends are claimed fairly across the projects
+ * (work.c, common/product/queue). A send first writes a row for each device (spread.c). Then it
+ * sends through both providers concurrently, to many devices at a time (lane.c), with deliver_fcm.c
+ * or deliver_web.c and the project's credentials (providers.c). Then it ends (send.c).
  */
 #include "app/daemon.h"
 #include "project/project.h"
@@ -12,7 +12,8 @@
 #include "conf/conf_struct.h"
 /* clang-format on */
 
-/* The configuration of this process. */
+/* any: The configuration of this process, the directory of projects and the message bus. All three
+ * live as long as the process. */
 const struct app_conf *dispatcher_conf(void);
 struct directory *dispatcher_directory(void);
 struct bus *dispatcher_bus(void);

@@ -37,7 +37,7 @@ void deliver_until_final(struct task *task,
     while (true) {
         delivery->tries++;
         int rc = ask(task, delivery, &answer);
-        if (rc < 0) { /* cancelled: it stays as it was */
+        if (rc < 0) { /* cancelled: the row stays pending */
             deliver_ended(delivery, PUSH_RETRY, STR(""));
             return;
         }
@@ -62,7 +62,7 @@ void deliver_until_final(struct task *task,
             return;
         }
     }
-    /* What was to be tried again was tried often enough. */
+    /* No try or no time is left, so an answer that asks for another try is a failure. */
     deliver_ended(delivery,
                   answer.outcome == PUSH_DELIVERED || answer.outcome == PUSH_UNREGISTERED
                       ? answer.outcome

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * One device of a send: the request, its repetitions, and what became of it. Each has a slot of its
- * lane (lane.h), whose task goes on with the next.
+ * Sends to one device: makes the request and its repetitions, and determines the outcome. A
+ * delivery is a slot of its lane (lane.h), and its coroutine continues with the next device.
  */
 #include "providers.h"
 
@@ -11,29 +11,31 @@ struct prepared;
 struct delivery {
     struct task task;
     struct arena *arena;
-    struct list link;   /* lane's: free, busy or ended */
-    bool alive, parked; /* its coroutine: there, waiting for the next device */
+    struct list link;   /* in one of the lane's lists: free, busy or ended */
+    bool alive, parked; /* the coroutine exists; it waits for the next device */
     struct await next;
     struct loop_hook left;
     struct lane *lane;
     const struct send *send;
     struct providers *providers; /* held */
-    struct window_place place;   /* of the providers' window */
+    struct window_place place;   /* in the providers' window */
     struct str token;
-    int64_t target, read_at_ms;      /* when its token was read */
-    bool device;                     /* the token is a registered device's */
-    bool idle;                       /* no request is under way: it may be woken up to end */
-    const struct prepared *prepared; /* of web push */
+    int64_t target, read_at_ms; /* the row's target_id; database time when the token was read */
+    bool device;                /* the token is that of a registered device */
+    bool idle;                  /* no request is under way: the task may be cancelled */
+    const struct prepared *prepared; /* for web push */
     unsigned tries;
-    enum push_outcome outcome; /* PUSH_RETRY: nothing came of it, it stays as it was */
+    enum push_outcome outcome; /* PUSH_RETRY: no outcome, the row stays pending */
     char code[PUSH_CODE_MAX + 1];
 };
 
-/* co: until the provider has said what becomes of it, or the task is cancelled. */
+/* co: Send to the device until the provider's answer is final or the task is cancelled, and set the
+ * outcome. */
 AWAITS void deliver_fcm(struct task *task, struct delivery *delivery);
 AWAITS void deliver_web(struct task *task, struct delivery *delivery);
 
-/* What both use: asks until the answer is final. `ask` makes one request. */
+/* co: Used by both: calls `ask`, which makes one request, until the answer is final, but repeats it
+ * at most `retries` times. Sets the outcome. */
 typedef int (*deliver_ask)(struct task *task,
                            struct delivery *delivery,
                            struct push_answer *ret_answer); /* AWAITS */
@@ -41,7 +43,7 @@ AWAITS void deliver_until_final(struct task *task,
                                 struct delivery *delivery,
                                 unsigned retries,
                                 deliver_ask ask);
-/* any: the outcome, with a code that is cut to what fits. */
+/* any: Sets the outcome and its code, of which at most PUSH_CODE_MAX bytes are kept. */
 void deliver_ended(struct delivery *delivery, enum push_outcome outcome, struct str code);
 
 struct deliver_stats {
@@ -49,4 +51,5 @@ struct deliver_stats {
     uint64_t delivered[PUSH_PROVIDERS + 1], failed[PUSH_PROVIDERS + 1],
         unregistered[PUSH_PROVIDERS + 1];
 };
+/* any: Returns the counters of this process, which the deliveries change. */
 struct deliver_stats *deliver_stats(void);

@@ -40,8 +40,8 @@ static void grant_drop(struct grant *grant)
     grant->arena = NULL;
 }
 
-/* One request. 0 with the token, FCM_TOKEN_REFUSED or FCM_TOKEN_LATER with *ret_code, or a
- * negative. */
+/* Requests an access token once. Returns 0 with the token in the grant, FCM_TOKEN_REFUSED or
+ * FCM_TOKEN_LATER with *ret_code, or a negative. */
 AWAITS static int ask_once(struct task *task, struct providers *providers, struct str *ret_code)
 {
     const struct fetch_header headers[] = {
@@ -79,12 +79,13 @@ AWAITS static int ask_once(struct task *task, struct providers *providers, struc
     grant_drop(grant);
     grant->arena = arena;
     grant->token = token;
-    /* One that lives shorter than it is renewed ahead is used as long as it lives. */
+    /* A token that is due for renewal from the start is used until shortly before it expires. */
     grant->until_ms = token.renew_ms > clock_wall_ms() ? token.renew_ms : token.expires_ms - 1000;
     return 0;
 }
 
-/* While the endpoint is down all wait for the one who asks it. */
+/* Requests an access token, repeatedly while the endpoint is down, up to PUSH_DEADLINE_MS. All
+ * other deliveries of the project wait for this one. */
 AWAITS static int ask(struct task *task, struct providers *providers)
 {
     int64_t until_ms = clock_mono_ms() + dispatcher_conf()->push_deadline_ms;
@@ -113,8 +114,8 @@ static bool is_good(const struct grant *grant, struct str stale)
            clock_wall_ms() < grant->until_ms;
 }
 
-/* co: the header's value, arena-owned. `stale`: what was not accepted. 0, FCM_TOKEN_REFUSED with
- * the code in the grant, or a negative. */
+/* co: Sets *ret_authorization to the header's value, arena-owned. `stale` is a value that FCM did
+ * not accept. Returns 0, FCM_TOKEN_REFUSED with the code in the grant, or a negative. */
 AWAITS static int authorize(struct task *task,
                             struct providers *providers,
                             struct str stale,
@@ -139,7 +140,7 @@ AWAITS static int authorize(struct task *task,
             return rc;
         if (rc > 0)
             return FCM_TOKEN_REFUSED;
-        break; /* however short it lives */
+        break; /* use the new token, however short its life */
     }
     *ret_authorization = arena_dup(task->arena, grant->token.authorization);
     return 0;

@@ -1,4 +1,4 @@
-/* Web push services: a message is encrypted for one subscription and posted to its endpoint. */
+/* Web push: encrypts a message for one subscription and posts it to the subscription's endpoint. */
 #include "base/clock.h"
 #include "deliver.h"
 #include "fetch/fetch.h"
@@ -7,7 +7,7 @@
 
 #define ANSWER_BYTES 16384
 
-/* Made once: what is repeated is the same message. */
+/* Made once per device, so that a repetition sends the same message. */
 struct prepared {
     struct webpush_subscription subscription;
     struct webpush_body body;

@@ -1,4 +1,4 @@
--- Sends change hands. All times are this server's.
+-- Claims, renews and releases sends. All times are those of the database server.
 
 -- part: claim
 update {p}.push_sends s set token = s.token + 1, attempt = s.attempt + 1, leased = true, status = 'Running',
@@ -11,18 +11,18 @@ returning s.id:bigint, s.token:bigint, s.request:jsonb, s.category:text?, s.star
   s.spread_after:bigint, s.cancelled_at is not null as cancelled:boolean, coalesce(s.first_error = 'QUARANTINED', false) as quarantined:boolean,
   s.created_at:timestamptz
 
--- The rows that carry their tokens.
+-- The rows that still have the token of this process's claim.
 -- part: ours
 s.id = any (:ids::bigint[]) and s.token = (:tokens::bigint[])[array_position(:ids::bigint[], s.id)] and s.due_at is not null
 
 -- name: sends_claim :many row(claimed_send)
 {claim} and not q.leased {claimed};
 
--- Those whose last process died.
+-- Claims the sends whose last process died.
 -- name: sends_claim_crashed :many row(claimed_send)
 {claim} and q.leased {claimed};
 
--- A row that is locked is being written by its own process: the next beat tells.
+-- A locked row is skipped, because its own process is writing it. The next renewal decides.
 -- name: sends_renew :many
 update {p}.push_sends r set due_at = now() + :lease_ms::bigint * interval '1 millisecond'
 where r.id = any (array(select s.id from {p}.push_sends s where {ours} for no key update skip locked)) returning r.id:bigint;
@@ -30,12 +30,12 @@ where r.id = any (array(select s.id from {p}.push_sends s where {ours} for no ke
 -- name: sends_held :many
 select s.id:bigint from {p}.push_sends s where {ours};
 
--- What was given back did not take its process down.
+-- A send that is released did not crash its process, so the attempt does not count.
 -- name: sends_release :exec
 update {p}.push_sends s set token = s.token + 1, attempt = s.attempt - 1, leased = false, due_at = now() where {ours};
 
--- One that has ended so many processes before it got anywhere is not tried again: whoever claims it fails what is left of it, as of a
--- cancelled one. Should that end as many processes once more, it has failed here and now.
+-- Quarantines sends that have crashed :attempts processes without recording a device. The next process that claims such a send fails its
+-- remaining devices, as those of a cancelled send. If that crashes :attempts processes again, the send fails here.
 -- name: sends_quarantine :many
 update {p}.push_sends s set token = s.token + 1, leased = false, first_error = 'QUARANTINED',
   attempt = case when q.again then s.attempt else 0 end, status = case when q.again then 'Failed' else s.status end,
@@ -60,19 +60,19 @@ select coalesce(bool_or(not q.leased), false) as due:boolean, coalesce(bool_or(q
   coalesce(bool_or(q.leased), false) as expired:boolean
 from (select s.leased from {p}.push_sends s where s.due_at <= now() limit 1000) q;
 
--- Nothing is older than the first one: sends are numbered in the order they are made.
+-- Whether the first send is old. No send is older than the first one, because ids are given in the order of creation.
 -- name: sends_old :one
 select coalesce((select s.created_at from {p}.push_sends s order by s.id limit 1) < now() - make_interval(days => :days::integer), false)
   as old:boolean;
 
--- The first ones, those that are over: all others are younger.
+-- The first sends, and the condition of those that ended long ago. All later sends are younger.
 -- part: oldest
 from (select o.id, o.finished_at from {p}.push_sends o order by o.id limit 20000) s
 
 -- part: over
 s.finished_at < now() - make_interval(days => :days::integer)
 
--- Deliveries first, for there may be many of one send.
+-- Deletes deliveries before their sends, because one send may have many.
 -- name: retain_deliveries :exec
 delete from {p}.push_deliveries y where y.ctid = any (array(
   select x.place {oldest}

@@ -1,7 +1,7 @@
--- What becomes of the devices of a send.
+-- Records the results of a send's devices, and its end.
 
--- Each token by its device's key: joined, all devices before the page were read with each page when the planner merged. The page ends
--- with the token that fills `bytes`.
+-- A page ends with the token that fills :bytes. Each token is read by its device's key in a subquery. With a join, the planner may choose a
+-- merge that reads all devices before the page for each page.
 -- name: deliveries_page :many
 select w.target_id:bigint, w.token:text?, w.device:boolean, now() as read_at:timestamptz
 from (
@@ -15,9 +15,9 @@ from (
     order by y.target_id limit :count::bigint) z) w
 where coalesce(w.before, 0) < :bytes::bigint order by w.target_id;
 
--- A device that was seen again after its token was read lives. A send that got so far did not end its process. Rows are found one
--- by one, by their key, and written by their place, which nobody else changes: joined, a plan that was made while the table was
--- small reads all rows of the send with each.
+-- A device that was seen again after its token was read stays registered. A send that records results has not crashed its process, so its
+-- attempts start again. Rows are found one by one by their key and written by their ctid, which no other process changes. With a join, a
+-- plan that was made while the table was small would read all rows of the send for each row.
 -- name: deliveries_record :opt
 with own as (
   select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),
@@ -47,8 +47,8 @@ update {p}.push_sends s set attempt = least(s.attempt, 1), first_error = coalesc
 from own, sums where s.id = own.id
 returning s.cancelled_at is not null as cancelled:boolean;
 
--- All that is left fails the same way: nobody is there to send it, or nobody wants it sent. Some at a time, in the order of the
--- key: with `own` joined, all that is left would be sorted for each page.
+-- Fails the next page of pending rows with :code, for example because the provider was removed or the send was cancelled. Pages are read in
+-- the order of the key. With `own` joined, the statement would sort all pending rows for each page.
 -- name: deliveries_fail :opt
 with own as (
   select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),
@@ -69,7 +69,7 @@ update {p}.push_sends s set
 from own, sums where s.id = own.id
 returning coalesce(sums.last, 0) as last:bigint;
 
--- Nothing is pending any more. Dead tokens are no failure of the send, but nothing delivered is.
+-- Ends a send that has no pending rows. Unregistered devices are no failure of the send, but a send that delivered nothing has failed.
 -- name: send_end :opt
 update {p}.push_sends s set status = f.status, leased = false, due_at = null, finished_at = now(),
   started_at = coalesce(s.started_at, now()), first_error = f.error,

@@ -1,4 +1,4 @@
--- One row for each device, a page at a time, before the first request.
+-- Writes one row for each device, a page at a time, before the first request.
 
 -- name: send_credentials :many
 select s.key:text, s.doc:jsonb, s.sealed:bytea? from {p}.settings s where s.kind = 'push' and s.key in ('fcm', 'web_push');
@@ -33,7 +33,7 @@ returning s.spread:smallint, s.spread_after:bigint, s.key_id:integer!, s.cancell
 -- name: spread_owner :opt row(spread)
 {own} and d.owner_entity_id = :entity::bigint and d.owner_record_id = :record::bigint {written};
 
--- Records that are devices, as they were read.
+-- Writes a page of records that are devices, with their tokens as they were read.
 -- name: spread_source :opt row(spread)
 with own as (
   select s.id from {p}.push_sends s where s.id = :id::bigint and s.token = :token::bigint and s.due_at is not null for no key update),

@@ -1,4 +1,4 @@
-/* Many devices at once. */
+/* Sends to many devices concurrently. */
 #include "lane.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 
 enum {
     PAGE = 500,
-    PAGE_BYTES = 256 << 10, /* of tokens, the last one on top */
+    PAGE_BYTES = 256 << 10, /* of tokens; the last token may go beyond it */
     FAIL_PAGE = 5000,
-    PARTS = 5,      /* of the window: so many are recorded together */
-    RECORD_MS = 20, /* no result waits longer */
-    LOOK_MS = 1000, /* how often the row of a send that waits is looked at */
+    PARTS = 5,      /* of the window; results are recorded when one part has ended */
+    RECORD_MS = 20, /* after which a result is recorded in any case */
+    LOOK_MS = 1000, /* how often the send's row is checked */
 };
 
 struct lane {
@@ -27,14 +27,14 @@ struct lane {
     size_t window;
     struct list free, busy, ended;
     size_t busy_count, ended_count, alive_count;
-    int64_t first_ended_ms; /* mono: the oldest result that is not recorded */
-    int64_t looked_ms;      /* mono: at the send's row */
+    int64_t first_ended_ms; /* mono: when the oldest unrecorded result came */
+    int64_t looked_ms;      /* mono: when the send's row was last checked */
     struct await *waiting;
     struct arena *scratch, *page;
-    struct rows rows; /* the page */
-    size_t next;      /* row of it */
+    struct rows rows; /* the current page */
+    size_t next;      /* index of the page's next row */
     int64_t after;
-    bool last; /* page */
+    bool last; /* the current page is the last one */
 };
 
 /* --- slots --- */
@@ -49,7 +49,7 @@ static void on_abandoned(struct await *await UNUSED)
 {
 }
 
-/* At the end of the turn: the coroutine has left. */
+/* Called at the end of the loop's tick, when the coroutine has left its stack. */
 static void on_left(void *arg)
 {
     struct delivery *delivery = arg;
@@ -59,7 +59,7 @@ static void on_left(void *arg)
     wake(delivery->lane);
 }
 
-/* What came of its device is there. */
+/* Releases the slot of a device that is finished, and keeps its outcome for lane_record(). */
 static void delivery_done(struct delivery *delivery)
 {
     struct lane *lane = delivery->lane;
@@ -69,7 +69,7 @@ static void delivery_done(struct delivery *delivery)
     delivery->providers = NULL;
     list_remove(&delivery->link);
     lane->busy_count--;
-    if (delivery->outcome == PUSH_RETRY) { /* as if it had never begun */
+    if (delivery->outcome == PUSH_RETRY) { /* the row stays pending, as if it had not begun */
         list_append(&lane->free, &delivery->link);
     } else {
         if (lane->ended_count++ == 0)
@@ -79,7 +79,8 @@ static void delivery_done(struct delivery *delivery)
     wake(lane);
 }
 
-/* co: false: there is none. Whoever is cancelled with a device in hand ends that one first. */
+/* co: Waits for the next device. Returns false when the lane has none left, or when the coroutine
+ * is cancelled before it has been given one. */
 AWAITS static bool next_device(struct task *task, struct delivery *delivery)
 {
     await_init(&delivery->next);
@@ -92,7 +93,8 @@ AWAITS static bool next_device(struct task *task, struct delivery *delivery)
     return rc == 0;
 }
 
-/* One coroutine for many devices: a stack for each would be given back and fetched each time. */
+/* Handles many devices one after the other, because a coroutine for each device would return its
+ * stack and fetch one again each time. */
 static void delivery_main(struct task *task, void *arg)
 {
     struct delivery *delivery = arg;
@@ -125,7 +127,7 @@ static void delivery_go(struct delivery *delivery)
     task_start_as(&delivery->task, push_provider_name(lane->provider), delivery_main, delivery);
 }
 
-/* No more are made than are used at once. */
+/* Returns a free delivery or a new one. No more are allocated than are used at the same time. */
 static struct delivery *take_free(struct lane *lane)
 {
     struct list *node = list_shift(&lane->free);
@@ -163,7 +165,7 @@ begin(struct lane *lane, const struct sql_deliveries_page_row *row, struct windo
     delivery_go(delivery);
 }
 
-/* No token, no request: the device was deleted after its row was written. */
+/* Fails a row that has no token, because its device was deleted after the row was written. */
 static void lane_skip(struct lane *lane, const struct sql_deliveries_page_row *row)
 {
     struct delivery *delivery = take_free(lane);
@@ -199,7 +201,8 @@ static size_t page_bytes(const struct lane *lane)
     return bytes;
 }
 
-/* With each page it is seen whether there is still somebody to send it by. */
+/* Reads the next page of rows. Reads the credentials again with each page, because the provider may
+ * have been removed. */
 AWAITS static int lane_read_page(struct lane *lane)
 {
     const struct queue_item *item = &lane->send->item;
@@ -237,7 +240,7 @@ static void count(enum push_provider provider, enum push_outcome outcome)
     stats->failed[provider] += outcome == PUSH_FAILED;
 }
 
-/* What has ended up to now, in one statement. */
+/* Records all results that have ended up to now, in one statement. */
 AWAITS static int lane_record(struct lane *lane)
 {
     struct arena *arena = lane->scratch;
@@ -249,7 +252,7 @@ AWAITS static int lane_record(struct lane *lane)
     int64_t *tries = ARENA_ARRAY(arena, tries, n);
     int64_t *dead = ARENA_ARRAY(arena, dead, n);
     size_t ndead = 0;
-    int64_t read_at_ms = INT64_MAX; /* of the dead, the oldest */
+    int64_t read_at_ms = INT64_MAX; /* when the oldest of the dead tokens was read */
     size_t i = 0;
     struct list recorded;
     struct list *node;
@@ -286,7 +289,7 @@ AWAITS static int lane_record(struct lane *lane)
     while ((node = list_shift(&recorded)) != NULL)
         list_append(&lane->free, node);
     lane->ended_count -= n;
-    if (!list_empty(&lane->ended)) /* came meanwhile */
+    if (!list_empty(&lane->ended)) /* ended during the statement */
         lane->first_ended_ms = clock_mono_ms();
     lane->looked_ms = clock_mono_ms();
     if (rc != 0)
@@ -345,7 +348,7 @@ int lane_fail(struct task *task, struct send *send, enum push_provider provider,
     }
 }
 
-/* --- going on --- */
+/* --- the loop of a lane --- */
 
 static bool to_record(const struct lane *lane)
 {
@@ -355,8 +358,9 @@ static bool to_record(const struct lane *lane)
            clock_mono_ms() - lane->first_ended_ms >= RECORD_MS;
 }
 
-/* co: until something has ended or it is time to look. 0 or -ECANCELED; a wait that cannot be
- * interrupted, 0. */
+/* co: Waits until a device has ended, or a result must be recorded, or the send's row must be
+ * checked. Returns 0 or -ECANCELED. With `to_the_end` only an ended device or coroutine ends the
+ * wait, and it returns 0. */
 AWAITS static int wait_for_results(struct lane *lane, bool to_the_end)
 {
     int64_t pause_ms = lane->ended_count > 0 ? RECORD_MS : LOOK_MS;
@@ -379,8 +383,8 @@ static void cancel(struct lane *lane, bool all)
     }
 }
 
-/* co: until no device of the lane is under way. Requests are answered, unless nobody wants to know
- * any more. */
+/* co: Waits until no device of the lane is under way. Requests in flight are answered first, unless
+ * their results are useless: after an error, or when the send is lost. */
 AWAITS static void wait_for_busy(struct lane *lane, int rc)
 {
     while (lane->busy_count > 0) {
@@ -401,7 +405,7 @@ static void dismiss_parked(const struct list *deliveries)
     }
 }
 
-/* co: until no coroutine of the lane is alive; no device is under way. */
+/* co: Ends all coroutines of the lane and waits for them. No device may be under way. */
 AWAITS static void dismiss(struct lane *lane)
 {
     dismiss_parked(&lane->free);
@@ -410,7 +414,8 @@ AWAITS static void dismiss(struct lane *lane)
         (void)wait_for_results(lane, true);
 }
 
-/* One is always under way, however many other sends there are. */
+/* Takes a slot for one device. A lane with no device under way needs none, so that every send makes
+ * progress. */
 static bool enter(struct lane *lane, struct window_place *ret_place)
 {
     const struct queue_item *item = &lane->send->item;
@@ -436,7 +441,7 @@ static void begin_some(struct lane *lane)
     }
 }
 
-/* co: until the last row is recorded, the send stops, or nobody is there to send it by. */
+/* co: Runs until the last row is recorded, the send stops, or the provider is not configured. */
 AWAITS static int go_on(struct lane *lane)
 {
     while (send_stopped(lane->send) == SEND_GOES_ON) {
@@ -490,7 +495,7 @@ static void free_deliveries(struct list *deliveries)
     }
 }
 
-/* Nothing is under way any more; what was not recorded is done again. */
+/* Frees the lane. No device is under way. Devices without a recorded result are sent to again. */
 static void lane_clear(struct lane *lane)
 {
     free_deliveries(&lane->free);

@@ -1,14 +1,17 @@
 #pragma once
 /*
- * The devices of one send that one provider has: a page of rows at a time, up to so many requests
- * in flight, results recorded some at a time. What is in flight and what is not yet recorded are
- * together never more than the window: that is what a kill can repeat.
+ * Sends to the devices of one send at one provider: reads pending rows a page at a time, keeps a
+ * limited number of requests in flight, and records results in batches. Requests in flight and
+ * results that are not recorded yet are together never more than the lane's window, because a kill
+ * can repeat all of them.
  */
 #include "send.h"
 
-/* co: until no row is pending or the send stops. 0, a DB_*, or a negative. */
+/* co: Sends to the pending devices until no row is pending or the send stops. If the provider is
+ * not configured, the pending rows fail as NO_PROVIDER. Returns 0, a DB_*, or a negative. */
 AWAITS int lane_run(struct task *task, struct send *send, enum push_provider provider) MUSTCHECK;
-/* co: what is pending fails with the code. 0, a DB_*, or a negative. */
+/* co: Fails all pending rows with `code`, or stops the send with SEND_LOST if this process no
+ * longer owns it. Returns 0, a DB_*, or a negative. */
 AWAITS int
 lane_fail(struct task *task, struct send *send, enum push_provider provider, struct str code)
     MUSTCHECK;

@@ -11,13 +11,14 @@
 #include "providers.h"
 #include "work.h"
 
-/* It has no port of its own. */
+/* The dispatcher has no public port. */
 #define CONF_OTHERS "host", "port"
 /* clang-format off: the list must follow its macros */
 #include "conf/conf_items.h"
 /* clang-format on */
 
-/* Of one project and purpose a quarter of it: as many as FCM_REQUESTS may be. */
+/* One project may use a quarter of the slots for one purpose, which is at least the largest
+ * FCM_REQUESTS. */
 #define FETCH_SLOTS  2048
 #define LAST_CALL_MS 2000 /* before the end of the drain */
 

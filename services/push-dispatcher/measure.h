@@ -1,11 +1,12 @@
 #pragma once
-/* Numbers of the daemon. */
+/* The daemon's own metrics, in addition to those that every daemon has. */
 #include "app.h"
 
-/* Before fork. */
+/* Call before fork: registers the metrics, and those of the queue. */
 void measure_prepare(void);
+/* any: Sets the metrics from the counters of this process. */
 void measure(struct app *app);
-/* any: how long a send waited for its first claim. */
+/* any: Counts how long a send waited for its first claim. */
 void measure_waited(int64_t ms);
-/* any: a send's last status. */
+/* any: Counts a send that has ended, by its final status. */
 void measure_ended(struct str status);

@@ -1,4 +1,4 @@
-/* Credentials of projects. */
+/* Reads, opens and caches the credentials of projects. */
 #include "providers.h"
 
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 #define KEPT_MAX 1000
 
-static struct map *kept; /* number -> struct providers, each held once */
+static struct map *kept; /* project's number -> struct providers, each held once */
 
-/* --- reading what is stored --- */
+/* --- reading stored credentials --- */
 
 static void read_fcm(struct providers *p, struct str doc, struct str plain)
 {
@@ -75,7 +75,7 @@ AWAITS static int providers_read_one(struct task *task,
     return 0;
 }
 
-/* What tells other credentials: all texts of the rows. */
+/* Returns all texts of the rows, which differ when the credentials do. */
 static struct str providers_text(struct arena *arena, const struct rows *rows)
 {
     struct str text = STR("");
@@ -94,7 +94,7 @@ static struct str providers_text(struct arena *arena, const struct rows *rows)
     return text;
 }
 
-/* --- what is kept --- */
+/* --- the cache --- */
 
 static struct providers *providers_new(int64_t project, struct str made_of)
 {

@@ -1,4 +1,4 @@
-/* A send from its claim to its end. */
+/* Runs a send from its claim to its end. */
 #include "send.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include "push/webpush_encrypt.h"
 #include "spread.h"
 
-#define PROVEN 500 /* devices: a send that its last process died with goes on among the others */
+#define PROVEN 500 /* recorded devices, after which a crashed send is claimed like the others */
 
 void send_from_row(struct queue_item *item)
 {
@@ -48,7 +48,7 @@ enum send_stop send_stopped(struct send *send)
 
 /* --- the message --- */
 
-/* The key that the row names, so that whoever goes on signs the same id. */
+/* Returns the key that the row names, so that every process signs the same id. */
 static const struct aead_key *key_of(const struct send *send)
 {
     const struct project *project = send->item.project;
@@ -78,7 +78,7 @@ static void make_payloads(struct send *send)
     send->web_payload = push_web_payload(arena, message);
 }
 
-/* --- its parts --- */
+/* --- its parts, one for each provider --- */
 
 struct part {
     struct send *send;
@@ -108,7 +108,7 @@ AWAITS static int send_run_parts(struct task *task, struct send *send)
 
 /* --- its end --- */
 
-/* Nothing else is to be done: rows, if there are any, are final. */
+/* Ends a send without pending rows. `code` is the error of a send that has no devices. */
 AWAITS static int send_end(struct task *task, struct send *send, struct str code)
 {
     struct rows rows;
@@ -180,7 +180,7 @@ enum queue_outcome send_run(struct task *task, struct queue_item *item)
     if (rc == 0 && send->stop == SEND_RELEASED)
         rc = release(task, send);
     providers_release(send->providers);
-    if (rc != 0) /* it comes back when its lease has ended */
+    if (rc != 0) /* the send is due again when its lease ends */
         log_warn("send.failed", L_I64("send", item->id), L_RESULT("rc", rc), L_AT(&task->site, rc));
     if (rc != 0 || send->stop == SEND_LOST)
         return QUEUE_GONE;

@@ -1,19 +1,19 @@
 #pragma once
 /*
- * One send, from its claim to its end. What it has come to stands in its row, so that another
- * process goes on where this one died.
+ * Runs one send, from its claim to its end. The progress is in the send's row, so that another
+ * process can continue when this one dies.
  */
 #include "app.h"
 #include "providers.h"
 #include "push/request.h"
 #include "queue/queue.h"
 
-/* Why no further request is begun. */
+/* Why a send begins no further request. */
 enum send_stop {
     SEND_GOES_ON,
-    SEND_CANCELLED, /* by an administrator, or in quarantine: what is left fails */
-    SEND_RELEASED,  /* somebody else goes on */
-    SEND_LOST,      /* somebody else has it, or nobody knows: nothing is written any more */
+    SEND_CANCELLED, /* by an administrator, or in quarantine: the remaining devices fail */
+    SEND_RELEASED,  /* a later claim continues the send */
+    SEND_LOST,      /* another process may have the send: nothing is written from now on */
 };
 
 struct send {
@@ -21,18 +21,20 @@ struct send {
     struct str request_text, category;
     int64_t started_ms, key_id, spread, spread_after; /* as in the row */
     struct push_request request;
-    struct str fcm_rest, web_payload; /* of the payloads, the same for all devices */
-    size_t fcm_bytes;                 /* as FCM counts */
-    struct providers *providers;      /* held: as of the last look */
+    struct str fcm_rest, web_payload; /* the parts of payloads that all devices share */
+    size_t fcm_bytes;                 /* the size, as FCM counts it */
+    struct providers *providers;      /* held; as read when the run began */
     enum send_stop stop;
-    bool quarantined;  /* it has ended too many processes: what is left of it fails */
-    uint64_t recorded; /* devices, by this process */
+    bool quarantined;  /* it crashed too many processes: its remaining devices fail */
+    uint64_t recorded; /* devices recorded by this process */
 };
 
+/* any: Fills the send from the row that its claim returned. The texts live as long as the item. */
 void send_from_row(struct queue_item *item);
+/* co: Runs the send until it has ended or stopped (queue_kind.run). */
 AWAITS enum queue_outcome send_run(struct task *task, struct queue_item *item);
 
-/* any: looks at what has happened to the item meanwhile. */
+/* any: Checks whether the item was lost or must be released. Returns the updated send->stop. */
 enum send_stop send_stopped(struct send *send);
-/* any: the first reason stays, but what is lost is lost. */
+/* any: Sets send->stop, unless it already has a reason that is later in the enum. */
 void send_stop(struct send *send, enum send_stop stop);

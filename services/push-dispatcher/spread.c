@@ -1,4 +1,4 @@
-/* Devices of an audience. */
+/* Writes the devices of an audience. */
 #include "spread.h"
 
 #include "dispatch_spread_sql.h"
@@ -6,10 +6,10 @@
 
 enum { PAGE = 500 };
 
-/* send.spread: what is written from. */
+/* Values of send.spread: from where the next rows are written. */
 enum { FROM_DEVICES, FROM_SOURCE, ALL_WRITTEN };
 
-/* Whom rows of push_devices are looked up for: not where tokens are an entity's. */
+/* Returns the providers whose devices are in push_devices: not FCM if an entity has its tokens. */
 static size_t devices_of(const struct send *send, struct str to[PUSH_PROVIDERS])
 {
     const struct providers *p = send->providers;
@@ -41,7 +41,7 @@ static int owner_entity(const struct send *send, int64_t *ret_id)
     return 0;
 }
 
-/* A statement that writes a page of devices, and what it has of its own. */
+/* A statement that writes a page of devices, with its additional parameters. */
 #define SPREAD(statement, ...)                                                                     \
     statement(.id = send->item.id,                                                                 \
               .token = send->item.token,                                                           \

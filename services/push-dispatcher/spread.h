@@ -1,7 +1,8 @@
 #pragma once
-/* Delivery rows of a send: a page of devices after the other, in constant memory, each committed
- * with how far it has come. */
+/* Writes the delivery rows of a send, in constant memory: one page of devices after the other, each
+ * committed with the position that it has reached. */
 #include "send.h"
 
-/* co: until all rows are there or the send stops. 0, SPREAD_BAD_AUDIENCE, a DB_*, or a negative. */
+/* co: Writes rows until all devices have one or the send stops. Returns 0, SPREAD_BAD_AUDIENCE, a
+ * DB_*, or a negative. */
 AWAITS int spread_run(struct task *task, struct send *send) MUSTCHECK;

@@ -1,4 +1,4 @@
-/* Devices that are records. */
+/* Writes devices that are records. */
 #include "spread_source.h"
 
 #include "dispatch_spread_sql.h"
@@ -11,7 +11,8 @@ bool spread_has_source(const struct send *send)
            send->request.audience.provider != PUSH_WEB;
 }
 
-/* Whom the audience asks for. *ret_some = false: no record can be. */
+/* Returns the condition that the audience puts on records. *ret_some is false if no record can meet
+ * it. */
 static struct str source_filter(struct arena *arena,
                                 const struct push_audience *audience,
                                 const struct push_source *source,
@@ -26,7 +27,7 @@ static struct str source_filter(struct arena *arena,
         *ret_some = source->owner_field_id != 0;
         return arena_printf(
             arena, "and t.f_%lld = any($2::bigint[])", (long long)source->owner_field_id);
-    default: /* a record's devices: it is the device */
+    default: /* a record's devices: the record itself is the device */
         *ret_some = entity_id == source->entity_id;
         return STR("and t.id = any($2::bigint[])");
     }
@@ -58,7 +59,8 @@ source_statement(struct arena *arena, const struct push_source *source, struct s
     };
 }
 
-/* Of no source, or of one whose entity or column is gone, there are none. */
+/* Reads a page of records. Without a source there is none. When the entity or column of the source
+ * is gone there is none either, and *ret_code is INVALID_SOURCE. */
 AWAITS static int spread_read_source(struct task *task,
                                      struct send *send,
                                      int64_t entity_id,

@@ -1,15 +1,17 @@
 #pragma once
 /*
- * Tokens of FCM that stand in a column of an entity: each record with one is a device. Rows of all
- * records are read, as the administrator who has named the column may: no row rule applies.
+ * Writes the delivery rows of records that have a token of FCM in a field: each such record is a
+ * device. No row rule applies: all records are read, as the administrator who configured the field
+ * may do.
  */
 #include "send.h"
 
-/* any: whether the send asks for devices of a source. */
+/* any: Whether the send has devices that are records. */
 bool spread_has_source(const struct send *send);
-/* co: the next page of the source's rows of push_deliveries, committed with how far it has come;
- * with none, or without a source, the next stage. `entity_id`: of an audience that is a record's
- * devices. ret_rows as of the other pages: SQL_SPREAD_... 0, a DB_*, or a negative. */
+/* co: Reads the next page of records and writes their rows of push_deliveries, committed with the
+ * position that it has reached. After the last page, or without a source, send.spread becomes
+ * `next_stage`. `entity_id` is the entity of an audience that is one record's devices. *ret_rows
+ * has the columns of sql_spread_row. Returns 0, a DB_*, or a negative. */
 AWAITS int spread_source_page(struct task *task,
                               struct send *send,
                               int64_t entity_id,

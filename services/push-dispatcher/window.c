@@ -1,9 +1,10 @@
-/* How many devices are under way at once. */
+/* Limits the devices that are under way. */
 #include "window.h"
 
-/* One project alone has half of what there is, and one send of it half of that: FCM_REQUESTS. Of
- * browsers no more than fetch() runs at once for a project, for their servers may be slow: what
- * waits in fetch() runs out of its time. */
+/* One project alone may hold half of the slots, and one of its sends half of that, which is the
+ * largest FCM_REQUESTS. A project has no more slots for browsers than fetch() runs for it at the
+ * same time. Browsers' servers may be slow, and the time that a request waits inside fetch() counts
+ * for its timeout. */
 enum { FCM_PLACES = 2000, WEB_PLACES = 1024 };
 
 static const uint64_t places[PUSH_PROVIDERS + 1] = {

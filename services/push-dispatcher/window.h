@@ -1,34 +1,37 @@
 #pragma once
 /*
- * How many devices are under way at once. The process has so many of each provider, which projects
- * share; a project's sends share what it has, so that a small one does not wait behind a large one.
- * Who holds least always finds room, unless very many hold some.
+ * Limits the devices that are under way. A process has a number of slots for each provider, which
+ * the projects share. The sends of a project share the slots of the project, so that a small send
+ * does not wait for a large one. The owner that holds the fewest slots always finds a free one,
+ * unless very many owners hold slots.
  */
 #include "loop/shares.h"
 #include "push/request.h"
 
-/* What a project's sends share. */
+/* The slots of one project, which its sends share. */
 struct window {
     struct shares sends[PUSH_PROVIDERS + 1]; /* by provider */
 };
 
-/* Of one device. Zeroed: none. */
+/* The slot of one device, counted for its project and its send. Zeroed: no slot. */
 struct window_place {
     struct share *of_project, *of_send;
 };
 
-/* loop: once a process. */
+/* loop: Create and free the slots that all projects share. Once in each process. */
 void window_start(void);
 void window_stop(void);
 
+/* any: Makes the slots of one project. */
 void window_init(struct window *window);
-/* any: all places are given back. */
+/* any: Frees the slots of one project. All must have been released. */
 void window_done(struct window *window);
 
-/* any: `send` is the project and the send, as its part. Whether there is room for one more. */
+/* any: Takes a slot for one device. `send` names the project and, as its part, the send. Returns
+ * false and zeroes *ret_place when no slot is free for this send. */
 bool window_enter(struct window *window,
                   enum push_provider provider,
                   struct share_owner send,
                   struct window_place *ret_place);
-/* any: idempotent. */
+/* any: Releases the slot and zeroes *place. Does nothing when *place is zeroed. */
 void window_leave(struct window *window, enum push_provider provider, struct window_place *place);

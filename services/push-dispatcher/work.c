@@ -1,4 +1,4 @@
-/* Sends as a kind of work. */
+/* Connects sends with the queue. */
 #include "work.h"
 
 #include "dispatch_claim_sql.h"

@@ -1,15 +1,18 @@
 #pragma once
 /*
- * Sends as a kind of work of the queue (common/product/queue). Their claim is a lease, renewed
- * while they run; what a process leaves behind when it dies is claimed apart from the others, until
- * it has recorded what came of a few devices: then it goes on among them.
+ * Connects sends with the queue (common/product/queue). The claim of a send is a lease, which is
+ * renewed while the send runs. A send whose process died is claimed separately from other sends,
+ * until it has recorded the results of some devices. Then it is claimed among the others again.
  */
 #include "app.h"
 #include "queue/queue.h"
 
-/* Before fork. */
+/* Call before fork: registers the metrics of the queue. */
 void dispatcher_work_prepare(void);
+/* loop: Starts the queue, which consumes, sweeps and claims from now on. */
 void dispatcher_work_start(void);
-/* loop: queue_end(): what runs is given back as soon as what is in flight has been answered. */
+/* loop: Ends the queue with queue_end(). Running sends are released as soon as their requests in
+ * flight are answered. */
 void dispatcher_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
+/* loop: Frees the queue. No send may be running. */
 void dispatcher_work_stop(void);

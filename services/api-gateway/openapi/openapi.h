@@ -1,48 +1,54 @@
 #pragma once
 /*
- * The documents of GET /docs, written straight as JSON text: no tree, stable key order. The data
- * model document comes from the model snapshot of the request, the platform document from the route
- * tables. Neither reads a record. Subset and rules: OpenAPI 3.0.3 and 3.0.4.
+ * The OpenAPI documents of GET /docs, written directly as JSON text: without a tree, and with a
+ * stable order of keys. The data model document (OpenAPI 3.0.3) describes the entities in the model
+ * snapshot of the request. The platform document (OpenAPI 3.0.4) describes the routes of the route
+ * tables. Neither document reads a record.
  *
- * A document has a head, which names the address it was asked at, and a body, which does not:
- * bodies are kept and shared (areas/project/docs_cache.h).
+ * A document has a head, which contains the base URL of the request, and a body, which does not. So
+ * bodies can be cached and shared between requests (areas/project/docs_cache.h).
  */
 #include "app.h"
 
-/* What a document is about. */
+/* The inputs of a document. */
 struct openapi {
-    struct arena *arena; /* while it is written */
+    struct arena *arena; /* memory that is needed while the document is written */
     const struct model *model;
-    const struct caller *caller; /* documents name only fields that it may read or write */
-    bool reads_only; /* nothing of entities and fields that it may not read, writable or not */
-    /* co: called between the pieces of a body. It may take away what was written so far, lets
-     * others run, and ends the writing with anything but 0. NULL = nobody looks. */
+    const struct caller *caller; /* selects the fields of the data model document (spec_entity.c) */
+    bool reads_only; /* leave out fields, and names of relations' targets, that the caller may not
+                        read, even if the caller may write them */
+    /* co: Called between two chunks of a body. The callback may take the text that was written so
+     * far out of the writer's buffer, and lets other coroutines run. A result other than 0 stops
+     * the document, and the function that writes the document returns this result. NULL: no
+     * callback. */
     int (*slice)(void *arg);
     void *arg;
 };
 
-/* any: "openapi", "info" and "servers" of a document, as an object of its own. */
+/* any: Each function writes the head of one document: an object with "openapi", "info" and
+ * "servers". */
 void openapi_model_head(struct jw *w, const struct model *model, struct str base_url);
 void openapi_platform_head(struct jw *w, struct str base_url);
-/* co: everything else of the OpenAPI 3.0.3 document "Data Model API", as an object of its own. 0 or
- * what about->slice said. */
+/* co: Writes the body of the data model document: an object with all members that the head lacks.
+ * Returns 0, or the result of about->slice that stopped the document. */
 AWAITS int openapi_model(struct jw *w, const struct openapi *about);
-/* co: the same of the OpenAPI 3.0.4 document of all documented platform routes; model and caller
- * are not looked at. */
+/* co: Writes the body of the platform document, with all documented routes. Ignores about->model
+ * and about->caller. Returns as openapi_model() does. */
 AWAITS int openapi_platform(struct jw *w, const struct openapi *about);
-/* any: does the platform document describe it? */
+/* any: Whether the platform document describes the route. */
 bool openapi_has(const struct route_table *table, const struct route *route);
-/* co: one operation as it stands there, with the schemas that it names, as an object of its own. 0.
- */
+/* co: Writes an object with the path of the route, its operation as in the platform document, and
+ * the schemas that the operation refers to. `arena` is for working memory. Returns 0. */
 AWAITS int
 openapi_operation(struct jw *w, struct arena *arena, const struct route *route, const char *tag);
 
 struct entity_doc;
-/* any: the operation that the data model document has for this route and entity, arena-owned;
- * STR_NONE when the route is described once for all entities, by the platform document. */
+/* any: Returns the operationId that the data model document has for this route and entity,
+ * arena-owned. STR_NONE when the route is not an operation of the data model document. */
 struct str
 openapi_model_name(struct arena *arena, const struct route *route, const struct entity_doc *doc);
-/* co: that operation as it stands there, with the schema and the parameters that it names, as an
- * object of its own. 0. */
+/* co: Writes an object with the path, the operation as in the data model document, and the schema
+ * and parameters that the operation may refer to. The route must have a name by
+ * openapi_model_name(). Returns 0, or the result of doc->about->slice that stopped the document. */
 AWAITS int
 openapi_model_operation(struct jw *w, const struct route *route, const struct entity_doc *doc);

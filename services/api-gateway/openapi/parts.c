@@ -1,4 +1,4 @@
-/* Pieces of OpenAPI documents: heads, parameters, problem responses, the list envelope. */
+/* Parts of OpenAPI documents: heads, parameters, problem responses, the list envelope. */
 #include "openapi/parts.h"
 
 #include <math.h>
@@ -208,7 +208,7 @@ void openapi_header_components(struct jw *w, unsigned bits)
     }
 }
 
-/* Besides their own ids some take the processor's, which begin with a word of their own. */
+/* Writes the type of an id that is either ours or the processor's, which begins with `prefix`. */
 static void put_either_id(struct jw *w, const char *prefix)
 {
     JW_CSTR(w, "type", "string");
@@ -243,7 +243,8 @@ void openapi_path_param(struct jw *w, const struct route *route, struct str name
 
 /* --- failures --- */
 
-/* components.responses names: a class in generated clients, so words instead of numbers. */
+/* Returns the name of a status in components.responses. Generators make a class name of it, so it
+ * is a word and not a number. */
 static struct str status_name(struct arena *arena, int status)
 {
     static const struct {

@@ -1,59 +1,66 @@
 #pragma once
-/* Pieces that both documents are made of. All of them write to the request's JSON writer. */
+/* Parts that both documents use. Functions with a parameter `w` write to this JSON writer. No
+ * function but openapi_slice() waits. */
 #include "openapi/openapi.h"
 
 #define OPENAPI_BEARER "bearerAuth"
 #define OPENAPI_KEY    "apiKeyAuth"
 
-/* Statuses that a document refers to: components.responses holds these and no others. */
+/* The statuses that a document refers to: components.responses has exactly these. */
 struct openapi_statuses {
     bool used[600];
 };
 
-/* {"openapi", "info" and "servers"} */
+/* Writes a head: an object with "openapi", "info" and "servers". `version` is the version of
+ * OpenAPI, `revision` the version of the document. */
 void openapi_head(struct jw *w,
                   struct str base_url,
                   const char *version,
                   const char *title,
                   struct str revision,
                   const char *description);
-/* co: between two pieces of a body. */
+/* co: Calls about->slice, if any, between two chunks of a body. Returns its result, or 0. */
 AWAITS static inline int openapi_slice(const struct openapi *about)
 {
     return about->slice ? about->slice(about->arg) : 0;
 }
-/* One entry of root "tags". */
+/* Writes one entry of the document's "tags". */
 void openapi_tag(struct jw *w, struct str name, struct str description);
-/* {"$ref":"#/components/<section>/<name>"} */
+/* Writes {"$ref":"#/components/<section>/<name>"}. */
 void openapi_ref(struct jw *w, const char *section, struct str name);
-/* A number without exponent when it is whole, so that regenerated clients do not churn. */
+/* Writes a member. A whole number has no exponent, so that regenerated clients do not change. */
 void openapi_number(struct jw *w, const char *key, double value);
-/* An integer id as a schema. */
+/* Writes the schema of an integer id. */
 void openapi_id(struct jw *w, const char *description);
 
-/* Parameters: one object each. */
+/* Writes the parameter object of a query parameter. */
 void openapi_query_param(struct jw *w, const struct query_param *param);
-/* Those of a route's headers (bits of enum route_header), each whole or as a reference to its
- * component. */
+/* Writes a parameter object for each header in `bits` (bits of enum route_header). With `by_name`
+ * it writes a reference to the header's component instead. */
 void openapi_headers(struct jw *w, unsigned bits, bool by_name);
-/* Members of components.parameters for these headers. */
+/* Writes the members of components.parameters for the headers in `bits`. */
 void openapi_header_components(struct jw *w, unsigned bits);
-/* The path parameter {name} of a route: ids and versions are integers, everything else is text. */
+/* Writes the parameter object of the path parameter {name}. Ids and versions are integers, other
+ * parameters are strings. An {id} of a route with an id_prefix may also be the processor's id. */
 void openapi_path_param(struct jw *w, const struct route *route, struct str name);
 
-/* "headers" of a success: what was made says where it is, what can change which version it is. */
+/* Writes the "headers" of a success: Location for status 201, and ETag with `etag`. */
 void openapi_success_headers(struct jw *w, int status, bool etag);
-/* The members of an operation's "responses" for everything that can fail, by status: what any route
- * of its kind is refused with (stages/refusals.h) and what the route adds. Marks them in *statuses.
- */
+/* Writes the members of an operation's "responses" for all failures, by status: those of every
+ * route of its kind (stages/refusals.h) and those that the route adds. Marks each status in
+ * *statuses. */
 void openapi_failures(struct jw *w, const struct route *route, struct openapi_statuses *statuses);
-/* "responses" of components: a problem body each, described by the schema `problem` (JSON text). */
+/* Writes the "responses" of components, one for each status in *statuses. From 400 on, the body is
+ * a problem with the schema `problem` (JSON text). */
 void openapi_responses(struct jw *w, const struct openapi_statuses *statuses, struct str problem);
-/* The problem body itself as a schema; `codes` adds the list of all error codes. Arena-owned. */
+/* Returns the schema of the problem body as JSON text, arena-owned. With `codes` the description
+ * lists all error codes. */
 struct str openapi_problem(struct arena *arena, bool codes);
 
-/* The list envelope, around the schema of one item: begin, item, end. */
+/* Write the list envelope: openapi_list_begin(), then the caller writes the schema of one item,
+ * then openapi_list_end(). `has_cursor` adds next_cursor. */
 void openapi_list_begin(struct jw *w);
 void openapi_list_end(struct jw *w, bool has_cursor);
-/* True when the route takes cursor= and so answers next_cursor. */
+/* Whether the query has the parameter `cursor`, so that answers have next_cursor. NULL: no
+ * parameters. */
 bool openapi_takes_cursor(const struct query_param *query);

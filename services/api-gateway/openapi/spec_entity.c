@@ -1,4 +1,4 @@
-/* Fields of entities as OpenAPI schemas, and which of them a caller may know. */
+/* Fields of entities as OpenAPI schemas, and which fields a caller may see. */
 #include "openapi/spec_entity.h"
 
 #include "base/map.h"
@@ -6,8 +6,8 @@
 
 /* --- names --- */
 
-/* Generators write order_item and orderitem as the same class, on some file systems even
- * OrderItem. */
+/* Returns the name without underscores. Generators write order_item and orderitem as the same
+ * class, or as classes whose files differ only in case, which some file systems ignore. */
 static struct str folded(struct arena *arena, struct str name)
 {
     char *text = arena_alloc(arena, name.len + 1);
@@ -20,7 +20,7 @@ static struct str folded(struct arena *arena, struct str name)
     return (struct str){text, len};
 }
 
-/* Names that generators rename or that clash with a type of the language they write. */
+/* Whether generators rename the name, or the name is a type of a language that they write. */
 static bool is_taken(struct str name)
 {
     static const char *const taken[] = {"any",     "array",  "boolean",  "date",    "enum",
@@ -41,7 +41,8 @@ static void spec_entity_free_map(void *map)
     map_free(map);
 }
 
-/* The oldest of those that fold alike keeps the plain name, so that a new entity renames none. */
+/* Maps each folded name to the oldest entity that has it. The oldest entity keeps its plain name,
+ * so that a new entity renames no other. */
 static struct map *plain_names(const struct openapi *about)
 {
     struct map *oldest = map_new();
@@ -57,7 +58,7 @@ static struct map *plain_names(const struct openapi *about)
     return oldest;
 }
 
-/* '-' is in no entity's name, so that a name made with it is unique. */
+/* No entity's name contains '-', so a component with an appended id is unique. */
 struct entity_doc *entity_docs(const struct openapi *about)
 {
     const struct model *model = about->model;
@@ -86,8 +87,9 @@ struct entity_doc *entity_docs(const struct openapi *about)
 
 /* --- access --- */
 
-/* What the field rules leave of a field. Somebody without any permission on the entity sees it as
- * it is: rules narrow permissions, and there is nothing to narrow. */
+/* Actions on a field that the field rules leave to the caller. Rules narrow permissions: without
+ * any permission on the entity there is nothing to narrow, and the caller sees the whole field,
+ * unless about->reads_only is set. */
 struct access {
     bool reads, creates, updates;
 };
@@ -124,7 +126,7 @@ static void put_text_type(struct jw *w, const struct model_field *field, const c
         JW_I64(w, "maxLength", field->max_length);
 }
 
-/* To the last digit: a bound of a decimal has more of them than a double. */
+/* Writes all digits of a bound: a decimal may have more digits than a double. */
 static void
 spec_entity_put_bound(struct jw *w, const char *key, const struct model_field *field, bool most)
 {
@@ -149,7 +151,7 @@ static void put_number_type(struct jw *w, const struct model_field *field)
         spec_entity_put_bound(w, "maximum", field, true);
 }
 
-/* An enum that takes null must list it (OpenAPI 3.0.3, proposal "clarify nullable"). */
+/* A nullable enum must list null (OpenAPI 3.0.3, proposal "clarify nullable"). */
 static void put_enum_type(struct jw *w, const struct model_field *field, bool nullable)
 {
     JW_CSTR(w, "type", "string");
@@ -180,7 +182,8 @@ static void put_references_type(struct jw *w)
     jw_obj_end(w);
 }
 
-/* An id, or with expand= the record, whose members are those that the caller may read of it. */
+/* Writes the schema of an id or, with expand=, of the record with the members that the caller may
+ * read. */
 static void put_expandable(struct jw *w, bool nullable)
 {
     jw_lit(w, "oneOf");
@@ -307,7 +310,7 @@ static void spec_entity_put_field(struct jw *w,
     jw_obj_end(w);
 }
 
-/* As it is read. */
+/* Writes a field as it is read: expand= may replace the ids of relations and files. */
 static void
 put_field_read(struct jw *w, const struct openapi *about, const struct model_field *field)
 {
@@ -344,7 +347,7 @@ AWAITS static int put_properties(struct jw *w, const struct entity_doc *doc)
     return 0;
 }
 
-/* "required" is not allowed to be empty. */
+/* Writes "required", unless the list is empty, which OpenAPI does not allow. */
 static void put_required(struct jw *w, const struct entity_doc *doc)
 {
     bool any = false;
@@ -434,7 +437,7 @@ int entity_schema_filter(struct jw *w, const struct entity_doc *doc)
     return 0;
 }
 
-/* Members that the service sets. */
+/* Writes the members that the service sets. */
 static void put_set_by_service(struct jw *w)
 {
     static const char *const times[] = {"created_at", "updated_at"};

@@ -1,33 +1,40 @@
 #pragma once
-/* Entities and their fields as schemas: the part of the data model document that depends on the
+/* The schemas of entities and their fields: the part of the data model document that depends on the
  * model. */
 #include "openapi/openapi.h"
 
-/* An entity as the caller may know it. */
+/* An entity of the data model document, with the permissions that the caller has on it. */
 struct entity_doc {
     const struct entity *entity;
     const struct openapi *about;
-    struct str component;         /* its name in components.schemas and in operationIds */
-    bool reads, creates, updates; /* the caller holds the permission */
+    struct str component;         /* the entity's name in components.schemas and in operationIds */
+    bool reads, creates, updates; /* whether the caller has the permission */
 };
 
-/* One for each entity of the model, in its order. Arena-owned. Names that generators fold into one
- * class name, or rename because they mean something to them, get the entity's id behind. */
+/* Returns an entity_doc for each entity of the model, in the order of the model; arena-owned.
+ * `component` has the entity's id appended when generators would give the entity the class name of
+ * an older one, or would rename it because its name is reserved. */
 struct entity_doc *entity_docs(const struct openapi *about);
 
-/* co: the entity's schema: all fields but those that the service sets, required ones marked. */
+/* co: Writes the schema of an entity: the fields that the caller may see, without those that the
+ * service sets. Required fields are marked. Returns 0, or the result of about->slice that stopped
+ * the document. */
 AWAITS int entity_schema(struct jw *w, const struct entity_doc *doc);
-/* any: one of its fields, alone: name, schema, whether it is required and filtered by; nothing of
- * one that the caller may not know. */
+/* any: Writes an object for one field: its name, its schema, whether it is required, and whether
+ * filter= takes it. Writes nothing for a field that the caller may not see. */
 void entity_schema_member(struct jw *w,
                           const struct entity_doc *doc,
                           const struct model_field *field);
-/* The same without required members, for updates. */
+/* co: Writes the schema of entity_schema() without required members, for updates. Returns as
+ * entity_schema() does. */
 AWAITS int entity_schema_update(struct jw *w, const struct entity_doc *doc);
-/* The schema of filter=: a member for each field that can be filtered by. */
+/* co: Writes the schema of filter=, with a member for each field that can be filtered by. Returns
+ * as entity_schema() does. */
 AWAITS int entity_schema_filter(struct jw *w, const struct entity_doc *doc);
-/* A record as it is read: no member is there for sure, as fields= leaves out what it does not name,
- * and expand= puts records in the place of ids. */
+/* co: Writes the schema of a record as it is read. No member is required, because fields= leaves
+ * out the members that it does not name. expand= replaces ids with records. Returns as
+ * entity_schema() does. */
 AWAITS int entity_schema_read(struct jw *w, const struct entity_doc *doc);
-/* A record as it was written: what the service sets, and the entity's schema. */
+/* any: Writes the schema of a record as a write answers it: the members that the service sets, and
+ * a reference to the entity's schema. */
 void entity_schema_record(struct jw *w, const struct entity_doc *doc);

@@ -8,8 +8,8 @@
     "Records of the project's entities. Generated from the model as it is now. An API key may be " \
     "sent in place of the access token, or in the header x-api-key."
 
-/* The routes that this document describes once for each entity, by path and method as they
- * appear. */
+/* An operation that the document has once for each entity. The table is in the order of the
+ * document: by path, then by method. */
 struct operation {
     const char *route_id;
     const char *method;
@@ -86,7 +86,8 @@ AWAITS static int spec_model_put_parameters(const struct model_doc *m,
     return 0;
 }
 
-/* What all entities share: the plain query parameters of the list, and headers. */
+/* Writes the parameters that all entities share: the query parameters of the list, except
+ * filter[...], and the headers. */
 static void put_shared_parameters(const struct model_doc *m)
 {
     struct jw *w = m->w;
@@ -243,7 +244,7 @@ spec_model_put_paths(struct model_doc *m, const struct entity_doc *docs, size_t 
     return 0;
 }
 
-/* --- one of them --- */
+/* --- one operation --- */
 
 static const struct operation *operation_of(const struct route *route)
 {
@@ -283,7 +284,8 @@ int openapi_model_operation(struct jw *w, const struct route *route, const struc
 
 /* --- the document --- */
 
-/* Components that nothing refers to are left out: a model may have no entity. */
+/* Writes the components. A model without entities has only the security scheme, because nothing
+ * refers to the other components. */
 AWAITS static int
 spec_model_put_components(struct model_doc *m, const struct entity_doc *docs, size_t count)
 {

@@ -1,4 +1,4 @@
-/* The platform document: every documented route of the route tables, in their order. */
+/* The platform document: all documented routes of the route tables. */
 #include "base/map.h"
 #include "base/panic.h"
 #include "catalog/problem.h"
@@ -15,7 +15,6 @@
     "answers PATCH. Answers carry X-Request-Id, and RateLimit-Limit, RateLimit-Remaining and "     \
     "RateLimit-Reset where a limit applies."
 
-/* Tags that say more than their name. */
 static const struct {
     const char *tag;
     const char *description;
@@ -51,7 +50,7 @@ struct platform_doc {
     struct arena *arena;
     const struct openapi *about;
     struct openapi_statuses statuses;
-    struct documented_route *routes; /* one path's stand together */
+    struct documented_route *routes; /* routes of one path are adjacent */
     size_t route_count;
     const struct schema **schemas; /* components, in order of their first use */
     size_t schema_count, schema_cap;
@@ -80,7 +79,7 @@ static void spec_platform_free_map(void *map)
     map_free(map);
 }
 
-/* Routes in table order; routes of a path that a table has opened before go where it was opened. */
+/* Collects the documented routes in table order, but puts all routes of a path after the first. */
 static void collect_routes(struct platform_doc *p)
 {
     struct map *seen = map_new();
@@ -111,8 +110,7 @@ static void collect_routes(struct platform_doc *p)
 
 static void collect_schema(struct platform_doc *p, const struct schema *schema);
 
-/* An object that may be null is written out where it stands, and is no component (json/schema.h).
- */
+/* A nullable object is written inline and is not a component (json/schema.h). */
 /* NOLINTNEXTLINE(misc-no-recursion): over static data */
 static void collect_members(struct platform_doc *p, const struct schema *schema)
 {
@@ -125,7 +123,7 @@ static void collect_members(struct platform_doc *p, const struct schema *schema)
     }
 }
 
-/* Schemas name each other: a tree, as deep as the tables were written. */
+/* Adds a schema and all schemas that it refers to. The recursion is as deep as the tables nest. */
 /* NOLINTNEXTLINE(misc-no-recursion): over static data */
 static void collect_schema(struct platform_doc *p, const struct schema *schema)
 {
@@ -187,7 +185,7 @@ static void media_end(struct jw *w)
     jw_obj_end(w);
 }
 
-/* Bodies and answers that are no JSON: bytes, or text. */
+/* Writes the schema of a body or answer that is not JSON: text or binary. */
 static void put_plain(struct jw *w, const char *type)
 {
     jw_raw(w,
@@ -218,7 +216,8 @@ static void spec_platform_put_body(struct jw *w, const struct route *route)
     jw_obj_end(w);
 }
 
-/* A dry run answers 200, which may be what the route answers anyway: then it is one of two. */
+/* Writes the schema of a success. A dry run answers 200: when the route itself answers 200 as well,
+ * the schema is one of two. */
 static void
 put_schema(struct jw *w, const struct route *route, int status, const struct schema *schema)
 {
@@ -307,7 +306,7 @@ static struct str security_of(enum route_auth auth)
     return STR("[{\"" OPENAPI_BEARER "\":[]}]");
 }
 
-/* The route's own words, then who may call it. */
+/* Returns the route's own description, followed by the permission that a caller needs. */
 static struct str description_of(struct arena *arena, const struct route *route)
 {
     struct strbuf text;
