@@ -1,8 +1,11 @@
 /*
- * Generations compared with the model. A field added, removed, made searchable or secret, a type or
- * a display field changed: another shape, and a generation is built beside the one that answers. A
- * name, a rule, a weight changed: the same shape. An entity that is gone, or is not searched any
- * more, has none.
+ * Keeps the generations of a project in line with its model: the first step of a round (app.h).
+ *
+ * Every entity that is searched has a shape (shape.h). The shape changes when a field is added,
+ * removed, made searchable or secret, or gets another type or display field. Then a new generation
+ * is requested (state 'building'), and the live one answers queries until build.c has finished the
+ * new one. A new name, rule or weight does not change the shape. Generations of entities that are
+ * gone or no longer searched are dropped.
  */
 #include "align.h"
 

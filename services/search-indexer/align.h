@@ -1,10 +1,12 @@
 #pragma once
-/* Generations compared with the model: what is not as it should be is built anew, or goes. */
+/* Compares generations with the model: requests a new generation for each entity whose index has
+ * the wrong shape, and drops generations that are no longer wanted. */
 #include "index.h"
 
-/* co: after each change of the model. As batch_run(). */
+/* co: Compares the generations `all` with index->model and stores the model's version. Call it
+ * after each change of the model. Results as batch_run(). */
 AWAITS int align_run(struct task *task, struct index *index, const struct generations *all)
     MUSTCHECK;
-/* any: whether a generation that answers is of another version of terms, as after an update of the
- * program, and another one of its entity is neither made nor has failed. */
+/* any: Whether a live generation was made with another TOKENS_VERSION, as after an update of the
+ * program, and its entity has no generation in the state 'building', 'failed' or 'purged'. */
 bool align_has_other_terms(const struct generations *all);

@@ -1,9 +1,17 @@
 /*
- * Changes of some records, in slices whose words fit one transaction: mostly one. First everything
- * is read, outside of any transaction, for nobody else writes the index; then one transaction,
- * which asks for the lease, changes leaves, some lists at a time, and ends with words, lexicon rows
- * and forward lists. Whatever the caller adds is in the last one: a record that is indexed before
- * its row of the outbox has gone is indexed again, which changes nothing.
+ * Batches, the pipeline of changed records (app.h). A batch has three stages:
+ *
+ *     batch_prepare()   reads records, forward lists and words. This needs no transaction, because
+ *                       only the holder of the lease writes the index.
+ *     batch_compute()   finds which postings and forward lists differ, on a thread.
+ *     batch_write()     is one transaction. It checks the lease, changes leaves chunk by chunk,
+ *                       then runs the statements for words, lexicon rows and forward lists and
+ *                       the caller's.
+ *
+ * batch_run() applies the stages to slices of the records. One slice is mostly enough; a slice that
+ * has too many words is halved. The caller's statements are in the last slice: if the process dies
+ * before that slice, the records' rows of the outbox are still there, and indexing a record again
+ * changes nothing.
  */
 #include "batch.h"
 
@@ -15,7 +23,7 @@
 #include "queue_sql.h"
 #include "words.h"
 
-#define CHANGES_MOST ((size_t)100000) /* of posting lists in one transaction: some seconds */
+#define CHANGES_MOST ((size_t)100000) /* changes of postings per transaction: some seconds */
 
 void batch_init(struct index_batch *batch, struct arena *arena, struct index *index)
 {
@@ -40,7 +48,7 @@ void batch_call(struct index_batch *batch, struct db_call call)
     ARENA_PUSH(batch->arena, batch->calls, batch->call_count, batch->call_cap, call);
 }
 
-/* --- what was there, what is there --- */
+/* --- reading --- */
 
 AWAITS static int
 read_forwards(struct task *task, struct index_batch *batch, struct batch_part *part)
@@ -70,7 +78,7 @@ read_forwards(struct task *task, struct index_batch *batch, struct batch_part *p
     return 0;
 }
 
-/* Numbers of words become their ids. */
+/* Replaces the numbers of words by their ids. */
 static void name_terms(struct index_batch *batch)
 {
     for (size_t p = 0; p < batch->part_count; p++) {
@@ -103,12 +111,12 @@ static void add_changes(struct index_batch *batch,
                                                  .add = add});
     if (!batch->parts[p].live)
         return;
-    /* A word may stand in several fields: about right is enough. */
+    /* A word in several fields of a record counts several times: df need not be exact. */
     for (size_t i = 0; i < list->count; i++)
         words_tally(&batch->terms, list->items[i].term, add ? 1 : -1);
 }
 
-/* Of lists that differ the rest: the same bytes are not written again. */
+/* Finds the changes of all records. Lists that do not differ are not written again. */
 static void find_changes(struct index_batch *batch, struct leaf_changes *changes)
 {
     for (size_t p = 0; p < batch->part_count; p++) {
@@ -127,7 +135,7 @@ static void find_changes(struct index_batch *batch, struct leaf_changes *changes
     }
 }
 
-/* Words of which records are only taken out: their ids are known, nothing else. */
+/* Reads the words of old forward lists, which have only the words' ids: their df changes. */
 AWAITS static int read_gone_words(struct task *task, struct index_batch *batch)
 {
     int64_t *ids = NULL;
@@ -193,7 +201,7 @@ AWAITS static int touch_parts(struct task *task, struct index_batch *batch, stru
     return 0;
 }
 
-/* Forward lists of a part, as far as they differ. */
+/* Adds the statements for the forward lists of a part that differ. */
 static void forward_calls(struct index_batch *batch, const struct batch_part *part)
 {
     struct arena *arena = batch->arena;
@@ -253,7 +261,7 @@ struct compute {
     struct leaf_changes *changes;
 };
 
-/* On a thread: what differs. */
+/* On a thread: finds what differs. */
 static void batch_compute(void *arg)
 {
     struct compute *compute = arg;
@@ -275,7 +283,7 @@ static size_t batch_records(const struct index_batch *batch)
     return count;
 }
 
-/* co: everything that does not need the transaction. */
+/* co: Does everything that does not need the transaction. */
 AWAITS static int
 batch_prepare(struct task *task, struct index_batch *batch, struct leaf_changes *changes)
 {
@@ -315,7 +323,8 @@ AWAITS static int write_slice(struct task *task, struct index_batch *batch)
     return rc;
 }
 
-/* What is kept of words is what the tables have. */
+/* Keeps the word cache equal to the tables: it is stored after a commit and emptied after an error.
+ * DB_TOO_LARGE has written nothing. */
 AWAITS static int run_slice(struct task *task, struct index_batch *batch)
 {
     int rc = write_slice(task, batch);
@@ -327,7 +336,7 @@ AWAITS static int run_slice(struct task *task, struct index_batch *batch)
     return rc;
 }
 
-/* Records [from, to) of all parts, in memory of their own. */
+/* Runs records [from, to) of all parts as a batch with memory of its own. */
 AWAITS static int batch_slice(struct task *task, struct index_batch *batch, size_t from, size_t to)
 {
     struct arena *own = task->arena;

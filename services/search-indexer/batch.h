@@ -1,29 +1,34 @@
 #pragma once
 /*
- * Changes of some records, in one transaction, or, where they have too many words for it, in
- * several: postings, forward lists, words and, in the last one, whatever the caller adds, under the
- * lease. Records are read as they are now, so that order and repetition do
- * no harm.
+ * A batch indexes some records as they are now, together with statements of the caller. It is how
+ * changed records (live.c), records that depend on a change (spread.c) and records that are
+ * verified (verify.c) get into the index.
+ *
+ * A batch has one part per generation. batch_run() reads the records and their forward lists, finds
+ * the differences, and writes posting lists, forward lists and words in one transaction under the
+ * lease. A batch that has too many words is split into several transactions, and the caller's
+ * statements are in the last one. Because records are read as they are now, the order of changes
+ * and repetitions do no harm.
  */
 #include "db/db.h"
 #include "index.h"
 #include "source.h"
 
-#define BATCH_BYTES ((size_t)256 * 1024 * 1024) /* of one statement, far above what there is */
+#define BATCH_BYTES ((size_t)256 * 1024 * 1024) /* of one statement, far above any real batch */
 
 /* Records of one generation. */
 struct batch_part {
     int64_t idx;
     const struct index_shape *shape;
-    bool live;           /* its documents count for how common words are */
+    bool live;           /* the generation answers queries: its records count in the df of words */
     struct sql_i64s ids; /* ascending, each once */
-    size_t changed;      /* whose lists differ */
-    /* Of those that one transaction takes: */
-    struct docs docs; /* as they are now */
+    size_t changed;      /* records whose forward list differs */
+    /* The members below belong to the records of one transaction: */
+    struct docs docs; /* the records as they are now */
     struct forward_list *before;
-    bool *had;          /* there was a forward list */
-    bool *differs;      /* it is not as it was */
-    size_t added, gone; /* documents */
+    bool *had;          /* the record had a forward list */
+    bool *differs;      /* the forward list is new, changed or gone */
+    size_t added, gone; /* records that enter and leave the index */
 };
 
 struct index_batch {
@@ -32,26 +37,33 @@ struct index_batch {
     struct index_terms terms;
     struct batch_part *parts;
     size_t part_count, part_cap;
-    struct db_call *calls; /* of the caller, in the same transaction, at its end */
+    struct db_call *calls; /* at the end of the last transaction */
     size_t call_count, call_cap;
-    size_t pairs;   /* words of records that were read */
-    int64_t broken; /* INDEX_BROKEN: the generation whose leaf or list cannot be read */
+    size_t pairs;   /* pairs of term and field that were read, old and new */
+    int64_t broken; /* INDEX_BROKEN: the generation that has a malformed leaf or forward list */
 };
 
+/* any: batch_init() begins an empty batch whose memory is `arena`. batch_add() adds a part: the
+ * records `ids` (ascending, each once) of the generation `of`; `shape` and `ids` are borrowed, and
+ * an empty `ids` adds nothing. batch_call() adds a statement to the end of the last transaction. */
 void batch_init(struct index_batch *batch, struct arena *arena, struct index *index);
 void batch_add(struct index_batch *batch,
                const struct generation *of,
                const struct index_shape *shape,
                struct sql_i64s ids);
 void batch_call(struct index_batch *batch, struct db_call call);
-/* co: all of it. INDEX_LOST: the lease is another's, nothing was written; INDEX_STALE: a generation
- * has gone meanwhile, look again; INDEX_BROKEN: batch->broken cannot be read; or a DB_*. */
+/* co: Runs the batch. INDEX_LOST: another process has the lease, and the transaction that found
+ * this wrote nothing. INDEX_STALE: a generation is gone, or a leaf has moved; read the generations
+ * again (index_look()) and repeat. INDEX_BROKEN: batch->broken is malformed. Otherwise 0 or a DB_*.
+ */
 AWAITS int batch_run(struct task *task, struct index_batch *batch) MUSTCHECK;
 
-/* co: opens the writer's transaction: the lease is ours until its end. INDEX_LOST, or a DB_*. */
+/* co: Opens a transaction of the writer, arena-owned. No other process can take the lease until the
+ * transaction ends. INDEX_LOST, or a DB_*. */
 AWAITS int batch_begin(struct task *task, struct index *index, struct db **ret_tx) MUSTCHECK;
-/* any: the statement for a transaction that has got somewhere, added to the batch. */
+/* any: Adds the statement that sets the lease's count of attempts back to 1, unless it is 1: a
+ * committed batch is progress, so earlier crashes no longer count. */
 void batch_progress(struct index_batch *batch);
-/* co: a transaction of nothing but these; the same results. */
+/* co: Runs these statements alone in a transaction of the writer. INDEX_LOST, or a DB_*. */
 AWAITS int batch_exec(struct task *task, struct index *index, struct db_call *calls, size_t count)
     MUSTCHECK;

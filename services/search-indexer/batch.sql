@@ -1,14 +1,14 @@
--- What changes about some records.
+-- Statements of a batch (batch.c): words, forward lists and leaves.
 
--- The lease is ours until the transaction's end: whoever takes it over asks for the whole row first. Renewing it goes on beside this.
+-- Keeps the lease until the end of the transaction: taking it needs a lock of the row that conflicts with this one, renewing it does not.
 -- name: index_own :opt
 select l.id:smallint from {p}.search_lease l where l.id = 1 and l.token = :token::bigint and l.lease_until is not null for key share;
 
--- It did not end this process: what is behind it may be counted anew.
+-- A batch was committed without a crash: crashes are counted from here on again.
 -- name: index_progress :exec
 update {p}.search_lease l set attempt = 1 where l.id = 1;
 
--- Locks the generation, too: whoever purges waits.
+-- Also locks the generation's row, so that a purge waits for the transaction.
 -- name: index_touch :opt
 update {p}.search_indexes x set last_indexed_at = now(), error = null, documents = greatest(x.documents + :delta::bigint, 0)
 where x.id = :idx::integer and x.state in ('live', 'building') returning x.id:integer;
@@ -42,7 +42,7 @@ select :idx::integer, k.id, substring(:data::bytea from k.at::integer for k.len:
 from unnest(:ids::bigint[], :ats::bigint[], :lens::bigint[]) as k (id, at, len)
 on conflict (idx, record_id) do update set terms = excluded.terms;
 
--- Of a rebuild: nothing stands behind its cursor.
+-- For a rebuild, which has no rows past its cursor: no conflict is possible.
 -- name: forwards_add :exec
 insert into {p}.search_docs (idx, record_id, terms)
 select :idx::integer, k.id, substring(:data::bytea from k.at::integer for k.len::integer)
@@ -51,7 +51,7 @@ from unnest(:ids::bigint[], :ats::bigint[], :lens::bigint[]) as k (id, at, len);
 -- name: forwards_drop :exec
 delete from {p}.search_docs d where d.idx = :idx::integer and d.record_id = any(:ids::bigint[]);
 
--- Of each list the leaves that hold what lies between lo and hi, and where they stand until this transaction writes them.
+-- The leaves of each list that hold ids from lo to hi, and their ctids, which are valid until this transaction writes the leaves.
 -- name: leaves_read :many binary
 select k.i as i:bigint!, p.place as place:text!, p.base as base:bigint!, p.n as n:integer!, p.docs as docs:bytea!
 from unnest(:terms::bigint[], :fields::bigint[], :los::bigint[], :his::bigint[]) with ordinality as k (t, f, lo, hi, i)
@@ -64,7 +64,7 @@ cross join lateral (
    where k.lo < k.hi and l.idx = :idx::integer and l.term_id = k.t::integer and l.field = k.f::smallint
      and l.base > k.lo and l.base <= k.hi offset 0)) p;
 
--- Leaves that this transaction has read: found by where they stand, each once.
+-- Changes leaves that this transaction has read, found by their ctids; each leaf once.
 -- name: leaves_set :exec
 update {p}.search_postings p set n = k.n, docs = substring(:data::bytea from k.at::integer for k.len::integer)
 from unnest(:places::text[], :ns::bigint[], :ats::bigint[], :lens::bigint[]) as k (place, n, at, len)
@@ -76,7 +76,7 @@ select :idx::integer, k.t, k.f, k.b, k.n, substring(:data::bytea from k.at::inte
 from unnest(:terms::bigint[], :fields::bigint[], :bases::bigint[], :ns::bigint[], :ats::bigint[], :lens::bigint[]) as k (t, f, b, n, at, len)
 on conflict (idx, term_id, field, base) do update set n = excluded.n, docs = excluded.docs;
 
--- Of a rebuild: nothing stands behind its cursor.
+-- For a rebuild, which has no rows past its cursor: no conflict is possible.
 -- name: leaves_add :exec
 insert into {p}.search_postings (idx, term_id, field, base, n, docs)
 select :idx::integer, k.t, k.f, k.b, k.n, substring(:data::bytea from k.at::integer for k.len::integer)

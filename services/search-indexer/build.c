@@ -1,4 +1,21 @@
-/* A generation from nothing. */
+/*
+ * How a generation gets from 'building' to 'live'. Each call of build_run() is one step:
+ *
+ *     build_begin()    stores the shape, the fields and the number of records
+ *     resume()         takes this process's one build, removes rows past the cursor
+ *     build_step()     writes page n while page n + 1 is read: words and forward lists go into the
+ *                      tables, posting lists into memory (postings.c)
+ *     flush()          when the memory is full, and after the last page: writes the posting lists,
+ *                      then moves the cursor
+ *     build_finish()   when the cursor is ALL_IN and no changed record waits: makes it live
+ *
+ * flush() writes leaves in loads, one transaction each. A load is made on a thread while the one
+ * before is written, and changed records are indexed between two loads.
+ *
+ * Records that change during a build: up to the cursor they are indexed in both generations
+ * (live.c). Past the cursor, records that were read already are noted in build.again, and flush()
+ * puts them into the outbox again. Records that were not read yet need nothing.
+ */
 #include "build.h"
 
 #include "base/clock.h"
@@ -18,34 +35,34 @@
 #include "words.h"
 #include "work.h"
 
-#define ALL_IN      INT64_MAX /* cursor: what is changed from now on goes into both */
+#define ALL_IN      INT64_MAX /* cursor: all records are in; changes go to both generations */
 #define LEAVES_TX   5         /* statements of leaves in one transaction */
 #define LATE_MS     6000      /* after that every process knows a model, or answers nothing */
-#define EARLY_MS    60000
-#define PROMISED_MS 3000
+#define EARLY_MS    60000     /* the check begins this long before the request */
+#define PROMISED_MS 3000      /* how long the next build is reserved */
 
-/* Records as they were read, and the words of them: numbered by themselves until they are written.
- */
+/* Records of a page and their words, which have numbers of their own until the page is written. */
 struct page_read {
-    struct arena *arena; /* NULL: nothing was read */
+    struct arena *arena; /* NULL: no page */
     struct index_terms terms;
     struct docs docs;
 };
 
-/* The one that this process builds. */
+/* The build of this process. */
 static struct build {
-    int64_t number, idx; /* 0 = none */
-    int64_t token; /* of its writer: one that has lost the lease may still be on its way out */
-    struct arena *arena; /* of the words */
+    int64_t number, idx; /* project, generation; 0 = none */
+    int64_t token; /* lease of its writer: a writer that has lost the lease may still be running */
+    struct arena *arena; /* memory of the words */
     struct index_terms terms;
     struct postings *postings;
-    struct page_read ahead; /* while the page before it was written */
-    int64_t read;           /* records up to this id were read */
-    int64_t *again;         /* of those some that were changed meanwhile */
+    struct page_read ahead; /* the next page, read while the one before it was written */
+    int64_t read;           /* all records up to this id have been read */
+    int64_t *again;         /* records that changed after they had been read */
     size_t again_count, again_cap;
-    /* Turns: a project that waits is the next one, for a while. */
+    /* Turns: the project that waits for the build, and the one that the next build is reserved for.
+     */
     int64_t waits, next, next_until_ms;
-    int64_t passed, passed_token; /* whose turn it was */
+    int64_t passed, passed_token; /* project and lease of the writer that passed its turn on */
 } build;
 
 static void page_free(struct page_read *page)
@@ -74,7 +91,8 @@ static void new_memory(void)
     build.postings = postings_new();
 }
 
-/* Lists are written. Words are kept while they leave room for others. */
+/* Begins empty posting lists after a flush. Words stay in memory while they take less than a third
+ * of INDEX_BYTES. */
 static void next_memory(void)
 {
     if (arena_held_bytes(build.arena) > (size_t)indexer_conf()->index_bytes / 3) {
@@ -100,7 +118,7 @@ void build_end(const struct index *index)
     build.number = build.idx = 0;
 }
 
-/* any: whether it is this project's turn; one that is not waits. */
+/* any: Whether the project may build now. If not, it is noted as waiting. */
 static bool may_build(const struct index *index)
 {
     int64_t number = index->project->number;
@@ -122,7 +140,8 @@ bool build_yields(const struct index *index)
     return build.passed == index->project->number && build.passed_token == index->token;
 }
 
-/* any: what was in memory is written: whoever waits is next. */
+/* any: Passes the turn to a project that waits; called after a flush, when no posting list is in
+ * memory. */
 static void pass_turn(const struct index *index)
 {
     if (build.waits == 0 || build.waits == index->project->number)
@@ -143,7 +162,7 @@ void build_changed(const struct index *index, int64_t idx, struct sql_i64s ids)
         ARENA_PUSH(build.arena, build.again, build.again_count, build.again_cap, ids.items[i]);
 }
 
-/* --- its beginning --- */
+/* --- beginning --- */
 
 AWAITS static int count_records(struct task *task,
                                 struct index *index,
@@ -160,7 +179,7 @@ AWAITS static int count_records(struct task *task,
     sql.text = strbuf_cstring(&text);
     int rc = db_query(task, index->db, &sql, NULL, 0, &rows);
     *ret_total = rc == 0 ? rows_i64(&rows, 0, 0) : 0;
-    return rc == DB_TIMEOUT ? 0 : rc; /* too many to be counted: nobody knows how long it takes */
+    return rc == DB_TIMEOUT ? 0 : rc; /* too many to count in time: build without a total */
 }
 
 AWAITS static int build_begin(struct task *task,
@@ -186,8 +205,8 @@ AWAITS static int build_begin(struct task *task,
     return db_batch_commit(task, tx, &call, 1, NULL);
 }
 
-/* Whatever stands behind the cursor was written by a process that did not come to its end. What
- * this process has for a rebuild is taken before anything is awaited: no other project may. */
+/* Removes rows past the cursor, left by a process that died before it moved the cursor. Takes this
+ * process's one build before the first wait, so that no other project can take it. */
 AWAITS static int resume(struct task *task, struct index *index, const struct generation *of)
 {
     new_memory();
@@ -201,7 +220,7 @@ AWAITS static int resume(struct task *task, struct index *index, const struct ge
 
 /* --- a page --- */
 
-/* A condition that trying again does not change. */
+/* Whether repeating the step would give the same error. */
 static bool is_final(int rc)
 {
     return rc == DB_FAILED || rc == DB_TOO_LARGE || rc == DB_CHECK;
@@ -211,8 +230,8 @@ struct build_page {
     struct index *index;
     const struct generation *of;
     struct page_read *read;
-    uint32_t *numbers;        /* of its words in all that there are */
-    struct index_batch batch; /* of words, lexicon rows and forward lists */
+    uint32_t *numbers;        /* numbers of the page's words in build.terms */
+    struct index_batch batch; /* statements for words, lexicon rows and forward lists */
 };
 
 static void page_forwards(struct build_page *page)
@@ -242,7 +261,7 @@ static void page_forwards(struct build_page *page)
                                             .data = data.len > 0 ? strbuf_view(&data) : STR(""))));
 }
 
-/* On a thread. */
+/* On a thread: adds the page's words to those of the build. */
 static void merge_words(void *arg)
 {
     struct build_page *page = arg;
@@ -253,7 +272,8 @@ static void merge_words(void *arg)
         page->numbers[i] = terms_put(&build.terms, terms->items[i].term);
 }
 
-/* On a thread: numbers become ids, and the lists are kept. */
+/* On a thread: replaces numbers of words by ids and adds the page to the posting lists in memory.
+ */
 static void keep_page(void *arg)
 {
     struct build_page *page = arg;
@@ -301,7 +321,8 @@ AWAITS static int build_write_page(struct task *task, struct build_page *page)
     return 0;
 }
 
-/* A coroutine of its own: nobody else knows what the database said. */
+/* Each call of task_all() is a task of its own, and only that task has the database's message: log
+ * it here. */
 static int page_failed(const struct task *task, int rc)
 {
     if (rc > 0 && is_final(rc))
@@ -321,7 +342,7 @@ struct page_wanted {
     struct page_read read;
 };
 
-/* In memory of its own, which outlives the round. */
+/* The page outlives the round, so it has memory of its own. */
 AWAITS static int build_read_page(struct task *task, void *arg)
 {
     struct page_wanted *wanted = arg;
@@ -340,17 +361,17 @@ AWAITS static int build_read_page(struct task *task, void *arg)
     return page_failed(task, rc);
 }
 
-/* --- lists from memory --- */
+/* --- writing posting lists --- */
 
-/* Leaves of one transaction, in memory of their own. */
+/* Leaves of one transaction, with memory of their own. */
 struct load {
-    struct arena *arena; /* NULL: none yet, or written */
+    struct arena *arena; /* NULL: not made yet, or written */
     struct leaf_writes writes;
     struct db_call calls[2 * LEAVES_TX];
     size_t count;
 };
 
-/* While one load is written the next one is made. */
+/* A flush: one load is made while the one before is written. */
 struct pour {
     struct index *index;
     const struct generations *all;
@@ -358,12 +379,12 @@ struct pour {
     struct load loads[2];
     struct load *made, *written;
     bool more;
-    struct leaves rest; /* of the list at hand, in the memory of the load that it began in */
+    struct leaves rest; /* leaves of the current list, in the memory of the load that made them */
     size_t at;
     struct leaf_key key;
 };
 
-/* A list's leaves that did not fit go on in the next load. */
+/* Copies leaves that did not fit into the load before to the memory of the next load. */
 static void keep_rest(struct pour *pour, struct arena *to)
 {
     struct leaves kept = {0};
@@ -377,7 +398,7 @@ static void keep_rest(struct pour *pour, struct arena *to)
     pour->at = 0;
 }
 
-/* On a thread: as many leaves as one transaction takes. */
+/* On a thread: makes as many leaves as one transaction takes. */
 static void pour_some(void *arg)
 {
     struct pour *pour = arg;
@@ -416,7 +437,7 @@ AWAITS static int make_load(struct task *task, void *arg)
     return 0;
 }
 
-/* co: changed records do not wait until a rebuild has written what it holds. */
+/* co: Writes a load, then indexes changed records, which need not wait for the whole flush. */
 AWAITS static int write_load(struct task *task, void *arg)
 {
     struct pour *pour = arg;
@@ -466,7 +487,7 @@ pour_all(struct task *task, struct index *index, const struct generations *all, 
     return rc;
 }
 
-/* Everything that was read is in the tables now, up to `cursor`. */
+/* Writes all posting lists, then the cursor: everything up to `cursor` is in the tables. */
 AWAITS static int flush(struct task *task,
                         struct index *index,
                         const struct generations *all,
@@ -491,9 +512,11 @@ AWAITS static int flush(struct task *task,
     return 0;
 }
 
-/* --- its end --- */
+/* --- end --- */
 
-/* What processes wrote that did not know the model yet is looked for once all of them do. */
+/* Makes the generation live. After the first build of an entity a check is due (search_work), once
+ * all processes know the model: until then some may write records without a row of the outbox for
+ * search. */
 AWAITS static int build_finish(struct task *task,
                                struct index *index,
                                const struct generations *all,
@@ -550,8 +573,8 @@ fail_build(struct task *task, struct index *index, const struct generation *of, 
     return batch_exec(task, index, &call, 1);
 }
 
-/* What was read is the next page. Records that change from now on are read once more: those of the
- * page, and, when it is the last, all that come. */
+/* The page that was read is the next one to write. From now on build_changed() notes changes of its
+ * records and, after the last page, changes of all records. */
 static void page_next(struct page_wanted *wanted)
 {
     const struct docs *docs = &wanted->read.docs;
@@ -564,7 +587,7 @@ static void page_next(struct page_wanted *wanted)
         build.read = docs->items[docs->count - 1].id;
 }
 
-/* co: a page is written while the next one is read. */
+/* co: Writes a page while the next one is read. */
 AWAITS static int
 page_pass(struct task *task, struct build_page *page, const struct index_shape *shape)
 {
@@ -632,7 +655,7 @@ AWAITS static int build_step(struct task *task,
     return rc;
 }
 
-/* The one that is being built, or the first that is to be. */
+/* The generation that this writer is building, or else the first one in the state 'building'. */
 static const struct generation *next_build(const struct index *index, const struct generations *all)
 {
     const struct generation *first = NULL;
@@ -672,7 +695,7 @@ int build_run(struct task *task,
     int rc = build.number == 0 || build.idx != of->idx ? resume(task, index, of)
                                                        : build_step(task, index, all, of, entity);
     if (rc != 0)
-        build_end(index); /* its memory may say what was not written */
+        build_end(index); /* memory and tables may differ: the next run resumes from the cursor */
     if (is_final(rc))
         return fail_build(task, index, of, rc);
     return rc;

@@ -1,24 +1,33 @@
 #pragma once
 /*
- * A generation from nothing. Records are read page by page; of each page words and forward lists
- * are written at once, posting lists stay in memory until there are enough of them, and with them
- * goes the cursor: what a process leaves behind that dies is taken out behind the cursor and read
- * again. A process builds one at a time; the old generation answers meanwhile.
+ * Builds a generation from all records of its entity, a page of records at a time: step 4 of a
+ * round (app.h).
+ *
+ * Words and forward lists of a page are written with the page. Posting lists stay in memory until
+ * they take INDEX_BYTES; then they are written, and with them the generation's cursor: all records
+ * up to this id are in the tables. After a crash the rows past the cursor are removed
+ * (build_clean.h), and the records from there on are read again. A process builds one generation at
+ * a time. The old generation answers queries until the new one is complete.
  */
 #include "index.h"
 
-/* co: one page, or one step at the end. *ret_more: there is more to do here. `quiet`: no changed
- * record waits. As batch_run(). */
+/* co: Does one step of a build: begins it, writes a page, or finishes it. *ret_more: there is more
+ * to do here. `quiet`: no changed record waits, which the last step needs. Results as batch_run().
+ */
 AWAITS int build_run(struct task *task,
                      struct index *index,
                      const struct generations *all,
                      bool quiet,
                      bool *ret_more) MUSTCHECK;
-/* any: this writer has passed its turn to build on to another project: it ends, and comes again. */
+/* any: Whether this writer has passed its turn to build to another project. Its run ends, and it
+ * claims the project again later. */
 bool build_yields(const struct index *index);
-/* any: this writer builds no more, and what is in memory goes. */
+/* any: Ends the build of this writer, if it has one here, and frees its memory. A later run resumes
+ * it from the cursor. */
 void build_end(const struct index *index);
-/* any: these records were changed: those that stand in memory are read once more. Ids ascend. */
+/* any: Notes records that were changed, ids ascending. Those whose postings are in memory are read
+ * again once the memory has been written. */
 void build_changed(const struct index *index, int64_t idx, struct sql_i64s ids);
-/* co: the generation cannot be read: it has failed, and another one is asked for. */
+/* co: Marks a generation that has malformed rows as failed and requests a new one. Results as
+ * batch_run(). */
 AWAITS int build_replace(struct task *task, struct index *index, int64_t idx) MUSTCHECK;

@@ -1,6 +1,7 @@
 /*
- * Leaves stand by word: those behind the cursor are found by walking over the keys of all of them,
- * some at a time, so that no statement takes longer for a generation that is larger.
+ * Cleaning up before a build is resumed (build.c). Leaves are stored by word, not by record, so
+ * leaves past the cursor can be anywhere in a generation. The keys of all leaves are read,
+ * KEYS_AT_ONCE per statement, so that no statement takes longer in a larger generation.
  */
 #include "build_clean.h"
 
@@ -14,12 +15,12 @@
 struct clean {
     struct index *index;
     const struct generation *of;
-    int64_t term, field, base; /* of the last leaf that was looked at */
+    int64_t term, field, base; /* key of the last leaf that was read */
     int64_t record_id;
     bool more;
 };
 
-/* co: of the next leaves those behind the cursor go. */
+/* co: Reads the next keys of leaves and deletes the leaves past the cursor. */
 AWAITS static int clean_leaves(struct task *task, struct clean *clean)
 {
     int64_t *terms = ARENA_ARRAY(task->arena, terms, KEYS_AT_ONCE);
@@ -57,7 +58,7 @@ AWAITS static int clean_leaves(struct task *task, struct clean *clean)
     return batch_exec(task, clean->index, &drop, 1);
 }
 
-/* co: the next forward lists behind the cursor go, and count no more. */
+/* co: Deletes the next forward lists past the cursor and subtracts them from the documents. */
 AWAITS static int clean_docs(struct task *task, struct clean *clean)
 {
     struct rows rows;
@@ -76,7 +77,7 @@ AWAITS static int clean_docs(struct task *task, struct clean *clean)
     return db_batch_commit(task, tx, &count, 1, NULL);
 }
 
-/* co: step after step, each with memory of its own. */
+/* co: Repeats a step until it is done, each time with memory of its own. */
 AWAITS static int clean_all(struct task *task,
                             struct clean *clean,
                             int (*step)(struct task *task, struct clean *clean))

@@ -1,7 +1,8 @@
 #pragma once
-/* What a process that did not come to its end has left of a generation behind its cursor. */
+/* Removes what a process that died has left of a build: rows of a generation past its cursor. */
 #include "index.h"
 
-/* co: it goes, some rows at a time. As batch_run(). */
+/* co: Removes the leaves and forward lists of `of` past its cursor, some rows at a time. Results as
+ * batch_run(). */
 AWAITS int build_clean(struct task *task, struct index *index, const struct generation *of)
     MUSTCHECK;

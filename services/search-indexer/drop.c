@@ -1,5 +1,12 @@
-/* What is left of a generation goes some rows at a time; then words are counted, and those that
- * nobody has go. */
+/*
+ * How a dropped generation is removed. Each call of drop_run() is one step:
+ *
+ *     empty()   deletes its leaves, then its forward lists, ROWS_AT_ONCE at a time
+ *     tidy()    counts the postings of the project's words again, a page of words at a time,
+ *               corrects df and deletes words without postings
+ *
+ * Then the lexicon's rows of prefixes are made again, and the generation's row is deleted.
+ */
 #include "drop.h"
 
 #include "base/clock.h"
@@ -10,9 +17,9 @@
 #include "lexicon_rows.h"
 
 #define ROWS_AT_ONCE  5000 /* leaves, or forward lists */
-#define WORDS_FIRST   20   /* the first words are the commonest */
+#define WORDS_FIRST   20 /* the lowest ids are the most common words, which take longest to count */
 #define WORDS_AT_ONCE 2000
-#define WORDS_MS      100 /* what it takes to count some words: more of them next time */
+#define WORDS_MS      100 /* intended time of one count, which decides the next page's size */
 
 static bool any_building(const struct generations *all)
 {
@@ -22,7 +29,8 @@ static bool any_building(const struct generations *all)
     return false;
 }
 
-/* What has changed about a page of words: .delta is not 0. */
+/* Compares df with the counted postings of a page of words. Words that changed get a .delta that is
+ * not 0. Returns how many words have no postings; their ids are in `gone`. */
 static size_t mark_words(
     struct index_batch *batch, const struct rows *rows, int64_t *gone, int64_t *ids, int64_t *dfs)
 {
@@ -52,7 +60,8 @@ static size_t mark_words(
     return gone_count;
 }
 
-/* co: the next words; how many they are follows how long the leaves of the last ones took. */
+/* co: Counts the postings of the next words. Their number adapts to the time that the last count
+ * took. */
 AWAITS static int
 count_words(struct task *task, struct index *index, int64_t after, struct rows *ret_rows)
 {
@@ -102,8 +111,8 @@ tidy(struct task *task, struct index *index, const struct generation *of, bool *
     return batch_exec(task, index, batch.calls, batch.call_count);
 }
 
-/* How far the rows of a generation have gone stands in its cursor, below 0: first leaves, words as
- * they are numbered, then forward lists, by record. */
+/* While a generation is emptied, its cursor_id says how far, as a number below 0: first leaves, by
+ * id of the word, then forward lists, by record. */
 static int64_t drop_place(bool docs, int64_t at)
 {
     return -(2 * at + (docs ? 1 : 0)) - 1;
@@ -138,7 +147,8 @@ AWAITS static int clear_docs(
     return 0;
 }
 
-/* co: some of its rows. What it was before may have left a cursor of its own. */
+/* co: Deletes some rows. A cursor of 0 or above is left from the generation's previous state: begin
+ * with the first leaf. */
 AWAITS static int empty(struct task *task, struct index *index, const struct generation *of)
 {
     int64_t place = of->cursor_id < 0 ? -(of->cursor_id + 1) : 0;
@@ -166,7 +176,7 @@ int drop_run(struct task *task, struct index *index, const struct generations *a
         *ret_more = true;
         return empty(task, index, of);
     }
-    /* Words of one that is being built stand in its memory, and would be taken for nobody's. */
+    /* During a build some words have postings only in memory: tidy() would delete them. */
     *ret_more = !any_building(all);
     if (!*ret_more)
         return 0;

@@ -1,8 +1,9 @@
 #pragma once
-/* Generations that nobody reads any more, and words that nobody has. */
+/* Removes generations that are no longer used, and words that no record has: the last step of a
+ * round (app.h). */
 #include "index.h"
 
-/* co: some of it. *ret_more: there is more to do. As batch_run(). */
+/* co: Removes some of them. *ret_more: there is more to do. Results as batch_run(). */
 AWAITS int
 drop_run(struct task *task, struct index *index, const struct generations *all, bool *ret_more)
     MUSTCHECK;

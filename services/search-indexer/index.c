@@ -1,4 +1,8 @@
-/* A project's index, round by round, until nothing is left to do or its turn is over. */
+/*
+ * A writer's run: the queue calls index_run() for each claim of a project's lease (work.c).
+ * run_rounds() repeats rounds until no work is left or the time is over. run_round() passes once
+ * through the steps that app.h lists; each step does a bounded part of its work.
+ */
 #include "index.h"
 
 #include <errno.h>
@@ -18,8 +22,8 @@
 #include "spread.h"
 #include "work.h"
 
-#define TURN_MS     2000 /* without a rebuild: then it is another project's turn */
-#define PAUSE_MS    200  /* nothing could be done for what waits */
+#define TURN_MS     2000 /* of a run without a rebuild: then it is another project's turn */
+#define PAUSE_MS    200  /* before another try, when nothing could be done */
 #define FIRST_BATCH 400
 
 bool index_over(const struct index *index)
@@ -36,7 +40,7 @@ generation_find(const struct generations *all, int64_t entity_id, const char *st
     return NULL;
 }
 
-/* --- what there is --- */
+/* --- model and generations --- */
 
 static void keep_generations(struct task *task, const struct rows *rows, struct generations *all)
 {
@@ -59,7 +63,7 @@ static void keep_generations(struct task *task, const struct rows *rows, struct 
     }
 }
 
-/* The model outlives the round: nothing of it is read twice. */
+/* Later rounds use the model as well, so it is read into the run's memory. */
 AWAITS static int reload_model(struct task *task, struct index *index, int64_t wanted)
 {
     struct arena *scratch = task->arena;
@@ -71,7 +75,7 @@ AWAITS static int reload_model(struct task *task, struct index *index, int64_t w
     return index->model->version < wanted ? INDEX_STALE : 0;
 }
 
-/* co: sweeps look at it from now on. */
+/* co: Notes that the project has an index, so that every sweep visits it. */
 AWAITS static void note_searched(struct task *task, const struct index *index)
 {
     if (!index->model->searched)
@@ -108,9 +112,9 @@ int index_look(struct task *task, struct index *index, struct generations *ret)
 /* --- rounds --- */
 
 struct round {
-    bool more;   /* there is something to do */
-    bool waits;  /* what there is cannot be done now: others are built */
-    bool builds; /* a generation is under way in this process */
+    bool more;   /* work is left */
+    bool waits;  /* the work that is left waits for a build */
+    bool builds; /* this process builds a generation of the project */
 };
 
 AWAITS static int run_round(struct task *task, struct index *index, struct round *round)
@@ -134,7 +138,7 @@ AWAITS static int run_round(struct task *task, struct index *index, struct round
     return 0;
 }
 
-/* Rounds have memory of their own. */
+/* Each round has memory of its own. */
 AWAITS static int one_round(struct task *task, struct index *index, struct round *round)
 {
     struct arena *own = task->arena;
@@ -142,7 +146,7 @@ AWAITS static int one_round(struct task *task, struct index *index, struct round
 
     task->arena = scratch;
     int rc = run_round(task, index, round);
-    if (rc == DB_FAILED) /* goes with the round's memory */
+    if (rc == DB_FAILED) /* the message goes with the round's memory */
         log_error("index.refused", L_STR("message", db_error(task)->message));
     task->arena = own;
     arena_free(scratch);
@@ -177,7 +181,8 @@ AWAITS static void index_give_back(struct task *task, struct index *index)
         log_debug("index.release_failed", L_RESULT("rc", rc));
 }
 
-/* co: an error that trying again does not change is told where an administrator looks. */
+/* co: Logs an error. One that a repetition would not change is also stored in the live generations,
+ * for an administrator. */
 AWAITS static void index_note_end(struct task *task, struct index *index, int rc)
 {
     if (rc == 0 || rc == INDEX_LOST || rc == INDEX_STALE || rc == -ECANCELED)

@@ -1,44 +1,48 @@
 #pragma once
-/* A project's index in the hands of its one writer. */
+/* A project's index as its one writer sees it: the lease, the model and the generations. */
 #include "queue/queue.h"
 #include "shape.h"
 
 struct index {
-    struct queue_item *item; /* NULL: somebody verifies it */
+    struct queue_item *item; /* NULL: `--verify` has the lease */
     struct project *project;
     struct db *db;   /* autocommit */
-    int64_t token;   /* of the lease: every transaction asks for it */
-    int64_t attempt; /* processes that have died with it, and this one */
+    int64_t token;   /* of the lease: every transaction checks it */
+    int64_t attempt; /* claims since a batch was last committed, this one included */
     const struct model *model;
-    struct arena *arena;   /* the model lives there */
-    size_t batch;          /* changed records at a time, as long as they take what they shall */
-    bool more;             /* its turn is over, and there is more to do */
-    struct kept *kept;     /* NULL: nothing is */
-    int64_t words_at_once; /* that are counted together; 0: none yet */
+    struct arena *arena;   /* memory of the model */
+    size_t batch;          /* changed records per batch (pace.h) */
+    bool more;             /* the run ended with work left */
+    struct kept *kept;     /* word cache; NULL: none */
+    int64_t words_at_once; /* counted by one statement (drop.c); 0: none yet */
 };
 
-/* A generation, as its row says. */
+/* A build of an entity's index: a row of search_indexes. */
 struct generation {
     int64_t idx;
     int64_t entity_id;
     struct str state;
     struct sql_i64s field_ids;
-    struct str text; /* of its shape; STR_NONE: it has not begun */
+    struct str text; /* of its shape; STR_NONE: the build has not begun */
     int64_t cursor_id;
     int64_t documents;
     int64_t created_ms;
-    bool began; /* it has, or once had, rows of its own */
+    bool began; /* leaves or forward lists may exist */
 };
 struct generations {
     struct generation *items;
     size_t count;
 };
 
+/* AWAITS, as queue_kind.run: runs rounds on the project's index until no work is left, the time is
+ * over, or the lease is lost or wanted back. Then it releases the lease. */
 enum queue_outcome index_run(struct task *task, struct queue_item *item);
-/* any: it is not ours any more, or is to be given back. */
+/* any: Whether the writer must stop: it has lost the lease, or the queue wants it to release it. */
 bool index_over(const struct index *index);
-/* co: the model of this moment, and all generations. */
+/* co: Reads all generations into *ret (in the task's arena), and the model again if it has changed.
+ * Generations that were not compared with this model yet are compared first (align.h). Results as
+ * batch_run(). */
 AWAITS int index_look(struct task *task, struct index *index, struct generations *ret) MUSTCHECK;
-/* any: the entity's in this state; NULL = none. */
+/* any: The entity's newest generation in this state; NULL: none. */
 const struct generation *
 generation_find(const struct generations *all, int64_t entity_id, const char *state);

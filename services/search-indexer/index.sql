@@ -1,4 +1,4 @@
--- A project's index as a whole.
+-- Statements for a project's index as a whole: its generations, the records that wait, and the steps of a round (index.c).
 -- name: index_look :many
 select m.model_version:bigint, l.model_version as aligned:bigint!, x.id:integer?, x.entity_id:bigint?, x.state:text?, x.field_ids:bigint[]?,
   x.shape:text?, x.cursor_id:bigint?, x.documents:bigint?, x.created_at:timestamptz?,
@@ -9,7 +9,7 @@ from {p}.meta m cross join {p}.search_lease l left join {p}.search_indexes x on 
 update {p}.search_lease l set owner = null, lease_until = null, attempt = 0
 where l.id = 1 and l.token = :token::bigint and l.lease_until is not null;
 
--- Rows that changed: some of the newest, and of the oldest.
+-- Changed records: some of the newest rows of the outbox and some of the oldest.
 -- name: live_rows :many
 select o.id:bigint, o.event:text, o.entity_id:bigint, o.record_id:bigint from {p}.outbox o where o.id in (
   (select n.id from {p}.outbox n where n.pending & 2 <> 0 order by n.id desc limit :newest::bigint)
@@ -20,7 +20,7 @@ order by o.entity_id, o.record_id;
 -- name: live_done :exec
 delete from {p}.outbox o where o.id = any(:ids::bigint[]) and o.pending = 2 and o.payload = '{}';
 
--- Others have them, too, or had them: they go with history.
+-- Rows that other consumers have, or had, as well: the row loses the bit of search and is deleted later, with history.
 -- name: live_taken :exec
 update {p}.outbox o set pending = (o.pending & ~2)::smallint,
   consumed_at = case when o.pending & ~2 = 0 then now() else o.consumed_at end
@@ -37,7 +37,7 @@ values ('check', :entity_id::bigint, :since::timestamptz?, now() + :after_ms::bi
 select w.id:bigint, w.kind:text, w.entity_id:bigint, w.field_id:bigint, w.ids:bigint[], w.term:text?, w.since:timestamptz?, w.cursor_id:bigint
 from {p}.search_work w where w.due_at <= now() order by w.id limit 1;
 
--- Checks that were asked for before this one has read anything are this one. One that looks for what is new is not theirs.
+-- This check has not read anything yet, so it also serves all other checks of its entity. Checks with `since` are another kind.
 -- name: work_same :exec
 delete from {p}.search_work o using {p}.search_work w
 where w.id = :id::bigint and w.since is null and o.kind = 'check' and o.entity_id = w.entity_id and o.id <> w.id and o.since is null;
@@ -48,7 +48,7 @@ update {p}.search_work w set cursor_id = :cursor_id::bigint where w.id = :id::bi
 -- name: work_done :exec
 delete from {p}.search_work w where w.id = :id::bigint;
 
--- Ids in the lists of a principal, leaf by leaf: of each generation those from the cursor on.
+-- Ids in the lists of a principal: of each generation the leaf that holds the cursor, and the next one.
 -- name: work_principal :many binary
 select x.id:integer, x.entity_id:bigint, p.base:bigint, p.n:integer, p.docs:bytea
 from {p}.search_terms t join {p}.search_indexes x on x.state in ('live', 'building')
@@ -93,13 +93,13 @@ update {p}.search_indexes x set state = 'dropped', cursor_id = 0 where x.id = an
 -- name: generation_gone :exec
 delete from {p}.search_indexes x where x.id = :idx::integer and x.state = 'dropped';
 
--- Where a generation's leaves stand, some of them at a time: nothing but keys is read.
+-- The next keys of a generation's leaves; only the primary key is read.
 -- name: build_leaves :many binary
 select p.term_id:integer, p.field:smallint, p.base:bigint from {p}.search_postings p
 where p.idx = :idx::integer and (p.term_id, p.field, p.base) > (:term::integer, :field::smallint, :base::bigint)
 order by p.term_id, p.field, p.base limit :most::bigint;
 
--- Some rows go, of words from one on: how many, and the last of these words.
+-- Deletes some leaves of words from :term on. Returns how many, and the last of these words.
 -- name: clear_leaves :one
 with page as (
   select l.ctid as place, l.term_id from {p}.search_postings l where l.idx = :idx::integer and l.term_id >= :term::integer
@@ -107,7 +107,7 @@ with page as (
 gone as (delete from {p}.search_postings p where p.ctid = any (array(select s.place from page s)) returning 1)
 select (select count(*) from gone) as gone:bigint!, coalesce((select max(s.term_id) from page s), 0) as term:integer!;
 
--- Of records behind one: how many, and the last of these records.
+-- Deletes some forward lists of records after :after. Returns how many, and the last of these records.
 -- name: clear_docs :one
 with page as (
   select d.ctid as place, d.record_id from {p}.search_docs d where d.idx = :idx::integer and d.record_id > :after::bigint
@@ -115,12 +115,12 @@ with page as (
 gone as (delete from {p}.search_docs d where d.ctid = any (array(select s.place from page s)) returning 1)
 select (select count(*) from gone) as gone:bigint!, coalesce((select max(s.record_id) from page s), :after::bigint) as record_id:bigint!;
 
--- Changed while they stood in memory: once more.
+-- Records that changed while their postings were in memory: they are indexed once more.
 -- name: build_again :exec
 insert into {p}.outbox (pending, event, entity_id, record_id, payload)
 select 2, 'EntityUpdated', :entity_id::bigint, k.id, '{}' from unnest(:ids::bigint[]) as k (id);
 
--- Words with how many postings live generations have of them.
+-- The next words, each with the number of its postings in live generations.
 -- name: tidy_terms :many binary
 with page as (
   select t.id, t.term, t.df, t.part from {p}.search_terms t where t.id > :after::bigint order by t.id limit :most::bigint),
@@ -134,7 +134,7 @@ from page g left join counted c on c.term_id = g.id order by g.id;
 -- name: tidy_forget :exec
 delete from {p}.search_terms t where t.id = any(:ids::bigint[]);
 
--- Nothing is left of it: words are next.
+-- The generation has no rows left; counting words is next.
 -- name: drop_emptied :exec
 update {p}.search_indexes x set began_at = null, cursor_id = 0 where x.id = :idx::integer and x.state = 'dropped';
 
@@ -147,7 +147,7 @@ update {p}.search_lease l set model_version = :model_version::bigint where l.id 
 -- name: build_recount :exec
 update {p}.search_indexes x set documents = :documents::bigint where x.id = :idx::integer;
 
--- What is left of older generations, and words that nobody has, are looked for.
+-- Requests that words are counted again and words without postings are deleted (drop.c).
 -- name: generation_tidy :exec
 insert into {p}.search_indexes (entity_id, state) select :entity_id::bigint, 'dropped'
 where not exists (select 1 from {p}.search_indexes x where x.state = 'dropped');
@@ -156,10 +156,10 @@ where not exists (select 1 from {p}.search_indexes x where x.state = 'dropped');
 insert into {p}.search_indexes (entity_id, state) select x.entity_id, 'building' from {p}.search_indexes x where x.id = :idx::integer
 on conflict (entity_id) where state = 'building' do nothing;
 
--- Whoever had it built does not want it purged any more.
+-- A rebuild that was requested has ended, so the entity is no longer purged.
 -- name: generation_asked :exec
 delete from {p}.search_indexes x where x.entity_id = :entity_id::bigint and x.state = 'purged';
 
--- It answers, but does not come on: told until something is indexed again.
+-- The index answers queries but is not updated: the error stays until a batch is indexed again.
 -- name: generation_note :exec
 update {p}.search_indexes x set error = :error::text where x.state = 'live' and x.error is distinct from :error::text;

@@ -1,5 +1,6 @@
--- The lease of a project's index. All times are this server's. Whoever takes it locks the row `for update`: a transaction that writes
--- under it has the row `for key share`, beside which it is renewed and given back, and not taken.
+-- Statements of the queue (work.c): a project's lease is claimed, renewed and released. All times are the database server's. A claim
+-- locks the row `for update`. A transaction that writes the index holds the row `for key share`: until it ends, the lease can be
+-- renewed and released, but not claimed.
 
 -- part: work
 (exists (select 1 from {p}.outbox b where b.pending & 2 <> 0)
@@ -8,7 +9,7 @@
   or l.model_version <> (select m.model_version from {p}.meta m)
   or exists (select 1 from {p}.search_indexes x where x.state = 'live' and {other_terms}))
 
--- A generation of other terms (TOKENS_VERSION), beside which none is made yet: align_has_other_terms() looks for the same.
+-- A live generation of another TOKENS_VERSION whose entity has no other generation yet; the same condition as align_has_other_terms().
 -- part: other_terms
 split_part(x.shape, ' ', 1) <> '3' and not exists (
   select 1 from {p}.search_indexes o where o.entity_id = x.entity_id and o.state <> 'live' and o.state <> 'dropped')
@@ -25,7 +26,7 @@ with due as (
   limit :most::bigint for update of l)
 {claimed};
 
--- Of a process that died.
+-- Claims a lease whose process died.
 -- name: indexes_claim_crashed :many row(claimed_index)
 with due as (
   select l.id from {p}.search_lease l where l.lease_until < now() limit :most::bigint for update of l skip locked)
@@ -40,13 +41,13 @@ where s.id = e.id and s.token = e.token and s.lease_until is not null returning 
 select s.id:smallint from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
 join {p}.search_lease s on s.id = e.id and s.token = e.token where s.lease_until is not null;
 
--- Also of one that has done all: no attempt.
+-- Releases leases; attempt 0, because the process did not crash.
 -- name: indexes_release :exec
 update {p}.search_lease s set owner = null, lease_until = null, attempt = 0
 from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
 where s.id = g.id and s.token = g.token and s.lease_until is not null;
 
--- An index that has ended so many processes rests, and what was being built has failed.
+-- Quarantines for five minutes an index that :attempts processes crashed with. The generation that was being built has failed.
 -- name: indexes_quarantine :many
 with ended as (
   select l.id from {p}.search_lease l where l.lease_until < now() and l.attempt >= :attempts::smallint for update skip locked),

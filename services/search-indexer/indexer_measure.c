@@ -1,4 +1,4 @@
-/* One list: each metric's type, name, labels, meaning, and where its value stands. */
+/* All metrics in one list: type, name, labels, help text and value. */
 #include "indexer_measure.h"
 
 #include "batch.h"
@@ -11,7 +11,7 @@ static struct {
     uint64_t indexed, changed, built, failed;
 } numbers;
 
-/* clang-format off: a metric a line */
+/* clang-format off: one metric per line */
 #define METRICS(M)                                                                                 \
     M(counter,                                                                                     \
       SEARCH "indexed_total",                                                                      \

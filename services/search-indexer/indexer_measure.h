@@ -1,15 +1,16 @@
 #pragma once
-/* Numbers of the daemon. */
+/* Metrics of the daemon. */
 #include "app.h"
 
 struct index_batch;
 
-/* Before fork. */
+/* Before fork: indexer_measure_prepare() registers the metrics. indexer_measure() sets their
+ * values. */
 void indexer_measure_prepare(void);
 void indexer_measure(struct app *app);
-/* any: a batch was committed. */
+/* any: Counts the records of a committed batch. */
 void measure_indexed(const struct index_batch *batch);
-/* any: so many records of a rebuild were written. */
+/* any: Counts records that a rebuild has written. */
 void measure_built(size_t count);
-/* any: a writer ended with an error. */
+/* any: Counts a run that ended with an error. */
 void measure_failed(void);

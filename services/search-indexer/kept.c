@@ -1,25 +1,26 @@
-/* Words in two spaces: when the younger is full it becomes the older, whose words were not met for
- * as long as it took to fill one. */
+/* A cache has two spaces. Words go into the young space. When it is full it becomes the old space,
+ * and the previous old space is freed: words that were not used while a space filled up are
+ * forgotten. */
 #include "kept.h"
 
 #include "base/clock.h"
 #include "base/panic.h"
 
 #define KEPT_MOST  4
-#define KEPT_MS    5000                       /* without a turn */
-#define KEPT_BYTES ((size_t)16 * 1024 * 1024) /* about, of all that run */
+#define KEPT_MS    5000                       /* without a run */
+#define KEPT_BYTES ((size_t)16 * 1024 * 1024) /* about, of all projects that run */
 
 struct space {
-    struct arena *arena; /* NULL: it is empty */
+    struct arena *arena; /* NULL: the space is empty */
     struct index_terms terms;
 };
 
 struct kept {
-    int64_t number, token; /* 0 = nobody's */
+    int64_t number, token; /* project and token of its lease; 0 = free slot */
     bool running;
-    int64_t ended_ms; /* mono */
+    int64_t ended_ms; /* end of the last run, monotonic */
     size_t batch;
-    size_t space_bytes; /* a turn's share: a space that has as much is full */
+    size_t space_bytes; /* of a full space: the run's share */
     struct space young, old;
 };
 
@@ -46,7 +47,8 @@ static void kept_free(struct kept *kept)
     *kept = (struct kept){0};
 }
 
-/* The project's own, or one that nobody has, or that of a project between two turns. */
+/* The project's own slot, or a free slot, or the slot of a project that has no run now. NULL: every
+ * slot is in use. */
 static struct kept *kept_place(int64_t number)
 {
     struct kept *place = NULL;

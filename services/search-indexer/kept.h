@@ -1,25 +1,30 @@
 #pragma once
 /*
- * What the writer of a project's index keeps from one batch, and one turn, to the next: words that
- * it has met, so that they are not looked up again, and how many changes a batch takes. It holds as
- * long as nobody else has had the lease: a claim counts its token up by one. A process keeps this
- * for few projects, some megabytes each, and nothing for one that has nothing left to do.
+ * The word cache of a project. A writer keeps from one batch and one run to the next: words with
+ * their ids, so that they need not be read again, and the size of its batches.
+ *
+ * The cache is valid as long as no other process has had the lease. A claim raises the lease's
+ * token by one, so a run whose token is the next one knows that no other process was in between. A
+ * process has caches for a few projects, some megabytes each, and none for a project without work.
  */
 #include "terms.h"
 
 struct kept;
 
-/* any: NULL: there is no room for another project's. */
+/* any: The project's cache for a run under this token, empty if the cached one is no longer valid;
+ * borrowed until kept_end(). NULL: there is no slot for another project. */
 struct kept *kept_take(int64_t number, int64_t token);
-/* any: the turn is over; `more`: another one follows. */
+/* any: Ends the run. `more`: work is left, so the cache stays; otherwise it is freed. `batch`: size
+ * of the last batch. `kept` may be NULL. */
 void kept_end(struct kept *kept, bool more, size_t batch);
-/* any: what another process's turn has made worthless goes, some seconds later. */
+/* any: Frees the caches of projects that have had no run here for some seconds: another process has
+ * the lease. */
 void kept_sweep(void);
-/* any: how many changes a batch took last; 0: nobody knows. */
+/* any: Size of the last batch, in records; 0: unknown. */
 size_t kept_batch(const struct kept *kept);
-/* any thread: words without an id that are known learn theirs. */
+/* any thread: Fills the words of `terms` that have no id yet and are in the cache. */
 void kept_find(struct kept *kept, struct index_terms *terms);
-/* any thread: words as they stand in the tables now: their transaction has been committed. */
+/* any thread: Stores words as they are in the tables, after the commit. */
 void kept_store(struct kept *kept, const struct index_terms *terms);
-/* any: words have changed otherwise, or may have. */
+/* any: Empties the cache, because the tables have changed or may have changed otherwise. */
 void kept_forget(struct kept *kept);

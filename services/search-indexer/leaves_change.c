@@ -1,9 +1,20 @@
 /*
- * Leaves read, changed and written. Changes are sorted by list and id. Those of a list that lie
- * near each other are read as one stretch of leaves; one that stands alone reads one leaf. While
- * some of them are written, the next ones are changed on a thread and those behind them are read by
- * another connection: what it sees are the leaves as they were, which is what stands in lists that
- * this transaction has not come to.
+ * A pipeline of three stages over chunks (struct some) of the changes, which are sorted by list and
+ * id:
+ *
+ *     read     read_beside()   reads the leaves of a chunk, outside of the transaction
+ *     change   change_some()   applies the changes to the leaves, on a thread
+ *     write    write_some()    writes the leaves, in the transaction
+ *
+ * The stages run concurrently, each on its own chunk (turn_run()): while chunk n is written, chunk
+ * n + 1 is changed and chunk n + 2 is read. The read is on another connection, which sees the
+ * leaves as they were before the transaction; that is right for every list that the transaction has
+ * not written. A chunk that begins with the last list of the chunk being written is therefore read
+ * in the transaction, after the write (`follows`). One that begins with the last list of the chunk
+ * being changed waits for a turn.
+ *
+ * Changes of a list whose ids are near each other are a stretch and are read as one range of
+ * leaves. A change that is far from all others reads one leaf.
  */
 #include "leaves_change.h"
 
@@ -16,9 +27,9 @@
 #include "loop/work.h"
 #include "queue_sql.h"
 
-#define STRETCHES     2000                      /* read together */
-#define STRETCH_BYTES ((size_t)4 * 1024 * 1024) /* of their leaves, about */
-#define NEAR          8192                      /* ids: of one stretch */
+#define STRETCHES     2000                      /* in a chunk */
+#define STRETCH_BYTES ((size_t)4 * 1024 * 1024) /* of a chunk's leaves, about */
+#define NEAR          8192                      /* ids of a stretch have smaller gaps than this */
 
 void leaf_changes_init(struct leaf_changes *changes,
                        struct arena *arena,
@@ -57,19 +68,20 @@ static bool same_list(const struct leaf_change_of *a, const struct leaf_change_o
     return a->part == b->part && a->term == b->term && a->field == b->field;
 }
 
-/* --- some of them --- */
+/* --- one chunk --- */
 
 struct stretch {
-    size_t from, to; /* changes */
+    size_t from, to; /* indexes of changes */
 };
 
-/* A leaf as it was read. */
+/* A leaf as it was read, and its ctid. */
 struct leaf_read {
     struct leaf leaf;
     struct str place;
     int64_t stretch;
 };
 
+/* A chunk: some stretches of one part, their leaves, and the statements that write them. */
 struct some {
     const struct leaf_changes *changes;
     struct arena *arena;
@@ -85,7 +97,7 @@ struct some {
     int rc;
 };
 
-/* What leaves of a stretch may take: as bits they are never longer. */
+/* Upper bound of the bytes of a stretch's leaves: stored as bits they are never longer. */
 static size_t stretch_bytes(const struct some *some, const struct stretch *stretch)
 {
     const struct leaf_change_of *items = some->changes->items;
@@ -93,7 +105,8 @@ static size_t stretch_bytes(const struct some *some, const struct stretch *stret
     return LEAF_BYTES + (size_t)(items[stretch->to - 1].id - items[stretch->from].id) / 8;
 }
 
-/* The next stretches of one part from `at` on, one at least; returns where the rest begins. */
+/* Takes the next stretches of one part from change `at` on, at least one. Returns the change after
+ * them. */
 static size_t take_some(struct some *some, size_t at)
 {
     const struct leaf_changes *changes = some->changes;
@@ -148,7 +161,7 @@ static int order_leaves(const void *left, const void *right)
     return (a->leaf.base > b->leaf.base) - (a->leaf.base < b->leaf.base);
 }
 
-/* Rows come in this order, though nobody promises it. */
+/* The rows mostly come in this order, but SQL does not promise it. */
 static void take_leaves(struct some *some)
 {
     const struct rows *rows = &some->read.rows;
@@ -176,7 +189,7 @@ static void leaves_room(struct some *some)
         ARENA_PUSH(some->arena, some->calls, some->call_count, some->call_cap, calls[i]);
 }
 
-/* Changes [from, to) of one leaf. */
+/* Applies changes [from, to) to one leaf. */
 static int change_leaf(struct some *some, const struct leaf_read *read, size_t from, size_t to)
 {
     const struct leaf *leaf = &read->leaf;
@@ -197,7 +210,7 @@ static int change_leaf(struct some *some, const struct leaf_read *read, size_t f
     if (leaf_change(some->arena, leaf, add, adds, take, takes, &made) != 0)
         return INDEX_BROKEN;
     for (size_t i = 0; i < made.count; i++) {
-        const bool stands = i == 0 && leaf->docs.len > 0; /* the first has its base */
+        const bool stands = i == 0 && leaf->docs.len > 0; /* replaces the one that was read */
         leaves_room(some);
         if (made.items[i].n > 0 && stands)
             leaf_writes_set(&some->writes, read->place, &made.items[i]);
@@ -209,7 +222,7 @@ static int change_leaf(struct some *some, const struct leaf_read *read, size_t f
     return 0;
 }
 
-/* Leaves of one list, of several stretches: each once. */
+/* The leaves of one list, each once: several stretches may have read the same one. */
 static size_t
 list_leaves(const struct some *some, size_t *at, size_t last, const struct leaf_read **list)
 {
@@ -245,7 +258,7 @@ static int change_list(
     return 0;
 }
 
-/* On a thread. */
+/* On a thread: the change stage of a chunk. */
 static void change_some(void *arg)
 {
     struct some *some = arg;
@@ -271,7 +284,7 @@ static void change_some(void *arg)
         ARENA_PUSH(some->arena, some->calls, some->call_count, some->call_cap, calls[i]);
 }
 
-/* The stretches from `at` on, with memory of their own; NULL: there are none. */
+/* The chunk from change `at` on, with memory of its own; NULL: no change is left. */
 static struct some *some_new(const struct leaf_changes *changes, size_t at, size_t *ret_rest)
 {
     if (at == changes->count)
@@ -293,16 +306,16 @@ static void some_free(struct some *some)
         arena_free(some->arena);
 }
 
-/* --- all of them --- */
+/* --- all chunks --- */
 
-/* What runs together, in the order in which the same changes come by. */
+/* One turn of the pipeline: the chunk in each stage. */
 struct turn {
     struct db *db, *tx;
-    struct some *read, *change, *write; /* NULL: none */
-    bool follows;                       /* some of what is read is in a list that is written */
+    struct some *read, *change, *write; /* NULL: no chunk */
+    bool follows; /* the chunk to read begins with the last list of the one to write */
 };
 
-/* The last list of the one is the first of the other, which reads what the one writes. */
+/* Whether the last list of `one` is the first list of `other`. */
 static bool share_list(const struct some *one, const struct some *other)
 {
     const struct leaf_change_of *items = one->changes->items;
@@ -310,7 +323,7 @@ static bool share_list(const struct some *one, const struct some *other)
     return same_list(&items[one->stretches[one->count - 1].from], &items[other->stretches[0].from]);
 }
 
-/* The lease is ours until the transaction's end: nobody changes leaves but we. */
+/* The lease is ours until the transaction ends: no other process changes leaves. */
 AWAITS static int read_beside(struct task *task, const struct turn *turn)
 {
     struct some *some = turn->read;
@@ -338,10 +351,11 @@ AWAITS static int write_some(struct task *task, const struct turn *turn)
         TRY(db_batch(task, turn->tx, some->calls, some->call_count, NULL));
     for (size_t i = 0; i < some->call_count; i++)
         written += (size_t)some->calls[i].rows.affected;
-    return written == some->writes.rows ? 0 : INDEX_STALE; /* one has moved */
+    return written == some->writes.rows ? 0 : INDEX_STALE; /* a leaf has moved */
 }
 
-/* A coroutine of its own: nobody else knows what the database said. */
+/* Each call of task_all() is a task of its own, and only that task has the database's message: log
+ * it here. */
 static int turn_end(const struct task *task, int rc)
 {
     if (rc == DB_FAILED)

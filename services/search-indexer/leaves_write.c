@@ -1,4 +1,4 @@
-/* Leaves on their way into the table. */
+/* Leaves on their way into the table: arrays of keys, and one text with the bytes of all leaves. */
 #include "leaves_write.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ bool leaf_writes_full(const struct leaf_writes *writes)
            writes->drop.count == LEAF_WRITES;
 }
 
-/* Where its bytes are, from 1 on. */
+/* Copies the leaf's bytes. Returns where they begin, counted from 1. */
 static int64_t keep_bytes(struct leaf_writes *writes, const struct leaf *leaf)
 {
     size_t at = writes->len;

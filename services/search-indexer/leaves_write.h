@@ -1,8 +1,10 @@
 #pragma once
-/* Leaves on their way into the table: some megabytes a statement. */
+/* Collects leaves and makes statements of them, some megabytes each. Changes (leaves_change.c),
+ * builds (build.c) and repairs (verify_lists.c) write their leaves with it. */
 #include "db/db.h"
 #include "search/leaf.h"
 
+/* A posting list of a generation. */
 struct leaf_key {
     int64_t term;
     int64_t field;
@@ -11,8 +13,10 @@ struct leaf_key {
 struct leaf_writes {
     struct arena *arena;
     int64_t idx;
-    bool fresh;  /* what is put is not there: of a rebuild */
-    size_t rows; /* of all statements so far: each leaf is one */
+    bool fresh;  /* of a rebuild: no leaf that is put is in the table yet */
+    size_t rows; /* of all statements so far: one for each leaf */
+    /* Leaves to insert, to change in place and to delete. The bytes of a leaf are `lens` bytes of
+     * `data` from `ats` on, counted from 1. */
     struct {
         int64_t *terms, *fields, *bases, *ns, *ats, *lens;
         size_t count;
@@ -32,13 +36,17 @@ struct leaf_writes {
 
 enum { LEAF_WRITES = 1000, LEAF_WRITES_BYTES = LEAF_WRITES * LEAF_BYTES, LEAF_CALLS = 3 };
 
-/* any: room for LEAF_WRITES that are written, and as many that go. */
+/* any: Begins an empty collection for a generation, with room for LEAF_WRITES leaves that are
+ * written and as many that are deleted. */
 void leaf_writes_init(struct leaf_writes *writes, struct arena *arena, int64_t idx);
-/* any: no further leaf fits. */
+/* any: leaf_writes_full(): no further leaf fits. leaf_writes_put() adds a leaf that is inserted, or
+ * replaces the one with its base. */
 bool leaf_writes_full(const struct leaf_writes *writes);
 void leaf_writes_put(struct leaf_writes *writes, struct leaf_key key, const struct leaf *leaf);
-/* any: one that the transaction has read, at `place`, with other ids. */
+/* any: leaf_writes_set() adds a leaf that the transaction has read at `place` (its ctid, borrowed)
+ * and that has other ids now. leaf_writes_drop() adds a leaf to delete. */
 void leaf_writes_set(struct leaf_writes *writes, struct str place, const struct leaf *leaf);
 void leaf_writes_drop(struct leaf_writes *writes, struct leaf_key key, int64_t base);
-/* any: the statements (0 to LEAF_CALLS), and how many; what is written from now on is another's. */
+/* any: Makes the statements for all leaves (0 to LEAF_CALLS) and returns how many. The collection
+ * is empty again; the statements keep its memory. */
 size_t leaf_writes_calls(struct leaf_writes *writes, struct db_call calls[static LEAF_CALLS]);

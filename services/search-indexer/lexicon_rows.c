@@ -1,4 +1,12 @@
-/* Rows of the lexicon. */
+/*
+ * Rows of the lexicon: changed with each batch (lexicon_rows_calls()), corrected when words have
+ * been counted again (lexicon_rows_tidy()), and made from all words (lexicon_rows_prefixes()). Each
+ * of them loads rows into an edit, changes them in memory, and adds statements for those that
+ * differ.
+ *
+ * A key has several rows, its parts, because a row is at most LEXICON_BYTES long. New words go into
+ * the last part.
+ */
 #include "lexicon_rows.h"
 
 #include <stdio.h>
@@ -10,16 +18,16 @@
 #include "search/lexicon.h"
 #include "words.h"
 
-#define PREFIX_LETTERS   3 /* longer ones are few enough to be read */
+#define PREFIX_LETTERS   3 /* longer prefixes have few words, which can be read */
 #define LAST_CHARACTER   "\xf4\x8f\xbf\xbf"
-#define PREFIXES_AT_ONCE 200
-#define WORDS_AT_ONCE    2000 /* read in their order */
+#define PREFIXES_AT_ONCE 200  /* with more words a batch leaves prefix rows alone */
+#define WORDS_AT_ONCE    2000 /* read by one statement, in their order */
 #define ROWS_AT_ONCE     1000 /* written by one statement */
 #define ROW_LEAST        7    /* bytes of a word in a row, at least */
 
 enum { PLACE_BYTES = LEXICON_KEY_BYTES + 24 };
 
-/* A row as it is going to be. */
+/* A row as it will be written. */
 struct lexicon_row {
     struct str key;
     int64_t part;
@@ -104,17 +112,17 @@ static struct lexicon_term term_of(const struct word *word)
         .term = word->term, .id = word->id, .weight = lexicon_weight(word->df)};
 }
 
-/* What happens to one word's rows. */
+/* A word whose rows change. */
 struct touched {
     struct word *word;
     struct str key;
     bool has_key;
-    bool leaves;
+    bool leaves; /* is removed from its row */
 };
 
 struct touches {
     struct edit *edit;
-    struct touched *items; /* fresh ones first, by key */
+    struct touched *items; /* new words first, by key */
     size_t count;
 };
 
@@ -154,7 +162,8 @@ AWAITS static int load_rows(struct task *task, struct db *db, const struct touch
     return 0;
 }
 
-/* What a row has; one that cannot be read has nothing: --verify builds again. */
+/* The terms of a row. A malformed row counts as empty: its words are missing until their weight
+ * changes. */
 static size_t row_terms(struct str data, struct lexicon_term *terms)
 {
     struct lexicon_term term;
@@ -169,8 +178,8 @@ static size_t row_terms(struct str data, struct lexicon_term *terms)
     return count;
 }
 
-/* The rows that were made, from a part on; fresh words, which stand behind `skip` others, learn
- * theirs. */
+/* Stores the rows that were made as the parts from `part` on. New words, which follow `skip` old
+ * ones, learn their part. */
 static void put_parts(struct edit *edit,
                       const struct str *made,
                       size_t count,
@@ -195,7 +204,7 @@ static void put_parts(struct edit *edit,
     }
 }
 
-/* Fresh words of one key: behind what its last part has. */
+/* Appends the new words of one key to its last part. */
 static void put_fresh(struct edit *edit, struct touched *items, size_t fresh)
 {
     const struct lexicon_row *last = map_get(edit->last, items->key);
@@ -240,7 +249,7 @@ static int order_touched(const void *left, const void *right)
     return order != 0 ? order : (a->word->id > b->word->id) - (a->word->id < b->word->id);
 }
 
-/* On a thread. */
+/* On a thread: finds the words' keys and sorts. */
 static void edit_sort(void *arg)
 {
     struct touches *touches = arg;
@@ -255,7 +264,7 @@ static void edit_sort(void *arg)
         qsort(touches->items, touches->count, sizeof(*touches->items), order_touched);
 }
 
-/* On a thread. */
+/* On a thread: changes the rows. */
 static void edit_apply(void *arg)
 {
     struct touches *touches = arg;
@@ -275,7 +284,7 @@ static void edit_apply(void *arg)
     }
 }
 
-/* Of rows [from, to) those that are not as they were. */
+/* Adds the statement for those of rows [from, to) that differ. */
 static void add_rows(struct index_batch *batch, const struct edit *edit, size_t from, size_t to)
 {
     struct arena *arena = batch->arena;
@@ -317,9 +326,9 @@ static void edit_calls(struct index_batch *batch, const struct edit *edit)
                  edit->count - from < ROWS_AT_ONCE ? edit->count : from + ROWS_AT_ONCE);
 }
 
-/* --- the commonest of a prefix --- */
+/* --- the most common words of a prefix --- */
 
-/* Prefixes of up to three letters; how many there are. */
+/* The prefixes of up to three letters. Returns how many. */
 static size_t prefixes_of(struct str term, struct str prefixes[PREFIX_LETTERS])
 {
     size_t count = 0;
@@ -334,7 +343,7 @@ static size_t prefixes_of(struct str term, struct str prefixes[PREFIX_LETTERS])
     return count;
 }
 
-/* Parts that are not needed any more are empty. */
+/* Replaces the rows of a prefix. Parts that are no longer needed become empty. */
 static void put_prefix(struct edit *edit, struct str prefix, struct lexicon_best *best)
 {
     struct str key = lexicon_prefix_key(edit->arena, prefix);
@@ -372,7 +381,7 @@ static bool is_touched(const struct prefix_words *of, int32_t id)
     return false;
 }
 
-/* Rows that there are take the words in, where those are common enough. */
+/* Offers changed words to the rows that a prefix has: the most common words stay. */
 static void merge_prefix(struct edit *edit, struct prefix_words *of)
 {
     struct str key = lexicon_prefix_key(edit->arena, of->prefix);
@@ -396,7 +405,7 @@ static void merge_prefix(struct edit *edit, struct prefix_words *of)
     put_prefix(edit, of->prefix, &best);
 }
 
-/* The commonest words of a prefix, which stand together in the rows from *at on. */
+/* Makes the rows of a prefix from its most common words, which are consecutive rows from *at on. */
 static void offer_rows(struct edit *edit, const struct rows *rows, size_t *at, struct str prefix)
 {
     int64_t of = sql_lexicon_word_row(rows, *at).i;
@@ -413,7 +422,7 @@ static void offer_rows(struct edit *edit, const struct rows *rows, size_t *at, s
     put_prefix(edit, prefix, &best);
 }
 
-/* Prefixes that have got more words than are read one by one. */
+/* Makes rows for prefixes that now have more than LEXICON_PREFIXES words. */
 AWAITS static int
 begin_prefixes(struct task *task, struct db *db, struct edit *edit, const struct prefixes *all)
 {
@@ -483,7 +492,7 @@ AWAITS static int edit_prefixes(struct task *task, struct db *db, const struct t
     return begin_prefixes(task, db, edit, &all);
 }
 
-/* --- what is offered --- */
+/* --- words of a batch --- */
 
 AWAITS static int edit_run(struct task *task,
                            struct db *db,
@@ -550,7 +559,7 @@ int lexicon_rows_tidy(struct task *task, struct db *db, struct index_batch *batc
 
 /* --- all prefixes --- */
 
-/* Of the prefixes of one length the one at hand, as words go by in their order. */
+/* The current prefix of one length, while words pass in their order. */
 struct passing {
     struct str prefix;
     struct lexicon_best best;
@@ -580,7 +589,7 @@ static void pass_word(struct edit *edit, struct passing passing[PREFIX_LETTERS],
     }
 }
 
-/* co: the next words; *after is the last of them, empty at the end. */
+/* co: Passes the next words. *after is the last of them; empty at the end. */
 AWAITS static int pass_words(struct task *task,
                              struct db *db,
                              struct edit *edit,

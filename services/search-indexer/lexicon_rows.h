@@ -1,13 +1,15 @@
 #pragma once
-/* Rows of the lexicon: words by first letter and length, and the commonest of a prefix. */
+/* Keeps the rows of the lexicon (search/lexicon.h), which queries read for typos and prefixes: all
+ * words by first letter and length, and the most common words of each prefix. */
 #include "batch.h"
 
-/* co: settles how common each word of the batch has become and adds the statements for the rows
- * that this changes; fresh words learn their part. */
+/* co: Sets the new df of each word of the batch and adds the statements for the rows that this
+ * changes. New words learn their part. */
 AWAITS int lexicon_rows_calls(struct task *task, struct db *db, struct index_batch *batch)
     MUSTCHECK;
-/* co: weights and words of a page of search_terms as `df` says; words with 0 leave. A word's .delta
- * is not 0 where its weight may have changed. Adds the statements. */
+/* co: Adds the statements that bring the rows in line with `df` of a page of search_terms: weights
+ * change, words with 0 are removed. Only words whose .delta is not 0 are considered. */
 AWAITS int lexicon_rows_tidy(struct task *task, struct db *db, struct index_batch *batch) MUSTCHECK;
-/* co: the rows of all prefixes with more than 64 words anew. */
+/* co: Makes the rows of all prefixes that have more than LEXICON_PREFIXES words again, in one
+ * transaction. */
 AWAITS int lexicon_rows_prefixes(struct task *task, struct index *index) MUSTCHECK;

@@ -1,4 +1,4 @@
--- Rows of the lexicon. The last part of a key takes what is new.
+-- Rows of the lexicon (lexicon_rows.c). New words go into the last part of a key.
 -- name: lexicon_last :many binary row(lexicon)
 select distinct on (l.key) l.key:text, l.part:integer, l.data:bytea from {p}.search_lexicon l
 where l.key = any(:keys::text[]) order by l.key, l.part desc;
@@ -12,7 +12,7 @@ join {p}.search_lexicon l on l.key = k.key and l.part = k.part;
 select l.key:text, l.part:integer, l.data:bytea from {p}.search_lexicon l
 where l.key = any(:keys::text[]) order by l.key, l.part;
 
--- The commonest words of each prefix, where it has more than :least.
+-- The most common words of each prefix that has more than :least words.
 -- name: lexicon_begin :many row(lexicon_word)
 select k.i as i:bigint!, k.prefix as prefix:text!, b.id:integer, b.term:text, b.df:integer
 from unnest(:prefixes::text[], :ends::text[]) with ordinality as k (prefix, behind, i)
@@ -22,7 +22,7 @@ cross join lateral (select t.id, t.term, t.df from {p}.search_terms t where t.te
   order by t.df desc, t.term limit :least::bigint) b
 where n.n > :least::bigint order by 1;
 
--- All words in their order, some at a time.
+-- The next words, in the order of their bytes.
 -- name: lexicon_words :many
 select t.id:integer, t.term:text, t.df:integer from {p}.search_terms t where t.term > :after::text order by t.term limit :most::bigint;
 

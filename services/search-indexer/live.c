@@ -1,6 +1,11 @@
-/* Records that changed. The newest of them and the oldest go together, so that a record that was
- * just written does not stand behind a million that were imported. Most are the oldest: their ids
- * stand behind all that lists have, which is the cheap place. */
+/*
+ * Records that changed: reads rows of the outbox, indexes their records as one batch, and deletes
+ * the rows, or clears their bit of search, in the batch's transaction.
+ *
+ * A batch has some of the newest rows and some of the oldest, so that a record that was just
+ * written does not wait for a million that were imported before. Most rows of a batch are the
+ * oldest: their ids follow all ids that the lists have, and appending to a list is cheap.
+ */
 #include "live.h"
 
 #include "base/clock.h"
@@ -10,13 +15,13 @@
 #include "indexer_measure.h"
 #include "pace.h"
 
-#define NEWEST_PART 4 /* of a batch: what is written in the time of one, mostly */
+#define NEWEST_PART 4 /* a quarter of a batch: mostly what is written during one batch */
 
-/* Rows of one entity: [from, to) of what was read. */
+/* The records of one entity among the rows that were read. */
 struct of_entity {
     const struct entity *entity;
     struct sql_i64s ids;     /* each once */
-    struct sql_i64s changed; /* of those the ones that were not just made */
+    struct sql_i64s changed; /* without those that were just created */
 };
 
 void live_parts(struct index_batch *batch,
@@ -42,7 +47,8 @@ void live_parts(struct index_batch *batch,
     }
 }
 
-/* Others show what these records are called. */
+/* Records that refer to these are found by their display field: requests that they are indexed
+ * again. */
 static void add_referrers(struct index_batch *batch, const struct of_entity *of)
 {
     const struct model_field *field = of->entity->shown ? of->entity->referrers : NULL;

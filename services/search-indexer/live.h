@@ -1,13 +1,15 @@
 #pragma once
-/* Records that changed: rows of the outbox with the bit of search. */
+/* Indexes records that changed: rows of the outbox with the bit of search. Step 2 of a round
+ * (app.h). */
 #include "index.h"
 
-/* co: some of them, in one transaction. *ret_more: there may be others. As batch_run(). */
+/* co: Indexes one batch of them. *ret_more: there may be others. Results as batch_run(). */
 AWAITS int
 live_run(struct task *task, struct index *index, const struct generations *all, bool *ret_more)
     MUSTCHECK;
-/* any: the parts of a batch that these records of an entity are: of its live generation, and of one
- * that is being built those that are in it already; ids ascend, each once. */
+/* any: Adds records of an entity to a batch: all of them for its live generation, and those up to
+ * the cursor for one that is being built. The build notes the others (build_changed()). Ids ascend,
+ * each once. */
 struct index_batch;
 void live_parts(struct index_batch *batch,
                 const struct generations *all,

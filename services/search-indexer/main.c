@@ -9,13 +9,13 @@
 #include "verify.h"
 #include "work.h"
 
-/* It has no port of its own. */
+/* The daemon has no public port, so it has no such settings. */
 #define CONF_OTHERS "host", "port"
 /* clang-format off: the list must follow its macros */
 #include "conf/conf_items.h"
 /* clang-format on */
 
-#define LAST_CALL_MS 2000 /* before the end of the drain */
+#define LAST_CALL_MS 2000 /* before the end of the drain: running work is released */
 
 const struct app_conf *indexer_conf(void)
 {
@@ -32,7 +32,7 @@ struct bus *indexer_bus(void)
     return daemon_app()->bus;
 }
 
-/* --- life --- */
+/* --- start and end --- */
 
 static void indexer_prepare(const struct conf_common *common UNUSED)
 {

@@ -1,9 +1,10 @@
-/* At most twice as many as before, at least half. */
+/* A batch is at most twice and at least half as large as the one before, within the bounds
+ * pace_least() and pace->most. */
 #include "pace.h"
 
-#define LEAST_WORDS   30000 /* fewer cost hardly less, of records that are not large */
+#define LEAST_WORDS   30000 /* smaller batches are hardly faster, unless their records are large */
 #define LEAST_RECORDS 10
-#define FEW_RECORDS   400 /* that are small are never too many */
+#define FEW_RECORDS   400 /* a batch of small records need not be smaller */
 
 static size_t pace_least(const struct pace_took *took)
 {
@@ -18,7 +19,7 @@ size_t pace_next(const struct pace *pace, const struct pace_took *took)
     size_t fits = took->records * (size_t)pace->wanted_ms / (took->ms > 0 ? (size_t)took->ms : 1);
     size_t least = pace_least(took);
 
-    if (fits > pace->records && took->records < pace->records) /* it says nothing about so many */
+    if (fits > pace->records && took->records < pace->records) /* no measure of a full batch */
         return pace->records;
     if (fits > pace->records * 2)
         fits = pace->records * 2;

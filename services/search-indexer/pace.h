@@ -1,24 +1,26 @@
 #pragma once
 /*
- * How many changed records one batch takes: as many as take what a batch shall take, by the last
- * one. It does not follow a busy machine down to a few: words that records share are written once a
- * batch, so that each record costs more in a smaller one, and the machine is busier.
+ * How many changed records a batch takes: as many as fit INDEX_BATCH_MS, judged by the last batch.
+ *
+ * On a busy machine the size does not fall to a few records. Words that several records share are
+ * written once per batch, so in smaller batches each record costs more, and the machine would be
+ * busier still.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 struct pace {
-    size_t records;    /* of a batch */
-    size_t most;       /* records */
-    int64_t wanted_ms; /* what a batch shall take */
+    size_t records;    /* per batch */
+    size_t most;       /* upper bound of records */
+    int64_t wanted_ms; /* how long a batch should take */
 };
 
 /* The last batch. */
 struct pace_took {
     size_t records;
-    size_t words; /* of all of them */
+    size_t words; /* of all its records */
     int64_t ms;
 };
 
-/* any: records of the next batch. */
+/* any: How many records the next batch takes. took->records is above 0. */
 size_t pace_next(const struct pace *pace, const struct pace_took *took);

@@ -1,6 +1,9 @@
-/* Posting lists in memory: of each the varints of what an id is above the one before, in chunks
- * that double. Most lists are short, and there are many of them: chunks are found by a number of
- * four bytes, and the last one of a list leads to its first. */
+/*
+ * Posting lists in memory. A list is a sequence of varints, each the distance of an id from the one
+ * before, in chunks that double in size. Most lists are short, and there are many of them: a chunk
+ * is found by a number of four bytes instead of a pointer, and the last chunk of a list points to
+ * its first, so that a list stores only the last.
+ */
 #include "postings.h"
 
 #include <stdlib.h>
@@ -11,34 +14,34 @@
 enum {
     CHUNK_FIRST = 8,
     CHUNK_MOST = 1024,
-    CHUNK_UNIT = 8, /* bytes: chunks begin at multiples */
+    CHUNK_UNIT = 8, /* bytes: chunks begin at multiples of this */
     LISTS_FIRST = 4096,
-    BLOCK_UNITS = 32768, /* of a block of chunks */
+    BLOCK_UNITS = 32768, /* units of a block, which chunks are cut from */
 };
 
 struct chunk {
-    uint32_t next; /* of the last one: the first */
+    uint32_t next; /* chunk; in the last one the first */
     uint16_t size, used;
     uint8_t bytes[];
 };
 
 struct list_of {
     int64_t last;
-    uint32_t tail; /* chunk; 0 = none */
+    uint32_t tail; /* last chunk; 0 = none */
     int32_t term;
     int32_t n;
     int16_t field;
 };
 
 struct postings {
-    uint8_t **blocks; /* a chunk's number: of its block, and where it begins there */
+    uint8_t **blocks; /* a chunk's number is its first unit, counted through all blocks */
     size_t block_count, block_cap;
     size_t used; /* units of the last block */
     struct list_of *lists;
     size_t count, cap;
-    uint32_t *slots; /* number of a list + 1; after postings_sort() numbers in order */
+    uint32_t *slots; /* index of a list + 1; after postings_sort() indexes in order */
     size_t slot_count;
-    size_t at; /* of postings_next() */
+    size_t at; /* position of postings_next() */
     int64_t *ids;
     size_t ids_cap;
 };
@@ -78,8 +81,8 @@ void postings_free(struct postings *postings)
     free(postings);
 }
 
-/* Where a list is looked for first. Ids of words are given by us, one after the other: nobody
- * chooses them. */
+/* The first slot where a list may be. The hash needs no seed: ids of words come from a sequence, so
+ * clients cannot make them collide. */
 static size_t postings_home(const struct postings *postings, int32_t term, int16_t field)
 {
     uint64_t key = ((uint64_t)(uint32_t)term << 16) ^ (uint16_t)field;
@@ -102,7 +105,7 @@ static size_t postings_slot(const struct postings *postings, int32_t term, int16
     }
 }
 
-/* By a quarter: there may be a million of them. */
+/* Grows by a quarter: there may be a million lists. */
 static void postings_widen(struct postings *postings)
 {
     postings->cap += postings->cap / 4;
@@ -185,8 +188,8 @@ static void put_byte(struct postings *postings, struct list_of *list, uint8_t by
     tail->bytes[tail->used++] = byte;
 }
 
-/* Slots, lists and chunks stand anywhere in many megabytes: those of a record come into the cache
- * all together, which takes half of the time. */
+/* Slots, lists and chunks are spread over many megabytes. Prefetching those of a whole record into
+ * the CPU's cache halves the time. */
 static void fetch_lists(const struct postings *postings, const struct forward_list *of)
 {
     for (size_t i = 0; i < of->count; i++)
@@ -235,7 +238,7 @@ static int order_lists(const void *left, const void *right, void *arg)
     return (a->field > b->field) - (a->field < b->field);
 }
 
-/* Their numbers are sorted, where the slots were: no list is looked for any more. */
+/* Sorts indexes of lists in place of the slots: no list is found by its key from now on. */
 void postings_sort(struct postings *postings)
 {
     for (size_t i = 0; i < postings->count; i++)

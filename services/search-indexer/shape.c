@@ -1,4 +1,4 @@
-/* What an entity's index is made of. */
+/* Shapes, made from the model or from the field ids of a generation. */
 #include "shape.h"
 
 #include "base/strbuf.h"

@@ -1,4 +1,5 @@
-/* Records as they are now, cut into terms. */
+/* Reads records in chunks of PIECE_BYTES and cuts each chunk into terms on a thread. The records'
+ * grants are read last and added as terms of principals. */
 #include "source.h"
 
 #include <string.h>
@@ -12,15 +13,15 @@
 
 #define SQL_BYTES    ((size_t)1024 * 1024)
 #define PIECE_BYTES  ((size_t)4 * 1024 * 1024)
-#define TEXT_LETTERS 262144 /* of one field: what stands behind is not found */
+#define TEXT_LETTERS 262144 /* of one field; the text after them is not indexed */
 #define READ_MS      30000
-#define RECORD_PAIRS ((size_t)50000) /* of one record at least; what stands behind is not found */
+#define RECORD_PAIRS ((size_t)50000) /* of one record, at least; what follows is not indexed */
 
 enum { COLUMN_ID, COLUMN_OWNER, COLUMN_FIELDS };
 
 /* --- statements --- */
 
-/* Letters are counted where there are as many bytes. */
+/* Letters are only counted in a text that has more bytes than that. */
 static void text_sql(struct strbuf *sql, const char *of, struct str column)
 {
     strbuf_printf(sql,
@@ -70,7 +71,7 @@ uint64_t source_hash(struct str text)
     return hash;
 }
 
-/* "$1" is what `where` binds, "$2" how many. */
+/* $1 is the value that `where` needs, $2 how many records to read. */
 static struct sql *
 source_sql(struct arena *arena, const struct index_shape *shape, const char *where)
 {
@@ -104,11 +105,11 @@ struct reading {
     const struct index_shape *shape;
     struct index_terms *terms;
     struct docs *docs;
-    struct arena *arena; /* of the docs */
+    struct arena *arena; /* memory of the docs */
     const struct rows *rows;
-    struct forward_pair *pairs; /* of the record at hand */
+    struct forward_pair *pairs; /* of the current record */
     size_t count, cap;
-    bool full;  /* it has as many as are kept of one */
+    bool full;  /* the record has as many pairs as are kept */
     size_t all; /* pairs of all records */
     bool cut;
 };
@@ -123,7 +124,8 @@ static void add_pair(struct reading *reading, struct str term, size_t field)
     ARENA_PUSH(reading->arena, reading->pairs, reading->count, reading->cap, pair);
 }
 
-/* Looked at each time that twice as many have come, so that it follows the text alone. */
+/* Checks the limit, without duplicates, each time that there are 2 * RECORD_PAIRS pairs: where a
+ * text is cut depends on the text alone. */
 static bool has_room(struct reading *reading)
 {
     if (reading->count < 2 * RECORD_PAIRS)
@@ -158,7 +160,7 @@ static void keep_pairs(struct reading *reading, struct forward_list *list)
         memcpy(list->items, reading->pairs, list->count * sizeof(*list->items));
 }
 
-/* On a thread. */
+/* On a thread: cuts the rows of a chunk into terms. */
 static void cut_rows(void *arg)
 {
     struct reading *reading = arg;
@@ -273,7 +275,7 @@ static struct reading reading_of(struct task *task,
         .task = task, .shape = shape, .terms = terms, .docs = docs, .arena = task->arena};
 }
 
-/* Those that are not there stand among the others as gone. */
+/* Adds ids without a record as docs that are not there. */
 static void add_missing(struct arena *arena, struct sql_i64s ids, struct docs *docs)
 {
     struct docs all = {.items = ARENA_ARRAY(arena, all.items, ids.count), .count = ids.count};

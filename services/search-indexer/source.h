@@ -1,8 +1,10 @@
 #pragma once
 /*
- * Records as they are now, cut into terms: what the index is to hold of them. Read apart from the
- * transaction that writes the index: what changes meanwhile has its own row in the outbox, which is
- * still there when this one is done.
+ * Reads records as they are now and cuts them into terms: the input of batches (batch.c) and builds
+ * (build.c).
+ *
+ * Records are read outside of the transaction that writes the index. A record that changes in
+ * between has another row in the outbox, which is still there when this transaction is done.
  */
 #include "search/forward.h"
 #include "shape.h"
@@ -10,28 +12,28 @@
 
 struct doc {
     int64_t id;
-    bool there;               /* the record is */
-    struct forward_list list; /* sorted; a term is its word's number + 1 */
+    bool there;               /* the record exists */
+    struct forward_list list; /* sorted; `term` is the word's number + 1 */
 };
 
 struct docs {
     struct doc *items; /* ascending ids */
     size_t count;
     size_t cap;
-    bool more; /* of a page: there may be others behind it */
+    bool more; /* source_page(): more records may follow */
 };
 
-#define PAIRS_MOST ((size_t)400000) /* words of records, of which one transaction takes so many */
+#define PAIRS_MOST ((size_t)400000) /* pairs of term and field that one transaction takes */
 
-/* co: those of `ids`, which ascend, each once; arena-owned, words are put into `terms`.
- * DB_TOO_LARGE: several that have more than PAIRS_MOST. */
+/* co: Reads the records `ids` (ascending, each once): one item per id, arena-owned; their words are
+ * added to `terms`. DB_TOO_LARGE: several records have more than PAIRS_MOST pairs together. */
 AWAITS int source_read(struct task *task,
                        struct db *db,
                        const struct index_shape *shape,
                        struct sql_i64s ids,
                        struct index_terms *terms,
                        struct docs *ret_docs) MUSTCHECK;
-/* co: the next records behind `after`, `most` or as many as fit. */
+/* co: Reads the next records after `after`: `most`, or as many as fit into one read. */
 AWAITS int source_page(struct task *task,
                        struct db *db,
                        const struct index_shape *shape,
@@ -39,5 +41,5 @@ AWAITS int source_page(struct task *task,
                        int64_t most,
                        struct index_terms *terms,
                        struct docs *ret_docs) MUSTCHECK;
-/* any: of a statement's text: its name on connections. */
+/* any: Hash of a statement's text, for sql.hash: the statement's name on connections. */
 uint64_t source_hash(struct str text);

@@ -1,4 +1,4 @@
-/* Which records are to be looked at. */
+/* Finds ids in steps, each of which reads rows after a cursor, in the order of ids. */
 #include "source_ids.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static int order_by_entity(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-/* The cursor is one for all entities: it goes by id. */
+/* One cursor serves all entities, so ids are cut in the order of ids, not of entities. */
 void source_ids_cut(struct source_ids *ids, size_t most)
 {
     ids->last = ids->upto;
@@ -61,7 +61,7 @@ void source_ids_cut(struct source_ids *ids, size_t most)
     qsort(ids->items, ids->count, sizeof(*ids->items), order_by_entity);
 }
 
-/* Statements whose tables are an entity's. */
+/* Runs a statement on the tables of an entity. */
 AWAITS static int read_found(struct task *task,
                              struct db *db,
                              struct strbuf *text,
@@ -108,20 +108,21 @@ int source_ids_refer(struct task *task,
 
 /* --- checks --- */
 
-/* A step of a check looks at so many batches of records or documents: most of those that were not
- * changed since are none of its ids, and a table may be any size. */
+/* A step of a check with a time reads LOOKS times as many rows as it may find ids: most rows have
+ * not changed since. The bound keeps a step short in a table of any size. */
 enum { LOOKS = 16 };
 
-/* What a step of a check looks at. */
+/* One step of a check. */
 struct source_check {
     struct task *task;
     struct db *db;
     const struct entity *entity;
     int64_t since_ms, after;
-    int64_t looks; /* records, or documents, at most */
+    int64_t looks; /* records, or documents, that are checked at most */
 };
 
-/* Rows of an id, and one more with 1: the highest id that was looked at, and how many were. */
+/* Each row is an id that was found, or, with 1 in its second column, the highest id that was
+ * checked and how many were. */
 AWAITS static int read_looked(const struct source_check *check,
                               struct strbuf *text,
                               const struct db_param *params,
@@ -160,8 +161,8 @@ AWAITS static int check_records(const struct source_check *check, struct source_
         ids);
 }
 
-/* Of each generation the next documents, as far as records were looked at; each is looked up: a
- * join of all of them with all records would be made anew for every step. */
+/* Finds documents without a record, up to the id that check_records() has reached. Each one is a
+ * lookup of its own: a join of all documents with all records would be repeated in every step. */
 AWAITS static int check_documents(const struct source_check *check, struct source_ids *ids)
 {
     struct strbuf text;

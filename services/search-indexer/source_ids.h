@@ -1,5 +1,6 @@
 #pragma once
-/* Which records are to be looked at, found some at a time. */
+/* Finds the ids of records that are to be indexed again, some at a time: for spread.c and verify.c.
+ */
 #include "db/db.h"
 #include "model/model.h"
 
@@ -11,18 +12,20 @@ struct source_ids {
     struct arena *arena;
     struct source_id *items;
     size_t count, cap;
-    int64_t upto; /* looked through so far, with more behind; 0: to the end, or as far as ids go */
-    int64_t last; /* where the next step goes on, after source_ids_cut(); 0: there is none */
+    int64_t upto; /* rows up to this id were checked and more follow; 0: the ids say how far, or the
+                     end was reached */
+    int64_t last; /* after source_ids_cut(): the cursor of the next step; 0: there is none */
 };
 
-/* any */
+/* any: Adds an id. */
 void source_ids_add(struct source_ids *ids, int64_t entity_id, int64_t id);
-/* any: those above `most` go. */
+/* any: Removes ids above `most`. */
 void source_ids_limit(struct source_ids *ids, int64_t most);
-/* any: sorts them by entity and id; of ids beyond `most` those go that the next step finds again.
- * Those before them, or all there are as far as was looked, are done with: ids->last. */
+/* any: Sorts by entity and id, and removes ids beyond `most`, which the next step finds again. Sets
+ * ids->last. */
 void source_ids_cut(struct source_ids *ids, size_t most);
-/* co: records behind `after` whose relation has one of these targets. */
+/* co: Adds up to `most` records after `after` whose relation `field` refers to one of the targets.
+ */
 AWAITS int source_ids_refer(struct task *task,
                             struct db *db,
                             const struct model_field *field,
@@ -30,9 +33,9 @@ AWAITS int source_ids_refer(struct task *task,
                             int64_t after,
                             int64_t most,
                             struct source_ids *ids) MUSTCHECK;
-/* co: records of the entity behind `after`, and documents without one. With since_ms (wall) only
- * records that were changed since. One step looks at no more than a few batches of either, however
- * many there are: ids->upto. */
+/* co: Adds records of the entity after `after`, and documents of the index whose record is gone.
+ * since_ms (wall clock): only records that were changed since; 0: all. One step checks no more than
+ * a few batches of either, however many there are; ids->upto says how far it came. */
 AWAITS int source_ids_check(struct task *task,
                             struct db *db,
                             const struct entity *entity,

@@ -1,4 +1,11 @@
-/* Work for many records. Each step indexes some of them and notes how far it has come. */
+/*
+ * Work for many records. A row of search_work is of one of these kinds: 'refer' (records that refer
+ * to changed ones), 'principal' (records in the lists of a principal) or 'check' (records of an
+ * entity that may have changed unnoticed).
+ *
+ * A step finds the next ids after the row's cursor, indexes their records as one batch, and moves
+ * the cursor in the batch's transaction. The last step deletes the row.
+ */
 #include "spread.h"
 
 #include "batch.h"
@@ -9,7 +16,8 @@
 #include "search/leaf.h"
 #include "source_ids.h"
 
-/* Ids behind the cursor that the lists of a principal have, of the entity of the lowest of them. */
+/* Ids past the cursor in the lists of a principal, of all generations. Of each list one or two
+ * leaves are read; ids above the end of the shortest such range are left to the next step. */
 AWAITS static int principal_ids(struct task *task,
                                 struct index *index,
                                 const struct sql_work_next_row *work,
@@ -22,13 +30,13 @@ AWAITS static int principal_ids(struct task *task,
                  index->db,
                  SQL_WORK_PRINCIPAL(.term = work->term, .cursor_id = work->cursor_id),
                  &rows));
-    int64_t whole = INT64_MAX; /* all lists are known up to this id */
+    int64_t whole = INT64_MAX; /* up to this id all lists are known */
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_work_principal_row row = sql_work_principal_row(task->arena, &rows, i);
         const struct leaf leaf = {row.base, (int32_t)row.n, row.docs};
         size_t count = 0;
         if (leaf_decode(&leaf, leaf_ids, &count) != 0)
-            continue; /* whoever changes it finds out */
+            continue; /* the next change of this list reports it */
         for (size_t k = 0; k < count; k++)
             if (leaf_ids[k] > work->cursor_id)
                 source_ids_add(ids, row.entity_id, leaf_ids[k]);
@@ -60,7 +68,7 @@ static int spread_find(struct task *task,
     return source_ids_refer(task, index->db, field, work->ids, work->cursor_id, most, ids);
 }
 
-/* Their batch, by entity. */
+/* Adds the records to the batch, one entity after the other. */
 static void
 spread_add(struct index_batch *batch, const struct generations *all, const struct source_ids *ids)
 {

@@ -1,9 +1,10 @@
 #pragma once
-/* What many records want because of one change: rows of search_work, some records at a time. */
+/* Indexes the many records that depend on one change: rows of search_work. Step 3 of a round
+ * (app.h). */
 #include "index.h"
 
-/* co: the oldest row that is due, as far as a batch goes. *ret_more: there may be others. As
- * batch_run(). */
+/* co: Does one step of the oldest row that is due, at most a batch of records. *ret_more: there may
+ * be others. Results as batch_run(). */
 AWAITS int
 spread_work(struct task *task, struct index *index, const struct generations *all, bool *ret_more)
     MUSTCHECK;

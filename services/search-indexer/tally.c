@@ -1,4 +1,4 @@
-/* Sums of lists, by hash. */
+/* Sums of lists in a hash table. */
 #include "tally.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 enum { TALLY_FIRST = 4096 };
 
 struct sum {
-    int32_t term; /* 0 = a free slot */
+    int32_t term; /* 0 = free slot */
     int16_t field;
     bool spoilt;
     int32_t n;

@@ -1,4 +1,4 @@
-/* A set of words by hash: open addressing, at most half full. */
+/* A set of words as a hash table with open addressing, at most half full. */
 #include "terms.h"
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ void terms_init(struct index_terms *terms, struct arena *arena)
     rand_bytes(&terms->seed, sizeof(terms->seed));
 }
 
-/* Eight bytes at a time, mixed by multiplication: seeded, so that nobody chooses collisions. */
+/* Mixes eight bytes at a time by multiplication. The seed is random, so that clients cannot choose
+ * words that collide. */
 static uint64_t terms_hash(const struct index_terms *terms, struct str term)
 {
     uint64_t hash = terms->seed ^ (term.len * UINT64_C(0x9e3779b97f4a7c15));
@@ -30,7 +31,8 @@ static uint64_t terms_hash(const struct index_terms *terms, struct str term)
     return hash;
 }
 
-/* 0: it is compared as text, for it is too long, empty, or ends as others are filled up. */
+/* 0: compare the text, because the word is empty, too long, or ends with a zero like the padding.
+ */
 static uint64_t terms_letters(struct str term)
 {
     uint64_t letters = 0;
@@ -58,7 +60,7 @@ static bool is_slot_of(const struct index_terms *terms,
            (key->letters != 0 || str_eq(terms->items[slot->number - 1].term, term));
 }
 
-/* Of a word that is there, or of none: then with its key. */
+/* The slot of a word, or the free slot where it belongs. *ret_key is what that slot is to hold. */
 static struct term_slot *
 terms_slot(const struct index_terms *terms, struct str term, struct term_slot *ret_key)
 {

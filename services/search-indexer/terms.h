@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A set of words, each once: of a transaction, or of a rebuild. Words are numbered from 0 in the
- * order they came. Any thread, one at a time.
+ * A set of words, each once: those of a batch, or of a build. Words are numbered from 0 in the
+ * order in which they were added. Any thread, one at a time.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,11 +12,11 @@
 
 struct word {
     struct str term;
-    int32_t id;    /* of search_terms; 0 = not known yet */
-    int32_t part;  /* of its lexicon row */
-    int32_t df;    /* as it is stored */
-    int32_t delta; /* documents that have it more than before */
-    bool fresh;    /* its row is about to be written */
+    int32_t id;    /* in search_terms; 0 = not known yet */
+    int32_t part;  /* of the word's lexicon row */
+    int32_t df;    /* records that have the word, about */
+    int32_t delta; /* change of df */
+    bool fresh;    /* its row has not been written yet */
 };
 
 struct word_ref {
@@ -24,32 +24,34 @@ struct word_ref {
     uint32_t number;
 };
 
-/* Most words that are looked at and are others are known by their hash, and short ones by their
- * letters, which are the word: nothing else is fetched from memory. */
+/* Most comparisons read the slot alone: other words mostly have another hash, and a short word is
+ * stored in the slot. */
 struct term_slot {
-    uint32_t number; /* of a word + 1; 0 = none */
+    uint32_t number; /* number of the word + 1; 0 = free */
     uint32_t hash;
-    uint64_t letters; /* of a word of up to eight bytes, zeros behind; 0: it is longer */
+    uint64_t letters; /* a word of up to eight bytes, padded with zeros; 0: compare the text */
 };
 
 struct index_terms {
     struct arena *arena;
     struct word *items;
     size_t count, cap;
-    size_t settled; /* the first so many have an id, and nothing is left to do about them */
+    size_t settled; /* words before this number have an id, and nothing is left to do about them */
     struct term_slot *slots;
     size_t slot_count;
     uint64_t seed;
-    struct word_ref *by_id; /* of those with one, after terms_index(), by id */
+    struct word_ref *by_id; /* words with an id, in its order, after terms_index() */
     size_t by_id_count;
 };
 
+/* Begins an empty set, whose memory is `arena`. */
 void terms_init(struct index_terms *terms, struct arena *arena);
-/* Its number; a new word's text is copied into the arena. */
+/* Adds a word that is not in the set, and returns its number. A new word's text is copied into the
+ * arena. */
 uint32_t terms_put(struct index_terms *terms, struct str term);
-/* NULL: it is not there. */
+/* NULL: the word is not in the set. Valid until the next terms_put(). */
 struct word *terms_find(const struct index_terms *terms, struct str term);
-/* After their ids are known: what terms_by_id() looks in. */
+/* Prepares terms_by_id(), once ids are known. */
 void terms_index(struct index_terms *terms);
 /* NULL: no word has this id. */
 struct word *terms_by_id(const struct index_terms *terms, int32_t id);

@@ -1,7 +1,11 @@
 /*
- * Postings, forward lists and records against each other. Records first: each is indexed once more,
- * which changes nothing where its forward list is right. Then lists: sums over all forward lists
- * and all leaves, and those that differ are made anew of the forward lists.
+ * `--verify` takes the lease of one project after the other and indexes changes that wait. Then it
+ * verifies each live generation in two passes:
+ *
+ *     verify_records()      indexes every record once more, which changes nothing where the forward
+ *                           list of the record is right
+ *     verify_lists_step()   compares sums over all forward lists and all leaves (tally.h); lists
+ *                           that differ are made again from the forward lists
  */
 #include "verify.h"
 
@@ -17,16 +21,16 @@
 
 #define CLAIM_LIMIT_MS 60000
 #define CLAIM_PAUSE_MS 50
-#define RECORDS        500 /* at a time */
+#define RECORDS        500 /* per step */
 
 struct verify {
     struct index index;
     void (*say)(const char *text);
     struct str slug;
-    size_t records, differ; /* of a generation */
+    size_t records, differ; /* of the current generation */
 };
 
-/* co: whoever writes the index ends its turn some time. */
+/* co: Waits for the lease: a daemon that writes the index releases it after its run. */
 AWAITS static int verify_claim(struct task *task, struct verify *verify)
 {
     int64_t end_ms = clock_mono_ms() + CLAIM_LIMIT_MS;
@@ -52,7 +56,7 @@ AWAITS static int verify_renew(struct task *task, struct verify *verify)
     return rows.count > 0 ? 0 : INDEX_LOST;
 }
 
-/* Runs fn with memory of its own. */
+/* Renews the lease, then runs fn with memory of its own. */
 AWAITS static int verify_scope(struct task *task,
                                struct verify *verify,
                                int (*fn)(struct task *task, struct verify *verify, void *arg),
@@ -69,7 +73,7 @@ AWAITS static int verify_scope(struct task *task,
     return rc;
 }
 
-/* --- what is known to be out of date is no difference --- */
+/* --- changes that wait are no differences --- */
 
 AWAITS static int catch_up(struct task *task, struct verify *verify, void *arg)
 {
@@ -239,7 +243,7 @@ int verify_all(struct task *task,
         arena_free(task->arena);
         task->arena = own;
         if (rc == PROJECT_NOT_FOUND && slug.len == 0)
-            rc = 0; /* deleted meanwhile */
+            rc = 0; /* deleted in the meantime */
     }
     if (rc != 0)
         *ret_reason = rc == INDEX_LOST

@@ -1,4 +1,4 @@
--- What an operator has checked: postings, forward lists and records against each other.
+-- Statements of `search-indexer --verify` (verify.c, verify_lists.c).
 
 -- name: verify_projects :many
 select p.number:bigint, p.slug:text from platform.projects p
@@ -23,7 +23,7 @@ select p.term_id:integer, p.field:smallint, p.base:bigint, p.n:integer, p.docs:b
 where p.idx = :idx::integer and (p.term_id, p.field, p.base) > (:term::integer, :field::smallint, :base::bigint)
 order by p.term_id, p.field, p.base limit :most::bigint;
 
--- How many of these words have no row.
+-- How many of these words have no row in search_terms.
 -- name: verify_lost :one
 select count(*) as lost:bigint! from unnest(:terms::bigint[]) as k (id)
 where not exists (select 1 from {p}.search_terms t where t.id = k.id);

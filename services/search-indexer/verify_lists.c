@@ -1,4 +1,13 @@
-/* Posting lists against forward lists. */
+/*
+ * The stages of a comparison (enum verify_stage), each in steps of some rows:
+ *
+ *     VERIFY_FORWARDS   adds every pair of all forward lists to the sums (tally.h)
+ *     VERIFY_LEAVES     subtracts every id of all leaves: lists whose sums are not 0 differ
+ *     VERIFY_REPAIR     reads the forward lists again, collects the ids of those lists, writes them
+ *
+ * If more than WRONG_MOST lists differ, or words have no row, the generation is built again
+ * instead.
+ */
 #include "verify_lists.h"
 
 #include <stdlib.h>
@@ -12,9 +21,9 @@
 
 #define DOCS_AT_ONCE   2000
 #define LEAVES_AT_ONCE 1000
-#define WRONG_MOST     500 /* lists that are made anew one by one; beyond that all are */
+#define WRONG_MOST     500 /* lists that are repaired; with more, the generation is built again */
 
-/* One that is made anew. */
+/* The ids of a list that is made again. */
 struct verify_made {
     int64_t *ids;
     size_t count, cap;
@@ -46,7 +55,7 @@ static int order_wrong(const void *left, const void *right)
     return (a->field > b->field) - (a->field < b->field);
 }
 
-/* The id belongs to a list that is made anew: kept. */
+/* Collects an id whose list is made again. */
 static void keep_id(struct verify_lists *lists, const struct forward_pair *pair, int64_t id)
 {
     const struct tally_list key = {pair->term, pair->field};
@@ -59,7 +68,8 @@ static void keep_id(struct verify_lists *lists, const struct forward_pair *pair,
     ARENA_PUSH(lists->arena, made->ids, made->count, made->cap, id);
 }
 
-/* co: the next forward lists, added to the sums or to the lists that are made anew. */
+/* co: Reads the next forward lists: adds them to the sums, or collects ids of lists that are made
+ * again. */
 AWAITS static int
 walk_forwards(struct task *task, struct index *index, struct verify_lists *lists, bool *ret_end)
 {
@@ -87,7 +97,7 @@ walk_forwards(struct task *task, struct index *index, struct verify_lists *lists
     return 0;
 }
 
-/* co: postings of words that have no row. Words come in the order of their ids. */
+/* co: Notes whether words that have postings have no row. */
 AWAITS static int find_lost(struct task *task,
                             struct index *index,
                             struct verify_lists *lists,
@@ -149,7 +159,7 @@ walk_leaves(struct task *task, struct index *index, struct verify_lists *lists, 
     return find_lost(task, index, lists, terms, count);
 }
 
-/* What the sums say; the stage that follows. */
+/* Evaluates the sums and chooses the next stage. */
 AWAITS static int verify_judge(struct task *task, struct index *index, struct verify_lists *lists)
 {
     lists->differ = tally_differ(lists->tally, lists->wrong, WRONG_MOST);
@@ -186,7 +196,7 @@ static void build_list(struct leaf_writes *writes,
     }
 }
 
-/* co: the wrong lists anew, in one transaction. */
+/* co: Replaces the lists that differ, in one transaction. */
 AWAITS static int repair(struct task *task, struct index *index, struct verify_lists *lists)
 {
     int64_t *terms = ARENA_ARRAY(task->arena, terms, lists->wrong_count);

@@ -1,4 +1,5 @@
-/* Rows of words. */
+/* Rows of words. An id comes from the word cache (kept.h), from search_terms or, for a new word,
+ * from the sequence; a statement takes AT_ONCE words. */
 #include "words.h"
 
 #include <stdlib.h>
@@ -10,10 +11,10 @@
 #include "loop/work.h"
 
 #define AT_ONCE     5000
-#define EXACT_BELOW 4 /* df: of most words, and each is a row that is written */
+#define EXACT_BELOW 4 /* df; low, because each exact change writes a row */
 #define FEW_BELOW   64
 #define FEW_STEPS   2
-#define STEPS       8 /* of larger ones */
+#define STEPS       8 /* of a larger df */
 
 static void words_keep_row(struct index_terms *terms, const struct sql_word_row *row)
 {
@@ -25,7 +26,7 @@ static void words_keep_row(struct index_terms *terms, const struct sql_word_row 
     word->part = (int32_t)row->part;
 }
 
-/* co: a statement's rows go before the next one's come. */
+/* co: Has memory of its own: the rows of one statement are freed before the next one runs. */
 AWAITS static int
 find_some(struct task *task, struct db *db, struct index_terms *terms, struct db_call call)
 {
@@ -43,8 +44,8 @@ find_some(struct task *task, struct db *db, struct index_terms *terms, struct db
     return rc;
 }
 
-/* Ids for words that have none, from `at` on, as many as a statement brings; *ret_at: where the
- * rest begins. */
+/* Reserves ids for words from `at` on that have none, AT_ONCE at most. *ret_at: the first word that
+ * is left. */
 AWAITS static int
 reserve_some(struct task *task, struct db *db, struct index_terms *terms, size_t at, size_t *ret_at)
 {
@@ -213,7 +214,7 @@ static void add_fresh(struct index_batch *batch, size_t fresh)
                                          .parts = sql_i64s(parts, count))));
 }
 
-/* The dfs have been settled (lexicon_rows_calls): delta says which have changed. */
+/* lexicon_rows_calls() has set the df of all words; those with a delta have changed. */
 void words_calls(struct index_batch *batch)
 {
     struct arena *arena = batch->arena;

@@ -1,21 +1,22 @@
 #pragma once
-/* Rows of words: found, made, counted. */
+/* Rows of words (search_terms): finds them, adds new ones, and keeps their df. */
 #include "batch.h"
 
-/* co: ids of all words of the set: those that have none yet are fresh, with an id reserved. */
+/* co: Finds the ids of all words of the set. A word that has no row becomes fresh, with an id that
+ * is reserved for it. */
 AWAITS int words_find(struct task *task, struct index *index, struct index_terms *terms) MUSTCHECK;
-/* co: the words of a transaction that was committed are not looked up again. */
+/* co: Stores the words of a committed transaction in the word cache (kept.h). */
 AWAITS void words_keep(struct task *task, struct index *index, struct index_terms *terms);
-/* co: puts in words with these ids, repeated or there already as they may be. */
+/* co: Adds the words that have these ids. Ids may be repeated, or in the set already. */
 AWAITS int words_read_ids(struct task *task,
                           struct db *db,
                           const int64_t *ids,
                           size_t count,
                           struct index_terms *terms) MUSTCHECK;
-/* any: so many documents more have the word. */
+/* any: Adds `delta` records to those that have the word with this id. */
 void words_tally(struct index_terms *terms, int32_t id, int delta);
-/* any: what df becomes. Large ones change in steps, by lot, so that a common word's row is not
- * written with every document; on average it is right. */
+/* any: The new df. A large one changes in steps and by chance, so that a common word's row is not
+ * written with every record; on average it is right. */
 int32_t words_df(const struct word *word);
-/* any: adds the statements for words that are fresh, or more or less common than before. */
+/* any: Adds the statements for words that are new, or have another df than before. */
 void words_calls(struct index_batch *batch);

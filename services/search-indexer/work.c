@@ -1,4 +1,5 @@
-/* Indexes as a kind of work. */
+/* Connects the queue with the index: statements that claim, renew and release the lease
+ * (indexer_claim.sql), and index_run(), which does the work. */
 #include "work.h"
 
 #include "index.h"

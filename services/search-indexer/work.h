@@ -1,14 +1,16 @@
 #pragma once
-/* Indexes as a kind of work of the queue (common/product/queue): a project's lease is its one row.
- */
+/* The kind of work that the queue claims (common/product/queue): a project's one row is the lease
+ * of its index. */
 #include "app.h"
 #include "queue/queue.h"
 
-/* Before fork. */
+/* Before fork: indexer_work_prepare() registers the kind. loop: indexer_work_start() claims
+ * projects from then on. */
 void indexer_work_prepare(void);
 void indexer_work_start(void);
-/* loop: queue_end(): what runs is given back after the transaction under way. */
+/* loop: Ends the queue, as queue_end(): a run releases its lease after the current transaction.
+ * indexer_work_stop() frees the queue. */
 void indexer_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
 void indexer_work_stop(void);
-/* any: the project may have work. */
+/* any: The project may have work: the queue checks it soon. */
 void indexer_work_due(int64_t number);

@@ -1,8 +1,9 @@
 #pragma once
-/* Bits, counted many at a time. */
+/* Counting bits, many at a time. */
 
-/* The function is compiled twice, for processors that count bits at once and for those that do not:
- * which of both runs is chosen when the program starts. Sanitizers begin later than that. */
+/* Compiles a function twice, with and without the processor's instruction that counts bits. The
+ * version is chosen when the program starts, before a sanitizer is ready; sanitizer builds
+ * therefore have one version. */
 #if defined(__x86_64__) && !defined(GW_SANITIZE)
 #define COUNTS_BITS __attribute__((target_clones("default", "popcnt")))
 #else

@@ -71,8 +71,8 @@ void docset_and_not(uint64_t *set, const uint64_t *other, const struct docset_wi
         set[i] &= ~other[i];
 }
 
-/* Three bits of the same worth become one of that and one of twice that: a full adder for 64 places
- * at once. */
+/* A full adder for 64 places at once: adds three bits of the same weight. Returns the bit of that
+ * weight; *ret_carry is the bit of twice the weight. */
 static inline uint64_t full_add(uint64_t a, uint64_t b, uint64_t c, uint64_t *ret_carry)
 {
     uint64_t sum = a ^ b;
@@ -81,8 +81,8 @@ static inline uint64_t full_add(uint64_t a, uint64_t b, uint64_t c, uint64_t *re
     return sum ^ c;
 }
 
-/* Eight words are added up before they are counted: the processors that we are built for need not
- * have an instruction for it. */
+/* Adds up eight words before it counts bits, because the processor may have no instruction that
+ * counts them. */
 COUNTS_BITS size_t docset_count(const uint64_t *set, const struct docset_window *window)
 {
     size_t words = window_words(window);

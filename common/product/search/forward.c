@@ -21,7 +21,7 @@ static uint64_t pair_key(const struct forward_pair *pair)
     return (uint64_t)(uint16_t)pair->field << 32 | (uint32_t)pair->term;
 }
 
-/* By insertion: of few that is the fastest, and fields come in their order already. */
+/* Insertion sort is the fastest for few pairs. Fields come in their order already. */
 static void sort_few(struct forward_pair *pairs, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -50,7 +50,7 @@ size_t forward_sort(struct forward_pair *pairs, size_t count)
 
 struct str forward_encode(struct arena *arena, const struct forward_list *list)
 {
-    /* a field of one term takes the most: two short numbers and a long one */
+    /* the longest case: a field of one term takes two short numbers and a long one */
     unsigned char *text = arena_alloc(arena, list->count * 12 + 1);
     unsigned char *at = text;
     int16_t field = 0;
@@ -71,7 +71,8 @@ struct str forward_encode(struct arena *arena, const struct forward_list *list)
     return (struct str){(char *)text, (size_t)(at - text)};
 }
 
-/* The terms of one field, behind those that are there. */
+/* Appends the terms of one field to the list. Returns the end of their bytes; NULL: they are
+ * malformed. */
 static const unsigned char *decode_terms(const unsigned char *at,
                                          const unsigned char *end,
                                          uint64_t count,
@@ -97,7 +98,7 @@ int forward_decode(struct arena *arena, struct str bytes, struct forward_list *r
     struct forward_list list = {0};
     uint64_t field = 0;
 
-    list.items = ARENA_ARRAY(arena, list.items, bytes.len + 1); /* a pair takes a byte at least */
+    list.items = ARENA_ARRAY(arena, list.items, bytes.len + 1); /* a pair takes at least a byte */
     for (bool first = true; at < end; first = false) {
         uint64_t delta;
         uint64_t count = 0;

@@ -1,9 +1,11 @@
 #pragma once
 /*
- * Forward lists: which (term, field) pairs the index holds for a record (search_docs), so that a
- * change takes out what is gone and puts in what is new. Pure; any thread. Bytes: for each field,
- * ascending, the varints of field - previous field, of how many terms it has, and of each term -
- * previous term.
+ * Forward lists: the (term, field) pairs that the index holds for a record, as search_docs stores
+ * them. When a record changes, its new pairs are compared with its forward list: the difference
+ * says which posting lists gain the record's id and which ones lose it. Pure; any thread.
+ *
+ * Bytes: for each field, ascending, the varints (LEB128) of field - previous field, of the number
+ * of its terms, and of each term - previous term.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -22,13 +24,14 @@ struct forward_list {
     size_t count;
 };
 
-/* Sorts by field and term, and keeps each pair once: how many are left. */
+/* Sorts by field and term and removes duplicates. Returns how many pairs are left. */
 size_t forward_sort(struct forward_pair *pairs, size_t count);
-/* Of sorted pairs. Arena-owned. */
+/* The bytes of sorted pairs. Arena-owned. */
 struct str forward_encode(struct arena *arena, const struct forward_list *list);
-/* Sorted pairs, arena-owned. FORWARD_BAD: not a list. */
+/* The sorted pairs of such bytes, arena-owned. FORWARD_BAD: the bytes are malformed. */
 int forward_decode(struct arena *arena, struct str bytes, struct forward_list *ret_list) MUSTCHECK;
-/* What `now` has and `before` has not, and the other way round; both sorted. Arena-owned. */
+/* *ret_added has the pairs that only `now` has, *ret_gone those that only `before` has. Both lists
+ * are sorted. Arena-owned. */
 void forward_diff(struct arena *arena,
                   const struct forward_list *before,
                   const struct forward_list *now,

@@ -6,13 +6,19 @@
 #include "search/prefilter_private.h"
 #include "search/tokens.h"
 
+/*
+ * A text is read once, term by term (look_through()). Each term is matched against the words of the
+ * query; chains follow sequences of terms, such as phrases. Matches become marks. The window with
+ * the best marks is the snippet (put_snippet()).
+ */
+
 enum {
-    MARKS_MAX = 512,    /* of one text; those behind are not marked */
-    CHAIN_PLACES = 64,  /* how far back a sequence is followed */
+    MARKS_MAX = 512,    /* of one text; further matches are not marked */
+    CHAIN_PLACES = 64,  /* how many terms back a sequence is followed */
     BEFORE_BYTES = 320, /* of text before the first mark */
 };
 
-/* What one term of the query matches. */
+/* A term of the query and the terms that it was expanded to. */
 struct matcher {
     struct str term;
     struct str *added;
@@ -21,13 +27,12 @@ struct matcher {
     bool prefix;
 };
 
-/* Terms that must stand one behind the other, and at which places of the text the sequence up to
- * each of them ended. */
+/* One term of a sequence. `ends` has a bit for each place of the text where the sequence up to this
+ * term ended. */
 struct chain_item {
     const struct matcher *matcher;
     uint32_t place; /* in the query */
-    uint32_t at;    /* in the text: the place that bit 0 stands for; higher bits stand for places
-                       before it */
+    uint32_t at;    /* in the text, of bit 0 of `ends`; higher bits are places before it */
     uint64_t ends;
 };
 
@@ -40,7 +45,7 @@ struct highlight_word {
     const struct search_word *word;
     struct matcher whole; /* of words and codes */
     struct matcher *parts;
-    uint32_t parts_all; /* a bit each */
+    uint32_t parts_all; /* a bit for each part */
     uint32_t parts_seen;
     struct chain chain; /* of a phrase */
 };
@@ -57,17 +62,17 @@ struct highlighter {
     struct highlight_word *words;
     size_t count;
     struct chain chain; /* of all words */
-    bool symbols;       /* words of the query are some: else those of texts say nothing */
-    uint64_t firsts[4]; /* bytes that terms begin with */
+    bool symbols;       /* the query has symbols; otherwise symbols of the text are ignored */
+    uint64_t firsts[4]; /* a bit for each byte that a term begins with */
     struct prefilter prefilter;
-    uint32_t here;    /* words that are meant for the field at hand */
-    size_t equal;     /* terms of the text that were those of the query, from its first on */
-    uint32_t *begins; /* of the last terms, by place */
+    uint32_t here;    /* a bit for each word that applies to the current field */
+    size_t equal;     /* how many terms of the text were equal to the query's, from the first on */
+    uint32_t *begins; /* byte offsets of the last terms, by place */
     struct mark *marks;
     size_t mark_count;
 };
 
-/* --- what is looked for ----------------------------------------------------------------------- */
+/* --- the query -------------------------------------------------------------------------------- */
 
 static void note_letter(struct highlighter *highlighter, struct str term)
 {
@@ -133,7 +138,7 @@ void highlight_add(struct highlighter *highlighter, size_t word, struct str term
     ARENA_PUSH(highlighter->arena, matcher->added, matcher->added_count, matcher->added_cap, term);
 }
 
-/* --- what the text has ------------------------------------------------------------------------ */
+/* --- the text --------------------------------------------------------------------------------- */
 
 static bool matches(const struct matcher *matcher, struct str text)
 {
@@ -162,7 +167,7 @@ static void note_end(struct chain_item *item, uint32_t place)
     item->at = place;
 }
 
-/* Goes on with a term of the text; true when the sequence is complete with it. */
+/* Continues the sequence with a term of the text. True: the sequence is complete. */
 static bool follow(struct chain *chain, const struct search_token *token)
 {
     bool complete = false;
@@ -204,8 +209,8 @@ static uint32_t phrase_begin(const struct highlighter *highlighter,
                : token->begin;
 }
 
-/* Whether a word of the query matches with this term of the text, or with what stands before it,
- * too. */
+/* Whether a word of the query matches with this term of the text, alone or together with previous
+ * terms. */
 static void look_for(struct highlighter *highlighter,
                      struct highlight_word *own,
                      const struct search_token *token,
@@ -262,7 +267,8 @@ static bool may_match(const struct highlighter *highlighter, const struct search
     return highlighter->firsts[first / 64] >> first % 64 & 1;
 }
 
-/* Whether a term of the text goes on with those of the query, from its first on. */
+/* Whether a term counts when a text is compared with the query term by term. Parts count in place
+ * of their whole, and words with signs in place of the bare words. */
 static bool is_ordered(const struct highlighter *highlighter, const struct search_token *token)
 {
     if (token->kind == TOKEN_SYMBOL)
@@ -271,7 +277,7 @@ static bool is_ordered(const struct highlighter *highlighter, const struct searc
            (token->kind != TOKEN_LAST || token->alone);
 }
 
-/* A term more of the text, of which `terms` went before: is it as the query's? */
+/* Counts the term if it is equal to the query's term at the same place; `terms` came before it. */
 static void
 note_equal(struct highlighter *highlighter, const struct search_token *token, size_t terms)
 {
@@ -282,7 +288,7 @@ note_equal(struct highlighter *highlighter, const struct search_token *token, si
         highlighter->equal++;
 }
 
-/* All terms of the text; the last place that there is, and one more. */
+/* Matches all terms of the text. Returns the last place + 1. */
 static uint32_t
 look_through(struct highlighter *highlighter, struct str text, struct highlight_match *match)
 {
@@ -315,8 +321,8 @@ look_through(struct highlighter *highlighter, struct str text, struct highlight_
 
 /* --- the snippet ------------------------------------------------------------------------------ */
 
-/* The run of marks within 30 words that has most of the query, then most marks; the first of those.
- */
+/* The run of marks within 30 words that has the most words of the query, then the most marks; the
+ * first of equal runs. */
 static void best_marks(const struct highlighter *highlighter, size_t *ret_first, size_t *ret_end)
 {
     unsigned best_words = 0;
@@ -359,8 +365,8 @@ static void put_safe(struct strbuf *ret, struct str text)
     }
 }
 
-/* Bytes of the text that the words from one place to before another take, with what stands before
- * the first and behind the last of all. */
+/* The bytes of the words at places [from, to). At the first and the last word of the text they
+ * include the text before and after. */
 static void
 snippet_bytes(struct str text, uint32_t from, uint32_t to, size_t *ret_begin, size_t *ret_end)
 {
@@ -384,7 +390,7 @@ snippet_bytes(struct str text, uint32_t from, uint32_t to, size_t *ret_begin, si
     }
 }
 
-/* Back to where a letter begins. */
+/* Moves back to the first byte of a letter. */
 static size_t letter_begin(struct str text, size_t at)
 {
     while (at > 0 && at < text.len && ((unsigned char)text.ptr[at] & 0xC0) == 0x80)
@@ -414,7 +420,7 @@ static void put_marked(struct strbuf *ret,
     for (size_t i = 0; i < count;) {
         size_t from = marks[i].begin > at ? marks[i].begin : at;
         size_t to = marks[i].end;
-        for (i++; i < count && marks[i].begin <= to; i++) /* those that touch are one */
+        for (i++; i < count && marks[i].begin <= to; i++) /* marks that touch are joined */
             to = marks[i].end > to ? marks[i].end : to;
         to = to < end ? to : end;
         if (from >= to)
@@ -451,7 +457,7 @@ put_snippet(struct highlighter *highlighter, struct str text, uint32_t places, s
     qsort(marks, count, sizeof(*marks), begin_order);
     if (marks[0].begin > begin + BEFORE_BYTES)
         begin = letter_begin(text, marks[0].begin - BEFORE_BYTES);
-    begin = marks[0].begin < begin ? marks[0].begin : begin; /* a phrase longer than the window */
+    begin = marks[0].begin < begin ? marks[0].begin : begin; /* a phrase may begin earlier */
     if (end > begin + HIGHLIGHT_BYTES)
         end = letter_begin(text, begin + HIGHLIGHT_BYTES);
     put_marked(ret, text, begin, end, marks, count);
@@ -482,7 +488,7 @@ highlight_order(struct highlighter *highlighter, struct str field, struct str te
     struct tokens tokens;
     struct search_token token;
     size_t terms = 0;
-    bool apart = chain->count > 1; /* it has not been found side by side */
+    bool apart = chain->count > 1; /* the query's terms were not found next to each other yet */
 
     begin_field(highlighter, field);
     if (highlighter->here == 0)

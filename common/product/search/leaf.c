@@ -4,11 +4,14 @@
 #include "search/bits_private.h"
 #include "search/varint_private.h"
 
+/* Leaves: three formats to read, each as ids, as bits of a window, or for one id; and two to write.
+ */
+
 enum { FORMAT_UP = 1, FORMAT_BITS = 2, FORMAT_DOWN = 3 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Only the first id may be the base itself: all others are above the one before. */
+/* Only the first id may be equal to the base. All others are above the previous one. */
 static inline bool
 next_id(const unsigned char **at, const unsigned char *end, bool first, uint64_t *id)
 {
@@ -37,8 +40,8 @@ static int decode_up(const struct leaf *leaf, int64_t *ids)
     return n == leaf->n ? 0 : LEAF_BAD;
 }
 
-/* The highest first: *id is the base before it. All others are below the one before, and none below
- * the base. */
+/* The highest id comes first; *id is the base before it. Each further id is below the previous one
+ * and not below the base. */
 static inline bool lower_id(
     const unsigned char **at, const unsigned char *end, bool first, uint64_t base, uint64_t *id)
 {
@@ -74,7 +77,7 @@ static int decode_down(const struct leaf *leaf, int64_t *ids)
     return left == 0 ? 0 : LEAF_BAD;
 }
 
-/* Where the bits of a leaf are, and the id of the first. */
+/* The bits of a leaf, and the id of the first bit. */
 static int bits_of(const struct leaf *leaf, struct str *ret_bits, int64_t *ret_first)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
@@ -157,7 +160,7 @@ static int mark_up(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t 
         if (!next_id(&at, end, n == 0, &id))
             return LEAF_BAD;
         n++;
-        uint64_t place = id - (uint64_t)lo; /* below lo: larger than any span */
+        uint64_t place = id - (uint64_t)lo; /* an id below lo wraps to more than any span */
         if (place < span)
             words[place / 64] |= UINT64_C(1) << place % 64;
     }
@@ -176,14 +179,14 @@ static int mark_down(const struct leaf *leaf, uint64_t *words, int64_t lo, size_
         if (!lower_id(&at, end, n == 0, base, &id))
             return LEAF_BAD;
         n++;
-        uint64_t place = id - (uint64_t)lo; /* below lo: larger than any span */
+        uint64_t place = id - (uint64_t)lo; /* an id below lo wraps to more than any span */
         if (place < span)
             words[place / 64] |= UINT64_C(1) << place % 64;
     }
     return n == leaf->n ? 0 : LEAF_BAD;
 }
 
-/* Ors 64 bits in at any place, also one that straddles a border of the window. */
+/* Sets 64 bits at any place, also across a border of the window. */
 static void mark_word(uint64_t *words, int64_t place, size_t span, uint64_t word)
 {
     if (place <= -64 || place >= (int64_t)span)
@@ -306,9 +309,9 @@ bool leaf_valid(const struct leaf *leaf)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* A leaf as it grows id by id: how long it would be in either format. */
+/* The length of a leaf in both formats while ids are added. */
 struct sizes {
-    size_t steps; /* from each id to the next one */
+    size_t steps; /* bytes of the distances between ids */
     size_t deltas;
     size_t bits;
 };
@@ -360,7 +363,7 @@ encode(struct arena *arena, int64_t base, const int64_t *ids, size_t count, stru
     };
 }
 
-/* Leaves of at most `limit` bytes, each as full as that allows; the bytes of all. */
+/* Makes leaves of at most `limit` bytes, each as full as possible. Returns the bytes of all. */
 static size_t fill_leaves(struct arena *arena,
                           int64_t base,
                           const int64_t *ids,
@@ -413,7 +416,7 @@ COUNTS_BITS static int64_t ends_of(const unsigned char *at, const unsigned char 
     return count;
 }
 
-/* Deltas with further ones in front. False as append_ids(). */
+/* Adds ids to deltas, in front of the bytes that are there. False as append_ids(). */
 static bool append_deltas(struct arena *arena,
                           const struct leaf *leaf,
                           const int64_t *add,
@@ -450,7 +453,7 @@ COUNTS_BITS static int64_t bits_count(struct str bits)
     return count;
 }
 
-/* Bits with further ones behind. */
+/* Adds ids to bits, after the bytes that are there. False as append_ids(). */
 static bool append_bits(struct arena *arena,
                         const struct leaf *leaf,
                         const int64_t *add,
@@ -476,9 +479,9 @@ static bool append_bits(struct arena *arena,
     return true;
 }
 
-/* The leaf with ids behind all that are there, which are not looked at one by one: most of what is
- * written. False: they are to be, for the leaf would be too long, or might be shorter in the other
- * format, or it is not as it should be. */
+/* Adds ids that are above all ids of the leaf, without decoding it: the most frequent write. False:
+ * it must be decoded, because the result would be too long or might be shorter in the other format,
+ * or because the leaf is malformed. */
 static bool append_ids(struct arena *arena,
                        const struct leaf *leaf,
                        const int64_t *add,
@@ -495,7 +498,7 @@ static bool append_ids(struct arena *arena,
     return fits && ret_leaf->docs.len <= LEAF_BYTES && ret_leaf->n <= LEAF_IDS;
 }
 
-/* old with `add` in and `take` out; all ascending. How many they are. */
+/* `old` with the ids of `add` and without those of `take`, all ascending. Returns how many. */
 static size_t merge_ids(const int64_t *old,
                         size_t old_count,
                         const int64_t *add,

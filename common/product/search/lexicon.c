@@ -13,7 +13,7 @@ uint8_t lexicon_weight(int64_t df)
     if (df <= 1)
         return df == 1;
     unsigned log = 63 - (unsigned)__builtin_clzll((uint64_t)df);
-    /* above the square root of two times the power: half a step more */
+    /* df is at least the square root of two times the power: half a step more */
     bool half = log > 0 && (unsigned __int128)(uint64_t)df * (uint64_t)df >= (unsigned __int128)1
                                                                                  << (2 * log + 1);
     return (uint8_t)(2 * log + half);
@@ -21,7 +21,7 @@ uint8_t lexicon_weight(int64_t df)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Bytes of the first letter; 0: a term that nobody mistypes. */
+/* Bytes of the first letter; 0: typos are not tolerated in the term. */
 static size_t first_letter(struct str term)
 {
     uint32_t code;
@@ -125,7 +125,7 @@ static void put_record(char *at, struct lexicon_term term)
     memcpy(at + RECORD_HEAD, term.term.ptr, term.term.len);
 }
 
-/* Where the record of an id begins; row.len: nowhere. */
+/* Finds where the record of an id begins; row.len: the row has none. */
 static int find(struct str row, int32_t id, size_t *ret_at, struct lexicon_term *ret_term)
 {
     int rc;
@@ -217,7 +217,7 @@ size_t lexicon_build(struct arena *arena,
     return rows_count;
 }
 
-/* --- the best --------------------------------------------------------------------------------- */
+/* --- the most common terms -------------------------------------------------------------------- */
 
 static int best_order(const void *left, const void *right)
 {
@@ -235,7 +235,7 @@ void lexicon_best_init(struct lexicon_best *best, struct arena *arena, size_t ma
     best->items = ARENA_ARRAY(arena, best->items, max);
 }
 
-/* items[0] is the worst once there is no room: a heap. */
+/* A full collection is a heap whose items[0] is the worst. */
 static void sink(struct lexicon_best *best, size_t at)
 {
     for (;;) {
@@ -274,7 +274,7 @@ void lexicon_sort(struct lexicon_best *best)
         qsort(best->items, best->count, sizeof(*best->items), best_order);
 }
 
-/* --- what a word may stand for ---------------------------------------------------------------- */
+/* --- what a word may mean --------------------------------------------------------------------- */
 
 int lexicon_scan(struct str row, struct str term, unsigned typos, struct lexicon_best *best)
 {

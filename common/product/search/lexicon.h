@@ -1,10 +1,13 @@
 #pragma once
 /*
- * The words of a project in rows of at most 1,900 bytes, so that prefixes and typos cost one short
- * read (search_lexicon): rows of (first letter, number of letters) with all words of that kind, and
- * rows of a prefix with the 64 commonest words that begin so. A row is a sequence of records: id (4
- * bytes, little endian), weight (1), length (1), the term. A row that is none is LEXICON_BAD,
- * whatever its bytes are. Pure; any thread.
+ * The lexicon: the words of a project in rows of at most 1,900 bytes (search_lexicon), so that a
+ * query finds the words that a prefix or a mistyped word may mean with one short read.
+ *
+ * A row with a key of first letter and number of letters ("b07") has words of that kind. A row with
+ * the key of a prefix ("*bra") has some of the 64 most common words that begin with it. A key with
+ * more words than fit has several rows, called parts. A row is a sequence of records: id (4 bytes,
+ * little endian), weight (1), length (1), term. Functions return LEXICON_BAD for malformed rows.
+ * Pure; any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,69 +20,75 @@
 enum {
     LEXICON_BYTES = 1900,
     LEXICON_KEY_BYTES = 72,
-    LEXICON_PREFIXES = 64, /* words of a prefix's rows, and what a prefix is expanded to */
-    LEXICON_TYPOS = 16,    /* what a word is expanded to, for each number of typos */
+    LEXICON_PREFIXES = 64, /* words in a prefix's rows, and words that a prefix is expanded to */
+    LEXICON_TYPOS = 16,    /* words that a word is expanded to, for each number of typos */
     LEXICON_FIRSTS = 80,   /* room for lexicon_firsts() */
 };
 
 struct lexicon_term {
     struct str term;
     int32_t id;
-    uint8_t weight; /* lexicon_weight() of the documents that have it */
+    uint8_t weight; /* lexicon_weight() of the number of records that have the term */
 };
 
-/* 2 * log2(df), rounded down: the weight changes when df has grown or shrunk by two fifths. 0 of 0,
- * 1 of 1. */
+/* 2 * log2(df), rounded down: the weight changes when df changes by a factor of 1.4. 0 for 0, 1 for
+ * 1. */
 uint8_t lexicon_weight(int64_t df);
 
-/* The key of the rows that a term stands in: its first letter and the number of its letters in two
- * digits ("b07"). False for what has none: grams and pseudo-words of principals are not mistyped.
- * Arena-owned. */
+/* The key of a term's rows: its first letter and its number of letters in two digits ("b07").
+ * False: the term has no key, because it has digits, is of a script without spaces or is a
+ * principal: typos are not tolerated there. Arena-owned. */
 bool lexicon_key(struct arena *arena, struct str term, struct str *ret_key);
-/* The keys that hold whatever is within `typos` of the term and begins alike; at most 5. */
+/* The keys of all terms that begin with the same letter and are within `typos` of the term. Returns
+ * how many, at most 5. Arena-owned. */
 size_t
 lexicon_keys(struct arena *arena, struct str term, unsigned typos, struct str keys[static 5]);
-/* The key of a prefix's rows ("*bra"), of any prefix of a term. */
+/* The key of the rows of a prefix ("*bra"). Arena-owned. */
 struct str lexicon_prefix_key(struct arena *arena, struct str prefix);
 
-/* Reads a row: *at begins as 0. False at its end; LEXICON_BAD is in *ret_rc, 0 otherwise. */
+/* Reads the next record of a row; *at is 0 at first. False: the end (*ret_rc is 0), or a malformed
+ * record (*ret_rc is LEXICON_BAD). */
 bool lexicon_next(struct str row, size_t *at, struct lexicon_term *ret_term, int *ret_rc);
-/* Whether a row can be read to its end: ids above 0, terms that are UTF-8 and not too long. */
+/* Whether a whole row is well-formed: ids above 0, terms in UTF-8 that are not too long. */
 bool lexicon_valid(struct str row);
-/* The row with a term more, or with the new weight of one that is there. LEXICON_FULL: it does not
- * fit; LEXICON_BAD. Arena-owned. */
+/* The row with one more term, or with the new weight of a term that it has. LEXICON_FULL: the term
+ * does not fit. LEXICON_BAD. Arena-owned. */
 int lexicon_put(struct arena *arena, struct str row, struct lexicon_term term, struct str *ret_row)
     MUSTCHECK;
-/* Whether the row holds the term of this id. */
+/* Whether the row has the term with this id. LEXICON_BAD. */
 int lexicon_find(struct str row, int32_t id, struct lexicon_term *ret_term, bool *ret_found)
     MUSTCHECK;
-/* The row without the term of this id; as it is if that is not there. Arena-owned. LEXICON_BAD. */
+/* The row without the term of this id; unchanged if it has no such term. Arena-owned. LEXICON_BAD.
+ */
 int lexicon_take(struct arena *arena, struct str row, int32_t id, struct str *ret_row) MUSTCHECK;
-/* All terms packed into rows (parts of one key), in the order given. Arena-owned. */
+/* Packs all terms into rows (parts of one key), in the order given. Returns how many. Arena-owned.
+ */
 size_t lexicon_build(struct arena *arena,
                      const struct lexicon_term *terms,
                      size_t count,
                      struct str **ret_rows);
 
-/* The commonest of what is offered; of terms that are equally common the one that comes first by
- * its bytes. */
+/* The most common of the terms that were offered; among equally common ones the first by its bytes.
+ */
 struct lexicon_best {
     struct lexicon_term *items; /* after lexicon_sort(): commonest first */
     size_t count;
     size_t max;
-    bool more; /* others were offered that had no room */
+    bool more; /* a term was offered when there was no room */
 };
+/* lexicon_best_init() begins with no terms and room for `max`. lexicon_offer() offers a term, whose
+ * text is borrowed. lexicon_sort() sorts the items; call it after the last offer. */
 void lexicon_best_init(struct lexicon_best *best, struct arena *arena, size_t max);
-/* Terms are borrowed from the rows. */
 void lexicon_offer(struct lexicon_best *best, struct lexicon_term term);
 void lexicon_sort(struct lexicon_best *best);
 
-/* Offers the words of a row that are as far from the term as the number of typos says, best[0]
- * those with one and best[1] those with two; `typos` is 1 or 2. LEXICON_BAD. */
+/* Offers the terms of a row that differ from `term` by one typo to best[0], and by two to best[1].
+ * `typos`: 1 or 2, the most that count. LEXICON_BAD. */
 int lexicon_scan(struct str row, struct str term, unsigned typos, struct lexicon_best *best)
     MUSTCHECK;
-/* Offers the words of a row that begin with the prefix, the prefix itself apart. LEXICON_BAD. */
+/* Offers the terms of a row that begin with the prefix, except the prefix itself. LEXICON_BAD. */
 int lexicon_scan_prefix(struct str row, struct str prefix, struct lexicon_best *best) MUSTCHECK;
-/* The words that a mistyped first letter may stand for (it counts two typos): looked up exactly. */
+/* The words that `term` may mean if its first letter is mistyped, which counts as two typos. The
+ * caller looks them up exactly. Returns how many. Arena-owned. */
 size_t
 lexicon_firsts(struct arena *arena, struct str term, struct str firsts[static LEXICON_FIRSTS]);

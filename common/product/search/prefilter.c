@@ -11,7 +11,7 @@ static bool is_ascii_word(unsigned char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
-/* Of letters and digits of ASCII, in either case. */
+/* Hash of the first letters or digits, ASCII in either case. */
 static unsigned beginning(const char *at)
 {
     unsigned hash = 0;
@@ -53,32 +53,32 @@ void prefilter_add(struct prefilter *prefilter, struct str term)
     prefilter_note(prefilter, term.ptr[0]);
 }
 
-/* Of 64 bytes of a text a bit each. */
+/* A bit for each of 64 bytes of a text. */
 struct block {
     uint64_t words;  /* letters and digits of ASCII */
-    uint64_t spaces; /* that bind nothing */
-    uint64_t firsts; /* what terms that are looked for begin with */
+    uint64_t spaces; /* spaces and line ends, which join no words */
+    uint64_t firsts; /* bytes that terms of the query begin with */
 };
 
-/* The highest bit of each of eight bytes of ASCII that is not below one and not above another. */
+/* Sets the highest bit of each of eight ASCII bytes that is from `least` to `most`. */
 static inline uint64_t between(uint64_t bytes, unsigned char least, unsigned char most)
 {
     return (bytes + EACH_BYTE(0x80 - least)) & ~(bytes + EACH_BYTE(0x7F - most)) & EACH_BYTE(0x80);
 }
 
-/* The highest bit of each of eight bytes of ASCII that is this one. */
+/* Sets the highest bit of each of eight ASCII bytes that is equal to the byte of `wanted`. */
 static inline uint64_t prefilter_equal(uint64_t bytes, uint64_t wanted)
 {
     return (EACH_BYTE(0x80) - (bytes ^ wanted)) & EACH_BYTE(0x80);
 }
 
-/* The highest bits of eight bytes side by side. */
+/* Gathers the highest bits of eight bytes in one byte. */
 static inline uint64_t gathered(uint64_t bytes)
 {
     return (bytes >> 7) * UINT64_C(0x0102040810204080) >> 56;
 }
 
-/* False if they are not all ASCII. */
+/* False: the bytes are not all ASCII. */
 static inline bool block_read(const struct prefilter *prefilter, const char *at, struct block *ret)
 {
     uint64_t all = 0;
@@ -103,7 +103,7 @@ static inline bool block_read(const struct prefilter *prefilter, const char *at,
     return (all & EACH_BYTE(0x80)) == 0;
 }
 
-/* Whether any of the words that begin at these bytes begins as one of those that are looked for. */
+/* Whether a word that begins at one of these bytes begins like a term of the query. */
 static bool
 any_begins(const struct prefilter *prefilter, struct str text, size_t from, uint64_t begins)
 {
@@ -121,7 +121,7 @@ any_begins(const struct prefilter *prefilter, struct str text, size_t from, uint
 bool prefilter_may_match(const struct prefilter *prefilter, struct str text)
 {
     bool in_word = false;
-    bool behind_sign = false; /* one that stands right behind a word */
+    bool behind_sign = false; /* the previous byte is a sign directly after a word */
 
     if (prefilter->all)
         return true;
@@ -136,7 +136,7 @@ bool prefilter_may_match(const struct prefilter *prefilter, struct str text)
         uint64_t behind_word = block.words << 1 | in_word;
         uint64_t signs = behind_word & ~block.words & ~block.spaces;
         if ((signs << 1 | behind_sign) & block.words)
-            return true; /* two words that are bound */
+            return true; /* a sign joins two words */
         if (any_begins(prefilter, text, from, block.words & ~behind_word & block.firsts))
             return true;
         in_word = block.words >> (BLOCK - 1);

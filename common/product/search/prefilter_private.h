@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Texts that need not be cut into terms, because none of them can be one that is looked for: most
- * of those that a page of hits shows. Any thread.
+ * Skips texts that need not be cut into terms, because none of their terms can match a query: most
+ * texts of a page of hits. highlight.c checks a text here first. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,19 +9,19 @@
 #include "base/str.h"
 
 enum {
-    PREFILTER_BEGINNINGS = 4096, /* the first letters of terms, by hash */
-    PREFILTER_FIRSTS = 4         /* first letters that are looked for by themselves */
+    PREFILTER_BEGINNINGS = 4096, /* first letters of terms, by hash */
+    PREFILTER_FIRSTS = 4         /* first letters that are compared one by one */
 };
 
 struct prefilter {
     uint64_t beginnings[PREFILTER_BEGINNINGS / 64];
-    uint64_t firsts[PREFILTER_FIRSTS]; /* letters that terms begin with, in each of eight bytes */
-    unsigned first_count;              /* above PREFILTER_FIRSTS: any letter may be one */
-    bool all; /* a term is too short, or not of ASCII: no text is passed over */
+    uint64_t firsts[PREFILTER_FIRSTS]; /* first letters of terms, each repeated in eight bytes */
+    unsigned first_count;              /* above PREFILTER_FIRSTS: every letter counts */
+    bool all;                          /* a term is too short or not ASCII: no text is skipped */
 };
 
-/* A term that is looked for, or what it begins with. */
+/* Adds a term of the query, or the beginning of terms. */
 void prefilter_add(struct prefilter *prefilter, struct str term);
-/* False only if no term of the text begins as one of those: it is all words of ASCII, none bound to
- * another by a sign, and none has such first letters. */
+/* False only if no term of the text begins like a term that was added: the text is ASCII, signs
+ * join no words, and no word begins with such letters. */
 bool prefilter_may_match(const struct prefilter *prefilter, struct str text);

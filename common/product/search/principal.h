@@ -1,9 +1,8 @@
 #pragma once
 /*
- * The words that stand for who may see a record: "@o17" is owned by user 17, "@u17" granted to that
- * user, "@g5" to group 5, "@r3" to role
- * 3. No text has such a term: '@' is no letter. They stand in the postings' field 0; the fields of
- * an index begin with 1.
+ * Words for who may see a record: "@o17" is owned by user 17, "@u17" granted to that user, "@g5"
+ * granted to group 5, "@r3" to role 3. No text gives such a term, because '@' is no letter. Their
+ * postings have field 0; the fields of an index begin with 1.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +11,8 @@
 
 enum { PRINCIPAL_BYTES = 24, PRINCIPAL_FIELD = 0 };
 
-/* Writes the word into room for PRINCIPAL_BYTES. `kind`: 'o', 'u', 'g' or 'r'. */
+/* Writes the word into `room`, which has PRINCIPAL_BYTES, and returns it there. `kind`: 'o', 'u',
+ * 'g' or 'r'. */
 struct str principal_print(char *room, char kind, int64_t id);
-/* False if it is no such word. */
+/* False: the word is not a principal. */
 bool principal_parse(struct str word, char *ret_kind, int64_t *ret_id);

@@ -6,6 +6,12 @@
 #include "base/panic.h"
 #include "search/rank_private.h"
 
+/*
+ * Windows and hits. rank_run() goes through windows of ids from the highest down; next_top() skips
+ * ids that cannot match. rank_levels.c evaluates each window, and keep_best() merges its best hits
+ * with the best of the windows before.
+ */
+
 struct rank *rank_new(struct arena *arena, unsigned words, size_t limit)
 {
     struct rank *rank = ARENA_NEW(arena, rank);
@@ -74,8 +80,8 @@ static int level_order(const void *left, const void *right)
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-/* The highest id below `below` that a list may have, -1 if none. Exact, but where a leaf begins so
- * near that a look into it would not spare a window. */
+/* The highest id below `below` that a list may have; -1: none. Not exact where a leaf begins in the
+ * next window: reading the leaf would not save a window. */
 static int
 list_top(const struct rank *rank, const struct rank_list *list, int64_t below, int64_t *ret_top)
 {
@@ -126,8 +132,8 @@ static int lists_top(const struct rank *rank,
     return 0;
 }
 
-/* The highest id below `below` that can be found at all: the first word and every group must have
- * it, and when there are none a tally. */
+/* The highest id below `below` that can match: the first word and every group must have it. Without
+ * words and groups one of the tallies must. */
 static int next_top(const struct rank *rank, int64_t below, int64_t *ret_top)
 {
     int64_t least = -1;
@@ -150,7 +156,7 @@ static int next_top(const struct rank *rank, int64_t below, int64_t *ret_top)
 
 /* --- hits ------------------------------------------------------------------------------------- */
 
-/* Whether a is before b, whatever their ids: b is of a newer window. */
+/* Whether hit a comes before hit b. Among equals b comes first: it is from a newer window. */
 static bool is_better(const struct rank_hit *a, const struct rank_hit *b)
 {
     if (a->matched != b->matched)
@@ -160,7 +166,7 @@ static bool is_better(const struct rank_hit *a, const struct rank_hit *b)
     return a->field < b->field;
 }
 
-/* Those that are not worse than any fresh one stay where they are. */
+/* The first hit that is worse than the best fresh hit. The hits before it stay where they are. */
 static size_t first_worse(const struct rank *rank)
 {
     size_t low = 0;
@@ -194,7 +200,7 @@ static void keep_best(struct rank *rank, size_t fresh)
     rank->count = count;
 }
 
-/* The best that the lists allow: every word by its best list that has any ids. */
+/* The best level that the lists allow: each word by its best list that is not empty. */
 static struct rank_hit best_level(const struct rank *rank)
 {
     struct rank_hit best = {.matched = (uint8_t)rank->words};
@@ -233,7 +239,7 @@ static void rank_prepare(struct rank *rank, size_t span)
     rank_levels_init(rank, span);
 }
 
-/* The window of up to `span` ids that ends with an id. */
+/* The window of up to `span` ids that ends with `top`. */
 static struct docset_window window_below(int64_t top, size_t span)
 {
     int64_t end = (top | 63) + 1;
@@ -263,8 +269,8 @@ static int run_window(struct rank *rank, unsigned least, int64_t from, struct ra
     return 0;
 }
 
-/* How wide the next window is: narrow ones where ids lie far apart, so that the work is as much as
- * there are. */
+/* The width of the next window: narrow where matches are rare and wide where they are frequent, so
+ * that the work is proportional to the matches. */
 static size_t next_span(const struct rank *rank, size_t pass, size_t span)
 {
     size_t found = docset_count(rank->matched[rank->words > 0], &rank->window);
@@ -285,7 +291,7 @@ int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_re
     rank->window.span = span;
     TRY(next_top(rank, INT64_MAX, &top));
     int64_t wide = top - bounds->from;
-    if (wide < (int64_t)span) /* no larger than what there is */
+    if (wide < (int64_t)span) /* no wider than the ids that there are */
         span = wide < 0 ? 64 : window_over(bounds->from, top).span;
     rank_prepare(rank, span);
     struct rank_hit best = best_level(rank);

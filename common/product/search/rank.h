@@ -1,15 +1,18 @@
 #pragma once
 /*
- * What a query finds in leaves, and in which order: set algebra over windows from the newest ids
- * down, levels without floats. Best first: most words matched (words are dropped from the right:
- * the first is always there), least typos (the costs of all words summed), best fields (ranks
- * summed), newest. What needs the text of records (a field equals the query, words stand together)
- * is decided among the first by the caller (highlight.h). Pure; any thread: a list above a megabyte
- * belongs on the thread pool.
+ * Finds which records match a query, and in which order. The caller adds posting lists for each
+ * word and each rule; rank_run() evaluates them as sets of ids, window by window, from the newest
+ * ids down.
+ *
+ * Best first: most words matched (words are dropped from the right, so the first one always
+ * matches), fewest typos (costs of all words summed), best fields (ranks summed), newest. Scores
+ * are integers. What needs the text of records (a field equals the query, words are next to each
+ * other) is decided by the caller among the first hits (highlight.h). Pure; any thread. Queries
+ * over lists of more than a megabyte belong on the thread pool.
  *
  *     struct rank *rank = rank_new(arena, words, limit);
- *     rank_list(rank, ...)                                   once for each (term, field) and for
- * each list of a rule TRY(rank_run(rank, &(struct rank_bounds){...}, &result));
+ *     rank_leaves(rank, ...);    once for each (term, field), and for each list of a rule
+ *     TRY(rank_run(rank, &(struct rank_bounds){...}, &result));
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +21,7 @@
 #include "search/leaf.h"
 
 enum {
-    RANK_WORDS = 16,  /* words of a query that find, at most */
+    RANK_WORDS = 16,  /* words of a query that are not left out, at most */
     RANK_GROUPS = 64, /* of RANK_NEED, and as many parts of a word */
     RANK_TALLIES = 80,
     RANK_COST = 15,   /* highest cost of one word */
@@ -26,20 +29,21 @@ enum {
     RANK_SPAN = 262144,
 };
 
-/* What one word matched by, for rank_from.cost. */
+/* How a word matched, for rank_from.cost. */
 enum rank_cost { RANK_EXACT = 0, RANK_PREFIX = 1, RANK_ONE_TYPO = 2, RANK_TWO_TYPOS = 3 };
 
 enum rank_use {
     RANK_WORD,  /* `number` is the word's place in the query: 0, 1, .. without gaps */
-    RANK_NEED,  /* in one of the lists of group `number`, for all groups: rules, phrases, filters */
-    RANK_NOT,   /* in none */
-    RANK_TALLY, /* finds nothing: group `number` is counted among what matches all words */
+    RANK_NEED,  /* a record is in one list of each group (`number`): rules, phrases, filters */
+    RANK_NOT,   /* a record is in none of these lists */
+    RANK_TALLY, /* does not filter: counts the matches of all words that are in a list of group
+                   `number` */
 };
 
-/* Whose list it is. A word matches where one of the lists of its part 0 has the record, or one of
- * each of its other parts, if it has them: of "AB-1234" the part 0 is ab1234, 1 ab and 2 1234;
- * letters of a script without spaces are parts from 1 on. The cost and the field of several parts
- * are their worst. */
+/* The use of a list. A word matches a record that is in one of the lists of its part 0, or in one
+ * list of each of its other parts, if it has any. Of "AB-1234" part 0 is ab1234, part 1 ab and part
+ * 2 1234; letters of a script without spaces are parts from 1 on. The cost and the field of several
+ * parts are those of the worst part. */
 struct rank_from {
     enum rank_use use;
     unsigned number;
@@ -50,39 +54,40 @@ struct rank_from {
 
 struct rank_hit {
     int64_t id;
-    uint8_t matched; /* words, from the left */
-    uint8_t cost;    /* summed over those */
-    uint16_t field;  /* summed over those */
+    uint8_t matched; /* words that match, from the left */
+    uint8_t cost;    /* sum over these words */
+    uint16_t field;  /* sum over these words */
 };
 
 struct rank_result {
     struct rank_hit *hits; /* best first, `limit` at most; arena-owned */
     size_t count;
-    size_t total;     /* what matches `least` words or more, of the ids that were looked at */
-    size_t total_all; /* what matches all of them */
-    size_t *tallies;  /* of each group of RANK_TALLY: how many of total_all one of its lists has */
-    bool filled;  /* `limit` hits of the best level that the lists allow: no other id is better */
-    int64_t from; /* ids below were not looked at; 0: all were, and the totals are exact */
+    size_t total;     /* ids that match `least` words or more, among the ids that were evaluated */
+    size_t total_all; /* ids that match all words */
+    size_t *tallies;  /* for each group of RANK_TALLY: how many ids of total_all are in one of its
+                         lists */
+    bool filled;  /* `limit` hits have the best level that the lists allow: no other id is better */
+    int64_t from; /* ids below were not evaluated; 0: all were, and the totals are exact */
 };
 
 struct rank_bounds {
     unsigned least;   /* words that must match, from the left; 0 = all of them */
-    int64_t from;     /* ids below are not looked at, because their leaves were not read */
-    size_t span;      /* ids of one pass; 0 = RANK_SPAN */
-    bool stop_filled; /* end when there are `limit` hits of the best level that the lists allow */
+    int64_t from;     /* ids below are not evaluated, because their leaves were not read */
+    size_t span;      /* ids of a window; 0 = RANK_SPAN */
+    bool stop_filled; /* stop as soon as the result is `filled` */
 };
 
 struct rank;
 
-/* A query of as many words, of which the `limit` best are wanted. Without words what is needed,
- * less what is not, is found, newest first; without needs, too, nothing but tallies: of all there
- * is. Arena-owned. */
+/* Begins a query of `words` words that wants the `limit` best hits. Without words the hits are all
+ * ids that the groups of RANK_NEED allow and RANK_NOT does not exclude, newest first. Without words
+ * and without RANK_NEED only tallies are counted, over all ids. Arena-owned. */
 struct rank *rank_new(struct arena *arena, unsigned words, size_t limit);
-/* Adds a list: leaves with ascending bases, as search_postings has them. Borrowed until rank_run()
- * has returned. */
+/* Adds a list as leaves with ascending bases, as in search_postings. Borrowed until rank_run() has
+ * returned. */
 void rank_leaves(struct rank *rank, struct rank_from from, const struct leaf *leaves, size_t count);
-/* The same of ids, ascending. */
+/* Adds a list as ascending ids, which are borrowed as well. */
 void rank_ids(struct rank *rank, struct rank_from from, const int64_t *ids, size_t count);
-/* LEAF_BAD: a leaf is not one. */
+/* Runs the query. LEAF_BAD: a leaf is malformed. */
 int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_result *ret_result)
     MUSTCHECK;

@@ -1,6 +1,13 @@
 #include "base/panic.h"
 #include "search/rank_private.h"
 
+/*
+ * One window of a query, as sets of ids. rank_levels_match() narrows matched[] word by word and
+ * adds up the cost and the field of each id. These sums are stored as one set per binary digit and
+ * added like in hardware, 64 ids at a time. rank_levels_best() finds the ids with the lowest sums
+ * digit by digit.
+ */
+
 /* Bits that a number needs. */
 static unsigned bits_for(unsigned number)
 {
@@ -46,7 +53,7 @@ void rank_levels_init(struct rank *rank, size_t span)
 
 /* --- one window ------------------------------------------------------------------------------- */
 
-/* The first item of a list of leaves whose base is above an id. */
+/* The first leaf of a list whose base is above `id`. */
 static size_t leaf_above(const struct rank_list *list, int64_t id)
 {
     size_t low = 0;
@@ -77,7 +84,7 @@ static size_t id_from(const struct rank_list *list, int64_t id)
     return low;
 }
 
-/* Puts what a list has of the window into a set. */
+/* Adds the ids that a list has in the window to a set. */
 static int mark_list(const struct rank *rank, const struct rank_list *list, uint64_t *set)
 {
     int64_t hi = rank->window.lo + (int64_t)(rank->window.span - 1);
@@ -97,7 +104,7 @@ static int mark_list(const struct rank *rank, const struct rank_list *list, uint
     return 0;
 }
 
-/* Adds a number to the sums of some of 64 ids. */
+/* Adds `number` to the sums of the given ids in word i. */
 static inline void sums_add(struct rank_sums *sums, unsigned number, uint64_t ids, size_t i)
 {
     for (unsigned bit = 0; number >> bit; bit++) {
@@ -112,7 +119,7 @@ static inline void sums_add(struct rank_sums *sums, unsigned number, uint64_t id
     }
 }
 
-/* Where one of 64 words of a set matches with what its parts hold so far. */
+/* The ids in word i that match by part 0, or by all other parts, of the lists marked so far. */
 static inline uint64_t joined_parts(const struct rank *rank, const struct rank_word *word, size_t i)
 {
     uint64_t all = word->parts > 1 ? rank->parts[1][i] : 0;
@@ -122,7 +129,7 @@ static inline uint64_t joined_parts(const struct rank *rank, const struct rank_w
     return all | rank->parts[0][i];
 }
 
-/* What matches at this level, and at no better one. */
+/* Adds the ids that match at this level and at no better one. */
 static void match_level(struct rank *rank, unsigned number, const struct rank_from *level)
 {
     const uint64_t *before = rank->matched[number];
@@ -138,7 +145,8 @@ static void match_level(struct rank *rank, unsigned number, const struct rank_fr
     }
 }
 
-/* Narrows what the words before matched to what this one matches, too, and adds how well. */
+/* Narrows the matches of the previous words to those that this word matches too, and adds how well.
+ */
 static int match_word(struct rank *rank, unsigned number)
 {
     const struct rank_word *word = &rank->word[number];
@@ -201,9 +209,10 @@ int rank_levels_tally(struct rank *rank)
     return 0;
 }
 
-/* --- the best of it --------------------------------------------------------------------------- */
+/* --- the best hits ---------------------------------------------------------------------------- */
 
-/* The bit of a sum that is decided at a depth: costs before fields, the highest first. */
+/* The digit of the sums that is decided at a depth: costs before fields, from the highest digit on.
+ */
 static const uint64_t *decided(const struct rank *rank, unsigned depth)
 {
     if (depth < rank->cost.count)
@@ -211,7 +220,7 @@ static const uint64_t *decided(const struct rank *rank, unsigned depth)
     return rank->field.bits[rank->field.count - 1 - (depth - rank->cost.count)];
 }
 
-/* Those of one 64 whose sums begin with `number` in their first `depth` bits. */
+/* The ids of `among` in word i whose sums begin with `number` in their first `depth` digits. */
 static uint64_t
 with_number(const struct rank *rank, uint64_t among, unsigned depth, unsigned number, size_t i)
 {
@@ -222,7 +231,7 @@ with_number(const struct rank *rank, uint64_t among, unsigned depth, unsigned nu
     return among;
 }
 
-/* Takes those with exactly this number, newest first. */
+/* Stores the ids with exactly this number, newest first. Returns the new count. */
 static size_t take(struct rank *rank,
                    const uint64_t *among,
                    unsigned depth,
@@ -256,7 +265,7 @@ any_with(const struct rank *rank, const uint64_t *among, unsigned depth, unsigne
     return false;
 }
 
-/* Whether all hits of this level are worse than one that there is. */
+/* Whether no hit of this level is better than `worst`. */
 static bool
 is_worse(const struct rank *rank, unsigned matched, unsigned number, const struct rank_hit *worst)
 {
@@ -265,7 +274,7 @@ is_worse(const struct rank *rank, unsigned matched, unsigned number, const struc
     return number >= ((unsigned)worst->cost << rank->field.count | worst->field);
 }
 
-/* Walks the numbers that occur among a set, lowest first, bit by bit from the highest. */
+/* Visits the numbers that occur in a set in ascending order, digit by digit from the highest. */
 static size_t best_of(struct rank *rank,
                       const uint64_t *among,
                       unsigned matched,
@@ -273,11 +282,11 @@ static size_t best_of(struct rank *rank,
                       size_t count)
 {
     unsigned depth = rank->cost.count + rank->field.count;
-    unsigned number = 0; /* of which `at` bits are decided */
+    unsigned number = 0; /* its first `at` digits are decided */
     unsigned at = 0;
 
     for (;;) {
-        if (is_worse(rank, matched, number << (depth - at), worst)) /* and so is all that follows */
+        if (is_worse(rank, matched, number << (depth - at), worst)) /* and all further numbers */
             return count;
         bool any = any_with(rank, among, at, number);
         if (any && at < depth) {
@@ -290,7 +299,7 @@ static size_t best_of(struct rank *rank,
             if (count == rank->limit)
                 return count;
         }
-        while (at > 0 && (number & 1)) { /* both ways were gone from here */
+        while (at > 0 && (number & 1)) { /* both values of this digit have been visited */
             number >>= 1;
             at--;
         }

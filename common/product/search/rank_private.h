@@ -1,26 +1,26 @@
 #pragma once
-/* What rank.c (windows, hits) and rank_levels.c (one window: sets, sums) share. */
+/* Shared by rank.c (windows and hits) and rank_levels.c (the sets and sums of one window). */
 #include "search/docset_private.h"
 #include "search/rank.h"
 
 struct rank_list {
     struct rank_from from;
-    const struct leaf *leaves; /* or */
+    const struct leaf *leaves; /* either these or `ids` */
     const int64_t *ids;
     size_t count;
 };
 
-/* A number for each id, as one set for each bit; lowest first. */
+/* A number for each id of the window: bits[k] is the set of ids whose number has bit k. */
 struct rank_sums {
     uint64_t *bits[12];
     unsigned count;
 };
 
 struct rank_word {
-    struct rank_list *lists; /* by cost and field */
+    struct rank_list *lists; /* sorted by cost and field */
     size_t count;
     size_t cap;
-    unsigned parts; /* the highest number of one, and one more */
+    unsigned parts; /* the highest number of a part, plus 1 */
 };
 
 struct rank_group {
@@ -40,26 +40,27 @@ struct rank {
     struct rank_group tally[RANK_TALLIES];
     unsigned tallies;
     size_t *counts; /* of each tally */
-    /* of the window at hand */
+    /* The current window: */
     struct docset_window window;
-    uint64_t *matched[RANK_WORDS + 1]; /* [n]: the first n words, and what else is asked for */
+    uint64_t *matched[RANK_WORDS + 1]; /* [n]: ids that match the first n words and the rules */
     uint64_t *parts[RANK_GROUPS];
     uint64_t *scratch;
     struct rank_sums cost;
     struct rank_sums field;
-    /* the best so far, and room for the next */
+    /* The best hits, and room for hits of the next window: */
     struct rank_hit *hits;
     struct rank_hit *fresh;
     struct rank_hit *merged;
     size_t count;
 };
 
-/* Room for windows of up to `span` ids. */
+/* Allocates the sets, for windows of up to `span` ids. */
 void rank_levels_init(struct rank *rank, size_t span);
-/* matched[] and the sums of the window. LEAF_BAD. */
+/* Computes matched[] and the sums of the window. LEAF_BAD. */
 int rank_levels_match(struct rank *rank) MUSTCHECK;
-/* Adds to counts[] what each tally has of what matches all words. LEAF_BAD. */
+/* Adds to counts[] how many ids that match all words are in each tally. LEAF_BAD. */
 int rank_levels_tally(struct rank *rank) MUSTCHECK;
-/* Up to `limit` hits of the window into `fresh`, best first, that match `least` words or more; ends
- * before those that are worse than `worst` (NULL: none is). */
+/* Stores up to `limit` hits of the window that match `least` words or more in `fresh`, best first,
+ * and returns how many. Stops before hits that are not better than `worst` (NULL: there is no such
+ * limit). */
 size_t rank_levels_best(struct rank *rank, unsigned least, const struct rank_hit *worst);

@@ -4,6 +4,11 @@
 #include "search/tokens.h"
 #include "search/typo_private.h"
 
+/*
+ * The parser. parse_thing() takes one item of the query with the signs before it: a word, a phrase,
+ * or '*'. tokens.h cuts words and phrases into the same terms as the texts of records.
+ */
+
 struct parser {
     struct arena *arena;
     struct str text;
@@ -11,19 +16,19 @@ struct parser {
     const struct search_fields *fields;
     struct search_query query;
     size_t cap;
-    bool full;        /* there are more words than are searched for */
+    bool full;        /* the query has more words than are searched */
     uint32_t place;   /* of the next word */
-    bool phrase_last; /* the last word was written with quotation marks or a '*' of its own: it is
-                         no prefix by its place */
+    bool phrase_last; /* the last item is a phrase or left out, so its last word is not a prefix */
 };
 
-/* What stands before a word. */
+/* The signs before a word. */
 struct signs {
     bool without;
     struct str field;
 };
 
-/* Bytes of a space at an offset: of ASCII, U+00A0, and the wide one of East Asia. */
+/* Bytes of a space at an offset: ASCII, U+00A0, or the wide space of East Asia (U+3000); 0: none.
+ */
 static size_t space_at(struct str text, size_t at)
 {
     char c = text.ptr[at];
@@ -36,7 +41,7 @@ static size_t space_at(struct str text, size_t at)
     return str_starts(rest, STR("\xE3\x80\x80")) ? 3 : 0;
 }
 
-/* Bytes of a quotation mark: "plain", “curly” or „low“. */
+/* Bytes of a quotation mark: "plain", “curly” or „low“; 0: none. */
 static size_t quote_at(struct str text, size_t at)
 {
     static const struct str quotes[] = {STR_INIT("\""),
@@ -51,7 +56,7 @@ static size_t quote_at(struct str text, size_t at)
     return 0;
 }
 
-/* Whether a quotation mark opens a phrase there: behind a digit it stands for inches. */
+/* Whether a quotation mark opens a phrase here. After a digit it means inches. */
 static bool opens_phrase(struct str text, size_t at)
 {
     bool is_inch = at > 0 && text.ptr[at - 1] >= '0' && text.ptr[at - 1] <= '9';
@@ -72,8 +77,7 @@ static struct str dup_term(struct parser *parser, const struct search_token *tok
     return arena_dup(parser->arena, token->text);
 }
 
-/* One more word, with the signs before it. The index knows single terms to leave out, and no
- * phrases. */
+/* Adds a word with the signs before it. The index can exclude single terms but no phrases. */
 static void push_word(struct parser *parser, const struct signs *signs, struct search_word word)
 {
     if (signs->without && (word.kind == SEARCH_GRAMS || word.kind == SEARCH_PHRASE))
@@ -102,8 +106,8 @@ push_part(struct parser *parser, struct search_word *word, const struct search_t
                              token->letters == 1 && tokens_unspaced(token->text)};
 }
 
-/* Terms side by side, in their order: a phrase, whatever they are. A code counts by its parts. Of
- * one that is `open` the last term may go on. */
+/* A phrase: terms of any kind, next to each other and in order. A code counts by its parts. `open`:
+ * the closing mark is missing, so the last term is a prefix. */
 static void
 parse_phrase(struct parser *parser, const struct signs *signs, struct str text, bool open)
 {
@@ -147,14 +151,14 @@ take_parts(struct parser *parser, struct tokens *tokens, const struct search_tok
     return word;
 }
 
-/* The letters of a run, each with the next. */
+/* A run of letters, as pairs of neighbours. */
 static struct search_word
 take_run(struct parser *parser, struct tokens *tokens, const struct search_token *first)
 {
     struct search_word word = {.kind = SEARCH_GRAMS};
     struct search_token token = *first;
 
-    if (first->kind == TOKEN_LAST) /* one letter alone: all that begin with it have it */
+    if (first->kind == TOKEN_LAST) /* a single letter matches all terms that begin with it */
         return (struct search_word){.kind = SEARCH_WORD,
                                     .term = dup_term(parser, first),
                                     .prefix = true,
@@ -162,7 +166,7 @@ take_run(struct parser *parser, struct tokens *tokens, const struct search_token
     do
         push_part(parser, &word, &token);
     while (tokens_next(tokens, &token) && token.kind == TOKEN_GRAM);
-    return word; /* the last letter is in the last gram */
+    return word; /* the last letter is in the last pair */
 }
 
 static struct search_word
@@ -179,7 +183,7 @@ take_word(struct parser *parser, struct tokens *tokens, const struct search_toke
     return word;
 }
 
-/* What stands between two spaces: mostly a word. */
+/* The text between two spaces: mostly one word. */
 static void
 parse_words(struct parser *parser, const struct signs *signs, struct str text, bool star)
 {
@@ -210,7 +214,7 @@ static bool is_name_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* "name:" before a word or a phrase, if there is such a field. With nothing behind it, it is a
+/* Takes "name:" before a word or a phrase, if there is such a field. With nothing after it, it is a
  * word. */
 static struct str take_field(struct parser *parser)
 {
@@ -228,7 +232,7 @@ static struct str take_field(struct parser *parser)
     return arena_dup(parser->arena, name);
 }
 
-/* A phrase ends with its other mark, or with the text. */
+/* A phrase ends with its closing mark, or with the text. */
 static void parse_quoted(struct parser *parser, const struct signs *signs)
 {
     size_t begin = parser->at + quote_at(parser->text, parser->at);
@@ -242,7 +246,7 @@ static void parse_quoted(struct parser *parser, const struct signs *signs)
     parse_phrase(parser, signs, (struct str){parser->text.ptr + begin, end - begin}, open);
 }
 
-/* One thing: a word, phrase or '*', with what stands before it. */
+/* Takes one item: a word, a phrase or '*', with the signs before it. */
 static void parse_thing(struct parser *parser)
 {
     struct signs signs = {.field = STR("")};
@@ -271,8 +275,8 @@ static void parse_thing(struct parser *parser)
         parse_words(parser, &signs, text, str_ends(text, STR("*")));
 }
 
-/* Terms that may go on are looked up one by one; single letters of a script without spaces do, also
- * those of a phrase. Of all together so many count as may be looked up. */
+/* Each prefix costs lookups in the lexicon, also a single letter of a script without spaces, even
+ * in a phrase. The query ends where it would have more than SEARCH_PREFIXES of them. */
 static void limit_prefixes(struct search_query *query)
 {
     size_t left = SEARCH_PREFIXES;
@@ -293,7 +297,7 @@ static void limit_prefixes(struct search_query *query)
     }
 }
 
-/* Words say more than "*"; words to leave out say nothing where there is neither. */
+/* Words say more than "*", so "*" is dropped. Words to leave out mean nothing without either. */
 static void settle_all(struct search_query *query)
 {
     bool finds = false;

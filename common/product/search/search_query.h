@@ -1,8 +1,9 @@
 #pragma once
 /*
- * What a person types into a search box, understood: words, "phrases", -without, field:word,
- * prefix*, and * for all there is. Any text is a query: what says nothing in it is passed over.
- * Pure; any thread.
+ * Parses what a person types into a search box: words, "phrases", -without, field:word, prefix*,
+ * and * for everything. Every text is a query; what means nothing in it is ignored. The result is
+ * still text: the gateway expands its words to terms of the lexicon (lexicon.h) and ranks records
+ * by them (rank.h). Pure; any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,25 +13,26 @@
 #include "base/str.h"
 
 enum {
-    /* What stands behind the first so many of each is passed over: */
+    /* Everything beyond these numbers is ignored: */
     SEARCH_LETTERS = 512, /* code points of a query */
-    SEARCH_WORDS = 10,    /* words, each phrase one; a run of a script without spaces is one */
+    SEARCH_WORDS = 10,    /* a phrase is one word, and so is a run of a script without spaces */
     SEARCH_PARTS = 32,    /* terms of one word */
-    SEARCH_PREFIXES = 16, /* terms that may go on: each stands for up to 64 of the lexicon */
+    SEARCH_PREFIXES = 16, /* terms that are prefixes, each expanded to up to 64 words */
 };
 
 enum search_kind {
     SEARCH_WORD,   /* `term` */
-    SEARCH_CODE,   /* AB-1234: `term` (the whole, "ab1234"), or else all of `parts` */
+    SEARCH_CODE,   /* AB-1234: `term` (the whole, "ab1234"), or all of `parts` */
     SEARCH_GRAMS,  /* all of `parts`, which overlap by a letter */
-    SEARCH_PHRASE, /* all of `parts`, side by side in one field: the index proposes, the text
-                      decides */
+    SEARCH_PHRASE, /* all of `parts`, next to each other in one field: the index proposes records,
+                      their text decides */
 };
 
 struct search_part {
     struct str term;
-    uint32_t place; /* among all terms of the query, where one stands behind the other */
-    bool prefix;    /* one letter of a script without spaces: whatever begins with it has it */
+    uint32_t place; /* among all terms of the query, in their order */
+    bool prefix; /* a single letter of a script without spaces: matches all terms that begin with it
+                  */
 };
 
 struct search_word {
@@ -39,33 +41,34 @@ struct search_word {
     struct search_part *parts; /* not of SEARCH_WORD; in their order */
     size_t part_count;
     struct str field; /* "" = any */
-    struct str text;  /* as it was written, without signs */
+    struct str text;  /* as typed, without the signs around it; borrowed */
     uint32_t place;   /* of SEARCH_WORD and SEARCH_CODE, as of parts */
-    bool prefix;      /* of `term`, and of the last of the parts: words that begin so match, too */
-    bool quoted;      /* a phrase, or a word in quotation marks: without typos */
+    bool prefix;      /* of `term`, and of the last part: words that begin with it match too */
+    bool quoted;      /* a phrase, or a word in quotation marks: no typos */
     bool without;     /* records that match it are left out */
-    bool symbol;      /* a sign that stands for itself: less is said by it than by a word */
-    size_t bare;      /* of "c++" 1: bytes of `term` without the signs behind it; 0: it has none */
-    unsigned typos;   /* that it is excused: 0 to 2; of SEARCH_WORD alone */
+    bool symbol;      /* a sign that is a term: it says less than a word */
+    size_t bare;      /* length of `term` without its signs (1 for "c++"); 0: it has none */
+    unsigned typos;   /* that are tolerated: 0 to 2; of SEARCH_WORD alone */
 };
 
 struct search_query {
     struct search_word *words;
-    size_t count; /* 0 without `all`: there is nothing to find */
-    bool all;     /* "*": what is not left out */
+    size_t count; /* 0 without `all`: nothing to find */
+    bool all;     /* "*": all records that are not left out */
 };
 
 struct search_fields {
-    /* Whether the caller may search in a field of this name. Others are no fields: "12:30" and
-     * "note:this" are words. */
+    /* Whether the caller may search in a field of this name. If not, the name is an ordinary word,
+     * as in "12:30" and "note:this". */
     bool (*is_field)(const void *arg, struct str name);
     const void *arg;
 };
 
-/* Everything is arena-owned. `fields` may be NULL: no field has a name. The last word is a prefix,
- * unless it is left out or part of a phrase; of a phrase whose closing mark is missing, which ends
- * with the text, the last part is one. A phrase is not left out: '-' before it passes it over. So
- * do words to leave out where none is to be found. */
+/* The result is arena-owned, except that the words' `text` points into `text`. `fields` NULL: there
+ * are no field names. The last word is a prefix, unless it is left out, a symbol or part of a
+ * phrase; if the closing mark of the last phrase is missing, its last part is a prefix. Phrases and
+ * runs of a script without spaces cannot be left out: after a '-' they are ignored. Words to leave
+ * out are ignored if there is nothing to find. */
 void search_query_parse(struct arena *arena,
                         struct str text,
                         const struct search_fields *fields,

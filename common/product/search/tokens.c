@@ -4,15 +4,22 @@
 #include "base/utf8.h"
 #include "unicode.h"
 
+/*
+ * tokens_next() reads the code point at tokens->at and lets one of three functions return the next
+ * token: give_word() for words, codes and words with signs, give_gram() for scripts without spaces,
+ * give_symbol() for symbols. unicode.h has the class and the folding of each code point;
+ * scripts/unicode generates it.
+ */
+
 _Static_assert((int)UNICODE_FOLD_BYTES <= TOKEN_FOLD_BYTES,
                "the longest that a code point folds to");
 
-/* A code point of the text, and what it folds to. */
+/* A code point of the text and what it folds to. */
 struct letter {
     enum unicode_class class;
     uint32_t code;
     struct str folded;
-    size_t bytes; /* of the text */
+    size_t bytes; /* in the text */
 };
 
 static uint32_t entry_of(uint32_t code)
@@ -21,11 +28,11 @@ static uint32_t entry_of(uint32_t code)
         return unicode_entries[unicode_index[code / UNICODE_BLOCK] * UNICODE_BLOCK +
                                code % UNICODE_BLOCK];
     if (code <= 0x3FFFD)
-        return UNICODE_CJK; /* ideographs of a later Unicode */
+        return UNICODE_CJK; /* ideographs of a later version of Unicode */
     return code >= 0xE0100 && code <= 0xE01EF ? UNICODE_IGNORED : UNICODE_OTHER;
 }
 
-/* What stands at an offset; class UNICODE_OTHER at the end, too. */
+/* The code point at an offset. Its class is UNICODE_OTHER at the end of the text, too. */
 static struct letter letter_at(struct str text, size_t at)
 {
     struct letter letter = {.class = UNICODE_OTHER, .bytes = 1};
@@ -57,7 +64,7 @@ static bool is_run(enum unicode_class class)
     return class >= UNICODE_CJK && class <= UNICODE_MYANMAR;
 }
 
-/* A term that is being made. */
+/* Properties of the current term. */
 struct made {
     size_t letters;
     bool digits;
@@ -70,13 +77,14 @@ static void append(struct tokens *tokens, struct made *made, struct str folded)
         made->cut = true;
         return;
     }
-    for (size_t i = 0; i < folded.len; i++) { /* short: no call */
+    for (size_t i = 0; i < folded.len; i++) { /* short, so a call would cost more */
         tokens->term[tokens->len++] = folded.ptr[i];
         made->letters += (folded.ptr[i] & 0xC0) != 0x80;
     }
 }
 
-/* Replaces the last letter, of `bytes`, by another of U+0800 to U+FFFF or U+0080 to U+07FF. */
+/* Replaces the last letter by another one of as many bytes: 2 (U+0080 to U+07FF) or 3 (U+0800 to
+ * U+FFFF). */
 static void replace_last(struct tokens *tokens, size_t bytes, uint32_t code)
 {
     char *at = tokens->term + tokens->len - bytes;
@@ -93,7 +101,7 @@ static void replace_last(struct tokens *tokens, size_t bytes, uint32_t code)
 enum {
     JAMO_L = 0x1100,
     JAMO_V = 0x1161,
-    JAMO_T = 0x11A7, /* one before the first */
+    JAMO_T = 0x11A7, /* one below the first */
     JAMO_LS = 19,
     JAMO_VS = 21,
     JAMO_TS = 28,
@@ -101,8 +109,8 @@ enum {
     HANGUL_END = HANGUL + JAMO_LS * JAMO_VS * JAMO_TS,
 };
 
-/* Hangul in parts becomes syllables, and a few Cyrillic letters that stay what they are become so
- * from two code points. */
+/* Joins a code point with the last letter of the term: parts of Hangul become syllables, and a few
+ * Cyrillic letters keep their mark. False: the two do not join. */
 static bool compose(struct tokens *tokens, uint32_t code)
 {
     static const struct {
@@ -137,7 +145,7 @@ static bool compose(struct tokens *tokens, uint32_t code)
     return false;
 }
 
-/* What letters and digits of ASCII fold to; 0: neither, or not of ASCII. */
+/* The folding of ASCII letters and digits; 0 for all other bytes. */
 static const char ascii_fold[256] = {
     ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6',
     ['7'] = '7', ['8'] = '8', ['9'] = '9', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd',
@@ -150,7 +158,7 @@ static const char ascii_fold[256] = {
     ['u'] = 'u', ['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
 };
 
-/* Most of most texts. */
+/* The fast path: most texts are mostly ASCII. Returns where the ASCII letters end. */
 static size_t append_ascii(struct tokens *tokens, size_t at, struct made *made)
 {
     const unsigned char *from = (const unsigned char *)tokens->text.ptr + at;
@@ -171,7 +179,7 @@ static size_t append_ascii(struct tokens *tokens, size_t at, struct made *made)
     return at + n;
 }
 
-/* Appends the word at an offset; where it ends. */
+/* Appends the word at an offset. Returns where it ends. */
 static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
 {
     for (;;) {
@@ -183,7 +191,7 @@ static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
         if (c < 0x80) {
             if (!ascii_fold[c])
                 return at;
-            made->cut = true; /* there is no room for it */
+            made->cut = true; /* no room is left */
             made->digits = made->digits || c <= '9';
             at++;
             continue;
@@ -193,7 +201,7 @@ static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
             return at;
         made->digits = made->digits || letter.class == UNICODE_DIGIT;
         uint32_t code = letter.code;
-        if (letter.folded.len == 3) /* single letters of Hangul fold to their parts of syllables */
+        if (letter.folded.len == 3) /* single letters of Hangul fold to parts of syllables */
             (void)utf8_decode(letter.folded, 0, &code);
         if (made->cut || !compose(tokens, code))
             if (letter.class != UNICODE_IGNORED)
@@ -202,8 +210,9 @@ static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
     }
 }
 
-/* Whether a sign at an offset binds what stands before it to a word behind it; then where that
- * begins, and what the whole keeps of the sign. `after_digit`: a digit is the last before it. */
+/* Whether the sign at an offset joins the text before it to a word after it. *ret_next is where
+ * that word begins, *ret_kept what the whole keeps of the sign. `after_digit`: the text before it
+ * ends with a digit. */
 static bool binds(const struct tokens *tokens,
                   size_t at,
                   bool after_digit,
@@ -211,7 +220,7 @@ static bool binds(const struct tokens *tokens,
                   struct str *ret_kept)
 {
     if (at >= tokens->text.len || tokens->text.ptr[at] == ' ')
-        return false; /* mostly */
+        return false; /* the most frequent case */
     struct letter sign = letter_at(tokens->text, at);
     if (sign.class != UNICODE_SIGN && sign.class != UNICODE_DIGIT_SIGN)
         return false;
@@ -262,9 +271,9 @@ static bool is_hyphen(char c)
     return c == '-' || c == '_';
 }
 
-/* Takes the hyphens between digits out of a whole that has no other signs: people write a code or a
- * long number with them or without, AB-12-34 and 978-3-16-148410-0. In a short number they stay:
- * "10-12" is from ten to twelve. */
+/* Removes the hyphens between digits from a whole without other signs: people write codes and long
+ * numbers with hyphens or without (AB-12-34, 978-3-16-148410-0). A short number keeps them: "10-12"
+ * means from ten to twelve. */
 static void join_digits(struct tokens *tokens, struct made *made)
 {
     size_t digits = 0;
@@ -288,8 +297,8 @@ static void join_digits(struct tokens *tokens, struct made *made)
     made->letters -= hyphens;
 }
 
-/* Words bound by signs from an offset on: their whole. False if there is one word only, or too
- * many, or the whole is too long. */
+/* Returns the whole of the words that signs join from an offset on. False: there is one word, or
+ * too many, or the whole is too long. */
 static bool give_whole(struct tokens *tokens, size_t begin, struct search_token *ret_token)
 {
     struct made made;
@@ -315,8 +324,8 @@ static bool give_whole(struct tokens *tokens, size_t begin, struct search_token 
 
 enum { SIGNS_BEHIND = 3 };
 
-/* Where the signs end that belong to the word before them: "C++", "C#", "A+"; `at` if none do. Of
- * "C++11" they do, of "a+b", "a#1" and "a####" they do not. */
+/* Where the signs end that belong to the word before them ("C++", "C#", "A+"); `at`: no sign does.
+ * The signs of "C++11" belong to the word; those of "a+b", "a#1" and "a####" do not. */
 static size_t signs_end(struct str text, size_t at)
 {
     size_t end = at;
@@ -327,7 +336,8 @@ static size_t signs_end(struct str text, size_t at)
     return is_bound || end - at > SIGNS_BEHIND ? at : end;
 }
 
-/* The word that is made, with the signs behind it. False if there are none. */
+/* Returns the current word with the signs after it. False: no signs belong to it, or there is no
+ * room for them. */
 static bool give_signed(struct tokens *tokens,
                         const struct made *word,
                         size_t begin,
@@ -381,9 +391,9 @@ static bool give_word(struct tokens *tokens, struct search_token *ret_token)
     return true;
 }
 
-enum { RUN_LETTER_BYTES = 24 }; /* of a letter and its marks; further marks are left out */
+enum { RUN_LETTER_BYTES = 24 }; /* of a letter and its marks; further marks are ignored */
 
-/* Appends a letter of a run with its marks; where it ends. */
+/* Appends a letter of a run with its marks. Returns where it ends. */
 static size_t append_run_letter(struct tokens *tokens, size_t at, struct made *made)
 {
     struct letter letter = letter_at(tokens->text, at);
@@ -399,7 +409,7 @@ static size_t append_run_letter(struct tokens *tokens, size_t at, struct made *m
     return at;
 }
 
-/* The letter of a run that stands at `at`, with the next one or, the last, alone. */
+/* Returns the letter at tokens->at with the next letter of the run, or alone if it is the last. */
 static bool give_gram(struct tokens *tokens, struct search_token *ret_token)
 {
     struct made made;
@@ -422,7 +432,7 @@ static bool give_gram(struct tokens *tokens, struct search_token *ret_token)
     return true;
 }
 
-/* Where what is of no account behind a letter ends: joiners, forms of letters, colours of skin. */
+/* Where code points end that are ignored after a letter: joiners, variants, skin tones. */
 static size_t ignored_end(struct str text, size_t at)
 {
     struct letter letter = letter_at(text, at);
@@ -432,7 +442,7 @@ static size_t ignored_end(struct str text, size_t at)
     return at;
 }
 
-/* Two of them are the flag of a country. */
+/* Two of these are the flag of a country. */
 static bool is_flag_letter(const struct letter *letter)
 {
     return letter->code >= 0x1F1E6 && letter->code <= 0x1F1FF;

@@ -48,9 +48,10 @@ static uint64_t places(const struct typo_word *word, uint32_t letter)
 }
 
 /*
- * One column of the table of distances a letter, as differences between neighbours: up and down say
- * where the column grows and shrinks from one letter of the word to the next (H. Hyyrö, "A
- * bit-vector algorithm for computing Levenshtein and Damerau edit distances", 2003).
+ * Each letter of the text gives one column of the table of distances, as differences between
+ * neighbours: `up` and `down` say where the column grows and shrinks from one letter of the word to
+ * the next (H. Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit
+ * distances", 2003).
  */
 unsigned typo_distance(const struct typo_word *word, struct str text, unsigned most)
 {
@@ -71,7 +72,7 @@ unsigned typo_distance(const struct typo_word *word, struct str text, unsigned m
         uint64_t right_down = diagonal & up;
         distance += (right_up & last) != 0;
         distance -= (right_down & last) != 0;
-        if (distance > most + (text.len - at)) /* not even if all that is left fits */
+        if (distance > most + (text.len - at)) /* too far even if all remaining letters match */
             return most + 1;
         right_up = right_up << 1 | 1;
         up = right_down << 1 | ~(diagonal | right_up);

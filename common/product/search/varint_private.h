@@ -1,8 +1,6 @@
 #pragma once
-/*
- * Whole numbers in as few bytes as they need: seven bits a byte, lowest first, the highest bit of
- * all but the last set (LEB128). Only the shortest form is read. Pure; any thread.
- */
+/* Whole numbers in as few bytes as possible (LEB128): seven bits per byte, lowest first, with the
+ * highest bit set in all bytes but the last. Only the shortest form is read. Pure; any thread. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,8 +10,9 @@ static inline size_t varint_bytes(uint64_t value)
 {
     return value < 0x80 ? 1 : (size_t)(70 - __builtin_clzll(value)) / 7;
 }
-/* Writes at most VARINT_BYTES; the byte behind. */
+/* Writes at most VARINT_BYTES. Returns the end. */
 unsigned char *varint_put(unsigned char *at, uint64_t value);
-/* The byte behind; NULL: it does not end, is above INT64_MAX, or is longer than need be. */
+/* Returns the end; NULL: the number does not end, is above INT64_MAX, or is longer than necessary.
+ */
 const unsigned char *
 varint_get(const unsigned char *at, const unsigned char *end, uint64_t *ret_value);
