@@ -1,4 +1,4 @@
-/* Makes ready what is due soon. */
+/* Prepares projects whose ticks are due soon. */
 #include "ahead.h"
 
 #include "app.h"
@@ -13,15 +13,16 @@
 #include "work.h"
 
 #define READY_EVERY_MS 5000
-#define READY_AHEAD_MS 60000  /* before the tick */
-#define READY_MS       200000 /* what was made ready is taken to be so; caches keep it longer */
+#define READY_AHEAD_MS 60000  /* how long before the tick a project is prepared */
+#define READY_MS       200000 /* a project counts as prepared; caches keep its data longer */
 #define FRESH_EVERY_MS 1000
-#define FRESH_AHEAD_MS 3500 /* rights are read again after five seconds (project_rights) */
-#define FIRST_MS       1000 /* after the start */
+#define FRESH_AHEAD_MS 3500 /* cached rights are read again after five seconds (project_rights) */
+#define FIRST_MS       1000 /* first poll after the start */
 #define ROUND_MS       20000
 #define AT_ONCE        6
 
-/* What is looked for every so often, for ticks that are so near, and what is done about each. */
+/* A kind of preparation: every every_ms, .make is called for projects whose tick is due within
+ * ahead_ms and that are .wanted. */
 struct kind {
     int64_t every_ms, ahead_ms;
     bool (*wanted)(int64_t number, int64_t fire_ms);
@@ -29,10 +30,10 @@ struct kind {
     struct loop_timer timer;
 };
 
-/* What this process knows of a project that ticks. */
+/* The state of a project with ticks, in this process. */
 struct ready {
-    int64_t fresh_for_ms; /* wall: the tick that its editors' rights were last read for */
-    int64_t ready_ms;     /* mono: it ticked, or was made ready for a tick, last */
+    int64_t fresh_for_ms; /* wall: the tick for which the editors' rights were last read */
+    int64_t ready_ms;     /* mono: when the project last ticked or was prepared */
 };
 
 static struct turns projects;
@@ -64,7 +65,7 @@ void ahead_ticked(int64_t number)
 
 /* --- one project --- */
 
-/* co: versions and rights of the workflows that are due soon. */
+/* co: Reads versions and editors' rights of the workflows that are due soon into the caches. */
 AWAITS static int read_workflows(struct task *task, struct project *project, int64_t ahead_ms)
 {
     struct rows due;
@@ -80,7 +81,7 @@ AWAITS static int read_workflows(struct task *task, struct project *project, int
     return 0;
 }
 
-/* co: a tick of nothing, and a write of nothing. */
+/* co: Runs the statements of a tick and of a write without a row. */
 AWAITS static int ready_statements(struct task *task, struct db *db)
 {
     struct db_call calls[1 + LEDGER_CALLS] = {
@@ -146,7 +147,7 @@ static struct kind kinds[] = {
      .make = make_fresh},
 };
 
-/* --- all of them --- */
+/* --- all projects --- */
 
 struct round {
     const struct kind *kind;
@@ -200,7 +201,7 @@ AWAITS static int look_ahead(struct task *task, const struct kind *kind)
     return task_all(task, calls, AT_ONCE);
 }
 
-/* --- the clock --- */
+/* --- timers --- */
 
 static void ahead_run(struct task *task, void *arg)
 {

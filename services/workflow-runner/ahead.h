@@ -1,16 +1,19 @@
 #pragma once
 /*
- * Ticks come at once for many: what they need is made ready before, a few projects at a time. The
- * project with its model, the workflows' versions and their editors' rights are read into this
- * process, and the statements of a tick run once without a row, so that a connection knows them and
- * the tables; just before the tick the rights are read once more. What was not made ready (a runner
- * that has just started, a workflow that was just saved) is read when it is needed.
+ * Prepares ticks in advance, because the ticks of many projects come at the same time. A few
+ * projects at a time, this process reads the project with its model, the versions of the workflows
+ * that are due soon, and the rights of their editors. It also runs the statements of a tick once
+ * without a row, so that a connection knows the statements and the tables. Just before the tick it
+ * reads the rights once more. A tick itself reads everything that was not prepared, for example
+ * when the runner has just started or the workflow was just saved.
  */
 #include <stdint.h>
 
+/* loop: Starts the timers that prepare projects. Call it once. */
 void ahead_start(void);
+/* loop: Stops the timers. A round that is under way ends before its next project. */
 void ahead_stop(void);
-/* loop: forgets what was made ready; nothing runs any more. */
+/* loop: Forgets the prepared projects. No task of this process may run at this point. */
 void ahead_end(void);
-/* any: the project has just ticked: it is ready. */
+/* any: The project has just ticked, so it counts as prepared. */
 void ahead_ticked(int64_t number);

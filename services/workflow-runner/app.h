@@ -1,9 +1,9 @@
 #pragma once
 /*
- * What the runner's files share. Jobs and events are kinds of work of common/product/queue
- * (work.c): events become jobs (events.c), jobs are claimed fairly over the projects, and run each
- * in a coroutine (run.c, steps/), with its bookkeeping written together with that of other jobs
- * (ledger.c). Timed workflows are looked for once a second (schedule.c).
+ * Declarations that all files of the runner share. Jobs and events are kinds of work of
+ * common/product/queue (work.c). Events become jobs (events.c). Jobs are claimed fairly across
+ * projects, and each job runs in a coroutine (run.c, steps/). The results of several jobs are
+ * written together (ledger.c). Due timed workflows are polled once a second (schedule.c).
  */
 #include "app/daemon.h"
 #include "project/project.h"
@@ -12,9 +12,11 @@
 #include "conf/conf_struct.h"
 /* clang-format on */
 
-/* The configuration of this process. */
+/* any: The configuration of this process, the directory of projects and the bus. All three live as
+ * long as the process. */
 const struct app_conf *runner_conf(void);
 struct directory *runner_directory(void);
 struct bus *runner_bus(void);
-/* Name of this process in jobs.runner and platform.runners, unique: host, process, start. */
+/* any: The unique name of this process in job_leases.runner and platform.runners: host name,
+ * process id and random digits. It lives as long as the process. */
 struct str runner_id(void);

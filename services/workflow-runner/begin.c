@@ -1,7 +1,8 @@
 /*
- * Jobs of one tick begin in turn. Each asks for its project, its editor's rights, and soon has its
- * end written: a thousand at once would hold up everything else, themselves included. One that has
- * not ended after a moment gives its place to the next, so that none waits for a slow one.
+ * Starts the jobs of one tick a few at a time. Each job reads its project and its editor's rights,
+ * and soon has its end written: a thousand jobs at once would delay everything, themselves
+ * included. A job that has not ended after a moment gives its place to the next one, so that no job
+ * waits for a slow one.
  */
 #include "begin.h"
 #include "base/clock.h"
@@ -15,7 +16,7 @@
 
 static struct {
     struct list waiting, begun; /* struct job.turn, oldest first */
-    unsigned count;             /* of those begun */
+    unsigned count;             /* jobs in `begun` */
     struct loop_timer timer;
     bool ready, held, armed;
 } b;

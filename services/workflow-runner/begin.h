@@ -1,11 +1,11 @@
 #pragma once
-/* Jobs of one tick begin together, as many as there is room for. */
+/* Starts the jobs of one tick a few at a time. */
 #include "job.h"
 
-/* any: runs the job of a tick when its turn has come: what many projects need at once is not asked
- * for all at once. */
+/* any: Runs the job of a tick when its turn has come, so that many projects do not demand the same
+ * resources at the same time. */
 void begin_in_turn(struct queue_item *item);
-/* any: it ended. */
+/* any: The job has ended: gives its place to the next one. Ignores a job that holds no place. */
 void begin_ended(struct job *job);
-/* any: while ticks are being made hardly anything begins. */
+/* any: While `hold` is true hardly any job begins, because ticks are being made. */
 void begin_hold(bool hold);

@@ -1,6 +1,6 @@
 /*
- * What templates of a job see: {"trigger", "steps", "workflow", "job"}. Values come masked: what is
- * stored and what is seen by later steps is the same.
+ * The values that templates of a job can read: {"trigger", "steps", "workflow", "job"}. Callers
+ * pass masked values, so later steps see what is stored.
  */
 #include <errno.h>
 
@@ -108,7 +108,7 @@ AWAITS static bool keep_row(struct run *run, const struct sql_run_history_row *r
     return true;
 }
 
-/* co: both reads, until the lease is over. */
+/* co: Runs the statements, and retries until the lease is over. */
 AWAITS static int read_rows(struct run *run, struct db_call *calls, size_t count)
 {
     struct job *job = run->job;

@@ -1,15 +1,17 @@
 #pragma once
-/* What templates of a run see. */
+/* The context of a run: the values that its templates can read. */
 #include "run.h"
 
-/* co: root as it is before the first step. False when the trigger's data cannot be read. */
+/* co: Makes run->root as it is before the first step. Returns false when the trigger's data cannot
+ * be parsed. */
 AWAITS bool context_init(struct run *run);
-/* any: what `$svc.steps.<key>` is from now on: the step's output, or {"error": ...}. Takes a
- * reference. */
+/* any: Set the value of `$svc.steps.<key>` for the steps that follow: context_output() to the
+ * step's output, context_error() to {"error": error}. Each takes a reference of its own. */
 void context_output(struct run *run, struct str key, json_t *output);
 void context_error(struct run *run, struct str key, json_t *error);
-/* co: of a job that was started before: reads its history; outputs of steps that succeeded are in
- * the context. 0, JOB_LOST, JOB_STORE_DOWN, or -EINVAL (it cannot be read). */
+/* co: Reads the history of a job that was started before, and puts the outputs and errors of its
+ * steps into the context. 0, JOB_LOST, JOB_STORE_DOWN, or -EINVAL when a row cannot be parsed. */
 AWAITS int context_history(struct run *run) MUSTCHECK;
-/* any: the row of a step in this run, NULL = it did not run. */
+/* any: The history row of a step in this run, or NULL when the step has not run. It lives as long
+ * as the run. */
 const struct past *context_past(const struct run *run, struct str key);

@@ -1,5 +1,5 @@
-/* Parsed versions of workflows: one load for all who ask meanwhile, least recently used first
- * out. */
+/* The cache of parsed workflow versions. Callers that need a version at the same time share one
+ * load. The least recently used version is dropped first. */
 #include "definition_cache.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "log/log.h"
 #include "runner_run_sql.h"
 
-/* What a byte of a document takes as a tree, about. */
+/* Approximate size of a parsed tree, in bytes per byte of its text. */
 #define TREE_FACTOR  8
 #define PROJECT_PART 4
 
@@ -18,15 +18,15 @@ struct key {
 };
 
 struct entry {
-    struct workflow_version version; /* first: what jobs hold */
+    struct workflow_version version; /* first, because callers hold a pointer to it */
     struct key key;
     struct list order;
-    struct arena *arena; /* it lives there itself */
+    struct arena *arena; /* owns this entry too */
     size_t bytes;
     int refs;
 };
 
-/* A load under way. Lives on the stack of the task that makes it. */
+/* A load under way, on the stack of the task that runs it. */
 struct load {
     struct list waiters;
 };
@@ -71,7 +71,7 @@ static void entry_drop(struct entry *entry)
     entry_unref(entry);
 }
 
-/* What one project has more than its share makes way for its own, not for others'. */
+/* Drops other versions of the project when it exceeds its share. Other projects lose nothing. */
 static void keep_share(const struct entry *newest)
 {
     size_t bytes = newest->bytes;
@@ -176,14 +176,14 @@ AWAITS static int read_version(struct task *task, struct db *db, const struct ke
     return 0;
 }
 
-/* --- one load for all --- */
+/* --- shared loads --- */
 
 static void abandon(struct await *await)
 {
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
 
-/* co: what the load came to; -EAGAIN when whoever made it went away. */
+/* co: Waits for another task's load and returns its result; -EAGAIN when the task was cancelled. */
 AWAITS static int join(struct task *task, struct load *load)
 {
     struct waiter waiter = {.await = {.abandon = NULL}};

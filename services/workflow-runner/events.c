@@ -1,4 +1,4 @@
-/* Events become jobs. */
+/* Turns events into jobs. */
 #include "events.h"
 
 #include "app.h"
@@ -10,10 +10,10 @@
 #include "runner_events_sql.h"
 #include "workflow/condition.h"
 
-#define JOBS_AT_ONCE  1000               /* of several events */
-#define JOBS_MAX      5000               /* of one */
-#define BYTES_AT_ONCE ((size_t)16 << 20) /* of the jobs' data, as it is stored */
-#define READ_AT_ONCE  ((size_t)1 << 20)  /* of events whose data a filter asks for, as text */
+#define JOBS_AT_ONCE  1000               /* jobs of several events */
+#define JOBS_MAX      5000               /* jobs of one event */
+#define BYTES_AT_ONCE ((size_t)16 << 20) /* of the jobs' data, by its stored size */
+#define READ_AT_ONCE  ((size_t)1 << 20)  /* of events whose data a filter reads, as text */
 
 struct listener {
     int64_t id, version, entity_id;
@@ -25,7 +25,7 @@ struct listener {
 struct match {
     int64_t *events, *workflows, *versions;
     size_t count, cap;
-    bool chained; /* some of them come of a job's own events */
+    bool chained; /* some of the events were caused by jobs */
 };
 
 static void
@@ -53,7 +53,8 @@ match_add(struct arena *arena, struct match *match, int64_t event, const struct 
     match->versions[match->count++] = listener->version;
 }
 
-/* A filter was checked when the workflow was saved: one that does not parse now matches nothing. */
+/* Parses a listener's filter. Filters were checked when their workflows were saved: a filter that
+ * does not parse now matches nothing. */
 static bool events_read_filter(struct arena *arena, struct str text, struct condition **ret_filter)
 {
     struct jr_error error;
@@ -110,8 +111,9 @@ static bool listens(struct arena *arena,
     return condition_eval(arena, listener->filter, &context, &holds, &reason) == 0 && holds;
 }
 
-/* co: how many of the events, from the first on, are to be taken now: each job holds a copy of its
- * event, and what is made at once has to be done before the database gives up. */
+/* co: Matches events with listeners. *ret_taken: how many of the events, from the first on, are to
+ * be taken now. The number is limited because each job holds a copy of its event, and because all
+ * jobs must be made before the statement times out. */
 AWAITS static int match_events(struct task *task,
                                const struct rows *events,
                                const struct rows *rows,
@@ -119,7 +121,7 @@ AWAITS static int match_events(struct task *task,
                                size_t *ret_taken)
 {
     struct arena *arena = task->arena;
-    struct arena *event_arena = arena_new(0); /* a tree is many times its text: one at a time */
+    struct arena *event_arena = arena_new(0); /* reset per event: a tree is large */
     struct listener *listeners;
     size_t count = read_listeners(arena, rows, &listeners);
     size_t taken = events->count;
@@ -154,7 +156,7 @@ AWAITS static int match_events(struct task *task,
     return rc;
 }
 
-/* co: the jobs of what was taken, as far as the project may have them. */
+/* co: Makes the jobs of the events that are taken, within the project's limits. */
 AWAITS static int events_start_jobs(struct task *task,
                                     struct db *tx,
                                     const struct match *match,

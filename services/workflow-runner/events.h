@@ -1,21 +1,22 @@
 #pragma once
-/* Events become jobs: the outbox rows that workflows have not taken yet, matched with the workflows
- * that are enabled now. */
+/* Turns events into jobs: outbox rows that workflows have not consumed yet are matched with the
+ * workflows that are enabled now. */
 #include "project/project.h"
 
 #define EVENTS_AT_ONCE 200
-#define DEPTH_MAX      8 /* a chain of workflows that start each other ends here */
+#define DEPTH_MAX      8 /* events this deep in a chain of workflows start no further job */
 
 struct events_outcome {
-    unsigned taken;
+    unsigned taken;   /* events */
     unsigned made;    /* jobs to run */
-    unsigned guarded; /* that are too many and do not run */
+    unsigned guarded; /* jobs beyond a limit, which do not run */
     bool more;        /* there may be more events */
 };
-/* co: takes up to EVENTS_AT_ONCE events of the project, fewer of those that make many jobs or large
- * ones, in one transaction: one job for each enabled workflow that listens, and the event marked as
- * taken. Of jobs that are too many one a workflow is made, skipped as fan_out_guard. An event that
- * another runner is taking is passed over. A DB_* or a negative. */
+/* co: Takes up to EVENTS_AT_ONCE events of the project in one transaction, fewer when the events
+ * make many or large jobs. For each event it makes one job per enabled workflow that listens to the
+ * event, and marks the event as taken. Of the jobs beyond a limit it stores one per workflow,
+ * skipped as fan_out_guard. It passes over events that another runner is taking. 0, a DB_*, or a
+ * negative. */
 AWAITS int events_take(struct task *task,
                        struct project *project,
                        struct events_outcome *ret_outcome) MUSTCHECK;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * One claimed job in this process: an item of the queue with what its row says. It belongs to us as
- * long as its row carries our token; every write is guarded by it, and whoever finds the token gone
- * stops at once (JOB_LOST).
+ * One job that this process has claimed: an item of the queue with the values of its row. The job
+ * belongs to this process as long as its row carries our token. Every write checks the token, and
+ * code that finds another token stops at once (JOB_LOST).
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,34 +16,34 @@
 #include "queue/queue.h"
 #include "workflow/definition.h"
 
-/* Between tries of what is refused for the moment. */
+/* The pause before an operation that is refused for the moment is tried again. */
 #define JOB_PAUSE ((struct backoff){.first_ms = 50, .most_ms = 1000})
 
 struct job {
-    struct queue_item item; /* its .project is NULL until run.c has found it; .task.arena is the
-                               job's own, during a step one of the step's */
-    struct list turn; /* of a tick: waits for its turn to begin, or has just begun (begin.c) */
+    struct queue_item item; /* its .project is NULL until run.c has found the project; its
+                               .task.arena is the job's own arena, or the step's during a step */
+    struct list turn; /* a job of a tick waits here for its turn, or has just begun (begin.c) */
     int64_t begun_ms; /* mono */
     int64_t workflow_id;
-    int64_t root; /* of its chain of events; itself below 0 when no event began it */
+    int64_t root; /* start of its chain of events: an outbox row's id, or minus a job's id */
     int version, run, attempt, depth;
-    bool resumed;           /* it ran before: read its history first */
-    bool orphan;            /* its workflow was deleted while it was made */
-    bool disabled;          /* its workflow is not enabled, and it has not begun yet */
-    struct str resume_step; /* a retry begins here; empty = start */
+    bool resumed;           /* the job has run before: read its history first */
+    bool orphan;            /* its workflow was deleted while the job was being made */
+    bool disabled;          /* its workflow is not enabled, and the job has not begun yet */
+    struct str resume_step; /* key of the step at which a retry begins; empty = the first step */
     struct str trigger_kind, trigger_event, trigger_entity; /* may be empty */
     int64_t trigger_id, trigger_entity_id;                  /* 0 = none */
     struct str trigger_data;                                /* JSON text, STR_NONE = none */
-    bool large; /* trigger_data is more than a claim brings: read when there is room for it */
-    int64_t trigger_at_ms; /* of an event or a tick: when it was */
+    bool large; /* the trigger's data is larger than a claim returns: it is read when the memory
+                   budget allows */
+    int64_t trigger_at_ms; /* time of the event or the tick */
     struct str traceparent;
-    int64_t
-        claimed_ms; /* the database's clock at the claim, so that times in the history are its */
+    int64_t claimed_ms; /* time of the claim by the database's clock, from which the times in the
+                           history are counted */
 };
 
-/* any: now by the database's clock (wall ms). */
+/* any: The current time by the database's clock, in wall-clock milliseconds. */
 int64_t job_now_ms(const struct job *job);
-/* any: the row that claimed it (runner_claim.sql) into the struct. */
+/* any: Fills the struct from the row that claimed the job (runner_claim.sql, or runner_schedule.sql
+ * for a tick). */
 void job_read(struct queue_item *item);
-
-/* --- running (run.c) --- */

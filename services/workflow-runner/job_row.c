@@ -1,4 +1,4 @@
-/* A job's row as its claim, or the tick that made it, returned it. */
+/* Reads the row of a job, as returned by its claim or by the tick that made the job. */
 #include "base/clock.h"
 #include "job.h"
 #include "runner_claim_sql.h"
@@ -35,7 +35,7 @@ static void read_claimed(struct job *job)
     job->large = row.has_data && row.trigger_data.ptr == NULL;
 }
 
-/* It has just been made: most of it goes without saying. */
+/* Reads the row of a job that a tick has just made. Its other members keep their zero values. */
 static void read_ticked(struct job *job)
 {
     const struct sql_schedule_tick_row row = sql_schedule_tick_row(&job->item.rows, 0);

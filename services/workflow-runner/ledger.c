@@ -1,8 +1,8 @@
 /*
- * What jobs of a project have done, written together. The job's lease is found by its token and
- * locked first, and history goes only to jobs whose lease the same transaction has locked or
- * deleted, so that a runner that was presumed dead writes nothing. Each write may be repeated: it
- * says how things are, not what changes.
+ * Writes the results of jobs of one project together. The lease of a job is found by its token and
+ * locked first. History is written only for jobs whose lease the same transaction has locked or
+ * deleted, so a runner that was presumed dead writes nothing. Each write may be repeated, because
+ * it states the new values instead of changes.
  */
 #include <errno.h>
 
@@ -15,17 +15,17 @@
 #include "queue_sql.h"
 #include "runner_ledger_sql.h"
 
-/* Lives on the stack of the job's coroutine. */
+/* One job's part of a write, on the stack of the job's coroutine. */
 struct member {
     struct batch_entry entry;
     struct job *job;
     const struct ledger_entry *rows;
-    bool written; /* its job was ours */
+    bool written; /* the job's lease had our token */
 };
 
 /* --- a write as statements --- */
 
-/* Arrays for ledger_jobs and ledger_steps. */
+/* The parameters of ledger_jobs and ledger_steps, a column each. */
 struct job_columns {
     int64_t *id, *token;
     struct str *status, *error, *reason;
@@ -104,7 +104,7 @@ steps_add(struct step_columns *in, const struct job *job, const struct ledger_en
     }
 }
 
-/* Of all that steps are written with. */
+/* The parameters that all statements with steps have. */
 #define STEP_ARGS(in)                                                                              \
     .job_ids = sql_i64s((in)->job, (in)->count), .seqs = sql_i64s((in)->seq, (in)->count),         \
     .runs = sql_i64s((in)->run, (in)->count), .keys = sql_strs((in)->key, (in)->count),            \
@@ -114,7 +114,8 @@ steps_add(struct step_columns *in, const struct job *job, const struct ledger_en
     .finished_ms = sql_i64s((in)->finished, (in)->count),                                          \
     .inputs = sql_strs((in)->input, (in)->count), .outputs = sql_strs((in)->output, (in)->count),  \
     .errors = sql_strs((in)->error, (in)->count), .logs = sql_strs((in)->log, (in)->count)
-/* They count as twelve where the statements' own macros begin. */
+/* These macros expand STEP_ARGS into twelve arguments before the statement's own macro counts
+ * them. */
 #define LEDGER_JOBS(...)  SQL_LEDGER_JOBS(__VA_ARGS__)
 #define LEDGER_STEPS(...) SQL_LEDGER_STEPS(__VA_ARGS__)
 
@@ -148,7 +149,7 @@ size_t ledger_nothing(struct arena *arena, struct db_call *calls)
 
 /* --- results --- */
 
-/* The database may answer otherwise in a moment. Everything here may be repeated. */
+/* Whether the database may give another answer in a moment. Everything here may be repeated. */
 static bool is_passing(int rc)
 {
     switch (rc) {
@@ -161,7 +162,7 @@ static bool is_passing(int rc)
     case DB_BUSY:
         return true;
     default:
-        return rc < 0; /* an attempt that took too long */
+        return rc < 0; /* a batch that took too long */
     }
 }
 
@@ -170,7 +171,7 @@ static bool lease_is_over(const struct job *job)
     return queue_lost(&job->item) || clock_mono_ms() >= job->item.lease_mono_ms;
 }
 
-/* --- together --- */
+/* --- batches --- */
 
 static struct member *member_of(const struct batch_entry *entry)
 {
@@ -219,7 +220,7 @@ AWAITS static int write_members(struct task *task,
         mark_written(entries, count, sql_ledger_jobs_row(&calls[1].rows, i).id);
     if (calls[1].rows.count == count)
         return 0;
-    /* Of those that were not ours we may have ended some before, with a write whose answer was
+    /* Jobs without such a lease may have ended with an earlier write of ours whose answer was
      * lost. */
     TRY(db_query(task,
                  db,
@@ -243,7 +244,7 @@ static struct batches writes = {
     .at_once = 1,
     .most = 256,
     .bytes = (size_t)1 << 20,
-    .limit_ms = 20000, /* the database's own limits are shorter */
+    .limit_ms = 20000, /* longer than the database's default limits */
     .pause = JOB_PAUSE,
     .stays = true,
     .over = ledger_over,
@@ -281,7 +282,8 @@ int ledger_write(struct job *job, const struct ledger_entry *entry)
 
 /* --- in the job's own transaction --- */
 
-/* A result of the transaction for its job; `passing` may be tried again by whoever can. */
+/* Translates a result of the transaction for its job. JOB_STORE_DOWN means that a caller that can
+ * repeat the transaction may do so. */
 static int tx_result(int rc)
 {
     if (rc == DB_SCHEMA)
@@ -337,7 +339,8 @@ int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *e
     return rc == 0 ? 0 : tx_result(rc);
 }
 
-/* Whether the step's row is there, once nobody holds the job's lease any more. */
+/* Waits until no other transaction holds the lock on the job's lease. *ret_seen: whether the step's
+ * row exists. *ret_ours: whether the lease still has our token. */
 AWAITS static int
 ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *ret_ours)
 {

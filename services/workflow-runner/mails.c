@@ -1,4 +1,4 @@
-/* Mail: claimed, handed to the server, ended. */
+/* Sends mails: claims their rows, hands them to the server, and ends them. */
 #include "mails.h"
 
 #include "base/backoff.h"
@@ -12,12 +12,12 @@
 #include "runner_mails_sql.h"
 
 #define RETAIN_EVERY_MS  600000
-#define AGAIN_MOST       3600000 /* between two tries */
-#define TROUBLE_EVERY_MS 1000    /* lines about the server in the log */
-#define MAILS_AHEAD      32      /* of a project, claimed ahead of its slots */
-#define MAIL_COPIES      6       /* of what it says, in memory at once */
-#define MAIL_PART        4       /* of the room for such bytes, for one mail at most */
-#define MAILS_A_SLOT     4       /* begun: while one is handed over, others are made or end */
+#define AGAIN_MOST       3600000 /* longest pause between two tries */
+#define TROUBLE_EVERY_MS 1000    /* least time between two log lines about the server */
+#define MAILS_AHEAD      32      /* mails of a project that are claimed before a slot is free */
+#define MAIL_COPIES      6       /* copies of a mail's content that are in memory at once */
+#define MAIL_PART        4       /* fraction of quotas_moments that one mail may hold */
+#define MAILS_A_SLOT     4 /* running mails per slot: some are made or ended while one is sent */
 
 static struct queue *mails;
 
@@ -42,7 +42,7 @@ static void mails_read(struct queue_item *item)
     mail->own_domain = row.own_domain;
 }
 
-/* --- its end --- */
+/* --- ends of mails --- */
 
 AWAITS static int mails_end(struct task *task,
                             const struct claimed_mail *mail,
@@ -84,14 +84,14 @@ AWAITS static int mails_again(struct task *task, const struct claimed_mail *mail
                        &rows);
 }
 
-/* --- handing it over --- */
+/* --- handing over --- */
 
 struct handing {
     const struct claimed_mail *mail;
     const struct mail *message;
 };
 
-/* The server wants the text: the row says so first. MAIL_DROPPED: it is another's by now. */
+/* Records in the row that the server asks for the text. MAIL_DROPPED: the token is outdated. */
 AWAITS static int mark_handed(struct task *task, void *arg)
 {
     const struct handing *handing = arg;
@@ -107,7 +107,7 @@ AWAITS static int mark_handed(struct task *task, void *arg)
     return rows > 0 ? 0 : MAIL_DROPPED;
 }
 
-/* Trouble with the server: for the operator, not for projects, and not once a mail. */
+/* Logs trouble with the server for the operator, not for projects, and not once per mail. */
 static void note_trouble(const struct claimed_mail *mail, struct str trouble)
 {
     static int64_t quiet_until_ms;
@@ -118,7 +118,7 @@ static void note_trouble(const struct claimed_mail *mail, struct str trouble)
     log_warn("mail.server", L_I64("mail", mail->item.id), L_STR("error", trouble));
 }
 
-/* co: over a connection of its own, while one of the project's is free. */
+/* co: Sends over a connection of its own, within the project's share of the mail slots. */
 AWAITS static int mails_over(struct task *task,
                              const struct mail_route *route,
                              const struct mail *message,
@@ -161,12 +161,12 @@ hand_over(struct task *task, const struct claimed_mail *mail, const struct mail 
     case MAIL_BAD_HEADER:
     case MAIL_BAD_SERVER:
         return mails_end(task, mail, FAILED, "bad_header", outcome.reason);
-    default: /* of the database: the row knows how far it came */
+    default: /* a database error: the row records how far the mail came */
         return rc;
     }
 }
 
-/* co: what the claim has not brought; nothing when the row is another's by now. */
+/* co: Reads content that the claim did not return; none when the row has another token by now. */
 AWAITS static int mails_read_content(struct task *task, struct claimed_mail *mail)
 {
     struct rows rows;
@@ -182,7 +182,7 @@ AWAITS static int mails_read_content(struct task *task, struct claimed_mail *mai
     return 0;
 }
 
-/* What an administrator does about a mail that nobody was to get. */
+/* Tells an administrator what to do about a mail that was not sent, where this is known. */
 static struct str dropped_detail(struct str code)
 {
     return str_is(code, "no_page") ? STR("Its link would lead nowhere: set settings.auth_page_url "
@@ -214,7 +214,7 @@ AWAITS static int mails_send_one(struct task *task, struct claimed_mail *mail)
     return rc ? rc : hand_over(task, mail, &message);
 }
 
-/* For its tree, its parts and its message. */
+/* The budget for a mail's parsed content, its parts and its message. */
 static uint64_t mail_room_of(const struct claimed_mail *mail)
 {
     uint64_t bytes = (uint64_t)MAIL_COPIES * (uint64_t)mail->size;
@@ -233,7 +233,7 @@ static enum queue_outcome mails_run(struct task *task, struct queue_item *item)
     bool lost = queue_lost(item);
     int rc = lost ? 0 : mails_send_one(task, mail);
     room_moment_end(&moment);
-    if (rc != 0) /* its lease ends: whoever finds it knows by the row how far it came */
+    if (rc != 0) /* when the lease ends, the row shows how far the mail came */
         log_warn("mail.failed", L_I64("mail", item->id), L_RESULT("rc", rc), L_AT(&task->site, rc));
     return lost || rc != 0 ? QUEUE_GONE : QUEUE_DONE;
 }
@@ -287,7 +287,7 @@ void mails_start(void)
     const struct app_conf *conf = runner_conf();
 
     if (!conf->smtp_url
-             .len) { /* what nobody waits for any more ends, the rest waits for a server */
+             .len) { /* mails that are past their give_up_at end; the others wait for a server */
         kind.claim = &SQL_MAILS_CLAIM_LATE;
         kind.look = &SQL_MAILS_LOOK_LATE;
     }

@@ -1,4 +1,5 @@
-/* What a mail says: of a workflow as it is, of an account from its template, with a new token. */
+/* Makes the content of a mail. A workflow's mail is used as it is. A mail to an account is made
+ * from its template, with a new token. */
 #include <errno.h>
 
 #include "base/codec.h"
@@ -15,7 +16,7 @@
 
 #define TOKEN_BYTES 32
 
-/* --- of workflows --- */
+/* --- mails of workflows --- */
 
 static void mails_read_texts(struct arena *arena,
                              const json_t *content,
@@ -44,7 +45,7 @@ static void read_addressees(struct arena *arena, const json_t *content, struct m
 
 /* --- templates --- */
 
-/* The project's own, else the one that it began with; and the shell. */
+/* Reads the project's own template and shell, or the defaults that projects begin with. */
 AWAITS static int load_template(struct task *task,
                                 struct project *project,
                                 enum mail_type type,
@@ -96,7 +97,7 @@ AWAITS static int fill_template(struct task *task,
     return mails_sender(task, claimed, template.sender_id, project->name, mail);
 }
 
-/* What a workflow gives its template; names are the template's. */
+/* Sets those variables of the template for which the workflow gives a value. */
 static void
 read_variables(const json_t *content, enum mail_type type, struct mail_variables *variables)
 {
@@ -129,7 +130,7 @@ AWAITS static int make_of_workflow(struct task *task,
     return mail_check(task->arena, mail, ret_code);
 }
 
-/* --- of accounts --- */
+/* --- mails to accounts --- */
 
 static bool account_takes(enum mail_type type, struct str status)
 {
@@ -151,7 +152,8 @@ page_with_token(struct arena *arena, struct str page, enum mail_type type, struc
                         STR_ARG(token));
 }
 
-/* A new token each time that it is tried: who reads rows opens nothing. */
+/* Makes a new token for each try and stores its hash only, so that readers of the rows cannot use
+ * the link. */
 AWAITS static int put_link(struct task *task,
                            const struct claimed_mail *claimed,
                            enum mail_type type,
@@ -199,11 +201,13 @@ AWAITS static int make_of_account(struct task *task,
         *ret_code = STR("no_account");
         return MAIL_DROPPED;
     }
-    /* The account's own, however it was typed: what a database takes for the same a name server may
-     * not. Only a change of address goes elsewhere. */
+    /* Send to the address that is stored in the account, however the address was typed: two
+     * addresses that are equal for a database may differ for a name server. Only the mail about a
+     * change of address goes to another address. */
     if (type != MAIL_EMAIL_CHANGE)
         claimed->recipient = sql_mail_account_row(&rows, 0).email;
-    /* Who asks in public is told nothing, this neither; administrators see it in the log. */
+    /* A public request learns nothing about its mail, and so not this either. Administrators see
+     * the code in GET /mail/log. */
     if (type != MAIL_ADDED_TO_TENANT && !page.len) {
         *ret_code = STR("no_page");
         return MAIL_DROPPED;
@@ -227,7 +231,8 @@ AWAITS static int make_of_account(struct task *task,
     return mail_check(task->arena, mail, ret_code);
 }
 
-/* A test says what it would say, to whoever asked for it; its link opens nothing. */
+/* A test mail has the content that the real mail would have, and goes to the user who requested it.
+ * Its link opens nothing. */
 AWAITS static int make_of_test(struct task *task,
                                struct claimed_mail *claimed,
                                const json_t *content,

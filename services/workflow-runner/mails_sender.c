@@ -1,4 +1,4 @@
-/* Whom mail comes from, and by whose key it is signed. */
+/* Chooses the sender of a mail and the key that signs it. */
 #include "crypto/rsa_key.h"
 #include "fetch/mail.h"
 #include "fetch/mail_dkim.h"
@@ -8,7 +8,7 @@
 #include "project/unseal.h"
 #include "runner_mails_sql.h"
 
-/* "Name <address>", or the bare address. */
+/* Reads "Name <address>" or a bare address. */
 static void read_sender(struct str sender, struct mail *mail)
 {
     const char *open = sender.len ? memchr(sender.ptr, '<', sender.len) : NULL;
@@ -31,7 +31,7 @@ static struct str domain_of_address(struct str address)
     return domain;
 }
 
-/* A project's name is any text; a header is one line. */
+/* Replaces control characters: a project's name is any text, but a header is one line. */
 static struct str sender_name_line(struct arena *arena, struct str text)
 {
     char *line = arena_alloc(arena, text.len + 1);
@@ -41,7 +41,7 @@ static struct str sender_name_line(struct arena *arena, struct str text)
     return (struct str){line, text.len};
 }
 
-/* co: 0 with the key, NULL when it cannot be opened: logged. */
+/* co: Opens the DKIM key. *ret_key: NULL when it cannot be opened (logged). 0 or a negative. */
 AWAITS static int open_key(struct task *task,
                            struct project *project,
                            const struct sql_mail_sender_row *row,
@@ -59,7 +59,7 @@ AWAITS static int open_key(struct task *task,
     return rc < 0 ? rc : 0;
 }
 
-/* co: the project's own; false when it has none that may send. */
+/* co: Sets the project's own sender and key. Leaves mail->from empty when there is none. */
 AWAITS static int
 own_sender(struct task *task, struct project *project, int64_t sender_id, struct mail *mail)
 {

@@ -1,8 +1,8 @@
-/* What is written about mails at the same time is one transaction: a commit for some of them. */
+/* Writes about a project's mails at the same time are one transaction, and share a commit. */
 #include "loop/batches.h"
 #include "mails.h"
 
-/* Lives on the stack of the mail's coroutine. */
+/* One mail's part of a write, on the stack of the mail's coroutine. */
 struct mail_write {
     struct batch_entry entry;
     const struct claimed_mail *mail;
@@ -15,7 +15,7 @@ static struct mail_write *write_of(struct batch_entry *entry)
     return CONTAINER_OF(entry, struct mail_write, entry);
 }
 
-/* Two processes that write about the same mails wait for each other in one direction only. */
+/* Orders writes by mail, so that two processes that write about the same mails cannot deadlock. */
 static int by_mail(const void *left, const void *right)
 {
     int64_t a = write_of(*(struct batch_entry *const *)left)->mail->item.id;
@@ -49,7 +49,7 @@ static struct batches writes = {
     .at_once = 2,
     .most = 64,
     .bytes = (size_t)1 << 20,
-    .limit_ms = 6000, /* a little more than a statement may take */
+    .limit_ms = 6000, /* a little longer than the default limit of a statement */
     .order = by_mail,
     .write = write_mails,
     .judge = write_judge,

@@ -19,7 +19,7 @@
 #include "script_pool.h"
 #include "work.h"
 
-/* It has no port of its own. */
+/* The runner has no public port. */
 #define CONF_OTHERS "host", "port"
 /* clang-format off: the list must follow its macros */
 #include "conf/conf_items.h"

@@ -1,4 +1,4 @@
-/* One list: each metric's type, name, labels, meaning, and where its value stands. */
+/* All metrics in one list: type, name, labels, help text and value of each. */
 #include "measure.h"
 
 #include "metrics/metrics.h"

@@ -1,8 +1,8 @@
 #pragma once
-/* What /metrics of a runner shows beside what every daemon shows. */
+/* The runner's own metrics, in addition to those that every daemon has. */
 #include "app/daemon.h"
 
-/* In the parent before fork: registers the metrics. */
+/* Call in the parent before fork: registers the metrics, those of the kinds of work included. */
 void runner_measure_prepare(const struct conf_common *conf);
-/* loop: sets them from the counters of this process. */
+/* loop: Sets the metrics from the counters of this process. */
 void runner_measure(struct app *app);

@@ -1,10 +1,10 @@
-/* What all jobs of this process share. */
+/* The sizes of the quotas that all jobs of this process share. */
 #include "quotas.h"
 
 #include "app.h"
 
-#define WRITES_PART 4   /* of the connections that write, for one entity */
-#define CALLS       256 /* as many as common/core/fetch has under way, and given as it gives them */
+#define WRITES_PART 4   /* of the connections for transactions, for one entity */
+#define CALLS       256 /* the same limit and rule as for requests in common/core/fetch */
 #define CALLS_PART  2
 #define LARGE       ((uint64_t)8 << 20)
 #define LARGE_PART  2

@@ -1,29 +1,30 @@
 #pragma once
 /*
- * What all jobs of this process share, and how much of it one project takes: however many jobs it
- * has, those of others go on. Who waits here holds nothing else, and the step's time has not begun.
+ * Resources that all jobs of this process share, and the part of each that one project may use: a
+ * project with many jobs does not stop the jobs of others. The time that a step waits for
+ * quotas_writes, quotas_calls or quotas_scripts does not count as the step's time.
  */
 #include <stddef.h>
 
 #include "loop/shares.h"
 
-/* Transactions of steps, a share for each entity: when somebody holds its table, so many
- * connections wait there and no more. */
+/* Transactions of steps, a share for each entity. When the table of an entity is locked, no more
+ * connections than this share wait for the lock. */
 extern struct shares quotas_writes;
-/* Requests and mails under way, a share for each project. */
+/* Outgoing requests of steps under way, a share for each project. */
 extern struct shares quotas_calls;
-/* Mails being handed to the server, a share for each project. */
+/* Mails that are being handed to the server, a share for each project. */
 extern struct shares quotas_mails;
-/* Scripts under way, a share for each project. */
+/* Scripts under way. Projects take turns. */
 extern struct shares quotas_scripts;
 
-/* Bytes of what jobs hold, as text, of those that hold more than LARGE_BYTES, a share for each
- * project: in memory it takes up to twenty times that (room.h). */
+/* Bytes that jobs hold, counted as text, a share for each project. Only jobs that hold more than
+ * LARGE_BYTES count. In memory the values take up to twenty times as much (room.h). */
 extern struct shares quotas_large;
 #define LARGE_BYTES ((size_t)16 << 10)
 
-/* Bytes of what steps make for a moment: trees of answers, messages of mails (room.h). */
+/* Bytes that steps hold for a moment: trees of answers, messages of mails (room.h). */
 extern struct shares quotas_moments;
 
-/* any: once, before the first job. */
+/* any: Call once, before the first job. */
 void quotas_init(void);

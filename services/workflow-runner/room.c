@@ -1,4 +1,4 @@
-/* Room for what jobs hold. */
+/* The memory budget for what jobs hold. */
 #include "room.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include "quotas.h"
 #include "runner_run_sql.h"
 
-/* How much of the quota so many bytes are. One job that holds more than a project's share has all
- * of that. */
+/* The part of the quota that a job of `bytes` needs. A job that holds more than a project's share
+ * reserves the whole share. */
 static uint64_t room_of(size_t bytes)
 {
     uint64_t most = quotas_large.config.per_owner;
@@ -18,7 +18,8 @@ static uint64_t room_of(size_t bytes)
     return bytes < most ? bytes : most;
 }
 
-/* co: one row of the job, until the lease is over. JOB_LOST when it is gone. */
+/* co: Reads one row of the job, and retries until the lease is over. JOB_LOST when the row is
+ * gone. */
 AWAITS static int read_row(struct run *run, const struct sql *sql, struct rows *ret_rows)
 {
     struct job *job = run->job;

@@ -1,5 +1,5 @@
 /*
- * A job from its claim to its end: definition, secrets, history, then one step after the other.
+ * Runs a job from claim to end: definition, secrets, history, then one step after the other.
  */
 #include "run.h"
 #include "context.h"
@@ -20,8 +20,8 @@
 #include "trigger_rights.h"
 #include "work.h"
 
-#define PENDING_MS     1000              /* history of steps without effect waits no longer, ... */
-#define PENDING_BYTES  ((size_t)1 << 20) /* ... and is not more, with one step's beside it */
+#define PENDING_MS     1000 /* history of steps without effect waits this long at most, ... */
+#define PENDING_BYTES  ((size_t)1 << 20) /* ... and holds this much, plus one step's rows */
 #define ERROR_BYTES    ((size_t)64 << 10)
 #define MESSAGE_BYTES  2000
 #define STEPS_OF_A_JOB (2 * STEPS_MAX)
@@ -89,7 +89,6 @@ AWAITS static int run_write_all(struct run *run, enum status status, struct str 
     return 0;
 }
 
-/* What nobody foresaw. */
 static void log_job_failed(const struct job *job, int rc)
 {
     log_error("job.failed",
@@ -98,8 +97,8 @@ static void log_job_failed(const struct job *job, int rc)
               L_AT(&job->item.task.site, rc));
 }
 
-/* co: what waits to be written cannot be stored: the job fails without it, and its steps are there
- * without what they held: none of them looks as if it were under way. */
+/* co: Fails a job whose pending rows cannot be stored. Its pending steps are stored as failed,
+ * without input, output and log, so that none of them appears to be under way. */
 AWAITS static int fail_unstored(struct run *run, int why)
 {
     static const char error[] =
@@ -173,7 +172,7 @@ AWAITS static int give_back(struct run *run)
 
 /* --- before the first step --- */
 
-/* co: a pause, then once more; JOB_STORE_DOWN when the lease is over. */
+/* co: Pauses before a retry. 0, JOB_LOST (cancelled), or JOB_STORE_DOWN (the lease is over). */
 AWAITS static int pause_retry(struct job *job, struct backoff *pause)
 {
     if (clock_mono_ms() >= job->item.lease_mono_ms)
@@ -181,7 +180,7 @@ AWAITS static int pause_retry(struct job *job, struct backoff *pause)
     return task_sleep(&job->item.task, backoff_next(pause)) == 0 ? 0 : JOB_LOST;
 }
 
-/* co: a job that was claimed without asking for its project. */
+/* co: Finds the project of a job that was claimed without it. */
 AWAITS static int run_find_project(struct job *job)
 {
     struct backoff pause = JOB_PAUSE;
@@ -326,8 +325,8 @@ static void skip(struct run *run, const struct step *step, int *ret_next)
     *ret_next = run_next(step, true);
 }
 
-/* The error of a step that had been sent when its runner's lease timed out: nobody knows what
- * became of it. */
+/* Ends a step that had been sent when its runner's lease ended. Its outcome is unknown. Returns the
+ * step's error. */
 static json_t *interrupt(struct run *run, const struct step *step, const struct past *past)
 {
     static const char text[] =
@@ -352,7 +351,7 @@ static json_t *interrupt(struct run *run, const struct step *step, const struct 
     return error;
 }
 
-/* A step that ran before this runner had the job: its result is in the context. */
+/* Continues after a step that ran before this runner had the job. The context has its result. */
 static void replay(struct run *run, const struct step *step, const struct past *past, int *ret_next)
 {
     const json_t *data = json_object_get(past->output, "data");

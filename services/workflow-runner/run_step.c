@@ -1,7 +1,7 @@
 /*
- * One step: prepared, done, masked, written. What changed the database and the row that says so
- * commit together; what cannot be repeated is noted before it begins; everything else may run
- * again.
+ * Runs one step: prepares it, runs its action, masks and writes the results. Changes of the
+ * database commit together with the history row that records them. A `sent` row is committed before
+ * an action that cannot be repeated. Every other step may run again.
  */
 #include <errno.h>
 
@@ -22,11 +22,11 @@ static const struct action {
     step_fn fn;
     enum {
         PLAIN,
-        COMPUTES,   /* in a process of its own */
-        WRITES,     /* records of an entity, in the step's transaction */
-        SENDS,      /* leaves the process, at most once */
-        HANDS_OVER, /* its effect is a row that it writes itself, found again by the step's
-                       number */
+        COMPUTES,   /* in a process of the pool of scripts */
+        WRITES,     /* writes records of an entity, in the step's transaction */
+        SENDS,      /* sends something out of the process, at most once */
+        HANDS_OVER, /* its effect is a row that the action writes itself, and finds again by the
+                       step's number */
     } kind;
 } actions[STEP_ACTIONS] = {
 #define STEP(constant, action, function, kind, seconds, about) [constant] = {function, kind},
@@ -40,7 +40,7 @@ int run_next(const struct step *step, bool holds)
     return step->next;
 }
 
-/* --- what actions ask for --- */
+/* --- functions for actions --- */
 
 static int gone(struct step_call *call, int why)
 {
@@ -48,7 +48,7 @@ static int gone(struct step_call *call, int why)
     return STEP_GONE;
 }
 
-/* Repeated until the step's time is over: nothing has happened yet. */
+/* Retries until the step's time is over, because nothing has happened yet. */
 int step_begin(struct step_call *call)
 {
     struct backoff pause = JOB_PAUSE;
@@ -86,7 +86,7 @@ int step_sent(struct step_call *call)
         return rc;
     run->pending_count = 0;
     call->sent = true;
-    /* Nothing leaves a job that was taken meanwhile, or whose time is over. */
+    /* Send nothing when another runner has taken the job, or when the lease is over. */
     if (queue_lost(&call->job->item) || clock_mono_ms() >= call->job->item.lease_mono_ms)
         return gone(call, JOB_LOST);
     return 0;
@@ -94,8 +94,8 @@ int step_sent(struct step_call *call)
 
 /* --- before --- */
 
-/* The project as it is now: its model may be another one than at the last step. RUN_AGAIN while it
- * cannot be read. */
+/* Reads the project again, because its model may have changed since the last step. RUN_AGAIN while
+ * it cannot be read. */
 AWAITS static int refresh_project(struct step_call *call)
 {
     struct job *job = call->job;
@@ -114,8 +114,8 @@ AWAITS static int refresh_project(struct step_call *call)
     return 0;
 }
 
-/* A job does what its workflow's last editor may do, as of now. RUN_AGAIN while that cannot be
- * read. */
+/* Finds the workflow's last editor: a job may do what this editor may do now. RUN_AGAIN while the
+ * rights cannot be read. */
 AWAITS static int find_caller(struct step_call *call)
 {
     const struct workflow_version *version = call->run->version;
@@ -138,7 +138,7 @@ AWAITS static int find_caller(struct step_call *call)
     return rc > 0 ? RUN_AGAIN : rc;
 }
 
-/* The project's turn at what all share. The step's time begins when it has it. */
+/* Waits for one unit of a shared quota. The step's time begins after the wait. */
 AWAITS static int wait_turn(struct step_call *call, struct shares *shares, int64_t part)
 {
     const struct share_owner owner = {call->job->item.project->number, part};
@@ -177,7 +177,7 @@ AWAITS static int do_step(struct step_call *call)
     call->run->unprepared = true;
     TRY(refresh_project(call));
     TRY(take_turn(call));
-    if (call->waited_ms > 0) /* rights and model are as of when the step begins */
+    if (call->waited_ms > 0) /* the model may have changed */
         TRY(refresh_project(call));
     TRY(find_caller(call));
     call->run->unprepared = false;
@@ -198,7 +198,7 @@ job_error(struct run *run, const struct step_call *call, const struct step_outco
                          (struct str){json_string_value(message), json_string_length(message)});
 }
 
-/* The row is in the database or among those that wait: later steps see what it says. */
+/* Puts the result of a stored or pending step into the context, and finds the next step. */
 static void advance(struct step_call *call, const struct step_outcome *outcome, int *ret_next)
 {
     struct run *run = call->run;
@@ -219,8 +219,8 @@ static void advance(struct step_call *call, const struct step_outcome *outcome, 
     }
 }
 
-/* co: effect, history, and the job's end when this was its last step, at once. RUN_AGAIN when
- * nothing has happened after all. */
+/* co: Commits the step's effect and its history in one transaction, and the job's end too when this
+ * was the last step. RUN_AGAIN when nothing was committed. */
 AWAITS static int commit(struct step_call *call, const struct step_outcome *outcome)
 {
     struct run *run = call->run;
@@ -249,7 +249,7 @@ AWAITS static int commit(struct step_call *call, const struct step_outcome *outc
     return rc == JOB_STORE_DOWN || rc == 0 ? RUN_AGAIN : rc;
 }
 
-/* What may be otherwise in a moment, of a step that has not done anything yet. */
+/* Whether the failure may pass in a moment, and the step has sent nothing yet. */
 static bool may_repeat(const struct step_call *call, int rc, int64_t deadline_ms)
 {
     enum problem problem = problem_find(call->error.code);
@@ -260,7 +260,6 @@ static bool may_repeat(const struct step_call *call, int rc, int64_t deadline_ms
            clock_mono_ms() + JOB_PAUSE.most_ms < deadline_ms;
 }
 
-/* What nobody foresaw. */
 static void log_step_failed(const struct step_call *call, int rc)
 {
     log_error("step.failed",
@@ -276,7 +275,7 @@ static int fail_internal(struct step_call *call, int rc)
     return step_fail(call, PROBLEM_INTERNAL, "The step could not be run.");
 }
 
-/* co: what an action came to as 0, STEP_FAILED, RUN_AGAIN, or what ends the job. */
+/* co: Translates an action's result into 0, STEP_FAILED, RUN_AGAIN, or what ends the job. */
 AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
 {
     struct job *job = call->job;
@@ -302,9 +301,9 @@ AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
     return rc;
 }
 
-/* --- one attempt, and as many as it takes --- */
+/* --- attempts --- */
 
-/* co: what an action came to becomes history. */
+/* co: Makes the result of an action the step's history. */
 AWAITS static int conclude(struct step_call *call, int rc, int *ret_next)
 {
     struct step_outcome outcome;
@@ -325,7 +324,7 @@ AWAITS static int conclude(struct step_call *call, int rc, int *ret_next)
     return 0;
 }
 
-/* *deadline_ms: what was waited for a turn is added. */
+/* Adds to *deadline_ms the time that the step waited for a quota. */
 AWAITS static int
 run_step_attempt(struct run *run, const struct step *step, int64_t *deadline_ms, int *ret_next)
 {
@@ -355,7 +354,8 @@ run_step_attempt(struct run *run, const struct step *step, int64_t *deadline_ms,
     return rc;
 }
 
-/* co: rows that wait go first where a step's number has to mean one thing only. */
+/* co: Stores the pending rows first when a step's number must keep its meaning: after a crash, a
+ * lost row's number would be given to another step. */
 AWAITS static int write_pending(struct run *run)
 {
     const struct ledger_entry entry = {.steps = run->pending, .count = run->pending_count};
@@ -389,7 +389,8 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
         if (task_sleep(&job->item.task, backoff_next(&pause)) != 0)
             return JOB_LOST;
     }
-    /* Found again it must not look as if it had been interrupted; the job's end takes it along. */
+    /* Without its row, a step that has sent something would be found as interrupted. The job's last
+     * write includes pending rows. */
     if (rc == 0 && actions[step->action].kind >= SENDS && *ret_next >= 0)
         return write_pending(run);
     return rc;

@@ -1,12 +1,12 @@
 #pragma once
-/* What a step's action calls when it writes or sends. */
+/* Functions that an action calls before it writes or sends. */
 #include "base/result.h"
 
 struct step_call;
 
-/* co: opens call->tx: the job's lease is locked by our token. The step's history row and its outbox
- * rows go into the same transaction. 0 or STEP_GONE. */
+/* co: Opens call->tx, in which the job's lease is locked by our token. The step's history row and
+ * its outbox rows are written in the same transaction. 0, STEP_GONE, or a negative. */
 AWAITS int step_begin(struct step_call *call) MUSTCHECK;
-/* co: commits "sent" with call->input as the history row, before anything leaves the process. 0 or
- * STEP_GONE. */
+/* co: Commits a history row with the status `sent` and call->input, before anything leaves the
+ * process. 0, STEP_GONE, or a negative. */
 AWAITS int step_sent(struct step_call *call) MUSTCHECK;

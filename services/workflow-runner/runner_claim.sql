@@ -1,7 +1,7 @@
--- Jobs change hands. All times are this server's.
+-- Claims, renews and releases the leases of jobs. All times are this server's.
 
--- A job that was started before goes on where it stopped. Data that is more than :bytes is read when there is room for it.
--- A locked row stays where it is, so that its place finds it.
+-- A job that was started before continues where it stopped. Trigger data above :bytes is read later, when the memory budget
+-- allows. A row's ctid stays valid because the row is locked.
 -- part: claim_head
 with c as (
   update {p}.job_leases as l set state = 'running', token = l.token + 1, attempt = l.attempt + 1, runner = :holder::text,
@@ -29,16 +29,16 @@ from c join {p}.jobs j on j.id = c.job_id
 -- name: claim_jobs :many row(job)
 {claim_head} and not q.suspect {claim_tail}
 
--- Of jobs whose last runner died: work.h.
+-- Claims jobs whose last runner died (work.h).
 -- name: claim_crashed :many row(job)
 {claim_head} and q.suspect {claim_tail}
 
--- The rows that carry their tokens.
+-- Selects the rows that still carry the given tokens.
 -- part: ours
 l.job_id = any (:ids::bigint[]) and l.token = (:tokens::bigint[])[array_position(:ids::bigint[], l.job_id)]
 and l.state in ('running', 'waiting')
 
--- A row that is locked is being written, by its own step or by a cancellation: the next renewal decides.
+-- A locked row is skipped, because its own step or a cancellation is writing it. The next renewal decides about it.
 -- name: claim_renew :many
 update {p}.job_leases as r set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
 where r.job_id = any (array(select l.job_id from {p}.job_leases l where {ours} for no key update skip locked))
@@ -47,7 +47,7 @@ returning r.job_id as id
 -- name: claim_held :many
 select l.job_id as id from {p}.job_leases l where {ours}
 
--- A running job that is given back did not take its runner down.
+-- Releasing a running job lowers `attempt` again, because the job did not crash its runner.
 -- name: jobs_release :exec
 update {p}.job_leases l set state = 'queued', token = l.token + 1, attempt = l.attempt - 1, lease_until = null, runner = null
 where {ours}

@@ -1,7 +1,7 @@
--- The outbox and the workflows that listen to it.
+-- The outbox, and the workflows that listen to its events.
 
--- Of what has to be read no more than :bytes of text, and one at least. found: how many there were to take. What is
--- small as it is stored is not measured.
+-- Claims events with at most :bytes of text of payloads that must be read, and at least one event. `found`: how many events
+-- could have been taken. A payload that is small in its stored form is not measured.
 -- name: events_claim :many
 with locked as materialized (
   select o.id, o.event, o.entity_id, o.payload, o.depth, coalesce(pg_column_size(o.payload), 0) as bytes,
@@ -17,8 +17,8 @@ select s.id as id:bigint, s.event as event:text, s.entity_id as entity_id:bigint
   s.found as found:bigint
 from summed s where s.sum = s.length or s.sum <= :bytes::bigint order by s.id
 
--- How many jobs the project may queue besides those that are, at most. Numbers of jobs rise: as long as none is open that is
--- far behind the newest one, nothing has to be counted.
+-- How many more jobs the project may queue, at most :most. Ids of jobs rise: while no open job is far older than the newest
+-- one, there cannot be many open jobs, and counting them is unnecessary.
 -- name: events_room :one
 select case when (select l.job_id from {p}.job_leases l
     where l.job_id <= (select j.id from {p}.jobs j order by j.id desc limit 1) - :limit::bigint + :most::bigint
@@ -30,11 +30,11 @@ select case when (select l.job_id from {p}.job_leases l
 select w.id:bigint, w.version:integer, w.event:text!, w.entity_id:bigint?, w.category:text?, w.filter::text as filter:text?
 from {p}.workflows w where w.event is not null and w.enabled order by w.id
 
--- Each by its key, whatever is known of the table.
+-- Reads each event by its key, no matter what the statistics say about the table.
 -- part: event
 (select * from {p}.outbox b where b.id = m.event_id offset 0)
 
--- Of events that no job has made: a chain's are made by events_make_few. Its rows are those that are queued.
+-- Makes jobs of events that no job has caused (else events_make_few). The affected rows are the queued jobs.
 -- name: events_make_jobs :exec
 with made as (
   insert into {p}.jobs (workflow_id, version, trigger_kind, trigger_event, trigger_id, trigger_entity, trigger_entity_id,
@@ -48,9 +48,9 @@ with made as (
   returning id)
 insert into {p}.job_leases (job_id) select m.id from made m
 
--- The same where a chain of events may have made too many (:chain_max at most), or the queue may be full (:room is left):
--- of those that are not to run, one row a workflow records it. How many wait now, how many were left out, one of their
--- workflows.
+-- Makes jobs where a chain of events may have made too many (:chain_max at most) or the queue may be full (:room is left).
+-- Beyond these limits one job per workflow is stored, skipped as fan_out_guard. Jobs of events :depth_max deep are all
+-- stored, skipped as loop_guard. Returns how many jobs were queued, how many were guarded, and one of the guarded workflows.
 -- name: events_make_few :one
 with m as (
   select m.workflow_id, m.version, m.at, o.id as origin, o.event, o.entity_id, o.record_id, o.payload, o.created_at, o.actor_id,

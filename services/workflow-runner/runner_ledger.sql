@@ -1,4 +1,4 @@
--- What jobs have done. Every statement asks for the token: a runner that was presumed dead writes nothing.
+-- Writes the results of jobs. Every statement checks the token, so a runner that was presumed dead writes nothing.
 
 -- part: add_steps
 insert into {p}.job_steps as s (job_id, seq, run, key, action, status, started_at, finished_at, input, output, error, log)
@@ -13,8 +13,8 @@ on conflict (job_id, seq) do update set run = excluded.run, key = excluded.key, 
   status = excluded.status, started_at = excluded.started_at, finished_at = excluded.finished_at,
   input = excluded.input, output = excluded.output, error = excluded.error, log = excluded.log
 
--- Finds the leases by their tokens, renews them or ends their jobs, sets what is given, and adds history to those jobs and no
--- others.
+-- Finds the leases by their tokens, renews them or ends their jobs, sets the given values, and adds history to exactly these
+-- jobs.
 -- name: ledger_jobs :many
 with given as (
   select u.id, u.token, u.status, u.error, u.reason, coalesce(u.status in ('succeeded', 'failed', 'skipped'), false) as ends
@@ -43,25 +43,26 @@ written as (
   {or_replace})
 select o.id as id:bigint from ours o
 
--- A write whose answer was lost may have ended them: then they carry our token and that end.
+-- Finds jobs that an earlier write of ours, whose answer was lost, may have ended: they have our token and the status of
+-- that write.
 -- name: ledger_ended :many
 select j.id as id:bigint from {p}.jobs j
 where j.id = any (:ids::bigint[]) and j.token = (:tokens::bigint[])[array_position(:ids::bigint[], j.id)]
   and j.status = (:statuses::text[])[array_position(:ids::bigint[], j.id)]
 
--- Rows of a job whose lease this transaction has locked.
+-- Writes history of a job whose lease this transaction has locked.
 -- name: ledger_steps :exec
 {add_steps}
 join {p}.job_leases l on l.job_id = e.job_id and l.xmin = pg_current_xact_id()::xid where l.job_id = any (:job_ids::bigint[])
 {or_replace}
 
--- The first statement of a step's transaction.
+-- Locks and renews a job's lease: the first statement of a step's transaction.
 -- name: ledger_lock :opt
 update {p}.job_leases as l set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
 where l.job_id = :id::bigint and l.token = :token::bigint and l.state in ('running', 'waiting')
 returning l.job_id as id
 
--- After a commit whose answer was lost: waits for its end, then its rows are there or they are not.
+-- Used after a commit whose answer was lost. The lock waits for the end of that transaction, and then its rows exist or not.
 -- name: ledger_wait :opt
 select l.token = :token::bigint as ours:boolean from {p}.job_leases l where l.job_id = :id::bigint for no key update
 

@@ -1,13 +1,13 @@
--- Mail changes hands. All times are this server's.
+-- Claims, sends and ends mails. All times are this server's.
 
--- What is more than :bytes is read when there is room for it.
+-- Content of more than :bytes is not returned: the runner reads it when its memory budget allows.
 -- part: claimed
 m.id:bigint, m.token:bigint, m.type:text, m.recipient:text, m.user_id:bigint?, {bytes} as size:bigint!,
   case when octet_length(m.content::text) <= :bytes::bigint then m.content end as content:jsonb?, m.tries:smallint,
   m.give_up_at <= now() as late:boolean,
   exists (select 1 from {p}.mail_domains d where d.status = 'verified') as own_domain:boolean, m.created_at:timestamptz
 
--- What a mail becomes at most: what it says, or its templates with what is inserted into them.
+-- An upper bound of a mail's size: its own content, or its templates together with the values that are inserted into them.
 -- part: bytes
 case when m.type in ('workflow', 'test') and m.content ->> 'template_type' is null then octet_length(m.content::text)
   else 100::bigint * octet_length(m.content::text) + coalesce((select sum(octet_length(s.doc::text)) from {p}.settings s
@@ -47,13 +47,13 @@ from held h where m.id = h.id returning m.id:bigint;
 select m.id:bigint from unnest(:ids::bigint[], :tokens::bigint[]) as e (id, token)
 join {p}.mails m on m.id = e.id and m.token = e.token where m.due_at is not null;
 
--- Not of what the server may have.
+-- A mail that the server may already have is not released.
 -- name: mails_release :exec
 update {p}.mails m set token = m.token + 1, attempt = m.attempt - 1, leased = false, status = 'queued', due_at = now()
 from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
 where m.id = g.id and m.token = g.token and m.due_at is not null and not m.handed;
 
--- A process died with it. Where the server may have it nobody sends it again.
+-- Takes mails from processes that died. A mail that the server may have accepted ends as `unknown` and is never sent again.
 -- name: mails_rescue :many
 with dead as (
   select q.id, q.handed, q.handed or q.attempt >= :attempts::smallint as ends from {p}.mails q
@@ -93,7 +93,7 @@ select exists (select 1 from {p}.mails o where o.ended_at < now() - make_interva
   or exists (select 1 from {p}.mail_links o where o.expires_at < now() - make_interval(days => :days::integer))
   as found:boolean;
 
--- Whom it is for: the account named, or the one that has the address.
+-- Finds the account that a mail is for: the given account, or the one that has the address.
 -- name: mail_account :opt
 select u.id:bigint, u.email:text, u.status:text from {p}.users u
 where case when :user_id::bigint? is null then
@@ -108,7 +108,7 @@ values (:hash::bytea, :mail_id::bigint, :type::text, :user_id::bigint, :email::t
   now() + :ms::bigint * interval '1 millisecond')
 on conflict (mail_id) do update set hash = excluded.hash, expires_at = excluded.expires_at;
 
--- From here on the server may have it.
+-- Marks a mail as handed over: from now on the server may have it.
 -- name: mail_handed :opt
 update {p}.mails m set handed = true, message_id = :message_id::text, sender = :sender::text
 where m.id = :id::bigint and m.token = :token::bigint and m.leased returning m.id:bigint;
@@ -118,13 +118,13 @@ update {p}.mails m set status = :status::text, code = :code::text?, detail = :de
   ended_at = now(), content = null, tries = m.tries + 1
 where m.id = :id::bigint and m.token = :token::bigint and m.leased returning m.id:bigint;
 
--- It was not delivered, and may be later.
+-- Queues a mail again that was not delivered.
 -- name: mail_again :opt
 update {p}.mails m set status = 'queued', code = :code::text?, detail = :detail::text?, leased = false, handed = false,
   attempt = m.attempt - 1, tries = m.tries + 1, due_at = now() + :pause_ms::bigint * interval '1 millisecond'
 where m.id = :id::bigint and m.token = :token::bigint and m.leased returning m.id:bigint;
 
--- The one that is wanted, else the default, else the address of the settings; of domains that are verified.
+-- A mail's sender with a verified domain: the given one, else the default, else the address in the settings.
 -- name: mail_sender :opt
 with wanted as (
   select s.email, s.name, s.domain_id, case when s.id = :id::bigint then 0 else 1 end as place

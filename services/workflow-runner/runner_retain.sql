@@ -1,4 +1,4 @@
--- History that is old enough goes, some at a time, from the oldest on.
+-- Deletes history that is old enough, some at a time, the oldest first.
 
 -- part: old_jobs
 select o.id from (select j.id, j.finished_at from {p}.jobs j order by j.id limit :most::bigint) o
@@ -11,14 +11,14 @@ select o.root from {p}.fan_out o where o.at < now() - interval '1 day' limit 500
 select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f
 where f.consumed_at < now() - interval '1 day'
 
--- Whatever is called takes ten with it; these are of projects that call nothing any more.
+-- Each new call deletes up to ten old ones. This deletes those of projects that no longer call anything.
 -- part: old_calls
 select f.id from (select c.id, c.at from {p}.integration_calls c order by c.id limit 5000) f where f.at < now() - interval '30 days'
 
 -- name: retain_look :one
 select exists ({old_jobs}) or exists ({old_fan_out}) or exists ({old_events}) or exists ({old_calls}) as found:boolean
 
--- With its steps. A job that is run again meanwhile stays.
+-- Deletes old jobs with their steps. A job that is being run again stays.
 -- name: retain_jobs :one
 with old as ({old_jobs}),
 gone as (

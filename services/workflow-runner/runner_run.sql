@@ -1,10 +1,10 @@
--- What a job needs to begin, or to go on.
+-- Reads of a job before it begins or continues.
 
 -- name: run_version :opt
 select v.doc::text as doc:text, v.editor_id:bigint?, v.editor_key_id:bigint?
 from {p}.workflow_versions v where v.workflow_id = :workflow_id::bigint and v.version = :version::integer
 
--- Of each step its last row: of this run, or, when that began with a step, of what earlier ones had done before it.
+-- The last row of each step: of this run, or, of a run that began with a step, of what earlier runs had done before it.
 -- name: run_history :many
 select distinct on (s.key) s.key:text, s.seq:integer, s.run:smallint, s.status:text, s.output::text as output:text?,
   s.error::text as error:text?, s.input::text as input:text?, s.started_at:timestamptz?
@@ -21,7 +21,7 @@ select coalesce(max(s.seq), 0) as seq:integer from {p}.job_steps s where s.job_i
 -- part: run_of_lease
 from {p}.job_leases l join {p}.jobs j on j.id = l.job_id where l.job_id = :id::bigint and l.token = :token::bigint
 
--- What the job is going to hold: its trigger's data, and what its steps have left.
+-- How much a job is going to hold: its trigger's data and the outputs of its steps.
 -- name: run_sizes :opt args(run_job)
 select coalesce(octet_length(j.trigger_data::text), 0)::bigint as trigger_bytes:bigint,
   coalesce((select sum(octet_length(s.output::text)) from {p}.job_steps s where s.job_id = j.id), 0)::bigint as output_bytes:bigint
@@ -30,7 +30,7 @@ select coalesce(octet_length(j.trigger_data::text), 0)::bigint as trigger_bytes:
 -- name: run_trigger :opt args(run_job)
 select j.trigger_data::text as trigger_data:text? {run_of_lease}
 
--- Not in the step's transaction: jobs of one chain do not wait for each other.
+-- Runs outside of the step's transaction, so that jobs of one chain do not wait for each other.
 -- name: run_fan_out :one
 insert into {p}.fan_out as f (root, records) values (:root::bigint, :records::bigint)
 on conflict (root) do update set records = f.records + excluded.records, at = now()

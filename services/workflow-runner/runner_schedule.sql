@@ -7,7 +7,7 @@ where f.next_fire_at <= now() and p.state = 'active'
   and (f.number % :count::bigint = :index::bigint or f.next_fire_at < now() - interval '3 seconds')
 order by f.next_fire_at limit 5000
 
--- Those whose tick comes within so many milliseconds.
+-- Projects whose next tick comes within :ahead_ms milliseconds.
 -- name: schedule_soon :many
 select f.number:bigint, f.next_fire_at:timestamptz!
 from platform.workflow_projects f join platform.projects p on p.number = f.number
@@ -15,7 +15,7 @@ where f.next_fire_at > now() and f.next_fire_at <= now() + :ahead_ms::bigint * i
   and f.number % :count::bigint = :index::bigint
 order by f.next_fire_at limit 5000
 
--- Workflows that are due by then. What is read here is not locked: schedule_tick asks whether it still holds.
+-- Workflows that are due within :ahead_ms. Their rows are not locked: schedule_tick checks whether the values still hold.
 -- name: schedule_look :many
 select w.id:bigint, w.version:integer, w.cron:text!, w.timezone:text!, w.next_fire_at:timestamptz!,
   w.next_fire_at::text as seen:text, now() as now:timestamptz,
@@ -23,10 +23,11 @@ select w.id:bigint, w.version:integer, w.cron:text!, w.timezone:text!, w.next_fi
     where v.workflow_id = w.id and v.version = w.version), false) as skips_late:boolean!
 from {p}.workflows w where w.next_fire_at <= now() + :ahead_ms::bigint * interval '1 millisecond' and w.enabled order by w.id
 
--- The ticks of a project's workflows (:ids..:nexts: those that are due, as they were read, and when they are due again),
--- made (:fire_ids, :fires; where :skips is 1 the job is skipped as late) and, as far as this runner has :room, claimed by it in one statement. A workflow that was saved
--- since, or that another runner holds or has moved on, makes nothing; where as many jobs wait as may what cannot start at
--- once is skipped. A row for each job that was claimed, one at least, with what became of all.
+-- Makes the jobs of ticks (:fire_ids, :fires; where :skips is 1, the job is skipped as late) and moves the workflows to
+-- their next ticks. :ids to :nexts describe the workflows that are due: id, version, next_fire_at as it was read, and the
+-- next tick. As far as this runner has :room, the statement also claims the jobs for it. A workflow makes no job when it was
+-- saved since, when another runner holds its row, or when another runner has already moved it. When the queue is full, a job
+-- that cannot start at once is skipped. Returns a row for each claimed job, and at least one row; each row has the totals.
 -- name: schedule_tick :many
 with due as (
   select w.id, w.version, n.next_ms
@@ -73,9 +74,9 @@ order by m.id
 -- name: schedule_min :one
 select min(w.next_fire_at) as next_fire_at:timestamptz? from {p}.workflows w where w.next_fire_at is not null
 
--- A workflow that was saved while its project ticked has touched the row, even where the time stays what it is: what
--- was found then is not written, and the next poll looks again. Rows are locked in the order of their keys, as by whoever
--- else writes several.
+-- Stores the next ticks of projects. A workflow that was saved while its project ticked has changed the project's row, even
+-- when the time is the same: then the value that was read is not stored, and the next poll reads again. Rows are locked in
+-- the order of their keys, as in every statement that writes several of them.
 -- name: schedule_hints :exec
 with held as materialized (
   select f.number, n.fire_ms

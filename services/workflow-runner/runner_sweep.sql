@@ -1,14 +1,14 @@
--- What runners find without a notification.
+-- Finds work without a notification, and recovers the work of dead runners.
 
 -- name: runner_alive :exec
 insert into platform.runners as r (id) values (:holder::text)
 on conflict (id) do update set seen_at = now()
 
--- A runner that is killed keeps its share of the projects this long.
+-- A killed runner keeps its share of the projects for this time.
 -- name: runners_live :many
 select r.id as id from platform.runners r where r.seen_at > now() - interval '5 seconds' order by r.id
 
--- Before it has two jobs at a time.
+-- Recorded before a runner has two jobs at a time.
 -- name: runner_shared :exec
 insert into platform.runners as r (id, shared) values (:holder::text, true) on conflict (id) do update set shared = true
 
@@ -29,7 +29,7 @@ where p.state = 'active' order by f.number
 -- name: crashed_put :exec
 insert into platform.suspects (number) values (:number::bigint) on conflict (number) do nothing
 
--- A project that still has some is put there again by whoever sweeps it.
+-- The sweep of a project inserts the row again when the project still has crashed jobs.
 -- name: crashed_take :many
 delete from platform.suspects s using platform.projects p where p.number = s.number and p.state = 'active' returning s.number as number
 
@@ -47,9 +47,10 @@ select distinct l.runner as runner from {p}.job_leases l where l.lease_until < n
 -- part: alone
 (e.suspect or coalesce(e.runner = any(:alone::text[]), false))
 
--- Jobs whose runner died go back to the queue marked as suspect, to be run alone, without the attempt when others may
--- have been the cause: neither ran it as a suspect, alone, nor is the runner one of :alone. One that took its runner down
--- too often does not, and what it had sent is not under way any more.
+-- Takes jobs from runners that died. They return to the queue as suspect, to be run alone. The attempt does not count when
+-- other jobs may have been the cause, that is, when the job was not run alone as a suspect and its runner is not one of
+-- :alone. A job that has crashed too many runners is not queued again but ends as quarantined, and its `sent` steps become
+-- interrupted.
 -- name: sweep_rescue :many
 with expired as (
   select e.job_id, {alone} and e.attempt >= :attempts::smallint as gone
@@ -76,7 +77,7 @@ closed as (
 select r.job_id as id, false as quarantined, r.attempt as attempt from rescued r
 union all select o.job_id, true, o.attempt from freed o
 
--- Not when it was written meanwhile: what was found may be older.
+-- Skipped when the row was written since the sweep read it, because the found value may be older.
 -- name: sweep_fire_hint :exec
 update platform.workflow_projects set next_fire_at = :next_fire_at::timestamptz?
 where number = :number::bigint and xmin::text::bigint = :seen::bigint

@@ -1,7 +1,7 @@
 -- Indexes of texts in the order of the project's locale (0061_text_indexes.sql).
 
--- After each change of model or settings; once an hour for what nobody announces: another version of ICU, a gateway that died before it
--- told of its change.
+-- Projects to check: after each change of model or settings, and once an hour. The hourly check finds changes that are not
+-- announced, such as another version of ICU or a gateway that died before it announced a change.
 -- name: text_index_projects :many
 select p.number:bigint, p.server:text, p.epoch:bigint
 from platform.projects p left join platform.text_index_looks l on l.number = p.number
@@ -11,17 +11,17 @@ order by p.number
 -- name: text_indexes_look :one
 select exists (select 1 from {p}.text_indexes_wrong()) as due:boolean
 
--- :epoch is the one of before the look.
+-- :epoch is the project's epoch before the check.
 -- name: text_indexes_looked :exec
 insert into platform.text_index_looks as l (number, epoch)
 select p.number, :epoch::bigint from platform.projects p where p.number = :number::bigint
 on conflict (number) do update set epoch = excluded.epoch, looked_at = now()
 
--- Of the session, and so of the server's process that makes the index: when a runner dies it goes on for a while.
+-- The lock belongs to the server's process that builds the index, which continues for a while when a runner dies.
 -- name: text_indexes_lock :one
 select pg_try_advisory_lock(hashtextextended('{p}.text_indexes', 0)) as locked:boolean
 
--- At once; the end of a session takes the server a moment.
+-- Releases the lock at once, because the server takes a moment to end a session.
 -- name: text_indexes_unlock :one
 select pg_advisory_unlock(hashtextextended('{p}.text_indexes', 0)) as unlocked:boolean
 

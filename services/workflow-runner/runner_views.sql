@@ -1,4 +1,4 @@
--- Materialised views that are to be made anew.
+-- Materialised views that have to be refreshed.
 
 -- name: view_projects :many
 select f.number:bigint, p.server:text
@@ -13,7 +13,8 @@ where p.state = 'active' order by f.number
 -- name: views_look :one
 select exists (select 1 from {p}.materialized_views v where {due}) as due:boolean
 
--- Asked for, due by its cron, or one whose sources may have changed: then :wanted is false.
+-- Claims a view that was requested, is due by its cron, or whose sources may have changed. Only in the last case `wanted` is
+-- false.
 -- name: view_claim :opt
 update {p}.materialized_views as v
 set token = v.token + 1, lease_until = now() + :lease_ms::bigint * interval '1 millisecond', looked_at = now()
@@ -23,7 +24,7 @@ returning v.id as id:bigint, v.token as token:bigint, v.entity_id as entity_id:b
   v.definition_number as definition_number:bigint, v.timezone as timezone:text, v.cron as cron:text?, v.mark_since as mark_since:bigint, v.mark_changes as mark_changes:bigint,
   (v.requested_at is not null or coalesce(v.next_refresh_at <= now(), false)) as wanted:boolean, now() as now:timestamptz
 
--- A refresh that is over has no lease.
+-- A refresh that is over has no lease, so its view is not renewed.
 -- name: view_renew :exec
 update {p}.materialized_views v set lease_until = now() + :lease_ms::bigint * interval '1 millisecond'
 where v.id = :id::bigint and v.token = :token::bigint and v.lease_until is not null
@@ -31,7 +32,7 @@ where v.id = :id::bigint and v.token = :token::bigint and v.lease_until is not n
 -- name: view_unchanged :exec
 update {p}.materialized_views v set lease_until = null where v.id = :id::bigint and v.token = :token::bigint
 
--- A request that came while the table was made is for the next one. The generation says what it was made of.
+-- A request that came during the refresh is left for the next one. `made_*` records the sources of the generation.
 -- name: view_done :opt
 update {p}.materialized_views v
 set generation = v.token, columns = :columns::jsonb, lease_until = null, made_generation = v.token,
@@ -42,7 +43,7 @@ set generation = v.token, columns = :columns::jsonb, lease_until = null, made_ge
 where v.id = :id::bigint and v.token = :token::bigint
 returning v.id
 
--- What was read goes on being read. Of a definition that is no longer the view's nobody is told why it failed.
+-- The previous generation stays readable. The error is stored only when it belongs to the view's current definition.
 -- name: view_failed :exec
 update {p}.materialized_views v
 set lease_until = null, requested_at = case when v.requested_at > :started_at::timestamptz then v.requested_at end,

@@ -17,8 +17,8 @@
 #define TICK_LIMIT_MS   20000
 #define POLL_MS         1000
 #define AFTER_SECOND_MS 5  /* the poll comes this long after the wall clock's second */
-#define TICKS_AT_ONCE   6  /* a tick takes the processor's time and hardly waits */
-#define JOBS_PER_TICK   16 /* of one workflow: five minutes and a bit */
+#define TICKS_AT_ONCE   6  /* few, because a tick uses the processor and hardly waits */
+#define JOBS_PER_TICK   16 /* of one workflow: more than there are minutes in TICK_LATE_MS */
 
 static struct {
     struct loop_timer timer;
@@ -30,8 +30,8 @@ static struct {
 struct fires {
     int64_t *workflows, *times, *skips; /* jobs to make; skips: 1 = skipped as late */
     size_t count;
-    int64_t *ids, *versions, *nexts; /* workflows to move on ... */
-    struct str *seen;                /* ... from there */
+    int64_t *ids, *versions, *nexts; /* workflows that were due: their next ticks ... */
+    struct str *seen;                /* ... and next_fire_at as it was read */
     size_t moved;
 };
 
@@ -48,15 +48,15 @@ static void fires_init(struct arena *arena, struct fires *fires, size_t workflow
     };
 }
 
-/* The last tick up to now of a workflow that has been due since `first`; by halves, as there may be
- * a tick for every minute of a year. */
+/* The last tick up to now of a workflow that has been due since `first`. A binary search, because
+ * there may be a tick for every minute of a year. */
 static int64_t last_missed_tick(const struct cron *cron,
                                 const struct timezone_rules *zone,
                                 int64_t first,
                                 int64_t now)
 {
     int64_t last = first;
-    int64_t after = now; /* no tick comes between it and now */
+    int64_t after = now; /* no tick comes between `after` and `now` */
 
     while (after > last) {
         int64_t middle = last + (after - last) / 2;
@@ -76,7 +76,7 @@ static void add_fire(struct fires *fires, int64_t workflow, int64_t time, bool i
     fires->skips[fires->count++] = is_skipped;
 }
 
-/* The ticks of one workflow from its due one up to now, and the next one after. */
+/* Adds the ticks of one workflow from the due one up to now, and the next tick after now. */
 static void
 add_fires(struct arena *arena, const struct rows *due, size_t place, struct fires *fires)
 {
@@ -112,8 +112,8 @@ add_fires(struct arena *arena, const struct rows *due, size_t place, struct fire
     fires->nexts[fires->moved - 1] = fire;
 }
 
-/* co: makes what is due, and starts as much of it here as there is room for. *ret_rows: what became
- * of it. */
+/* co: Makes the jobs that are due, and starts as many of them here as there are free slots.
+ * *ret_rows: the rows of schedule_tick. */
 AWAITS static int schedule_make_jobs(struct task *task,
                                      struct db *db,
                                      const struct fires *fires,
@@ -141,8 +141,8 @@ AWAITS static int schedule_make_jobs(struct task *task,
     return rc;
 }
 
-/* co: the jobs of a project that are due; *ret_next is its next tick, 0 = none, -1 = not all could
- * be made: the next poll looks again. */
+/* co: Makes the due jobs of a project. *ret_next is the project's next tick, 0 = none, -1 = not all
+ * jobs could be made, so the next poll must try again. */
 AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_next)
 {
     struct arena *arena = task->arena;
@@ -170,16 +170,17 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
     return 0;
 }
 
-/* --- all that are due --- */
+/* --- all due projects --- */
 
 struct round {
     const struct rows *due;
     size_t next;
-    int64_t *numbers, *nexts, *seen; /* projects that ticked; seen: their rows before */
+    int64_t *numbers, *nexts, *seen; /* projects that ticked, their next ticks, and the versions of
+                                        their control rows before */
     size_t done;
 };
 
-/* co: one of them, with memory of its own. */
+/* co: Ticks one project, with an arena of its own. */
 AWAITS static int tick_one(struct task *task, struct round *round, size_t place)
 {
     const struct sql_schedule_due_row project = sql_schedule_due_row(round->due, place);

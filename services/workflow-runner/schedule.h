@@ -1,10 +1,12 @@
 #pragma once
 /*
- * Timed workflows: once a second the control schema says which projects are due (by the database's
- * clock), and each due workflow gets one job per tick, whichever and however many runners look:
- * (workflow, tick) is unique. Ticks missed by up to five minutes are made up for. Of those that are
- * late (TICK_LATE_MS) the last one runs once when none came after it, or is skipped, as run_late of
- * the trigger says; the others are passed over.
+ * Timed workflows. Once a second the control schema is queried for projects that are due by the
+ * database's clock. Each due workflow gets one job per tick, no matter how many runners poll:
+ * (workflow, tick) is unique. Ticks that were missed by at most five minutes (TICK_LATE_MS) are
+ * made up for. Of older ticks only the last one is handled, and only when no tick came in the last
+ * five minutes: it runs once or is skipped, as the trigger's run_late says.
  */
+/* loop: Starts polling for ticks, and preparing them (`ahead.h`). */
 void schedule_start(void);
+/* loop: Stops polling and preparing. A round that is under way ends before its next project. */
 void schedule_stop(void);

@@ -1,7 +1,8 @@
 /*
- * The pool. A process is in one of three states: it has a run, it is in the idle list, or it is
- * ending (its pipes are closed, SIGKILL is on its way, its handle waits for the exit). The limits
- * of a script are script-sandbox's to keep; the timer here only ends a process that fails to.
+ * The pool of script-sandbox processes. A process is in one of three states. It has a run, it is in
+ * the idle list, or it is ending: its pipes are closed, SIGKILL has been sent, and its handle waits
+ * for the exit. script-sandbox itself enforces the limits of a script. The timer here only ends a
+ * process that fails to do so.
  */
 #include "script_pool.h"
 
@@ -19,37 +20,37 @@
 #include "loop/shares.h"
 #include "loop/work.h"
 
-#define FRAME_BYTES_MAX   (8U << 20)  /* of an answer; script-sandbox stays below */
-#define REQUEST_BYTES_MAX (64U << 20) /* as script-sandbox has it */
+#define FRAME_BYTES_MAX   (8U << 20)  /* of an answer; script-sandbox stays below this */
+#define REQUEST_BYTES_MAX (64U << 20) /* the same as in script-sandbox */
 #define REQUEST_HEAD      8
 #define ANSWER_HEAD       4
 #define READ_BYTES        16384
-#define START_MS          5000 /* a process that is not ready after that is ended */
-#define GRACE_MS          1000 /* past the script's own limit */
+#define START_MS          5000 /* a process that is not ready after this time is ended */
+#define GRACE_MS          1000 /* beyond the script's own limit */
 
 struct pool_run {
     struct await await;
     struct process *process;
     struct arena *arena;
-    struct str answer; /* empty: the process ended */
+    struct str answer; /* empty: the process ended without an answer */
     bool late;         /* ended by our timer */
 };
 
 struct process {
-    struct list link; /* idle list */
+    struct list link; /* in the idle list */
     uv_process_t uv;
-    uv_pipe_t in;  /* its fd 0 */
-    uv_pipe_t out; /* its fd 1 */
-    unsigned open; /* handles not closed */
+    uv_pipe_t in;  /* fd 0 of the process */
+    uv_pipe_t out; /* fd 1 of the process */
+    unsigned open; /* handles that are not closed yet */
     bool started;
-    bool ready; /* has said so */
+    bool ready; /* the process has reported that it is ready */
     bool ending;
     struct pool_run *run;
     unsigned runs;
     struct loop_timer timer;
     uv_write_t write;
     char *request;
-    char *buf; /* what came from out */
+    char *buf; /* bytes that were read from `out` */
     size_t len;
     size_t cap;
 };
@@ -79,7 +80,7 @@ static void on_exit_status(uv_process_t *uv, int64_t status UNUSED, int signum U
     uv_close((uv_handle_t *)uv, on_closed);
 }
 
-/* The handle of a process stays until its exit, for else nobody would collect it. */
+/* Ends a process. Its handle stays until the exit, or else the process would remain a zombie. */
 static void end_process(struct process *process)
 {
     struct pool_run *run = process->run;
@@ -94,7 +95,7 @@ static void end_process(struct process *process)
     uv_close((uv_handle_t *)&process->out, on_closed);
     if (process->started)
         (void)uv_process_kill(&process->uv, SIGKILL);
-    else /* never was a process: there is no exit to wait for */
+    else /* there was never a process, so no exit to wait for */
         uv_close((uv_handle_t *)&process->uv, on_closed);
     if (run)
         await_done(&run->await, 0);
@@ -117,7 +118,7 @@ static void rest(struct process *process)
         end_process(process);
         return;
     }
-    list_append(idle.next, &process->link); /* before what was first */
+    list_append(idle.next, &process->link); /* to the front */
     loop_timer_start(&process->timer, config.idle_ms);
 }
 
@@ -139,7 +140,7 @@ static size_t frame_bytes(const struct process *process)
     return (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
 }
 
-/* One frame, for it answers one request; the first one says that it is ready. */
+/* The first frame reports that the process is ready. Then one frame may arrive per request. */
 static void take_frames(struct process *process)
 {
     size_t bytes;
@@ -261,8 +262,8 @@ static int take_process(struct process **ret_process)
 
 static void on_written(uv_write_t *write, int status UNUSED)
 {
-    struct process *process =
-        write->data; /* not freed before its pipe is closed, which comes after this */
+    struct process *process = write->data; /* valid: the process is freed after its pipe is closed,
+                                              and this callback comes before */
 
     free(process->request);
     process->request = NULL;
@@ -277,11 +278,11 @@ static void put_u32(char *at, uint32_t value)
 struct frame {
     const struct script_request *request;
     struct arena *arena;
-    char *data; /* NULL: it would be too large */
+    char *data; /* NULL: the request is too large */
     size_t len;
 };
 
-/* Length and time limit, then the request. Malloc'd, for it may outlive the task. */
+/* Makes length, time limit and request one frame, malloc'd because it may outlive the task. */
 static void make_frame(void *arg)
 {
     struct frame *made = arg;
@@ -316,7 +317,7 @@ static void run_abandon(struct await *await)
     struct pool_run *run = CONTAINER_OF(await, struct pool_run, await);
     struct process *process = run->process;
 
-    if (process->run != run) /* answered in this very turn */
+    if (process->run != run) /* the answer has arrived in this tick of the event loop */
         return;
     process->run = NULL;
     end_process(process);
@@ -399,7 +400,7 @@ static void count_result(const struct script_result *result)
 
 /* --- the calls --- */
 
-/* Holding a slot. */
+/* Runs a script. The caller holds a slot. */
 static int
 run_in_slot(struct task *task, const struct script_request *request, struct script_result *ret)
 {
@@ -484,7 +485,7 @@ void script_pool_init(const struct script_pool_config *given)
     if (config.idle_ms == 0)
         config.idle_ms = 60000;
     find_program(config.program);
-    if (slots.owners != NULL) /* a pool before this one */
+    if (slots.owners != NULL) /* another pool was initialised before */
         shares_done(&slots);
     shares_init(&slots,
                 &(struct shares_config){

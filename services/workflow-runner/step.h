@@ -1,9 +1,10 @@
 #pragma once
 /*
- * One step of a running job, as an action's implementation (steps/) sees it.
+ * One step of a running job, as the implementation of an action (steps/) sees it.
  *
- * run.c prepares the call, the action evaluates its parameters and does its work; run.c then masks
- * secrets, writes the history row (in the step's transaction when it opened one) and goes on.
+ * run_step.c prepares the call. The action evaluates its parameters and does its work. run_step.c
+ * then masks secrets, writes the history row (in the step's transaction when the action opened one)
+ * and continues with the next step.
  */
 #include "job.h"
 #include "loop/shares.h"
@@ -14,71 +15,76 @@ struct step_error {
     const char
         *code; /* stable: template_unresolved, not_found, http_status, timeout, script_error, ... */
     struct str message;
-    long status_code;                   /* CallAnApi: of the answer, 0 = none */
-    json_t *response;                   /* CallAnApi: the answer of a failure, NULL = none */
-    const struct schema_errors *fields; /* data steps: findings */
+    long status_code; /* CallAnApi, RunIntegration: status of the answer, 0 = none */
+    json_t *response; /* CallAnApi, RunIntegration: the answer of a failed request, NULL = none */
+    const struct schema_errors *fields; /* findings of data steps and RunIntegration, NULL = none */
 };
 
 struct run;
 struct step_call {
-    struct run *run;   /* run_step.c's own */
+    struct run *run;   /* the run that the step belongs to */
     struct task *task; /* the job's task; its deadline is the step's */
     struct job *job;
     const struct definition *definition;
     const struct step *step;
     int seq;
     int64_t started_ms;
-    const json_t *context;               /* root for templates */
-    const struct secret_values *secrets; /* opened ones of this workflow, NULL = it names none */
-    const struct caller *caller;         /* the last editor, rights as of now */
+    const json_t *context;               /* the root that templates read */
+    const struct secret_values *secrets; /* opened secrets of this workflow, NULL = it names none */
+    const struct caller *caller;         /* the workflow's last editor, with the rights of now */
 
-    /* Filled by the action; arena-owned. */
+    /* Filled while the action runs. JSON values are arena-owned. */
     json_t *input;         /* parameters as evaluated, for the history */
     json_t *output;        /* object, "data" in it */
     json_t *log;           /* array of texts */
     bool holds;            /* Condition: the outcome */
-    struct db *tx;         /* step_begin() */
-    struct shares *shares; /* its turn at what all share: given back when the attempt is over */
+    struct db *tx;         /* set by step_begin() */
+    struct shares *shares; /* quota of which the attempt holds one unit, released when the attempt
+                              is over; NULL = none */
     struct share *share;
-    int64_t waited_ms;  /* for it */
-    bool sent;          /* step_sent() */
+    int64_t waited_ms;  /* time spent waiting for that unit */
+    bool sent;          /* set by step_sent() */
     bool notify_events; /* outbox rows may have been written: notify after the commit */
     struct step_error error;
 };
 
-/* AWAITS. 0, STEP_FAILED, STEP_GONE, or a negative (-ETIMEDOUT: the step's time is over;
- * -ECANCELED). */
+/* An action (AWAITS). 0, STEP_FAILED, STEP_GONE, or a negative (-ETIMEDOUT: the step's time is
+ * over; -ECANCELED). */
 typedef int (*step_fn)(struct step_call *call);
 
 #define STEP(constant, action, function, kind, seconds, about) int function(struct step_call *call);
 #include "catalog/step.def"
 
-/* --- what actions use (run_step.c) --- */
+/* --- functions for actions (run_step.c, step_param.c) --- */
 
-/* any: fails the step: returns STEP_FAILED. */
+/* any: Fails the step with the problem's code and a formatted message. Returns STEP_FAILED. */
 int step_fail(struct step_call *call, enum problem problem, const char *format, ...)
     PRINTF_LIKE(3, 4);
-/* any: fails the step for a TEMPLATE_* of the parameter. */
+/* any: Fails the step because the parameter `name` cannot be evaluated: rc is a TEMPLATE_*. Returns
+ * STEP_FAILED. */
 int step_template_fail(struct step_call *call, struct str name, int rc, struct str reason);
-/* co: evaluates a parameter by name, on a thread when it or the context is large; *ret_value NULL
- * when it is not given. Secrets only when `secrets`. 0, or STEP_FAILED with template_unresolved,
+/* co: Evaluates a parameter by name, on a thread when the parameter or the context is large.
+ * *ret_value is NULL when the parameter is not given. Only with `secrets` may its templates read
+ * secrets. 0, or STEP_FAILED with a template's problem such as template_unresolved or
  * template_too_large. */
 AWAITS int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
     MUSTCHECK;
-/* co: the same, where [*] means one row of its list (template_context.row). */
+/* co: Like step_param() without secrets, where [*] means the item `row` of its list
+ * (template_context.row). */
 AWAITS int step_param_row(struct step_call *call, const char *name, size_t row, json_t **ret_value)
     MUSTCHECK;
-/* any: how many rows the [*] of a parameter has, SIZE_MAX = it has none. 0, or STEP_FAILED. */
+/* any: Counts the rows of a parameter's [*]. SIZE_MAX = the parameter has no [*]. 0, or
+ * STEP_FAILED. */
 int step_param_rows(struct step_call *call, const char *name, size_t *ret_rows) MUSTCHECK;
-/* co: the same, as a text (numbers and booleans printed); STR_NONE when not given. STEP_FAILED
- * with type_mismatch. */
+/* co: Like step_param() without secrets, as a text: numbers and booleans are printed. STR_NONE when
+ * the parameter is not given. STEP_FAILED with type_mismatch for other types. */
 AWAITS int step_param_text(struct step_call *call, const char *name, struct str *ret_text)
     MUSTCHECK;
-/* co: the same, with what templates insert escaped for HTML. */
+/* co: Like step_param_text(), but values that templates insert are escaped for HTML. */
 AWAITS int step_param_html(struct step_call *call, const char *name, struct str *ret_text)
     MUSTCHECK;
-/* any: hands a new JSON value to the task's arena, which drops it; returns it. */
+/* any: Gives a new JSON value to the task's arena, which drops it at its end. Returns the value. */
 json_t *step_own(struct step_call *call, json_t *value);
-/* co: a positive id from a number or a text of digits; STEP_FAILED with type_mismatch or not
- * given: required. */
+/* co: Reads a positive id from a number or a text of digits. STEP_FAILED with `required` when the
+ * parameter is not given, or with type_mismatch. */
 AWAITS int step_param_id(struct step_call *call, const char *name, int64_t *ret_id) MUSTCHECK;

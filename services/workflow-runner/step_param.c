@@ -1,4 +1,4 @@
-/* What actions use to read their parameters and to fail. */
+/* Functions with which actions read their parameters and report failures. */
 #include <stdarg.h>
 
 #include "base/num.h"
@@ -44,7 +44,6 @@ int step_template_fail(struct step_call *call, struct str name, int rc, struct s
     return step_fail(call, template_problem(rc), "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
 }
 
-/* A parameter while its templates are evaluated. */
 struct evaluating {
     struct arena *arena;
     const json_t *given;
@@ -61,8 +60,9 @@ static void eval_run(void *arg)
     in->rc = template_eval(in->arena, in->given, in->context, &in->value, &in->reason);
 }
 
-/* co: on a thread where a parameter has thousands of expressions, or inserts from much: a result
- * may have a megabyte, and a [*] walk a million items. One row of a list is small. */
+/* co: Evaluates a parameter, on a thread when the parameter has thousands of expressions or reads
+ * from a large context: a result may have a megabyte, and a [*] may walk a million items. One row
+ * of a list is small. */
 AWAITS static void eval_beside(struct step_call *call, struct evaluating *in)
 {
     bool large = jr_is_large(in->given) || (!in->context->by_row && jr_is_large(in->context->root));
@@ -89,7 +89,8 @@ eval(struct step_call *call, const char *name, struct template_context *context,
     return in.rc == 0 ? 0 : step_template_fail(call, str_from(name), in.rc, in.reason);
 }
 
-/* Whoever may not read secrets learns by no workflow which there are. */
+/* Evaluates a parameter that may use secrets. An editor who may not read secrets cannot find out
+ * through a workflow which secrets exist. */
 AWAITS static int eval_secret(struct step_call *call, const char *name, json_t **ret_value)
 {
     struct template_context context = {.root = call->context};

@@ -1,6 +1,6 @@
 /*
- * How a step ended, as a row of its history. Masking and printing megabytes takes long: large
- * values are for a thread, to which call and arenas belong meanwhile.
+ * Makes the outcome of a step a row of its history. Masking and printing megabytes takes long, so
+ * large values are handled on a thread, which owns the call and the arenas during that time.
  */
 #include "step_row.h"
 
@@ -9,10 +9,10 @@
 #include "json/jw.h"
 #include "loop/work.h"
 
-#define SHOWN_BYTES ((size_t)64 << 10) /* of input, log and an answer in an error */
-#define PRINT_BYTES ((size_t)32 << 20) /* printed to learn how long it is */
+#define SHOWN_BYTES ((size_t)64 << 10) /* of input, log, and an answer in an error */
+#define PRINT_BYTES ((size_t)32 << 20) /* of a value that is printed to find out its length */
 #define LOG_ENTRIES 100
-/* Wrapped once or twice, it can be read back. */
+/* A value of this depth can still be parsed after it has been wrapped once or twice. */
 #define OUTPUT_DEPTH (JR_MAX_DEPTH - 4)
 
 static const json_t *masked(struct step_call *call, const json_t *value)
@@ -22,7 +22,7 @@ static const json_t *masked(struct step_call *call, const json_t *value)
     return secrets_mask(call->task->arena, call->secrets, value);
 }
 
-/* Into the step's arena; false when it is longer than `most`. */
+/* Prints into the step's arena. False when the text is longer than `most`. */
 static bool print(struct step_call *call, const json_t *value, size_t most, struct str *ret_text)
 {
     return jr_print_within(call->task->arena, value, most, ret_text);
@@ -47,7 +47,8 @@ static bool fits_depth(const json_t *value, int levels)
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* {"truncated": true, "bytes": n} for what is too long, or too deep to be read back. */
+/* Prints a value. When its text is too long, or nested too deep to be parsed again, the value
+ * becomes {"truncated": true, "bytes": n}. */
 static json_t *shown(struct step_call *call, const json_t *value, struct str *ret_text)
 {
     struct str text;
@@ -101,7 +102,7 @@ struct str step_input_text(struct step_call *call)
     return input.text;
 }
 
-/* The first entries, as many as fit. */
+/* Prints the first entries of the log, as many as fit. */
 static struct str log_text(struct step_call *call)
 {
     const json_t *entries = masked(call, call->log);

@@ -1,4 +1,4 @@
-/* Indexes of texts in the order of the project's locale. */
+/* Creates and drops the indexes of texts in the order of the project's locale. */
 #include "text_indexes.h"
 
 #include "app.h"
@@ -8,16 +8,17 @@
 #include "queue/queue.h"
 #include "runner_text_indexes_sql.h"
 
-#define AT_ONCE    2                          /* projects, in a process */
-#define STATEMENTS 10                         /* of one project, before it waits for its turn */
-#define BUILD_MS   (INT64_C(6) * 3600 * 1000) /* of one statement, and of a pass */
-#define BUSY_MS    10000                      /* while another runner does it */
-#define FAILED_MS  300000                     /* a full disk is not filled again at once */
+#define AT_ONCE    2  /* projects per process */
+#define STATEMENTS 10 /* statements of one project, before other projects have their turn */
+#define BUILD_MS   (INT64_C(6) * 3600 * 1000) /* limit of one statement, and of a pass */
+#define BUSY_MS    10000                      /* pause while another runner does the work */
+#define FAILED_MS  300000 /* after a failure: a full disk is not filled again at once */
 
 static struct queue *text_indexes;
 static struct list passes = {&passes, &passes};
 
-/* Outside of transactions: neither stops those who write. */
+/* Creates or drops one index. CONCURRENTLY does not block writers, and only runs outside of
+ * transactions. */
 AWAITS static int
 text_index_change(struct task *task, struct db *session, const struct sql_text_index_next_row *row)
 {
@@ -45,13 +46,13 @@ text_index_change(struct task *task, struct db *session, const struct sql_text_i
 
 struct index_pass {
     struct task *task;
-    struct list link; /* passes */
+    struct list link; /* in `passes` */
     struct project *project;
     struct queue *queue;
     bool more;
 };
 
-/* co: one after the other. */
+/* co: Creates and drops indexes, one after the other. */
 AWAITS static int
 text_indexes_change(struct task *task, struct db *session, struct index_pass *pass)
 {
@@ -74,7 +75,8 @@ text_indexes_change(struct task *task, struct db *session, struct index_pass *pa
     return 0;
 }
 
-/* co: while no other runner does it. */
+/* co: Changes the project's indexes under an advisory lock. Pauses the project when another runner
+ * holds the lock. */
 AWAITS static int text_indexes_make(struct task *task, struct db *session, void *arg)
 {
     struct index_pass *pass = arg;

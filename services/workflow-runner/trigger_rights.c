@@ -1,5 +1,5 @@
-/* What of an event a job may see. Asks the database only where a row rule applies to somebody
- * else's record. */
+/* Decides what a job may see of its event. Queries the database only when a row rule applies to a
+ * record that another user created. */
 #include "trigger_rights.h"
 
 #include "app.h"
@@ -7,7 +7,7 @@
 #include "records/records.h"
 #include "workflow/trigger_access.h"
 
-#define RECORD_BYTES ((size_t)64 << 20) /* far above the largest record */
+#define RECORD_BYTES ((size_t)64 << 20) /* far above the size of the largest record */
 
 AWAITS static int find_editor(struct run *run, struct caller *caller)
 {
@@ -29,8 +29,8 @@ AWAITS static int find_editor(struct run *run, struct caller *caller)
     return rc;
 }
 
-/* co: whether the row rule lets the editor see the record. Who made a record sees it, whatever
- * became of it; of what others made and is gone nothing is left to be asked. */
+/* co: Whether the row rule lets the editor see the record. The creator of a record always sees it.
+ * When another user created the record and it has been deleted, there is no row left to check. */
 AWAITS static int check_row(struct run *run,
                             const struct caller *caller,
                             const struct entity *entity,
@@ -92,7 +92,7 @@ int trigger_rights(struct run *run)
     if (!str_is(job->trigger_kind, trigger_kind_name(TRIGGER_EVENT)))
         return 0;
     arena_reset(run->step_arena);
-    job->item.task.arena = run->step_arena; /* of what is read nothing is kept */
+    job->item.task.arena = run->step_arena; /* keep nothing of what is read */
     int rc =
         trigger_rights_check(run, json_object_get(json_object_get(run->root, "trigger"), "data"));
     job->item.task.arena = job->item.arena;

@@ -1,11 +1,12 @@
 #pragma once
 /*
- * A workflow that listens sees of an event what its last editor may see of it, as of now. Before a
- * job's first step, and before it goes on.
+ * Restricts the data of an event to what the workflow's last editor may see now. It is checked
+ * before a job's first step, and again when another runner continues the job.
  */
 #include "run.h"
 
-/* co: 0 when the job may go on: what the editor may not read of the record is out of
- * `$svc.trigger.data` by then (context_init() goes before). Jobs without an event always may.
- * TRIGGER_NOT_PERMITTED or TRIGGER_EDITOR_GONE; anything else: not known right now. */
+/* co: Checks the event of a job. 0 when the job may run: fields of the record that the editor may
+ * not read have been removed from `$svc.trigger.data`, so call context_init() first. Jobs without
+ * an event always may run. TRIGGER_NOT_PERMITTED or TRIGGER_EDITOR_GONE; any other result: the
+ * rights cannot be determined right now. */
 AWAITS int trigger_rights(struct run *run) MUSTCHECK;

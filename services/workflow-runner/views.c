@@ -1,4 +1,4 @@
-/* Materialised views, made anew. */
+/* Refreshes materialised views. */
 #include "views.h"
 
 #include <errno.h>
@@ -14,17 +14,17 @@
 #include "work.h"
 #include "workflow/cron.h"
 
-#define AT_ONCE       2    /* projects, in a process */
-#define LEASE_MS      6000 /* renewed while the view is made: who dies is noticed soon */
+#define AT_ONCE       2    /* projects per process */
+#define LEASE_MS      6000 /* short: a runner's death is noticed soon */
 #define RENEW_MS      1000
 #define PASS_LIMIT_MS 150000
-#define FILL_MS       120000 /* of one statement */
+#define FILL_MS       120000 /* limit of one statement */
 #define COLUMNS_BYTES 65536
 #define ERROR_BYTES   500
 
 static struct queue *views;
 
-/* One that is being made. */
+/* A refresh of one view. */
 struct view_job {
     struct task *task;
     struct project *project;
@@ -36,12 +36,12 @@ struct view_job {
     struct series_sources *sources;
     struct series_mark mark;
     int64_t begun_mono_ms;
-    struct await *renewing; /* of view_keep(); NULL = it does not wait */
+    struct await *renewing; /* view_keep() waits here; NULL = it does not wait */
     bool over;
-    bool ours; /* the rows that this claim made are those that are served */
+    bool ours; /* the claim still held at the end: the rows that this refresh made are served */
 };
 
-/* Its next tick, 0 = it has none. */
+/* The next time that the view's cron is due, 0 = none. */
 static int64_t view_next(struct view_job *job)
 {
     const struct timezone_rules *zone = timezone_find(job->row.timezone);
@@ -55,7 +55,7 @@ static int64_t view_next(struct view_job *job)
     return next > 0 ? next : 0;
 }
 
-/* co: the plan as of now, and what its sources have seen. */
+/* co: Makes the plan from the current model, and reads how often its sources have changed. */
 AWAITS static int view_prepare(struct view_job *job)
 {
     job->sources = ARENA_NEW(job->task->arena, job->sources);
@@ -80,7 +80,7 @@ static struct sql_i64s view_entity_ids(const struct view_job *job)
     return sql_i64s(ids, sources->count);
 }
 
-/* co: table and row in one transaction; .ours is false when another claim came meanwhile. */
+/* co: Makes table and row in one transaction. .ours is false when the claim no longer holds. */
 AWAITS static int view_fill(struct task *task, struct db *tx, void *arg)
 {
     struct view_job *job = arg;
@@ -126,7 +126,8 @@ AWAITS static int view_drop_in(struct task *task, struct db *tx, void *arg)
     return view_drop(&job->ctx, job->row.id, job->row.token);
 }
 
-/* co: tables that nobody reads any more. One that somebody is reading still goes with the next. */
+/* co: Drops the tables of other generations. When a table is still being read this fails, and the
+ * next refresh drops the table. */
 AWAITS static void view_clean(struct view_job *job)
 {
     int rc = db_transact_ddl(job->task, &job->project->db, view_drop_in, job);
@@ -136,7 +137,7 @@ AWAITS static void view_clean(struct view_job *job)
         log_debug("view.tables_left", L_I64("view", job->row.id), L_RESULT("rc", rc));
 }
 
-/* What is wrong, for whoever looks at the view. */
+/* The reason of a failure, which the API shows as the view's error. */
 static struct str view_reason(struct view_job *job, int rc)
 {
     const struct records_error *error = &job->ctx.error;
@@ -197,14 +198,14 @@ AWAITS static int view_refresh(struct view_job *job)
     return 0;
 }
 
-/* --- its lease --- */
+/* --- the lease of a refresh --- */
 
 static void view_keep_abandon(struct await *await UNUSED)
 {
 }
 
-/* co: renews the lease until the refresh is over. What cannot be renewed in time is another
- * claim's: this one then changes nothing any more, by its token. */
+/* co: Renews the lease until the refresh is over. A refresh that loses its lease to another claim
+ * changes nothing, because its token is outdated. */
 AWAITS static int view_keep(struct task *task, void *arg)
 {
     struct view_job *job = arg;
@@ -224,7 +225,7 @@ AWAITS static int view_keep(struct task *task, void *arg)
             &job->project->db,
             SQL_VIEW_RENEW(.id = job->row.id, .token = job->row.token, .lease_ms = LEASE_MS),
             NULL);
-        if (rc < 0) /* the pass has lasted too long, or the runner ends */
+        if (rc < 0) /* the pass has lasted too long, or the runner is stopping */
             break;
         if (rc > 0)
             log_debug("view.not_renewed", L_I64("view", job->row.id), L_RESULT("rc", rc));

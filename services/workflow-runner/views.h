@@ -1,17 +1,20 @@
 #pragma once
 /*
- * Materialised views (records/view.h): made anew when somebody asks, when their cron is due, or
- * when their sources have changed. Each is claimed under a lease of seconds, renewed meanwhile, and
- * made in one transaction, which ends by asking whether the claim still holds: a runner that dies,
- * or that is late, leaves nothing, and is not said to be at work for longer than that lease.
+ * Materialised views (records/view.h). A view is refreshed when a caller requests it, when its cron
+ * is due, or when its sources have changed. A view is claimed under a lease of seconds, which is
+ * renewed during the refresh. The refresh is one transaction, whose last statement checks that the
+ * claim still holds. A runner that dies or is late therefore leaves nothing, and the view is not
+ * shown as being refreshed for longer than that lease.
  */
 #include "loop/loop.h"
 
-/* Before fork. */
+/* Call before fork: prepares the metrics of this kind of work. */
 void views_prepare(void);
+/* loop: Starts polling projects. */
 void views_start(void);
-/* any: projects are not looked at any more. */
+/* any: Stops polling projects. */
 void views_stop_looking(void);
-/* any: nothing new is begun; done(arg) when nothing is under way. */
+/* any: Begins nothing new, and calls done(arg) when no refresh is under way. `done` may be NULL. */
 void views_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
+/* loop: Frees the queue. No refresh may run at this point. */
 void views_stop(void);

@@ -1,4 +1,4 @@
-/* Jobs and events as kinds of work. */
+/* Jobs and events as kinds of work, and the start and end of all kinds. */
 #include "work.h"
 
 #include "base/clock.h"
@@ -18,12 +18,12 @@
 #include "workflow_stops_sql.h"
 
 #define GROUP           "workflow-runner"
-#define PASSES_AT_ONCE  16 /* of events */
-#define STOCK           1000 /* jobs of a project that wait here are enough: its events take their time */
-#define STOCK_PAUSES    4    /* of as long as the last ones took */
-#define LAST_CALL_MS    2000 /* before the end of the drain */
-#define STOPS_AT_ONCE   20   /* batches a sweep */
-#define LOOKS_AT_ONCE   128  /* at a thousand projects, what a runner without work does is look */
+#define PASSES_AT_ONCE  16   /* passes of events */
+#define STOCK           1000 /* waiting jobs of a project that slow its events down */
+#define STOCK_PAUSES    4    /* length of a pause, in durations of the last pass */
+#define LAST_CALL_MS    2000 /* the last call is this long before the drain ends */
+#define STOPS_AT_ONCE   20   /* batches per sweep */
+#define LOOKS_AT_ONCE   128  /* projects polled together: an idle runner mostly polls */
 #define RETAIN_EVERY_MS 600000
 
 static struct {
@@ -46,10 +46,10 @@ bool work_is_apart(void)
     return daemon_app()->worker >= (unsigned)runner_conf()->common.workers;
 }
 
-/* --- what a sweep finds beside jobs --- */
+/* --- other work of a sweep --- */
 
-/* co: one batch of a workflow that is deleted or disabled; *ret_count says how many jobs it ended.
- */
+/* co: Ends one batch of jobs of a workflow that is deleted or disabled. *ret_count: how many jobs
+ * it ended. */
 AWAITS static int stop_batch(
     struct task *task, struct project *project, int64_t workflow, bool deleted, size_t *ret_count)
 {
@@ -66,7 +66,7 @@ AWAITS static int stop_batch(
     return 0;
 }
 
-/* co: what workflows that are deleted or disabled have in the queue ends, some at a time. */
+/* co: Ends the queued jobs of workflows that are deleted or disabled, some at a time. */
 AWAITS static int stop_workflows(struct task *task, int64_t number)
 {
     struct project *project;
@@ -87,8 +87,9 @@ AWAITS static int stop_workflows(struct task *task, int64_t number)
     return 0;
 }
 
-/* A save that raced a tick, or a gateway that died before it notified: the project's own rows are
- * right. */
+/* Corrects the control schema's time of the next tick from the project's own rows, which are always
+ * right. The two differ after a save that raced a tick, or after a gateway that died before it
+ * notified. */
 AWAITS static void correct_fire_hint(struct task *task,
                                      const struct sql_sweep_projects_row *project,
                                      int64_t wanted_ms)
@@ -127,9 +128,10 @@ AWAITS static int looked(struct task *task,
 
 /* --- events --- */
 
-/* Events that become jobs faster than jobs run only make the queue longer, and who writes waits
- * for the database meanwhile. They go on when few jobs are left, and never stop: what the project
- * may not have is found out in time. */
+/* Slows a project's events down while many of its jobs wait. Events that become jobs faster than
+ * jobs run only make the queue longer, while writers wait for the database. The events continue
+ * when few jobs are left. They never stop, so that jobs beyond the project's limit are detected in
+ * time. */
 static void pace_events(int64_t number, int64_t taken_ms)
 {
     if (queue_waiting(w.jobs, number) >= STOCK)
@@ -263,7 +265,7 @@ void work_stop_looking(void)
     text_indexes_stop_looking();
 }
 
-/* Mails last: steps wait for theirs. */
+/* Mails are drained last, because steps wait for their mails. */
 static struct ending {
     loop_fn done;
     void *arg;

@@ -1,31 +1,36 @@
 #pragma once
 /*
- * What this runner has in the queue (common/product/queue): jobs, which are claimed and run, and
- * events, of which a project's are taken a pass at a time and become jobs.
+ * The kinds of work of this runner (common/product/queue): jobs, which are claimed and run, and
+ * events, which become jobs, one pass of a project at a time.
  *
- * Jobs whose last runner died are run in a worker beside the WORKERS, one at a time and nothing
- * else, so that whichever ends its process again is alone. The others claim only what has not been
- * tried. What only shared its runner has lost no attempt.
+ * Jobs whose last runner died are run in an extra worker, in addition to the WORKERS. It runs one
+ * job at a time and nothing else, so a job that ends its process again is known to be the cause.
+ * The other workers claim no such job. A job that only shared its runner with others loses no
+ * attempt.
  */
 #include "app.h"
 #include "queue/queue.h"
 
-/* Before fork. */
+/* Call before fork: prepares the metrics of all kinds of work. */
 void work_prepare(void);
+/* loop: Starts claiming work and polling projects. */
 void work_start(void);
-/* any: projects are not looked at any more. */
+/* any: Stops polling projects. */
 void work_stop_looking(void);
-/* any: nothing new is claimed any more; running jobs are given back at their next step. done(arg)
- * when none is left. */
+/* any: Claims nothing new. Running jobs are released at their next step, then mails are drained.
+ * Calls done(arg) when no job and no mail is left. */
 void work_drain(loop_fn done, void *arg);
+/* loop: Frees the queues. No work may run at this point. */
 void work_stop(void);
 
+/* any: The queue of jobs; NULL before work_start() and after work_stop(). */
 struct queue *work_jobs(void);
-/* any: this worker runs jobs whose last runner died, and nothing else. */
+/* any: Whether this worker runs jobs whose last runner died, and nothing else. */
 bool work_is_apart(void);
 
-/* What the queue does not count. */
+/* Counters that the queue does not have. */
 struct work_stats {
     uint64_t succeeded, failed, skipped, events_taken, jobs_made, ticks, guarded;
 };
+/* any: The counters of this process. They live as long as the process. */
 struct work_stats *work_stats(void);

@@ -1,4 +1,4 @@
-/* The script's log. */
+/* The console of a script, whose calls write the script's log. */
 #include "script-sandbox/console.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ JSStringRef console_text(JSContextRef ctx, JSValueRef value)
 
 /* --- entries --- */
 
-/* No more than an entry can show. */
+/* Appends a text to the line, cut to what an entry can show. Releases the text. */
 static void console_put(struct text *line, JSStringRef text)
 {
     size_t units = JSStringGetLength(text);

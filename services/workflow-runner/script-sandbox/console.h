@@ -1,9 +1,10 @@
 #pragma once
-/* console.log, info, warn, error and debug: each call is one entry of the run's log. */
+/* The console of a script: each call of console.log, info, warn, error or debug is one entry of the
+ * run's log. */
 #include <JavaScriptCore/JavaScript.h>
 
-/* Puts our console in the place of the engine's. */
+/* Replaces the engine's console by ours. */
 void console_install(JSGlobalContextRef ctx);
-/* A value as a prompt would show it: texts as they are, errors as "Name: message", objects as JSON.
- * Owned. */
+/* The value as an interactive prompt would show it: texts as they are, errors as "Name: message",
+ * objects as JSON. The caller owns the result. */
 JSStringRef console_text(JSContextRef ctx, JSValueRef value);

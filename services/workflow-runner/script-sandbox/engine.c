@@ -1,4 +1,5 @@
-/* The engine: contexts, the ways to read a script, its value as JSON. The log is console.c. */
+/* The engine: contexts, the three ways to read a script, and its value as JSON. The log is in
+ * console.c. */
 #include "script-sandbox/engine.h"
 
 #include <JavaScriptCore/JavaScript.h>
@@ -11,8 +12,8 @@
 #include "script-sandbox/console.h"
 #include "script-sandbox/record.h"
 
-/* Runs in every fresh context before anything else. What it gives back keeps its meaning whatever a
- * script does to the globals: `run` is strict, and awaits without looking anything up but the
+/* Runs in every new context before anything else. The returned functions work the same no matter
+ * how a script changes the globals: `run` is strict, and its `await` looks up nothing but the
  * promise's own constructor. */
 static const char prelude[] =
     "(function () {\n"
@@ -34,8 +35,8 @@ static const char prelude[] =
     "    };\n"
     "})()";
 
-/* What a script uses that takes long when it is used first: code of the engine's own built-ins,
- * locale data, the collector. */
+/* Uses features that take long at their first use: code of the engine's own built-ins, locale data,
+ * the garbage collector. */
 static const char warm_up[] =
     "(async () => {\n"
     "    const text = new Date(0).toString() + new Date(0).toLocaleString() + "
@@ -53,9 +54,9 @@ static const char warm_up[] =
     "    await null;\n"
     "})()";
 
-/* Lines that new AsyncFunction(parameter, text) puts before the text. */
+/* Lines that `new AsyncFunction(parameter, text)` puts before the text. */
 #define CONSTRUCTOR_LINES 2
-/* Contexts that are dropped before their memory is looked for. */
+/* Number of contexts that are dropped between two garbage collections. */
 #define CONTEXTS_KEPT 16
 
 static JSContextGroupRef group;
@@ -120,7 +121,7 @@ static _Noreturn void engine_fail(const char *code, const char *message)
 
     begin_failure(&answer, code);
     text_cstr(&answer, "\"");
-    text_cstr(&answer, message); /* ours: nothing to escape */
+    text_cstr(&answer, message); /* our own text, in which nothing needs escaping */
     text_cstr(&answer, "\"");
     end_with(&answer);
 }
@@ -131,7 +132,8 @@ static bool is_no_memory(JSStringRef message)
            JSStringIsEqualToUTF8CString(message, "RangeError: Array buffer allocation failed");
 }
 
-/* `offset`: lines that we put before the script's first. */
+/* Ends the run with an exception. `offset`: the number of lines that precede the script's first
+ * line. */
 static _Noreturn void
 engine_fail_with(JSContextRef ctx, const char *code, JSValueRef exception, int offset)
 {
@@ -191,8 +193,9 @@ static bool compiles(JSContextRef ctx, const char *before, const char *text, con
     return compile(ctx, before, text, after, &exception) != NULL;
 }
 
-/* Statements without `return` and `await` of their own. The word alone may be part of a text, or of
- * an inner async function: a static block allows `await` in neither place but there. */
+/* Whether the text consists of statements that use neither `return` nor `await` at their top level.
+ * The word `await` may also be part of a string or of an inner async function. A static block
+ * allows both of these and no other `await`. */
 static bool is_program(JSContextRef ctx, const char *text)
 {
     JSStringRef source = JSStringCreateWithUTF8CString(text);
@@ -207,7 +210,8 @@ static struct script read_script(JSContextRef ctx, const char *text)
     struct script script = {.offset = CONSTRUCTOR_LINES + 1};
     JSValueRef exception;
 
-    /* In parentheses and in brackets: "1); (2" is no expression. */
+    /* An expression compiles in parentheses and in brackets. "1); (2" compiles only in
+     * parentheses. */
     if (compiles(ctx, "return [\n", text, "\n]"))
         script.body = compile(ctx, "return (\n", text, "\n)", &exception);
     if (script.body)
@@ -284,7 +288,7 @@ static _Noreturn void answer_value(JSContextRef ctx, JSValueRef value)
     if (!json && exception)
         engine_fail_with(ctx, "script_result", exception, 0);
     text_cstr(&answer, "\"ok\":true,\"result\":");
-    if (!json) { /* undefined, a function, a symbol */
+    if (!json) { /* undefined, a function or a symbol */
         text_cstr(&answer, "null");
         end_with(&answer);
     }
@@ -318,7 +322,7 @@ void engine_run(const char *request)
     JSObjectRef done = JSObjectMakeFunctionWithCallback(ctx, NULL, on_done);
     JSObjectRef failed = JSObjectMakeFunctionWithCallback(ctx, NULL, on_fail);
     const JSValueRef arguments[] = {script.body, get(ctx, message, "svc"), text, done, failed};
-    /* On the return from here every promise that can settle has done so. */
+    /* When this call returns, every promise that can settle has settled. */
     JSObjectCallAsFunction(
         ctx, get_object(ctx, fresh.tools, "run"), NULL, ARRAY_LEN(arguments), arguments, NULL);
     if (!outcome.settled)
@@ -330,12 +334,12 @@ void engine_run(const char *request)
 
 /* --- contexts --- */
 
-/* What every run needs, once. It leaves nothing behind that a script could see. */
+/* Does once what every run does, and leaves nothing that a script could see. */
 void engine_practise(void)
 {
     JSContextRef ctx = fresh.ctx;
     JSObjectRef done = JSObjectMakeFunctionWithCallback(ctx, NULL, on_done);
-    struct script script = read_script(ctx, "return {}"); /* after it was neither of the others */
+    struct script script = read_script(ctx, "return {}"); /* tries all three ways */
     JSObjectRef value = parse_request(ctx, "{\"a\":[{}]}");
     const JSValueRef arguments[] = {script.body, value, new_text(ctx, ""), done, done};
 

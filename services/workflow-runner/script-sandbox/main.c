@@ -1,16 +1,15 @@
 /*
- * script-sandbox [MEMORY_BYTES]: runs the scripts of RunScript steps, one at a time, each in a
- * process of its own that can do nothing but compute and write to one pipe.
+ * script-sandbox [MEMORY_BYTES]: runs the scripts of RunScript steps, one at a time. Each script
+ * runs in a process of its own, which can do nothing but compute and write to one pipe.
  *
- * Frames, u32 big-endian lengths:
+ * Frames, with lengths as big-endian u32:
  *   fd 0   length, time limit in ms (u32), {"script": text, "svc": value}
- *   fd 1   length, {} once when it is ready, then for each request
+ *   fd 1   length, {} once when the program is ready, then for each request
  *          {"ok": true, "result": value, "log": [text, ...]} or
- *          {"ok": false, "code":
- * "script_error|script_timeout|script_memory|script_result|script_crashed", "message": text,
- *           "line": n, "log": [...]}
- * It ends when fd 0 does. MEMORY_BYTES is what a script may take beyond what the engine itself
- * holds.
+ *          {"ok": false, "code": code, "message": text, "line": n, "log": [...]}, code being one of
+ *          script_error, script_timeout, script_memory, script_result, script_crashed
+ * The program ends when fd 0 ends. MEMORY_BYTES is the memory that a script may use beyond the
+ * memory of the engine.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,9 +21,10 @@
 #define MEMORY_BYTES (64LL << 20)
 #define MEMORY_MIN   (8LL << 20)
 
-/* One thread, and so a child that is a whole copy: no compiler threads, no collector threads,
- * malloc() instead of the engine's own heaps, which keep a thread, too. Compiled code would also
- * need memory that is writable and executable, where most of an engine's holes are. */
+/* Settings that leave the engine with one thread, so that a forked child is a complete copy: no
+ * compiler threads, no collector threads, and malloc() instead of the engine's own heaps, which use
+ * a thread too. Compiled code would also need memory that is writable and executable, where most
+ * security holes of an engine are. */
 static const char *const engine_environment[] = {
     "Malloc=1",
     "JSC_useJIT=0",
@@ -32,8 +32,8 @@ static const char *const engine_environment[] = {
     "JSC_numberOfGCMarkers=1",
     "JSC_useSharedArrayBuffer=0",
     "JSC_maxPerThreadStackUsage=4194304",
-    "JSC_forceRAMSize=67108864", /* garbage is looked for before the limit, not at a part of the
-                                    machine */
+    "JSC_forceRAMSize=67108864", /* collect garbage before our limit, not at a fraction of the
+                                    machine's memory */
     "TZ=UTC",
     "LANG=en_US.UTF-8",
     NULL,

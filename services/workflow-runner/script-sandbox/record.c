@@ -48,7 +48,7 @@ static bool is_low(uint32_t unit)
     return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-/* The code point at *at, which moves behind it. A lone surrogate is given back as it is. */
+/* Returns the code point at *at and moves *at past it. A lone surrogate is returned as it is. */
 static uint32_t next_point(const uint16_t *units, size_t count, size_t *at)
 {
     uint32_t unit = units[(*at)++];
@@ -58,7 +58,7 @@ static uint32_t next_point(const uint16_t *units, size_t count, size_t *at)
     return unit;
 }
 
-/* At most four bytes. */
+/* Prints a code point and returns its length, at most four bytes. */
 static size_t print_utf8(char out[4], uint32_t point)
 {
     if (point < 0x80) {
@@ -131,7 +131,8 @@ struct scan {
     unsigned depth;
 };
 
-/* JSON.stringify() escapes U+0000 and lone surrogates, and no other surrogate. */
+/* Why an escape sequence is refused, NULL = it is not. JSON.stringify() escapes U+0000 and lone
+ * surrogates, and never a surrogate that is part of a pair. */
 static const char *refused_escape(const uint16_t *units, size_t count, size_t at)
 {
     if (at + 5 >= count || units[at + 1] != 'u')
@@ -166,7 +167,8 @@ static const char *copy_string(struct text *text, struct scan *scan)
     return NULL;
 }
 
-/* A double above 2^63 prints as an integer that no reader with 64-bit integers takes. */
+/* Copies a number. A double above 2^63 is printed as an integer that no reader with 64-bit integers
+ * accepts, so an integer of 19 or more digits becomes a real. */
 static void copy_number(struct text *text, struct scan *scan)
 {
     size_t begin = text->len;

@@ -1,7 +1,8 @@
 /*
- * One request at a time: a child, forked in advance, runs the script and reports by records; this
- * process looks at its time and memory, ends it when it must, and writes the answer. Whatever
- * becomes of the child, the next run begins with the same memory as the first.
+ * Serves one request at a time. A child that was forked in advance runs the script and reports by
+ * records. This process watches the child's time and memory, kills the child when it exceeds a
+ * limit, and writes the answer. In every case the next run begins with the same memory as the first
+ * one.
  */
 #include "script-sandbox/serve.h"
 
@@ -34,12 +35,12 @@ struct served_run {
     int pipe_fd;
     int statm_fd;
     int64_t deadline_ms;
-    int64_t base_pages; /* when the script began */
+    int64_t base_pages; /* private pages when the script began */
     int64_t private_limit;
     enum end end;
-    struct text records; /* as they came */
-    size_t seen;         /* bytes of them */
-    struct text answer;  /* inside records */
+    struct text records; /* all records so far */
+    size_t seen;         /* bytes of `records` that have been searched for an answer */
+    struct text answer;  /* points into records */
 };
 
 static int64_t page_bytes;
@@ -55,7 +56,7 @@ static int64_t now_ms(void)
 
 /* --- memory --- */
 
-/* Pages that are a process's own: resident and not of a file. -1 when unknown. */
+/* The pages of a process that are resident and belong to no file. -1 when unknown. */
 static int64_t private_pages(int statm_fd)
 {
     char text[128];
@@ -80,7 +81,7 @@ static int open_statm(pid_t pid)
 
 /* --- records --- */
 
-/* The next record, or false. What a child wrote is not trusted to be whole. */
+/* Reads the next record. False when there is no complete one: a child's output is not trusted. */
 static bool
 next_record(const struct text *records, size_t *at, char *ret_kind, struct text *ret_text)
 {
@@ -97,7 +98,7 @@ next_record(const struct text *records, size_t *at, char *ret_kind, struct text 
     return true;
 }
 
-/* Looks on from where it stopped; sets run->answer. */
+/* Searches the new records for the answer and sets run->answer. */
 static void find_answer(struct served_run *run)
 {
     struct text record;
@@ -111,7 +112,7 @@ static void find_answer(struct served_run *run)
 
 /* --- watching --- */
 
-/* True while the child may go on. */
+/* True while the child may continue. */
 static bool within_limits(struct served_run *run)
 {
     if (private_pages(run->statm_fd) > run->private_limit)
@@ -121,7 +122,7 @@ static bool within_limits(struct served_run *run)
     return run->end == END_OWN;
 }
 
-/* True while there is more to come. What follows an answer is of no interest: not waiting for the
+/* Reads records. True while more may come. Records after an answer are ignored: not waiting for the
  * child's end saves half of the time of a short run. */
 static bool take_records(struct served_run *run)
 {
@@ -137,7 +138,7 @@ static bool take_records(struct served_run *run)
     return len > 0 && run->end == END_OWN && !run->answer.ptr;
 }
 
-/* Until the child closed its end or must go. */
+/* Watches the child until it has answered, has closed its end of the pipe, or must be killed. */
 static void watch(struct served_run *run)
 {
     struct pollfd fds[2] = {{.fd = run->pipe_fd, .events = POLLIN},
@@ -176,8 +177,8 @@ static void add_log(struct text *answer, const struct text *records)
     text_cstr(answer, "]");
 }
 
-/* Memory that runs out ends a process in one of several ways; abort() itself is a forbidden call
- * here. */
+/* Whether the child ran out of memory. This ends a process in one of several ways; abort() itself
+ * makes a forbidden system call here. */
 static bool died_of_memory(const struct served_run *run, int status, int64_t peak_bytes)
 {
     if (run->end == END_MEMORY || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_MEMORY))
@@ -230,7 +231,7 @@ static void serve_write_answer(struct served_run *run, int status, int64_t peak_
 
 /* --- runs --- */
 
-/* The whole of it, or the end of the program: nobody asks any more. */
+/* Reads exactly `count` bytes from fd 0, or ends the process when fd 0 has ended. */
 static void read_all(void *bytes, size_t count)
 {
     char *at = bytes;
@@ -252,7 +253,7 @@ static uint32_t u32_of(const unsigned char *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Malloc'd, with a NUL behind it. */
+/* Reads `len` bytes into malloc'd memory and appends a NUL. */
 static char *read_bytes(size_t len)
 {
     char *bytes = len <= REQUEST_BYTES_MAX ? malloc(len + 1) : NULL;
@@ -264,7 +265,7 @@ static char *read_bytes(size_t len)
     return bytes;
 }
 
-/* In the child: what serve_hand_over() wrote. */
+/* Called in the child: reads the request that serve_hand_over() wrote. */
 static char *serve_read_request(void)
 {
     uint32_t len;
@@ -273,8 +274,8 @@ static char *serve_read_request(void)
     return read_bytes(len);
 }
 
-/* Forks the child of the next request. It warms itself up while nobody waits: most of what a short
- * script costs are first touches of pages that parent and child share. */
+/* Forks the child of the next request. The child warms itself up before the request comes: most of
+ * the cost of a short script is the first access to pages that parent and child share. */
 static void start_child(struct served_run *run)
 {
     pid_t parent = getpid();
@@ -299,7 +300,8 @@ static void start_child(struct served_run *run)
     run->statm_fd = open_statm(run->pid);
 }
 
-/* A child that died before it was needed is found when its records end. */
+/* Gives the request to the child and starts its time. Failed writes are ignored: a child that died
+ * before is noticed when its records end. */
 static void
 serve_hand_over(struct served_run *run, const char *request, size_t len, int64_t time_ms)
 {
@@ -344,7 +346,7 @@ void serve(int64_t memory_bytes)
     page_bytes = sysconf(_SC_PAGESIZE);
     memory_limit = memory_bytes;
     start_child(&run);
-    write_all("\0\0\0\2{}", 6); /* ready */
+    write_all("\0\0\0\2{}", 6); /* this process is ready */
     for (;;) {
         read_all(head, sizeof(head));
         char *request = read_bytes(u32_of(head));

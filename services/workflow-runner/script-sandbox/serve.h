@@ -1,6 +1,8 @@
 #pragma once
-/* The waiting process: requests from fd 0, a child for each, answers to fd 1. */
+/* The waiting process: reads requests from fd 0, runs each in a child, and writes the answers to fd
+ * 1. */
 #include <stdint.h>
 
-/* Until fd 0 ends. */
+/* Serves until fd 0 ends, which ends the process. memory_bytes: what a script may use beyond the
+ * memory of the engine. */
 void serve(int64_t memory_bytes);

@@ -1,4 +1,4 @@
-/* BulkCreateData: a record for each item, all or none, in the step's transaction. */
+/* BulkCreateData: creates a record for each item in the step's transaction, all or none. */
 #include "steps/data.h"
 
 int step_bulk_create_data(struct step_call *call)

@@ -1,7 +1,7 @@
 /*
- * CallAnApi: one HTTP request through common/core/fetch, at most once. The history row says `sent`
- * before anything leaves the process; found again after a crash it is interrupted and never sent
- * again.
+ * CallAnApi: sends one HTTP request through common/core/fetch, at most once. The history row is
+ * committed as `sent` before anything leaves the process. When the step is found again after a
+ * crash, it is interrupted and never sent again.
  */
 #include "base/clock.h"
 #include "base/secret_mask.h"
@@ -16,10 +16,10 @@
 #define HEADERS_MAX   50
 #define REDIRECTS_MAX 5
 #define BEFORE_STEP_MS                                                                             \
-    100 /* the request gives up before the step does, so that both are one answer */
+    100 /* the request times out before the step, so that both report the same failure */
 
-/* An address that is refused, closed, filtered or slow answers alike: a workflow is no port
- * scanner. */
+/* Refused, closed, filtered and slow addresses get the same answer, so that a workflow cannot scan
+ * ports. */
 static int fail_unreachable(struct step_call *call)
 {
     return step_fail(
@@ -47,7 +47,7 @@ static int add_header(struct step_call *call,
     return 0;
 }
 
-/* STR_NONE when there is none. */
+/* The value of a header, STR_NONE when the request has no such header. */
 static struct str header_value(const struct fetch_request *request, const char *name)
 {
     for (size_t i = 0; i < request->nheaders; i++) {
@@ -57,7 +57,7 @@ static struct str header_value(const struct fetch_request *request, const char *
     return STR_NONE;
 }
 
-/* JSON, unless the headers name another type, as which a text goes out as it is. */
+/* Sets the body: JSON, or a text as it is when the headers name another content type. */
 static void set_body(struct step_call *call, const json_t *body, struct fetch_request *request)
 {
     struct arena *arena = call->task->arena;
@@ -70,7 +70,7 @@ static void set_body(struct step_call *call, const json_t *body, struct fetch_re
         request->body = jr_print(arena, body);
 }
 
-/* `body` NULL: the request has none. */
+/* Reads the headers and sets the body. `body` NULL: the request has no body. */
 static int read_headers(struct step_call *call,
                         const json_t *value,
                         const json_t *body,
@@ -94,7 +94,8 @@ static int read_headers(struct step_call *call,
     return 0;
 }
 
-/* Headers that hold a credential by their name, whatever its source. */
+/* A copy of the headers for the history. Credentials are hidden in headers whose names suggest one,
+ * wherever their values come from. */
 static json_t *shown_headers(struct step_call *call, const json_t *headers)
 {
     json_t *shown = step_own(call, json_copy((json_t *)headers));
@@ -135,7 +136,6 @@ AWAITS static int api_read_request(struct step_call *call, struct fetch_request 
     return read_headers(call, headers, body, request);
 }
 
-/* Keeps the part at results_path. */
 static int pick_results(struct step_call *call, json_t *answer, json_t **ret_data)
 {
     struct str path = jr_str(call->step->params, "results_path");
@@ -176,7 +176,7 @@ static int fail_fetch(struct step_call *call, int rc)
     }
 }
 
-/* Before anything leaves: a secret that is bound to hosts goes to none but these. */
+/* Call before anything is sent: a secret with allowed_hosts is sent to these hosts only. */
 static int check_host(struct step_call *call, struct str url)
 {
     struct str host;
@@ -218,7 +218,8 @@ AWAITS static int api_take_answer(struct step_call *call,
     return 0;
 }
 
-/* co: the text of an answer. That one says no is known without its words. */
+/* co: Reads the text of an answer. An unreadable text is ignored when the status reports a failure,
+ * because the status says enough. */
 AWAITS static int api_read_text(struct step_call *call,
                                 const struct fetch_response *response,
                                 struct answer_text *ret_text)
@@ -235,7 +236,8 @@ AWAITS static int api_read_text(struct step_call *call,
         call, PROBLEM_UNREADABLE_ANSWER, "The answer cannot be read: %.*s.", STR_ARG(reason));
 }
 
-/* co: a text of a megabyte may become a tree of eighty: it is made when there is room for it. */
+/* co: Takes the answer when the memory budget allows: a text of a megabyte may become a tree of
+ * eighty. */
 AWAITS static int take_counted(struct step_call *call, const struct fetch_response *response)
 {
     struct room_moment moment;
@@ -258,7 +260,7 @@ static bool is_redirect(long status)
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* Keeps the headers of a request that stay. */
+/* Keeps those headers of a request for which `stays` is true. */
 static void headers_filter(const struct step_call *call,
                            struct fetch_request *request,
                            bool (*stays)(const struct step_call *call, struct str name))
@@ -279,8 +281,9 @@ static bool is_no_type(const struct step_call *call, struct str name)
     return !str_ieq(name, STR("content-type"));
 }
 
-/* Another server gets nothing that was meant for the first: the headers that it may get are listed,
- * for no list has all that may hold a credential, and their texts are fixed. */
+/* Whether a header may be sent to another server, which must get nothing that was meant for the
+ * first one. The permitted headers are listed, because no list can name all headers that may hold a
+ * credential, and their values must be fixed texts. */
 static bool is_for_anybody(const struct step_call *call, struct str name)
 {
     const json_t *headers = json_object_get(call->step->params, "headers");
@@ -291,8 +294,8 @@ static bool is_for_anybody(const struct step_call *call, struct str name)
             str_ieq(name, STR("user-agent")));
 }
 
-/* 303 asks for a GET of something else, and 301 and 302 after a POST are taken for that (RFC 9110,
- * 15.4). */
+/* Makes the next request a GET where the redirect demands this: 303 always does, and 301 and 302
+ * after a POST are treated likewise (RFC 9110, 15.4). */
 static void drop_body(const struct step_call *call,
                       const struct fetch_response *response,
                       struct fetch_request *request)
@@ -311,8 +314,8 @@ static bool is_same_origin(struct arena *arena, struct str one, struct str other
     return str_eq(integration_origin(arena, one), integration_origin(arena, other));
 }
 
-/* Where an answer leads, as the next request; *ret_leads false: it is the last one. 0, or
- * STEP_FAILED: it leads where nobody may be asked. */
+/* Follows a redirect: *request becomes the next request. *ret_leads false: this answer is the last
+ * one. 0, or STEP_FAILED when the redirect leads to an address that is not allowed. */
 static int api_follow(struct step_call *call,
                       const struct fetch_response *response,
                       struct fetch_request *request,
@@ -338,8 +341,7 @@ static int api_follow(struct step_call *call,
     return 0;
 }
 
-/* co: one request, and those that its answers lead to if the step follows them. 0, STEP_FAILED, or
- * a negative. */
+/* co: Sends the request and follows redirects if wanted. 0, STEP_FAILED, or a negative. */
 AWAITS static int
 api_send(struct step_call *call, struct fetch_request *request, struct fetch_response *ret_response)
 {

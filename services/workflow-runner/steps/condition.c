@@ -1,4 +1,4 @@
-/* Condition: then or else. */
+/* Condition: decides whether `then` or `else` follows. */
 #include "workflow/condition.h"
 #include "json/jr_beside.h"
 #include "loop/work.h"
@@ -20,7 +20,7 @@ static void condition_run(void *arg)
         call->task->arena, call->step->condition, &context, &call->holds, &in->reason);
 }
 
-/* On a thread where there is much to compare: a [*] walks a million items. */
+/* Uses a thread when there is much to compare: a [*] may walk a million items. */
 int step_condition(struct step_call *call)
 {
     struct deciding in = {.call = call};

@@ -1,4 +1,4 @@
-/* What the data steps share. */
+/* Code that the data steps share. */
 #include "steps/data.h"
 
 #include "app.h"
@@ -46,7 +46,8 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
                 .root = job->root,
                 .traceparent = job->traceparent,
                 .values = step_own(call, json_array()),
-                .values_bytes = 2 * STEP_OUTPUT_BYTES}, /* the text is counted when it is printed */
+                .values_bytes = 2 * STEP_OUTPUT_BYTES}, /* rough: the exact limit applies when the
+                                                           output is printed */
         .entity = entity,
     };
     return 0;

@@ -1,14 +1,14 @@
-/* What ReadData asks for, as its author wrote it in JSON, as a query of records. */
+/* Reads the parameters of ReadData, which its author wrote in JSON, as a query of records. */
 #include "http/page.h"
 #include "json/jr.h"
 #include "records/records.h"
 #include "steps/data.h"
 
-#define CONDITIONS_MAX 127 /* that are read; FILTER_MAX are taken */
+#define CONDITIONS_MAX 127 /* conditions that are read; FILTER_MAX is enforced later */
 
 /* --- parameters --- */
 
-/* NULL for one that is left out or null. */
+/* Reads a parameter. NULL when the parameter is left out or null. */
 AWAITS static int optional(struct step_call *call, const char *name, json_t **ret_value)
 {
     TRY(step_param(call, name, false, ret_value));
@@ -48,7 +48,7 @@ static int add(struct reading *in, const struct records_condition *condition)
     return 0;
 }
 
-/* "filter[price]" and "gte" as "filter[price][gte]". */
+/* Makes "filter[price][gte]" of "filter[price]" and "gte". */
 static struct str below(const struct reading *in, struct str name, struct str key)
 {
     return arena_printf(in->call->task->arena, "%.*s[%.*s]", STR_ARG(name), STR_ARG(key));
@@ -72,7 +72,7 @@ static int read_value(struct reading *in, struct records_condition *condition, c
 
     if (!json_is_array(value))
         return scalar_text(in->call, value, &condition->value) ? 0 : fail_value(in, condition);
-    struct str *texts = ARENA_ARRAY(in->call->task->arena, texts, count + 1); /* NULL is no list */
+    struct str *texts = ARENA_ARRAY(in->call->task->arena, texts, count + 1); /* NULL = no list */
     for (size_t i = 0; i < count; i++)
         if (!scalar_text(in->call, json_array_get(value, i), &texts[i]))
             return fail_value(in, condition);
@@ -81,7 +81,7 @@ static int read_value(struct reading *in, struct records_condition *condition, c
     return 0;
 }
 
-/* {"eq": null} asks for nothing to be there, {"ne": null} for anything. */
+/* Adds a condition. {"eq": null} matches fields without a value, {"ne": null} fields with one. */
 static int
 add_test(struct reading *in, struct records_condition test, struct str op, const json_t *value)
 {
@@ -163,7 +163,7 @@ AWAITS static int data_query_read_filter(struct step_call *call, struct records_
     return 0;
 }
 
-/* --- the others --- */
+/* --- other parameters --- */
 
 int data_names(struct step_call *call, const char *name, struct str *ret_names)
 {

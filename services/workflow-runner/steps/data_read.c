@@ -1,4 +1,4 @@
-/* ReadData: records as an array, with the filters of the list API. */
+/* ReadData: reads records as an array, with the filters of the list API. */
 #include "steps/data.h"
 
 AWAITS static int read_list(struct step_call *call, struct data_step *data)
@@ -14,7 +14,8 @@ AWAITS static int read_list(struct step_call *call, struct data_step *data)
     return data_give(call, data);
 }
 
-/* The record, or none: a missing one is no failure, and no other is read instead. */
+/* Reads one record. A missing record, or an `id` of null, gives an empty array: this is no failure,
+ * and no other record is read instead. */
 AWAITS static int read_one(struct step_call *call, struct data_step *data)
 {
     struct records_query query = {.fields = STR_NONE};

@@ -1,6 +1,6 @@
 /*
- * CreateData, UpdateData, DeleteData: one record, in the step's transaction. The record, the events
- * it causes and the step's history are there together or not at all.
+ * CreateData, UpdateData, DeleteData: write one record in the step's transaction. The record, the
+ * events that it causes and the step's history are committed together or not at all.
  */
 #include "steps/data.h"
 

@@ -1,6 +1,7 @@
 /*
- * RunIntegration: one operation of an integration, at most once, as CallAnApi: the history row says
- * `sent` before anything leaves the process. A token that had to be fetched was fetched before.
+ * RunIntegration: runs one operation of an integration, at most once. As in CallAnApi, the history
+ * row is committed as `sent` before the request leaves the process. An access token is fetched
+ * before that, if one is needed.
  */
 #include "base/clock.h"
 #include "integrations/use.h"
@@ -10,7 +11,7 @@
 #include "step.h"
 
 #define BEFORE_STEP_MS                                                                             \
-    100 /* the request gives up before the step does, so that both are one answer */
+    100 /* the request times out before the step, so that both report the same failure */
 
 static int integration_failed(struct step_call *call, const struct integration_use *use, int rc)
 {
@@ -22,7 +23,7 @@ static int integration_failed(struct step_call *call, const struct integration_u
             call->error.status_code = use->response.status;
         return step_fail(call, use->error.problem, "%.*s", STR_ARG(use->error.message));
     }
-    /* Before anything is sent it is tried again; run_step.c. */
+    /* run_step.c retries this as long as nothing has been sent. */
     return step_fail(call, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked now.");
 }
 
@@ -53,7 +54,7 @@ AWAITS static int integration_read(struct step_call *call, struct integration_us
     return 0;
 }
 
-/* co: credentials stay out of the history. */
+/* co: Adds the parameters to the step's history, without credentials. */
 AWAITS static int note_params(struct step_call *call, const struct integration_use *use)
 {
     const struct integration_param *params = use->work.params.items;
@@ -99,7 +100,7 @@ static int integration_answered(struct step_call *call, struct integration_use *
     return 0;
 }
 
-/* co: when there is room for the tree that the answer may become. */
+/* co: Takes the answer when the memory budget allows the tree that it may become. */
 AWAITS static int integration_counted(struct step_call *call, struct integration_use *use)
 {
     struct room_moment moment;

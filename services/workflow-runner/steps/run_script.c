@@ -1,4 +1,4 @@
-/* RunScript: JavaScript in a sandboxed process. Its output is always wrapped in an array. */
+/* RunScript: runs JavaScript in a sandboxed process. The output is always wrapped in an array. */
 #include <errno.h>
 
 #include "app.h"
@@ -17,7 +17,7 @@ int step_run_script(struct step_call *call)
     };
     struct script_result result;
 
-    call->task->deadline_ms = 0; /* the sandbox keeps the script's time */
+    call->task->deadline_ms = 0; /* the sandbox enforces the script's time limit */
     int rc = script_run(call->task, &request, &result);
     if (rc == -EAGAIN)
         return step_fail(call, PROBLEM_BUSY, "Too many scripts wait to be run.");

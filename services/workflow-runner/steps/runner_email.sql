@@ -1,6 +1,7 @@
--- Mail of SendEmail, handed over.
+-- Hands over the mail of SendEmail, and polls its end.
 
--- One per step, whoever runs it how often; nothing when the job is not ours any more.
+-- Inserts one row per step, however often and by whichever runner the step is run. Inserts nothing when the job no longer
+-- has our token.
 -- name: email_hand_over :many
 with own as (
   select l.job_id from {p}.job_leases l

@@ -1,6 +1,7 @@
--- Sends handed to the push dispatcher.
+-- Hands over sends to the push dispatcher, and polls their ends.
 
--- One per step and row, whoever runs it how often; nothing when the job is not ours any more, or as many wait as may.
+-- Inserts one row per step and list item, however often and by whichever runner the step is run. Inserts nothing when the
+-- job no longer has our token, or when :most sends are already waiting.
 -- name: push_hand_over :many
 with own as (
   select j.id, j.workflow_id from {p}.job_leases l join {p}.jobs j on j.id = l.job_id

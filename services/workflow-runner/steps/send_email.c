@@ -1,6 +1,7 @@
 /*
- * SendEmail: hands a mail to the queue of mails and waits up to 20 s for its end. The row is the
- * hand-over; a step that is run again finds its own. What has not left by then leaves later.
+ * SendEmail: hands a mail to the outbox of mails and waits up to 20 s for its end. The row in the
+ * outbox is the hand-over, and a step that is run again finds its own row. A mail that has not been
+ * sent by then is sent later.
  */
 #include "app.h"
 #include "base/backoff.h"
@@ -17,7 +18,7 @@
 #define LOOK_LAST_MS   1000
 #define NO_SENDER      "The service has no mail server, or no sender is set."
 
-/* A text or an array of texts. */
+/* Reads addresses: a text or an array of texts. */
 AWAITS static int read_addresses(struct step_call *call,
                                  const char *name,
                                  const struct str **ret_items,
@@ -53,7 +54,7 @@ read_text(struct step_call *call, const char *name, bool html, struct str *ret_t
     return 0;
 }
 
-/* Values of the template's variables are texts. */
+/* Reads the values of the template's variables, which must be texts. */
 AWAITS static int read_variables_of(struct step_call *call, json_t **ret_variables)
 {
     const char *name;
@@ -70,7 +71,7 @@ AWAITS static int read_variables_of(struct step_call *call, json_t **ret_variabl
     return 0;
 }
 
-/* Checked as it will be before it is sent, so that the step names what is wrong. */
+/* Makes the checks of a mail before sending, so that the step can report what is wrong. */
 static int check_mail(struct step_call *call, struct mail mail, bool from_template)
 {
     struct str reason;
@@ -179,7 +180,7 @@ static bool email_ended(struct str status)
     return !str_is(status, "queued") && !str_is(status, "sending");
 }
 
-/* co: the row as it is when it has ended, or when the wait is over. */
+/* co: Polls the row until the mail has ended or the wait is over. */
 AWAITS static int email_wait(struct step_call *call, int64_t id, struct rows *ret_rows)
 {
     struct backoff pause = {.first_ms = LOOK_FIRST_MS, .most_ms = LOOK_LAST_MS};

@@ -1,8 +1,8 @@
 /*
  * SendPushNotification: hands sends to the push dispatcher and waits up to 30 s for their end. Rows
- * in push_sends are the hand-over; a step that is run again finds its own. One send, or with [*]
- * one for each row of the list: ten under way at a time, and what is left when the wait is over
- * goes out without being waited for.
+ * in push_sends are the hand-over, and a step that is run again finds its own rows. The step makes
+ * one send, or with [*] one send for each row of the list. Ten sends are under way at a time. Sends
+ * that are left when the wait is over are handed over without waiting for them.
  */
 #include "app.h"
 #include "base/backoff.h"
@@ -15,13 +15,13 @@
 #include "steps/send_push_rules.h"
 
 #define WAIT_MS        30000
-#define BEFORE_STEP_MS 200  /* the wait ends so long before the step's time does ... */
-#define BEFORE_ROWS_MS 1000 /* ... and so long where many may have to be handed over then */
+#define BEFORE_STEP_MS 200  /* the wait ends this long before the step's time does ... */
+#define BEFORE_ROWS_MS 1000 /* ... or this long, when many rows may have to be handed over then */
 #define LOOK_FIRST_MS  50
 #define LOOK_LAST_MS   1000
 #define ROWS_MAX       1000
 #define ROWS_AT_ONCE   10
-#define REQUESTS_BYTES ((size_t)8 << 20) /* of all rows together */
+#define REQUESTS_BYTES ((size_t)8 << 20) /* of the requests of all rows together */
 
 static const char *const members[] = {"title",
                                       "body",
@@ -52,7 +52,7 @@ struct sending {
 
 /* --- requests --- */
 
-/* Lists of buttons and of users are lists: one send takes all of it. */
+/* Whether a parameter is itself a list (buttons, users), which one send takes as a whole. */
 static bool takes_list(const struct step_call *call, const char *member)
 {
     const json_t *audience = json_object_get(call->step->params, "audience");
@@ -67,7 +67,7 @@ static bool push_is_text(const char *member)
            !str_is(str_from(member), "audience");
 }
 
-/* *ret_rows is SIZE_MAX where nothing asks for rows. */
+/* Counts the rows of the list of [*]. *ret_rows is SIZE_MAX when no parameter has a [*]. */
 static int count_rows(struct step_call *call, size_t *ret_rows)
 {
     size_t total = SIZE_MAX;
@@ -95,8 +95,8 @@ static int count_rows(struct step_call *call, size_t *ret_rows)
     return 0;
 }
 
-/* A number or a boolean that an expression stands for is shown as JSON prints it, null as
- * nothing. */
+/* Makes a value a text: a number or a boolean from an expression is printed as JSON, and null
+ * becomes an empty text. */
 static int push_as_text(struct step_call *call, const char *place, const char *name, json_t **value)
 {
     struct str text = STR("");
@@ -124,7 +124,7 @@ static int texts_of_data(struct step_call *call, json_t *data)
     return 0;
 }
 
-/* What the audience leaves to the trigger is filled in. */
+/* Fills in the members of the audience that default to values of the trigger. */
 static int fill_audience(struct step_call *call, json_t *audience)
 {
     struct str kind = jr_str(audience, "kind");
@@ -155,7 +155,7 @@ push_read_request(struct step_call *call, bool by_row, size_t row, json_t *reque
         if (value != NULL && push_is_text(members[i]))
             TRY(push_as_text(call, "", members[i], &value));
         if (value != NULL)
-            /* Only the first level is changed below; copied deep, numbers would lose how they were
+            /* Only the first level is changed below. A deep copy would lose how numbers were
              * written. */
             (void)json_object_set_new(request, members[i], json_copy(value));
     }
@@ -163,7 +163,7 @@ push_read_request(struct step_call *call, bool by_row, size_t row, json_t *reque
     return texts_of_data(call, json_object_get(request, "data"));
 }
 
-/* All of them before the first is sent: what does not resolve fails the step, not half of it. */
+/* Reads all requests before the first send: a bad template fails the step and not half of it. */
 AWAITS static int read_requests(struct sending *in)
 {
     struct send_push_last last = {0};
@@ -196,7 +196,7 @@ AWAITS static int read_requests(struct sending *in)
 
 /* --- sending --- */
 
-/* co: nothing was handed over. Why? */
+/* co: Finds out why nothing was handed over. */
 AWAITS static int push_refused(struct sending *in)
 {
     struct step_call *call = in->call;
@@ -216,7 +216,7 @@ AWAITS static int push_refused(struct sending *in)
                      PUSH_SENDS_WAITING);
 }
 
-/* co: hands over the next `count` sends. One notification is for all that waits. */
+/* co: Hands over the next `count` sends. One notification covers all of them. */
 AWAITS static int push_hand(struct sending *in, size_t count)
 {
     struct step_call *call = in->call;
@@ -268,7 +268,7 @@ static bool is_end(enum status status)
            status == STATUS_SEND_FAILED;
 }
 
-/* co: which of those under way have ended. */
+/* co: Polls the sends under way and records which of them have ended. */
 AWAITS static int look(struct sending *in)
 {
     struct step_call *call = in->call;
@@ -297,7 +297,7 @@ AWAITS static int look(struct sending *in)
     return 0;
 }
 
-/* co: until all ended or the wait is over. */
+/* co: Sends until all have ended or the wait is over, and then hands over the rest. */
 AWAITS static int send_all(struct sending *in)
 {
     struct task *task = in->call->task;
@@ -321,11 +321,11 @@ AWAITS static int send_all(struct sending *in)
     return in->handed < in->count ? push_hand(in, in->count - in->handed) : 0;
 }
 
-/* --- what came of it --- */
+/* --- results --- */
 
 static const char *const counters[] = {"delivered", "failed", "unregistered"};
 
-/* Of one that is under way "pending". */
+/* The status as a text, "pending" for STATUS_NONE. */
 static json_t *status_word(enum status ended)
 {
     struct str text = ended == STATUS_NONE ? STR("pending") : status_text(ended);
@@ -333,8 +333,8 @@ static json_t *status_word(enum status ended)
     return json_stringn(text.ptr, text.len);
 }
 
-/* delivered, failed, unregistered, delivery_error as the dispatcher counted, and which send it
- * was. */
+/* The result of a send: delivered, failed, unregistered and delivery_error as the dispatcher
+ * counted them, the send's id and its status. */
 static json_t *send_data(struct step_call *call, const struct push_step *send)
 {
     struct jr_error error;
@@ -352,7 +352,7 @@ static json_t *send_data(struct step_call *call, const struct push_step *send)
     return data;
 }
 
-/* One for all: what all of them are, else none while one is under way, else Partial. */
+/* STATUS_NONE while a send is under way, then the status that all sends have, else Partial. */
 static enum status common_status(const struct sending *in)
 {
     bool open = false;
@@ -372,7 +372,7 @@ static enum status common_status(const struct sending *in)
     return succeeded ? STATUS_SEND_PARTIAL : STATUS_SEND_FAILED;
 }
 
-/* The sum of all sends, and each of them. */
+/* The sums over all sends, and the result of each send. */
 static json_t *rows_data(struct sending *in)
 {
     struct step_call *call = in->call;

@@ -1,4 +1,4 @@
-/* Templates and groups of buttons of SendPushNotification. */
+/* Applies templates and groups of buttons to requests of SendPushNotification. */
 #include "steps/send_push_rules.h"
 
 #include "json/jr.h"

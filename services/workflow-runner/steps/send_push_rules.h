@@ -1,18 +1,20 @@
 #pragma once
-/* What a request of SendPushNotification becomes before it is handed over: its template's part is
- * filled in, and its group of buttons must let it go. */
+/* Completes and checks a request of SendPushNotification before it is handed over: values of its
+ * template are filled in, and its group of buttons must allow it. */
 #include "push/send_rules.h"
 #include "step.h"
 
-/* Rows of a list mostly name the same: what was looked up last. Zeroed before the first. */
+/* The template and the group of the last lookup, because most rows of a list name the same template
+ * and group. Zeroed before the first row. */
 struct send_push_last {
     struct str type;
     struct push_template texts;
     struct str category, buttons;
 };
 
-/* co: 0, STEP_FAILED, STEP_GONE, or a negative. `request` has no template_type afterwards. */
+/* co: Completes and checks `request`, which has no template_type afterwards. 0, STEP_FAILED,
+ * STEP_GONE, or a negative. */
 AWAITS int send_push_rules(struct step_call *call, struct send_push_last *last, json_t *request)
     MUSTCHECK;
-/* any: whether a parameter says something: null and "" do not. */
+/* any: Whether a parameter has a value: null and "" count as none. */
 bool send_push_given(const json_t *value);
