@@ -56,9 +56,3 @@ void indexer_work_stop(void)
     queue_stop(indexes);
     indexes = NULL;
 }
-
-void indexer_work_due(int64_t number)
-{
-    if (indexes != NULL)
-        queue_due(indexes, number);
-}

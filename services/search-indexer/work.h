@@ -12,5 +12,3 @@ void indexer_work_start(void);
  * indexer_work_stop() frees the queue. */
 void indexer_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
 void indexer_work_stop(void);
-/* any: The project may have work: the queue checks it soon. */
-void indexer_work_due(int64_t number);

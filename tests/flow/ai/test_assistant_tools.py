@@ -32,13 +32,15 @@ def test_tools_see_what_the_caller_sees(shop, model):
     assert [each["id"] for each in listed["items"]] == [mine["id"]] and "price" not in listed["items"][0]
     assert foreign["error"]["code"] == "not_found" and own["name"] == "Bob's"
     assert filtered["error"]["code"] == "invalid_query" and hidden["error"]["code"] == "forbidden"
+    assert nothing == hidden, "no answer tells which entities exist"
     assert "7" not in json.dumps(counted) and "Theirs" not in json.dumps(found)
-    assert nothing["error"]["code"] == unknown["error"]["code"] == "not_found"
+    assert unknown["error"]["code"] == "not_found"
     told = bob.get(f"/ai/conversations/{message['conversation_id']}/messages", expect=200).json()["items"]
     assert [each["tool"] for each in told if each["role"] == "tool"][:3] == ["list_entities", "list_records", "get_record"]
     logged = shop.admin.get("/audit-log", params={"limit": 100}, expect=200).json()["items"]
     logged = [each for each in logged if each["action"] == "ai.tool"]
     assert len(logged) == 9 and logged[0]["detail"]["message_id"] == message["id"]
+    assert call(shop.admin, ("list_records", {"entity": "nothing"}))[0][0]["error"]["code"] == "not_found"
 
 
 @pytest.mark.parametrize("word", ["onward", "alike", "nameless", "objects"])

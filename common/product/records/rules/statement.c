@@ -6,8 +6,6 @@
 #include "base/panic.h"
 #include "base/rand.h"
 
-#define PARAMS_FIRST 16 /* enough for a usual statement without growing */
-
 void sql_params_init(struct sql_params *params, struct arena *arena)
 {
     *params = (struct sql_params){.arena = arena};

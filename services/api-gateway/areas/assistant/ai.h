@@ -8,9 +8,8 @@
 #include "app.h"
 #include "assistant/model_server.h"
 
-#define AI_MODEL_MAX    200 /* characters of a model's name */
-#define AI_PROMPT_BYTES ((size_t)512 * 1024)
-#define AI_REQUEST_MS   300000 /* time limit of an answer */
+#define AI_MODEL_MAX  200    /* characters of a model's name */
+#define AI_REQUEST_MS 300000 /* time limit of an answer */
 
 /* The assistant's settings of a project. The texts live as long as the request. */
 struct ai_config {

@@ -200,16 +200,16 @@ bool ai_tool_rule(struct str name, enum ai_tool_rule *ret_rule)
 
 /* --- one call --- */
 
-/* Finds the entity that the arguments name. Refuses an unknown entity as not found, and an entity
- * that the caller may not read as forbidden. */
+/* Finds the entity that the arguments name. Refuses an entity that the caller may not read as
+ * forbidden, and so an unknown entity unless the caller may know which entities exist. */
 static bool entity_find(struct tool_call *call)
 {
     struct str name = jr_str(call->arguments, "entity");
 
     call->entity = model_entity(call->ctx.model, name);
-    if (!call->entity)
+    if (!call->entity && caller_can(call->caller, PERM_SVC_ENTITIES_READ))
         (void)ai_tool_refuse(call, PROBLEM_NOT_FOUND, STR("There is no such entity."));
-    else if (!caller_can_entity(call->caller, call->entity->id, ACT_READ))
+    else if (!call->entity || !caller_can_entity(call->caller, call->entity->id, ACT_READ))
         (void)ai_tool_refuse(call, PROBLEM_FORBIDDEN, STR("The user may not read this entity."));
     else
         return true;
