@@ -3,7 +3,7 @@
 -- part: add_steps
 insert into {p}.job_steps as s (job_id, seq, run, key, action, status, started_at, finished_at, input, output, error, log)
 select e.job_id, e.seq, e.run, e.key, e.action, e.status, to_timestamp(e.started_ms / 1000.0),
-  to_timestamp(e.finished_ms / 1000.0), e.input::jsonb, e.output::jsonb, e.error::jsonb, e.log::jsonb
+  to_timestamp(nullif(e.finished_ms, 0) / 1000.0), e.input::jsonb, e.output::jsonb, e.error::jsonb, e.log::jsonb
 from unnest(:job_ids::bigint[], :seqs::bigint[], :runs::bigint[], :keys::text[], :actions::text[], :statuses::text[], :started_ms::bigint[], :finished_ms::bigint[],
   :inputs::text[], :outputs::text[], :errors::text[], :logs::text[])
   as e (job_id, seq, run, key, action, status, started_ms, finished_ms, input, output, error, log)

@@ -210,6 +210,7 @@ def test_killed_while_the_sink_holds_the_answer(project, db, sink, start_one):
     job = start(project.admin, made)
     until(lambda: sink.seen("/hang?k10"), "the request arrives")
     assert history(project, db, job) == [(1, 1, "a", "succeeded"), (2, 1, "call", "sent")]
+    assert project.admin.get(f"/workflows/jobs/{job}", expect=200).json()["steps"][-1]["finished_at"] is None
     kill(first)
     start_one()
     found = finish(project, job)
