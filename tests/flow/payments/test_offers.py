@@ -98,6 +98,8 @@ def test_codes(project):
     assert changed.json()["max_redemptions"] == 2 and changed.json()["is_active"] is False
     admin.delete(f"{BASE}/{made['id']}/codes/{one['id']}", expect=204)
     admin.put(f"{BASE}/{made['id']}/codes/{one['id']}", {"is_active": True}, expect=404)
+    logged = [entry["action"] for entry in admin.get("/audit-log", expect=200).json()["items"]]
+    assert logged[:2] == ["offers.code_delete", "offers.code_update"]
     admin.post(f"{BASE}/424242/codes", {}, expect=404)
     for body in ({"codes": []}, {"codes": ["a b"]}, {"codes": ["x" * 41]}, {"count": 0}, {"count": 1, "codes": ["A"]}):
         admin.post(f"{BASE}/{made['id']}/codes", body, expect=400)
@@ -162,8 +164,13 @@ def test_codes_of_mine(project):
     codes(project.admin, made, count=3)
     assert [c["code"] for c in buyer.get(f"{BASE}/me/codes", expect=200).json()["items"]] == [mine]
     redeem(buyer, mine)
-    held = buyer.get(f"{BASE}/me/codes", expect=200).json()["items"]
-    assert [c["code"] for c in held] == [mine]  # the code has no limit of its own; the offer's is per user
+    assert buyer.get(f"{BASE}/me/codes", expect=200).json()["items"] == [], "a user redeems an offer once"
+    project.admin.put(f"{BASE}/{made['id']}", {"per_user_limit": 2}, expect=200)
+    assert [c["code"] for c in buyer.get(f"{BASE}/me/codes", expect=200).json()["items"]] == [mine]
+    project.admin.put(f"{BASE}/{made['id']}", {"max_redemptions": 1}, expect=200)
+    assert buyer.get(f"{BASE}/me/codes", expect=200).json()["items"] == [], "the offer is used up"
+    project.admin.put(f"{BASE}/{made['id']}", {"max_redemptions": None}, expect=200)
+    assert [c["code"] for c in buyer.get(f"{BASE}/me/codes", expect=200).json()["items"]] == [mine]
     project.admin.put(f"{BASE}/{made['id']}", {"is_active": False}, expect=200)
     assert buyer.get(f"{BASE}/me/codes", expect=200).json()["items"] == []
 

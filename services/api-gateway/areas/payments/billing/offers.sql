@@ -90,13 +90,16 @@ select d.id, d.offer_id, d.code_id, c.code, d.user_id, d.subscription_id, d.refe
 from {p}.offer_redemptions d left join {p}.offer_codes c on c.id = d.code_id
 where d.offer_id = :offer_id::bigint
 
--- Active codes that were made for this user, whether or not the offer's own limits still allow to redeem them.
+-- Codes that were made for this user, and that the user can still redeem.
 -- name: offer_codes_mine :page sort(id,code,created_at)
 select c.id, c.code, c.expires_at, o.id as offer_id, o.name, o.description, o.kind, c.created_at
 from {p}.offer_codes c join {p}.offers o on o.id = c.offer_id
 where c.user_id = :user_id::bigint and c.is_active and o.is_active and (c.expires_at is null or c.expires_at > now())
   and (o.starts_at is null or o.starts_at <= now()) and (o.ends_at is null or o.ends_at > now())
   and (c.max_redemptions is null or c.redeemed < c.max_redemptions)
+  and (o.max_redemptions is null
+       or (select count(*) from {p}.offer_redemptions d where d.offer_id = o.id) < o.max_redemptions)
+  and (select count(*) from {p}.offer_redemptions d where d.offer_id = o.id and d.user_id = :user_id::bigint) < o.per_user_limit
 
 -- Locks the offer, so that its limits also hold when users redeem concurrently.
 -- name: offer_code_lock :opt

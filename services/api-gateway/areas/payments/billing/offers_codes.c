@@ -213,6 +213,7 @@ AWAITS static int offer_codes_update(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_id(r, "code_id", &code));
     TRY(req_json(r, &save_schema, &in));
+    TRY(sql_begin(r));
     TRY(sql_one(r,
                 &rows,
                 SQL_OFFER_CODE_SAVE(
@@ -226,6 +227,7 @@ AWAITS static int offer_codes_update(struct req *r)
                         .expires_set = in.expires_at.set,
                         .expires_at = in.expires_at.value,
                         .is_active = in.is_active.set ? some_bool(in.is_active.value) : NO_BOOL)));
+    TRY(gateway_commit(r, gateway_audit(r, "offers.code_update", "offer", id, STR_NONE)));
     return reply_row(r, 200, &rows);
 }
 
@@ -237,7 +239,9 @@ AWAITS static int offer_codes_delete(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_id(r, "code_id", &code));
+    TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_OFFER_CODE_REMOVE(.offer_id = id, .id = code)));
+    TRY(gateway_commit(r, gateway_audit(r, "offers.code_delete", "offer", id, STR_NONE)));
     return reply_empty(r, 204);
 }
 
