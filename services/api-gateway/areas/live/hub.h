@@ -213,8 +213,6 @@ uint64_t hub_sight_of(const struct hub_listener *listener, const struct entity *
 void hub_group_move(struct hub_group *group, const struct live_position *position);
 struct hub_group *hub_group_new(struct hub *hub);
 void hub_group_free(struct hub_group *group);
-/* any: Moves all listeners of `group` to `other`. */
-void hub_group_join(struct hub_group *group, struct hub_group *other);
 /* co: Sends a piece to all listeners of the group, within a round. Takes the reference over. */
 AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_piece *piece);
 

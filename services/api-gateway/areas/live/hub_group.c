@@ -36,14 +36,6 @@ void hub_group_free(struct hub_group *group)
     free(group);
 }
 
-void hub_group_join(struct hub_group *group, struct hub_group *other)
-{
-    struct list *link;
-
-    while ((link = list_shift(&group->listeners)) != NULL)
-        list_append(&other->listeners, link);
-}
-
 void hub_group_send(struct task *task, struct hub_group *group, struct http_piece *piece)
 {
     LIST_FOR (link, &group->listeners) {
