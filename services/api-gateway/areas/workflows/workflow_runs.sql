@@ -102,10 +102,10 @@ join {p}.jobs j on j.id = s.job_id
 where b.place = 1 or b.bytes <= 8388608
 order by s.seq
 
--- A step that waits for a lock keeps the row of its job's lease locked. run_cancel needs that row, so it waits longer (in
--- milliseconds) than the step may.
+-- A step that waits for a lock keeps the row of its job's lease locked. run_cancel needs that row, so it waits half a
+-- second more than twice as long as the step may: 4,500 ms unless STATEMENT_TIMEOUT_MS is set.
 -- name: run_set_timeout :one
-select set_config('lock_timeout', '4500', true)
+select set_config('lock_timeout', (extract(epoch from current_setting('lock_timeout')::interval) * 2000 + 500)::bigint::text, true)
 
 -- name: run_cancel :opt
 with freed as (
