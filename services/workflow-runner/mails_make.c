@@ -85,7 +85,8 @@ AWAITS static int fill_template(struct task *task,
     struct str shell;
 
     TRY(load_template(task, project, type, &template, &shell));
-    mail_variable_set(variables, "project_name", project->name);
+    struct str name = arena_dup(task->arena, project->name);
+    mail_variable_set(variables, "project_name", name);
     if (mail_template_render(task->arena, &template, shell, variables, &rendered) != 0) {
         *ret_code = STR("the text is too long");
         return MAIL_BAD_HEADER;
@@ -94,7 +95,7 @@ AWAITS static int fill_template(struct task *task,
     mail->html = rendered.html;
     mail->text = rendered.text;
     mail->from_name = template.sender_name;
-    return mails_sender(task, claimed, template.sender_id, project->name, mail);
+    return mails_sender(task, claimed, template.sender_id, name, mail);
 }
 
 /* Sets those variables of the template for which the workflow gives a value. */
@@ -245,8 +246,11 @@ AWAITS static int make_of_test(struct task *task,
     mail->html = jr_str(content, "html");
     mail->text = jr_str(content, "text");
     mail->from_name = jr_str(content, "sender_name");
-    TRY(mails_sender(
-        task, claimed, jr_i64(content, "sender_address_id", 0), claimed->item.project->name, mail));
+    TRY(mails_sender(task,
+                     claimed,
+                     jr_i64(content, "sender_address_id", 0),
+                     arena_dup(task->arena, claimed->item.project->name),
+                     mail));
     return mail_check(task->arena, mail, ret_code);
 }
 

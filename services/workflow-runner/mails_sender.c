@@ -63,7 +63,7 @@ AWAITS static int open_key(struct task *task,
 AWAITS static int
 own_sender(struct task *task, struct project *project, int64_t sender_id, struct mail *mail)
 {
-    struct str setting = project->settings.mail_sender;
+    struct str setting = arena_dup(task->arena, project->settings.mail_sender);
     struct rsa_key *key;
     struct rows rows;
 

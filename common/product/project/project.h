@@ -48,6 +48,8 @@ struct project_settings {
     struct str collation; /* PostgreSQL's collation for the locale, or a fallback; never empty */
 };
 
+/* A change of the project replaces the texts of `name` and `settings` while requests run. A request
+ * that needs such a text after a wait copies it into its arena before. */
 struct project {
     int64_t number;
     struct str slug, name;

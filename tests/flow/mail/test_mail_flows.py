@@ -1,11 +1,13 @@
 """Links in mails: invitations, confirmation, recovery, magic links, another address."""
 import itertools
+import json
+import socket
 
 import pytest
 
 from groundwork.deadline import until
 from groundwork.project import PASSWORD
-from groundwork.records import rows
+from groundwork.records import execute, rows
 from groundwork.soon import settle
 
 _numbers = itertools.count(1)
@@ -22,6 +24,30 @@ def verify(site, link, expect=200, **body):
 
 def sign_in(site, email, password, expect=200):
     return site.client().post("/auth/v1/token", {"email": email, "password": password}, expect=expect)
+
+
+def test_settings_change_while_a_mail_is_asked_for(project, db, servers, operator):
+    """The page that a request read stays its own, although changes of the project replace it before the mail is stored."""
+    page = "https://app.example.com/" + "p" * 200
+    project.admin.put("/", {"settings": {"auth_page_url": page}}, expect=200)
+    body = json.dumps({"email": "slow@people.example"}).encode()
+    (number,), = rows(db, "select number from platform.projects where slug = %s", project.id)
+    with servers.connect() as other, socket.create_connection(("127.0.0.1", project.gateway.port), timeout=60) as caller:
+        execute(other, "insert into platform.mail_projects (number) values (%s)", number)  # the request waits for this row
+        caller.sendall(f"POST /org/{project.id}/auth/v1/magic-link HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                       f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+        settle()
+        project.admin.put("/", {"name": "Before the page is read"}, expect=200)
+        settle()
+        caller.sendall(body)
+        until(lambda: rows(db, "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into platform.mail_projects%%'"),
+              "the request waits for the row")
+        project.admin.put("/", {"name": "After the page was read"}, expect=200)
+        settle()
+        other.rollback()
+        assert caller.recv(100).startswith(b"HTTP/1.1 202")
+    (content,), = rows(db, f"select content from {project.schema(db)}.mails")
+    assert content["page"] == page
 
 
 def test_invite_set_a_password_and_be_signed_in(site, mailbox):

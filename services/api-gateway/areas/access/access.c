@@ -225,6 +225,7 @@ int access_check_admins_if(struct req *r, bool confirmed, struct str issuer)
 {
     struct rows left;
 
+    issuer = arena_dup(r->task.arena, issuer); /* a change of the settings replaces their texts */
     TRY(sql_one(r, &left, SQL_ADMINS_LEFT(.confirmed = confirmed, .issuer = issuer)));
     if (sql_admins_left_row(&left, 0).found)
         return 0;

@@ -55,10 +55,11 @@ void mail_flow_notify(struct req *r)
 int mail_flow_page(struct req *r, const struct in_str *redirect_to, struct str *ret_page)
 {
     const struct project_settings *settings = &r->scope->project->settings;
+    struct str page = settings->auth_page_url;
 
-    *ret_page = settings->auth_page_url;
-    if (!ret_page->len && settings->redirect_url_count > 0)
-        *ret_page = settings->redirect_urls[0];
+    if (!page.len && settings->redirect_url_count > 0)
+        page = settings->redirect_urls[0];
+    *ret_page = arena_dup(r->task.arena, page);
     if (!redirect_to->value.len || redirect_url_same(redirect_to->value, settings->auth_page_url))
         return 0;
     if (redirect_url_listed(settings, redirect_to->value)) {
