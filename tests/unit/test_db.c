@@ -382,7 +382,7 @@ static void sessions(struct task *task, struct db *db, void *arg)
     struct sql timeout = make_sql("select current_setting('lock_timeout')", SQL_ONE);
     struct rows rows;
     assert_int_equal(db_query(task, db, &timeout, NULL, 0, &rows), 0);
-    assert_true(str_is(rows_str(&rows, 0, 0), "2s"));
+    assert_true(str_is(rows_str(&rows, 0, 0), "20s"));
 }
 
 static void test_sessions(void **state)
