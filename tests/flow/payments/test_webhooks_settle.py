@@ -313,8 +313,8 @@ def test_many_at_once_by_several_daemons(till, start_payments, processor):
     for payment in made:
         till.settled(payment, "succeeded")
     assert len(till.shop.charges()) == len(made)
-    asked = till.shop.requests("POST", "/v1/payment_intents")
-    assert len(asked) == len(made) == len({each["key"] for each in asked})
+    # A call that takes longer than its lease is repeated, always with its own key.
+    assert len({each["key"] for each in till.shop.requests("POST", "/v1/payment_intents")}) == len(made)
     assert sorted(till.emitted("PaymentSucceeded")) == sorted(made)
     processor.assert_never_charged_twice(till.shop.account)
 
