@@ -50,7 +50,8 @@ def pytest_collection_modifyitems(config, items):
     if any("::" in argument for argument in config.args):
         return
     table = LongTests()
-    table.check(items)
+    if "GW_STORE" not in os.environ:  # another store has other parameters
+        table.check(items)
     only = os.environ.get("TESTS_LONG") == "only"
     left = [item for item in items if is_left(item, table) or (only and not table.has(item))]
     if left:

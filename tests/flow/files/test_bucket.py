@@ -21,6 +21,8 @@ def test_in_a_bucket(name):
     if trouble:
         pytest.skip(trouble)
     run = [sys.executable, "-m", "pytest", "-c", str(ROOT / "tests/pytest.ini"), "--rootdir", str(ROOT / "tests"), "-q", "-p", "no:cacheprovider"]
+    whole = {"TESTS_LONG": "all"} if os.environ.get("TESTS_LONG") else {}
+    outer = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "TESTS_"))}
     done = subprocess.run([*run, str(HERE / name)], cwd=ROOT, capture_output=True, text=True, timeout=3600,
-                          env={**{key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "TESTS_"))}, "GW_STORE": "bucket"})
+                          env={**outer, **whole, "GW_STORE": "bucket"})
     assert done.returncode == 0, f"{done.stdout[-12000:]}\n{done.stderr[-4000:]}"
