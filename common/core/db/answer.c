@@ -122,7 +122,7 @@ static int answer_charge(struct task *task, struct answer *answer)
     return 0;
 }
 
-/* Returns to the share what was charged and is no longer held. */
+/* Returns to the share the bytes that are charged but no longer held. */
 static void charge_less(struct answer *answer)
 {
     uint64_t wanted = due(answer->rows, answer->text);

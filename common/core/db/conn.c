@@ -18,7 +18,7 @@
 #include "base/panic.h"
 #include "db/server_private.h"
 
-enum { KEYWORDS_MAX = 64, RING_FIRST = 64 };
+enum { KEYWORDS_MAX = 64, RING_FIRST = 64, LOCK_TIMEOUT_MAX_MS = 20000 };
 
 /* --- poll handle --- */
 
@@ -128,7 +128,7 @@ static int64_t lock_timeout_ms(int64_t statement_timeout_ms)
 {
     int64_t share_ms = statement_timeout_ms * 2 / 5;
 
-    return share_ms < 20000 ? share_ms : 20000;
+    return share_ms < LOCK_TIMEOUT_MAX_MS ? share_ms : LOCK_TIMEOUT_MAX_MS;
 }
 
 /* Our settings, in the syntax of the connection string's `options`. They follow the DSN's own

@@ -1,4 +1,5 @@
-/* Which projects keep a PostgreSQL server busy: their recent use of its time. */
+/* Measures the recent use of a PostgreSQL server's time by each project, to find the projects that
+ * keep the server busy. */
 #include "db/fair_private.h"
 
 #include <stdlib.h>

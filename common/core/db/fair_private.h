@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Which projects keep a PostgreSQL server busy: how long the statements of each project have
- * recently been running there, and whether that is more than the project's part while other
- * projects have statements too. Each process measures for itself, and allows a project its part
- * of what all processes of the daemon together allow.
+ * Finds the projects that keep a PostgreSQL server busy. It measures how long the statements of
+ * each project have recently run there, and whether this is more than the project's part while
+ * other projects have statements too. Each process measures for itself, and allows a project its
+ * part of what all processes of the daemon together allow.
  *
  * Use is forgotten bit by bit: a project that always has c statements under way settles at c times
  * FAIR_KEPT_MS.

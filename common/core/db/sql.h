@@ -18,7 +18,7 @@ enum sql_kind { SQL_ONE, SQL_OPT, SQL_MANY, SQL_EXEC, SQL_PAGE };
 struct sql_row {
     uint64_t hash;
     const char *name;
-    const char *marks; /* one character a column: '?' may be null, '.' is never null */
+    const char *marks; /* one character per column: '?' nullable, '.' never null */
 };
 
 struct sql {

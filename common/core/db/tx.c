@@ -20,7 +20,7 @@
 #define OPS_AT_ONCE 100
 
 struct db_tx {
-    struct db db; /* what the caller holds */
+    struct db db; /* the handle that the caller has */
     bool begun;
     bool ended;
     bool alone; /* no BEGIN: each statement is a transaction of its own */

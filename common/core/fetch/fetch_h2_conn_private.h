@@ -1,5 +1,5 @@
 #pragma once
-/* One HTTP/2 connection: socket, TLS, session. Loop thread. */
+/* An HTTP/2 connection with its socket, TLS state and session. Loop thread only. */
 #include <nghttp2/nghttp2.h>
 #include <sys/socket.h>
 

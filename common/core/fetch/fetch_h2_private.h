@@ -25,7 +25,7 @@
 struct fetch_h2_conn;
 struct fetch_h2_host;
 
-/* One request and its response. The caller fills the first members and zeroes the rest. */
+/* A request and its response. The caller fills the members up to `answer` and zeroes the others. */
 struct fetch_exchange {
     struct fetch_h2_host *host;              /* from fetch_h2_enter() */
     const struct fetch_request *request;     /* passed fetch_message_check() */

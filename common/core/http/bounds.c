@@ -39,7 +39,7 @@ void bounds_done(struct http_server *server)
     shares_done(&server->body_bytes);
 }
 
-/* Adds `amount` to what is held. False: the limit is reached. */
+/* Adds `amount` to `held`. Returns false when the limit is reached. */
 static bool
 hold_more(struct shares *shares, struct share_owner owner, struct held *held, uint64_t amount)
 {

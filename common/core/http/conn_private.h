@@ -147,8 +147,8 @@ struct http_server {
     int64_t sweep_ms;
     struct list conns[CONN_STATES];
     struct shares connections; /* by address */
-    struct shares bodies;      /* that handlers wait for, by address */
-    struct shares body_bytes;  /* of incomplete bodies, by address */
+    struct shares bodies;      /* incomplete bodies with a waiting handler, by address */
+    struct shares body_bytes;  /* bytes of incomplete bodies, by address */
     struct list done;
     struct loop_hook done_hook;
     size_t exchanges;         /* number of live exchanges */

@@ -26,7 +26,7 @@ def sign_in(site, email, password, expect=200):
     return site.client().post("/auth/v1/token", {"email": email, "password": password}, expect=expect)
 
 
-def test_settings_change_while_a_mail_is_asked_for(project, db, servers, operator):
+def test_settings_change_while_a_mail_is_asked_for(project, db, servers):
     """The page that a request read stays its own, although changes of the project replace it before the mail is stored."""
     page = "https://app.example.com/" + "p" * 200
     project.admin.put("/", {"settings": {"auth_page_url": page}}, expect=200)
