@@ -126,7 +126,7 @@ static void wrong_values_are_reported(void **state)
     assert_says("GROUNDWORK_NAME is \"a?{}567890\", but must be a text of 2 to 8 bytes",
                 ENOUGH,
                 "GROUNDWORK_NAME=a\n{}567890");
-    assert_says("GROUNDWORK_PEERS is \"a,,b\", but must be 1 to 3 entries with commas between",
+    assert_says("GROUNDWORK_PEERS is \"a,,b\", but must be 1 to 3 entries separated by commas",
                 ENOUGH,
                 "GROUNDWORK_PEERS=a,,b");
     assert_non_null(load(ENOUGH, "GROUNDWORK_PEERS=a,b,c,d"));
@@ -148,9 +148,10 @@ static void missing_and_unknown_are_reported(void **state)
     assert_says("GROUNDWORK_REGION is required: a text of 1 to 8 bytes",
                 "GROUNDWORK_DATABASE_URL=x",
                 "GROUNDWORK_MASTER_KEY=" KEY_TEXT);
-    assert_says("GROUNDWORK_PROT is not a variable of this program; --help-config lists them",
-                ENOUGH,
-                "GROUNDWORK_PROT=80");
+    assert_says(
+        "GROUNDWORK_PROT is not a variable of this program; --help-config lists all variables",
+        ENOUGH,
+        "GROUNDWORK_PROT=80");
     assert_non_null(load(ENOUGH, "GROUNDWORK_BATCH_FILE=x"));
     assert_non_null(load(ENOUGH, "GROUNDWORK_batch=5"));
     assert_non_null(load(ENOUGH, "GROUNDWORK_OTHER_ONES=1"));
@@ -240,7 +241,7 @@ static void help_lists_everything(void **state)
     assert_non_null(
         strstr(help,
                "GROUNDWORK_TOKEN (optional)\n    A token.\n    Must be a secret of 4 to "
-               "16 bytes; or GROUNDWORK_TOKEN_FILE names a file that holds it.\n"));
+               "16 bytes; or GROUNDWORK_TOKEN_FILE names a file that contains it.\n"));
     assert_non_null(strstr(help, "GROUNDWORK_MASTER_KEY (required)\n"));
     assert_null(strstr(help, "GROUNDWORK_ADMIN_HOST")); /* this program ignores it */
     help = arena_cstr(arena, conf_help(arena, &app_conf_spec, CONF_HELP_MARKDOWN));

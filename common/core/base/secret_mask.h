@@ -12,8 +12,8 @@
 
 /* The message of a validation error on a member of a body. */
 #define SECRET_MASK_WRONG                                                                          \
-    "has " SECRET_MASK " in it, which is not how the stored secret is shown: send the secret "     \
-    "itself, or the text as it was read"
+    "contains " SECRET_MASK " but is not the stored secret as answers show it: send the secret "   \
+    "itself, or the text exactly as you read it"
 
 enum secret_given {
     SECRET_NEW,        /* no mask: store the text */

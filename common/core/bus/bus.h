@@ -36,9 +36,8 @@ struct redis;
 #define BUS_PARTITIONS 16
 
 enum bus_topic { BUS_EVT, BUS_JOB, BUS_PUSH, BUS_SEARCH, BUS_PAY, BUS_MAIL, BUS_TOPICS };
-/* any: Returns the topic's name in the names of streams. */
-const char *
-bus_topic_name(enum bus_topic topic); /* "evt", "job", "push", "search", "pay", "mail" */
+/* any: Returns the topic's name in streams: "evt", "job", "push", "search", "pay" or "mail". */
+const char *bus_topic_name(enum bus_topic topic);
 
 /* A notification as a producer sends it. Texts are borrowed for the call. */
 struct bus_notification {

@@ -324,9 +324,10 @@ static const char *conf_refuse_unknown(const struct loading *l)
         struct str value = str_from(*at);
         struct str variable = str_split(&value, '=');
         if (str_starts(variable, STR(CONF_PREFIX)) && !conf_is_known(l, variable))
-            return arena_printf(l->arena,
-                                "%s is not a variable of this program; --help-config lists them",
-                                conf_shown(l->arena, variable))
+            return arena_printf(
+                       l->arena,
+                       "%s is not a variable of this program; --help-config lists all variables",
+                       conf_shown(l->arena, variable))
                 .ptr;
     }
     return NULL;

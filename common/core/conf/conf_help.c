@@ -37,7 +37,7 @@ const char *conf_allowed(struct arena *arena, const struct conf_item *item)
     case CONF_KIND_KEY:
         return arena_printf(arena, "%s bytes in base64 or lower-case hexadecimal", bounds).ptr;
     case CONF_KIND_LIST:
-        return arena_printf(arena, "%s entries with commas between", bounds).ptr;
+        return arena_printf(arena, "%s entries separated by commas", bounds).ptr;
     case CONF_KIND_CHOICE:
         return arena_printf(arena, "one of %s", item->choices).ptr;
     case CONF_KIND_BOOL:
@@ -76,7 +76,7 @@ static void describe_text(struct strbuf *out, const struct conf_item *item)
     strbuf_printf(out, "    %s.\n", item->text);
     strbuf_printf(out, "    Must be %s", conf_allowed(out->arena, item));
     if (conf_is_secret(item))
-        strbuf_printf(out, "; or %s_FILE names a file that holds it", variable);
+        strbuf_printf(out, "; or %s_FILE names a file that contains it", variable);
     strbuf_cstr(out, ".\n");
 }
 

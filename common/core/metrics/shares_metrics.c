@@ -138,10 +138,14 @@ void shares_metrics_print(struct strbuf *out)
         const char *name, *help, *type;
     } columns[COLUMNS] = {
         [HELD] = {"groundwork_shares_held", "Slots or bytes held", "gauge"},
-        [LIMIT] = {"groundwork_shares_limit", "Slots or bytes there are; 0 = unbounded", "gauge"},
-        [OWNERS] = {"groundwork_shares_owners", "Owners that hold or wait", "gauge"},
+        [LIMIT] = {"groundwork_shares_limit",
+                   "Slots or bytes that may be held; 0 = no limit",
+                   "gauge"},
+        [OWNERS] = {"groundwork_shares_owners", "Owners that hold or wait for a share", "gauge"},
         [WAITING] = {"groundwork_shares_waiting", "Tasks that wait for a share", "gauge"},
-        [REFUSED] = {"groundwork_shares_refused_total", "Tasks refused a share", "counter"},
+        [REFUSED] = {"groundwork_shares_refused_total",
+                     "Tasks that were refused a share",
+                     "counter"},
     };
 
     for (size_t i = 0; i < COLUMNS; i++) {
