@@ -85,7 +85,7 @@ static void ignore_notice(void *arg, const PGresult *result)
 
 static void on_connect_timeout(void *arg)
 {
-    conn_close(arg, "no connection in time");
+    conn_close(arg, "the connection was not established in time");
 }
 
 static void become_ready(struct db_conn *conn)
@@ -255,7 +255,7 @@ void db_conn_open(struct db_conn *conn)
     PQconninfoOption *parsed = PQconninfoParse(conn->server->config.dsn, &problem);
 
     if (!parsed) {
-        conn_close(conn, problem ? problem : "bad DSN");
+        conn_close(conn, problem ? problem : "the DSN is malformed");
         PQfreemem(problem);
         return;
     }

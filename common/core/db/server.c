@@ -245,7 +245,7 @@ static void check_timeouts(struct list *pool, int64_t now_ms)
         if (conn->state == CONN_READY && conn->ring_count > 0 &&
             now_ms - conn->head_since_ms > conn->limit_ms && conn_read(conn) &&
             conn->ring_count > 0 && now_ms - conn->head_since_ms > conn->limit_ms)
-            conn_close(conn, "no answer in time");
+            conn_close(conn, "the server did not answer in time");
     }
 }
 

@@ -293,7 +293,7 @@ int dns_ask(struct task *task, struct dns_question *questions, size_t count, int
         rc = questions_ask(task, &call, questions, count, limit_ms);
     } else {
         for (size_t i = 0; i < count; i++)
-            questions[i].reason = "no name server can be asked";
+            questions[i].reason = "no name server can be queried";
     }
     shares_release(&dns.calls, share, 1);
     return limit_alone(task, rc) ? 0 : rc; /* answers that have arrived count */
