@@ -259,12 +259,13 @@ static void test_reasons(void **state)
     } wrong[] = {
         {"--XyZ\r\n" CD "name=\"a\xff\"\r\n\r\none\r\n--XyZ--", "the name of a part is not UTF-8"},
         {"--XyZ\r\n" CD "name=\"a\r\n\r\none\r\n--XyZ--",
-         "a parameter of a Content-Disposition is malformed"},
+         "a parameter of a Content-Disposition header is malformed"},
         {"--XyZ\r\n" CD "filename=\"a\"\r\n\r\none\r\n--XyZ--", "a part has no name"},
-        {"--XyZ\r\nContent-Type: a/b\r\n\r\none\r\n--XyZ--", "a part has no Content-Disposition"},
+        {"--XyZ\r\nContent-Type: a/b\r\n\r\none\r\n--XyZ--",
+         "a part has no Content-Disposition header"},
         {"--XyZ\r\n" CD "name=a\r\nContent-Transfer-Encoding: base64\r\n\r\n\r\n--XyZ--",
          "the Content-Transfer-Encoding of a part must be binary"},
-        {"nothing", "its last boundary is missing"},
+        {"nothing", "the last boundary is missing"},
     };
     struct multipart_part part;
     struct multipart *mp;

@@ -327,7 +327,7 @@ AWAITS static struct str signed_message(struct task *task, const struct mail *ma
  * only the operator gets their details (`trouble`). */
 static struct mail_outcome mail_outcome_of(struct arena *arena, const struct mail_op *op)
 {
-    struct mail_outcome outcome = {.reason = STR("the mail server could not be asked")};
+    struct mail_outcome outcome = {.reason = STR("the mail server is currently not available")};
 
     if (reply_is_of_mail(op)) {
         char *said = arena_alloc(arena, op->said_len + 1);
@@ -337,9 +337,9 @@ static struct mail_outcome mail_outcome_of(struct arena *arena, const struct mai
         return outcome;
     }
     if (op->text_sent)
-        outcome.reason = STR("the mail server has the mail and did not answer");
+        outcome.reason = STR("the mail server received the mail but did not confirm it");
     outcome.trouble = op->error[0] ? arena_printf(arena, "%s", op->error)
-                                   : arena_printf(arena, "it answered %ld", op->reply);
+                                   : arena_printf(arena, "the server replied %ld", op->reply);
     return outcome;
 }
 

@@ -82,7 +82,8 @@ mail_check_list(struct arena *arena, const struct str *items, size_t count, stru
     for (size_t i = 0; i < count; i++) {
         if (mail_address_wire(arena, items[i]).ptr != NULL)
             continue;
-        *ret_reason = arena_printf(arena, "\"%.*s\" is no e-mail address", STR_ARG(items[i]));
+        *ret_reason =
+            arena_printf(arena, "\"%.*s\" is not a valid e-mail address", STR_ARG(items[i]));
         return MAIL_BAD_ADDRESS;
     }
     return 0;
@@ -98,17 +99,18 @@ int mail_check(struct arena *arena, const struct mail *mail, struct str *ret_rea
     TRY(mail_check_list(arena, mail->bcc, mail->bcc_count, ret_reason));
     TRY(mail_check_list(arena, &mail->reply_to, mail->reply_to.len ? 1 : 0, ret_reason));
     if (mail->to_count == 0 || recipients > MAIL_MAX_RECIPIENTS) {
-        *ret_reason = arena_printf(arena, "1 to %d recipients are possible", MAIL_MAX_RECIPIENTS);
+        *ret_reason =
+            arena_printf(arena, "a mail must have 1 to %d recipients", MAIL_MAX_RECIPIENTS);
         return MAIL_BAD_ADDRESS;
     }
     if (!header_ok(mail->subject, MAIL_MAX_SUBJECT) ||
         !header_ok(mail->from_name, MAIL_MAX_SUBJECT)) {
-        *ret_reason =
-            STR("the subject has line breaks or other control characters, or is too long");
+        *ret_reason = STR("the subject or sender name has line breaks or other control characters, "
+                          "or is too long");
         return MAIL_BAD_HEADER;
     }
     if (mail->text.len + mail->html.len > MAIL_MAX_BYTES) {
-        *ret_reason = STR("the text is too long");
+        *ret_reason = STR("text and HTML together are longer than 1 MB");
         return MAIL_BAD_HEADER;
     }
     return 0;

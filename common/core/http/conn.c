@@ -439,7 +439,7 @@ void conn_reset(struct http_conn *conn)
 }
 
 static const struct http_fault fault_slow_head = {
-    408, PROBLEM_REQUEST_TIMEOUT, "the request head did not arrive in time"};
+    408, PROBLEM_REQUEST_TIMEOUT, "The request head did not arrive in time."};
 
 static void sweep_old(struct http_server *server, enum http_conn_state state, int64_t before_ms)
 {

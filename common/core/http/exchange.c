@@ -18,15 +18,15 @@
 #define STATUS_GONE       499 /* the client has gone; nginx uses this code in access logs */
 
 static const struct http_fault fault_busy = {
-    503, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, "too many requests are in flight, try again"};
+    503, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, "Too many requests are in flight; try again."};
 static const struct http_fault fault_unread = {
     503,
     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-    "too much of what was asked for before has not been read yet, try again"};
+    "Too much of earlier responses is still unread; read them and try again."};
 static const struct http_fault fault_internal = {
-    500, PROBLEM_INTERNAL, "the request could not be answered"};
+    500, PROBLEM_INTERNAL, "The request could not be answered."};
 static const struct http_fault fault_deadline = {
-    504, PROBLEM_TIMEOUT, "the request took too long to answer"};
+    504, PROBLEM_TIMEOUT, "The request took too long to answer."};
 
 struct exchange *exchange_new(struct http_conn *conn)
 {

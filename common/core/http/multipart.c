@@ -48,7 +48,7 @@ static bool head_refuse(struct multipart *mp, const char *reason)
 
 const char *multipart_reason(const struct multipart *mp)
 {
-    return mp->reason ? mp->reason : "it is malformed";
+    return mp->reason ? mp->reason : "the body is malformed";
 }
 
 /* --- parameters of a header value --- */
@@ -236,7 +236,7 @@ AWAITS static int window_fill(struct multipart *mp)
         mp->input_ended = mp->input.len == 0;
     }
     if (mp->input_ended)
-        return malformed(mp, "its last boundary is missing");
+        return malformed(mp, "the last boundary is missing");
     if (mp->start > 0) {
         memmove(mp->window, mp->window + mp->start, mp->end - mp->start);
         mp->end -= mp->start;
@@ -364,13 +364,13 @@ static bool read_disposition(struct multipart *mp, struct str value, struct mult
         if (!place)
             continue;
         if (place->ptr)
-            return head_refuse(mp, "a parameter of a Content-Disposition is given twice");
+            return head_refuse(mp, "a parameter of a Content-Disposition header is given twice");
         if (names && !utf8_valid(text))
             return head_refuse(mp, "the name of a part is not UTF-8");
         *place = arena_dup(mp->arena, text);
     }
     if (taken < 0)
-        return head_refuse(mp, "a parameter of a Content-Disposition is malformed");
+        return head_refuse(mp, "a parameter of a Content-Disposition header is malformed");
     if (part->filename.ptr)
         part->filename = filename_decode(mp->arena, part->filename);
     if (extended.ptr && filename_decode_extended(mp->arena, extended, &text))
@@ -393,19 +393,19 @@ static bool read_part_field(struct multipart *mp, struct str line, struct multip
     struct str name = str_split(&value, ':');
 
     if (!value.ptr || name.len == 0)
-        return head_refuse(mp, "a line in the head of a part is no header");
+        return head_refuse(mp, "a line in the head of a part is not a header");
     for (size_t i = 0; i < name.len; i++)
         if (!is_token_char(name.ptr[i]))
-            return head_refuse(mp, "a line in the head of a part is no header");
+            return head_refuse(mp, "a line in the head of a part is not a header");
     value = str_trim(value);
     if (!line_ok(value))
         return head_refuse(mp, "a header of a part has control characters");
     if (str_ieq(name, STR("content-disposition")))
-        return part->name.ptr ? head_refuse(mp, "a part has two Content-Dispositions")
+        return part->name.ptr ? head_refuse(mp, "a part has two Content-Disposition headers")
                               : read_disposition(mp, value, part);
     if (str_ieq(name, STR("content-type"))) {
         if (part->content_type.ptr || !utf8_valid(value))
-            return head_refuse(mp, "the Content-Type of a part is not UTF-8, or given twice");
+            return head_refuse(mp, "the Content-Type of a part is not UTF-8 or is given twice");
         part->content_type = arena_dup(mp->arena, value);
     } else if (str_ieq(name, STR("content-transfer-encoding"))) {
         return str_ieq(value, STR("binary")) || str_ieq(value, STR("8bit")) ||
@@ -425,7 +425,7 @@ static bool read_part_head(struct multipart *mp, struct str head, struct multipa
             return false;
         head = (struct str){head.ptr + skip, head.len - skip};
     }
-    return part->name.ptr || head_refuse(mp, "a part has no Content-Disposition");
+    return part->name.ptr || head_refuse(mp, "a part has no Content-Disposition header");
 }
 
 /* co: Reads and consumes the head of a part. */

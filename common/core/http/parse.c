@@ -13,28 +13,34 @@
 #define FAULT(name, status, code, detail)                                                          \
     static const struct http_fault fault_##name = {(status), (code), (detail)}
 
-FAULT(byte, 400, PROBLEM_BAD_REQUEST, "the request head holds a byte that is not allowed");
-FAULT(line_end, 400, PROBLEM_BAD_REQUEST, "lines of the request head must end in CR LF");
-FAULT(fold, 400, PROBLEM_BAD_REQUEST, "folded header lines are not accepted");
-FAULT(request_line, 400, PROBLEM_BAD_REQUEST, "the request line is malformed");
-FAULT(header, 400, PROBLEM_BAD_REQUEST, "a header line is malformed");
-FAULT(target, 400, PROBLEM_BAD_REQUEST, "the request target is malformed");
-FAULT(host, 400, PROBLEM_BAD_REQUEST, "exactly one valid Host header is required");
-FAULT(other_host, 400, PROBLEM_BAD_REQUEST, "the target names another host than the Host header");
-FAULT(length, 400, PROBLEM_BAD_REQUEST, "Content-Length must be one decimal number");
-FAULT(both, 400, PROBLEM_BAD_REQUEST, "Content-Length and Transfer-Encoding exclude each other");
+FAULT(byte, 400, PROBLEM_BAD_REQUEST, "The request head has a byte that is not allowed.");
+FAULT(line_end, 400, PROBLEM_BAD_REQUEST, "Lines of the request head must end in CR LF.");
+FAULT(fold, 400, PROBLEM_BAD_REQUEST, "Folded header lines are not supported.");
+FAULT(request_line, 400, PROBLEM_BAD_REQUEST, "The request line is malformed.");
+FAULT(header, 400, PROBLEM_BAD_REQUEST, "A header line is malformed.");
+FAULT(target, 400, PROBLEM_BAD_REQUEST, "The request target is malformed.");
+FAULT(host, 400, PROBLEM_BAD_REQUEST, "Exactly one valid Host header is required.");
+FAULT(other_host,
+      400,
+      PROBLEM_BAD_REQUEST,
+      "The request target and the Host header name different hosts.");
+FAULT(length, 400, PROBLEM_BAD_REQUEST, "Content-Length must be one decimal number.");
+FAULT(both, 400, PROBLEM_BAD_REQUEST, "Send either Content-Length or Transfer-Encoding, not both.");
 FAULT(coding,
       400,
       PROBLEM_BAD_REQUEST,
-      "Transfer-Encoding must be exactly \"chunked\", on HTTP/1.1");
-FAULT(other_coding, 501, PROBLEM_BAD_REQUEST, "this transfer coding is not implemented");
-FAULT(method, 501, PROBLEM_BAD_REQUEST, "this method is not implemented");
-FAULT(preface, 400, PROBLEM_BAD_REQUEST, "HTTP/2 is not spoken here");
-FAULT(version, 505, PROBLEM_BAD_REQUEST, "only HTTP/1.0 and HTTP/1.1 are spoken here");
-FAULT(expect, 417, PROBLEM_EXPECTATION_FAILED, "only 100-continue can be expected");
-FAULT(uri_long, 414, PROBLEM_URI_TOO_LONG, "the request target is too long");
-FAULT(head_large, 431, PROBLEM_HEADERS_TOO_LARGE, "the request head is too large");
-FAULT(header_many, 431, PROBLEM_HEADERS_TOO_LARGE, "the request has too many header lines");
+      "Transfer-Encoding must be exactly \"chunked\", and needs HTTP/1.1.");
+FAULT(other_coding, 501, PROBLEM_BAD_REQUEST, "The only supported transfer coding is \"chunked\".");
+FAULT(method, 501, PROBLEM_BAD_REQUEST, "This method is not supported.");
+FAULT(preface,
+      400,
+      PROBLEM_BAD_REQUEST,
+      "HTTP/2 is not supported; send the request over HTTP/1.1.");
+FAULT(version, 505, PROBLEM_BAD_REQUEST, "Only HTTP/1.0 and HTTP/1.1 are supported.");
+FAULT(expect, 417, PROBLEM_EXPECTATION_FAILED, "The Expect header only supports \"100-continue\".");
+FAULT(uri_long, 414, PROBLEM_URI_TOO_LONG, "The request target is too long.");
+FAULT(head_large, 431, PROBLEM_HEADERS_TOO_LARGE, "The request head is too large.");
+FAULT(header_many, 431, PROBLEM_HEADERS_TOO_LARGE, "The request has too many header lines.");
 
 enum byte_class { BYTE_BAD, BYTE_HIGH, BYTE_TEXT, BYTE_TOKEN, BYTE_BLANK, BYTE_CR, BYTE_LF };
 

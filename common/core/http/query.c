@@ -28,17 +28,17 @@ static bool split_keys(struct str decoded, struct query_item *item, const char *
         return false;
     }
     if (memchr(item->name.ptr, ']', item->name.len)) {
-        *ret_reason = "brackets are not balanced";
+        *ret_reason = "the brackets of a parameter are not balanced";
         return false;
     }
     while (at < end) {
         const char *close = memchr(at, ']', (size_t)(end - at));
         if (*at != '[' || !close || memchr(at + 1, '[', (size_t)(close - at - 1))) {
-            *ret_reason = "brackets are not balanced";
+            *ret_reason = "the brackets of a parameter are not balanced";
             return false;
         }
         if (item->key_count == QUERY_KEYS_MAX) {
-            *ret_reason = "a parameter has too many keys in brackets";
+            *ret_reason = "a parameter has more than 7 keys in brackets";
             return false;
         }
         item->keys[item->key_count++] = (struct str){at + 1, (size_t)(close - at - 1)};
@@ -60,7 +60,7 @@ static bool query_string_parse_item(struct arena *arena,
         value = STR("");
     if (!codec_percent_decode(arena, raw_name, true, &name) ||
         !codec_percent_decode(arena, value, true, &item->value)) {
-        *ret_reason = "a parameter has a broken escape, a NUL or is not UTF-8";
+        *ret_reason = "a parameter has a malformed percent escape or a NUL, or is not UTF-8";
         return false;
     }
     return split_keys(name, item, ret_reason);
@@ -76,7 +76,7 @@ int query_parse(struct arena *arena,
     size_t most = query_string_count_items(text);
 
     if (most > (size_t)ITEMS_MAX * 2) { /* leaves room for empty ones ("a&&b") */
-        *ret_reason = "too many parameters";
+        *ret_reason = "too many parameters, at most 100 are allowed";
         return QUERY_INVALID;
     }
     if (most > 0)
@@ -86,7 +86,7 @@ int query_parse(struct arena *arena,
         if (piece.len == 0)
             continue;
         if (query.count == ITEMS_MAX) {
-            *ret_reason = "too many parameters";
+            *ret_reason = "too many parameters, at most 100 are allowed";
             return QUERY_INVALID;
         }
         if (!query_string_parse_item(arena, piece, &query.items[query.count], ret_reason))

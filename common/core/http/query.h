@@ -34,4 +34,4 @@ struct str query_get(const struct query *query, const char *name);
 
 /* The error for sort[]=a&sort[]=b, the lists of other API conventions. */
 #define QUERY_NO_BRACKETS                                                                          \
-    "takes no brackets: it is given once, several values with commas between, as in sort=name,-id"
+    "takes no brackets: send it once, with values separated by commas, as in sort=name,-id"

@@ -18,7 +18,7 @@ from test_mail_queue import ended, row_once, run
 _numbers = itertools.count(1)
 PASSWORD = "open-sesame-42"
 TIMEOUT_MS = 3000
-GENERIC = "the mail server could not be asked"
+GENERIC = "the mail server is currently not available"
 
 
 class Liar(threading.Thread):
