@@ -105,12 +105,12 @@ static void test_too_large_advises(void **state)
         const char *ways;
     } cases[] = {
         {{.path = "/search", .query = searched},
-         ": ask for fewer results with pageSize, fewer fields with fields."},
+         ": request fewer results (pageSize), fewer fields (fields)."},
         {{.path = "/entities/{entity}/items", .query = listed},
-         ": ask for fewer records with limit, fewer fields with fields, fewer relations with "
-         "expand, or for the export."},
+         ": request fewer records (limit), fewer fields (fields), fewer relations (expand), or "
+         "use the export."},
         {{.path = "/entities/{entity}/public/items/{id}", .query = listed + 1},
-         ": ask for fewer fields with fields, fewer relations with expand."},
+         ": request fewer fields (fields), fewer relations (expand)."},
         {{.path = "/charts/{id}/data"}, "."},
     };
     (void)state;

@@ -240,7 +240,7 @@ static void test_text_limits(void **state)
     assert_refused("{\"name\":\"ab\",\"tags\":[\"ok\",\"Not\"]}",
                    "tags[1]",
                    "pattern",
-                   "must be 2 to 48 of a-z, 0-9 and \"-\", starting with a letter");
+                   "must be 2 to 48 characters of a-z, 0-9 and \"-\", starting with a letter");
 }
 
 static void test_default_text_limit(void **state)

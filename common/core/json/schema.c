@@ -137,8 +137,8 @@ static const char *format_words(const char *format)
         const char *words;
     } known[] = {
         {"email", "must be an e-mail address"},
-        {"slug", "must be 2 to 48 of a-z, 0-9 and \"-\", starting with a letter"},
-        {"name", "must be 1 to 48 of a-z, 0-9 and \"_\", starting with a letter"},
+        {"slug", "must be 2 to 48 characters of a-z, 0-9 and \"-\", starting with a letter"},
+        {"name", "must be 1 to 48 characters of a-z, 0-9 and \"_\", starting with a letter"},
         {"url", "must be an absolute http or https address"},
         {"uri", "must be an absolute http or https address"},
         {"date", "must be a date such as 2026-01-31"},

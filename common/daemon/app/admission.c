@@ -135,7 +135,7 @@ int admission_upload(struct req *r, struct seat **ret_seat)
         resp_header(r, "Retry-After", STR(UPLOAD_RETRY_S));
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                    "This project has too many uploads on their way; try again.");
+                    "This project has too many uploads in progress; try again.");
     }
     TRY(rc);
     seat->shares = &seats[ADMIT_UPLOAD];
@@ -152,7 +152,8 @@ int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes)
     if (seat->bytes + bytes > most)
         return fail(r,
                     PROBLEM_PAYLOAD_TOO_LARGE,
-                    "The body holds too many values: in memory it would take %llu MB of %llu.",
+                    "The body contains too many values: in memory it would take %llu MB, the limit "
+                    "is %llu MB.",
                     (unsigned long long)((seat->bytes + bytes) >> 20),
                     (unsigned long long)(most >> 20));
     int rc = shares_acquire(&r->task,
@@ -186,7 +187,7 @@ AWAITS static int take_lookup(struct req *r, struct seat *seat)
     if (rc == -EAGAIN || rc == -ETIMEDOUT)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                    "Too many projects are looked up for your address; try again.");
+                    "Too many requests from your address wait for a project look-up; try again.");
     TRY(rc);
     seat->shares = &lookups;
     return 0;
@@ -216,8 +217,9 @@ int admission_take_project(struct req *r, int found)
     if (found == PROJECT_NOT_FOUND)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
     if (found == PROJECT_UNAVAILABLE)
-        return fail(
-            r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The project's data cannot be reached right now.");
+        return fail(r,
+                    PROBLEM_DEPENDENCY_UNAVAILABLE,
+                    "The project's data cannot be reached right now; try again.");
     TRY(found);
     r->scope->db = &r->scope->project->db;
     r->task.log.project = r->scope->project->slug;

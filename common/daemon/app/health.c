@@ -27,36 +27,40 @@ static void prepare_bus(void)
 {
     m.bus_up = metric_gauge("groundwork_bus_up", "", "Workers whose streams can be read");
     m.bus_notifications =
-        metric_counter("groundwork_bus_notifications_total", "", "Notifications given to the bus");
+        metric_counter("groundwork_bus_notifications_total", "", "Notifications passed to the bus");
     m.bus_coalesced = metric_counter(
-        "groundwork_bus_coalesced_total", "", "Notifications that joined an equal one's entry");
-    m.bus_dropped = metric_counter("groundwork_bus_dropped_total",
-                                   "",
-                                   "Notifications not written: Redis away, full, or too many");
+        "groundwork_bus_coalesced_total", "", "Notifications merged into an equal pending entry");
+    m.bus_dropped =
+        metric_counter("groundwork_bus_dropped_total",
+                       "",
+                       "Notifications dropped: Redis unreachable or full, or too many waiting");
     m.bus_read = metric_counter("groundwork_bus_read_total", "", "Entries read");
-    m.bus_acked = metric_counter("groundwork_bus_acked_total", "", "Entries finished");
+    m.bus_acked =
+        metric_counter("groundwork_bus_acked_total", "", "Entries handled and acknowledged");
     m.bus_failed =
         metric_counter("groundwork_bus_failed_total", "", "Entries whose handling failed");
-    m.bus_reclaimed = metric_counter("groundwork_bus_reclaimed_total",
-                                     "",
-                                     "Entries taken over from consumers that abandoned them");
+    m.bus_reclaimed =
+        metric_counter("groundwork_bus_reclaimed_total",
+                       "",
+                       "Entries taken over because another consumer held them too long");
     m.bus_dead =
         metric_counter("groundwork_bus_dead_total", "", "Entries moved to the dead letters");
-    m.bus_lost = metric_counter(
-        "groundwork_bus_lost_total", "", "Entries deleted before they were finished");
+    m.bus_lost =
+        metric_counter("groundwork_bus_lost_total", "", "Entries deleted before they were handled");
     m.bus_backlog =
         metric_gauge("groundwork_bus_backlog", "", "Entries not read yet, in all partitions");
-    m.bus_pending = metric_gauge("groundwork_bus_pending", "", "Entries read and not finished");
+    m.bus_pending = metric_gauge("groundwork_bus_pending", "", "Entries read but not acknowledged");
     m.bus_oldest_ms =
-        metric_gauge("groundwork_bus_oldest_ms", "", "Age of the oldest unfinished entry, ms");
+        metric_gauge("groundwork_bus_oldest_ms", "", "Age of the oldest unacknowledged entry, ms");
 }
 
 void health_prepare(void)
 {
     m.tasks = metric_gauge("groundwork_tasks", "", "Coroutines alive");
-    m.stacks = metric_gauge("groundwork_stacks", "", "Coroutine stacks held");
+    m.stacks = metric_gauge("groundwork_stacks", "", "Coroutine stacks allocated");
     m.arenas = metric_gauge("groundwork_arenas", "", "Arenas alive");
-    m.lag_ms = metric_gauge("groundwork_loop_lag_ms", "", "Longest busy turn of the loop, ms");
+    m.lag_ms = metric_gauge(
+        "groundwork_loop_lag_ms", "", "Longest tick of the event loop since the last sample, ms");
     m.fetches = metric_gauge("groundwork_fetches", "", "Outgoing requests in flight");
     m.redis_up = metric_gauge("groundwork_redis_up", "", "Workers connected to Redis");
     m.db_statements = metric_counter("groundwork_db_statements_total", "", "Statements run");
@@ -65,20 +69,24 @@ void health_prepare(void)
     m.db_waiting = metric_gauge("groundwork_db_waiting", "", "Statements waiting for a connection");
     m.db_leased = metric_gauge("groundwork_db_leased", "", "Connections leased");
     m.db_open = metric_gauge("groundwork_db_connections", "", "Connections open");
-    m.db_retries = metric_counter("groundwork_db_retries_total", "", "Statements run again");
-    m.db_redispatched = metric_counter(
-        "groundwork_db_redispatched_total", "", "Reads moved off a stuck connection");
-    m.db_reconnects =
-        metric_counter("groundwork_db_reconnects_total", "", "Connections made again");
+    m.db_retries = metric_counter("groundwork_db_retries_total", "", "Statements retried");
+    m.db_redispatched =
+        metric_counter("groundwork_db_redispatched_total",
+                       "",
+                       "Reads moved to another connection because theirs was stuck");
+    m.db_reconnects = metric_counter("groundwork_db_reconnects_total", "", "Connections reopened");
     prepare_bus();
-    m.projects = metric_gauge("groundwork_projects_cached", "", "Projects in memory");
+    m.projects = metric_gauge("groundwork_projects_cached", "", "Projects in the cache");
     m.rights_hits =
-        metric_counter("groundwork_rights_cache_hits_total", "", "Rights found in memory");
-    m.rights_misses = metric_counter("groundwork_rights_cache_misses_total", "", "Rights read");
+        metric_counter("groundwork_rights_cache_hits_total", "", "Rights found in the cache");
+    m.rights_misses =
+        metric_counter("groundwork_rights_cache_misses_total", "", "Rights read from the database");
     m.token_hits =
-        metric_counter("groundwork_token_cache_hits_total", "", "Tokens found in memory");
-    m.token_misses = metric_counter("groundwork_token_cache_misses_total", "", "Tokens verified");
-    m.model_loads = metric_counter("groundwork_model_loads_total", "", "Models read");
+        metric_counter("groundwork_token_cache_hits_total", "", "Tokens found in the cache");
+    m.token_misses = metric_counter(
+        "groundwork_token_cache_misses_total", "", "Tokens verified because the cache lacked them");
+    m.model_loads =
+        metric_counter("groundwork_model_loads_total", "", "Models read from the database");
 }
 
 static void measure_database(struct app *app)
@@ -202,7 +210,8 @@ static int health_get(struct req *r)
         return answer_ready(r, app);
     if (str_is(r->path, "/metrics"))
         return answer_metrics(r, app);
-    return fail(r, PROBLEM_ROUTE_NOT_FOUND, "This port answers /healthz, /readyz and /metrics.");
+    return fail(
+        r, PROBLEM_ROUTE_NOT_FOUND, "This port serves only /healthz, /readyz and /metrics.");
 }
 
 int health_start(struct app *app)

@@ -195,11 +195,11 @@ static struct str too_large_text(struct req *r)
     static const struct {
         const char *param, *way;
     } ways[] = {
-        {"limit", "fewer records with limit"},
-        {"pageSize", "fewer results with pageSize"},
-        {"fields", "fewer fields with fields"},
-        {"expand", "fewer relations with expand"},
-        {"facets", "fewer fields with facets"},
+        {"limit", "fewer records (limit)"},
+        {"pageSize", "fewer results (pageSize)"},
+        {"fields", "fewer fields (fields)"},
+        {"expand", "fewer relations (expand)"},
+        {"facets", "counts of fewer fields (facets)"},
     };
     struct str text = STR_NONE;
 
@@ -211,9 +211,9 @@ static struct str too_large_text(struct req *r)
     if (text.len == 0)
         return str_from(db_problem(DB_TOO_LARGE)->detail);
     return arena_printf(r->task.arena,
-                        "The answer would be too large: ask for %.*s%s.",
+                        "The answer would be too large: request %.*s%s.",
                         STR_ARG(text),
-                        exports ? ", or for the export" : "");
+                        exports ? ", or use the export" : "");
 }
 
 int fail_with(struct req *r,
@@ -268,7 +268,7 @@ int fail_db(struct req *r, int rc)
     r->scope->db_failure = rc;
     if (rc == DB_UNAVAILABLE && r->scope->db && db_server_up(r->scope->db->server))
         return fail(
-            r, problem->problem, "The database has no connection free right now; try again.");
+            r, problem->problem, "The database has no free connection right now; try again.");
     return fail_with(r, problem->problem, str_from(problem->detail), NULL);
 }
 

@@ -162,10 +162,10 @@ extern const struct query_param page_query[];
      .doc = "Page number, from 1"},                                                                \
     {.name = "limit", .type = FIELD_I64, .has_min = true, .min = 1, .has_max = true, .max = 500,   \
      .fallback = "20", .doc = "Records per page"},                                                 \
-    {.name = "sort", .type = FIELD_STR, .doc = "Field to sort by; '-' in front reverses"},         \
+    {.name = "sort", .type = FIELD_STR, .doc = "Field to sort by; a leading '-' reverses it"},     \
     {.name = "order", .type = FIELD_STR, .values = page_orders,                                    \
      .doc = "Direction for a single sort field"},                                                  \
     {.name = "count", .type = FIELD_BOOL, .fallback = "true",                                      \
-     .doc = "false leaves the count out: total_items is then -1"}
+     .doc = "false omits the count: total_items is then -1"}
 /* clang-format on */
 extern const char *const page_orders[]; /* asc, desc */

@@ -26,7 +26,7 @@ static int body_failure(struct req *r, int rc, size_t max_bytes)
     case REQ_BODY_REFUSED:
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                    "Too many bodies from your address are on their way; try again.");
+                    "Too many request bodies from your address are being received; try again.");
     case REQ_BODY_BROKEN:
         return fail(r,
                     PROBLEM_BAD_REQUEST,
@@ -79,8 +79,9 @@ int req_encoding(struct req *r, bool *ret_gzip)
         resp_header(r, "Accept-Encoding", ret_gzip != NULL ? STR("gzip") : STR("identity"));
         return fail(r,
                     PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                    ret_gzip != NULL ? "Send the body with Content-Encoding gzip, or without any."
-                                     : "Send the body without Content-Encoding.");
+                    ret_gzip != NULL
+                        ? "Send the body with Content-Encoding gzip or without Content-Encoding."
+                        : "Send the body without Content-Encoding.");
     }
     if (ret_gzip != NULL)
         *ret_gzip = gzip;
@@ -153,7 +154,7 @@ AWAITS static int input_read_json(struct req *r, json_t **ret_root, struct str *
     if (rc == -EAGAIN)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                    "This project has too many large bodies at once; try again.");
+                    "This project has too many large request bodies in flight; try again.");
     if (rc == JR_INVALID)
         return fail_json(r, text, &error);
     TRY(rc);

@@ -90,7 +90,7 @@ const char *peer_trust(const struct conf_list *proxies)
         while (rest.ptr) {
             struct str network = str_split(&rest, ' ');
             if (network_count == NETWORKS_MAX)
-                return "at most 32 trusted proxies can be configured";
+                return "GROUNDWORK_TRUSTED_PROXIES may list at most 32 addresses or networks";
             if (!parse_network(network, &networks[network_count++]))
                 return "GROUNDWORK_TRUSTED_PROXIES must list addresses or networks, such as "
                        "10.0.0.0/8";

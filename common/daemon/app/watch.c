@@ -9,9 +9,10 @@ static struct metric *long_runs;
 
 void watch_prepare(void)
 {
-    long_runs = metric_names("groundwork_long_runs_total",
-                             "task",
-                             "Runs of the loop longer than 5 ms without a wait, by what ran");
+    long_runs =
+        metric_names("groundwork_long_runs_total",
+                     "task",
+                     "Runs that held the event loop for more than 5 ms without a wait, by task");
 }
 
 static const char *name_of(const struct task *task)

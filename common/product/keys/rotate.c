@@ -53,7 +53,7 @@ void rotation_failed(struct task *task,
     rotation->left++;
     rotation->say(
         arena_printf(
-            task->arena, "project %.*s: not done (%s)", STR_ARG(project->slug), result_name(rc))
+            task->arena, "project %.*s: failed (%s)", STR_ARG(project->slug), result_name(rc))
             .ptr);
 }
 
@@ -61,8 +61,7 @@ int rotation_end(struct task *task, const struct rotation *rotation, struct str 
 {
     if (rotation->left == 0)
         return 0;
-    *ret_reason =
-        arena_printf(task->arena, "%zu projects are not done; run it again", rotation->left);
+    *ret_reason = arena_printf(task->arena, "%zu projects failed; run it again", rotation->left);
     return DATA_KEYS_LEFT;
 }
 
@@ -368,7 +367,7 @@ static int rotate_window(struct task *task, void *arg)
      * processes changed at the same time. */
     pass->sealed += count;
     pass->rotation->say(arena_printf(arena,
-                                     "project %.*s: %s.%s: %zu sealed again",
+                                     "project %.*s: %s.%s: %zu values sealed with the new key",
                                      STR_ARG(pass->project->slug),
                                      column->table,
                                      column->sealed,
@@ -442,10 +441,11 @@ static int one_pass(struct task *task, struct pass *pass)
 
     if (rc == 0 && pass->unreadable > 0)
         pass->rotation->say(
-            arena_printf(task->arena,
-                         "project %.*s: %zu values open with no key and stay as they are",
-                         STR_ARG(pass->project->slug),
-                         pass->unreadable)
+            arena_printf(
+                task->arena,
+                "project %.*s: %zu values cannot be opened with any key and are left unchanged",
+                STR_ARG(pass->project->slug),
+                pass->unreadable)
                 .ptr);
     return rc;
 }
@@ -511,7 +511,7 @@ static int add_key(struct task *task, const struct rotation *rotation, struct ro
         arena_printf(task->arena,
                      "project %.*s: %s",
                      STR_ARG(project->slug),
-                     adding.is_unfinished ? "goes on where it was ended" : "has a new key")
+                     adding.is_unfinished ? "continues the interrupted rotation" : "has a new key")
             .ptr);
     return 0;
 }
@@ -600,7 +600,7 @@ int keys_rotate(struct task *task,
     if (rotation.left < count && wait_ms > 0)
         rc = task_sleep(task, wait_ms);
     if (rc != 0) {
-        *ret_reason = STR("ended before the old keys were retired; run it again");
+        *ret_reason = STR("interrupted before the old keys were retired; run it again");
         return DATA_KEYS_LEFT;
     }
     for_all(task, &rotation, list, count, rotate_finish);

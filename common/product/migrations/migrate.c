@@ -269,7 +269,7 @@ static int migrate_one(struct migrator *m, const struct sql_migrate_behind_row *
     };
 
     if (db.server == NULL) {
-        m->reason = arena_printf(m->task->arena, "project %s lives on an unknown server", name);
+        m->reason = arena_printf(m->task->arena, "the server of project %s is unknown", name);
         return MIGRATE_FAILED;
     }
     TRY(apply_project(m, &db, row->slug));

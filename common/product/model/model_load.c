@@ -50,7 +50,7 @@ static const json_t *parse_array(struct arena *arena, struct str text, const cha
 
     int rc = jr_parse(arena, text, &root, &error);
     if (rc != 0 || !json_is_array(root))
-        PANIC("model: column %s is no JSON array: %s", column, rc != 0 ? error.text : "");
+        PANIC("model: column %s is not a JSON array: %s", column, rc != 0 ? error.text : "");
     return root;
 }
 
@@ -351,7 +351,7 @@ AWAITS static int model_read_fields(struct task *task,
         json_t *item;
 
         if (jr_parse(scratch, line, &item, &error) != 0)
-            PANIC("model: a line is no JSON: %s", error.text);
+            PANIC("model: a line is not valid JSON: %s", error.text);
         count += load_field(model, item, &fields[count]);
         arena_free(scratch);
         text = (struct str){text.ptr + taken, text.len - taken};
