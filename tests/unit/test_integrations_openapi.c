@@ -163,11 +163,11 @@ static void left_out(void **state)
     static const struct {
         const char *operation, *reason;
     } rows[] = {
-        {"{\"parameters\":[{\"name\":\"c\",\"in\":\"cookie\",\"required\":true}]}", "in no path"},
+        {"{\"parameters\":[{\"name\":\"c\",\"in\":\"cookie\",\"required\":true}]}", "not in path"},
         {"{\"requestBody\":{\"required\":true,\"content\":{\"image/png\":{}}}}", "neither JSON"},
         {"{\"servers\":[{\"url\":\"https://y.example\"}]}", "server of its own"},
         {"{\"parameters\":[{\"name\":\"Host\",\"in\":\"header\",\"required\":true}]}",
-         "set by the connection"},
+         "must not be set here"},
         {"{\"parameters\":[{\"name\":\"x\",\"in\":\"path\",\"required\":true}]}", "has no {x}"},
     };
     json_t *skipped;
@@ -249,11 +249,11 @@ static void references_that_lead_nowhere(void **state)
         const char *reference, *message;
     } rows[] = {
         {"other.json#/a", "another document"},
-        {"#/paths/~1a/get/parameters/0", "circle"},
-        {"#/nothing/here", "not there"},
-        {"#/paths/~2", "not there"},
-        {"#/paths/%zz", "not there"},
-        {"#/paths/~1a/get/parameters/1", "not there"},
+        {"#/paths/~1a/get/parameters/0", "cycle"},
+        {"#/nothing/here", "does not exist"},
+        {"#/paths/~2", "does not exist"},
+        {"#/paths/%zz", "does not exist"},
+        {"#/paths/~1a/get/parameters/1", "does not exist"},
     };
     struct str names[] = {STR("get_a")};
     const struct in_strs only = {.set = true, .items = names, .count = ARRAY_LEN(names)};

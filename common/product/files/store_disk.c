@@ -33,7 +33,7 @@
 #define REMOVE_FILES  16 /* descriptors that nftw() may hold open */
 
 #define RENAME_CALL "rename"
-#define MARK_CALL   "no store there"
+#define MARK_CALL   "check of the mark"
 #define MARK        "groundwork-files"
 
 static char root[DIR_BYTES_MAX + 1];
@@ -125,14 +125,14 @@ const char *disk_check(const char *dir, bool used)
     if (strlen(dir) > DIR_BYTES_MAX || dir[0] != '/')
         return "is not an absolute path, or too long";
     if (mkdir(dir, DIR_MODE) != 0 && errno != EEXIST)
-        return "cannot be made";
+        return "cannot be created";
     if (access(dir, R_OK | W_OK | X_OK) != 0)
         return "is not a directory that can be written to";
     if (is_marked(dir))
         return NULL;
     if (used)
-        return "has no file named " MARK ", so it is not where this installation's files are: "
-               "a volume that is not mounted? (If they are lost, make an empty one.)";
+        return "has no file named " MARK ", so it does not have this installation's files: is its "
+               "volume not mounted? (If the files are lost, create an empty file of that name.)";
     return make_mark(dir) ? NULL : "cannot be written to";
 }
 

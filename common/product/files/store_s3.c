@@ -202,7 +202,7 @@ AWAITS static int begin_parts(struct s3_writer *s3)
     TRY(s3_call(&call));
     struct str id = s3_xml_text(call.text, "UploadId");
     if (!s3_is_plain(id) || id.len > 1024) {
-        log_warn("files.store_answer", L_CSTR("why", "an upload without an id"));
+        log_warn("files.store_answer", L_CSTR("why", "the answer has no UploadId"));
         return FILES_AWAY;
     }
     s3->repeated = call.tries > 1;
@@ -234,7 +234,7 @@ AWAITS static int send_part(struct s3_writer *s3)
         return rc == FILES_GONE ? FILES_LATE : rc;
     struct str tag = s3_header(&call, "ETag");
     if (!s3_is_plain(tag) || tag.len > S3_ETAG_BYTES) {
-        log_warn("files.store_answer", L_CSTR("why", "a part without an ETag"));
+        log_warn("files.store_answer", L_CSTR("why", "the answer has no ETag"));
         return FILES_AWAY;
     }
     s3->doubtful = s3->doubtful || !s3_tag_is(task->arena, tag, md5, 0);
@@ -268,7 +268,7 @@ AWAITS static int read_back(struct s3_writer *s3, const struct file_facts *facts
 
     rc = s3_call_open(&call);
     if (rc == FILES_GONE)
-        log_warn("files.store_lied", L_CSTR("what", "nothing is there"));
+        log_warn("files.store_lied", L_CSTR("what", "the object is missing after its upload"));
     if (rc != 0)
         return rc == FILES_GONE ? FILES_AWAY : rc;
     digest_init(&digest);
@@ -283,7 +283,7 @@ AWAITS static int read_back(struct s3_writer *s3, const struct file_facts *facts
         return rc < 0 ? rc : FILES_AWAY;
     if (memcmp(sha256, facts->sha256, sizeof(sha256)) == 0)
         return 0;
-    log_warn("files.store_lied", L_CSTR("what", "other bytes are there"));
+    log_warn("files.store_lied", L_CSTR("what", "the object differs from the uploaded bytes"));
     return FILES_AWAY;
 }
 
@@ -398,7 +398,7 @@ AWAITS static int s3_ask(struct store_reader *reader, int64_t offset, int64_t by
     reader->at = offset;
     if (bytes == 0 || range_is(&call, offset, bytes))
         return 0;
-    log_warn("files.store_answer", L_CSTR("why", "other bytes than were asked for"));
+    log_warn("files.store_answer", L_CSTR("why", "the answer does not have the requested range"));
     return FILES_AWAY;
 }
 

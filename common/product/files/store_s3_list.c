@@ -48,7 +48,8 @@ AWAITS static int abort_page(struct task *task, struct str xml, size_t *ret_coun
         struct str key = s3_xml_text(upload, "Key");
         struct str id = s3_xml_text(upload, "UploadId");
         if (!s3_is_plain(key) || !s3_is_plain(id)) {
-            log_warn("files.store_list", L_CSTR("why", "an upload that is not ours"));
+            log_warn("files.store_list",
+                     L_CSTR("why", "the key or id of an upload has unexpected characters"));
             return FILES_AWAY;
         }
         TRY(abort_one(task, key, id));
@@ -90,7 +91,8 @@ AWAITS static int delete_page(struct task *task, struct str page, size_t *ret_co
     while (s3_xml_next(&page, "Contents", &entry)) {
         struct str key = s3_xml_text(entry, "Key");
         if (!s3_is_plain(key)) {
-            log_warn("files.store_list", L_CSTR("why", "an object that is not ours"));
+            log_warn("files.store_list",
+                     L_CSTR("why", "the key of an object has unexpected characters"));
             return FILES_AWAY;
         }
         strbuf_printf(&xml, "<Object><Key>%.*s</Key></Object>", STR_ARG(key));

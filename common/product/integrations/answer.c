@@ -68,10 +68,10 @@ static int text_fail(struct task *task, int rc, struct str charset, struct str *
         return ANSWER_TOO_LARGE;
     if (rc == CHARSET_UNKNOWN)
         *ret_reason = arena_printf(task->arena,
-                                   "its charset is not read: %.*s",
+                                   "its charset is not supported: %.*s",
                                    STR_ARG(utf8_cut(utf8_clean(task->arena, charset), 40)));
     else
-        *ret_reason = arena_printf(task->arena, "it is no text in %.*s", STR_ARG(charset));
+        *ret_reason = arena_printf(task->arena, "it is not valid %.*s", STR_ARG(charset));
     return ANSWER_UNREADABLE;
 }
 
@@ -86,7 +86,8 @@ int answer_text_read(struct task *task,
 
     *ret_text = (struct answer_text){.is_plain = content_type_is_text(&type)};
     if (response->unreadable) {
-        *ret_reason = STR("its content coding is not read (gzip and deflate are), or it is broken");
+        *ret_reason = STR("its content coding is not supported (gzip and deflate are), or is "
+                          "malformed");
         return ANSWER_UNREADABLE;
     }
     if (in.body.len == 0)
@@ -99,7 +100,7 @@ int answer_text_read(struct task *task,
     if (in.rc != 0)
         return text_fail(task, in.rc, in.charset, ret_reason);
     if (memchr(in.body.ptr, 0, in.body.len) != NULL) {
-        *ret_reason = STR("it is no text: it holds U+0000");
+        *ret_reason = STR("it contains U+0000");
         return ANSWER_UNREADABLE;
     }
     ret_text->text = utf8_unmarked(in.body);

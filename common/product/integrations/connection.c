@@ -103,16 +103,17 @@ const char *connection_fault(struct arena *arena,
     if (str_is(connection->status, "revoked"))
         return "The connection was revoked.";
     if (str_is(connection->status, "pending"))
-        return "The connection waits for its user's consent: POST /connections/{id}/authorize.";
+        return "The connection needs its user's consent: start with POST "
+               "/connections/{id}/authorize.";
     if (str_is(connection->status, "failed"))
-        return "The connection does not work any more: its credentials or its consent are wanted "
+        return "The connection no longer works: enter its credentials again, or give the consent "
                "again.";
     if (connection->scheme != integration_scheme_of(&source->auth))
-        return "The integration has another scheme than when the connection was made: its "
-               "credentials are wanted again.";
+        return "The integration has another scheme than when the connection was made: enter its "
+               "credentials again, or give the consent again.";
     if (!str_eq(connection->base_bound, base) || !str_eq(connection->token_bound, token))
-        return "The integration is at another host than when the connection was made: its "
-               "credentials are wanted again.";
+        return "The integration is at another host than when the connection was made: enter its "
+               "credentials again, or give the consent again.";
     return connection->secrets == NULL ? "The connection has no credentials." : NULL;
 }
 
@@ -138,8 +139,9 @@ int connection_choose(struct task *task,
         return connection_fail(ret_error,
                                id != 0 ? PROBLEM_NOT_FOUND : PROBLEM_CONFLICT,
                                task->arena,
-                               id != 0 ? "There is no such connection of the integration."
-                                       : "The integration has no connection to be used.");
+                               id != 0 ? "The integration has no connection with this id."
+                                       : "The integration has no connection that can be used: "
+                                         "make one with POST /connections.");
     TRY(connection_read(task, project, &rows, 0, ret_connection));
     if (rows.count > 1) {
         const struct sql_connection_use_row next = sql_connection_use_row(task->arena, &rows, 1);
@@ -147,8 +149,8 @@ int connection_choose(struct task *task,
             return connection_fail(ret_error,
                                    PROBLEM_CONFLICT,
                                    task->arena,
-                                   "The integration has several connections: connection_id says "
-                                   "which one.");
+                                   "The integration has several connections: choose one with "
+                                   "connection_id.");
     }
     const char *fault = connection_fault(task->arena, source, ret_connection);
     return fault != NULL ? connection_fail(ret_error, PROBLEM_CONFLICT, task->arena, fault) : 0;

@@ -215,18 +215,19 @@ static int connection_token_failed(struct task *task, int rc, struct connection_
         return connection_fail(ret_error,
                                PROBLEM_CONFLICT,
                                task->arena,
-                               "The token server refused the connection: its credentials or its "
-                               "consent are wanted again.");
+                               "The token server refused the connection: enter its credentials "
+                               "again, or give the consent again.");
     if (rc == TOKEN_UNAVAILABLE)
         return connection_fail(ret_error,
                                PROBLEM_UNREACHABLE,
                                task->arena,
-                               "The token server did not answer as it should.");
+                               "The token server did not send a valid answer; try again.");
     if (rc == INTEGRATION_FAILED)
         return connection_fail(ret_error,
                                PROBLEM_CONFLICT,
                                task->arena,
-                               "The connection was changed, revoked or deleted meanwhile.");
+                               "The connection was changed, revoked or deleted during the "
+                               "request.");
     return rc;
 }
 

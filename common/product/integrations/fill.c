@@ -66,8 +66,11 @@ static void fill_value_check(struct arena *arena,
     if (fault != NULL)
         schema_error_add(arena, errors, field, PROBLEM_TYPE_MISMATCH, "%s", fault);
     else if (!enum_has(param, value))
-        schema_error_add(
-            arena, errors, field, PROBLEM_OUT_OF_RANGE, "is none of the values that it may have");
+        schema_error_add(arena,
+                         errors,
+                         field,
+                         PROBLEM_OUT_OF_RANGE,
+                         "must be one of the values in the parameter's enum");
 }
 
 static void unknown_values(struct arena *arena,
@@ -193,8 +196,7 @@ static const char *text_fault(struct arena *arena,
                 .ptr;
         *left -= name.ptr != NULL;
         if (name.ptr != NULL && integration_param_find(operation, name) == NULL)
-            return arena_printf(arena, "names a parameter that there is not: %.*s", STR_ARG(name))
-                .ptr;
+            return arena_printf(arena, "names an unknown parameter: %.*s", STR_ARG(name)).ptr;
     }
     return NULL;
 }

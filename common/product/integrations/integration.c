@@ -41,45 +41,51 @@ static const struct field auth_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = integration_schemes,
-     .doc = "Where the credentials of a connection go",
+     .doc = "How requests carry the credentials of a connection",
      .example = "\"bearer\""},
-    AUTH_TEXT(name, 100, "Of header and query: the header or the parameter", "\"X-Api-Key\""),
-    AUTH_TEXT(prefix, 50, "Of header: what stands before the value", "\"Token \""),
+    AUTH_TEXT(name,
+              100,
+              "For header and query: the name of the header or query parameter",
+              "\"X-Api-Key\""),
+    AUTH_TEXT(prefix, 50, "For header: the text before the value", "\"Token \""),
     AUTH_TEXT(authorization_url,
               URL_MAX,
-              "Of oauth2_code: where users are asked for their consent",
+              "For oauth2_code: the page on which users give their consent",
               "\"https://login.example.com/authorize\""),
     AUTH_TEXT(token_url,
               URL_MAX,
-              "Of OAuth 2: where codes and credentials become tokens",
+              "For OAuth 2: where codes and credentials are exchanged for tokens",
               "\"https://login.example.com/token\""),
     AUTH_TEXT(revocation_url,
               URL_MAX,
-              "Of OAuth 2: where tokens are revoked (RFC 7009)",
+              "For OAuth 2: where tokens are revoked (RFC 7009)",
               "\"https://login.example.com/revoke\""),
-    AUTH_TEXT(client_id, 500, "Of oauth2_code: the project's client", "\"groundwork\""),
+    AUTH_TEXT(client_id, 500, "For oauth2_code: the id of the project's client", "\"groundwork\""),
     {.name = "client_secret",
      FIELD_AT(struct integration_auth, client_secret),
      .type = FIELD_STR,
      .nullable = true,
      .max = 4096,
-     .doc = "Of oauth2_code, unless the client is a public one; shown as \"********\", which keeps "
-            "it",
+     .doc = "For oauth2_code, unless the client is public; shown as \"********\", which keeps "
+            "the stored secret when it is sent back",
      .example = "\"********\""},
     {.name = "client_auth",
      FIELD_AT(struct integration_auth, client_auth),
      .type = FIELD_STR,
      .nullable = true,
      .values = client_auths,
-     .doc = "How clients show who they are: HTTP Basic, unless said otherwise, or in the body",
+     .doc = "How clients authenticate at token_url: with HTTP Basic (default) or in the body",
      .example = "\"basic\""},
-    AUTH_TEXT(audience, 500, "Of OAuth 2: sent as it is", "\"https://api.example.com\""),
+    AUTH_TEXT(audience,
+              500,
+              "For OAuth 2: the parameter audience, sent unchanged",
+              "\"https://api.example.com\""),
     {.name = "scopes",
      FIELD_AT(struct integration_auth, scopes),
      .type = FIELD_STRS,
      .nullable = true,
      .max = 100,
-     .doc = "Of OAuth 2: what is asked for",
+     .doc = "For OAuth 2: the scopes to request",
      .example = "[\"contacts.read\"]"},
 };
 const struct schema integration_auth_schema =
@@ -107,16 +113,15 @@ static const struct field param_fields[] = {
      .nullable = true,
      .min = 1,
      .max = 100,
-     .doc = "What it is called on the wire, when that is not its name",
+     .doc = "The parameter's name in requests to the API, if it differs from name",
      .example = "\"userId\""},
     {.name = "type",
      FIELD_AT(struct integration_param, type),
      .type = FIELD_STR,
      .nullable = true,
      .values = types,
-     .doc =
-         "string unless given; object and any are for bodies, and an array outside of them is one "
-         "of texts, numbers and booleans",
+     .doc = "string by default; object and any are only for bodies, and an array outside of a "
+            "body may hold only texts, numbers and booleans",
      .example = "\"integer\""},
     {.name = "required", FIELD_AT(struct integration_param, required), .type = FIELD_BOOL},
     {.name = "secret",
@@ -126,12 +131,12 @@ static const struct field param_fields[] = {
     {.name = "default",
      FIELD_AT(struct integration_param, fallback),
      .type = FIELD_JSON,
-     .doc = "Sent when it is not given; null = nothing is",
+     .doc = "The value if the caller gives none; null = the parameter is not sent",
      .example = "1"},
     {.name = "enum",
      FIELD_AT(struct integration_param, values),
      .type = FIELD_JSON,
-     .doc = "An array of the values that it may have",
+     .doc = "An array of the allowed values",
      .example = "[\"open\", \"closed\"]"},
     {.name = "description",
      FIELD_AT(struct integration_param, description),
@@ -149,14 +154,14 @@ static const struct field response_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 500,
-     .doc = "The part of the answer that is kept, as of CallAnApi",
+     .doc = "The path to the part of the answer that is returned, as in CallAnApi",
      .example = "\"data.items\""},
     {.name = "map",
      FIELD_AT(struct integration_response, map),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "What becomes of that part, or of each of its items: {member: path}; what is not there "
-            "is null",
+     .doc = "The members of the result, taken from that part or from each of its items: {member: "
+            "path}; a missing value becomes null",
      .example = "{\"id\": \"id\", \"name\": \"attributes.name\"}"},
 };
 static const struct schema response_schema =
@@ -188,7 +193,8 @@ static const struct field operation_fields[] = {
      .required = true,
      .min = 1,
      .max = 500,
-     .doc = "Below base_url, with {parameters}; stored percent-encoded where it is not ASCII",
+     .doc = "Below base_url, with {parameters}; characters that are not ASCII are stored "
+            "percent-encoded",
      .example = "\"/users/{user_id}\""},
     {.name = "params",
      FIELD_AT(struct integration_operation, params),
@@ -199,29 +205,29 @@ static const struct field operation_fields[] = {
      FIELD_AT(struct integration_operation, headers),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Texts, in which {{ name }} stands for a parameter; at most 2000 of them in headers, "
-            "query and body together",
+     .doc = "Header values. {{ name }} is replaced by the value of a parameter; at most 2000 "
+            "such expressions in headers, query and body together",
      .example = "{\"X-Tenant\": \"{{ tenant }}\"}"},
     {.name = "query",
      FIELD_AT(struct integration_operation, query),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "As headers",
+     .doc = "Query parameters, whose values may have {{ name }} as in headers",
      .example = "{\"expand\": \"owner\"}"},
     {.name = "body",
      FIELD_AT(struct integration_operation, body),
      .type = FIELD_JSON,
-     .doc =
-         "Any JSON; a text that is {{ name }} alone becomes the parameter's value, and goes "
-         "when that was not given. Without it parameters in body are members of an object. A text "
-         "goes out as it is when headers name a Content-Type that is not JSON",
+     .doc = "Any JSON, with {{ name }} as in headers. A text that is only {{ name }} becomes the "
+            "parameter's value of any type, and is left out if there is none. Without a body, "
+            "the parameters in body are sent as members of an object. A body that is a text is "
+            "sent unchanged if headers set a Content-Type other than JSON",
      .example = "{\"user\": {\"name\": \"{{ name }}\"}}"},
     {.name = "body_type",
      FIELD_AT(struct integration_operation, body_type),
      .type = FIELD_STR,
      .nullable = true,
      .values = body_types,
-     .doc = "json unless given",
+     .doc = "json by default",
      .example = "\"json\""},
     {.name = "response",
      FIELD_AT(struct integration_operation, response),
@@ -231,7 +237,8 @@ static const struct field operation_fields[] = {
     {.name = "follow_redirects",
      FIELD_AT(struct integration_operation, follow_redirects),
      .type = FIELD_BOOL,
-     .doc = "Of GET and HEAD, three at most, and never away from where base_url is"},
+     .doc = "Only for GET and HEAD, at most three redirects, and only to the scheme, host and "
+            "port of base_url"},
     {.name = "timeout_seconds",
      FIELD_AT(struct integration_operation, timeout_seconds),
      .type = FIELD_I64,
@@ -240,7 +247,7 @@ static const struct field operation_fields[] = {
      .min = 1,
      .has_max = true,
      .max = INTEGRATION_SECONDS_MAX,
-     .doc = "10 unless given",
+     .doc = "10 by default",
      .example = "10"},
 };
 const struct schema integration_operation_schema =
@@ -256,11 +263,11 @@ const struct schema integration_operation_schema =
     {.name = "description", FIELD_AT(struct integration_in, description), .type = FIELD_STR,       \
      .nullable = true, .max = 1000},                                                               \
     {.name = "base_url", FIELD_AT(struct integration_in, base_url), .type = FIELD_STR,             \
-     .required = (new), .max = URL_MAX, .doc = "Absolute, without a query; stored percent-encoded where "            \
-     "it is not ASCII",                                                                            \
+     .required = (new), .max = URL_MAX, .doc = "Absolute, without a query; characters that "       \
+     "are not ASCII are stored percent-encoded",                                                   \
      .example = "\"https://api.example.com/v1\""},                                                 \
     {.name = "auth", FIELD_AT(struct integration_in, auth), .type = FIELD_OBJ,                     \
-     .sub = &integration_auth_schema, .doc = "Replaced as a whole; none unless given"},            \
+     .sub = &integration_auth_schema, .doc = "Replaced as a whole; scheme none by default"},       \
     {.name = "operations", FIELD_AT(struct integration_in, operations), .type = FIELD_LIST,        \
      .sub = &integration_operation_schema, .max = INTEGRATION_OPERATIONS_MAX,                      \
      .doc = "Replaced as a whole"}
@@ -286,7 +293,7 @@ static const struct field integration_out_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &integration_operation_schema},
-    {.name = "version", .type = FIELD_I64, .required = true, .doc = "Rises with every change"},
+    {.name = "version", .type = FIELD_I64, .required = true, .doc = "Increases with every change"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };

@@ -78,9 +78,10 @@ check_wire_name(const struct inspection *in, enum integration_place place, struc
         object_to(in,
                   "",
                   PROBLEM_VALIDATION_FAILED,
-                  "is set by the connection itself, or by the credentials");
+                  "must not be set here: the HTTP client or the credentials set it");
     else if (place == IN_QUERY && is_reserved_query(in, name))
-        object_to(in, "", PROBLEM_VALIDATION_FAILED, "is where the credentials go");
+        object_to(
+            in, "", PROBLEM_VALIDATION_FAILED, "must not be set here: the credentials set it");
 }
 
 /* --- auth --- */
@@ -101,7 +102,7 @@ static void check_needed(const struct inspection *in,
     if (needed && !value->value.len)
         object_to(in, member, PROBLEM_REQUIRED, "is required by the scheme");
     else if (!needed && value->value.len)
-        object_to(in, member, PROBLEM_VALIDATION_FAILED, "the scheme has none");
+        object_to(in, member, PROBLEM_VALIDATION_FAILED, "is not allowed by the scheme");
 }
 
 /* An optional member: only refused if the scheme does not allow it. */
@@ -146,7 +147,7 @@ static void check_auth_texts(const struct inspection *in, const struct integrati
             object_to(in,
                       arena_printf(in->arena, "scopes[%zu]", i).ptr,
                       PROBLEM_PATTERN,
-                      "must be printable ASCII without blanks and quotes");
+                      "must be printable ASCII without blanks, quotes and \\");
 }
 
 void integration_check_auth(struct arena *arena,
@@ -167,7 +168,7 @@ void integration_check_auth(struct arena *arena,
     check_allowed(&in, "client_id", &auth->client_id, scheme == SCHEME_OAUTH2_CODE);
     check_allowed(&in, "client_secret", &auth->client_secret, scheme == SCHEME_OAUTH2_CODE);
     if (!oauth && auth->scopes.count)
-        object_to(&in, "scopes", PROBLEM_VALIDATION_FAILED, "the scheme has none");
+        object_to(&in, "scopes", PROBLEM_VALIDATION_FAILED, "is not allowed by the scheme");
     check_auth_texts(&in, auth);
 }
 
@@ -209,11 +210,13 @@ static void check_param(const struct inspection *in, const struct integration_pa
     else if (integration_param_find(in->operation, param->name.value) != param)
         object_to(in, "name", PROBLEM_UNIQUE_VIOLATION, "another parameter has this name");
     if (place != IN_BODY && (str_is(type, "object") || str_is(type, "any")))
-        object_to(in, "type", PROBLEM_VALIDATION_FAILED, "object and any are for bodies alone");
+        object_to(
+            in, "type", PROBLEM_VALIDATION_FAILED, "object and any are only allowed in a body");
     if (place == IN_PATH && str_is(type, "array"))
-        object_to(in, "type", PROBLEM_VALIDATION_FAILED, "paths take no arrays");
+        object_to(in, "type", PROBLEM_VALIDATION_FAILED, "an array is not allowed in a path");
     if (place == IN_PATH && param->required.set && !param->required.value)
-        object_to(in, "required", PROBLEM_VALIDATION_FAILED, "what is in the path is required");
+        object_to(
+            in, "required", PROBLEM_VALIDATION_FAILED, "must be true for a parameter in the path");
     check_enum(in, param);
     check_wire_name(in, place, integration_wire_name(param));
 }
@@ -306,12 +309,11 @@ static void check_path(const struct inspection *in)
     struct str name;
 
     if (!path_plain(path) || has_dot_segment(path))
-        object_to(
-            in,
-            "path",
-            PROBLEM_PATTERN,
-            "must begin with one /, be printable ASCII without ? # \\ and quotes, and have no "
-            ". or .. in it");
+        object_to(in,
+                  "path",
+                  PROBLEM_PATTERN,
+                  "must begin with one /, be printable ASCII without ? # \\ < > and quotes, and "
+                  "have no segment . or ..");
     while (next_slot(&rest, &name)) {
         const struct integration_param *param =
             name.ptr != NULL ? integration_param_find(in->operation, name) : NULL;
@@ -321,7 +323,7 @@ static void check_path(const struct inspection *in)
             object_to(in,
                       "path",
                       PROBLEM_VALIDATION_FAILED,
-                      "names a parameter that there is not in path: %.*s",
+                      "names an unknown path parameter: %.*s",
                       STR_ARG(name));
     }
     for (size_t i = 0; i < in->operation->params.count; i++)
@@ -345,7 +347,7 @@ static void check_operation_texts(const struct inspection *in,
     json_t *item;
 
     if (json_object_size(map->value) > HEADERS_MAX)
-        object_to(in, member, PROBLEM_TOO_LONG, "there are more than %d", HEADERS_MAX);
+        object_to(in, member, PROBLEM_TOO_LONG, "must have at most %d members", HEADERS_MAX);
     json_object_keylen_foreach(map->value, name, len, item)
     {
         struct inspection inner = *in;
@@ -372,7 +374,8 @@ static void check_body(const struct inspection *in)
     const char *fault;
 
     if (bodiless && has_template)
-        object_to(in, "body", PROBLEM_VALIDATION_FAILED, "the method has none");
+        object_to(
+            in, "body", PROBLEM_VALIDATION_FAILED, "must be left out: the method has no body");
     for (size_t i = 0; bodiless && i < operation->params.count; i++)
         if (integration_place_of(&params[i]) == IN_BODY)
             object_to(in,
@@ -385,7 +388,7 @@ static void check_body(const struct inspection *in)
     if (fault != NULL)
         object_to(in, "body", PROBLEM_VALIDATION_FAILED, "%s", fault);
     if (str_is(operation->body_type.value, "form") && !json_is_object(operation->body.value))
-        object_to(in, "body", PROBLEM_TYPE_MISMATCH, "of a form it must be an object");
+        object_to(in, "body", PROBLEM_TYPE_MISMATCH, "must be an object if body_type is form");
 }
 
 /* --- answers --- */
@@ -409,7 +412,8 @@ static void check_response(const struct inspection *in)
         return;
     check_answer_path(in, "response.results_path", response->results_path.value);
     if (json_object_size(response->map.value) > MAP_MEMBERS_MAX)
-        object_to(in, "response.map", PROBLEM_TOO_LONG, "there are more than %d", MAP_MEMBERS_MAX);
+        object_to(
+            in, "response.map", PROBLEM_TOO_LONG, "must have at most %d members", MAP_MEMBERS_MAX);
     json_object_foreach(response->map.value, name, item)
     {
         const char *member = arena_printf(in->arena, "response.map.%s", name).ptr;

@@ -62,7 +62,7 @@ bool openapi_spend(struct openapi_reader *reader, size_t steps, size_t bytes)
     if (!is_within(OPENAPI_BYTES_MAX, bytes_made(reader), bytes)) {
         openapi_fault(reader,
                       STR("document"),
-                      "becomes more than %d bytes while it is read: name fewer operations in "
+                      "takes more than %d bytes of memory to read: name fewer operations in "
                       "operations, or leave out texts and values that they do not need",
                       OPENAPI_BYTES_MAX);
         return false;
@@ -310,7 +310,7 @@ static void losses_list(struct openapi_reader *reader, struct str name)
 {
     static const char *const reasons[LOSSES] = {
         [LOST_COOKIE] = "it is called without its optional cookies",
-        [LOST_NAME] = "it is called without an optional parameter whose name cannot be kept",
+        [LOST_NAME] = "it is called without an optional parameter whose name cannot be used",
         [LOST_BODY] = ("it is called without its body, which is optional and neither JSON nor a "
                        "form, or belongs to a GET or HEAD"),
     };
@@ -370,7 +370,7 @@ static void read_paths(struct openapi_reader *reader, struct openapi_place *plac
     json_t *item;
 
     if (!json_is_object(paths) || (json_object_size(paths) == 0 && reader->pieces == NULL)) {
-        openapi_fault(reader, STR("document.paths"), "the document has none");
+        openapi_fault(reader, STR("document.paths"), "must be an object with at least one path");
         return;
     }
     json_object_keylen_foreach((json_t *)paths, name, len, item)
@@ -384,7 +384,7 @@ static void read_paths(struct openapi_reader *reader, struct openapi_place *plac
         if (!json_is_object(place->item))
             continue;
         if (json_object_get(place->item, "trace") != NULL && !has_choice(place->wish))
-            openapi_skip(reader, place->path, "TRACE is not sent");
+            openapi_skip(reader, place->path, "TRACE is not supported");
         for (size_t i = 0; openapi_methods[i] != NULL; i++)
             read_operation(reader, place, openapi_methods[i]);
     }
@@ -480,7 +480,7 @@ bool openapi_import(struct arena *arena,
     if (json_object_get(reader.root, "swagger") != NULL) {
         openapi_fault(&reader,
                       STR("document.swagger"),
-                      "is of Swagger 2.0: convert the document to OpenAPI 3.0 or 3.1 first");
+                      "means Swagger 2.0: convert the document to OpenAPI 3.0 or 3.1 first");
         return false;
     }
     if (!str_starts(jr_str(reader.root, "openapi"), STR("3."))) {

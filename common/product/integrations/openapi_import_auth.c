@@ -121,6 +121,6 @@ json_t *openapi_auth(struct openapi_reader *reader)
             break;
     }
     if (json_object_size(schemes) > 0)
-        openapi_skip(reader, STR("securitySchemes"), "none of them is one of an integration's");
+        openapi_skip(reader, STR("securitySchemes"), "integrations support none of them");
     return plain_auth("none");
 }

@@ -168,13 +168,13 @@ const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value,
         if (value == NULL) {
             openapi_fault(reader,
                           at,
-                          "refers to what is not there: %.*s",
+                          "refers to a place that does not exist: %.*s",
                           (int)(pointer.len < 200 ? pointer.len : 200),
                           pointer.ptr);
             return NULL;
         }
     }
-    openapi_fault(reader, at, "refers to itself in a circle");
+    openapi_fault(reader, at, "refers to itself in a cycle, or passes too many other references");
     return NULL;
 }
 

@@ -215,11 +215,11 @@ static const char *read_parameter(struct openapi_reader *reader,
         return NULL;
     if (!known) {
         reader->lost[LOST_COOKIE] = true;
-        return required ? "a parameter that is required is in no path, query or header" : NULL;
+        return required ? "a required parameter is not in path, query or header" : NULL;
     }
     if (!name_param(reader, params, wire, arena_cstr(reader->arena, place), param)) {
         reader->lost[LOST_NAME] = true;
-        return required ? "a parameter has a name that cannot be kept" : NULL;
+        return required ? "a required parameter has a name that cannot be used" : NULL;
     }
     openapi_put_str(reader, param, "in", place);
     openapi_schema(reader, schema, at, false, param);
@@ -353,7 +353,7 @@ read_properties(struct openapi_reader *reader, const json_t *schema, struct str 
             return "it has more parameters than an operation may have";
         if (!name_param(reader, params, str_from(name), "body", param)) {
             if (map_get(required, str_from(name)) != NULL)
-                return "a member of its body has a name that cannot be kept";
+                return "a required member of its body has a name that cannot be used";
             reader->lost[LOST_NAME] = true;
             continue;
         }
@@ -416,7 +416,7 @@ static const char *read_whole_body(struct openapi_reader *reader,
     if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
         return "it has more parameters than an operation may have";
     if (!name_param(reader, params, STR("body"), "json", param))
-        return "a parameter is called as its body";
+        return "another parameter has the name that its body needs";
     (void)json_object_del(param, "as");
     openapi_put_str(reader, param, "in", STR("body"));
     openapi_schema(reader, schema, at, true, param);
@@ -457,7 +457,7 @@ static const char *read_body(struct openapi_reader *reader,
     if (is_members(reader, schema, where, 0))
         return read_body_members(reader, schema, where, params, 0);
     if (form)
-        return "its form names no members";
+        return "the schema of its form has no properties";
     return read_whole_body(reader, schema, where, jr_bool(body, "required", false), params, result);
 }
 

@@ -88,7 +88,7 @@ static int check_segments(struct draft_request *draft, size_t begin)
 
     while (path.ptr != NULL)
         if (integration_is_dots(str_split(&path, '/')))
-            return bad_value(draft, STR("*"), "a path may have no segment . or ..");
+            return bad_value(draft, STR("*"), "must not give the path a segment . or ..");
     return 0;
 }
 
@@ -180,7 +180,7 @@ static int
 put_header_param(struct draft_request *draft, struct str param, struct str name, struct str value)
 {
     if (!is_field_line(value))
-        return bad_value(draft, param, "a header is one line");
+        return bad_value(draft, param, "must be one line in a header");
     outgoing_header(draft->out, arena_cstr(draft->arena, name), value);
     return 0;
 }

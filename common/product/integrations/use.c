@@ -71,7 +71,7 @@ static int use_build(struct task *task, struct integration_use *use)
                          errors,
                          STR("params"),
                          PROBLEM_TOO_LONG,
-                         "the request would be larger than requests may be");
+                         "the request would be too large: send shorter values");
         rc = INTEGRATION_FAILED;
     }
     if (rc != INTEGRATION_FAILED)
@@ -363,7 +363,10 @@ int integration_send(struct task *task, struct integration_use *use)
     if (rc == 0)
         rc = use_read_text(task, use);
     if (rc > 0 && rc != INTEGRATION_FAILED)
-        use_fail(task, use, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked now.");
+        use_fail(task,
+                 use,
+                 PROBLEM_DEPENDENCY_UNAVAILABLE,
+                 "The database cannot be reached; try again.");
     use_call_end(task, use, rc);
     return rc;
 }
