@@ -71,7 +71,7 @@ static void test_keys(void **state)
     (void)state;
     assert_true(judge(MAIL_RECORD_DKIM, "p=MIIB IjAN", NULL).ok);
     assert_true(judge(MAIL_RECORD_DKIM, "v=DKIM1;k=rsa;h=sha1:sha256;s=*;p=MIIBIjAN;", "text").ok);
-    assert_wrong(MAIL_RECORD_DKIM, "p=", NULL, "withdraws");
+    assert_wrong(MAIL_RECORD_DKIM, "p=", NULL, "revokes");
     assert_wrong(MAIL_RECORD_DKIM, "p=MIIBIjAM", NULL, "another key");
     assert_wrong(MAIL_RECORD_DKIM, "v=DKIM2; p=MIIBIjAN", NULL, "DKIM1");
     assert_wrong(MAIL_RECORD_DKIM, "h=sha1; p=MIIBIjAN", NULL, "SHA-256");

@@ -123,15 +123,15 @@ dkim_wrong(struct arena *arena, const struct mail_domain *domain, struct str tex
     struct str key = tag_value(text, 'p');
 
     if (version.ptr != NULL && !str_is(version, "DKIM1"))
-        return "is no record of a DKIM key: v must be DKIM1";
+        return "is not a DKIM record: v must be DKIM1";
     if (kind.ptr != NULL && !str_is(kind, "rsa"))
-        return "is of a key of another kind: k must be rsa";
+        return "has a key of another type: k must be rsa";
     if (key.len == 0)
-        return "has no key: p is empty, which withdraws it";
+        return "has no key: p is empty, which revokes the key";
     if (!str_eq(without_blanks(arena, key), domain->public_key))
-        return "has another key";
+        return "has another key: p must be the one in value";
     if (!list_allows(tag_value(text, 'h'), "sha256") || !list_allows(tag_value(text, 's'), "email"))
-        return "does not allow the key for mail with SHA-256";
+        return "does not allow the key for mail and SHA-256: check h and s";
     return NULL;
 }
 
@@ -170,9 +170,10 @@ static const char *spf_wrong(const struct mail_domain *domain, struct str text)
         named = named || is_mechanism(term, domain->spf);
     }
     if (!named)
-        return "does not name the servers that send";
-    return lookups > SPF_LOOKUPS_MAX ? "has more than ten terms that are looked up: none counts"
-                                     : NULL;
+        return "does not name the sending servers, as value does";
+    return lookups > SPF_LOOKUPS_MAX
+               ? "has more than ten terms that need a DNS lookup, so it is invalid"
+               : NULL;
 }
 
 /* Returns whether a text is of this kind of record. Texts of other kinds may be published at the
@@ -203,7 +204,7 @@ static const char *record_wrong(struct arena *arena,
     case MAIL_RECORD_OWNERSHIP:
         return str_eq(str_trim(text), mail_record_value(arena, domain, record))
                    ? NULL
-                   : "is another project's";
+                   : "has another project's token";
     case MAIL_RECORD_DKIM:
         return dkim_wrong(arena, domain, text);
     case MAIL_RECORD_SPF:
@@ -235,7 +236,7 @@ struct mail_verdict mail_record_judge(struct arena *arena,
      * together. */
     if (seen > 1 && record != MAIL_RECORD_OWNERSHIP) {
         verdict.ok = false;
-        verdict.error = "stands there more than once: receivers ignore them all";
+        verdict.error = "is published more than once: receivers ignore all of them";
     }
     return verdict;
 }

@@ -106,8 +106,10 @@ int mail_template_check(struct arena *arena,
             return MAIL_TEMPLATE_BAD;
         }
         if (name.ptr != NULL && !is_variable(variables, name)) {
-            *ret_reason = arena_printf(
-                arena, "has no variable \"%.*s\"", (int)(name.len < 60 ? name.len : 60), name.ptr);
+            *ret_reason = arena_printf(arena,
+                                       "has the unknown variable \"%.*s\"",
+                                       (int)(name.len < 60 ? name.len : 60),
+                                       name.ptr);
             return MAIL_TEMPLATE_BAD;
         }
         count += name.ptr != NULL;

@@ -38,13 +38,13 @@ static const struct mail_template defaults[MAIL_TYPES] = {
         {
             .subject = STR_INIT("Choose a new password for {{ project_name }}"),
             .body_html = STR_INIT(HEADING("Choose a new password") TEXT(
-                "Somebody, hopefully you, asked for a new password for "
-                "<strong>{{ email }}</strong> at {{ project_name }}. The old one stays valid "
-                "until you choose another.") BUTTON("Choose a password") ONCE),
+                "Someone, hopefully you, requested a new password for "
+                "<strong>{{ email }}</strong> at {{ project_name }}. Your current password stays "
+                "valid until you choose a new one.") BUTTON("Choose a password") ONCE),
         },
     [MAIL_MAGIC_LINK] =
         {
-            .subject = STR_INIT("Your link to sign in to {{ project_name }}"),
+            .subject = STR_INIT("Your sign-in link for {{ project_name }}"),
             .body_html = STR_INIT(HEADING("Sign in to {{ project_name }}") TEXT(
                 "This link signs <strong>{{ email }}</strong> in, without a password.")
                                       BUTTON("Sign in") ONCE),
@@ -52,10 +52,10 @@ static const struct mail_template defaults[MAIL_TYPES] = {
     [MAIL_EMAIL_CHANGE] =
         {
             .subject = STR_INIT("Confirm your new address for {{ project_name }}"),
-            .body_html = STR_INIT(HEADING("Change of your e-mail address") TEXT(
-                "Your account at {{ project_name }} is to move from "
-                "<strong>{{ old_email }}</strong> to <strong>{{ new_email }}</strong>, once "
-                "both addresses have confirmed it.") BUTTON("Confirm the change") ONCE),
+            .body_html = STR_INIT(HEADING("Change your e-mail address") TEXT(
+                "The address of your account at {{ project_name }} changes from "
+                "<strong>{{ old_email }}</strong> to <strong>{{ new_email }}</strong> once both "
+                "addresses have confirmed the change.") BUTTON("Confirm the change") ONCE),
         },
     [MAIL_ADDED_TO_TENANT] =
         {

@@ -43,7 +43,7 @@ struct apply_source {
 struct applied {
     struct str object; /* "payment:12", "subscription:3", "method:4", "account"; STR_NONE = none */
     struct str
-        effect; /* "payment 12: processing -> succeeded", "nothing: older than what is known" */
+        effect; /* "payment 12: processing -> succeeded", "nothing: the invoice names no payment" */
     /* No row is known for the object yet, but one may come. The event is stored as ignored with
      * .object (such as "payment_intent:pi_1"), and is put back in the queue when a row gets that
      * id. */

@@ -88,7 +88,7 @@ AWAITS static int account_apply(struct apply_source *source,
         return APPLY_FOREIGN;
     applied->object = STR("account");
     if (!is_newer(source, doc)) {
-        applied_say(source, applied, "nothing: older than what is known of the account");
+        applied_say(source, applied, "nothing: older than the stored state of the account");
         return 0;
     }
     struct str patch = patch_of(source, account);

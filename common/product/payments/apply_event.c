@@ -249,7 +249,7 @@ AWAITS static int session_apply(struct apply_source *source,
     if (str_is(session->mode, "subscription"))
         return subscription_session(source, tx, session, applied);
     if (str_is(session->mode, "setup")) {
-        applied_say(source, applied, "nothing: its set-up event is applied instead");
+        applied_say(source, applied, "nothing: the event of its setup intent is applied instead");
         return 0;
     }
     TRY(session_facts(source, session, status, &facts));

@@ -101,7 +101,7 @@ AWAITS static int apply_charge(struct apply_source *source,
     facts->customer = invoice->customer;
     facts->type = "recurring";
     if (facts->amount_minor == 0) {
-        applied_say(source, applied, "nothing: nothing was to be paid");
+        applied_say(source, applied, "nothing: the invoice has no amount to pay");
         return 0;
     }
     if (facts->currency.len == 0 ||
@@ -123,7 +123,7 @@ int invoice_payment_apply(struct apply_source *source,
                           struct applied *applied)
 {
     if (invoice->subscription.len == 0) {
-        applied_say(source, applied, "nothing: the invoice is no subscription's");
+        applied_say(source, applied, "nothing: the invoice does not belong to a subscription");
         return 0;
     }
     struct payment_facts facts = {
@@ -153,7 +153,7 @@ int invoice_paid_apply(struct apply_source *source,
     };
 
     if (payment.id.len == 0 && payment.payment_intent.len == 0) {
-        applied_say(source, applied, "nothing: it does not say what it was paid with");
+        applied_say(source, applied, "nothing: the invoice names no payment");
         return 0;
     }
     return invoice_payment_apply(source, tx, &payment, invoice, plan, applied);
@@ -168,15 +168,16 @@ int invoice_failed_apply(struct apply_source *source,
     struct intent_object intent = {.id = invoice->payment_intent};
 
     if (invoice->subscription.len == 0) {
-        applied_say(source, applied, "nothing: the invoice is no subscription's");
+        applied_say(source, applied, "nothing: the invoice does not belong to a subscription");
         return 0;
     }
     if (plan != NULL && plan->asked && plan->fetched_subscription == NULL) {
-        applied_say(source, applied, "nothing: the processor does not have its subscription");
+        applied_say(
+            source, applied, "nothing: the processor does not have the invoice's subscription");
         return 0;
     }
     if (invoice->invoice_payment.len == 0 && intent.id.len == 0) {
-        applied_say(source, applied, "nothing: it does not say what it was to be paid with");
+        applied_say(source, applied, "nothing: the invoice names no payment");
         return 0;
     }
     if (invoice->intent_object != NULL && intent_read(invoice->intent_object, &intent) != 0)

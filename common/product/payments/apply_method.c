@@ -154,7 +154,8 @@ int method_apply(struct apply_source *source,
     method_describe(row, method, source->at_ms);
     if (!attached)
         row->status = "detached";
-    (void)applied_say_row(source, applied, "method", row->id, before, row->status, "as reported");
+    (void)applied_say_row(
+        source, applied, "method", row->id, before, row->status, "status unchanged");
     method_put(source, applied, row);
     return 0;
 }
@@ -178,7 +179,7 @@ int setup_apply_failed(struct apply_source *source,
     if (search.method.id != 0) {
         applied->object =
             arena_printf(source->task->arena, "method:%lld", (long long)search.method.id);
-        applied_say(source, applied, "nothing: its set-up has succeeded since");
+        applied_say(source, applied, "nothing: the setup intent has succeeded since");
         return 0;
     }
     const char *before = search.made ? NULL : row->status;
@@ -192,7 +193,8 @@ int setup_apply_failed(struct apply_source *source,
         row->failure_message = setup->failure_message;
         row->emitted = 0; /* each failure emits its own event */
     }
-    (void)applied_say_row(source, applied, "method", row->id, before, row->status, "as reported");
+    (void)applied_say_row(
+        source, applied, "method", row->id, before, row->status, "status unchanged");
     method_put(source, applied, row);
     return 0;
 }
@@ -216,7 +218,8 @@ int setup_apply_succeeded(struct apply_source *source,
     if (foreign)
         return APPLY_FOREIGN;
     if (setup->payment_method.len == 0 || setup->customer.len == 0) {
-        applied_say(source, applied, "nothing: no customer has saved a method with it");
+        applied_say(
+            source, applied, "nothing: the setup intent has no customer or no payment method");
         return 0;
     }
     TRY(method_look(source, tx, &search));
@@ -228,7 +231,8 @@ int setup_apply_succeeded(struct apply_source *source,
     method_link_payer(row, &search, STR_NONE);
     if (method_read(setup->method_object, &method) == 0)
         method_describe(row, &method, source->at_ms);
-    (void)applied_say_row(source, applied, "method", row->id, before, row->status, "as reported");
+    (void)applied_say_row(
+        source, applied, "method", row->id, before, row->status, "status unchanged");
     if (search.failed.id != 0) /* before method_put(), because setup_id is unique */
         applied_add(source, applied, SQL_APPLY_METHOD_DELETE(.id = search.failed.id));
     method_put(source, applied, row);

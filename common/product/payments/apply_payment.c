@@ -352,7 +352,7 @@ static void nobody(struct apply_source *source, struct applied *applied, struct 
     if (applied->waits)
         applied->object =
             arena_printf(source->task->arena, "payment_intent:%.*s", STR_ARG(intent_id));
-    applied_say(source, applied, "nothing: no payment of this project is known by it");
+    applied_say(source, applied, "nothing: no payment of this project belongs to this object");
 }
 
 static bool is_in_doubt(const struct payment_row *row, const struct payment_facts *facts)
@@ -390,10 +390,11 @@ int payment_apply(struct apply_source *source,
     if (facts->reading != NULL)
         moved |= payment_move(source->task->arena, row, facts->reading);
     row->in_doubt = in_doubt && facts->reading == NULL;
-    bool same =
-        applied_say_row(source, applied, "payment", row->id, before, row->status, "more is known");
+    bool same = applied_say_row(
+        source, applied, "payment", row->id, before, row->status, "details updated");
     if (same && !moved)
-        applied_say(source, applied, "nothing: payment %lld knew as much", (long long)row->id);
+        applied_say(
+            source, applied, "nothing: payment %lld already has this state", (long long)row->id);
     if (!search.made && !str_eq(known, row->intent_id))
         stand_alone(source, applied, row->intent_id);
     if (moved || search.made || (payment_events_due(row->status) & ~row->emitted) != 0)

@@ -196,7 +196,7 @@ bool applied_say_row(struct apply_source *source,
     else if (before != NULL)
         applied_say(source, applied, "%s %lld: %s -> %s", kind, number, before, now);
     else
-        applied_say(source, applied, "%s %lld: made, %s", kind, number, now);
+        applied_say(source, applied, "%s %lld: created, %s", kind, number, now);
     applied->object = arena_printf(source->task->arena, "%s:%lld", kind, number);
     return is_same;
 }

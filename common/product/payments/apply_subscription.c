@@ -463,11 +463,11 @@ int subscription_apply(struct apply_source *source,
     if (plan != NULL && read_fetched(plan, row, &fetched, &read))
         moved |= subscription_move(row, &read, &stands);
     bool same = applied_say_row(
-        source, applied, "subscription", row->id, before, row->status, "as reported");
+        source, applied, "subscription", row->id, before, row->status, "status unchanged");
     if (same && !stands)
         applied_say(source,
                     applied,
-                    "nothing: older than what subscription %lld knows",
+                    "nothing: older than the stored state of subscription %lld",
                     (long long)row->id);
     if (moved || search.made)
         subscription_put(source, applied, row);
@@ -520,7 +520,8 @@ int subscription_session(struct apply_source *source,
         return APPLY_FOREIGN;
     TRY(subscription_look(source, tx, &search));
     if (row->id == 0) {
-        applied_say(source, applied, "nothing: no subscription of this project began with it");
+        applied_say(
+            source, applied, "nothing: no subscription of this project began with this session");
         return 0;
     }
     const char *before = row->status;
@@ -532,7 +533,7 @@ int subscription_session(struct apply_source *source,
     if (str_is(session->status, "expired"))
         moved |= end_unstarted(source, applied, row);
     (void)applied_say_row(
-        source, applied, "subscription", row->id, before, row->status, "as reported");
+        source, applied, "subscription", row->id, before, row->status, "status unchanged");
     if (moved)
         subscription_put(source, applied, row);
     return 0;

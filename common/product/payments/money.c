@@ -50,7 +50,7 @@ const char *money_message(int result)
 {
     switch (result) {
     case MONEY_BAD_CURRENCY:
-        return "must be a currency of ISO 4217, such as usd";
+        return "must be an ISO 4217 currency code, such as usd";
     case MONEY_NOT_A_NUMBER:
         return "must be a decimal number";
     case MONEY_NEGATIVE:
@@ -58,7 +58,7 @@ const char *money_message(int result)
     case MONEY_TOO_PRECISE:
         return "has more decimals than the currency allows";
     case MONEY_TOO_LARGE:
-        return "is larger than the processor takes";
+        return "is larger than the payment processor accepts";
     default:
         PANIC("no message for money result %d", result);
     }

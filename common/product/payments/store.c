@@ -62,11 +62,11 @@ static const char *chain_trouble(int rc)
 {
     switch (rc) {
     case X5C_BAD:
-        return "x5c is not three certificates";
+        return "x5c does not consist of three readable certificates";
     case X5C_UNTRUSTED:
-        return "the certificates do not lead to a trusted root";
+        return "the certificate chain does not lead to a trusted root";
     case X5C_NO_MARKER:
-        return "a certificate is not one for signing store data";
+        return "a certificate lacks the extension of the store";
     default:
         return "a certificate has expired or is not valid yet";
     }
@@ -95,7 +95,7 @@ int store_jws_open(struct arena *arena,
         return STORE_BAD;
     }
     if (jws_verify_es256(&jws, key) != 0) {
-        *ret_reason = STR("the signature is wrong");
+        *ret_reason = STR("the signature does not match");
         return STORE_BAD;
     }
     *ret_claims = jws.claims;

@@ -103,13 +103,13 @@ static void store_api_describe(struct arena *arena,
 
     if (response->status == STATUS_UNAUTHORIZED) {
         *ret_reason = STR("the store does not accept the key: issuer_id, key_id, private_key or "
-                          "bundle_id is wrong, or the key is of another environment");
+                          "bundle_id is wrong, or the key belongs to another environment");
         return;
     }
     if (jr_parse_foreign(arena, response->body, &body, &error) == 0 &&
         jr_str(body, "errorMessage").len > 0)
         *ret_reason = arena_printf(arena,
-                                   "the store says: %.*s (%lld)",
+                                   "the store answered: %.*s (%lld)",
                                    STR_ARG(jr_str(body, "errorMessage")),
                                    (long long)jr_i64(body, "errorCode", 0));
     else
@@ -131,7 +131,7 @@ AWAITS static int store_api_call(struct task *task,
     json_t *body;
 
     if (token.len == 0) {
-        *ret_reason = STR("there is no usable key");
+        *ret_reason = STR("no usable key is stored: check key_id and private_key");
         return STORE_API_REFUSED;
     }
     const struct fetch_header headers[] = {
@@ -150,7 +150,7 @@ AWAITS static int store_api_call(struct task *task,
     if (rc < 0)
         return rc;
     if (rc > 0 || response.status == 429 || response.status >= 500) {
-        *ret_reason = STR("the store cannot be reached or takes no calls now");
+        *ret_reason = STR("the store cannot be reached or accepts no calls now; try again later");
         return STORE_API_DOWN;
     }
     if (response.status < 200 || response.status > 299) {
@@ -158,7 +158,7 @@ AWAITS static int store_api_call(struct task *task,
         return response.status == 404 ? STORE_API_NOT_FOUND : STORE_API_REFUSED;
     }
     if (jr_parse_foreign(arena, response.body, &body, &error) != 0 || !json_is_object(body)) {
-        *ret_reason = STR("the store's answer cannot be read");
+        *ret_reason = STR("the store's answer is not a JSON object");
         return STORE_API_DOWN;
     }
     *ret_body = body;
@@ -187,7 +187,7 @@ int store_request_test(struct task *task,
         return rc;
     struct str token = jr_str(body, "testNotificationToken");
     if (token.len == 0) {
-        *ret_reason = STR("the store's answer has no token");
+        *ret_reason = STR("the store's answer has no testNotificationToken");
         return STORE_API_DOWN;
     }
     *ret_token = token;

@@ -218,10 +218,13 @@ static struct str effect(struct applying *a, bool late)
     const long long id = (long long)a->id;
 
     if (!a->added)
-        return STR("nothing: it was applied before");
+        return STR("nothing: the notification was applied before");
     if (a->is_new)
-        return arena_printf(
-            a->arena, "subscription %lld: made, %.*s (%.*s)", id, STR_ARG(status), STR_ARG(word));
+        return arena_printf(a->arena,
+                            "subscription %lld: created, %.*s (%.*s)",
+                            id,
+                            STR_ARG(status),
+                            STR_ARG(word));
     if (!str_eq(a->old_status, status) || !str_eq(a->old_word, store_word(&a->state)))
         return arena_printf(a->arena,
                             "subscription %lld: %.*s -> %.*s (%.*s)",
@@ -229,7 +232,7 @@ static struct str effect(struct applying *a, bool late)
                             STR_ARG(a->old_status),
                             STR_ARG(status),
                             STR_ARG(word));
-    return late ? STR("history alone: older than what is known")
+    return late ? STR("history only: older than the stored state")
                 : arena_printf(a->arena,
                                "subscription %lld: still %.*s (%.*s)",
                                id,
@@ -251,7 +254,7 @@ AWAITS static int apply_subscription_info(struct applying *a, struct applied *re
     a->old_word = row.store_status;
     ret->object = arena_printf(a->arena, "subscription:%lld", (long long)a->id);
     if (!str_eq(row.environment, a->document->environment)) {
-        ret->effect = STR("nothing: the subscription of this number is of another environment");
+        ret->effect = STR("nothing: the subscription belongs to another environment");
         return 0;
     }
     TRY(read_history(a));
@@ -277,7 +280,7 @@ int store_apply(struct apply_source *source,
         return rc;
     if (!read.known) {
         ret->effect =
-            arena_printf(arena, "nothing: the type %.*s is not known", STR_ARG(read.fact.type));
+            arena_printf(arena, "nothing: the type %.*s is not supported", STR_ARG(read.fact.type));
         return APPLY_UNSUPPORTED;
     }
     struct applying *a = ARENA_NEW(arena, a);
@@ -290,8 +293,8 @@ int store_apply(struct apply_source *source,
         rc = store_purchase_apply(source, tx, &read, &done);
         break;
     case STORE_KIND_NONE:
-        done.effect = arena_printf(
-            arena, "recorded: %.*s says nothing about a purchase", STR_ARG(read.fact.type));
+        done.effect =
+            arena_printf(arena, "recorded: %.*s is not about a purchase", STR_ARG(read.fact.type));
         break;
     }
     if (rc == 0)

@@ -40,9 +40,10 @@ static int check_environment(struct reading *reading, struct str environment)
                                                            : 0U;
 
     if (!(account->environments & bit))
-        return notification_refuse(reading, STORE_FOREIGN, "its environment is not enabled");
+        return notification_refuse(
+            reading, STORE_FOREIGN, "the environment of the notification is not enabled");
     if (reading->environment.len > 0 && !str_eq(reading->environment, environment))
-        return notification_refuse(reading, STORE_FOREIGN, "it mixes environments");
+        return notification_refuse(reading, STORE_FOREIGN, "the notification mixes environments");
     reading->environment = environment;
     return 0;
 }
@@ -53,11 +54,13 @@ static int check_app(struct reading *reading, const json_t *object)
     const struct store_account *account = reading->account;
 
     if (!str_eq(jr_str(object, "bundleId"), account->bundle_id))
-        return notification_refuse(reading, STORE_FOREIGN, "its bundleId is another app's");
+        return notification_refuse(reading, STORE_FOREIGN, "bundleId is another app's");
     if (str_is(reading->environment, "Production") &&
         (account->app_apple_id == 0 || jr_i64(object, "appAppleId", 0) != account->app_apple_id))
         return notification_refuse(
-            reading, STORE_FOREIGN, "its appAppleId is another app's, or none is configured");
+            reading,
+            STORE_FOREIGN,
+            "appAppleId is another app's, or app_apple_id is not configured");
     return 0;
 }
 
@@ -80,8 +83,7 @@ static int check_parts(struct reading *reading, const json_t *claims)
         TRY(check_app(reading, part));
         any = true;
     }
-    return any ? 0
-               : notification_refuse(reading, STORE_BAD, "it does not say which app it is about");
+    return any ? 0 : notification_refuse(reading, STORE_BAD, "the notification names no app");
 }
 
 /* --- signed parts --- */
@@ -108,7 +110,7 @@ static int open_inner(struct reading *reading,
     if (!token)
         return 0;
     if (!json_is_string(token))
-        return notification_refuse(reading, STORE_BAD, "what is signed inside is no text");
+        return notification_refuse(reading, STORE_BAD, "a signed part is not a string");
     TRY(store_jws_open(reading->arena,
                        (struct str){json_string_value(token), json_string_length(token)},
                        reading->now_ms,
@@ -116,12 +118,12 @@ static int open_inner(struct reading *reading,
                        reading->ret_reason));
     if (!str_eq(jr_str(claims, inner->environment), reading->environment))
         return notification_refuse(
-            reading, STORE_FOREIGN, "what is signed inside is of another environment");
+            reading, STORE_FOREIGN, "a signed part is of another environment");
     if (inner->app)
         TRY(check_app(reading, claims));
     else if (inner->bundle && !str_eq(jr_str(claims, "bundleId"), reading->account->bundle_id))
         return notification_refuse(
-            reading, STORE_FOREIGN, "what is signed inside is another app's");
+            reading, STORE_FOREIGN, "bundleId of a signed part is another app's");
     *ret_claims = claims;
     return 0;
 }
@@ -174,10 +176,10 @@ static int body_token(struct reading *reading, struct str body, struct str *ret_
     json_t *root;
 
     if (body.len > STORE_BODY_BYTES_MAX || jr_parse(reading->arena, body, &root, &error) != 0)
-        return notification_refuse(reading, STORE_BAD, "the body is not JSON");
+        return notification_refuse(reading, STORE_BAD, "the body is not JSON or is too long");
     *ret_token = jr_str(root, "signedPayload");
     if (ret_token->len == 0)
-        return notification_refuse(reading, STORE_BAD, "there is no signedPayload");
+        return notification_refuse(reading, STORE_BAD, "signedPayload is missing");
     return 0;
 }
 
@@ -204,11 +206,14 @@ int store_notification_read(struct arena *arena,
     read.signed_ms = jr_i64(claims, "signedDate", 0);
     if (!notification_is_word(read.type) || !notification_is_word(read.uuid) ||
         (read.subtype.len > 0 && !notification_is_word(read.subtype)) || read.signed_ms <= 0)
-        return notification_refuse(&reading, STORE_BAD, "type, UUID or date are missing");
+        return notification_refuse(
+            &reading,
+            STORE_BAD,
+            "notificationType, subtype, notificationUUID or signedDate is missing or malformed");
     TRY(check_parts(&reading, claims));
     if (read.signed_ms > now_ms + FUTURE_MS || now_ms - read.signed_ms > store_config()->max_age_ms)
         return notification_refuse(
-            &reading, STORE_STALE, "it was signed too long ago, or in the future");
+            &reading, STORE_STALE, "signedDate is too long ago, or in the future");
     TRY(open_document(&reading, claims, &read.document));
     read.environment = reading.environment;
     read.event_id =

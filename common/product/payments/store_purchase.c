@@ -112,7 +112,7 @@ int store_purchase_apply(struct apply_source *source,
     if (!is_new && (fact->signed_ms < row.event_at ||
                     (fact->signed_ms == row.event_at &&
                      status_rank(str_from(purchase.status)) <= status_rank(row.status)))) {
-        ret->effect = STR("nothing: not newer than what is known");
+        ret->effect = STR("nothing: not newer than the stored state");
         return 0;
     }
     TRY(db_query(source->task,
@@ -129,7 +129,7 @@ int store_purchase_apply(struct apply_source *source,
                                         .event_at = fact->signed_ms),
                  NULL));
     ret->effect =
-        is_new ? arena_printf(arena, "payment %lld: made, %s", (long long)id, purchase.status)
+        is_new ? arena_printf(arena, "payment %lld: created, %s", (long long)id, purchase.status)
                : arena_printf(arena,
                               "payment %lld: %.*s -> %s",
                               (long long)id,

@@ -103,7 +103,7 @@ def test_two_projects_and_one_domain(home, asking, operator, recorder, names):
     assert record(ours, "dkim")["name"] != record(theirs, "dkim")["name"]
     theirs = verify(other, theirs)
     assert theirs["status"] == "failed" and states(theirs) == {"ownership": "failed", "dkim": "failed", "spf": "verified", "dmarc": "verified"}
-    assert record(theirs, "ownership")["error"] == "is another project's"
+    assert record(theirs, "ownership")["error"] == "has another project's token"
     names.records[record(theirs, "ownership")["name"]].append(record(theirs, "ownership")["value"])
     names.publish({"records": [record(theirs, "dkim")]})
     assert verify(other, theirs)["status"] == "verified" and verify(home, ours)["status"] == "verified"

@@ -399,7 +399,7 @@ def test_applied_again(outlet):
     execute(outlet.db, f"update {outlet.schema}.webhook_events set state = 'received', attempts = 0, next_attempt_at = now()"
                        " where event_id = %s", ident)
     outlet.wait(ident)
-    assert outlet.event(ident, "state", "effect") == ("applied", "nothing: it was applied before")
+    assert outlet.event(ident, "state", "effect") == ("applied", "nothing: the notification was applied before")
     after = outlet.subscription(one.original)
     before.pop("updated_at"), after.pop("updated_at")
     assert after == before and len(outlet.history(one.original)) == 1
