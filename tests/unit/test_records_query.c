@@ -174,7 +174,7 @@ static const struct {
      NULL},
     {"filter[a][in]=\"x",
      "{\"filter\":{\"a\":{\"in\":\"\\\"x\"}}}",
-     "!invalid_query: filter[a][in]: has a quote that is not closed, or text behind one that is: "
+     "!invalid_query: filter[a][in]: has an unclosed quote, or text after a closing quote: "
      "\"a,b\",c lists two values, \"\"\"\" is a quote"},
     {"filter[b][nin]=1,2", "{\"filter\":{\"b\":{\"nin\":\"1,2\"}}}", NULL},
     {"filter[e][eq]=true", "{\"filter\":{\"e\":true}}", NULL},
@@ -197,8 +197,8 @@ static const struct {
      "!invalid_query: filter[nope][eq]: there is no field \"nope\""},
     {"filter[a][like]=1",
      "{\"filter\":{\"a\":{\"like\":1}}}",
-     "!invalid_query: filter[a][like]: the operator is none of eq, ne, gt, gte, lt, lte, in, nin, "
-     "contains, icontains, starts_with, ends_with, between, null"},
+     "!invalid_query: filter[a][like]: the operator must be one of eq, ne, gt, gte, lt, lte, in, "
+     "nin, contains, icontains, starts_with, ends_with, between, null"},
     {"filter[nope][like]=1",
      "{\"filter\":{\"nope\":{\"like\":1}}}",
      "!invalid_query: filter[nope][like]: there is no field \"nope\""},
@@ -216,7 +216,7 @@ static const struct {
      "!invalid_query: filter[or][0][b][eq]: must be a whole number"},
     {"filter[e][gt]=true",
      "{\"filter\":{\"e\":{\"gt\":true}}}",
-     "!invalid_query: filter[e][gt]: the operator does not go with fields of this type"},
+     "!invalid_query: filter[e][gt]: the operator cannot be used with fields of this type"},
     {"filter[m][eq]=1",
      "{\"filter\":{\"m\":1}}",
      "!invalid_query: filter[m][eq]: secret fields cannot be filtered"},
@@ -270,14 +270,15 @@ static void test_url(void **state)
          "!invalid_query: filter[or][0][and][1][or][2]: a condition is filter[field]=value or "
          "filter[field][operator]=value"},
         {"filter[or][100][a]=1",
-         "!invalid_query: filter[or][100][a]: groups are numbered from 0 to 99"},
+         "!invalid_query: filter[or][100][a]: the number of a group must be between 0 and 99"},
         {"filter[or][-1][nope]=1",
-         "!invalid_query: filter[or][-1][nope]: groups are numbered from 0 to 99"},
+         "!invalid_query: filter[or][-1][nope]: the number of a group must be between 0 and 99"},
         {"cursor=start&page=1&sort=nope", "!invalid_query: sort: there is no field \"nope\""},
-        {"cursor=start&page=1", "!invalid_query: cursor: does not go with page"},
+        {"cursor=start&page=1", "!invalid_query: cursor: cannot be combined with page"},
         {"cursor=AAAA", "!invalid_query: cursor: is not a cursor of this query"},
         {"expand=a", "!invalid_query: expand: there is no field \"a\""},
-        {"sort=a,b&order=desc", "!invalid_query: order: goes with one field without '-' in sort"},
+        {"sort=a,b&order=desc",
+         "!invalid_query: order: can only be used with a single field without '-' in sort"},
         {"order=up", "!invalid_query: order: must be asc or desc"},
         {"count=1", "!invalid_query: count: must be true or false"},
     };

@@ -173,8 +173,8 @@ static void refusals(struct task *task, struct directory *one, struct directory 
         {"filter[status]=gone",
          "!invalid_query filter[status]:invalid_query:is not one of the field's values"},
         {"filter[meta][contains]=1",
-         "!invalid_query filter[meta][contains]:invalid_query:the operator does not go with fields "
-         "of this type"},
+         "!invalid_query filter[meta][contains]:invalid_query:the operator cannot be used with "
+         "fields of this type"},
         {"filter[pages][between]=1",
          "!invalid_query filter[pages][between]:invalid_query:takes two values: low,high"},
         {"filter[pages][between]=1,2,3",
@@ -186,22 +186,25 @@ static void refusals(struct task *task, struct directory *one, struct directory 
          "filter[field][operator]=value"},
         {"filter[or][0]=1", "!invalid_query filter[or][0]:invalid_query:a condition is"},
         {"filter[or][100][id]=1",
-         "!invalid_query filter[or][100][id]:invalid_query:groups are numbered from 0 to 99"},
+         "!invalid_query filter[or][100][id]:invalid_query:the number of a group must be between 0 "
+         "and 99"},
         {"sort=id;drop", "!invalid_query sort:unknown_field:there is no field \"id;drop\""},
-        {"sort=tags", "!invalid_query sort:invalid_query:relations to many records"},
-        {"sort=meta", "!invalid_query sort:invalid_query:json fields cannot be sorted by"},
+        {"sort=tags",
+         "!invalid_query sort:invalid_query:cannot sort by a relation to many records"},
+        {"sort=meta", "!invalid_query sort:invalid_query:cannot sort by a json field"},
         {"sort=id,id,id,id,id,id", "!invalid_query sort:invalid_query:names more than 5 fields"},
         {"sort=id&order=asc,(select%201)", "!invalid_query order:"},
-        {"sort=id,title&order=desc", "!invalid_query order:invalid_query:goes with one field"},
+        {"sort=id,title&order=desc",
+         "!invalid_query order:invalid_query:can only be used with a single field"},
         {"expand=title", "!invalid_query expand:unknown_field:there is no field \"title\""},
         {"expand=author.mentor.mentor.mentor.mentor",
-         "!invalid_query expand:out_of_range:is deeper than 4"},
+         "!invalid_query expand:out_of_range:has a path of more than 4 levels"},
         {"limit=501", "!invalid_query limit:"},
         {"limit=0", "!invalid_query limit:"},
         {"page=9223372036854775807", "!invalid_query page:"},
         {"page=-1", "!invalid_query page:"},
         {"cursor=x", "!invalid_query cursor:invalid_query:is not a cursor of this query"},
-        {"cursor=start&page=2", "!invalid_query cursor:invalid_query:does not go with page"},
+        {"cursor=start&page=2", "!invalid_query cursor:invalid_query:cannot be combined with page"},
     };
     struct library library;
 
@@ -218,7 +221,7 @@ static void refusals(struct task *task, struct directory *one, struct directory 
         list(admin, AUTHORS, "filter[pin]=1"),
         "!invalid_query filter[pin]:invalid_query:secret fields cannot be filtered");
     assert_string_equal(list(admin, AUTHORS, "sort=pin"),
-                        "!invalid_query sort:invalid_query:secret fields cannot be sorted by");
+                        "!invalid_query sort:invalid_query:cannot sort by a secret field");
     assert_string_equal(list(admin, BOOKS, "fields=title,nope"),
                         "!invalid_query fields:unknown_field:there is no field \"nope\"");
 }

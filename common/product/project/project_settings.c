@@ -43,38 +43,47 @@ static const struct field settings_fields[] = {
         .type = FIELD_STRS,
         .nullable = true,
         .max = ITEMS_MAX,
-        .doc = "Where sign-in, consents and links in mails may lead (redirect_to): pages without "
-               "wildcards, and addresses of apps (RFC 8252)",
+        .doc = "Addresses that sign-in, consents and links in mails may redirect to (redirect_to): "
+               "pages without wildcards, and addresses of apps (RFC 8252)",
         .example = "[\"https://app.example.com/signed-in\",\"com.example.app:/signed-in\"]",
     },
-    SETTING_I64(password_min_length, 8, 128, "Fewest characters of a password"),
-    SETTING_I64(access_token_seconds, 60, DAY_SECONDS, "Life of an access token"),
-    SETTING_I64(refresh_token_seconds, 60, 365 * DAY_SECONDS, "Life of an unused refresh token"),
-    SETTING_I64(
-        session_seconds, 60, 2 * 365 * DAY_SECONDS, "Life of a session, however it is used"),
+    SETTING_I64(password_min_length, 8, 128, "Minimum number of characters in a password"),
+    SETTING_I64(access_token_seconds, 60, DAY_SECONDS, "Lifetime of an access token, in seconds"),
+    SETTING_I64(refresh_token_seconds,
+                60,
+                365 * DAY_SECONDS,
+                "Lifetime of an unused refresh token, in seconds"),
+    SETTING_I64(session_seconds,
+                60,
+                2 * 365 * DAY_SECONDS,
+                "Lifetime of a session, in seconds, even if it is in use"),
     SETTING_BOOL(sign_up, "External sign-in may create accounts"),
-    SETTING_BOOL(require_confirmed_email,
-                 "Users must confirm their e-mail address before they sign in, those that an "
-                 "administrator makes with a password too"),
+    SETTING_BOOL(
+        require_confirmed_email,
+        "Users must confirm their e-mail address before they sign in, including users that "
+        "an administrator creates with a password"),
     SETTING_BOOL(default_row_level_security, "New entities start with row-level security"),
-    SETTING_I64(rate_read, 0, 1e6, "Reads a minute and caller; 0 = no limit"),
-    SETTING_I64(rate_write, 0, 1e6, "Writes a minute and caller; 0 = no limit"),
-    SETTING_I64(
-        rate_heavy, 0, 1e6, "Exports, imports and the like a minute and caller; 0 = no limit"),
+    SETTING_I64(rate_read, 0, 1e6, "Reads per minute and caller; 0 = no limit"),
+    SETTING_I64(rate_write, 0, 1e6, "Writes per minute and caller; 0 = no limit"),
+    SETTING_I64(rate_heavy,
+                0,
+                1e6,
+                "Exports, imports and similar calls per minute and caller; 0 = no limit"),
     SETTING_I64(storage_quota,
                 0,
                 STORAGE_QUOTA_MAX,
-                "Bytes of files that the project may keep; 0 = no limit but the operator's"),
-    SETTING_I64(rate_sign_in_account, 1, 1e6, "Sign-in attempts a minute and account"),
-    SETTING_I64(rate_sign_in_address, 1, 1e6, "Sign-in attempts a minute and address"),
+                "Maximum total size of the project's files, in bytes; 0 = no limit, unless the "
+                "operator sets one"),
+    SETTING_I64(rate_sign_in_account, 1, 1e6, "Sign-in attempts per minute and account"),
+    SETTING_I64(rate_sign_in_address, 1, 1e6, "Sign-in attempts per minute and client address"),
     SETTING_STR(oidc_issuer, URL_BYTES, "url", "OpenID Connect issuer of external sign-in"),
     SETTING_BOOL(link_verified_email,
-                 "An identity of the issuer signs in to the account that has its verified address, "
-                 "an administrator's too; without it only Google's own domains do"),
+                 "An identity of the issuer signs in to the account with the same verified e-mail "
+                 "address, even an administrator's; if false, only for Google's own domains"),
     SETTING_BOOL(oidc_trust_email,
-                 "Addresses of the issuer count as verified where its tokens have no "
-                 "email_verified, as those of Entra; only for an issuer whose users cannot choose "
-                 "their address. An email_verified of false is never overruled"),
+                 "E-mail addresses of the issuer count as verified if its tokens have no "
+                 "email_verified, such as those of Entra. Use it only for an issuer whose users "
+                 "cannot choose their address. It does not override an email_verified of false"),
     SETTING_STR(oidc_client_id, 512, NULL, "Client id at the issuer"),
     {
         .name = "oidc_client_secret",
@@ -82,28 +91,29 @@ static const struct field settings_fields[] = {
         .type = FIELD_STR,
         .nullable = true,
         .max = 1024,
-        .doc = "Client secret at the issuer; read back as ********, which keeps it",
+        .doc = "Client secret at the issuer. Answers show ********; send ******** to keep it",
         .example = "\"" SECRET_MASK "\"",
     },
     SETTING_STR(mail_sender, 254, "email", "Sender of the project's mail"),
     SETTING_STR(timezone,
                 64,
                 NULL,
-                "IANA time zone of dates and times that come without an offset, such as "
-                "Europe/Berlin; UTC when not set"),
+                "IANA time zone of dates and times without an offset, such as Europe/Berlin; "
+                "default: UTC"),
     SETTING_STR(
         locale,
         64,
         NULL,
-        "Language whose order texts are sorted and compared in (gt, gte, lt, lte, between, min, "
-        "max, groups), such as de, sv or en-GB; the order of Unicode's root collation when not "
-        "set. Equality, prefixes and uniqueness are the same in each"),
-    SETTING_STR(auth_page_url,
-                URL_BYTES,
-                NULL,
-                "Page or app that links in mails open, with #type=...&token=...; the first of "
-                "redirect_urls when not set. Without either no mail with a link leaves: those of "
-                "recover and magic-link end as dropped in GET /mail/log, with the code no_page"),
+        "Language whose order is used to sort and compare texts (gt, gte, lt, lte, between, min, "
+        "max, groups), such as de, sv or en-GB; default: the order of Unicode's root collation. "
+        "Equality, prefixes and uniqueness do not depend on the locale"),
+    SETTING_STR(
+        auth_page_url,
+        URL_BYTES,
+        NULL,
+        "Page or app that links in mails open, with #type=...&token=...; default: the first of "
+        "redirect_urls. Without either no mail with a link is sent: mails of recover and "
+        "magic-link appear in GET /mail/log as dropped, with the code no_page"),
 };
 const struct schema project_settings_schema =
     SCHEMA("ProjectSettings", struct project_settings_in, settings_fields);
@@ -111,7 +121,7 @@ const struct schema project_settings_schema =
 #define ORIGINS_FIELD(...)                                                                         \
     {                                                                                              \
         .name = "allowed_origins", .type = FIELD_STRS, .max = ITEMS_MAX,                           \
-        .doc = "Origins that browsers may call from; * = any",                                     \
+        .doc = "Origins of the pages from which browsers may call; * = any",                       \
         .example = "[\"https://app.example.com\"]", __VA_ARGS__                                    \
     }
 
@@ -143,7 +153,7 @@ static const struct field project_out_fields[] = {
     {.name = "warnings",
      .type = FIELD_STRS,
      .required = true,
-     .doc = "What the settings keep from working, and what to set"},
+     .doc = "Features that do not work with these settings, and what to set for each"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };
@@ -204,7 +214,7 @@ static void check_rate(struct arena *arena,
                          errors,
                          arena_printf(arena, "settings.%s", name),
                          PROBLEM_OUT_OF_RANGE,
-                         "is above the operator's ceiling of %lld",
+                         "exceeds the operator's limit of %lld (0 means no limit)",
                          (long long)ceiling);
 }
 
@@ -343,7 +353,7 @@ int project_in_check_locale(struct task *task,
                          errors,
                          STR("settings.locale"),
                          PROBLEM_PATTERN,
-                         "must be a language that the database knows the order of, such as de, "
+                         "must be a language that the database has a collation for, such as de, "
                          "sv, en-GB or zh-Hant");
     return 0;
 }

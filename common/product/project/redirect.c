@@ -72,13 +72,13 @@ const char *redirect_url_fault(struct str url)
     if (is_web(scheme)) {
         if (!schema_format_ok("url", url))
             return "must be an absolute URL";
-        return has_wildcard(url)
-                   ? "must name one page: a wildcard matches nothing, so list each page"
-                   : NULL;
+        return has_wildcard(url) ? "must not contain a wildcard: list each page separately" : NULL;
     }
     if (!is_scheme(scheme) || !str_starts(rest, STR("/")) || !is_plain_url(url))
         return "must be an absolute URL, or an app's address such as com.example.app:/signed-in";
-    return is_refused_scheme(scheme) ? "has a scheme that browsers open themselves" : NULL;
+    return is_refused_scheme(scheme)
+               ? "must not have a scheme that browsers run or open on their own"
+               : NULL;
 }
 
 /* The parts of a web address. `path` begins after the first slash, with query and fragment. */

@@ -462,12 +462,11 @@ static const struct {
     const char *name, *help;
 } texts[METRICS] = {
     [CLAIMED] = {PREFIX "claimed_total", "Items claimed"},
-    [DONE] = {PREFIX "done_total", "Items that ran to their end"},
-    [RELEASED] = {PREFIX "released_total", "Items given back"},
-    [LOST] = {PREFIX "lost_total", "Items that were cancelled or went to another process"},
-    [RESCUED] = {PREFIX "rescued_total", "Items of processes that died, put back or quarantined"},
-    [QUARANTINED] = {PREFIX "quarantined_total",
-                     "Items quarantined: too many of their processes crashed"},
+    [DONE] = {PREFIX "done_total", "Items that were completed"},
+    [RELEASED] = {PREFIX "released_total", "Items released to the queue"},
+    [LOST] = {PREFIX "lost_total", "Items that were cancelled or claimed by another process"},
+    [RESCUED] = {PREFIX "rescued_total", "Items of crashed processes, released or quarantined"},
+    [QUARANTINED] = {PREFIX "quarantined_total", "Items quarantined after too many crashes"},
     [RUNNING] = {PREFIX "running", "Items running"},
     [PROJECTS] = {PREFIX "projects", "Projects with work"},
 };

@@ -105,7 +105,7 @@ int cursor_open(struct records_ctx *ctx,
                                   PROBLEM_INVALID_QUERY,
                                   STR("cursor"),
                                   PROBLEM_INVALID_QUERY,
-                                  "does not go with page");
+                                  "cannot be combined with page");
     ret_cursor->context = context_hash(arena, entity, query);
     ret_cursor->order = order_hash(sort);
     if (!ret_cursor->positioned)
@@ -121,8 +121,8 @@ int cursor_open(struct records_ctx *ctx,
                                   PROBLEM_INVALID_QUERY,
                                   STR("cursor"),
                                   PROBLEM_INVALID_QUERY,
-                                  "was made when the project had another locale, which orders "
-                                  "texts otherwise: begin again with an empty cursor");
+                                  "was made when the project had another locale, which sorts "
+                                  "texts differently: begin again with an empty cursor");
     return 0;
 }
 

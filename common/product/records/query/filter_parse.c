@@ -128,7 +128,7 @@ static struct str *cut_list(const struct reading *in, size_t *ret_count)
             texts[count] = from->list[count];
         } else if (!list_cut(arena, &rest, &texts[count])) {
             (void)filter_refuse(in,
-                                "has a quote that is not closed, or text behind one that is: "
+                                "has an unclosed quote, or text after a closing quote: "
                                 "\"a,b\",c lists two values, \"\"\"\" is a quote");
             return NULL;
         }
@@ -218,10 +218,11 @@ static bool filter_read_test(const struct reading *in, struct filter_test *test)
     if (from->op == OP_COUNT)
         return filter_refuse(
             in,
-            arena_printf(in->ctx->task->arena, "the operator is none of %s", filter_op_names).ptr);
+            arena_printf(in->ctx->task->arena, "the operator must be one of %s", filter_op_names)
+                .ptr);
     test->op = from->op;
     if ((field_fits(test->path.field) & filter_operator(test->op)->fits) == 0)
-        return filter_refuse(in, "the operator does not go with fields of this type");
+        return filter_refuse(in, "the operator cannot be used with fields of this type");
     return read_values(in, test);
 }
 
@@ -262,7 +263,7 @@ static bool filter_read_condition(const struct reading *in)
     for (size_t i = 0; i < in->from->group_count; i++) {
         const struct filter_group *group = &in->from->groups[i];
         if (group->slot < 0 || group->slot > SLOT_MAX)
-            return filter_refuse(in, "groups are numbered from 0 to 99");
+            return filter_refuse(in, "the number of a group must be between 0 and 99");
         node = child_node(arena, node, group->any ? NODE_ANY : NODE_ALL, -1);
         node = child_node(arena, node, NODE_ALL, group->slot);
     }

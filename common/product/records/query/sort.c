@@ -14,11 +14,11 @@ static bool sort_refuse(struct records_ctx *ctx, const char *parameter, const ch
 static bool sortable(struct records_ctx *ctx, const struct path *path)
 {
     if (path->field->type == TYPE_SECRET)
-        return sort_refuse(ctx, "sort", "secret fields cannot be sorted by");
+        return sort_refuse(ctx, "sort", "cannot sort by a secret field");
     if (path->field->type == TYPE_JSON)
-        return sort_refuse(ctx, "sort", "json fields cannot be sorted by");
+        return sort_refuse(ctx, "sort", "cannot sort by a json field");
     if (path_many(path))
-        return sort_refuse(ctx, "sort", "relations to many records cannot be sorted by");
+        return sort_refuse(ctx, "sort", "cannot sort by a relation to many records");
     return true;
 }
 
@@ -46,7 +46,7 @@ static void apply_order(struct records_ctx *ctx, enum records_order order, struc
     if (order == ORDER_NONE)
         return;
     if (sort->count > 1 || (sort->count == 1 && sort->keys[0].descending))
-        (void)sort_refuse(ctx, "order", "goes with one field without '-' in sort");
+        (void)sort_refuse(ctx, "order", "can only be used with a single field without '-' in sort");
     else if (sort->count == 1)
         sort->keys[0].descending = order == ORDER_DESC;
 }

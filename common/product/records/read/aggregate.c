@@ -56,7 +56,7 @@ static void check_names(struct records_ctx *ctx, const struct aggregate *in)
             records_finding(ctx,
                             STR("group_by"),
                             PROBLEM_INVALID_QUERY,
-                            "names a field that is called like a computed value");
+                            "names a field that has the name of a computed value");
     }
 }
 

@@ -110,8 +110,11 @@ static int expand_path(struct records_ctx *ctx, struct columns *plan, struct str
             return 0;
         }
         if (depth == EXPAND_DEPTH) {
-            records_finding(
-                ctx, STR("expand"), PROBLEM_OUT_OF_RANGE, "is deeper than %d", EXPAND_DEPTH);
+            records_finding(ctx,
+                            STR("expand"),
+                            PROBLEM_OUT_OF_RANGE,
+                            "has a path of more than %d levels",
+                            EXPAND_DEPTH);
             return 0;
         }
         size_t at = own_place(arena, plan, field);
@@ -230,7 +233,7 @@ static int too_many(struct records_ctx *ctx, const struct expansion *expansion)
                               PROBLEM_INVALID_QUERY,
                               STR("expand"),
                               PROBLEM_OUT_OF_RANGE,
-                              "\"%.*s\" leads to more than %d records; ask for fewer with limit",
+                              "\"%.*s\" refers to more than %d records: use a smaller limit",
                               STR_ARG(expansion->field->name),
                               EXPAND_RECORDS);
 }

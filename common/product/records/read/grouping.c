@@ -54,9 +54,9 @@ bool grouping_add_key(struct records_ctx *ctx,
     if (!grouping_find(ctx, in, parameter, name, &key.path))
         return false;
     if (key.path.field->type == TYPE_SECRET || key.path.field->type == TYPE_JSON)
-        return grouping_refuse(ctx, parameter, "json and secret fields cannot be grouped by");
+        return grouping_refuse(ctx, parameter, "cannot group by a json or secret field");
     if (bucket != BUCKET_NONE && !grouping_is_time(key.path.field))
-        return grouping_refuse(ctx, parameter, "buckets go with dates and times only");
+        return grouping_refuse(ctx, parameter, "only date and datetime fields can have a bucket");
     for (size_t i = 0; i < in->key_count; i++)
         if (str_eq(in->keys[i].name, name))
             (void)grouping_refuse(ctx, parameter, "names a field twice");
@@ -91,11 +91,11 @@ bool grouping_add_metric(struct records_ctx *ctx,
     struct grouping_metric metric = {.kind = kind, .name = name};
 
     if (in->metric_count == GROUPING_METRICS)
-        return grouping_refuse(ctx, parameter, "makes more than 20 values");
+        return grouping_refuse(ctx, parameter, "there are more than 20 computed values");
     if (!grouping_find(ctx, in, parameter, name, &metric.path))
         return false;
     if (!metric_fits(kind, metric.path.field))
-        (void)grouping_refuse(ctx, parameter, "does not go with fields of this type");
+        (void)grouping_refuse(ctx, parameter, "cannot be computed for fields of this type");
     for (size_t i = 0; i < in->metric_count; i++)
         if (in->metrics[i].kind == kind && str_eq(in->metrics[i].name, name))
             (void)grouping_refuse(ctx, parameter, "names a field twice");

@@ -14,7 +14,7 @@ int history_plan(struct records_ctx *ctx,
 
     if (entity->history_days == 0)
         return records_fail(
-            ctx, PROBLEM_NOT_FOUND, "The entity keeps no history (its option \"history\").");
+            ctx, PROBLEM_NOT_FOUND, "The entity keeps no history: set its option \"history\".");
     plan.fields = arena_zalloc_array(ctx->task->arena, sizeof(void *), entity->field_count);
     for (size_t i = 1; i < entity->field_count; i++) {
         const struct model_field *field = &entity->fields[i];

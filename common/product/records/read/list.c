@@ -175,7 +175,7 @@ static int write_cursor(struct records_ctx *ctx, const struct listing *list, str
                                   PROBLEM_INVALID_QUERY,
                                   STR("sort"),
                                   PROBLEM_TOO_LONG,
-                                  "values of more than %d bytes do not go into a cursor",
+                                  "a cursor cannot hold values of more than %d bytes",
                                   CURSOR_VALUE_BYTES);
     jw_str(w, text);
     return 0;

@@ -86,7 +86,7 @@ plan_keys(struct records_ctx *ctx, const struct records_series *query, struct se
     }
     if (buckets > 1)
         records_finding(
-            ctx, STR("group_by"), PROBLEM_INVALID_QUERY, "has more than one bucket of time");
+            ctx, STR("group_by"), PROBLEM_INVALID_QUERY, "only one group can have a bucket");
 }
 
 static bool series_is_counted(const struct series_plan *plan)
@@ -112,7 +112,8 @@ plan_values(struct records_ctx *ctx, const struct records_series *query, struct 
         struct str name = arena_printf(ctx->task->arena, "aggregates[%zu].field", i);
         bool counts = value->function == SERIES_COUNT;
         if (counts && series_is_counted(plan))
-            records_finding(ctx, name, PROBLEM_INVALID_QUERY, "counts a second time");
+            records_finding(
+                ctx, name, PROBLEM_INVALID_QUERY, "only one aggregate can be the count");
         else if (counts || grouping_add_metric(
                                ctx, &plan->grouping, name, kinds[value->function], value->path))
             add_value_column(ctx->task->arena, plan, value);
@@ -134,7 +135,7 @@ plan_order(struct records_ctx *ctx, const struct records_series *query, struct s
             plan->grouping.order = plan->columns[i].at + 1;
     if (plan->grouping.order == 0)
         records_finding(
-            ctx, STR("sort"), PROBLEM_INVALID_QUERY, "names none of the groups and aggregates");
+            ctx, STR("sort"), PROBLEM_INVALID_QUERY, "must name one of the groups or aggregates");
 }
 
 int series_plan(struct records_ctx *ctx,

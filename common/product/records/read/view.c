@@ -155,7 +155,7 @@ int view_check(struct records_ctx *ctx, const struct series_plan *plan)
             records_finding(ctx,
                             columns[i].is_value ? STR("aggregates") : STR("group_by"),
                             PROBLEM_UNIQUE_VIOLATION,
-                            "make two columns called \"%.*s\"",
+                            "give two columns the name \"%.*s\"",
                             STR_ARG(name));
     }
     return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
