@@ -86,11 +86,11 @@ const char *fcm_account_reason(int result)
     case FCM_ACCOUNT_BAD_TYPE:
         return "type must be service_account";
     case FCM_ACCOUNT_BAD_PROJECT:
-        return "project_id is missing or no project id";
+        return "project_id is missing or is not a project id";
     case FCM_ACCOUNT_BAD_EMAIL:
-        return "client_email is missing or no address";
+        return "client_email is missing or is not an email address";
     case FCM_ACCOUNT_BAD_KEY:
-        return "private_key is missing or no RSA private key in PEM";
+        return "private_key is missing or is not an RSA private key in PEM";
     default:
         return "";
     }

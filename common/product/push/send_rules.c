@@ -60,7 +60,7 @@ static struct str refusal_of(struct arena *arena,
     for (size_t i = 0; i < buttons.count; i++)
         if (!button_among(group->actions, buttons.items[i]))
             return arena_printf(arena,
-                                "The button group %.*s has no action %.*s; registered: %.*s.",
+                                "The button group %.*s has no action %.*s; its actions are: %.*s.",
                                 STR_ARG(category),
                                 STR_ARG(buttons.items[i]),
                                 STR_ARG(joined(arena, group->actions)));

@@ -101,7 +101,7 @@ def test_who_may_not_see_what_is_locked(world):
     page = world.item("pages", book=world.item("books", shelf=shelf)["id"])["id"]
     lock(world.administrator(), "pages", page)
     refused = mover.delete(path("shelves", shelf), expect=423).json()
-    assert refused["detail"] == "A record that goes with it or refers to it is locked by another user; nothing was deleted."
+    assert refused["detail"] == "A record that would be deleted or changed too is locked by another user; nothing was deleted."
     assert world.only("shelves:read", "shelves:delete").delete(path("shelves", shelf)).status_code == 404
     assert world.only("shelves:read").delete(path("shelves", shelf)).status_code == 403
 

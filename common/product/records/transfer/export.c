@@ -414,8 +414,9 @@ int records_export(struct records_ctx *ctx,
         return rc;
     rc = records_db(ctx, entity, rc);
     if (rc == RECORDS_SCHEMA && export->sent)
-        return records_fail(
-            ctx, PROBLEM_DEPENDENCY_UNAVAILABLE, "The data model changed meanwhile.");
+        return records_fail(ctx,
+                            PROBLEM_DEPENDENCY_UNAVAILABLE,
+                            "The data model changed during the export; export again.");
     if (rc == 0 && csv != NULL && !export->sent)
         return send_empty(export);
     return rc;

@@ -123,7 +123,10 @@ static const struct model_field *find_column(struct import *import, struct str n
         records_finding(import->ctx, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     for (size_t i = 0; known && i < import->column_count; i++)
         if (import->columns[i] == field)
-            records_finding(import->ctx, name, PROBLEM_VALIDATION_FAILED, "is a column twice");
+            records_finding(import->ctx,
+                            name,
+                            PROBLEM_VALIDATION_FAILED,
+                            "maps to the same field as another column");
     return known ? field : NULL;
 }
 
@@ -137,7 +140,7 @@ static void check_mapping(struct import *import, const struct import_row *row)
             at++;
         if (at == row->cell_count)
             records_finding(
-                import->ctx, wanted, PROBLEM_VALIDATION_FAILED, "is no column of the file");
+                import->ctx, wanted, PROBLEM_VALIDATION_FAILED, "is not a column of the file");
     }
 }
 
@@ -149,8 +152,10 @@ static void check_key_column(struct import *import)
     while (at < import->column_count && import->columns[at] != key)
         at++;
     if (key != NULL && at == import->column_count)
-        records_finding(
-            import->ctx, key->name, PROBLEM_REQUIRED, "is on_conflict, and no column of the file");
+        records_finding(import->ctx,
+                        key->name,
+                        PROBLEM_REQUIRED,
+                        "is named in on_conflict, but is not a column of the file");
 }
 
 /* Finds the fields of the header. A field that the caller may neither read nor write is unknown. */
@@ -252,8 +257,10 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
     size_t bytes = 0;
 
     if (row->cell_count != import->column_count)
-        return refuse_row(
-            import, "the row has %zu cells, the header %zu", row->cell_count, import->column_count);
+        return refuse_row(import,
+                          "the row has %zu cells, but the header has %zu",
+                          row->cell_count,
+                          import->column_count);
     for (size_t i = 0; i < row->cell_count; i++) {
         bytes += row->cells[i].len;
         if (clean(row->cells[i]))
@@ -331,8 +338,8 @@ static int fail_other_rows(struct import *import)
 {
     return records_fail(import->ctx,
                         PROBLEM_CONFLICT,
-                        "The first %lld rows of the file are not those that the import has dealt "
-                        "with: send the file as it was up to there, or import it without resume.",
+                        "The first %lld rows of the file differ from the rows that the import has "
+                        "processed: send these rows unchanged, or import without resume.",
                         (long long)import->config.from.rows);
 }
 

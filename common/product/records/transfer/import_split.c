@@ -87,7 +87,7 @@ AWAITS static int list_byte(struct import_split *split, char c)
             return 0;
         }
         if (c != '{')
-            return broken(split, "the array must hold objects");
+            return broken(split, "the array must contain only objects");
         split->state = LIST_INSIDE;
         split->depth = 0;
         return list_inside(split, c);

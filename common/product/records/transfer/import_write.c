@@ -226,7 +226,7 @@ chunk_progress(struct records_ctx *ctx, const struct entity *entity, struct chun
     writer->is_lost = !is_held;
     if (is_held)
         return 0;
-    return records_fail(ctx, PROBLEM_CONFLICT, "Another request goes on with this import.");
+    return records_fail(ctx, PROBLEM_CONFLICT, "Another request has taken over this import.");
 }
 
 /* co: Writes a chunk (a write_fn). In a dry run IMPORT_ENOUGH rolls the transaction back. */

@@ -71,7 +71,7 @@ static void find_missing(const struct body_reading *in, const struct model_field
                      seen ? field->name : STR(""),
                      PROBLEM_REQUIRED,
                      "%s",
-                     seen ? "is required" : "is not complete");
+                     seen ? "is required" : "the record needs a field that you may not write");
 }
 
 static void body_read_field(const struct body_reading *in, size_t index)

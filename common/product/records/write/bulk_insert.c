@@ -207,8 +207,9 @@ static int fail_twins(struct records_ctx *ctx,
     }
     return records_fail(ctx,
                         hides ? PROBLEM_CONFLICT : PROBLEM_UNIQUE_VIOLATION,
-                        hides ? "%zu of %zu items cannot be stored as they are: %.*s"
-                              : "%zu of %zu items have a value that exists already: %.*s",
+                        hides
+                            ? "%zu of %zu items cannot be stored as they are: %.*s"
+                            : "%zu of %zu items have a value that another record already has: %.*s",
                         count,
                         bulk->count,
                         STR_ARG(strbuf_view(&list)));

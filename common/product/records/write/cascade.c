@@ -190,16 +190,17 @@ int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cas
     if (field_rule_entity(ctx, entity)) {
         TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
         if (call.rows.count > 0)
-            return records_fail(ctx,
-                                PROBLEM_LOCKED,
-                                "Record %lld of %.*s goes with it or refers to it and is locked by"
-                                " another user; nothing was deleted.",
-                                (long long)cascade->locked_id,
-                                STR_ARG(entity->name));
+            return records_fail(
+                ctx,
+                PROBLEM_LOCKED,
+                "Record %lld of %.*s would be deleted or changed too, but is locked by"
+                " another user; nothing was deleted.",
+                (long long)cascade->locked_id,
+                STR_ARG(entity->name));
     }
     return records_fail(ctx,
                         PROBLEM_LOCKED,
-                        "A record that goes with it or refers to it is locked by another user;"
+                        "A record that would be deleted or changed too is locked by another user;"
                         " nothing was deleted.");
 }
 
@@ -303,14 +304,14 @@ AWAITS static int find_referring(struct records_ctx *ctx,
         return 0;
     cascade->records += call.rows.count;
     if (cascade->records > CASCADE_MAX)
-        return records_fail(ctx,
-                            PROBLEM_TOO_MANY_ROWS,
-                            "More than %d other records go with it or refer to it%s; nothing was "
-                            "deleted.",
-                            CASCADE_MAX,
-                            cascade->for_locks
-                                ? ", and another user has locked a record that may be one of them"
-                                : "");
+        return records_fail(
+            ctx,
+            PROBLEM_TOO_MANY_ROWS,
+            "More than %d other records would be deleted or changed too%s; nothing was "
+            "deleted.",
+            CASCADE_MAX,
+            cascade->for_locks ? ", and another user has locked a record that may be one of them"
+                               : "");
     struct part *part = cascade_add_part(arena, cascade);
     *part = (struct part){.entity = field->entity, .deleted = deletes(field)};
     part->ids = ARENA_ARRAY(arena, part->ids, call.rows.count);

@@ -205,6 +205,6 @@ int records_delete(struct records_ctx *ctx,
         TRY(delete_once(ctx, entity, &delete));
     if (delete.missed)
         return records_fail(
-            ctx, PROBLEM_CONFLICT, "The record is being changed by others; try again.");
+            ctx, PROBLEM_CONFLICT, "Other requests are changing the record; try again.");
     return 0;
 }

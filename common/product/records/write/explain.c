@@ -52,7 +52,9 @@ int write_explain(struct records_ctx *ctx,
     if (!rows_bool(rows, 0, COLUMN_ALLOWED))
         return records_fail(ctx, PROBLEM_FORBIDDEN, "The record may be read but not changed.");
     if (expect_version != 0 && rows_i64(rows, 0, COLUMN_VERSION) != expect_version)
-        return records_fail(ctx, PROBLEM_PRECONDITION_FAILED, "The record was changed meanwhile.");
+        return records_fail(ctx,
+                            PROBLEM_PRECONDITION_FAILED,
+                            "The record has changed since it was read; read it again.");
     if (!rows_null(rows, 0, COLUMN_LOCKED_UNTIL)) {
         char until[CLOCK_TEXT_BYTES];
         return records_fail(ctx,

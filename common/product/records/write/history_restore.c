@@ -196,7 +196,8 @@ insert_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx
         write_calls_add(&calls, live_created_call(calls.arena, entity, &restore->id, 1));
     int rc = db_batch(ctx->task, tx, calls.items, calls.count, NULL);
     if (rc == DB_UNIQUE && !str_starts(db_error(ctx->task)->constraint, STR("u_")))
-        return records_fail(ctx, PROBLEM_CONFLICT, "The record is there again.");
+        return records_fail(
+            ctx, PROBLEM_CONFLICT, "The record exists again, so it cannot be restored as deleted.");
     TRY(write_tx_db(ctx, entity, rc));
     const struct write_events events = {.event = EVENT_CREATED, .ids = &restore->id, .count = 1};
     return write_events(ctx, entity, tx, &events);
@@ -246,7 +247,7 @@ AWAITS static int restore_read_deleted(struct records_ctx *ctx,
     if (!caller_can_entity(ctx->caller, entity->id, ACT_CREATE))
         return records_fail(ctx,
                             PROBLEM_FORBIDDEN,
-                            "Bringing a deleted record back needs the permission %.*s:create.",
+                            "Restoring a deleted record needs the permission %.*s:create.",
                             STR_ARG(entity->name));
     if (version >= restore->gone)
         return no_such_version(ctx);

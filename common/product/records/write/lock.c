@@ -111,7 +111,7 @@ AWAITS static int lock_run(struct records_ctx *ctx, const struct entity *entity,
     }
     if (!done)
         return records_fail(
-            ctx, PROBLEM_CONFLICT, "The record is being locked by others; try again.");
+            ctx, PROBLEM_CONFLICT, "Other requests are locking the record; try again.");
     lock->expires_ms = rows_time(&call.rows, 0, 0);
     return 0;
 }
@@ -187,7 +187,8 @@ int records_unlock(struct records_ctx *ctx, const struct entity *entity, int64_t
     int rc = unlock_run(ctx, entity, id);
 
     if (rc == RECORDS_FAILED && ctx->lock_token.len > 0 && ctx->error.code == PROBLEM_LOCKED)
-        return records_fail(
-            ctx, PROBLEM_LOCK_TOKEN_INVALID, "The token is not that of the record's lock.");
+        return records_fail(ctx,
+                            PROBLEM_LOCK_TOKEN_INVALID,
+                            "The lock token is not the token of the record's lock.");
     return rc;
 }

@@ -114,10 +114,11 @@ static int64_t brought_bytes(const struct write_row *row, bool defaults, enum me
 /* Returns the message for a record that is too large; arena-owned. */
 static const char *size_too_long(struct records_ctx *ctx)
 {
-    return arena_printf(ctx->task->arena,
-                        "the record must be at most %lld bytes in all, and %lld as JSON",
-                        (long long)size_limit_of(ctx, AS_STORED),
-                        (long long)size_limit_of(ctx, AS_JSON))
+    return arena_printf(
+               ctx->task->arena,
+               "the record must have at most %lld bytes in total, and at most %lld as JSON",
+               (long long)size_limit_of(ctx, AS_STORED),
+               (long long)size_limit_of(ctx, AS_JSON))
         .ptr;
 }
 

@@ -266,7 +266,7 @@ update_run(struct records_ctx *ctx, const struct entity *entity, struct update *
         TRY(update_once(ctx, entity, update));
     if (update->missed)
         return records_fail(
-            ctx, PROBLEM_CONFLICT, "The record is being changed by others; try again.");
+            ctx, PROBLEM_CONFLICT, "Other requests are changing the record; try again.");
     return 0;
 }
 

@@ -35,13 +35,14 @@ int upsert_key(struct records_ctx *ctx,
     const struct model_field *key;
 
     if (!caller_can_entity(ctx->caller, entity->id, ACT_UPDATE))
-        return records_fail(ctx, PROBLEM_FORBIDDEN, "Upserts need the permission to update.");
+        return records_fail(
+            ctx, PROBLEM_FORBIDDEN, "An upsert needs the permission to update records.");
     if (in->on_conflict_count != 1)
         return records_fail_field(ctx,
                                   PROBLEM_VALIDATION_FAILED,
                                   STR("on_conflict"),
                                   PROBLEM_OUT_OF_RANGE,
-                                  "must name one field");
+                                  "must name exactly one field");
     /* Find the field again: the model may have been reloaded. */
     key = field_rule_find(ctx, entity, in->on_conflict[0]->name);
     if (key == NULL)

@@ -194,7 +194,7 @@ static bool read_decimal(const struct input *in, struct value *ret_value)
 
     struct str text = json_is_string(in->json) ? value_text_of(in->json) : jr_number(in->json, buf);
     if (text.ptr == NULL || (json_is_string(in->json) && !num_parse_f64(text, &near)))
-        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number or a text of digits");
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number, or a number as text");
     if (!value_decimal_digits(text, &before, &after) || before + after > VALUE_DECIMAL_DIGITS)
         return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must have at most 38 digits");
     ret_value->param = P_STR(arena_dup(arena, text));
@@ -217,7 +217,7 @@ static bool read_date(const struct input *in, struct value *ret_value)
     if (!clock_parse_date(text))
         return value_refuse(in, PROBLEM_PATTERN, "expected a date such as 2026-01-31");
     if (str_starts(text, STR("0000")))
-        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must be in the years 1 to 9999");
     ret_value->param = P_STR(text);
     return true;
 }
@@ -232,7 +232,7 @@ static bool read_datetime(const struct input *in, struct value *ret_value)
     if (!project_moment(in->scope->project, value_text_of(in->json), &wall_ms))
         return value_refuse(in, PROBLEM_PATTERN, "expected a time such as 2026-01-31T12:00:00Z");
     if (wall_ms < YEAR_1_MS || wall_ms > YEAR_9999_MS)
-        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must lie in the years 1 to 9999");
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must be in the years 1 to 9999");
     ret_value->param = P_TIME(wall_ms);
     return true;
 }
@@ -300,7 +300,7 @@ static bool value_read_id(const struct input *in, struct value *ret_value)
     if (!whole_number(in->json, &id))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected an id");
     if (id <= 0)
-        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "an id is at least 1");
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must be at least 1");
     ret_value->param = P_I64(id);
     return true;
 }
@@ -328,10 +328,10 @@ static bool value_read_links(const struct input *in, struct value *ret_value)
         if (!whole_number(json_array_get(in->json, i), &ids[i]))
             return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a list of ids");
         if (ids[i] <= 0)
-            return value_refuse(in, PROBLEM_OUT_OF_RANGE, "an id is at least 1");
+            return value_refuse(in, PROBLEM_OUT_OF_RANGE, "each id must be at least 1");
     }
     if (!distinct(in->scope->arena, ids, count))
-        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "names an id twice");
+        return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must not have the same id twice");
     if (count == 0 && in->field->required)
         return value_refuse(in, PROBLEM_REQUIRED, "is required");
     ret_value->ids = ids;
