@@ -159,11 +159,11 @@ static void others_are_refused(void **state)
     const struct {
         const char *text, *error;
     } cases[] = {
-        {"", "5 fields are needed, not 0"},
-        {"   ", "5 fields are needed, not 0"},
-        {"* * * *", "5 fields are needed, not 4"},
-        {"* * * * * *", "5 fields are needed, not 6"},
-        {"@daily", "5 fields are needed, not 1"},
+        {"", "must have 5 fields, not 0"},
+        {"   ", "must have 5 fields, not 0"},
+        {"* * * *", "must have 5 fields, not 4"},
+        {"* * * * * *", "must have 5 fields, not 6"},
+        {"@daily", "must have 5 fields, not 1"},
         {"60 * * * *", "minute: 60 is not between 0 and 59"},
         {"-1 * * * *", "minute: \"\" is not a number"},
         {"+1 * * * *", "minute: \"+1\" is not a number"},
@@ -182,9 +182,9 @@ static void others_are_refused(void **state)
         {"* * ? * *", "day of month: \"?\" is not a number"},
         {"* * L * *", "day of month: \"L\" is not a number"},
         {"* * * * mon#2", "day of week: \"mon#2\" is not a number or a name"},
-        {"20-10 * * * *", "minute: the range 20-10 goes backwards"},
-        {"* * * * 5-0", "day of week: the range 5-0 goes backwards"},
-        {"* * * * sat-fri", "day of week: the range sat-fri goes backwards"},
+        {"20-10 * * * *", "minute: the range 20-10 ends before it starts"},
+        {"* * * * 5-0", "day of week: the range 5-0 ends before it starts"},
+        {"* * * * sat-fri", "day of week: the range sat-fri ends before it starts"},
         {"1-2-3 * * * *", "minute: \"2-3\" is not a number"},
         {"1- * * * *", "minute: \"\" is not a number"},
         {"*-5 * * * *", "minute: \"*\" is not a number"},
@@ -197,9 +197,9 @@ static void others_are_refused(void **state)
         {"1,,2 * * * *", "minute: an item of the list is empty"},
         {"1, * * * *", "minute: an item of the list is empty"},
         {", * * * *", "minute: an item of the list is empty"},
-        {"0 0 30 2 *", "no month of it has that day"},
-        {"0 0 31 2,4,6,9,11 *", "no month of it has that day"},
-        {"0 0 30 2 */2", "no month of it has that day"},
+        {"0 0 30 2 *", "none of its months has such a day"},
+        {"0 0 31 2,4,6,9,11 *", "none of its months has such a day"},
+        {"0 0 30 2 */2", "none of its months has such a day"},
     };
     struct cron cron;
     struct str error;
@@ -215,7 +215,7 @@ static void others_are_refused(void **state)
     memset(longer, '1', sizeof(longer));
     assert_int_equal(cron_parse(arena, (struct str){longer, sizeof(longer)}, &cron, &error),
                      CRON_INVALID);
-    assert_true(str_is(error, "longer than 256 bytes"));
+    assert_true(str_is(error, "must be at most 256 bytes"));
 }
 
 /* --- times --- */

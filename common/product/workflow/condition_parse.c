@@ -62,11 +62,11 @@ static int read_right(const struct parsing *in,
 {
     operand->value = value;
     if (json_is_string(value) && template_has_braces(json_text(value)))
-        return refuse(in, at, "references stand without braces in conditions");
+        return refuse(in, at, "must be written without braces in a condition");
     if (!is_reference(value))
         return 0;
     if (in->fields)
-        return refuse(in, at, "a filter takes plain values, no references");
+        return refuse(in, at, "must be a plain value: a filter takes no references");
     return condition_read_reference(in, at, json_text(value), operand);
 }
 
@@ -144,7 +144,7 @@ static int condition_read_field(const struct parsing *in,
     if (!in->fields)
         return condition_read_reference(in, &member, json_text(value), &test->left);
     if (str_starts(json_text(value), STR("$svc")) || template_has_braces(json_text(value)))
-        return refuse(in, &member, "a filter names a member of the event's data, no reference");
+        return refuse(in, &member, "must name a member of the event's data, not a reference");
     test->left.name = json_text(value);
     test->left.place = place_print(in->arena, &member);
     return 0;
@@ -221,7 +221,7 @@ static int read_condition(const struct parsing *in,
     if (all == NULL && any == NULL)
         return condition_read_test(in, at, value, ret_condition);
     if (all != NULL && any != NULL)
-        return refuse(in, at, "a group has either \"all\" or \"any\"");
+        return refuse(in, at, "a group must have either \"all\" or \"any\", not both");
     json_object_keylen_foreach((json_t *)value, name, len, ignored)
     {
         struct str key = {name, len};

@@ -121,7 +121,7 @@ static int parse_range(struct parser *p, struct str text, bool stepped, int *ret
         *ret_high = 7;
     if (*ret_low > *ret_high) {
         p->error = arena_printf(
-            p->arena, "%s: the range %.*s goes backwards", p->field->name, STR_ARG(text));
+            p->arena, "%s: the range %.*s ends before it starts", p->field->name, STR_ARG(text));
         return CRON_INVALID;
     }
     return 0;
@@ -196,12 +196,12 @@ int cron_parse(struct arena *arena, struct str text, struct cron *ret_cron, stru
     uint64_t bits[FIELDS];
 
     if (text.len > CRON_MAX_BYTES) {
-        *ret_error = arena_printf(arena, "longer than %d bytes", CRON_MAX_BYTES);
+        *ret_error = arena_printf(arena, "must be at most %d bytes", CRON_MAX_BYTES);
         return CRON_INVALID;
     }
     size_t count = split_fields(text, parts);
     if (count != FIELDS) {
-        *ret_error = arena_printf(arena, "%d fields are needed, not %zu", FIELDS, count);
+        *ret_error = arena_printf(arena, "must have %d fields, not %zu", FIELDS, count);
         return CRON_INVALID;
     }
     for (size_t i = 0; i < FIELDS; i++) {
@@ -222,7 +222,7 @@ int cron_parse(struct arena *arena, struct str text, struct cron *ret_cron, stru
         .any_weekday = parts[FIELD_WEEKDAY].ptr[0] == '*',
     };
     if (!has_day(&cron)) {
-        *ret_error = STR("no month of it has that day");
+        *ret_error = STR("none of its months has such a day");
         return CRON_INVALID;
     }
     *ret_cron = cron;

@@ -127,8 +127,10 @@ bool check_text(const struct check *in,
     else if (text.len > rule->max && utf8_length(text) > rule->max)
         check_fail(in, at, PROBLEM_TOO_LONG, "must be at most %zu characters", rule->max);
     else if (!rule->templates && template_has_braces(text))
-        check_fail(
-            in, at, PROBLEM_VALIDATION_FAILED, "is a fixed text: templates do not work here");
+        check_fail(in,
+                   at,
+                   PROBLEM_VALIDATION_FAILED,
+                   "must be a fixed text: templates are not evaluated here");
     else if (!rule->lines && has_control(text))
         check_fail(in, at, PROBLEM_PATTERN, "must be one line without control characters");
     else {
@@ -206,7 +208,7 @@ static void definition_read_key(struct check *in, size_t index, const json_t *ob
         check_fail(in,
                    &at,
                    PROBLEM_ALREADY_EXISTS,
-                   "steps[%d] has the key \"%.*s\" too",
+                   "steps[%d] already has the key \"%.*s\"",
                    definition_find_step(definition, key),
                    STR_ARG(key));
     else {
@@ -358,7 +360,7 @@ static void read_steps(struct check *in, const json_t *steps)
         check_fail(in,
                    &at,
                    count < 1 ? PROBLEM_OUT_OF_RANGE : PROBLEM_TOO_LONG,
-                   "a workflow has 1 to %d steps",
+                   "must have 1 to %d steps",
                    STEPS_MAX);
     else
         in->links_broken = false;

@@ -66,7 +66,7 @@ static void report_loop(const struct graph *graph, const struct walk *walk, int 
     check_fail(graph->in,
                &place.step,
                PROBLEM_VALIDATION_FAILED,
-               "leads back to a step before it: %.*s",
+               "leads back to an earlier step: %.*s",
                STR_ARG(strbuf_view(&out)));
 }
 
@@ -165,7 +165,7 @@ static void check_step_known(const struct visit *visit,
         check_fail(in,
                    at,
                    PROBLEM_VALIDATION_FAILED,
-                   "%.*s: the step \"%.*s\" cannot have run before this one",
+                   "%.*s: the step \"%.*s\" cannot have run before this step",
                    STR_ARG(text),
                    STR_ARG(view->first));
 }
@@ -181,7 +181,7 @@ static int check_reference(const struct reference_view *view, void *arg)
         check_fail(in,
                    at,
                    PROBLEM_VALIDATION_FAILED,
-                   "%.*s: secrets work in the headers and the body of CallAnApi only",
+                   "%.*s: secrets can only be used in the headers and the body of CallAnApi",
                    STR_ARG(text_shown(in->arena, view->text)));
     else if (str_is(view->root, "steps"))
         check_step_known(visit, at, view);
@@ -252,6 +252,6 @@ void check_graph(struct check *in)
         if (graph.reached[i])
             check_step(&graph, i);
         else
-            check_fail(in, &place.step, PROBLEM_VALIDATION_FAILED, "no step leads to this one");
+            check_fail(in, &place.step, PROBLEM_VALIDATION_FAILED, "no step leads to this step");
     }
 }

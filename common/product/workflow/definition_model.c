@@ -74,12 +74,14 @@ static void check_compared(const struct model_check *in,
         }
         if (rest.ptr == NULL) {
             if (field->type == TYPE_SECRET)
-                check_fail(
-                    &in->check, at, PROBLEM_VALIDATION_FAILED, "is secret: it cannot be compared");
+                check_fail(&in->check,
+                           at,
+                           PROBLEM_VALIDATION_FAILED,
+                           "is a secret field and cannot be compared");
             return;
         }
         if (steps == PATH_STEPS) {
-            check_fail(&in->check, at, PROBLEM_OUT_OF_RANGE, "goes through too many relations");
+            check_fail(&in->check, at, PROBLEM_OUT_OF_RANGE, "passes through too many relations");
             return;
         }
         entity = field->target;

@@ -68,7 +68,7 @@ void check_param_any(const struct check *in, const struct place *at, const json_
 void check_param_values(const struct check *in, const struct place *at, const json_t *value)
 {
     if (check_object(in, at, value) && json_object_size(value) < in->param->min)
-        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "names no field to change");
+        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must name at least one field to change");
 }
 
 void check_param_items(const struct check *in, const struct place *at, const json_t *value)
@@ -153,7 +153,11 @@ static void check_filter_op(struct filter_check *filter,
     enum operator_takes takes = op < OP_COUNT ? filter_operator(op)->takes : TAKES_NONE;
 
     if (op == OP_COUNT)
-        check_fail(in, at, PROBLEM_OUT_OF_RANGE, "is no operator: %s", filter_op_names);
+        check_fail(in,
+                   at,
+                   PROBLEM_OUT_OF_RANGE,
+                   "is not an operator; must be one of: %s",
+                   filter_op_names);
     else if (takes == TAKES_LIST || takes == TAKES_PAIR)
         check_filter_list(in, at, value, takes == TAKES_PAIR);
     else if (takes == TAKES_FLAG && !json_is_boolean(value))
@@ -175,7 +179,7 @@ check_filter_field(struct filter_check *filter, const struct place *at, const js
         return;
     }
     if (json_object_size(value) == 0)
-        check_fail(filter->in, at, PROBLEM_OUT_OF_RANGE, "names no operator");
+        check_fail(filter->in, at, PROBLEM_OUT_OF_RANGE, "must name at least one operator");
     json_object_keylen_foreach((json_t *)value, name, len, item)
     {
         struct place op = {.parent = at, .name = {name, len}};
@@ -276,12 +280,13 @@ void check_param_url(const struct check *in, const struct place *at, const json_
         check_fail(
             in, at, PROBLEM_PATTERN, "must not name a user or a password: send them in a header");
     else if (!url_is_ascii(stored))
-        check_fail(in, at, PROBLEM_PATTERN, "must have a host in ASCII: xn--... for other letters");
+        check_fail(
+            in, at, PROBLEM_PATTERN, "must have a host in ASCII: write other letters as xn--...");
     else if (stored.len > in->param->max)
         check_fail(in,
                    at,
                    PROBLEM_TOO_LONG,
-                   "must be at most %zu characters as it is stored, percent-encoded",
+                   "must be at most %zu characters after percent-encoding",
                    in->param->max);
 }
 

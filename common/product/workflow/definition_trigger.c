@@ -86,7 +86,7 @@ trigger_read_event(const struct check *in, const struct place *trigger, const js
         return;
     enum event_kind event = event_find(name);
     if (event == EVENT_KINDS) {
-        check_fail(in, &at, PROBLEM_OUT_OF_RANGE, "is not an event");
+        check_fail(in, &at, PROBLEM_OUT_OF_RANGE, "is not a known event");
         return;
     }
     definition->event = event;
@@ -97,7 +97,7 @@ trigger_read_event(const struct check *in, const struct place *trigger, const js
         check_fail(in,
                    &entity_at,
                    PROBLEM_VALIDATION_FAILED,
-                   "%s belongs to no entity",
+                   "must be left out: %s has no entity",
                    event_name(event));
 }
 

@@ -468,7 +468,7 @@ static int template_count_rows(const struct reference_view *view, void *arg)
     int rc = reference_rows(in->arena, reference, in->context, &rows, in->ret_error);
     if (rc == 0 && in->rows != SIZE_MAX && in->rows != rows) {
         *in->ret_error = arena_printf(in->arena,
-                                      "%.*s: [*] has %zu rows, an earlier one has %zu",
+                                      "%.*s: [*] has %zu rows, but an earlier [*] has %zu",
                                       STR_ARG(shown),
                                       rows,
                                       in->rows);

@@ -138,7 +138,7 @@ static bool read_quoted(struct parsing *in)
             continue;
         escaped = true;
         if (++len == in->text.len || (in->text.ptr[len] != '"' && in->text.ptr[len] != '\\'))
-            return reference_refuse(in, "a quoted name knows the escapes \\\" and \\\\ only");
+            return reference_refuse(in, "a quoted name can only have the escapes \\\" and \\\\");
     }
     if (len == in->text.len)
         return reference_refuse(in, "a quoted name is not closed");
@@ -169,7 +169,7 @@ static bool read_index(struct parsing *in)
     if (digits.len > INDEX_DIGITS)
         return reference_refuse(in, "an index has at most nine digits");
     if (!num_parse_i64(digits, &index))
-        return reference_refuse(in, "an index is written without leading zeros");
+        return reference_refuse(in, "an index must not have leading zeros");
     if ((part = reference_add_part(in, PART_INDEX)) == NULL)
         return false;
     part->index = (size_t)index;
@@ -207,11 +207,12 @@ static bool check_root(struct parsing *in, enum reference_root *ret_root)
     while (root < ARRAY_LEN(roots) && !str_is(in->parts[0].name, roots[root]))
         root++;
     if (root == ARRAY_LEN(roots))
-        return reference_refuse(in, "after $svc comes trigger, steps, secrets, workflow or job");
+        return reference_refuse(
+            in, "expected .trigger, .steps, .secrets, .workflow or .job after $svc");
     if (root == ROOT_STEPS && (in->count < 2 || in->parts[1].kind != PART_NAME))
-        return reference_refuse(in, "after steps comes the key of a step");
+        return reference_refuse(in, "expected the key of a step after steps");
     if (root == ROOT_SECRETS && (in->count != 2 || in->parts[1].kind != PART_NAME))
-        return reference_refuse(in, "after secrets comes the name of a secret and nothing else");
+        return reference_refuse(in, "expected the name of a secret and nothing else after secrets");
     *ret_root = (enum reference_root)root;
     return true;
 }
@@ -223,8 +224,8 @@ static bool read_reference(struct parsing *in, enum reference_root *ret_root)
     in->text.ptr += 4;
     in->text.len -= 4;
     if (in->text.len == 0 || in->text.ptr[0] != '.')
-        return reference_refuse(in,
-                                "after $svc comes .trigger, .steps, .secrets, .workflow or .job");
+        return reference_refuse(
+            in, "expected .trigger, .steps, .secrets, .workflow or .job after $svc");
     return read_parts(in) && check_root(in, ret_root);
 }
 
@@ -299,7 +300,7 @@ int reference_parse(struct arena *arena,
     enum reference_root root = ROOT_NONE;
 
     if (str_starts(start, STR("{{")))
-        in.wrong = "a reference stands without braces here";
+        in.wrong = "a reference must be written without braces here";
     else if (read_reference(&in, &root) && in.text.len > 0)
         in.wrong = "expected nothing after the reference";
     if (in.wrong != NULL)
@@ -430,7 +431,7 @@ static int reference_spread(struct lookup *in, size_t at)
     }
     if (total > *in->left) {
         *in->ret_error = arena_printf(in->arena,
-                                      "%.*s: [*] looks at more than %d items",
+                                      "%.*s: [*] expands to more than %d items",
                                       STR_ARG(text_shown(in->arena, in->reference->text)),
                                       TEMPLATE_MAX_ITEMS);
         return TEMPLATE_TOO_LARGE;
@@ -481,10 +482,10 @@ find_secret(struct lookup *in, const struct template_context *context, json_t **
     struct str shown = text_shown(in->arena, name);
 
     if (context->secret == NULL) {
-        *in->ret_error = arena_printf(in->arena,
-                                      "$svc.secrets.%.*s: secrets are for the headers and the body "
-                                      "of CallAnApi only",
-                                      STR_ARG(shown));
+        *in->ret_error = arena_printf(
+            in->arena,
+            "$svc.secrets.%.*s: secrets can only be used in the headers and the body of CallAnApi",
+            STR_ARG(shown));
         return TEMPLATE_FORBIDDEN;
     }
     struct str text = context->secret(name, context->secret_arg);

@@ -63,7 +63,7 @@ def test_a_value_in_use_stays(project, db, orders):
     response = project.admin.put("/enums/status", {"values": ["open"]}, expect=409)
     assert response.json()["code"] == "schema_conflict"
     assert response.json()["detail"] == (
-        f"2 records have a value that is to be removed, in 'status' of 'orders': {ids[1]}, {ids[2]}."
+        f"2 records have a value to be removed in 'status' of 'orders': {ids[1]}, {ids[2]}."
     )
     assert project.admin.get("/enums/status", expect=200).json()["values"] == ["open", "paid", "lost"]
     project.admin.put("/enums/status", {"values": ["new", "lost", "paid", "open"]}, expect=200)

@@ -100,7 +100,7 @@ static const struct field lock_fields[] = {
      .min = 1,
      .has_max = true,
      .max = 3600,
-     .doc = "How long the lock holds, 60 when left out",
+     .doc = "For how many seconds the lock is held, 60 when left out",
      .example = "60"},
 };
 static const struct schema lock_schema = SCHEMA("LockCreate", struct lock_in, lock_fields);
@@ -109,7 +109,7 @@ static const struct field lock_out_fields[] = {
     {.name = "lock_token",
      .type = FIELD_STR,
      .required = true,
-     .doc = "To be sent as X-Lock-Token"},
+     .doc = "Send this token in the header X-Lock-Token"},
     {.name = "locked_by", .type = FIELD_I64, .required = true, .doc = "User who holds the lock"},
     {.name = "expires_at", .type = FIELD_TIME, .required = true},
 };
@@ -142,7 +142,7 @@ AWAITS static int items_unlock(struct req *r)
 }
 
 static const struct query_param aggregate_query[] = {
-    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for the list"},
+    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As in the list of records"},
     {.name = "group_by", .type = FIELD_STR, .doc = "Up to three fields, separated by commas"},
     {.name = "count", .type = FIELD_STR, .doc = "* counts the records of each group"},
     {.name = "sum", .type = FIELD_STR, .doc = "Number fields, separated by commas"},
@@ -156,16 +156,16 @@ static const struct query_param aggregate_query[] = {
      .has_max = true,
      .max = 1000,
      .fallback = "1000",
-     .doc = "Groups at most"},
+     .doc = "Maximum number of groups"},
     {0},
 };
 
 static const struct field aggregate_fields[] = {
-    {.name = "items", .type = FIELD_JSON, .required = true, .doc = "One object a group"},
+    {.name = "items", .type = FIELD_JSON, .required = true, .doc = "One object for each group"},
     {.name = "has_next_page",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "There are more groups than the limit"},
+     .doc = "Whether there are more groups than limit"},
 };
 static const struct schema aggregate_schema = SCHEMA_OUT("Aggregate", aggregate_fields);
 
@@ -240,7 +240,7 @@ static const struct route items_routes[] = {
         .fails = {404, 409, 412, 423},
         .run = items_update,
         .undocumented_entity = true,
-        .summary = "Change a record: members left out keep their value",
+        .summary = "Change a record: fields that are left out keep their value",
         .doc = RECORD_BYTES_DOC,
     },
     {
@@ -255,11 +255,12 @@ static const struct route items_routes[] = {
         .run = items_delete,
         .undocumented_entity = true,
         .summary = "Delete a record",
-        .doc =
-            "Records that refer to it keep it (409), let go of it or go too, as on_delete of their "
-            "relation says; no permission is asked for those. 423 when somebody else has locked "
-            "one of them. While a workflow listens to what becomes of them, or somebody else has "
-            "locked any record of their entities, they may be 10,000: too_many_rows (409) above.",
+        .doc = "The setting on_delete of each relation decides about records that refer to the "
+               "record: they prevent the deletion (409), they lose the reference, or they are "
+               "deleted too. The caller needs no permission for these records. 423 when another "
+               "user has locked one of them. At most 10,000 of them are changed or deleted while a "
+               "workflow listens to their events, or another user has locked any record of their "
+               "entities; 409 too_many_rows when there are more.",
     },
     {
         .method = HTTP_POST_M,
@@ -273,7 +274,7 @@ static const struct route items_routes[] = {
         .ok = {200, &lock_out_schema},
         .fails = {404, 423},
         .run = items_lock,
-        .summary = "Lock a record, or extend the lock whose token is sent as X-Lock-Token",
+        .summary = "Lock a record, or extend the lock whose token is sent in X-Lock-Token",
     },
     {
         .method = HTTP_DELETE_M,
@@ -285,7 +286,7 @@ static const struct route items_routes[] = {
         .ok = {204},
         .fails = {404, 409, 423},
         .run = items_unlock,
-        .summary = "Unlock a record: its holder with the token, or an administrator",
+        .summary = "Unlock a record, as the holder with the token or as an administrator",
     },
 };
 ROUTES(items, "Records");

@@ -5,9 +5,9 @@
 #include "areas/items/items_query.h"
 
 #define RECORD_BYTES_DOC                                                                           \
-    "A record is at most as large as GROUNDWORK_RECORD_BYTES says, as it is stored (8 MB when "    \
-    "not set); "                                                                                   \
-    "a write that would make it larger is refused with too_long."
+    "A stored record has at most GROUNDWORK_RECORD_BYTES bytes (8 MB when not set). "              \
+    "A write that would make the record larger is refused "                                        \
+    "with too_long."
 
 extern const struct query_param items_list_query[];
 extern const struct query_param items_one_query[];

@@ -22,7 +22,7 @@ static const struct field bulk_fields[] = {
      FIELD_AT(struct bulk_in, mode),
      .type = FIELD_STR,
      .values = bulk_modes,
-     .doc = "create, or upsert: a record that has the same on_conflict values is changed",
+     .doc = "create, or upsert: a record with the same value of the on_conflict field is changed",
      .example = "\"create\""},
     {.name = "on_conflict",
      FIELD_AT(struct bulk_in, on_conflict),
@@ -32,7 +32,7 @@ static const struct field bulk_fields[] = {
     {.name = "atomic",
      FIELD_AT(struct bulk_in, atomic),
      .type = FIELD_BOOL,
-     .doc = "All or nothing, true when left out",
+     .doc = "Write all items or none, true when left out",
      .example = "true"},
 };
 static const struct schema bulk_schema = SCHEMA("BulkCreate", struct bulk_in, bulk_fields);
@@ -44,7 +44,7 @@ static const struct field bulk_out_fields[] = {
     {.name = "results",
      .type = FIELD_JSON,
      .required = true,
-     .doc = "An object an item: index and id, or index and error"},
+     .doc = "One object for each item: index and id, or index and error"},
 };
 static const struct schema bulk_out_schema = SCHEMA_OUT("BulkResult", bulk_out_fields);
 
@@ -131,8 +131,8 @@ static const struct field delete_many_fields[] = {
     {.name = "filter",
      FIELD_AT(struct delete_many_in, filter),
      .type = FIELD_MAP,
-     .doc =
-         "Instead of ids: the list's filter as an object, such as {\"status\":{\"eq\":\"old\"}}"},
+     .doc = "Instead of ids: the filter of the list as an object, such as "
+            "{\"status\":{\"eq\":\"old\"}}"},
     {.name = "max_affected",
      FIELD_AT(struct delete_many_in, max_affected),
      .type = FIELD_I64,
@@ -140,7 +140,7 @@ static const struct field delete_many_fields[] = {
      .min = 1,
      .has_max = true,
      .max = 10000,
-     .doc = "With filter: nothing is deleted when more records match; 500 when left out",
+     .doc = "With filter: when more records match, none is deleted; 500 when left out",
      .example = "500"},
 };
 static const struct schema delete_many_schema =
@@ -151,7 +151,7 @@ static const struct field delete_many_out_fields[] = {
     {.name = "not_found",
      .type = FIELD_IDS,
      .required = true,
-     .doc = "Ids that do not exist or may not be deleted by the caller"},
+     .doc = "Ids of records that do not exist or that the caller may not delete"},
 };
 static const struct schema delete_many_out_schema =
     SCHEMA_OUT("DeleteManyResult", delete_many_out_fields);
@@ -213,8 +213,8 @@ static const struct route items_bulk_routes[] = {
         .run = items_delete_many,
         .class = CLASS_HEAVY,
         .summary = "Delete records by ids or by filter",
-        .doc = "What refers to them goes with them, lets go of them or keeps them as when they are "
-               "deleted one by one, with the same limit, together.",
+        .doc = "Records that refer to the deleted records are treated as in the deletion of one "
+               "record. The limit of 10,000 such records applies to the whole request.",
     },
     {
         .method = HTTP_DELETE_M,

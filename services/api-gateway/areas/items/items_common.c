@@ -11,9 +11,9 @@
      .has_min = true,                                                                              \
      .min = 1,                                                                                     \
      .fallback = "1",                                                                              \
-     .doc = "Page number, from 1. The records before a page are read and passed over: about a "    \
-            "quarter of a second for each million by id, some seconds in another order; cursor, "  \
-            "and filter[id][gt] with sort=id, cost the same everywhere"},                          \
+     .doc = "Page number, from 1. The service reads and skips all records before the page: about " \
+            "a quarter of a second for each million by id, some seconds in another order. "        \
+            "cursor, and filter[id][gt] with sort=id, take the same time for every page"},         \
     {                                                                                              \
         .name = "limit", .type = FIELD_I64, .has_min = true, .min = 1, .has_max = true,            \
         .max = 500, .fallback = "20", .doc = "Records per page"                                    \
@@ -28,20 +28,19 @@ const struct query_param items_list_query[] = {
          "filter[field]=value or filter[field][operator]=value; operators"
 #define FILTER_OPERATOR(constant, name, fits, takes, sql) " " name
 #include "catalog/operator.def"
-         "; lists: filter[field][in]=a,b, where a value with a comma or a quote stands in double "
-         "quotes, doubled inside (filter[field][in]=\"Smith, John\",Ann), or "
-         "filter[field][in][]=a&filter[field][in][]=b, or with [0], [1] for their places, and "
-         "the same for nin and between; filter[or][0][field]=value; paths through relations: "
-         "filter[author.country]=BO; a field behind a relation that is empty, or whose record the "
-         "caller may not read, is null; null passes ne and nin, and no other comparison; gt, gte, "
-         "lt, "
-         "lte and between have texts in the order of the project's locale, all others as they are "
-         "written"},
+         "; lists: filter[field][in]=a,b (put a value that has a comma or a quote into double "
+         "quotes, and double the quotes inside: filter[field][in]=\"Smith, John\",Ann), or "
+         "filter[field][in][]=a&filter[field][in][]=b, or with [0], [1] for the positions; the "
+         "same for nin and between; groups: filter[or][0][field]=value; paths through relations: "
+         "filter[author.country]=BO; when the relation is empty, or the caller may not read the "
+         "related record, the field is null; null matches ne and nin and no other comparison; gt, "
+         "gte, lt, lte and between compare texts in the order of the project's locale, all other "
+         "operators compare texts as they are written"},
     {.name = "sort",
      .type = FIELD_STR,
      .doc =
-         "Fields separated by commas; '-' in front reverses; texts in the order of the project's "
-         "locale, nulls last"},
+         "Fields separated by commas; '-' in front of a field sorts in descending order; texts in "
+         "the order of the project's locale, nulls last"},
     {.name = "order",
      .type = FIELD_STR,
      .values = page_orders,
@@ -49,18 +48,19 @@ const struct query_param items_list_query[] = {
     {.name = "fields", .type = FIELD_STR, .doc = "Fields to return, separated by commas"},
     {.name = "expand",
      .type = FIELD_STR,
-     .doc = "Relations to return as records, and files, separated by commas, dotted to go deeper"},
+     .doc = "Relations and files to return as objects instead of ids, separated by commas; with "
+            "dots for relations of related records"},
     DESCRIBED_LIST,
     {.name = "count",
      .type = FIELD_STR,
      .values = (const char *const[]){"true", "false", NULL},
      .fallback = "true",
-     .doc = "false leaves the count out: total_items is then -1"},
+     .doc = "With false, records are not counted and total_items is -1"},
     {.name = "cursor",
      .type = FIELD_STR,
      .doc =
-         "'start', then the next_cursor of each answer: walks a list of any size; one that sorts "
-         "by texts begins again when the project's locale has changed"},
+         "'start', then the next_cursor of each response: reads a list of any size. When the "
+         "project's locale has changed, a list that sorts by texts must begin again with 'start'"},
     {0},
 };
 
@@ -68,14 +68,15 @@ const struct query_param items_one_query[] = {
     {.name = "fields", .type = FIELD_STR, .doc = "Fields to return, separated by commas"},
     {.name = "expand",
      .type = FIELD_STR,
-     .doc = "Relations to return as records, and files, separated by commas, dotted to go deeper"},
+     .doc = "Relations and files to return as objects instead of ids, separated by commas; with "
+            "dots for relations of related records"},
     {0},
 };
 /* clang-format on */
 
 const struct schema record_schema = {
     .name = "Record",
-    .doc = "A record of the entity; its members are described by the data model document",
+    .doc = "A record of the entity. The data model document describes its members",
     .value = &(const struct field){.type = FIELD_MAP},
 };
 

@@ -26,7 +26,7 @@ int items_csv_read(struct req *r,
         if (query_get(query, csv_params[i]).ptr)
             return fail(r,
                         PROBLEM_INVALID_QUERY,
-                        "Query parameter '%s' is for CSV: leave it out or say format=csv.",
+                        "Query parameter '%s' is for CSV only: leave it out or send format=csv.",
                         csv_params[i]);
     for (size_t i = 0; i < ARRAY_LEN(separators); i++)
         if (str_is(separator, items_csv_separators[i]))

@@ -13,12 +13,12 @@ extern const char *const items_csv_dates[];
      .fallback = (default_name), .doc = (text)}
 #define CSV_DECIMAL_PARAM                                                                          \
     {.name = "decimal", .type = FIELD_STR, .values = items_csv_decimals, .fallback = "point",      \
-     .doc = "In numbers of CSV; with comma, points, blanks or apostrophes may stand between "      \
-            "thousands"}
+     .doc = "Decimal mark of numbers in CSV; with comma, the thousands may be separated by "       \
+            "points, blanks or apostrophes"}
 #define CSV_DATES_PARAM                                                                            \
     {.name = "dates", .type = FIELD_STR, .values = items_csv_dates, .fallback = "iso",             \
-     .doc = "In CSV: dmy or mdy as spreadsheets write dates and times, in the time zone of the "   \
-            "project: 31.01.2026 14:05 or 1/31/2026 2:05 PM"}
+     .doc = "Form of dates and times in CSV: iso, or dmy or mdy as spreadsheets write them, in "   \
+            "the time zone of the project: 31.01.2026 14:05 or 1/31/2026 2:05 PM"}
 /* clang-format on */
 
 /* any: Reads the CSV style from the query. Responds 400 when the query has a CSV parameter although

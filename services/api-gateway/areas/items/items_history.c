@@ -13,23 +13,25 @@ static const struct field version_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = actions,
-     .doc = "What made it; kept: the oldest that is known, and nothing of how it came about"},
+     .doc = "What created the version; kept: the oldest version that is known, of unknown origin"},
     {.name = "at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "by",
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "The user who did it, also by an API key or a workflow; null: nobody, or not known"},
+     .doc = "The user who made the change, also through an API key or a workflow; null: no user, "
+            "or not known"},
     {.name = "changed",
      .type = FIELD_STRS,
      .required = true,
-     .doc = "Fields that have another value than in the version before"},
+     .doc = "Fields whose value differs from the previous version"},
     {.name = "record",
      .type = FIELD_MAP,
      .required = true,
      .nullable = true,
-     .doc = "The record as it was, by the names and to the rights of now, without secrets and "
-            "fields that it did not have; null of a deletion"},
+     .doc = "The record as it was in this version, with the current names of fields and under the "
+            "current permissions, without secrets and without fields that it did not have; null "
+            "for a deletion"},
 };
 static const struct schema version_schema = SCHEMA_OUT("RecordVersion", version_fields);
 
@@ -38,7 +40,7 @@ static const struct field deleted_fields[] = {
     {.name = "version",
      .type = FIELD_I64,
      .required = true,
-     .doc = "The last one, which brings it back"},
+     .doc = "The last version; restore this version to bring the record back"},
     {.name = "deleted_at", .type = FIELD_TIME, .required = true},
     {.name = "deleted_by", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "record", .type = FIELD_MAP, .required = true, .nullable = true},
@@ -60,11 +62,11 @@ static const struct query_param history_query[] = {
      .has_max = true,
      .max = 100,
      .fallback = "20",
-     .doc = "Versions, or records, per page"},
+     .doc = "Versions or records per page"},
     {.name = "count",
      .type = FIELD_BOOL,
      .fallback = "true",
-     .doc = "false leaves the count out: total_items is then -1"},
+     .doc = "With false, items are not counted and total_items is -1"},
     {0},
 };
 /* clang-format on */
@@ -138,9 +140,11 @@ static const struct route items_history_routes[] = {
         .fails = {404},
         .run = items_deleted,
         .guard = items_deleted,
-        .summary = "List deleted records of an entity that keeps history, the last one first",
-        .doc = "Who sees all records sees all of them, others those that they made or that "
-               "X-Group-Id shows them: grants end with a record.",
+        .summary =
+            "List the deleted records of an entity that keeps history, the last deleted first",
+        .doc =
+            "Callers who see all records see all deleted records. Other callers see the records "
+            "that they created or that X-Group-Id shows them: grants end when a record is deleted.",
     },
     {
         .method = HTTP_GET_M,
@@ -155,8 +159,9 @@ static const struct route items_history_routes[] = {
         .run = items_history,
         .guard = items_history,
         .summary = "List the versions of a record: who changed what, the newest first",
-        .doc = "Rights are those of now: who may not read the record, or a field of it, does not "
-               "read what it was. 404 also when the entity keeps no history.",
+        .doc = "The current permissions apply: a caller who may not read the record or one of its "
+               "fields cannot read it in an earlier version either. 404 also when the entity keeps "
+               "no history.",
     },
     {
         .method = HTTP_POST_M,
@@ -169,12 +174,12 @@ static const struct route items_history_routes[] = {
         .fails = {404, 409, 423},
         .run = items_restore,
         .guard = restore_guard,
-        .summary = "Make a record what it was in a version",
-        .doc = "Fields that the caller may read and write get their values of then, as by an "
-               "update: what the entity does not take any more is a 400 that names the field. "
-               "Others, secrets and files stay as they are. A deleted record comes back first, "
-               "with its id and owner and all it had but secrets, files and grants; that needs "
-               "the permission to create, too.",
+        .summary = "Restore a record to an earlier version",
+        .doc = "Fields that the caller may read and write get the values of the version, as by an "
+               "update: a value that the entity no longer accepts is a 400 that names the field. "
+               "Other fields, secrets and files stay as they are. A deleted record is first "
+               "created again with its id, its owner and all its values except secrets, files and "
+               "grants; this needs the permission to create, too.",
     },
 };
 ROUTES(items_history, "Records");

@@ -72,7 +72,7 @@ static int find_format(struct req *r,
     }
     return fail(r,
                 PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                "Name the file .csv, .json or .jsonl, or say format=csv, json or jsonl.");
+                "Name the file .csv, .json or .jsonl, or send format=csv, json or jsonl.");
 }
 
 AWAITS static int
@@ -135,7 +135,7 @@ AWAITS static int tell_alive(struct upload *upload)
 
 static int fail_taken_over(struct req *r)
 {
-    return fail(r, PROBLEM_CONFLICT, "Another request goes on with this import.");
+    return fail(r, PROBLEM_CONFLICT, "Another request has resumed this import.");
 }
 
 AWAITS static int finish_task(struct upload *upload)
@@ -234,7 +234,7 @@ AWAITS static int resume_task(struct upload *upload,
                                 .entity_id = entity->id)));
     TRY(sql_all(r, &rows, SQL_TASK_RESUME(.id = task_id)));
     if (!rows.count)
-        return fail(r, PROBLEM_CONFLICT, "This import has ended: there is nothing to go on with.");
+        return fail(r, PROBLEM_CONFLICT, "This import has ended: there is nothing to resume.");
     const struct sql_task_resume_row row = sql_task_resume_row(&rows, 0);
     TRY(read_report(r, &row, &report));
     upload->task_id = task_id;
@@ -290,7 +290,7 @@ static int read_mode(struct req *r,
 
     if (!is_upsert && name.ptr)
         return fail(
-            r, PROBLEM_INVALID_QUERY, "Query parameter 'on_conflict' goes with mode=upsert.");
+            r, PROBLEM_INVALID_QUERY, "Query parameter 'on_conflict' is for mode=upsert only.");
     if (!is_upsert)
         return 0;
     if (!name.len)
@@ -308,7 +308,7 @@ static int read_mode(struct req *r,
     if (!str_is(name, "id") && (!field->unique || field->system))
         return fail(r,
                     PROBLEM_INVALID_QUERY,
-                    "Query parameter 'on_conflict': the field must be id, or unique.");
+                    "Query parameter 'on_conflict': must be id or a unique field.");
     config->key = field;
     return 0;
 }
@@ -326,13 +326,15 @@ static int read_mapping(struct req *r,
         if (!str_is(item->name, "mapping"))
             continue;
         if (item->key_count != 1)
-            return fail(r, PROBLEM_INVALID_QUERY, "Write mapping[column]=field.");
+            return fail(r,
+                        PROBLEM_INVALID_QUERY,
+                        "Query parameter 'mapping': write mapping[column]=field.");
         const struct model_field *field = entity_field(entity, item->value);
         bool is_key = field && field == config->key;
         if (item->value.len && (!field || (field->system && !is_key)))
             return fail(r,
                         PROBLEM_INVALID_QUERY,
-                        "Query parameter 'mapping': %.*s is no field that is imported.",
+                        "Query parameter 'mapping': %.*s is not a field that can be imported.",
                         STR_ARG(item->value));
         mapping[config->mapping_count++] =
             (struct import_mapping){.column = item->keys[0], .field = field};

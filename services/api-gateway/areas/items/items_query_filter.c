@@ -26,7 +26,8 @@ static int
 add_member(struct body_filter *in, struct body_keys keys, struct str key, const json_t *value)
 {
     if (keys.count == QUERY_KEYS_MAX || in->count == BODY_CONDITIONS)
-        return fail_field(in->r, "filter", PROBLEM_OUT_OF_RANGE, "is nested too deep or too long");
+        return fail_field(
+            in->r, "filter", PROBLEM_OUT_OF_RANGE, "is nested too deep or has too many conditions");
     keys.items[keys.count++] = key;
     return add_filter(in, keys, value);
 }
@@ -58,15 +59,18 @@ static int items_read_list(struct body_filter *in,
     size_t i;
 
     if (!items_takes_list(keys) || !count)
-        return fail_field(in->r,
-                          "filter",
-                          PROBLEM_TYPE_MISMATCH,
-                          "takes a list, not empty, with in, nin and between only");
+        return fail_field(
+            in->r,
+            "filter",
+            PROBLEM_TYPE_MISMATCH,
+            "must have a list with in, nin and between only, and the list must not be empty");
     json_array_foreach(value, i, member)
     {
         if (json_is_object(member) || json_is_array(member) || json_is_null(member))
-            return fail_field(
-                in->r, "filter", PROBLEM_TYPE_MISMATCH, "lists must hold texts or numbers");
+            return fail_field(in->r,
+                              "filter",
+                              PROBLEM_TYPE_MISMATCH,
+                              "lists must contain only texts, numbers or booleans");
         texts[i] = items_scalar_text(in, member);
     }
     condition->list = texts;
@@ -85,7 +89,7 @@ static int add_condition(struct body_filter *in, const struct body_keys *keys, c
         return fail_field(in->r, "filter", PROBLEM_OUT_OF_RANGE, "has too many conditions");
     if (json_is_null(value))
         return fail_field(
-            in->r, "filter", PROBLEM_TYPE_MISMATCH, "holds null; write {\"null\":true}");
+            in->r, "filter", PROBLEM_TYPE_MISMATCH, "must not contain null: write {\"null\":true}");
     if (!json_is_array(value))
         condition.value = items_scalar_text(in, value);
     in->items[in->count++] = condition;
@@ -100,7 +104,7 @@ static int add_filter(struct body_filter *in, struct body_keys keys, const json_
 
     if (json_is_object(value)) {
         if (!json_object_size(value))
-            return fail_field(in->r, "filter", PROBLEM_REQUIRED, "has an empty object");
+            return fail_field(in->r, "filter", PROBLEM_REQUIRED, "must not have an empty object");
         json_object_foreach((json_t *)value, key, member)
             TRY(add_member(in, keys, str_from(key), member));
         return 0;

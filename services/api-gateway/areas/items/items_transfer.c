@@ -16,16 +16,16 @@ static const struct query_param export_query[] = {
      .type = FIELD_STR,
      .values = (const char *const[]){"csv", "jsonl", NULL},
      .fallback = "jsonl",
-     .doc = "csv: RFC 4180 with a header row; jsonl: one JSON object a line"},
-    CSV_SEPARATOR_PARAM("comma", "Between the cells of CSV"),
+     .doc = "csv: RFC 4180 with a header row; jsonl: one JSON object per line"},
+    CSV_SEPARATOR_PARAM("comma", "Separator between the cells of CSV"),
     {.name = "bom",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "CSV begins with a byte order mark, by which Excel knows UTF-8"},
+     .doc = "Whether the CSV begins with a byte order mark, so that Excel recognises UTF-8"},
     CSV_DECIMAL_PARAM,
     CSV_DATES_PARAM,
-    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for the list"},
-    {.name = "sort", .type = FIELD_STR, .doc = "As for the list"},
+    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As in the list of records"},
+    {.name = "sort", .type = FIELD_STR, .doc = "As in the list of records"},
     {.name = "order",
      .type = FIELD_STR,
      .values = page_orders,
@@ -94,8 +94,9 @@ static const struct query_param import_query[] = {
     {.name = "format",
      .type = FIELD_STR,
      .values = (const char *const[]){"csv", "json", "jsonl", NULL},
-     .doc = "Of the uploaded file; found by its name or content type when left out"},
-    CSV_SEPARATOR_PARAM(NULL, "Between the cells of CSV; found in the header row when left out"),
+     .doc = "Format of the uploaded file; detected by its name or content type when left out"},
+    CSV_SEPARATOR_PARAM(
+        NULL, "Separator between the cells of CSV; detected in the header row when left out"),
     CSV_DECIMAL_PARAM,
     CSV_DATES_PARAM,
     {.name = "mode",
@@ -103,52 +104,62 @@ static const struct query_param import_query[] = {
      .values = (const char *const[]){"create", "upsert", NULL},
      .fallback = "create",
      .doc = "upsert: a row changes the record that on_conflict finds, which needs the permission "
-            "to update, too; fields without a column stay"},
+            "to update, too; fields without a column keep their value"},
     {.name = "on_conflict",
      .type = FIELD_STR,
-     .doc = "With mode=upsert: a unique field, whose value finds the record or makes one; or id: "
-            "a row without one makes a record"},
+     .doc = "With mode=upsert: a unique field, by whose value the record is found (a new value "
+            "creates a record), or id (a row without an id creates a record)"},
     {.name = "mapping",
      .type = FIELD_STR,
      .deep = true,
-     .doc = "mapping[column]=field: where a column of the file goes; nothing behind '=': nowhere"},
+     .doc = "mapping[column]=field: the field for a column of the file; an empty field skips the "
+            "column"},
     {.name = "resume",
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc =
-         "The task of an import that did not end: the same file is sent again, and what the task "
-         "has dealt with is passed over"},
-    DRY_RUN_PARAM("Nothing is imported: the first 200 rows are tried and taken back"),
+     .doc = "Id of the task of an unfinished import: send the same file again; rows that the task "
+            "has already processed are skipped"},
+    DRY_RUN_PARAM("Import nothing: the first 200 rows are tried and rolled back"),
     {0},
 };
 
 static const struct field tried_column_fields[] = {
-    {.name = "column", .type = FIELD_STR, .required = true, .doc = "Its name in the file"},
+    {.name = "column",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "Name of the column in the file"},
     {.name = "field",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "Where it goes; null: nowhere"},
-    {.name = "type", .type = FIELD_STR, .required = true, .nullable = true, .doc = "The field's"},
+     .doc = "Field that gets the values; null: the column is skipped"},
+    {.name = "type",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "Type of the field"},
     {.name = "guessed_type",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The narrowest that all its values have; null: it is empty"},
+     .doc = "The narrowest type that fits all values of the column; null: the column is empty"},
     {.name = "filled", .type = FIELD_I64, .required = true},
     {.name = "empty", .type = FIELD_I64, .required = true},
     {.name = "examples", .type = FIELD_STRS, .required = true},
 };
 static const struct schema tried_column_schema = SCHEMA_OUT("ImportColumn", tried_column_fields);
 static const struct field tried_error_fields[] = {
-    {.name = "row", .type = FIELD_I64, .required = true, .doc = "From 1, without the header"},
+    {.name = "row",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Number of the row, from 1, without the header"},
     {.name = "code", .type = FIELD_STR, .required = true},
     {.name = "detail", .type = FIELD_STR, .required = true},
 };
 static const struct schema tried_error_schema = SCHEMA_OUT("ImportError", tried_error_fields);
 static const struct field tried_fields[] = {
-    {.name = "rows", .type = FIELD_I64, .required = true, .doc = "That were looked at"},
+    {.name = "rows", .type = FIELD_I64, .required = true, .doc = "Number of rows that were read"},
     {.name = "taken", .type = FIELD_I64, .required = true},
     {.name = "refused", .type = FIELD_I64, .required = true},
     {.name = "columns", .type = FIELD_LIST, .required = true, .sub = &tried_column_schema},
@@ -157,7 +168,10 @@ static const struct field tried_fields[] = {
 static const struct schema tried_schema = SCHEMA_OUT("ImportTried", tried_fields);
 
 static const struct field import_out_fields[] = {
-    {.name = "task_id", .type = FIELD_I64, .required = true, .doc = "GET /tasks/{id} shows more"},
+    {.name = "task_id",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Id of the task; GET /tasks/{id} shows the progress"},
 };
 static const struct schema import_out_schema = SCHEMA_OUT("ImportStarted", import_out_fields);
 
@@ -172,7 +186,8 @@ AWAITS static int items_import(struct req *r)
     bool resumes = num_parse_i64(query_get(query, "resume"), &config.resume);
     bool tries = str_is(query_get(query, "dry_run"), "true");
     if (resumes && tries)
-        return fail(r, PROBLEM_INVALID_QUERY, "Nothing is resumed in a dry run.");
+        return fail(
+            r, PROBLEM_INVALID_QUERY, "Query parameter 'resume' cannot be used in a dry run.");
     if (tries)
         return items_import_try(r, r->scope->entity, &config);
     TRY(items_import_run(r, r->scope->entity, &config, &task_id));

@@ -23,18 +23,18 @@ struct item_in {
      .values = item_kinds, .example = "\"url\""},                                                  \
     {.name = "target", FIELD_AT(struct item_in, target), .type = FIELD_STR, .nullable = true,      \
      .max = MENU_TARGET_MAX,                                                                       \
-     .doc = "An entity's name, an address or a path, a dashboard's id; groups have none",          \
+     .doc = "Name of an entity, an address or a path, or id of a dashboard; none for groups",      \
      .example = "\"/orders\""},                                                                    \
     {.name = "icon", FIELD_AT(struct item_in, icon), .type = FIELD_STR, .nullable = true,          \
      .max = 100, .example = "\"cart\""},                                                           \
     {.name = "required_permission", FIELD_AT(struct item_in, required_permission),                 \
      .type = FIELD_STR, .nullable = true, .max = 100,                                              \
-     .doc = "Only who holds it sees the item", .example = "\"svc_users:read\""},                   \
+     .doc = "Only callers with this permission see the item", .example = "\"svc_users:read\""},    \
     {.name = "parent_id", FIELD_AT(struct item_in, parent_id), .type = FIELD_I64,                  \
      .nullable = true, .has_min = true, .min = 1},                                                 \
     {.name = "position", FIELD_AT(struct item_in, position), .type = FIELD_I64, .has_min = true,   \
      .min = 0, .has_max = true, .max = 100000,                                                     \
-     .doc = "Among its siblings, from 0; the last when left out"}
+     .doc = "Position among the siblings, from 0; the last when left out"}
 /* clang-format on */
 
 static const struct field item_create_fields[] = {ITEM_MEMBERS(true)};
@@ -166,7 +166,7 @@ static int too_deep(struct req *r, const char *member)
     return fail_field(r,
                       member,
                       PROBLEM_OUT_OF_RANGE,
-                      "items nest at most %d deep, and none stands below itself",
+                      "items can nest at most %d deep, and no item can be below itself",
                       MENU_DEPTH_MAX);
 }
 
@@ -205,7 +205,8 @@ static int menu_read_target(struct req *r, struct menu_item *item)
     item->target_entity_id = 0;
     if (str_is(item->kind, "group")) {
         if (item->target.len)
-            return fail_field(r, "target", PROBLEM_VALIDATION_FAILED, "groups have none");
+            return fail_field(
+                r, "target", PROBLEM_VALIDATION_FAILED, "must be left out: groups have no target");
         item->target = STR_NONE;
         return 0;
     }
@@ -215,13 +216,13 @@ static int menu_read_target(struct req *r, struct menu_item *item)
         return wanted_entity(r, "target", item->target, &item->target_entity_id);
     int64_t id;
     if (str_is(item->kind, "dashboard") && !(num_parse_i64(item->target, &id) && id > 0))
-        return fail_field(r, "target", PROBLEM_PATTERN, "must be a dashboard's id");
+        return fail_field(r, "target", PROBLEM_PATTERN, "must be the id of a dashboard");
     if (str_is(item->kind, "url") && !menu_url_ok(item->target))
         return fail_field(
             r,
             "target",
             PROBLEM_PATTERN,
-            "must be a path from / on, or an address with http, https, mailto or tel");
+            "must be a path that begins with /, or an address with http, https, mailto or tel");
     return 0;
 }
 
@@ -287,7 +288,7 @@ static int read_place(struct req *r,
     if (in->parent_id.set) {
         if (in->parent_id.value && !menu_tree_find(tree, in->parent_id.value))
             return fail_field(
-                r, "parent_id", PROBLEM_FOREIGN_KEY_VIOLATION, "is no item of this menu");
+                r, "parent_id", PROBLEM_FOREIGN_KEY_VIOLATION, "is not an item of this menu");
         if (place->parent_id != in->parent_id.value)
             place->position = MENU_ITEMS_MAX;
         place->parent_id = in->parent_id.value;
@@ -442,7 +443,7 @@ static const struct field place_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "null: none; left out: the one it has"},
+     .doc = "Id of the new parent; null: no parent; left out: the current parent"},
 };
 static const struct schema place_schema = SCHEMA("MenuItemPlace", struct place_in, place_fields);
 
@@ -462,7 +463,7 @@ static const struct field reorder_fields[] = {
     {.name = "version",
      FIELD_AT(struct reorder_in, version),
      .type = FIELD_I64,
-     .doc = "Of the menu that was looked at: 409 when it has changed since"},
+     .doc = "Version of the menu that the caller has read: 409 when the menu has changed since"},
 };
 static const struct schema reorder_schema =
     SCHEMA("MenuReorder", struct reorder_in, reorder_fields);
@@ -484,8 +485,11 @@ static int read_places(struct req *r,
         struct str field =
             arena_printf(r->task.arena, "items[%zu].%s", i, item ? "parent_id" : "id");
         if (!item || (parent_id && !menu_tree_find(tree, parent_id)))
-            schema_error_add(
-                r->task.arena, errors, field, PROBLEM_CONFLICT, "is no item of this menu now");
+            schema_error_add(r->task.arena,
+                             errors,
+                             field,
+                             PROBLEM_CONFLICT,
+                             "is no longer an item of this menu");
         else if (item->named)
             return fail_field(r,
                               "items",
@@ -497,7 +501,10 @@ static int read_places(struct req *r,
         places[i] = (struct menu_place){items[i].id.value, parent_id, items[i].position.value};
     }
     if (errors->count)
-        return fail_with(r, PROBLEM_CONFLICT, STR("The menu has changed meanwhile."), errors);
+        return fail_with(r,
+                         PROBLEM_CONFLICT,
+                         STR("The menu has changed since it was read: read it again."),
+                         errors);
     return 0;
 }
 
@@ -513,7 +520,7 @@ AWAITS static int menu_items_reorder(struct req *r)
     if (in.version.set && !in.version.null && in.version.value != version)
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "The menu has version %lld now: somebody has changed it meanwhile.",
+                    "The menu has changed and now has version %lld: read it again.",
                     (long long)version);
     struct menu_place *places = ARENA_ARRAY(r->task.arena, places, in.items.count);
     TRY(read_places(r, &in, &tree, places));
@@ -549,9 +556,9 @@ static const struct route menu_items_routes[] = {
         .fails = {404, 409},
         .run = menu_items_reorder,
         .guard = menu_guard,
-        .summary = "Move items, all at once or none",
-        .doc = "Items that are not named keep their parents and their order. An item that is gone, "
-               "or another version of the menu, is a 409.",
+        .summary = "Move several items, all of them or none",
+        .doc = "Items that the request does not name keep their parents and their order. 409 when "
+               "an item no longer exists or the menu has another version.",
     },
     {
         .method = HTTP_PUT_M,
@@ -576,7 +583,7 @@ static const struct route menu_items_routes[] = {
         .fails = {404},
         .run = menu_items_delete,
         .guard = menu_item_guard,
-        .summary = "Delete an item and what stands below it",
+        .summary = "Delete an item and all items below it",
     },
 };
 ROUTES(menu_items, "Menus");

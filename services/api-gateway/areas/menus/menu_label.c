@@ -31,8 +31,10 @@ static int read_locales(struct req *r, const char *member, json_t *object)
     json_object_foreach(object, tag, text)
     {
         if (!languages_tag_ok(str_from(tag)))
-            return fail_field(
-                r, member, PROBLEM_PATTERN, "has a member that is no locale, such as de or pt-BR");
+            return fail_field(r,
+                              member,
+                              PROBLEM_PATTERN,
+                              "has a member whose name is not a locale such as de or pt-BR");
         if (!label_text_ok(text))
             return bad_text(r, member);
     }

@@ -14,7 +14,7 @@ struct menu_in {
 /* clang-format off */
 #define MENU_MEMBERS(new)                                                                          \
     {.name = "key", FIELD_AT(struct menu_in, key), .type = FIELD_STR, .required = (new),           \
-     .min = 1, .max = 48, .format = "slug", .doc = "Applications ask for it by this name",         \
+     .min = 1, .max = 48, .format = "slug", .doc = "Name by which applications find the menu",     \
      .example = "\"main\""},                                                                       \
     {.name = "label", FIELD_AT(struct menu_in, label), .type = FIELD_JSON, .required = (new),      \
      .doc = "A text, or an object of texts by locale",                                             \
@@ -285,11 +285,11 @@ static const struct route menus_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .ok = {200, &shown_schema},
         .run = menus_my,
-        .summary = "What the caller may use of all menus",
-        .doc = "Without items whose permission the caller lacks, whose entity it cannot read, "
-               "whose dashboard it does not see, and "
-               "without groups that have nothing left in them. Labels are in the language of "
-               "Accept-Language that fits best, else in English, else in the first they have.",
+        .summary = "List the menus with the items that the caller may use",
+        .doc = "Leaves out items whose permission the caller lacks, whose entity the caller may "
+               "not read or whose dashboard the caller may not see, and groups without any item "
+               "left. Labels are in the language that fits Accept-Language best, else in English, "
+               "else in the first language of the label.",
     },
     {
         .method = HTTP_GET_M,

@@ -27,7 +27,7 @@ struct entity_in {
      .type = FIELD_STR,                                                                            \
      .required = (must),                                                                           \
      .max = 200,                                                                                   \
-     .doc = "Lower case letters, digits and '_', at most 48; also names its permissions",          \
+     .doc = "Lower case letters, digits and '_', at most 48; its permissions begin with it",       \
      .example = "\"products\""},                                                                   \
         {.name = "label",                                                                          \
          FIELD_AT(struct entity_in, label),                                                        \
@@ -38,15 +38,15 @@ struct entity_in {
          FIELD_AT(struct entity_in, row_level_security),                                           \
          .type = FIELD_BOOL,                                                                       \
          .doc =                                                                                    \
-             "Callers see their own and granted records only; the project's default otherwise"},   \
+             "Callers see only their own and granted records; when unset, the project's default"}, \
         {.name = "public_read",                                                                    \
          FIELD_AT(struct entity_in, public_read),                                                  \
          .type = FIELD_BOOL,                                                                       \
-         .doc = "Records can be read without credentials, public fields only"},                    \
+         .doc = "Whether public fields of records can be read without credentials"},               \
         {.name = "history",                                                                        \
          FIELD_AT(struct entity_in, history),                                                      \
          .type = FIELD_BOOL,                                                                       \
-         .doc = "What its records were is kept, and who changed them; false forgets all of it"},   \
+         .doc = "Keep earlier versions of records and who changed them; false deletes them"},      \
         {.name = "history_days",                                                                   \
          FIELD_AT(struct entity_in, history_days),                                                 \
          .type = FIELD_I64,                                                                        \
@@ -54,7 +54,7 @@ struct entity_in {
          .min = 1,                                                                                 \
          .has_max = true,                                                                          \
          .max = HISTORY_DAYS_MAX,                                                                  \
-         .doc = "For how long, 365 when left out"},                                                \
+         .doc = "For how many days history is kept, 365 when left out"},                           \
     {                                                                                              \
         .name = "searchable", FIELD_AT(struct entity_in, searchable), .type = FIELD_BOOL           \
     }
@@ -133,8 +133,7 @@ read_history_option(struct req *r, const struct entity_in *in, int64_t days, int
     bool history = value_or(&in->history, days > 0);
 
     if (in->history_days.set && !history)
-        return fail_field(
-            r, "history_days", PROBLEM_VALIDATION_FAILED, "is for entities with history");
+        return fail_field(r, "history_days", PROBLEM_VALIDATION_FAILED, "needs \"history\": true");
     if (days == 0)
         days = HISTORY_DAYS;
     if (in->history_days.set)
@@ -265,12 +264,12 @@ static int check_opens(struct req *r, const struct entity_in *in, const struct e
 
     if (caller_is_admin(r->scope->caller) || !(rule_ends || published))
         return 0;
-    return refusal(r,
-                   REFUSE_ADMIN,
-                   rule_ends ? "Only an administrator, signed in as a user, may end the entity's "
-                               "row-level security."
-                             : "Only an administrator, signed in as a user, may make the entity "
-                               "public.");
+    return refusal(
+        r,
+        REFUSE_ADMIN,
+        rule_ends ? "Only an administrator who is signed in as a user may turn off the entity's "
+                    "row-level security."
+                  : "Only an administrator who is signed in as a user may make the entity public.");
 }
 
 static int check_entity(struct req *r,
@@ -287,7 +286,7 @@ static int check_entity(struct req *r,
     TRY(read_history_option(r, in, entity->history_days, ret_history_days));
     *ret_entity = entity;
     return entity->history_days > 0 && *ret_history_days == 0
-               ? ddl_may_drop(r, entity, "Forgetting what records were")
+               ? ddl_may_drop(r, entity, "Deleting the history of records")
                : 0;
 }
 
@@ -380,11 +379,13 @@ static int check_unreferred(struct req *r, const struct entity *entity)
                           STR_ARG(it->name));
     }
     if (!names.len && hidden)
-        return fail(r, PROBLEM_IN_USE, "Other entities refer to it.");
+        return fail(r, PROBLEM_IN_USE, "Other entities refer to this entity.");
     if (!names.len)
         return 0;
-    return fail(
-        r, PROBLEM_IN_USE, "Other entities refer to it: %.*s.", STR_ARG(strbuf_view(&names)));
+    return fail(r,
+                PROBLEM_IN_USE,
+                "Other entities refer to this entity: %.*s.",
+                STR_ARG(strbuf_view(&names)));
 }
 
 /* co: Refuses to delete an entity that materialised views are made of. A user who knows the readers
@@ -399,14 +400,14 @@ AWAITS static int check_unviewed(struct req *r, const struct entity *entity)
     if (!views.count)
         return 0;
     if (!caller_can(r->scope->caller, PERM_SVC_ENTITIES_READ))
-        return fail(r, PROBLEM_IN_USE, "Materialised views are made of its records.");
+        return fail(r, PROBLEM_IN_USE, "Materialised views use the records of this entity.");
     strbuf_init(&names, r->task.arena, 4096);
     for (size_t i = 0; i < views.count; i++)
         strbuf_printf(
             &names, "%s%.*s", i ? ", " : "", STR_ARG(sql_entity_views_row(&views, i).name));
     return fail(r,
                 PROBLEM_IN_USE,
-                "Materialised views are made of its records: %.*s. Delete them first.",
+                "Materialised views use the records of this entity: %.*s. Delete the views first.",
                 STR_ARG(strbuf_view(&names)));
 }
 
@@ -509,9 +510,8 @@ static const struct route entities_routes[] = {
         .fails = {409},
         .run = entities_create,
         .summary = "Create an entity",
-        .doc =
-            "Makes a table with a column for each field. Its permissions, {entity}:read and so on, "
-            "are held by administrators until roles are given them.",
+        .doc = "Creates a table with a column for each field. Only administrators have its "
+               "permissions ({entity}:read and so on) until the permissions are added to roles.",
     },
     {
         .method = HTTP_GET_M,
@@ -539,8 +539,8 @@ static const struct route entities_routes[] = {
         .guard = entities_get,
         .summary = "Change an entity",
         .doc = "A new name takes effect at once in paths and permission names; no data moves. Only "
-               "an administrator, signed in as a user, ends row-level security or makes an entity "
-               "public: 403 admin_required.",
+               "an administrator who is signed in as a user may turn off row-level security or "
+               "make an entity public: otherwise 403 admin_required.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -555,10 +555,11 @@ static const struct route entities_routes[] = {
         .run = entities_delete,
         .guard = removal_guard,
         .summary = "Delete an entity with all its records",
-        .doc = "Once there are records, that needs the permission to delete them. 409 in_use while "
-               "relations of other entities refer to it, or materialised views are made of it. "
-               "Its charts and what shows it on dashboards go with it, menus hide their items for "
-               "it, and workflows that its events start are disabled.",
+        .doc =
+            "When the entity has records, the caller also needs the permission to delete them. 409 "
+            "in_use while relations of other entities refer to the entity, or materialised views "
+            "use it. Its charts, and the widgets that show it on dashboards, are deleted too. "
+            "Menus hide their items for it, and workflows that its events start are disabled.",
     },
 };
 ROUTES(entities, "Entities");

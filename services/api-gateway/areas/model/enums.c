@@ -179,14 +179,14 @@ check_field(struct req *r, const struct model_field *field, const struct in_strs
         .params = &left,
         .param_count = 1,
         .code = PROBLEM_IN_USE,
-        .reason = "a value that is to be removed, in",
+        .reason = "a value to be removed in",
     };
 
     TRY(ddl_may_look(r, field));
     if (fallback.ptr && !has_value(values, fallback))
         return fail(r,
                     PROBLEM_IN_USE,
-                    "'%.*s' is the default of '%.*s' of '%.*s'.",
+                    "'%.*s' is the default of the field '%.*s' of '%.*s'.",
                     STR_ARG(fallback),
                     STR_ARG(field->name),
                     STR_ARG(field->entity->name));
@@ -263,11 +263,11 @@ AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audi
         return no_such_enum(r);
     user = next_user(r->scope->model, old, &cursor);
     if (user && !field_shown(r, user))
-        return fail(r, PROBLEM_IN_USE, "A field takes its values.");
+        return fail(r, PROBLEM_IN_USE, "A field uses this enum.");
     if (user)
         return fail(r,
                     PROBLEM_IN_USE,
-                    "The field '%.*s' of '%.*s' takes its values.",
+                    "The field '%.*s' of '%.*s' uses this enum.",
                     STR_ARG(user->name),
                     STR_ARG(user->entity->name));
     TRY(sql_one(r, &removed, SQL_ENUM_DROP(.name = old->name)));
@@ -329,9 +329,9 @@ static const struct route enums_routes[] = {
         .run = enums_update,
         .guard = enums_get,
         .summary = "Change an enum",
-        .doc = "Removing a value needs read of all records, and of the field, wherever it is used; "
-               "that records "
-               "hold it is 409: how many, and the first ten ids.",
+        .doc = "To remove a value, the caller must be able to read all records, and the field, "
+               "wherever the enum is used. 409 when records have the value, with their number and "
+               "the first ten ids.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -216,8 +216,8 @@ AWAITS static int change_field(struct req *r,
         !caller_is_admin(r->scope->caller))
         return refusal(r,
                        REFUSE_ADMIN,
-                       "Only an administrator, signed in as a user, may make a field of a public "
-                       "entity public.");
+                       "Only an administrator who is signed in as a user may make a field of a "
+                       "public entity public.");
     TRY(check_name_free(r, entity, ret_next));
     return ddl_field_change(r, old, ret_next);
 }
@@ -374,7 +374,7 @@ static const struct route fields_routes[] = {
         .run = fields_create,
         .guard = fields_guard,
         .summary = "Add a field to an entity",
-        .doc = "Records that exist take the default. A required field without a default is 409 "
+        .doc = "Existing records get the default. A required field without a default is 409 "
                "schema_conflict when there are records.",
     },
     {
@@ -403,13 +403,12 @@ static const struct route fields_routes[] = {
         .run = fields_update,
         .guard = field_guard,
         .summary = "Change a field",
-        .doc =
-            "A change that stored records contradict is 409 schema_conflict: how many, and the "
-            "first ten ids. A change that stored values decide (type, required, unique, a list or "
-            "bounds that leave less) needs read of all records and of the field, on_delete cascade "
-            "the permission to delete records: 403 before anything is looked at. Only an "
-            "administrator, signed in as a user, makes a field of a public entity public: 403 "
-            "admin_required.",
+        .doc = "409 schema_conflict when stored records contradict the change, with their number "
+               "and the first ten ids. For a change that depends on stored values (type, required, "
+               "unique, a shorter list of values, narrower bounds) the caller must be able to read "
+               "all records and the field, and for on_delete cascade to delete records: otherwise "
+               "403, before any record is checked. Only an administrator who is signed in as a "
+               "user may make a field of a public entity public: otherwise 403 admin_required.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -424,7 +423,7 @@ static const struct route fields_routes[] = {
         .run = fields_delete,
         .guard = field_removal_guard,
         .summary = "Remove a field with its data",
-        .doc = "Once there are records, that needs the permission to delete them.",
+        .doc = "When the entity has records, the caller also needs the permission to delete them.",
     },
 };
 ROUTES(fields, "Fields");
