@@ -123,9 +123,8 @@ static void prepare_gateway(const struct conf_common *conf UNUSED)
     m.in_flight = metric_gauge("groundwork_http_in_flight", "", "Requests being answered");
     m.parse_errors =
         metric_counter("groundwork_http_parse_errors_total", "", "Requests refused as malformed");
-    m.media_starts = metric_counter("groundwork_media_sandbox_starts_total",
-                                    "",
-                                    "Starts of the program that looks at pictures");
+    m.media_starts = metric_counter(
+        "groundwork_media_sandbox_starts_total", "", "Starts of the program that reads pictures");
     build_router();
     access_log_prepare();
     rate_limit_prepare();
@@ -167,8 +166,8 @@ static void put_refusal(struct req *r, int status, enum problem problem, const c
 static int start_store(const struct app_conf *conf, struct str *ret_reason)
 {
     if (store_anchors_load(conf->store_roots_file, &store_anchors) != 0) {
-        *ret_reason =
-            STR("the file of the store's roots cannot be used (GROUNDWORK_STORE_ROOTS_FILE)");
+        *ret_reason = STR("the file of the store's root certificates cannot be used "
+                          "(GROUNDWORK_STORE_ROOTS_FILE)");
         return -1;
     }
     if (fetch_url_check(conf->store_url) != 0 || fetch_url_check(conf->store_sandbox_url) != 0) {
@@ -196,7 +195,7 @@ AWAITS static int start_directory(struct task *task,
     if (rc == 0)
         wrong = store_check(conf->files_dir.ptr, used);
     if (rc != 0)
-        *ret_reason = STR("the database does not tell whether there are files");
+        *ret_reason = STR("the database cannot be queried for existing files");
     else if (wrong)
         *ret_reason = arena_printf(task->arena, "GROUNDWORK_FILES_DIR %s", wrong);
     else
@@ -262,7 +261,8 @@ AWAITS static int start_files(struct task *task,
     ledger_start(((int64_t)conf->upload_time_ms + 999) / 1000,
                  ((int64_t)conf->files_collect_ms + 999) / 1000);
     if (conf->files_dir.len && conf->s3_endpoint.len) {
-        *ret_reason = STR("GROUNDWORK_FILES_DIR and GROUNDWORK_S3_ENDPOINT are two stores");
+        *ret_reason = STR(
+            "GROUNDWORK_FILES_DIR and GROUNDWORK_S3_ENDPOINT exclude each other; set one of them");
         return -1;
     }
     if (!conf->files_dir.len && !conf->s3_endpoint.len)
@@ -309,9 +309,9 @@ static const char *gateway_check(const struct conf_common *common)
         conf->memory_bytes)
         return "GROUNDWORK_REQUESTS_BYTES (at least four of GROUNDWORK_ANSWER_BYTES), "
                "GROUNDWORK_BODIES_BYTES (at least 20 MB, or 5/4 of GROUNDWORK_JSON_BODY_BYTES), "
-               "GROUNDWORK_DOCS_CACHE_BYTES, GROUNDWORK_CHARTS_CACHE_BYTES, bodies in flight "
-               "(64 MB, or four of GROUNDWORK_JSON_BODY_BYTES) and what others answer (8 MB) are "
-               "more than GROUNDWORK_MEMORY_BYTES together";
+               "GROUNDWORK_DOCS_CACHE_BYTES, GROUNDWORK_CHARTS_CACHE_BYTES, bodies in flight (64 "
+               "MB, or four of GROUNDWORK_JSON_BODY_BYTES) and answers of other servers (8 MB) are "
+               "together more than GROUNDWORK_MEMORY_BYTES";
     return NULL;
 }
 
@@ -354,7 +354,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
     if (start_files(task, app, conf, ret_reason) != 0)
         return -1;
     if (dns_start(conf->dns_servers) != 0) {
-        *ret_reason = STR("GROUNDWORK_DNS_SERVERS must be addresses, with commas between");
+        *ret_reason = STR("GROUNDWORK_DNS_SERVERS must be addresses separated by commas");
         return -1;
     }
     tenant_domains_spf_set(conf->mail_spf);

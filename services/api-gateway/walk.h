@@ -17,7 +17,7 @@ struct walk_list {
 #define WALK_QUERY                                                                                 \
     PAGE_QUERY,                                                                                    \
     {.name = "cursor", .type = FIELD_STR,                                                          \
-     .doc = "'start', then the next_cursor of each answer: walks a list of any size"}
+     .doc = "'start', then the next_cursor of the previous answer: reads a list of any size"}
 /* clang-format on */
 extern const struct query_param walk_query[];
 /* co: Puts the whole answer: the envelope, and next_cursor when the request has a cursor. `params`:

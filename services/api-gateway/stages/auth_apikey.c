@@ -18,7 +18,7 @@ AWAITS static int apikey_read_key(struct req *r, struct str key, struct credenti
     digest_sha256(key, hash);
     TRY(sql_all(r, &found, SQL_API_KEY_FIND(.hash = ((struct str){(const char *)hash, 32}))));
     if (!found.count)
-        return refusal(r, REFUSE_TOKEN, "The API key is not valid here.");
+        return refusal(r, REFUSE_TOKEN, "The API key is not valid for this project.");
     const struct sql_api_key_find_row row = sql_api_key_find_row(&found, 0);
     *ret = (struct credential){
         .key_id = row.id,
@@ -35,7 +35,7 @@ int auth_apikey_check(struct req *r, struct str key, struct caller *caller)
     struct credential credential = {0};
 
     if (!str_starts(key, STR("ak_")) || key.len > KEY_MAX_LEN)
-        return refusal(r, REFUSE_TOKEN, "The API key is not valid here.");
+        return refusal(r, REFUSE_TOKEN, "The API key is not valid for this project.");
     if (known)
         credential = *known;
     if (!known || clock_mono_ms() - credential.checked_ms > RECHECK_MS) {

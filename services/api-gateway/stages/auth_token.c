@@ -15,7 +15,7 @@
 
 static int token_refuse(struct req *r)
 {
-    return refusal(r, REFUSE_TOKEN, "The access token is not valid here.");
+    return refusal(r, REFUSE_TOKEN, "The access token is not valid for this project.");
 }
 
 static int expired(struct req *r)
@@ -49,10 +49,10 @@ AWAITS static int check_session(struct req *r, struct credential *credential)
 
     TRY(sql_all(r, &session, SQL_SESSION_CHECK(.id = credential->session_id)));
     if (!session.count)
-        return refusal(r, REFUSE_TOKEN, "The session behind this token has ended.");
+        return refusal(r, REFUSE_TOKEN, "The session of this token has ended.");
     const struct sql_session_check_row row = sql_session_check_row(&session, 0);
     if (row.ended || row.user_id != credential->user_id)
-        return refusal(r, REFUSE_TOKEN, "The session behind this token has ended.");
+        return refusal(r, REFUSE_TOKEN, "The session of this token has ended.");
     credential->checked_ms = asked_ms;
     return 0;
 }

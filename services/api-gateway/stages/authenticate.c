@@ -69,7 +69,7 @@ AWAITS static int load_rights(struct req *r, struct caller *caller)
     if (rc < 0)
         return rc;
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
-        return refusal(r, REFUSE_TOKEN, "The account behind this credential may not sign in.");
+        return refusal(r, REFUSE_TOKEN, "The account of this credential may not sign in.");
     if (rc > 0)
         return refusal(r, REFUSE_AWAY, "The caller's rights cannot be read right now.");
     return 0;
@@ -119,7 +119,7 @@ AWAITS static int read_ticket(struct req *r, struct caller *caller, bool *ret_ta
     if (!r->scope->ticketed) {
         TRY(realtime_ticket_take(r, ticket, caller, &found));
         if (!found)
-            return refusal(r, REFUSE_TOKEN, "The ticket was used, has expired, or never was one.");
+            return refusal(r, REFUSE_TOKEN, "The ticket is unknown, was used or has expired.");
         r->scope->ticketed = caller;
     } else {
         *caller = *r->scope->ticketed;

@@ -167,7 +167,7 @@ AWAITS static int conditional_check(struct req *r, const struct route *shown)
     TRY(current_tag(r, shown, &tag));
     if (!tag.len || list_names(wanted, tag))
         return 0;
-    return refusal(r, REFUSE_STALE, "It has changed since; read it again.");
+    return refusal(r, REFUSE_STALE, "The resource has changed since you read it; read it again.");
 }
 
 /* Returns the row of {p}.resource_locks for a path as the route sees it. Two resources may have the

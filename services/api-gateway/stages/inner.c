@@ -118,7 +118,9 @@ int inner_ask(struct task *task,
     if (rc >= 0 && (r->body.overflow || r->streaming)) {
         r->body.len = 0;
         r->body.overflow = false;
-        rc = fail(r, PROBLEM_TOO_LARGE_ANSWER, "Ask for less.");
+        rc = fail(r,
+                  PROBLEM_TOO_LARGE_ANSWER,
+                  "The answer is too large; request fewer records or fields.");
     }
     *ret = (struct inner_answer){
         .status = rc,

@@ -42,8 +42,10 @@ static void put_limit(struct req *r, int64_t limit, int64_t left, int64_t second
 static int rate_limit_refuse(struct req *r, int64_t limit, int64_t seconds)
 {
     resp_header_printf(r, "Retry-After", "%lld", (long long)seconds);
-    return refusal(
-        r, REFUSE_RATE, "At most %lld requests a minute are allowed here.", (long long)limit);
+    return refusal(r,
+                   REFUSE_RATE,
+                   "At most %lld requests a minute are allowed; wait and try again.",
+                   (long long)limit);
 }
 
 static enum route_class class_of(const struct route *route)
@@ -150,7 +152,9 @@ int rate_limit_lookup(struct req *r)
     if (counters_add(&lookups, key, 0) < MISSES_MAX)
         return 0;
     resp_header_printf(r, "Retry-After", "%lld", (long long)seconds_left());
-    return refusal(r, REFUSE_RATE, "Too many projects that do not exist were asked for.");
+    return refusal(r,
+                   REFUSE_RATE,
+                   "Your address requested too many projects that do not exist; try again later.");
 }
 
 void rate_limit_missed(struct req *r)

@@ -244,7 +244,7 @@ def test_a_bucket_that_is_wrong(start_gateway, servers, project, put):
                        ({"S3_BUCKET": "other"}, "404 NoSuchBucket"), ({"S3_REGION": "eu-test-2"}, "403 SignatureDoesNotMatch"),
                        ({"S3_ENDPOINT": "ftp://x"}, "GROUNDWORK_S3_ENDPOINT"), ({"S3_ENDPOINT": "http://x/path"}, "GROUNDWORK_S3_ENDPOINT"),
                        ({"S3_BUCKET": ""}, "GROUNDWORK_S3_BUCKET"), ({"S3_SPOOL_DIR": "/nowhere"}, "GROUNDWORK_S3_SPOOL_DIR"),
-                       ({"FILES_DIR": "/tmp"}, "two stores")):
+                       ({"FILES_DIR": "/tmp"}, "exclude each other")):
         with pytest.raises(RuntimeError) as refused:
             start_gateway(WORKERS=1, **{**good, **wrong})
         assert why in str(refused.value), (wrong, refused.value)

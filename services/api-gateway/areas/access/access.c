@@ -157,7 +157,7 @@ static int access_check_rows(struct req *r, const struct rows *rows)
         if (above || !holds(r->scope->caller, row.entity_id.value, row.permission) ||
             !holds_fields(r, row.entity_id.value, row.permission, row.fields))
             return fail(
-                r, PROBLEM_FORBIDDEN, "The roles concerned give more than the caller holds.");
+                r, PROBLEM_FORBIDDEN, "These roles give rights that the caller does not hold.");
     }
     return 0;
 }

@@ -125,7 +125,8 @@ AWAITS static int check_email(struct req *r, struct str own, const struct in_str
         TRY(mail_flow_address(r, email->value, &typed));
     if (str_eq(typed, own) || str_eq(typed, email_canonical(r->task.arena, own)))
         return 0;
-    return fail_field(r, "email", PROBLEM_READ_ONLY, "only an administrator changes the address");
+    return fail_field(
+        r, "email", PROBLEM_READ_ONLY, "only an administrator can change the address");
 }
 
 AWAITS static int auth_user_update(struct req *r)

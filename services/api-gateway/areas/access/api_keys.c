@@ -28,7 +28,8 @@ static const struct field api_key_fields[] = {
      .type = FIELD_STRS,
      .required = true,
      .max = 5000,
-     .doc = "What the caller does not hold is left out and listed in dropped_permissions",
+     .doc =
+         "Permissions that the caller does not hold are left out and listed in dropped_permissions",
      .example = "[\"orders:read\"]"},
     {.name = "expires_in_days",
      FIELD_AT(struct api_key_in, expires_in_days),
@@ -46,8 +47,11 @@ static const struct schema api_key_schema =
 static const struct field api_key_out_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "name", .type = FIELD_STR, .required = true},
-    {.name = "prefix", .type = FIELD_STR, .required = true, .doc = "How the key begins"},
-    {.name = "user_id", .type = FIELD_I64, .required = true, .doc = "Its creator"},
+    {.name = "prefix",
+     .type = FIELD_STR,
+     .required = true,
+     .doc = "The first characters of the key"},
+    {.name = "user_id", .type = FIELD_I64, .required = true, .doc = "The user who created the key"},
     {.name = "permissions", .type = FIELD_STRS, .required = true},
     {.name = "expires_at", .type = FIELD_TIME, .required = true},
     {.name = "last_used_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
@@ -58,7 +62,7 @@ static const struct schema api_key_out_schema = SCHEMA_OUT("ApiKey", api_key_out
 static const struct field api_key_created_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "name", .type = FIELD_STR, .required = true},
-    {.name = "key", .type = FIELD_STR, .required = true, .doc = "Shown this once"},
+    {.name = "key", .type = FIELD_STR, .required = true, .doc = "Shown only once"},
     {.name = "prefix", .type = FIELD_STR, .required = true},
     {.name = "permissions", .type = FIELD_STRS, .required = true},
     {.name = "dropped_permissions", .type = FIELD_STRS, .required = true},
@@ -243,7 +247,7 @@ static const struct field rotate_fields[] = {
      .min = 0,
      .has_max = true,
      .max = 30 * 86400,
-     .doc = "How long the present value, and those before it, still work; 0 when left out",
+     .doc = "How long the current value and earlier values still work; 0 when left out",
      .example = "3600"},
     {.name = "expires_in_days",
      FIELD_AT(struct rotate_in, expires_in_days),
@@ -252,20 +256,20 @@ static const struct field rotate_fields[] = {
      .min = 1,
      .has_max = true,
      .max = 3650,
-     .doc = "From now on; when left out, the key expires when it would have"},
+     .doc = "Counted from now; when left out, the expiry does not change"},
 };
 static const struct schema rotate_schema = SCHEMA("ApiKeyRotate", struct rotate_in, rotate_fields);
 
 static const struct field rotated_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "name", .type = FIELD_STR, .required = true},
-    {.name = "key", .type = FIELD_STR, .required = true, .doc = "The new value, shown this once"},
+    {.name = "key", .type = FIELD_STR, .required = true, .doc = "The new value, shown only once"},
     {.name = "prefix", .type = FIELD_STR, .required = true},
     {.name = "expires_at", .type = FIELD_TIME, .required = true},
     {.name = "former_ends_at",
      .type = FIELD_TIME,
      .required = true,
-     .doc = "When the value before stops working"},
+     .doc = "When the previous value stops working"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
 };
 static const struct schema rotated_schema = SCHEMA_OUT("ApiKeyRotated", rotated_fields);
@@ -316,7 +320,7 @@ AWAITS static int lock_own(struct req *r, int64_t id, const struct rotate_in *in
     const struct sql_api_key_lock_row key = sql_api_key_lock_row(&locked, 0);
     TRY(may_rotate(r, key.user_id));
     if (key.ended && !in->expires_in_days.set)
-        return fail(r, PROBLEM_CONFLICT, "The key has expired; give it expires_in_days.");
+        return fail(r, PROBLEM_CONFLICT, "The key has expired; send expires_in_days.");
     return 0;
 }
 
@@ -382,8 +386,8 @@ static const struct route api_keys_routes[] = {
         .body = &api_key_schema,
         .ok = {201, &api_key_created_schema},
         .run = api_keys_create,
-        .summary = "Create an API key; its value is shown this once",
-        .doc = "Users make keys; a key makes none, so none outlives the one it came from.",
+        .summary = "Create an API key; its value is shown only once",
+        .doc = "Only users create keys. A key cannot create another key, which could outlive it.",
     },
     {
         .method = HTTP_POST_M,
@@ -397,9 +401,9 @@ static const struct route api_keys_routes[] = {
         .fails = {404, 409},
         .run = api_keys_rotate,
         .guard = api_key_rotate_guard,
-        .summary = "Give an API key a new value, shown this once",
-        .doc = "Its creator does. The value before works for grace_seconds, so that servers can "
-               "change over one by one.",
+        .summary = "Give an API key a new value, shown only once",
+        .doc = "Only the key's creator may do this. The previous value works for another "
+               "grace_seconds, so that servers can be switched one by one.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -412,7 +416,8 @@ static const struct route api_keys_routes[] = {
         .run = api_keys_delete,
         .guard = api_key_delete_guard,
         .summary = "Delete an API key: it stops working within a second",
-        .doc = "Users delete the keys they made, administrators any, a key itself.",
+        .doc = "A user may delete the keys that it created, an administrator any key. A key may "
+               "delete itself.",
     },
 };
 ROUTES(api_keys, "API keys");

@@ -66,7 +66,7 @@ static int find_route(struct req *r, struct question *question)
     if (!str_starts(path, STR("/")))
         return question_fail(r, "path", "must begin with '/'.");
     if (memchr(path.ptr, '?', path.len))
-        return question_fail(r, "path", "is a path alone, without '?' and what follows.");
+        return question_fail(r, "path", "must be a path without '?' and query.");
     if (!str_starts(path, arena_printf(r->task.arena, "%.*s/", STR_ARG(prefix))))
         path = arena_printf(r->task.arena, "%.*s%.*s", STR_ARG(prefix), STR_ARG(path));
     int rc = router_find(
@@ -77,7 +77,7 @@ static int find_route(struct req *r, struct question *question)
                     "Query parameter 'method': this path answers %.*s.",
                     STR_ARG(allow));
     if (rc != 0 || question->match.route->auth == AUTH_OPERATOR)
-        return question_fail(r, "path", "is no endpoint of a project.");
+        return question_fail(r, "path", "is not an endpoint of a project.");
     question->whole_path = path;
     return 0;
 }
@@ -105,7 +105,7 @@ static int check_asker(struct req *r, int64_t user_id, int64_t key_id)
         return 0;
     return fail(r,
                 PROBLEM_ADMIN_REQUIRED,
-                "Only an administrator may ask about others; leave out user_id and key_id.");
+                "Only an administrator may ask about other callers; leave out user_id and key_id.");
 }
 
 AWAITS static int find_subject(struct req *r, const struct query *query, struct question *question)
@@ -118,7 +118,7 @@ AWAITS static int find_subject(struct req *r, const struct query *query, struct 
     TRY(read_id_parameter(r, query, "user_id", &user_id));
     TRY(read_id_parameter(r, query, "key_id", &key_id));
     if (user_id && key_id)
-        return question_fail(r, "key_id", "names its user; leave out user_id.");
+        return question_fail(r, "key_id", "already names a user; leave out user_id.");
     if (!user_id && !key_id) {
         user_id = asker->user_id;
         key_id = asker->key_id;
@@ -367,13 +367,13 @@ static void close_row(struct req *r,
     if (right->readable)
         check->reason = STR("The record may be read but not changed.");
     else if (!question->tells_all)
-        check->reason = STR("The record does not exist, or no row rule opens it.");
+        check->reason = STR("The record does not exist, or no row rule gives access to it.");
     else if (!right->exists)
         check->reason = STR("The record does not exist.");
     else
         check->reason = arena_printf(r->task.arena,
                                      "The record belongs to user %lld and is granted neither to "
-                                     "this one nor to its groups and roles.",
+                                     "this user nor to its groups and roles.",
                                      (long long)right->created_by);
 }
 
@@ -449,9 +449,10 @@ static void put_fields(struct req *r, struct question *question, struct jw *w)
             strbuf_printf(&closed, "%s%.*s", closed.len ? ", " : "", STR_ARG(field->name));
     }
     if (closed.len)
-        check.reason = question->tells_all
-                           ? arena_printf(r->task.arena, "Closed: %.*s.", STR_ARG(closed))
-                           : STR("Other fields are closed.");
+        check.reason =
+            question->tells_all
+                ? arena_printf(r->task.arena, "Fields without access: %.*s.", STR_ARG(closed))
+                : STR("Other fields are not accessible.");
     open_check(question, w, &check);
     put_no_giver(w);
     jw_lit(w, "fields");
@@ -526,7 +527,8 @@ AWAITS static int put_object_check(struct req *r, struct question *question, str
 
     TRY(inner_ask(&r->task, &inner, ANSWER_BYTES, &answer));
     if (answer.status >= 500)
-        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "This cannot be told now; try again.");
+        return fail(
+            r, PROBLEM_DEPENDENCY_UNAVAILABLE, "This cannot be determined right now; try again.");
     if (handler_is_refusal(answer.status)) {
         check.problem = problem_find(answer.code);
         check.reason = explain_detail(r, &answer, check.problem);
@@ -659,19 +661,20 @@ static const struct field check_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The permission that is asked for",
+     .doc = "The permission that the check requires",
      .example = "\"orders:read\""},
     {.name = "reason", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "given_by",
      .type = FIELD_LIST,
      .required = true,
      .sub = &giver_schema,
-     .doc = "Roles that give it; of a record, what opens it"},
+     .doc =
+         "Roles that give the permission; for a record the owner or the grants that give access"},
     {.name = "fields",
      .type = FIELD_STRS,
      .required = true,
      .nullable = true,
-     .doc = "Of the check fields: those that the request may read or write"},
+     .doc = "For the check fields: the fields that the request may read or write"},
 };
 static const struct schema check_schema = SCHEMA_OUT("PermissionCheck", check_fields);
 
@@ -686,12 +689,12 @@ static const struct field explained_fields[] = {
     {.name = "status",
      .type = FIELD_I64,
      .required = true,
-     .doc = "What the request would be answered with, were it not for its body"},
+     .doc = "The status that the request would get, apart from errors of its body"},
     {.name = "code",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The problem's, of the first check that is not passed"},
+     .doc = "Problem code of the first check that fails"},
     {.name = "reason", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "checks", .type = FIELD_LIST, .required = true, .sub = &check_schema},
 };
@@ -702,12 +705,13 @@ static const struct query_param explain_query[] = {
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "Whose request; the caller's own when left out. Others: administrators only"},
+     .doc = "The user of the request; the caller when left out. Only administrators may name other "
+            "users"},
     {.name = "key_id",
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "Or with which API key"},
+     .doc = "The API key of the request, in place of user_id"},
     {.name = "method", .type = FIELD_STR, .values = method_names, .fallback = "GET"},
     {.name = "path",
      .type = FIELD_STR,
@@ -726,10 +730,11 @@ static const struct route explain_routes[] = {
         .fails = {403, 404},
         .run = permissions_explain,
         .summary = "Explain what decides about a request: every check, in order",
-        .doc = "The same code answers that decides. The check object is the route's own: whether "
-               "what the path names is there for the caller, and whether the caller may do this "
-               "with it. Administrators are told all checks, others those up to the first that is "
-               "not passed, and nothing of records and fields that they may not see.",
+        .doc = "The answer comes from the code that decides about requests. The check object is "
+               "the route's own: whether the object in the path exists for the caller, and whether "
+               "the caller may do this with it. Administrators see all checks. Other callers see "
+               "the checks up to the first that fails, and nothing about records and fields that "
+               "they may not see.",
     },
 };
 ROUTES(explain, "Roles and permissions");

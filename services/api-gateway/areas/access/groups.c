@@ -13,7 +13,7 @@ struct group_in {
     NAMED_MEMBERS(struct group_in, name_required, "\"Support\""),                                  \
     {                                                                                              \
         .name = "role_ids", FIELD_AT(struct group_in, role_ids), .type = FIELD_IDS, .max = 100,    \
-        .doc = "Roles whose holders may ask for the members' records"                              \
+        .doc = "Roles whose holders may request the members' records (X-Group-Id)"                 \
     }
 
 static const struct field group_create_fields[] = {GROUP_MEMBERS(true)};
@@ -92,8 +92,8 @@ AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *us
         (gives.asks && !sees_members_records(r->scope->caller, &gives)))
         return fail(r,
                     PROBLEM_FORBIDDEN,
-                    "This group gives records that the caller does not see: only its members and "
-                    "an administrator, signed in as a user, may add to it.");
+                    "This group gives access to records that the caller does not see: only its "
+                    "members, or an administrator signed in as a user, may add users.");
     if (gives.opened)
         return fail(r,
                     PROBLEM_FORBIDDEN,
@@ -123,7 +123,7 @@ static int fail_change(struct req *r, int rc, const char *refers)
         return fail_taken(r, "name", "is taken", "A group of this name exists.");
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
-            r, refers, PROBLEM_FOREIGN_KEY_VIOLATION, "names something that does not exist");
+            r, refers, PROBLEM_FOREIGN_KEY_VIOLATION, "contains an id that does not exist");
     return sql_check(r, rc);
 }
 
@@ -424,7 +424,7 @@ static const struct route groups_routes[] = {
         .fails = {404},
         .run = members_add,
         .guard = groups_get,
-        .summary = "Add users to a group; those who are members already stay",
+        .summary = "Add users to a group; existing members stay",
     },
     {
         .method = HTTP_DELETE_M,

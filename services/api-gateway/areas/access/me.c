@@ -100,7 +100,7 @@ static const struct route me_routes[] = {
         .ok = {200, &me_out_schema},
         .fails = {404},
         .run = users_me,
-        .summary = "Get the caller's own account (of a key: its creator's), and what it may do",
+        .summary = "Get the caller's own account (of an API key its creator's) and permissions",
     },
 };
 ROUTES(me, "Users");

@@ -10,8 +10,8 @@ static const struct field permission_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = (const char *const[]){"standard", "administrator", "opt_in", NULL},
-     .doc =
-         "Who holds it in a new project: the Standard User role, administrators only, or nobody"},
+     .doc = "Who has the permission in a new project: the Standard User role, only administrators, "
+            "or no user"},
 };
 static const struct schema permission_schema = SCHEMA_OUT("Permission", permission_fields);
 

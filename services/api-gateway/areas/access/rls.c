@@ -413,7 +413,7 @@ static const struct route rls_routes[] = {
         .run = rls_users_delete,
         .guard = rls_users_get,
         .run_decides = true,
-        .summary = "Take a record's grants to users away",
+        .summary = "Remove a record's grants to users",
     },
     {
         .method = HTTP_GET_M,
@@ -448,7 +448,7 @@ static const struct route rls_routes[] = {
         .run = rls_groups_delete,
         .guard = rls_groups_get,
         .run_decides = true,
-        .summary = "Take a record's grants to groups and roles away",
+        .summary = "Remove a record's grants to groups and roles",
     },
 };
 ROUTES(rls, "Row-level security");

@@ -28,7 +28,7 @@ static const struct field field_access_fields[] = {
      .type = FIELD_STRS,
      .required = true,
      .max = 200,
-     .doc = "The only fields this role reads or writes by this action",
+     .doc = "The only fields that the role may access by this action",
      .example = "[\"status\"]"},
 };
 static const struct schema field_access_schema =
@@ -167,7 +167,7 @@ AWAITS static int check_excess(struct req *r, int64_t id, const struct role_in *
     return fail_field(r,
                       excess.permissions ? "permissions" : "field_access",
                       PROBLEM_VALIDATION_FAILED,
-                      "must be [] of an administrator role, which passes every check");
+                      "must be [] for an administrator role, which passes every check");
 }
 
 /* Writes permissions, field rules and audit row of the role in the open transaction, and reads the
@@ -313,7 +313,7 @@ AWAITS static int roles_delete(struct req *r)
     if (sql_role_holders_row(&holders, 0).holders)
         return fail(r,
                     PROBLEM_IN_USE,
-                    "%lld users have this role; take it from them first.",
+                    "%lld users have this role; remove it from them first.",
                     (long long)sql_role_holders_row(&holders, 0).holders);
     struct db_call calls[] = {
         db_call(SQL_ROLE_REMOVE(.id = id)),

@@ -17,13 +17,13 @@ static const struct field simulate_fields[] = {
      .type = FIELD_IDS,
      .required = true,
      .max = ROLES_MAX,
-     .doc = "The roles that are held together; none: a user without any",
+     .doc = "The roles of the user; [] for a user without roles",
      .example = "[2]"},
     {.name = "entity",
      FIELD_AT(struct simulate_in, entity),
      .type = FIELD_STR,
      .max = 48,
-     .doc = "Of the routes of records, those of this entity alone",
+     .doc = "Shows routes of records for this entity only",
      .example = "\"orders\""},
 };
 static const struct schema simulate_schema =
@@ -40,12 +40,12 @@ static const struct field simulated_fields[] = {
     {.name = "allowed",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "Rules of rows and fields come besides"},
+     .doc = "Row and field rules apply in addition"},
     {.name = "refused_by",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The first check that is not passed, as in GET /permissions/explain"},
+     .doc = "The first check that fails, as in GET /permissions/explain"},
     {.name = "needs", .type = FIELD_STR, .required = true, .nullable = true},
 };
 static const struct schema simulated_schema = SCHEMA_OUT("PermissionOnRoute", simulated_fields);
@@ -190,8 +190,8 @@ static const struct route simulate_routes[] = {
         .ok = {200, &simulated_schema, .list = true},
         .class = CLASS_READ,
         .run = permissions_simulate,
-        .summary = "Tell what a user with certain roles could do, for every route",
-        .doc = "Nothing is changed. Each route of records is there once for each entity.",
+        .summary = "Show for every route whether a user with certain roles may use it",
+        .doc = "Nothing is changed. Each route of records appears once per entity.",
     },
 };
 ROUTES(simulate, "Roles and permissions");

@@ -27,7 +27,7 @@ static const struct field profile_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "A file that the caller may read; null again when the file is deleted"},
+     .doc = "A file that the caller may read; becomes null when the file is deleted"},
     {.name = "locale",
      FIELD_AT(struct profile_in, locale),
      .type = FIELD_STR,
@@ -46,7 +46,7 @@ static const struct field profile_fields[] = {
      FIELD_AT(struct profile_in, preferences),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Whatever the application keeps about the user, at most 16 KB"},
+     .doc = "Any object that the application stores with the user, at most 16 KB"},
 };
 static const struct schema profile_schema =
     SCHEMA("UserProfileUpdate", struct profile_in, profile_fields);

@@ -107,8 +107,9 @@ AWAITS static int user_mail(struct req *r, enum mail_type type, int64_t id, stru
 
     TRY(mail_flow_page(r, &(struct in_str){0}, &flow.page));
     if (!flow.page.len)
-        return fail(
-            r, PROBLEM_CONFLICT, "Set auth_page_url first: the page that links in mails open.");
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "Set the setting auth_page_url first: links in mails open this page.");
     return mail_flow_put(r, &flow);
 }
 
@@ -300,7 +301,7 @@ AWAITS static int user_send(struct req *r, enum mail_type type, const char *acti
     const struct sql_user_lock_row row = sql_user_lock_row(&user, 0);
     bool invited = str_is(row.status, "invited");
     if (type == MAIL_INVITE && !invited)
-        return fail(r, PROBLEM_CONFLICT, "This account has been taken into use.");
+        return fail(r, PROBLEM_CONFLICT, "This account has no open invitation.");
     bool awaited = !row.confirmed || str_is(row.status, "unconfirmed");
     if (type == MAIL_CONFIRMATION && (invited || !awaited))
         return fail(r, PROBLEM_CONFLICT, "This account has nothing to confirm.");

@@ -21,7 +21,7 @@ const char *const user_statuses[] = {"invited", "unconfirmed", "active", "suspen
 #define METADATA_MEMBER(type_of)                                                                   \
     {                                                                                              \
         .name = "metadata", FIELD_AT(type_of, metadata), .type = FIELD_MAP, .nullable = true,      \
-        .doc = "Whatever the application keeps about the user, at most 16 KB"                      \
+        .doc = "Any object that the application stores with the user, at most 16 KB"               \
     }
 
 static const struct field user_create_fields[] = {
@@ -32,8 +32,8 @@ static const struct field user_create_fields[] = {
     {.name = "send_invite",
      FIELD_AT(struct user_in, send_invite),
      .type = FIELD_BOOL,
-     .doc = "Sends an invitation; with a password the word that the account is there, or the link "
-            "that confirms the address where require_confirmed_email is set"},
+     .doc = "Sends an invitation. When password is set, sends a notice of the account instead, or "
+            "a link that confirms the address if require_confirmed_email is set"},
 };
 const struct schema user_create_schema = SCHEMA("UserCreate", struct user_in, user_create_fields);
 
@@ -44,8 +44,8 @@ static const struct field user_update_fields[] = {
      FIELD_AT(struct user_in, status),
      .type = FIELD_STR,
      .values = user_statuses,
-     .doc = "active alone keeps sessions; invited and unconfirmed end the confirmation of the "
-            "address, as another address does"},
+     .doc = "Any status but active ends the user's sessions; invited and unconfirmed clear the "
+            "confirmation of the address, as a new address does"},
     ROLES_MEMBER,
     METADATA_MEMBER(struct user_in),
 };
@@ -87,13 +87,13 @@ static const struct field account_fields[] = {
      FIELD_AT(struct account_in, me.metadata),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Merged into metadata, which may then have 16 KB; a member that is null goes"},
+     .doc = "Merged into metadata, which may then have at most 16 KB; null removes a member"},
     {.name = "email",
      FIELD_AT(struct account_in, email),
      .type = FIELD_STR,
      .max = 254,
      .format = "email",
-     .doc = "The account's own; only an administrator changes it",
+     .doc = "The account's current address; only an administrator can change it",
      .example = "\"ada@example.com\""},
     {.name = "code_challenge",
      FIELD_AT(struct account_in, challenge),
@@ -139,12 +139,14 @@ static const struct field me_out_fields[] = {
     {.name = "permissions",
      .type = FIELD_STRS,
      .required = true,
-     .doc = "All that the caller holds: of a key, what its list and its creator have in common"},
+     .doc =
+         "All permissions of the caller; of an API key those of its list that its creator holds"},
     {.name = "field_access",
      .type = FIELD_LIST,
      .required = true,
      .sub = &rule_out_schema,
-     .doc = "Where not all fields of an entity are open: those that are"},
+     .doc =
+         "The accessible fields, for each entity and action where not all fields are accessible"},
     {.name = "is_admin", .type = FIELD_BOOL, .required = true},
     {.name = "api_access",
      .type = FIELD_BOOL,

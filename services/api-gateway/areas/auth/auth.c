@@ -189,7 +189,7 @@ static const struct query_param logout_query[] = {
      .type = FIELD_STR,
      .values = (const char *const[]){"local", "others", "global", NULL},
      .fallback = "global",
-     .doc = "This session, all others, or all"},
+     .doc = "Ends this session, all others, or all"},
     {0},
 };
 
@@ -317,7 +317,7 @@ static const struct field rotated_fields[] = {
     {.name = "kid",
      .type = FIELD_STR,
      .required = true,
-     .doc = "Of the key that signs from now on"},
+     .doc = "Id of the key that signs from now on"},
 };
 static const struct schema rotated_schema = SCHEMA_OUT("SigningKey", rotated_fields);
 
@@ -348,9 +348,8 @@ static const struct route auth_routes[] = {
         .run = auth_token,
         .class = CLASS_AUTH,
         .summary = "Sign in with e-mail address and password",
-        .doc =
-            "As JSON, or as a form with the names of RFC 6749. Wrong password and unknown account "
-            "answer alike.",
+        .doc = "As JSON, or as a form with the names of RFC 6749. A wrong password and an unknown "
+               "account get the same answer.",
     },
     {
         .method = HTTP_POST_M,
@@ -363,9 +362,9 @@ static const struct route auth_routes[] = {
         .run = auth_refresh,
         .class = CLASS_AUTH,
         .summary = "Exchange a refresh token for new tokens",
-        .doc =
-            "A refresh token serves once. Sent again within ten seconds, or within a minute while "
-            "its successor is unused, it gives the same successor; otherwise the session ends.",
+        .doc = "A refresh token can be used once. Sent again within ten seconds, or within a "
+               "minute while its successor is unused, it returns the same successor; otherwise the "
+               "session ends.",
     },
     {
         .method = HTTP_POST_M,
@@ -395,7 +394,7 @@ static const struct route auth_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, &discovery_schema},
         .run = auth_discovery,
-        .summary = "Where keys and endpoints of the issuer are",
+        .summary = "Get the addresses of the issuer's keys and endpoints",
     },
     {
         .method = HTTP_GET_M,
@@ -404,7 +403,7 @@ static const struct route auth_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, &discovery_schema},
         .run = auth_discovery,
-        .summary = "The same, beside the keys",
+        .summary = "The same document, next to the keys",
     },
     {
         .method = HTTP_GET_M,
@@ -413,7 +412,7 @@ static const struct route auth_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, &jwks_schema},
         .run = auth_jwks,
-        .summary = "Public keys that access tokens are signed with",
+        .summary = "Get the public keys that verify access tokens",
     },
     {
         .method = HTTP_POST_M,
@@ -423,7 +422,7 @@ static const struct route auth_routes[] = {
         .ok = {200, &rotated_schema},
         .run = auth_rotate,
         .summary = "Sign access tokens with a new key",
-        .doc = "The key before stays published until the last token that it signed has ended.",
+        .doc = "The previous key stays published until the last token that it signed has expired.",
     },
 };
 ROUTES(auth, "Sign-in");

@@ -46,13 +46,15 @@ AWAITS static int auth_link_create(struct req *r,
     int rc;
 
     if (!r->scope->project->settings.sign_up)
-        return fail(r, PROBLEM_SIGNUP_DISABLED, "Accounts are made by an administrator here.");
+        return fail(r,
+                    PROBLEM_SIGNUP_DISABLED,
+                    "Only an administrator can create accounts in this project.");
     rc = db_query(&r->task,
                   r->scope->db,
                   SQL_ACCOUNT_ADD(.email = email_canonical(r->task.arena, identity->email)),
                   &account);
     if (rc == DB_UNIQUE)
-        return fail(r, PROBLEM_CONFLICT, "The same account is being made right now; try again.");
+        return fail(r, PROBLEM_CONFLICT, "The same account is being created right now; try again.");
     TRY(sql_check(r, rc));
     link->user_id = sql_account_add_row(&account, 0).id;
     link->is_new = true;

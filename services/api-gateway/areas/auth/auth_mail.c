@@ -92,7 +92,7 @@ static const struct field verify_fields[] = {
      .write_only = true,
      .max = PASSWORD_MAX_BYTES,
      .format = "password",
-     .doc = "Required of invite and recovery"},
+     .doc = "Required for invite and recovery"},
 };
 static const struct schema verify_schema = SCHEMA("MailVerify", struct verify_in, verify_fields);
 
@@ -210,7 +210,7 @@ static const struct field change_fields[] = {
      .write_only = true,
      .max = PASSWORD_MAX_BYTES,
      .format = "password",
-     .doc = "The account's own, where it has one"},
+     .doc = "The account's current password, if it has one"},
     {.name = "redirect_to",
      FIELD_AT(struct change_in, redirect_to),
      .type = FIELD_STR,
@@ -278,12 +278,13 @@ AWAITS static int auth_email_change(struct req *r)
     TRY(mail_flow_address(r, in.email.value, &new_email));
     struct str old_email = sql_mail_account_lock_row(&account, 0).email;
     if (str_eq(email_canonical(r->task.arena, old_email), new_email))
-        return fail_field(r, "email", PROBLEM_VALIDATION_FAILED, "is the address already");
+        return fail_field(
+            r, "email", PROBLEM_VALIDATION_FAILED, "is already the account's address");
     TRY(mail_flow_page(r, &in.redirect_to, &page));
     if (!page.len)
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "The project has no page that links in mails open: an administrator sets "
+                    "The project has no page that links in mails open: an administrator must set "
                     "settings.auth_page_url first.");
     TRY(rate_limit_sign_in(
         r,
@@ -320,7 +321,7 @@ static const struct field changed_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = change_states,
-     .doc = "waiting: the other address has not confirmed it yet"},
+     .doc = "waiting: the other address has not confirmed the change yet"},
     {.name = "email", .type = FIELD_STR, .required = true, .doc = "The account's address now"},
 };
 static const struct schema changed_schema = SCHEMA_OUT("EmailChanged", changed_fields);
@@ -339,7 +340,7 @@ apply_change(struct req *r, int64_t id, const struct sql_email_change_confirm_ro
                       &applied);
 
     if (rc == DB_UNIQUE || (rc == 0 && !applied.count))
-        return fail(r, PROBLEM_CONFLICT, "Another account has this address by now.");
+        return fail(r, PROBLEM_CONFLICT, "Another account now has this address.");
     if (rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     struct db_call calls[] = {
@@ -390,8 +391,8 @@ static const struct route auth_mail_routes[] = {
         .class = CLASS_AUTH,
         .summary = "Send a link that sets a new password",
         .doc =
-            "Answers the same whether or not there is an account with this address, or a page that "
-            "the link can open; GET /mail/log tells administrators what became of it.",
+            "The answer is the same whether or not an account has this address, or the project has "
+            "a page that the link can open; GET /mail/log shows the outcome to administrators.",
     },
     {
         .method = HTTP_POST_M,
@@ -404,8 +405,8 @@ static const struct route auth_mail_routes[] = {
         .class = CLASS_AUTH,
         .summary = "Send a link that signs in",
         .doc =
-            "Answers the same whether or not there is an account with this address, or a page that "
-            "the link can open; GET /mail/log tells administrators what became of it.",
+            "The answer is the same whether or not an account has this address, or the project has "
+            "a page that the link can open; GET /mail/log shows the outcome to administrators.",
     },
     {
         .method = HTTP_POST_M,
@@ -429,7 +430,8 @@ static const struct route auth_mail_routes[] = {
         .fails = {409},
         .run = auth_email_change,
         .class = CLASS_AUTH,
-        .summary = "Change the own address, once it and the present one have confirmed it",
+        .summary =
+            "Change the caller's address, once the current and the new address have confirmed it",
     },
     {
         .method = HTTP_POST_M,
@@ -441,7 +443,7 @@ static const struct route auth_mail_routes[] = {
         .fails = {401, 403, 409},
         .run = auth_email_change_confirm,
         .class = CLASS_AUTH,
-        .summary = "Confirm a change of address from one of the two",
+        .summary = "Confirm a change of address from the current or the new address",
     },
 };
 ROUTES(auth_mail, "Sign-in");

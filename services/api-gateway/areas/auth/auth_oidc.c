@@ -17,7 +17,7 @@ bool oidc_issuer_is(struct str issuer, struct str iss)
 
 static int provider_failed(struct req *r)
 {
-    return fail(r, PROBLEM_PROVIDER_ERROR, "The identity provider did not answer as it should.");
+    return fail(r, PROBLEM_PROVIDER_ERROR, "The identity provider did not answer correctly.");
 }
 
 /* Reads an endpoint, which a browser or this gateway will open: an http or https URL, no longer

@@ -19,7 +19,9 @@
 static int oidc_token_refuse(struct req *r, const char *reason)
 {
     log_warn("auth.id_token_refused", L_CSTR("reason", reason));
-    return fail(r, PROBLEM_INVALID_CREDENTIALS, "The identity provider's token is not valid here.");
+    return fail(r,
+                PROBLEM_INVALID_CREDENTIALS,
+                "The identity provider's token is not valid for this project.");
 }
 
 static bool key_fits(const json_t *key, const struct jws *token)

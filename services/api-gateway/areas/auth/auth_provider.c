@@ -146,7 +146,7 @@ static const struct field callback_fields[] = {
      .type = FIELD_STR,
      .min = 1,
      .max = 4096,
-     .doc = "Required unless there is an error"},
+     .doc = "Required unless error is sent"},
     {.name = "state",
      FIELD_AT(struct callback_in, state),
      .type = FIELD_STR,
@@ -158,7 +158,7 @@ static const struct field callback_fields[] = {
      .type = FIELD_STR,
      .write_only = true,
      .max = 128,
-     .doc = "When the start had a code_challenge"},
+     .doc = "Required when the sign-in was started with a code_challenge"},
     {.name = "iss",
      FIELD_AT(struct callback_in, iss),
      .type = FIELD_STR,
@@ -169,7 +169,7 @@ static const struct field callback_fields[] = {
      .type = FIELD_STR,
      .min = 1,
      .max = 64,
-     .doc = "As the provider sent it in place of a code: access_denied"},
+     .doc = "The error that the provider sent in place of a code, such as access_denied"},
 };
 /* Providers add members of their own (scope, authuser, session_state), which are ignored. */
 static const struct schema callback_schema = {
@@ -191,7 +191,9 @@ static int check_flow(struct req *r, const struct auth_flow *flow, const struct 
     if (flow->code_challenge.len || verifier.len) {
         struct str challenge = auth_flow_challenge(r->task.arena, verifier);
         if (!ct_eq(challenge, flow->code_challenge))
-            return fail(r, PROBLEM_FLOW_STATE_INVALID, "The code_verifier does not fit the start.");
+            return fail(r,
+                        PROBLEM_FLOW_STATE_INVALID,
+                        "The code_verifier does not match the code_challenge of the start.");
     }
     if (flow->user_id && flow->user_id != linking_user(r))
         return fail(
@@ -264,8 +266,9 @@ static const struct route auth_provider_routes[] = {
         .guard = oidc_configured,
         .class = CLASS_AUTH,
         .summary = "Start a sign-in at the project's identity provider",
-        .doc = "Redirects the browser to the provider, or answers with the address when JSON is "
-               "asked for. With a user's token the identity is linked to that user's account.",
+        .doc =
+            "Redirects the browser to the provider, or answers with the address when Accept names "
+            "application/json. With a user's token the identity is linked to that user's account.",
     },
     {
         .method = HTTP_POST_M,
@@ -277,8 +280,8 @@ static const struct route auth_provider_routes[] = {
         .fails = {403, 404, 409, 502},
         .run = provider_callback,
         .class = CLASS_AUTH,
-        .summary = "Finish a sign-in with what the provider sent",
-        .doc = "A start serves once and for ten minutes.",
+        .summary = "Finish a sign-in with the code and state that the provider sent",
+        .doc = "A started sign-in can be finished once, within ten minutes.",
     },
 };
 ROUTES(auth_provider, "Sign-in");

@@ -139,7 +139,7 @@ int auth_session_start(struct req *r,
     int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
 
     if (rc == DB_FOREIGN_KEY) /* the account was deleted after the password check */
-        return fail(r, PROBLEM_INVALID_CREDENTIALS, "The account exists no more.");
+        return fail(r, PROBLEM_INVALID_CREDENTIALS, "The account no longer exists.");
     TRY(sql_check(r, rc));
     const struct rows *session = &calls[0].rows;
     tokens.user = calls[4].rows;

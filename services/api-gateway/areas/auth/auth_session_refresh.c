@@ -109,7 +109,8 @@ repeat(struct req *r, const struct sql_refresh_lock_row *token, struct auth_toke
 AWAITS static int refresh_refuse_unknown(struct req *r)
 {
     TRY(rate_limit_address(r, "refresh"));
-    return fail(r, PROBLEM_REFRESH_TOKEN_INVALID, "The refresh token is not valid here.");
+    return fail(
+        r, PROBLEM_REFRESH_TOKEN_INVALID, "The refresh token is not valid for this project.");
 }
 
 /* A guess costs at most one read. A session may exchange its tokens as often as an address may sign

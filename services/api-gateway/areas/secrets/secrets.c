@@ -30,13 +30,13 @@ struct secret_in {
     {                                                                                              \
         .name = "value", FIELD_AT(struct secret_in, value), .type = FIELD_STR, .required = true,   \
         .min = 1, .max = VALUE_MAX, .write_only = true, .example = "\"key-5f2c\"",                 \
-        .doc = "At least 4 characters without the white space around them: a shorter one could "   \
-               "not be masked in histories without masking everything"                             \
+        .doc = "At least 4 characters, not counting white space around them: a shorter value "     \
+               "could not be masked in histories without masking everything"                       \
     }
 #define HOSTS_DOC                                                                                  \
-    "Hosts that CallAnApi may send it to, as they stand in the URL, without port; to any other "   \
-    "the step fails before anything is sent. null = any host. Recommended for every key of a "     \
-    "single service"
+    "Hosts to which CallAnApi may send the secret, as written in the URL, without port; for any "  \
+    "other host the step fails before anything is sent. null = any host. Recommended for every "   \
+    "key of a single service"
 #define HOSTS_FIELD                                                                                \
     {                                                                                              \
         .name = "allowed_hosts", FIELD_AT(struct secret_in, hosts), .type = FIELD_STRS,            \
@@ -117,13 +117,14 @@ static int secrets_check_value(struct req *r, struct secret_in *in)
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
     if (utf8_length(secrets_trim(in->value.value)) < VALUE_LEAST)
-        schema_error_add(r->task.arena,
-                         errors,
-                         STR("value"),
-                         PROBLEM_OUT_OF_RANGE,
-                         "must have at least %d characters besides white space around them: a "
-                         "shorter one could not be masked in histories without masking everything",
-                         VALUE_LEAST);
+        schema_error_add(
+            r->task.arena,
+            errors,
+            STR("value"),
+            PROBLEM_OUT_OF_RANGE,
+            "must have at least %d characters, not counting white space around them: a shorter "
+            "value could not be masked in histories without masking everything",
+            VALUE_LEAST);
     if (secret_given(in->value.value, STR_NONE) != SECRET_NEW)
         schema_error_add(r->task.arena,
                          errors,
@@ -146,7 +147,7 @@ static int secrets_check_value(struct req *r, struct secret_in *in)
                          errors,
                          STR("allowed_hosts"),
                          PROBLEM_OUT_OF_RANGE,
-                         "must have a host; null allows all");
+                         "must have at least one host; null allows all hosts");
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
@@ -332,7 +333,7 @@ static const struct route secrets_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = secrets_get,
-        .summary = "Read what is known of a secret; its value is never returned",
+        .summary = "Get a secret; its value is never returned",
     },
     {
         .method = HTTP_PUT_M,
@@ -346,8 +347,8 @@ static const struct route secrets_routes[] = {
         .run = secrets_update,
         .guard = secrets_get,
         .summary = "Replace a secret's value",
-        .doc = "allowed_hosts left out stays as it is: only who sends the value says where it may "
-               "go.",
+        .doc = "When left out, allowed_hosts does not change: a caller can change it only together "
+               "with the value.",
     },
     {
         .method = HTTP_DELETE_M,
