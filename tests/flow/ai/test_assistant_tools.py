@@ -211,11 +211,11 @@ def test_results_are_bounded_the_oldest_go_first(shop, model):
     found = [each["content"] for each in told(shop.admin, conversation, model) if each["role"] == "tool"]
     whole = [each for each in found if "left_out" not in each]
     assert 4 <= len(whole) <= 6 and found[-len(whole):] == whole and sum(len(each) for each in found) < 50_000
-    assert all(json.loads(each)["left_out"].startswith("It was too long ago") for each in found[:-len(whole)])
+    assert all(json.loads(each)["left_out"].startswith("The result is too old") for each in found[:-len(whole)])
     conversation = begin(shop.admin)
     turn(shop.admin, conversation, ("get_record", {"entity": "books", "id": made[0]}))
     found, = [each["content"] for each in told(shop.admin, conversation, model) if each["role"] == "tool"]
-    assert 8000 < len(found) < 8300 and found.endswith("(cut; call it again, for less)")
+    assert 8000 < len(found) < 8300 and found.endswith("(cut: call the tool again and request less)")
 
 
 def left_out(client, conversation, model):

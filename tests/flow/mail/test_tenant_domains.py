@@ -210,7 +210,7 @@ def test_a_name_server_in_trouble_is_no_news(home, names, trouble):
     names.trouble[record(made, "dkim")["name"]] = trouble
     now = verify(home, made)
     assert now["status"] == "verified" and states(now)["dkim"] == "verified"
-    assert "could not be asked" in record(now, "dkim")["error"]
+    assert "could not be queried" in record(now, "dkim")["error"]
     fresh = add(home)
     names.publish(fresh)
     names.trouble[record(fresh, "ownership")["name"]] = trouble
@@ -232,7 +232,7 @@ def test_nobody_answers(start_gateway, operator, recorder):
     made = add(project)
     with at_most(15, "a request whose name server is silent"):
         now = verify(project, made)
-    assert now["status"] == "pending" and "could not be asked" in record(now, "dkim")["error"]
+    assert now["status"] == "pending" and "could not be queried" in record(now, "dkim")["error"]
     assert "spf" not in states(now), "nobody said which servers send"
 
 

@@ -112,7 +112,8 @@ AWAITS static int ai_answer_use(struct task *task,
     TRY(ai_tool_run(task, user, name, arguments, &told));
     answer->told_bytes += told.text.len;
     if (answer->told_bytes > TOLD_BYTES) {
-        told.text = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"Enough.\"}}");
+        told.text = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"The results of "
+                        "tools are too large together: request no more.\"}}");
         told.waits = false;
     }
     *ret_result = told.text;

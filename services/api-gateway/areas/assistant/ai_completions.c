@@ -26,7 +26,7 @@ struct completions_in {
 static const struct schema chat_message_schema = {
     .name = "AiChatMessage",
     .loose = true,
-    .doc = "As OpenAI describes it: role, content, ...",
+    .doc = "As in OpenAI's protocol: role, content, ...",
     .example = "{\"role\": \"user\", \"content\": \"Hello\"}",
 };
 
@@ -36,7 +36,7 @@ static const struct field completions_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = AI_MODEL_MAX,
-     .doc = "Left out: the project's default",
+     .doc = "When left out: the project's default_model",
      .example = "\"gpt-4o-mini\""},
     {.name = "messages",
      FIELD_AT(struct completions_in, messages),
@@ -67,7 +67,7 @@ static const struct field completions_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "No more than the project allows, whatever is asked for"},
+     .doc = "A larger number is lowered to the project's max_output_tokens"},
     {.name = "max_completion_tokens",
      FIELD_AT(struct completions_in, max_completion_tokens),
      .type = FIELD_I64,
@@ -81,14 +81,14 @@ static const struct schema completions_schema = {
     .count = ARRAY_LEN(completions_fields),
     .struct_bytes = sizeof(struct completions_in),
     .open = true,
-    .doc = "Members beside these are the model server's",
+    .doc = "Other members are passed on to the model server",
 };
 
 static const struct field answer_value = {.type = FIELD_MAP};
 static const struct schema completion_schema = {
     .name = "AiChatCompletion",
     .value = &answer_value,
-    .doc = "As the model server answers; with stream, events of chunks and [DONE]",
+    .doc = "The answer of the model server; with stream, events of chunks and [DONE]",
     .example = "{\"object\": \"chat.completion\", \"choices\": []}",
 };
 
@@ -350,9 +350,9 @@ AWAITS static int pass_streamed(struct passing *passing, struct fetch_stream *st
     TRY(write_event(r,
                     r->task.arena,
                     whole ? STR("[DONE]")
-                          : STR("{\"error\":{\"message\":\"The model server broke off.\","
-                                "\"type\":\"server_error\",\"param\":null,"
-                                "\"code\":\"provider_error\"}}")));
+                          : STR("{\"error\":{\"message\":\"The model server did not finish its "
+                                "answer.\",\"type\":\"server_error\",\"param\":null,\"code\":"
+                                "\"provider_error\"}}")));
     TRY(resp_stream_end(r));
     return 200;
 }
@@ -465,9 +465,9 @@ static const struct route ai_completions_routes[] = {
         .timeout_ms = AI_REQUEST_MS,
         .run = ai_completions_create,
         .summary = "Ask a model in OpenAI's protocol",
-        .doc = "For clients of OpenAI: base URL {base_url}/ai/v1, an API key of the project. "
-               "Nothing is kept but what it used; the project's system prompt stands in "
-               "conversations alone. A problem has OpenAI's member error beside its own.",
+        .doc = "For clients of OpenAI: use the base URL {base_url}/ai/v1 and an API key of the "
+               "project. Only the usage is stored. The project's system_prompt is only for "
+               "conversations. A problem also has OpenAI's member error.",
     },
 };
 ROUTES(ai_completions, "Assistant");

@@ -36,8 +36,8 @@ static const struct field config_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 2048,
-     .doc = "Of a server that speaks OpenAI's protocol, without /chat/completions; null turns the "
-            "assistant off",
+     .doc = "Base URL of a server that speaks OpenAI's protocol, without /chat/completions; null "
+            "turns the assistant off",
      .example = "\"https://api.openai.com/v1\""},
     {.name = "api_key",
      FIELD_AT(struct config_in, api_key),
@@ -45,8 +45,9 @@ static const struct field config_fields[] = {
      .nullable = true,
      .write_only = true,
      .max = 4096,
-     .doc = "Kept sealed and never shown; \"********\" keeps it. It is sent to the endpoint's host "
-            "alone: another host wants it again",
+     .doc =
+         "Stored encrypted and never returned; \"********\" keeps the stored key. It is sent only "
+         "to the endpoint's host: send the key again when endpoint has another host",
      .example = "\"sk-secret\""},
     {.name = "default_model",
      FIELD_AT(struct config_in, default_model),
@@ -60,35 +61,45 @@ static const struct field config_fields[] = {
      .type = FIELD_STRS,
      .nullable = true,
      .max = MODELS_MAX,
-     .doc = "Which may be asked for; none: all that the server has",
+     .doc = "Allowed models; empty: all models of the server",
      .example = "[\"gpt-4o-mini\"]"},
     {.name = "system_prompt",
      FIELD_AT(struct config_in, system_prompt),
      .type = FIELD_STR,
      .nullable = true,
      .max = 20000,
-     .doc = "Stands before each conversation",
+     .doc = "Sent to the model before each conversation",
      .example = "\"You help the people of a bookshop.\""},
-    LIMIT(user_answers, 1, 100, "That are made at once for a user; 4", "2"),
-    LIMIT(project_answers, 1, 1000, "And for all users; 32", "10"),
-    LIMIT(user_daily_tokens, 0, 1e12, "Of a user, in and out, by UTC day; 200000", "50000"),
-    LIMIT(project_daily_tokens, 0, 1e12, "Of all users; 2000000", "500000"),
-    LIMIT(max_output_tokens, 1, 100000, "Of one answer; 4096", "1024"),
-    LIMIT(stall_seconds, 1, 120, "So long the server may say nothing; 60", "30"),
+    LIMIT(user_answers, 1, 100, "Concurrent answers for a user; 4 by default", "2"),
+    LIMIT(project_answers, 1, 1000, "Concurrent answers for all users; 32 by default", "10"),
+    LIMIT(user_daily_tokens,
+          0,
+          1e12,
+          "Tokens of a user, of prompts and answers, in a UTC day; 200000 by default",
+          "50000"),
+    LIMIT(project_daily_tokens,
+          0,
+          1e12,
+          "Tokens of all users in a UTC day; 2000000 by default",
+          "500000"),
+    LIMIT(max_output_tokens, 1, 100000, "Tokens of one answer; 4096 by default", "1024"),
+    LIMIT(
+        stall_seconds, 1, 120, "Seconds in which the server may send nothing; 60 by default", "30"),
     {.name = "output_limit",
      FIELD_AT(struct config_in, output_limit),
      .type = FIELD_STR,
      .nullable = true,
      .values = output_limits,
-     .doc = "The member that tells the server how long an answer may be; null: max_tokens, and "
-            "max_completion_tokens for a model whose server refuses max_tokens and names it",
+     .doc = "Request member that limits the length of an answer; null: max_tokens, or "
+            "max_completion_tokens for a model whose server refuses max_tokens",
      .example = "\"max_completion_tokens\""},
     {.name = "tools",
      FIELD_AT(struct config_in, tools),
      .type = FIELD_BOOL,
      .nullable = true,
-     .doc = "Models in conversations may have records and documents read and searched, with the "
-            "caller's rights, and propose workflows to start; false",
+     .doc =
+         "Whether models in conversations may read and search records and the documentation, with "
+         "the caller's rights, and propose workflows to start; false by default",
      .example = "false"},
 };
 static const struct schema config_schema =
@@ -99,19 +110,20 @@ static const struct field refusal_fields[] = {
     {.name = "status",
      .type = FIELD_I64,
      .required = true,
-     .doc = "200: the error came in place of the answer, or of the rest of it",
+     .doc = "HTTP status; 200: the error came in place of the answer, or of its rest",
      .example = "401"},
     {.name = "model",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "null: the list of models was asked for",
+     .doc = "null: the request was for the list of models",
      .example = "\"gpt-4o-mini\""},
     {.name = "message",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The first 300 bytes of what the server says; null: it says nothing, or tells the key",
+     .doc =
+         "First 300 bytes of the server's message; null: there is none, or it contains the API key",
      .example = "\"Incorrect API key provided\""},
 };
 static const struct schema refusal_schema = SCHEMA_OUT("AiRefusal", refusal_fields);
@@ -122,7 +134,7 @@ static const struct field config_out_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "\"********\" where there is one"},
+     .doc = "\"********\" when a key is stored"},
     {.name = "default_model", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "models", .type = FIELD_STRS, .required = true},
     {.name = "system_prompt", .type = FIELD_STR, .required = true, .nullable = true},
@@ -144,8 +156,8 @@ static const struct field config_out_fields[] = {
      .nullable = true,
      .noted = true,
      .sub = &refusal_schema,
-     .doc = "What the model server refused last. The caller of that request was told the status, "
-            "and the message of a 400 or 422"},
+     .doc = "Last refusal of the model server. The caller of that request received the status, and "
+            "the message of a 400 or 422"},
     {.name = "updated_at", .type = FIELD_TIME, .required = true, .nullable = true},
 };
 static const struct schema config_out_schema = SCHEMA_OUT("AiConfig", config_out_fields);
@@ -175,7 +187,9 @@ int ai_config_load(struct req *r, struct ai_config *ret_config)
     TRY(sql_one(r, &rows, SQL_AI_CONFIG_USE()));
     const struct sql_ai_config_use_row row = sql_ai_config_use_row(r->task.arena, &rows, 0);
     if (row.endpoint.len == 0)
-        return fail(r, PROBLEM_CONFLICT, "The project has no assistant: see PUT /ai/config.");
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The project has no assistant: set its endpoint with PUT /ai/config.");
     *ret_config = (struct ai_config){
         .server = {.endpoint = row.endpoint, .stall_ms = row.stall_seconds * 1000},
         .default_model = row.default_model,
@@ -215,9 +229,11 @@ int ai_model_choose(struct req *r,
 
     *ret_model = model.len > 0 ? model : config->default_model;
     if (ret_model->len == 0)
-        return fail_field(r, "model", PROBLEM_REQUIRED, "is required: the project has no default");
+        return fail_field(
+            r, "model", PROBLEM_REQUIRED, "is required: the project has no default_model");
     if (!ai_model_allowed(config, *ret_model))
-        return fail_field(r, "model", PROBLEM_OUT_OF_RANGE, "is none that may be asked for");
+        return fail_field(
+            r, "model", PROBLEM_OUT_OF_RANGE, "must be one of the models that the project allows");
     return 0;
 }
 
@@ -228,23 +244,28 @@ int ai_server_check(struct req *r, int rc, const struct model_refusal *refusal)
     if (rc <= 0)
         return rc;
     if (rc == ASSISTANT_REFUSED && refusal->status == 429)
-        return fail(r, PROBLEM_RATE_LIMITED, "The model server has too much to do; try later.");
+        return fail(
+            r, PROBLEM_RATE_LIMITED, "The model server has too many requests; try again later.");
     if (rc == ASSISTANT_REFUSED && model_is_bad_request(refusal))
-        return fail(r,
-                    PROBLEM_BAD_REQUEST,
-                    "The model server refuses the request: %.*s",
-                    STR_ARG(refusal->message.len > 0 ? refusal->message : STR("it says no more")));
+        return fail(
+            r,
+            PROBLEM_BAD_REQUEST,
+            "The model server refused the request: %.*s",
+            STR_ARG(refusal->message.len > 0 ? refusal->message : STR("it gives no reason")));
     if (rc == ASSISTANT_REFUSED)
         return fail(r,
                     PROBLEM_PROVIDER_ERROR,
                     "The model server answered with status %ld.",
                     refusal->status);
     if (rc == FETCH_BUSY)
-        return fail(r, PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT, "Too many requests wait to be sent.");
+        return fail(r,
+                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
+                    "Too many requests wait to be sent; try again later.");
     if (rc == ASSISTANT_BAD || rc == FETCH_TOO_LARGE)
-        return fail(r, PROBLEM_PROVIDER_ERROR, "The model server's answer makes no sense.");
-    return fail(
-        r, PROBLEM_PROVIDER_ERROR, "The model server did not answer in time, or may not be asked.");
+        return fail(r, PROBLEM_PROVIDER_ERROR, "The model server's answer cannot be read.");
+    return fail(r,
+                PROBLEM_PROVIDER_ERROR,
+                "The model server did not answer in time, or its address is not allowed.");
 }
 
 /* --- endpoints --- */
@@ -264,7 +285,7 @@ static int config_check(struct req *r, struct config_in *in)
 
     for (size_t i = 0; i < in->models.count; i++)
         if (in->models.items[i].len == 0 || in->models.items[i].len > AI_MODEL_MAX)
-            return fail_field(r, "models", PROBLEM_PATTERN, "names have 1 to 200 characters");
+            return fail_field(r, "models", PROBLEM_PATTERN, "must be names of 1 to 200 characters");
     if (in->endpoint.null || !in->endpoint.set)
         return 0;
     while (endpoint->len > 0 && endpoint->ptr[endpoint->len - 1] == '/')
@@ -337,10 +358,11 @@ static int config_key(struct req *r,
     if (*ret_keeps && row.has_key && in->endpoint.value.len > 0 &&
         !str_eq(integration_origin(arena, in->endpoint.value),
                 integration_origin(arena, row.endpoint)))
-        return fail_field(r,
-                          "api_key",
-                          PROBLEM_REQUIRED,
-                          "is required again: endpoint is at another host than it was given for");
+        return fail_field(
+            r,
+            "api_key",
+            PROBLEM_REQUIRED,
+            "is required again: endpoint has another host than the stored key was given for");
     if (!*ret_keeps && in->api_key.value.len > 0)
         *ret_sealed =
             aead_seal(arena, &r->scope->project->data_key, in->api_key.value, config_place(r));
@@ -417,7 +439,7 @@ static const struct route ai_config_routes[] = {
         .perm = PERM_SVC_AI_CONFIG_READ,
         .ok = {200, &config_out_schema},
         .run = ai_config_get,
-        .summary = "Where models are asked, and how much they may be asked",
+        .summary = "Get the model server and the limits of the assistant",
     },
     {
         .method = HTTP_PUT_M,
@@ -429,7 +451,7 @@ static const struct route ai_config_routes[] = {
         .ok = {200, &config_out_schema},
         .run = ai_config_update,
         .summary = "Set up the assistant",
-        .doc = "null gives a limit back its default, and takes away everything else.",
+        .doc = "null resets a limit to its default, and removes any other value.",
     },
     {
         .method = HTTP_GET_M,
@@ -440,8 +462,8 @@ static const struct route ai_config_routes[] = {
         .ok = {200, &models_schema},
         .fails = {409, 429, 502},
         .run = ai_models_list,
-        .summary = "List models that may be asked for",
-        .doc = "As the model server had them in the last 30 seconds.",
+        .summary = "List the models that the project allows",
+        .doc = "The list may be up to 30 seconds older than the model server's.",
     },
 };
 ROUTES(ai_config, "Assistant");

@@ -364,7 +364,8 @@ int ai_follow_begin(struct req *r, const struct ai_follow_wish *wish)
 
     if (shares_try(&following.places, share_owner_of(&r->task), 1, &share) != 0) {
         resp_header(r, "Retry-After", STR("5"));
-        return fail(r, PROBLEM_RATE_LIMITED, "The project follows as many answers as it may.");
+        return fail(
+            r, PROBLEM_RATE_LIMITED, "Too many clients of the project follow answers; try again.");
     }
     struct follower *follower = follower_new(r, wish, share);
     struct follow *follow = follower->follow;

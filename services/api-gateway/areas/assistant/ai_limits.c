@@ -67,7 +67,7 @@ int ai_place_take(struct req *r, struct ai_hold **ret_hold)
     struct ai_hold *hold = ARENA_NEW(r->task.arena, hold);
 
     if (shares_try(&ai_places, share_owner_of(&r->task), 1, &hold->place) != 0)
-        return limits_too_many(r, "As many answers as may be are being made here.");
+        return limits_too_many(r, "Too many answers are being made by this process; try again.");
     arena_defer(r->task.arena, hold_end, hold);
     *ret_hold = hold;
     return 0;
@@ -94,9 +94,9 @@ AWAITS static int running_begin(struct req *r,
                                    .tokens = tokens)));
     const struct sql_ai_running_add_row row = sql_ai_running_add_row(&rows, 0);
     if (row.of_user >= config->user_answers)
-        return limits_too_many(r, "As many answers as may be are being made for this user.");
+        return limits_too_many(r, "Too many answers are being made for this user; try again.");
     if (row.of_project >= config->project_answers)
-        return limits_too_many(r, "As many answers as may be are being made for this project.");
+        return limits_too_many(r, "Too many answers are being made for this project; try again.");
     ret_bill->running = row.id;
     return 0;
 }
@@ -118,7 +118,7 @@ static int used_up(struct req *r, const char *whose, int64_t limit)
     resp_header_printf(r, "Retry-After", "%lld", (long long)to_midnight_s());
     return fail(r,
                 PROBLEM_RATE_LIMITED,
-                "The %s has used its %lld tokens of today (UTC).",
+                "The %s has used its %lld tokens for today (UTC).",
                 whose,
                 (long long)limit);
 }
@@ -214,8 +214,9 @@ static const struct field usage_fields[] = {
     {.name = "reserved_tokens",
      .type = FIELD_I64,
      .required = true,
-     .doc = "Of answers that are being made. What an answer reserved whose process died goes "
-            "with the project's next question, 30 seconds later"},
+     .doc =
+         "Tokens reserved for answers that are being made. The tokens of an answer whose process "
+         "died are released by the project's first question after 30 seconds"},
     {.name = "prompt_tokens", .type = FIELD_I64, .required = true},
     {.name = "completion_tokens", .type = FIELD_I64, .required = true},
 };
@@ -223,8 +224,10 @@ static const struct schema usage_schema = SCHEMA_OUT("AiUsage", usage_fields);
 
 static const struct query_param usage_query[] = {
     PAGE_QUERY,
-    {.name = "user_id", .type = FIELD_I64, .doc = "Only this user's"},
-    {.name = "since", .type = FIELD_STR, .doc = "Only from this day on, such as 2026-01-31"},
+    {.name = "user_id", .type = FIELD_I64, .doc = "Only the usage of this user"},
+    {.name = "since",
+     .type = FIELD_STR,
+     .doc = "Only the usage since this day, such as 2026-01-31"},
     {0},
 };
 
@@ -237,7 +240,9 @@ AWAITS static int ai_usage_list(struct req *r)
     struct str since = query_get(query, "since");
     struct str user = query_get(query, "user_id");
     if (since.len > 0 && !clock_parse_date(since))
-        return fail(r, PROBLEM_INVALID_QUERY, "Query parameter 'since' is no date.");
+        return fail(r,
+                    PROBLEM_INVALID_QUERY,
+                    "Query parameter 'since' must be a date, such as 2026-01-31.");
     if (user.len > 0)
         (void)num_parse_i64(user, &user_id); /* req_query() has checked the number */
     return reply_page(r,
@@ -256,9 +261,9 @@ static const struct route ai_limits_routes[] = {
         .query = usage_query,
         .ok = {200, &usage_schema, .list = true},
         .run = ai_usage_list,
-        .summary = "What the assistant has used, by day, user and model",
-        .doc = "Tokens as the model server counts them; where it says nothing, or what the texts "
-               "rule out, one for four bytes.",
+        .summary = "List the assistant's usage by day, user and model",
+        .doc = "Tokens as the model server counts them. When the server gives no count, or a "
+               "count that is impossible for the size of the texts, four bytes count as one token.",
     },
 };
 ROUTES(ai_limits, "Assistant");

@@ -32,7 +32,7 @@ static const struct field message_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = AI_MODEL_MAX,
-     .doc = "For this answer; left out: the conversation's, else the project's"},
+     .doc = "Model of this answer; when left out: the conversation's, else default_model"},
 };
 static const struct schema message_schema =
     SCHEMA("AiMessageCreate", struct message_in, message_fields);
@@ -91,9 +91,15 @@ AWAITS static int conversation_take(struct req *r, int64_t id, struct str *ret_m
     TRY(sql_one(r, &rows, SQL_AI_MESSAGES_STATE(.conversation_id = id)));
     const struct sql_ai_messages_state_row state = sql_ai_messages_state_row(&rows, 0);
     if (state.streaming > 0)
-        return fail(r, PROBLEM_CONFLICT, "An answer is being made in this conversation.");
+        return fail(
+            r,
+            PROBLEM_CONFLICT,
+            "An answer is being made in this conversation: wait for its end, or cancel it.");
     if (state.messages >= MESSAGES_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A conversation has at most %d messages.", MESSAGES_MAX);
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "A conversation has at most %d messages: create another one.",
+                    MESSAGES_MAX);
     return 0;
 }
 
@@ -192,14 +198,14 @@ AWAITS static int ai_messages_cancel(struct req *r)
                                       .conversation_id = conversation_id,
                                       .user_id = messages_user(r))));
     if (rows.count == 0)
-        return fail(r, PROBLEM_CONFLICT, "This message is not being made.");
+        return fail(r, PROBLEM_CONFLICT, "This message is not an answer that is being made.");
     return reply_empty(r, 202);
 }
 
 static const struct query_param follow_query[] = {
     {.name = "last_event_id",
      .type = FIELD_STR,
-     .doc = "The same as the header Last-Event-ID: the id of the last event that was received"},
+     .doc = "Same as the header Last-Event-ID: the id of the last event that the client received"},
     {0},
 };
 
@@ -215,17 +221,17 @@ static const struct route ai_messages_routes[] = {
         .fails = {404, 409},
         .run = ai_messages_create,
         .guard = ai_conversation_guard,
-        .summary = "Ask, and hear the answer as it is made",
+        .summary = "Ask a question, and receive the answer as it is made",
         .doc =
-            "Server-sent events: start {\"message_id\", \"question_id\"}, delta {\"text\"} with "
-            "the number of letters so far as id, done with the whole message. The server is left "
-            "when its listener has been gone for three seconds and nobody follows the answer "
-            "(.../messages/{messageId}/events with Last-Event-ID). One answer of a conversation "
-            "is made at a time. tool {\"tool\"}: the model has one called; what it was told is a "
-            "message "
-            "of its own. confirm {\"message_id\"}: a workflow that it wants started waits for "
-            "the user. end {\"code\"}: the listener may not hear the rest. The model is told the "
-            "conversation, and what tools told in it as far as the caller may still be told it.",
+            "Server-sent events: start {\"message_id\", \"question_id\"}; delta {\"text\"}, whose "
+            "id is the number of characters so far; tool {\"tool\"}: the model calls a tool, "
+            "whose result is a message of its own; confirm {\"message_id\"}: a workflow that the "
+            "model proposed waits for the user's decision; end {\"code\"}: the client may not "
+            "read the rest; done with the whole message. An answer is cancelled when its client "
+            "has been gone for three seconds and no client follows the answer "
+            "(.../messages/{messageId}/events with Last-Event-ID). A conversation makes one "
+            "answer at a time. The model receives the newest messages of the conversation, and "
+            "the results of tools that the caller may still see.",
     },
     {
         .method = HTTP_GET_M,
@@ -238,9 +244,10 @@ static const struct route ai_messages_routes[] = {
         .fails = {404},
         .run = ai_messages_follow,
         .guard = ai_message_guard,
-        .summary = "Follow an answer, from the beginning or behind Last-Event-ID",
-        .doc = "delta and done as of the request that asked, through any gateway; of a message "
-               "that is whole, all of it at once.",
+        .summary = "Follow an answer from its beginning, or after Last-Event-ID",
+        .doc =
+            "Sends the events delta and done as for the request that asked, through any gateway. A "
+            "finished message is sent at once.",
     },
     {
         .method = HTTP_POST_M,
@@ -252,7 +259,7 @@ static const struct route ai_messages_routes[] = {
         .fails = {404, 409},
         .run = ai_messages_cancel,
         .guard = ai_message_guard,
-        .summary = "Make an answer no further",
+        .summary = "Cancel an answer",
     },
 };
 ROUTES(ai_messages, "Assistant");

@@ -12,9 +12,9 @@
 #define RESULTS_BYTES   ((size_t)48 * 1024)
 #define READ_BYTES      262144 /* of results that are read and checked */
 
-#define LEFT_OUT "{\"left_out\":\"Call it again: it may not be what the user may see now.\"}"
-#define TOO_OLD  "{\"left_out\":\"It was too long ago. Call it again.\"}"
-#define CUT      " (cut; call it again, for less)"
+#define LEFT_OUT "{\"left_out\":\"The user's rights may have changed. Call the tool again.\"}"
+#define TOO_OLD  "{\"left_out\":\"The result is too old. Call the tool again.\"}"
+#define CUT      " (cut: call the tool again and request less)"
 
 /* --- results of tools --- */
 

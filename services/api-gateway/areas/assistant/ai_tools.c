@@ -11,7 +11,7 @@
     "\",\"parameters\":{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" needed \
     "]}}}"
 #define TEXT(name, about) "\"" name "\":{\"type\":\"string\",\"description\":\"" about "\"}"
-#define ENTITY            TEXT("entity", "Its name")
+#define ENTITY            TEXT("entity", "Name of the entity")
 
 const char ai_tools_json[] =
     "[" TOOL("list_entities", "Entities that the user may read, with their fields.", "", "")
@@ -25,16 +25,18 @@ const char ai_tools_json[] =
              ENTITY "," TEXT("query", "Such as group_by=status&count=*&sum=total&avg=total&"
                                       "filter[price][gte]=10"),
              "\"entity\"")
-    "," TOOL("search", "Records by the words in them, best first.",
-             TEXT("words", "Such as blue chair") "," TEXT("entity", "Only in this one"),
+    "," TOOL("search", "Searches records by the words in them, best match first.",
+             TEXT("words", "Such as blue chair") "," TEXT("entity", "Only in this entity"),
              "\"words\"")
-    "," TOOL("read_documentation", "The API that the user may call: entities and operations that these "
-                                   "words are about, an entity with its fields, an operation whole.",
-             TEXT("words", "Such as upload file; of an entity, those of its fields")
-             "," TEXT("entity", "Its name in the list") "," TEXT("operation", "Its name in the list"), "")
+    "," TOOL("read_documentation", "The API that the user may call: a list of the entities and "
+                                   "operations that match the words, an entity with its fields, "
+                                   "or a whole operation.",
+             TEXT("words", "Such as upload file; with entity, words of its fields")
+             "," TEXT("entity", "Name of an entity in the list")
+             "," TEXT("operation", "Name of an operation in the list"), "")
     "," TOOL("list_workflows", "Workflows that the user may start.", "", "")
-    "," TOOL("run_workflow", "Asks the user to start a workflow; it is not started before the user "
-                             "confirms it.",
+    "," TOOL("run_workflow", "Asks the user to start a workflow, which starts only after the user "
+                             "has confirmed.",
              "\"workflow_id\":{\"type\":\"integer\"},\"data\":{\"description\":\"Any JSON value\"}",
              "\"workflow_id\"")
     "]";
@@ -62,7 +64,8 @@ int ai_tool_refuse(struct tool_call *call, enum problem problem, struct str deta
 int ai_tool_told(struct tool_call *call)
 {
     if (call->out.overflow)
-        return ai_tool_refuse(call, PROBLEM_TOO_LARGE_ANSWER, STR("Ask for less."));
+        return ai_tool_refuse(
+            call, PROBLEM_TOO_LARGE_ANSWER, STR("The result is too large: request less."));
     return 0;
 }
 
@@ -112,9 +115,10 @@ static int tool_entities(struct tool_call *call)
     }
     jw_arr_end(&w);
     if (call->out.overflow)
-        return ai_tool_refuse(call,
-                              PROBLEM_TOO_LARGE_ANSWER,
-                              STR("There are too many: read_documentation finds them by words."));
+        return ai_tool_refuse(
+            call,
+            PROBLEM_TOO_LARGE_ANSWER,
+            STR("There are too many entities: find them by words with read_documentation."));
     return 0;
 }
 
@@ -268,7 +272,7 @@ int ai_tool_run(struct task *task,
                                      .caller = caller};
     strbuf_init(&call->out, task->arena, AI_TOOL_BYTES);
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
-        rc = ai_tool_refuse(call, PROBLEM_UNAUTHORIZED, STR("The user may do nothing any more."));
+        rc = ai_tool_refuse(call, PROBLEM_UNAUTHORIZED, STR("The user no longer has any rights."));
     else if (rc > 0)
         rc = ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
     else if (rc == 0)

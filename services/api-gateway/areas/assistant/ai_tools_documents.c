@@ -223,8 +223,9 @@ AWAITS static int shelf_entity(struct shelf *shelf)
         documents_doc_of(shelf, jr_str(shelf->call->arguments, "entity"));
 
     if (!doc)
-        return ai_tool_refuse(
-            shelf->call, PROBLEM_NOT_FOUND, STR("The user may read no entity of this name."));
+        return ai_tool_refuse(shelf->call,
+                              PROBLEM_NOT_FOUND,
+                              STR("There is no entity of this name that the user may read."));
     jw_obj(&shelf->w);
     JW_STR(&shelf->w, "entity", doc->entity->name);
     JW_STR(&shelf->w, "summary", label_of(shelf->scratch, doc->entity));
@@ -275,16 +276,18 @@ AWAITS static int shelf_operation(struct shelf *shelf)
 
     shelf_routes(shelf, seek, &sought);
     if (!sought.route)
-        return ai_tool_refuse(
-            call, PROBLEM_NOT_FOUND, STR("The user may call no operation of this name."));
+        return ai_tool_refuse(call,
+                              PROBLEM_NOT_FOUND,
+                              STR("There is no operation of this name that the user may call."));
     if (sought.doc)
         TRY(openapi_model_operation(&shelf->w, sought.route, sought.doc));
     else
         TRY(openapi_operation(&shelf->w, call->task->arena, sought.route, sought.tag));
     if (call->out.overflow)
-        return ai_tool_refuse(call,
-                              PROBLEM_TOO_LARGE_ANSWER,
-                              STR("Ask for the entity, with words of the fields that are meant."));
+        return ai_tool_refuse(
+            call,
+            PROBLEM_TOO_LARGE_ANSWER,
+            STR("The operation is too large: request the entity, with words of the fields."));
     return 0;
 }
 

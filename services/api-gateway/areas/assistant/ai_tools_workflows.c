@@ -18,7 +18,7 @@ static bool may_start(struct tool_call *call)
 {
     if (caller_can(call->caller, PERM_SVC_WORKFLOWS_TRIGGER))
         return true;
-    (void)ai_tool_refuse(call, PROBLEM_FORBIDDEN, STR("The user may start no workflows."));
+    (void)ai_tool_refuse(call, PROBLEM_FORBIDDEN, STR("The user may not start workflows."));
     return false;
 }
 
@@ -67,11 +67,12 @@ int ai_tool_workflow(struct tool_call *call)
         return 0;
     TRY(db_query(call->task, call->ctx.db, SQL_AI_WORKFLOW(.id = id), &rows));
     if (rows.count == 0)
-        return ai_tool_refuse(
-            call, PROBLEM_NOT_FOUND, STR("There is no such workflow to start by hand."));
+        return ai_tool_refuse(call,
+                              PROBLEM_NOT_FOUND,
+                              STR("There is no workflow with this id and a manual trigger."));
     const struct sql_ai_workflow_row row = sql_ai_workflow_row(&rows, 0);
     if (!row.enabled)
-        return ai_tool_refuse(call, PROBLEM_WORKFLOW_DISABLED, STR("It is not enabled."));
+        return ai_tool_refuse(call, PROBLEM_WORKFLOW_DISABLED, STR("The workflow is not enabled."));
     jw_init(&w, &call->out);
     put_proposal(&w,
                  "waits for the user's confirmation",
@@ -94,7 +95,7 @@ static const struct field decision_fields[] = {
      FIELD_AT(struct decision_in, run),
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "false: it is not to be started",
+     .doc = "true: start the workflow; false: decline it",
      .example = "true"},
 };
 static const struct schema decision_schema =
@@ -120,10 +121,12 @@ AWAITS static int proposal_take(struct req *r, struct proposal *proposal)
                                        .id = proposal->message_id,
                                        .conversation_id = proposal->conversation_id)));
     if (rows.count == 0)
-        return fail(r, PROBLEM_CONFLICT, "Nothing of this message waits for a confirmation.");
+        return fail(
+            r, PROBLEM_CONFLICT, "This message has no workflow that waits for confirmation.");
     struct str content = sql_ai_message_waiting_row(&rows, 0).content;
     if (jr_parse(r->task.arena, content, &doc, &error) != 0)
-        return fail(r, PROBLEM_CONFLICT, "What waits cannot be read any more.");
+        return fail(
+            r, PROBLEM_CONFLICT, "The proposed workflow cannot be read: ask the model again.");
     proposal->workflow_id = jr_i64(doc, "workflow_id", 0);
     proposal->name = jr_str(doc, "name");
     proposal->data = json_object_get(doc, "data");
@@ -147,7 +150,7 @@ AWAITS static int proposal_start(struct req *r, struct proposal *proposal)
 
     TRY(sql_all(r, &rows, call.sql, call.params, call.param_count));
     if (rows.count == 0)
-        return fail(r, PROBLEM_WORKFLOW_DISABLED, "The workflow is gone, or not enabled.");
+        return fail(r, PROBLEM_WORKFLOW_DISABLED, "The workflow was deleted, or is not enabled.");
     const struct opt_i64 job_id = sql_job_start_row(&rows, 0).job_id;
     if (!job_id.set)
         return fail_queue_full(r, start.queued_max);
@@ -217,8 +220,10 @@ static const struct route ai_workflows_routes[] = {
         .run = ai_messages_confirm,
         .guard = ai_message_guard,
         .summary = "Start the workflow that a model proposed, or decline it",
-        .doc = "Of a message that waits: content says which workflow and with which data. It is "
-               "started once, as if its user had; content has its job_id then.",
+        .doc =
+            "For a message whose status is waiting: its content names the workflow and the data. "
+            "The workflow is started once, as if the user had started it; content then has the "
+            "job_id.",
     },
 };
 ROUTES(ai_workflows, "Assistant");

@@ -32,13 +32,19 @@ struct connection_in {
 /* clang-format on */
 
 static const struct field credentials_fields[] = {
-    CREDENTIAL(token, true, "Of header, query and bearer", "\"tok-5f2c\""),
-    CREDENTIAL(username, false, "Of basic", "\"groundwork\""),
-    CREDENTIAL(password, true, "Of basic", "\"pass-5f2c\""),
-    CREDENTIAL(client_id, false, "Of oauth2_client_credentials", "\"groundwork\""),
-    CREDENTIAL(client_secret, true, "Of oauth2_client_credentials", "\"secret-5f2c\""),
-    CREDENTIAL(access_token, true, "Of oauth2_code, as it is read alone", "\"" SECRET_MASK "\""),
-    CREDENTIAL(refresh_token, true, "Of oauth2_code, as it is read alone", "\"" SECRET_MASK "\""),
+    CREDENTIAL(token, true, "For the schemes header, query and bearer", "\"tok-5f2c\""),
+    CREDENTIAL(username, false, "For the scheme basic", "\"groundwork\""),
+    CREDENTIAL(password, true, "For the scheme basic", "\"pass-5f2c\""),
+    CREDENTIAL(client_id, false, "For the scheme oauth2_client_credentials", "\"groundwork\""),
+    CREDENTIAL(client_secret, true, "For the scheme oauth2_client_credentials", "\"secret-5f2c\""),
+    CREDENTIAL(access_token,
+               true,
+               "For the scheme oauth2_code: only the mask, as it was read",
+               "\"" SECRET_MASK "\""),
+    CREDENTIAL(refresh_token,
+               true,
+               "For the scheme oauth2_code: only the mask, as it was read",
+               "\"" SECRET_MASK "\""),
 };
 static const struct schema credentials_schema =
     SCHEMA("ConnectionCredentials", struct credentials_in, credentials_fields);
@@ -50,8 +56,8 @@ static const struct schema credentials_schema =
 #define CONNECTION_CREDENTIALS                                                                     \
     {.name = "credentials", FIELD_AT(struct connection_in, credentials), .type = FIELD_OBJ,        \
      .sub = &credentials_schema,                                                                   \
-     .doc = "What the integration's scheme asks for; oauth2_code has none: it waits for consent. "  \
-            "A member as it is read keeps what is stored"}
+     .doc = "The members that the integration's scheme needs; oauth2_code needs consent instead. " \
+            "A member that is sent as it was read keeps its stored value"}
 /* clang-format on */
 
 static const struct field connection_create_fields[] = {
@@ -65,7 +71,7 @@ static const struct field connection_create_fields[] = {
     {.name = "own",
      FIELD_AT(struct connection_in, own),
      .type = FIELD_BOOL,
-     .doc = "For the caller alone; otherwise for all who may run integrations"},
+     .doc = "true: for the caller only; otherwise for all callers who may run integrations"},
     CONNECTION_CREDENTIALS,
 };
 static const struct field connection_update_fields[] = {CONNECTION_NAME, CONNECTION_CREDENTIALS};
@@ -82,7 +88,7 @@ static const struct field connection_out_fields[] = {
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Whose own it is; null = the project's"},
+     .doc = "User who owns the connection; null: the project"},
     {.name = "name", .type = FIELD_STR, .required = true, .example = "\"default\""},
     {.name = "scheme", .type = FIELD_STR, .required = true, .values = integration_schemes},
     {.name = "status",
@@ -90,24 +96,24 @@ static const struct field connection_out_fields[] = {
      .required = true,
      .noted = true,
      .values = connection_statuses,
-     .doc = "pending waits for consent, failed for credentials or consent again"},
+     .doc = "pending: needs consent; failed: needs credentials or consent again"},
     {.name = "credentials",
      .type = FIELD_MAP,
      .required = true,
-     .doc = "Names of users and clients, and a mask for everything else",
+     .doc = "User names and client ids as they are, and a mask for everything else",
      .example = "{\"token\": \"********\"}"},
     {.name = "expires_at",
      .type = FIELD_TIME,
      .required = true,
      .nullable = true,
      .noted = true,
-     .doc = "Of an OAuth 2 access token, which is renewed by itself"},
+     .doc = "Expiry of the OAuth 2 access token, which is renewed automatically"},
     {.name = "last_error",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
      .noted = true,
-     .doc = "What the token server said last",
+     .doc = "Last error of the token server",
      .example = "\"invalid_grant\""},
     {.name = "last_used_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
     {.name = "created_by", .type = FIELD_I64, .required = true, .nullable = true},
@@ -156,9 +162,12 @@ static int take_credential(struct req *r,
     struct str text = value->value;
 
     if (!text.len)
-        return wanted ? fail_field(r, field, PROBLEM_REQUIRED, "is required by the scheme") : 0;
+        return wanted ? fail_field(
+                            r, field, PROBLEM_REQUIRED, "is required by the integration's scheme")
+                      : 0;
     if (!wanted)
-        return fail_field(r, field, PROBLEM_VALIDATION_FAILED, "the integration's scheme has none");
+        return fail_field(
+            r, field, PROBLEM_VALIDATION_FAILED, "is not allowed by the integration's scheme");
     switch (secret_given(text, stored.len && hidden ? STR(SECRET_MASK) : STR_NONE)) {
     case SECRET_WRONG_MASK:
         return fail_field(r, field, PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
@@ -199,10 +208,11 @@ take_tokens(struct req *r, struct connection_draft *draft, const struct credenti
         if (!tokens[i].text.len)
             continue;
         if (secret_given(tokens[i].text, has_token ? STR(SECRET_MASK) : STR_NONE) != SECRET_SAME)
-            return fail_field(r,
-                              tokens[i].field,
-                              PROBLEM_VALIDATION_FAILED,
-                              "comes by consent alone: POST /connections/{id}/authorize");
+            return fail_field(
+                r,
+                tokens[i].field,
+                PROBLEM_VALIDATION_FAILED,
+                "cannot be set, it comes by consent: POST /connections/{id}/authorize");
         draft->kept = tokens[i].field;
     }
     return 0;
@@ -252,7 +262,8 @@ AWAITS static int draft_credentials(struct req *r,
     if (integration_auth_read(r->task.arena, row.auth, &draft->auth) != 0)
         return fail_internal(r, -EBADMSG);
     if (integration_scheme_of(&draft->auth) == SCHEME_NONE)
-        return fail(r, PROBLEM_CONFLICT, "The integration asks for no credentials.");
+        return fail(
+            r, PROBLEM_CONFLICT, "The integration needs no connection: its scheme is none.");
     return take_credentials(r, draft, given ? given : &nothing);
 }
 
@@ -272,7 +283,7 @@ static int connection_taken(struct req *r, int rc)
     schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
     return fail_with(r,
                      PROBLEM_UNIQUE_VIOLATION,
-                     STR("A connection of this name exists for the integration."),
+                     STR("Another connection of the integration has this name."),
                      errors);
 }
 
@@ -284,7 +295,7 @@ static const struct query_param connections_query[] = {
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "Only those of this integration"},
+     .doc = "Only connections of this integration"},
     {0},
 };
 
@@ -424,8 +435,8 @@ AWAITS static int replace_credentials(struct req *r,
         return fail_field(r,
                           draft.kept,
                           PROBLEM_REQUIRED,
-                          "is required again: the integration is at another host, or has another "
-                          "scheme, than it was given for");
+                          "is required again: the integration has another host or scheme than the "
+                          "stored value was given for");
     return sql_exec(r,
                     NULL,
                     SQL_CONNECTION_REPLACE(.id = id,
@@ -489,7 +500,7 @@ static const struct route connections_routes[] = {
         .ok = {200, &connection_out_schema, .list = true},
         .run = connections_list,
         .summary = "List the project's connections and the caller's own",
-        .doc = "Administrators see those of all users. Credentials are never returned.",
+        .doc = "Administrators see the connections of all users. Secrets are never returned.",
     },
     {
         .method = HTTP_GET_M,
@@ -500,7 +511,7 @@ static const struct route connections_routes[] = {
         .ok = {200, &connection_out_schema},
         .fails = {404},
         .run = connections_get,
-        .summary = "Get a connection, its credentials masked",
+        .summary = "Get a connection with masked credentials",
     },
     {
         .method = HTTP_POST_M,
@@ -513,7 +524,7 @@ static const struct route connections_routes[] = {
         .fails = {409},
         .run = connections_create,
         .summary = "Store credentials for an integration",
-        .doc = "They are sent to the hosts of the integration as it is now, and to no other.",
+        .doc = "The credentials are sent only to the hosts that the integration has now.",
     },
     {
         .method = HTTP_PUT_M,
@@ -527,7 +538,7 @@ static const struct route connections_routes[] = {
         .run = connections_update,
         .guard = connection_own_guard,
         .summary = "Rename a connection, or replace its credentials as a whole",
-        .doc = "Another user's own connection is changed by nobody else.",
+        .doc = "Only its user can change a user's own connection, not even an administrator.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -540,7 +551,8 @@ static const struct route connections_routes[] = {
         .run = connections_delete,
         .guard = connection_seen_guard,
         .summary = "Delete a connection",
-        .doc = "The other side is told by POST /connections/{id}/revoke alone.",
+        .doc = "Tokens are not revoked at the token server: use POST /connections/{id}/revoke for "
+               "that.",
     },
 };
 ROUTES(connections, "Integrations");

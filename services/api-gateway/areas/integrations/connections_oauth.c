@@ -38,7 +38,7 @@ static const struct field authorize_in_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .max = 2048,
-     .doc = "Page of the client that gets code and state; one of the project's redirect_urls",
+     .doc = "Page of the client that receives code and state; one of the project's redirect_urls",
      .example = "\"https://app.example.com/connected\""},
 };
 static const struct schema authorize_in_schema =
@@ -62,9 +62,13 @@ client_source(struct req *r, int64_t integration_id, struct integration_source *
         return fail_internal(r, -EBADMSG);
     TRY(sql_check(r, rc));
     if (integration_scheme_of(&source->auth) != SCHEME_OAUTH2_CODE)
-        return fail(r, PROBLEM_CONFLICT, "The integration's scheme asks for no consent.");
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The integration needs no consent: its scheme is not oauth2_code.");
     if (!source->auth.client_id.value.len)
-        return fail(r, PROBLEM_CONFLICT, "The integration's auth has no client_id yet.");
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The integration has no auth.client_id: set it with PUT /integrations/{id}.");
     return 0;
 }
 
@@ -198,7 +202,7 @@ static const struct field consent_in_fields[] = {
      .min = 1,
      .max = 4096,
      .write_only = true,
-     .doc = "Required unless there is an error"},
+     .doc = "Required unless error is given"},
     {.name = "state",
      FIELD_AT(struct consent_in, state),
      .type = FIELD_STR,
@@ -210,13 +214,13 @@ static const struct field consent_in_fields[] = {
      FIELD_AT(struct consent_in, iss),
      .type = FIELD_STR,
      .max = 2048,
-     .doc = "As the provider sent it (RFC 9207): it has to be where the integration sends users"},
+     .doc = "As the provider sent it (RFC 9207): must have the host of authorization_url"},
     {.name = "error",
      FIELD_AT(struct consent_in, error),
      .type = FIELD_STR,
      .min = 1,
      .max = 64,
-     .doc = "As the provider sent it in place of a code: access_denied"},
+     .doc = "As the provider sent it in place of a code, such as access_denied"},
 };
 /* Providers add members of their own (scope, authuser, session_state): ignored. */
 static const struct schema consent_in_schema = {
@@ -231,7 +235,7 @@ static int consent_invalid(struct req *r)
 {
     return fail(r,
                 PROBLEM_FLOW_STATE_INVALID,
-                "This consent is unknown, used, too old, or another user's; begin again.");
+                "This consent is unknown, used, expired or another user's; begin again.");
 }
 
 /* co: Deletes the flow of the state, also when another user sends the state, because a state that
@@ -296,7 +300,9 @@ AWAITS static int keep_consent(struct req *r,
                 .id = consent->connection_id,
                 .version = consent->version)));
     if (!rows.count)
-        return fail(r, PROBLEM_CONFLICT, "The connection was changed meanwhile; begin again.");
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The connection has changed since the consent began; begin again.");
     return gateway_commit(
         r,
         gateway_audit(r, "connections.authorize", "connection", consent->connection_id, STR_NONE));
@@ -336,7 +342,9 @@ AWAITS static int connections_callback(struct req *r)
                     "The token server refused the code (%.*s); begin again.",
                     STR_ARG(answer.error));
     if (rc > 0)
-        return fail(r, PROBLEM_PROVIDER_ERROR, "The token server did not answer as it should.");
+        return fail(r,
+                    PROBLEM_PROVIDER_ERROR,
+                    "The token server did not send a valid answer; begin again.");
     TRY(rc);
     TRY(keep_consent(r, &consent, &source, &answer));
     return connection_reply(r, 200, consent.connection_id);
@@ -410,8 +418,8 @@ AWAITS static int connections_revoke(struct req *r)
     if (rc == TOKEN_UNAVAILABLE)
         return fail(r,
                     PROBLEM_PROVIDER_ERROR,
-                    "The connection is revoked here, but the token server could not be told; "
-                    "send it again.");
+                    "The connection is revoked here, but the token server did not confirm; "
+                    "send the request again.");
     if (rc < 0)
         return rc;
     TRY(sql_exec(r, NULL, SQL_CONNECTION_FORGET(.id = id, .version = connection.version)));
@@ -431,8 +439,8 @@ static const struct route connections_oauth_routes[] = {
         .run = connections_authorize,
         .guard = connection_own_guard,
         .summary = "Begin a user's consent",
-        .doc = "The answer's address is where the user consents. The client's page that gets code "
-               "and state sends them to POST /connections/callback, as the same user.",
+        .doc = "Send the user to the url of the answer. The page of the client that then receives "
+               "code and state sends them to POST /connections/callback, as the same user.",
     },
     {
         .method = HTTP_POST_M,
@@ -444,8 +452,8 @@ static const struct route connections_oauth_routes[] = {
         .ok = {200, &connection_out_schema},
         .fails = {404, 409, 502},
         .run = connections_callback,
-        .summary = "Finish a consent with what the provider sent",
-        .doc = "A begin serves once, for ten minutes, and the user who made it.",
+        .summary = "Finish a consent with the provider's code and state",
+        .doc = "A consent can be finished once, within ten minutes, by the user who began it.",
     },
     {
         .method = HTTP_POST_M,
@@ -457,9 +465,10 @@ static const struct route connections_oauth_routes[] = {
         .fails = {404, 502},
         .run = connections_revoke,
         .guard = connection_seen_guard,
-        .summary = "End a connection here, and its tokens at their server",
-        .doc = "It cannot be used any more as soon as this is answered, whatever the answer. The "
-               "server is told where the integration has a revocation_url; after a 502 once more.",
+        .summary = "Revoke a connection, and its tokens at the token server",
+        .doc = "The connection is unusable after a 200 and after a 502. Its tokens are revoked at "
+               "the token server when the integration has a revocation_url; after a 502, send the "
+               "request again.",
     },
 };
 ROUTES(connections_oauth, "Integrations");

@@ -148,7 +148,7 @@ static int integration_name_taken(struct req *r, int rc)
         return rc > 0 ? fail_db(r, rc) : rc;
     schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
     return fail_with(
-        r, PROBLEM_UNIQUE_VIOLATION, STR("An integration of this name exists."), errors);
+        r, PROBLEM_UNIQUE_VIOLATION, STR("Another integration has this name."), errors);
 }
 
 /* --- endpoints --- */
@@ -278,10 +278,11 @@ static int kept_secret(struct req *r,
     if (integration_scheme_of(auth) != SCHEME_OAUTH2_CODE)
         return 0;
     if (!str_eq(origin, stored->client_bound))
-        return fail_field(r,
-                          "auth.client_secret",
-                          PROBLEM_REQUIRED,
-                          "is required again: token_url is at another host than it was given for");
+        return fail_field(
+            r,
+            "auth.client_secret",
+            PROBLEM_REQUIRED,
+            "is required again: token_url has another host than the stored secret was given for");
     draft->sealed = stored->sealed;
     draft->bound = stored->client_bound;
     return 0;
@@ -388,7 +389,7 @@ static const struct route integrations_routes[] = {
         .ok = {201, &integration_out_schema},
         .fails = {409},
         .run = integrations_create,
-        .summary = "Describe somebody else's API",
+        .summary = "Create an integration, which describes a third-party API",
     },
     {
         .method = HTTP_PUT_M,
@@ -402,9 +403,9 @@ static const struct route integrations_routes[] = {
         .run = integrations_update,
         .guard = integrations_get,
         .summary = "Change an integration",
-        .doc =
-            "Connections stay with the host that their credentials were given for: when base_url "
-            "or token_url moves to another one, they wait for their credentials to be sent again.",
+        .doc = "The credentials of connections are sent only to the host that they were given "
+               "for: when base_url or token_url gets another host, the connections need their "
+               "credentials again.",
     },
     {
         .method = HTTP_DELETE_M,

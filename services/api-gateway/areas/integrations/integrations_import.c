@@ -29,8 +29,9 @@ static const struct field import_fields[] = {
      FIELD_AT(struct import_in, document),
      .type = FIELD_MAP,
      .required = true,
-     .doc = "OpenAPI 3.0 or 3.1 as JSON; $ref within it alone. A body of more than 1 MB names in "
-            "operations which of its operations are wanted",
+     .doc =
+         "OpenAPI 3.0 or 3.1 as JSON, with $ref only within the document. A body of more than 1 MB "
+         "must name the operations to import in operations",
      .example = "{\"openapi\": \"3.0.3\", \"info\": {\"title\": \"crm\", \"version\": \"1\"}, "
                 "\"servers\": [{\"url\": \"https://api.example.com\"}], \"paths\": {\"/users\": "
                 "{\"get\": {\"operationId\": \"listUsers\", \"responses\": {}}}}}"},
@@ -38,25 +39,25 @@ static const struct field import_fields[] = {
      FIELD_AT(struct import_in, name),
      .type = FIELD_STR,
      .max = 64,
-     .doc = "The document's title, unless given",
+     .doc = "When left out: the document's title",
      .example = "\"crm\""},
     {.name = "base_url",
      FIELD_AT(struct import_in, base_url),
      .type = FIELD_STR,
      .max = 2048,
-     .doc = "The document's first server, unless given",
+     .doc = "When left out: the document's first server",
      .example = "\"https://api.example.com/v1\""},
     {.name = "auth",
      FIELD_AT(struct import_in, auth),
      .type = FIELD_OBJ,
      .sub = &integration_auth_schema,
-     .doc = "One of the document's securitySchemes, unless given"},
+     .doc = "When left out: one of the document's securitySchemes"},
     {.name = "operations",
      FIELD_AT(struct import_in, operations),
      .type = FIELD_STRS,
      .min = 1,
      .max = INTEGRATION_OPERATIONS_MAX,
-     .doc = "Only those of these names",
+     .doc = "Names of the operations to import; when left out: all",
      .example = "[\"listUsers\"]"},
 };
 static const struct schema import_schema =
@@ -88,8 +89,8 @@ static const struct field imported_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &skipped_schema,
-     .doc = "What an integration cannot say: operations that were left out, and what operations "
-            "that are there do without"},
+     .doc = "What an integration cannot express: operations that were left out, and what was left "
+            "out of imported operations"},
 };
 static const struct schema imported_schema = SCHEMA_OUT("IntegrationImported", imported_fields);
 
@@ -134,7 +135,7 @@ static bool import_decode(struct arena *arena,
                          work->errors,
                          STR("document"),
                          PROBLEM_TYPE_MISMATCH,
-                         "expected an object: convert YAML to JSON first, and send no text");
+                         "must be an object, not a text: convert YAML to JSON first");
         return false;
     }
     if (!schema_decode(arena, &import_schema, body, &in, work->errors))
@@ -146,7 +147,7 @@ static bool import_decode(struct arena *arena,
                          work->errors,
                          STR("operations"),
                          PROBLEM_REQUIRED,
-                         "is required: a body of more than 1 MB is imported in part alone");
+                         "is required in a body of more than 1 MB: name the operations to import");
     work->only = in.operations;
     work->wish = (struct openapi_wish){
         .document = document.ptr == NULL ? in.document.value : NULL,
@@ -186,13 +187,13 @@ static bool import_read_text(struct import_work *work)
                              work->errors,
                              utf8_cut(member.key, NAME_SHOWN),
                              PROBLEM_OUT_OF_RANGE,
-                             "is too large: 64 KB may stand beside the document");
+                             "is too large: the members other than document may have 64 KB");
             return false;
         }
         struct str name = json_text_decode(work->arena, member.key);
         if (jr_parse(work->arena, text, &value, &error) != 0 ||
             json_object_getn(body, name.ptr, name.len) != NULL) {
-            work->reason = "a value beside the document is out of range, or a key is there twice";
+            work->reason = "a value outside of document is out of range, or a key is there twice";
             return false;
         }
         left -= bytes;
@@ -290,14 +291,15 @@ static const struct route integrations_import_routes[] = {
         .fails = {409},
         .run = integrations_import,
         .class = CLASS_HEAVY,
-        .summary = "Make an integration out of an OpenAPI document",
-        .doc = "Parameters keep their names, members of JSON bodies and forms become parameters. "
-               "What an integration cannot say (cookies, uploads, other servers) is left out and "
-               "listed. YAML and Swagger 2.0 are converted first. Reading the document may take "
-               "500,000 steps (each operation, parameter, "
-               "reference and value that is tried or compared is one) and 16 MB; beyond that, and "
-               "above 200 operations, it is 400: name those that you need in operations. Of a body "
-               "of 1 to 16 MB nothing else is read.",
+        .summary = "Create an integration from an OpenAPI document",
+        .doc =
+            "Parameters keep their names; members of JSON bodies and forms become parameters. "
+            "What an integration cannot express (cookies, uploads, other servers) is left out and "
+            "listed in skipped. Convert YAML and Swagger 2.0 to OpenAPI 3 as JSON first. Reading "
+            "the document may take 500,000 steps (each operation, parameter, reference and value "
+            "that is tried or compared is a step) and 16 MB of memory. A document that takes "
+            "more, or has more than 200 operations, gets 400: name the operations that you need "
+            "in operations. From a body of 1 to 16 MB only these are read.",
     },
 };
 ROUTES(integrations_import, "Integrations");

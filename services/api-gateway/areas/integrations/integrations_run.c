@@ -24,13 +24,13 @@ static const struct field actor_fields[] = {
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Of the user or the key"},
+     .doc = "Id of the user or API key"},
     {.name = "job_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "user_id",
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "With whose rights"},
+     .doc = "User whose rights the call had"},
 };
 static const struct schema actor_schema = SCHEMA_OUT("IntegrationCallActor", actor_fields);
 
@@ -44,13 +44,13 @@ static const struct field call_fields[] = {
     {.name = "url",
      .type = FIELD_STR,
      .required = true,
-     .doc = "Without credentials, secret values masked; its first 1,000 bytes",
+     .doc = "First 1,000 bytes, without credentials and with secret values masked",
      .example = "\"https://api.example.com/v1/users/7\""},
     {.name = "outcome",
      .type = FIELD_STR,
      .required = true,
      .values = outcomes,
-     .doc = "unknown: whoever called died; it may have been done"},
+     .doc = "unknown: the calling process died; the operation may have been carried out"},
     {.name = "status_code", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "code",
      .type = FIELD_STR,
@@ -58,7 +58,10 @@ static const struct field call_fields[] = {
      .nullable = true,
      .doc = "Why there is no answer",
      .example = "\"unreachable\""},
-    {.name = "tries", .type = FIELD_I64, .required = true, .doc = "With redirects and new tokens"},
+    {.name = "tries",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Requests that were sent, with those for redirects and new tokens"},
     {.name = "response_bytes", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "duration_ms", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "at", .type = FIELD_TIME, .required = true},
@@ -80,32 +83,34 @@ static const struct field run_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "The caller's own, else the project's, where there is one of them"},
+     .doc = "When left out: the only connection of the caller, else the only one of the project"},
     {.name = "params",
      FIELD_AT(struct run_in, params),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Values by the operation's parameters",
+     .doc = "Values of the operation's parameters, by name",
      .example = "{\"user_id\": 7}"},
 };
 static const struct schema run_schema = SCHEMA("IntegrationRun", struct run_in, run_fields);
 
 static const struct field answer_fields[] = {
     {.name = "call_id", .type = FIELD_I64, .required = true},
-    {.name = "ok", .type = FIELD_BOOL, .required = true, .doc = "The status is a 2xx"},
+    {.name = "ok", .type = FIELD_BOOL, .required = true, .doc = "Whether the status is 2xx"},
     {.name = "status_code", .type = FIELD_I64, .required = true, .example = "200"},
     {.name = "headers",
      .type = FIELD_MAP,
      .required = true,
-     .doc = "Of the answer, by their names in lower case: 8 KB of them, without those that carry "
-            "credentials, as Set-Cookie",
+     .doc = "Headers of the answer, by lower-case name: at most 8 KB, without headers that carry "
+            "credentials, such as Set-Cookie",
      .example = "{\"content-type\": \"application/json\"}"},
     {.name = "data",
      .type = FIELD_JSON,
      .required = true,
      .nullable = true,
-     .doc = "What the operation keeps of the answer; all of it when it is no 2xx. A text where it "
-            "is no JSON, or Content-Type says so. Credentials in it are masked"},
+     .doc =
+         "The part of the answer that the operation returns; the whole answer when the status is "
+         "not 2xx. A text when the answer is not JSON, or its Content-Type is a text. Credentials "
+         "are masked"},
     {.name = "duration_ms", .type = FIELD_I64, .required = true},
 };
 static const struct schema answer_schema = SCHEMA_OUT("IntegrationAnswer", answer_fields);
@@ -174,7 +179,7 @@ AWAITS static int run_counted(struct req *r, struct integration_use *use)
     if (rc == -EAGAIN)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                    "This project holds too many large answers at once; try again.");
+                    "Too many large answers of this project are in memory; try again.");
     TRY(rc);
     rc = run_answered(r, use);
     shares_release(db_answers_shares(), share, bytes);
@@ -222,7 +227,7 @@ AWAITS static int integrations_run(struct req *r)
 
 static const struct query_param integration_calls_query[] = {
     WALK_QUERY,
-    {.name = "operation", .type = FIELD_STR, .doc = "Only calls of this one"},
+    {.name = "operation", .type = FIELD_STR, .doc = "Only calls of this operation"},
     {0},
 };
 
@@ -276,12 +281,13 @@ static const struct route integrations_run_routes[] = {
         .fails = {404, 409, 502},
         .run = integrations_run,
         .guard = operation_guard,
-        .summary = "Call somebody else's API",
-        .doc = "Once: nothing is repeated but a call whose token was refused. Whatever the other "
-               "side answers is a 200 here, with its status; 502 says that it did not answer in "
-               "time, answered too much or what cannot be read, or may not be asked. Redirects are "
-               "answers, unless the "
-               "operation follows them, which never leads to another host.",
+        .summary = "Run an operation of a third-party API",
+        .doc =
+            "The request is sent once, and repeated only when the API refused its token. Any "
+            "answer of the API is a 200 here, with the API's status in status_code. 502 means "
+            "that the API did not answer in time, that its answer is too large or cannot be read, "
+            "or that its address is not allowed. A redirect is an answer, unless the operation "
+            "follows redirects, which never leads to another host.",
     },
     {
         .method = HTTP_GET_M,
@@ -293,9 +299,10 @@ static const struct route integrations_run_routes[] = {
         .ok = {200, &call_schema, .list = true},
         .fails = {404},
         .run = integrations_calls,
-        .summary = "What was called, newest first",
-        .doc = "Calls through a user's own connection are for that user and for administrators. "
-               "Thirty days are kept, and about fifty thousand calls of a project.",
+        .summary = "List the calls of an integration, newest first",
+        .doc = "Calls through a user's own connection are visible to that user and to "
+               "administrators only. Calls are kept for thirty days, and about fifty thousand of "
+               "a project.",
     },
     {
         .method = HTTP_GET_M,
@@ -307,7 +314,7 @@ static const struct route integrations_run_routes[] = {
         .ok = {200, &call_schema, .list = true},
         .fails = {404},
         .run = connections_calls,
-        .summary = "What was called with a connection, newest first",
+        .summary = "List the calls through a connection, newest first",
     },
 };
 ROUTES(integrations_run, "Integrations");

@@ -23,19 +23,19 @@ struct template_in {
 /* clang-format off */
 #define TEXT_MEMBER                                                                                \
     {.name = "body_text", FIELD_AT(struct template_in, body_text), .type = FIELD_STR,              \
-     .nullable = true, .max = HTML_MAX, .doc = "Made of body_html when null"}
+     .nullable = true, .max = HTML_MAX, .doc = "Made from body_html when null"}
 #define TEMPLATE_MEMBERS                                                                           \
     {.name = "subject", FIELD_AT(struct template_in, subject), .type = FIELD_STR, .min = 1,        \
      .max = SUBJECT_MAX, .example = "\"Welcome to {{ project_name }}\""},                             \
     {.name = "body_html", FIELD_AT(struct template_in, body_html), .type = FIELD_STR, .min = 1,    \
-     .max = HTML_MAX, .doc = "Goes where the shell has {{ content }}",                             \
+     .max = HTML_MAX, .doc = "Replaces {{ content }} in the shell",                                \
      .example = "\"<p><a href=\\\"{{ link }}\\\">Begin</a></p>\""},                                \
     TEXT_MEMBER,                                                                                   \
     {.name = "sender_name", FIELD_AT(struct template_in, sender_name), .type = FIELD_STR,          \
-     .nullable = true, .max = 100, .doc = "The sender's or the project's name when null"},         \
+     .nullable = true, .max = 100, .doc = "When null: the sender's, else the project's name"},     \
     {.name = "sender_address_id", FIELD_AT(struct template_in, sender_address_id),                 \
      .type = FIELD_I64, .nullable = true, .has_min = true, .min = 1,                               \
-     .doc = "One of /tenant-sender-addresses; the default when null"}
+     .doc = "Id of a sender address; the default sender when null"}
 /* clang-format on */
 
 static const struct field template_fields[] = {TEMPLATE_MEMBERS};
@@ -51,7 +51,7 @@ static const struct field shell_in_fields[] = {
      .required = true,
      .min = 1,
      .max = HTML_MAX,
-     .doc = "A whole document with {{ content }} once"},
+     .doc = "A whole HTML document with exactly one {{ content }}"},
 };
 static const struct schema shell_in_schema =
     SCHEMA("EmailShellUpdate", struct template_in, shell_in_fields);
@@ -85,7 +85,8 @@ static const struct field preview_out_fields[] = {
     {.name = "url",
      .type = FIELD_STR,
      .required = true,
-     .doc = "Opens the HTML once within 30 s, without credentials and under a policy of its own"},
+     .doc = "Shows the HTML once within 30 s, without credentials, with a Content-Security-Policy "
+            "of its own"},
 };
 static const struct schema preview_out_schema = SCHEMA_OUT("EmailPreview", preview_out_fields);
 
@@ -251,7 +252,7 @@ static int merge_template(struct req *r,
         return fail_field(r,
                           has_controls(template->subject) ? "subject" : "sender_name",
                           PROBLEM_PATTERN,
-                          "has line breaks or other control characters");
+                          "must not have line breaks or other control characters");
     if (type != MAIL_ADDED_TO_TENANT && !mail_template_uses(template->body_html, "link") &&
         !mail_template_uses(template->body_html, "token"))
         return fail_field(
@@ -360,7 +361,7 @@ AWAITS static int email_shell_update(struct req *r)
     TRY(email_check_text(r, "body_html", mail_shell_variables(), in.body_html.value));
     if (mail_template_uses(in.body_html.value, "content") != 1)
         return fail_field(
-            r, "body_html", PROBLEM_VALIDATION_FAILED, "must have {{ content }} once");
+            r, "body_html", PROBLEM_VALIDATION_FAILED, "must have {{ content }} exactly once");
     shell.body_html = in.body_html.value;
     TRY(sql_begin(r));
     TRY(save(r, SHELL, &shell));
@@ -400,7 +401,8 @@ render_sample(struct req *r, struct mail_rendered *ret_mail, struct mail_templat
     *ret_template = *template;
     if (mail_template_render(
             r->task.arena, template, all.shell.template.body_html, &variables, ret_mail) != 0)
-        return fail(r, PROBLEM_UNPROCESSABLE, "The mail would be longer than a mail may be.");
+        return fail(
+            r, PROBLEM_UNPROCESSABLE, "The mail is too long: shorten the template or the shell.");
     return 0;
 }
 
@@ -480,7 +482,7 @@ static const struct route email_templates_routes[] = {
         .id = "email_templates_list",
         .auth = AUTH_ADMIN,
         .run = email_templates_list,
-        .summary = "List what the project's mails say",
+        .summary = "List the templates of the project's mails",
         .query = page_query,
         .ok = {200, &template_out_schema, .list = true},
     },
@@ -490,7 +492,7 @@ static const struct route email_templates_routes[] = {
         .id = "email_shell_get",
         .auth = AUTH_ADMIN,
         .run = email_shell_get,
-        .summary = "Get the HTML around all mails",
+        .summary = "Get the shell, which is the HTML around all mails",
         .ok = {200, &shell_out_schema},
     },
     {
@@ -499,7 +501,7 @@ static const struct route email_templates_routes[] = {
         .id = "email_shell_update",
         .auth = AUTH_ADMIN,
         .run = email_shell_update,
-        .summary = "Change the HTML around all mails",
+        .summary = "Change the shell, which is the HTML around all mails",
         .body = &shell_in_schema,
         .ok = {200, &shell_out_schema},
     },
@@ -509,7 +511,7 @@ static const struct route email_templates_routes[] = {
         .id = "email_shell_reset",
         .auth = AUTH_ADMIN,
         .run = email_shell_reset,
-        .summary = "Go back to the HTML that projects begin with",
+        .summary = "Reset the shell to the default",
         .ok = {204},
     },
     {
@@ -541,7 +543,7 @@ static const struct route email_templates_routes[] = {
         .auth = AUTH_ADMIN,
         .run = email_templates_reset,
         .guard = email_templates_get,
-        .summary = "Go back to the template that projects begin with",
+        .summary = "Reset a template to the default",
         .ok = {204},
         .fails = {404},
     },
@@ -553,7 +555,7 @@ static const struct route email_templates_routes[] = {
         .run = email_templates_preview,
         .guard = email_templates_get,
         .class = CLASS_READ,
-        .summary = "What a mail would look like, with the template or a draft of it",
+        .summary = "Preview a mail with its template, or with a draft of the template",
         .body = &draft_schema,
         .ok = {200, &preview_out_schema},
         .fails = {404, 422},
@@ -566,7 +568,7 @@ static const struct route email_templates_routes[] = {
         .run = email_templates_test,
         .guard = email_templates_get,
         .class = CLASS_AUTH,
-        .summary = "Send it to the caller's own address; its link opens nothing",
+        .summary = "Send a test mail, whose link does not work, to the caller's own address",
         .body = &draft_schema,
         .ok = {202},
         .fails = {404, 422},

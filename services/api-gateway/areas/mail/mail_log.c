@@ -11,35 +11,36 @@ static const struct field mail_fields[] = {
     {.name = "type",
      .type = FIELD_STR,
      .required = true,
-     .doc = "Of a template, or workflow, or test",
+     .doc = "Type of a template, or workflow, or test",
      .example = "\"invite\""},
     {.name = "status",
      .type = FIELD_STR,
      .required = true,
      .values = mail_states,
-     .doc = "refused: the server said no for good, which is a bounce; unknown: it did not say, and "
-            "is not asked again; dropped: nobody was to get it, code says why; expired: it did not "
-            "leave in time"},
-    {.name = "recipient", .type = FIELD_STR, .required = true, .doc = "The first"},
+     .doc = "refused: the mail server refused the mail permanently (a bounce); unknown: the "
+            "server did not confirm, and the mail is not sent again; dropped: there was no "
+            "account, page or template for the mail, see code; expired: the mail was not sent in "
+            "time"},
+    {.name = "recipient", .type = FIELD_STR, .required = true, .doc = "First recipient"},
     {.name = "user_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "sender",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "Address that it left with"},
+     .doc = "Address that the mail was sent from"},
     {.name = "message_id", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "code",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "Why it was not sent, or not yet. no_page: the project had neither auth_page_url nor "
-            "redirect_urls, which its link would open",
+     .doc = "Why the mail was not sent, or not yet. no_page: the project had neither "
+            "auth_page_url nor redirect_urls for the mail's link",
      .example = "\"mail_refused\""},
     {.name = "detail",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "What the server said, or what to do"},
+     .doc = "Answer of the mail server, or what to do"},
     {.name = "tries", .type = FIELD_I64, .required = true},
     {.name = "job_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "step_sequence", .type = FIELD_I64, .required = true, .nullable = true},
@@ -51,9 +52,12 @@ static const struct schema mail_schema = SCHEMA_OUT("MailLog", mail_fields);
 
 static const struct query_param mail_log_query[] = {
     WALK_QUERY,
-    {.name = "status", .type = FIELD_STR, .values = mail_states, .doc = "Only in this state"},
-    {.name = "type", .type = FIELD_STR, .doc = "Only of this type"},
-    {.name = "recipient", .type = FIELD_STR, .doc = "Only to this address"},
+    {.name = "status",
+     .type = FIELD_STR,
+     .values = mail_states,
+     .doc = "Only mails with this status"},
+    {.name = "type", .type = FIELD_STR, .doc = "Only mails of this type"},
+    {.name = "recipient", .type = FIELD_STR, .doc = "Only mails to this address"},
     {0},
 };
 
@@ -91,8 +95,9 @@ static const struct route mail_log_routes[] = {
         .query = mail_log_query,
         .ok = {200, &mail_schema, .list = true},
         .run = mail_log_list,
-        .summary = "List mails and what became of them, newest first",
-        .doc = "What they said is gone with their end, and the rows some weeks later.",
+        .summary = "List mails and their outcome, newest first",
+        .doc = "The content of a mail is deleted when the mail has ended, and its row some weeks "
+               "later.",
     },
     {
         .method = HTTP_GET_M,
@@ -102,7 +107,7 @@ static const struct route mail_log_routes[] = {
         .ok = {200, &mail_schema},
         .fails = {404},
         .run = mail_log_get,
-        .summary = "Get what became of a mail",
+        .summary = "Get the outcome of a mail",
     },
 };
 ROUTES(mail_log, "Mail");

@@ -39,7 +39,7 @@ static const struct field domain_in_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .max = MAIL_DOMAIN_MAX,
-     .doc = "In ASCII: names of other scripts as xn--...",
+     .doc = "In ASCII; names in other scripts as xn--...",
      .example = "\"mail.example.com\""},
 };
 static const struct schema domain_in_schema =
@@ -59,17 +59,17 @@ static const struct field record_fields[] = {
     {.name = "value",
      .type = FIELD_STR,
      .required = true,
-     .doc = "What to publish. Above 255 characters as several strings of one record"},
+     .doc = "Text to publish; when longer than 255 characters, as several strings of one record"},
     {.name = "is_required",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "Without it the domain cannot send; the others help mail to arrive"},
+     .doc = "true: the domain cannot send without the record; false: the record helps delivery"},
     {.name = "status", .type = FIELD_STR, .required = true, .values = states},
     {.name = "found",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The record of this kind that stands there"},
+     .doc = "The published record of this kind"},
     {.name = "error",
      .type = FIELD_STR,
      .required = true,
@@ -86,7 +86,7 @@ static const struct field domain_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = states,
-     .doc = "verified: mail may come from it, and is signed"},
+     .doc = "verified: mail can be sent from the domain, and is signed"},
     {.name = "records", .type = FIELD_LIST, .required = true, .sub = &record_schema},
     {.name = "verified_at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "checked_at", .type = FIELD_TIME, .required = true, .nullable = true},
@@ -183,7 +183,7 @@ static void domain_note_answer(struct arena *arena,
     state->checked_at = str_from(clock_format(now, clock_wall_ms()));
     if (question->rc != 0 && question->rc != DNS_MISSING) {
         state->error =
-            arena_printf(arena, "the name server could not be asked: %s", question->reason);
+            arena_printf(arena, "the name server could not be queried: %s", question->reason);
         return;
     }
     const struct mail_verdict verdict =
@@ -204,7 +204,8 @@ domain_look(struct req *r, const struct mail_domain *domain, struct record_state
             questions[count++].name = mail_record_name(r->task.arena, domain, (enum mail_record)i);
     int rc = dns_ask(&r->task, questions, count, DNS_MS);
     if (rc == DNS_BUSY)
-        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "Too many domains are being looked at.");
+        return fail(
+            r, PROBLEM_DEPENDENCY_UNAVAILABLE, "Too many domains are being checked; try again.");
     if (rc != 0)
         return rc;
     count = 0;
@@ -267,7 +268,7 @@ AWAITS static int domain_new_key(struct req *r, struct mail_domain *domain, stru
     if (key != NULL)
         arena_defer(arena, rsa_key_free_deferred, key);
     if (rc == -EAGAIN)
-        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "Too many keys are being made.");
+        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "Too many keys are being made; try again.");
     if (rc != 0)
         return rc;
     domain->public_key = codec_b64(arena, rsa_key_spki(arena, key));
@@ -315,7 +316,7 @@ AWAITS static int add_domain(struct req *r, const struct mail_domain *domain, st
                                .public_key = domain->public_key,
                                .records = records_json(arena, domain, states_new(arena)))));
     if (!rows.count)
-        return fail_taken(r, "domain", "is taken", "This domain is there already.");
+        return fail_taken(r, "domain", "is taken", "The project already has this domain.");
     int64_t id = sql_domain_add_row(&rows, 0).id;
     struct db_call calls[] = {
         db_call(SQL_DOMAIN_KEY_PUT(.domain = domain->domain,
@@ -388,7 +389,7 @@ AWAITS static int domains_delete(struct req *r)
     TRY(sql_one(r, &rows, SQL_DOMAIN_LOCK(.id = id)));
     const struct sql_domain_lock_row domain = sql_domain_lock_row(&rows, 0);
     if (domain.senders > 0)
-        return fail(r, PROBLEM_CONFLICT, "Delete its sender addresses first.");
+        return fail(r, PROBLEM_CONFLICT, "Delete the sender addresses of the domain first.");
     struct db_call calls[] = {
         db_call(SQL_DOMAIN_REMOVE(.id = id)),
         db_call(SQL_DOMAIN_KEY_REMOVE(.domain = domain.domain)),
@@ -408,7 +409,7 @@ static const struct route tenant_domains_routes[] = {
         .query = page_query,
         .ok = {200, &domain_schema, .list = true},
         .run = domains_list,
-        .summary = "List the domains that mail may come from",
+        .summary = "List the domains that the project sends mail from",
     },
     {
         .method = HTTP_POST_M,
@@ -420,8 +421,8 @@ static const struct route tenant_domains_routes[] = {
         .fails = {409},
         .run = domains_create,
         .class = CLASS_AUTH,
-        .summary = "Add a domain; its records say what to publish",
-        .doc = "Makes a pair of keys for its signatures (DKIM). The private key is stored "
+        .summary = "Add a domain, and get the DNS records to publish",
+        .doc = "Makes a pair of keys for the domain's signatures (DKIM). The private key is stored "
                "encrypted and is never returned.",
     },
     {
@@ -444,8 +445,9 @@ static const struct route tenant_domains_routes[] = {
         .run = domains_verify,
         .guard = domains_get,
         .class = CLASS_AUTH,
-        .summary = "Ask name servers for the records of a domain",
-        .doc = "What a name server cannot tell now stays as it was, with the reason in error.",
+        .summary = "Check the published DNS records of a domain",
+        .doc = "A record keeps its status while the name server does not answer; error has the "
+               "reason.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -18,10 +18,10 @@ struct avatar_in {
 /* clang-format off */
 #define SENDER_MEMBERS                                                                             \
     {.name = "name", FIELD_AT(struct sender_in, name), .type = FIELD_STR, .nullable = true,        \
-     .max = 100, .doc = "The template's sender_name goes before it, the project's behind it",      \
+     .max = 100, .doc = "When null: the project's name. A template's sender_name has precedence",  \
      .example = "\"Ada of Example\""},                                                             \
     {.name = "avatar_file_id", FIELD_AT(struct sender_in, avatar_file_id), .type = FIELD_I64,      \
-     .nullable = true, .has_min = true, .min = 1, .doc = "A file of the project's that is an image"}
+     .nullable = true, .has_min = true, .min = 1, .doc = "A file of the project that is an image"}
 /* clang-format on */
 
 static const struct field sender_create_fields[] = {
@@ -36,7 +36,7 @@ static const struct field sender_create_fields[] = {
     {.name = "is_default",
      FIELD_AT(struct sender_in, is_default),
      .type = FIELD_BOOL,
-     .doc = "The first one is in any case"},
+     .doc = "The first sender address is always the default"},
 };
 static const struct field sender_update_fields[] = {SENDER_MEMBERS};
 static const struct schema sender_create_schema =
@@ -52,7 +52,7 @@ static const struct field avatar_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "null: none"},
+     .doc = "null: removes the avatar"},
 };
 static const struct schema avatar_schema =
     SCHEMA("TenantSenderAvatar", struct avatar_in, avatar_fields);
@@ -66,7 +66,8 @@ static const struct field sender_fields[] = {
     {.name = "is_usable",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "Its domain is verified; while it is not, mail comes from the default or the operator"},
+     .doc = "Whether its domain is verified; while it is not, mail is sent from the default or the "
+            "operator's address"},
     {.name = "is_default", .type = FIELD_BOOL, .required = true},
     {.name = "avatar_file_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
@@ -88,8 +89,8 @@ static int not_verified(struct req *r, struct str domain)
 {
     return fail(r,
                 PROBLEM_UNPROCESSABLE,
-                "%.*s is not verified: add it by POST /tenant-domains, publish its records, then "
-                "POST /tenant-domains/{id}/verify.",
+                "%.*s is not verified: add it with POST /tenant-domains, publish its records, then "
+                "call POST /tenant-domains/{id}/verify.",
                 STR_ARG(domain));
 }
 
@@ -116,7 +117,7 @@ AWAITS static int check_avatar(struct req *r, const char *member, const struct i
     if (!rows.count)
         return fail_field(r, member, PROBLEM_NOT_FOUND, "there is no such file");
     if (!str_is(sql_sender_avatar_row(&rows, 0).kind, "image"))
-        return fail_field(r, member, PROBLEM_VALIDATION_FAILED, "is no image");
+        return fail_field(r, member, PROBLEM_VALIDATION_FAILED, "must be an image");
     return 0;
 }
 
@@ -124,8 +125,10 @@ static int sender_check_name(struct req *r, const struct in_str *name)
 {
     for (size_t i = 0; i < name->value.len; i++)
         if ((unsigned char)name->value.ptr[i] < ' ' || name->value.ptr[i] == 0x7f)
-            return fail_field(
-                r, "name", PROBLEM_PATTERN, "has line breaks or other control characters");
+            return fail_field(r,
+                              "name",
+                              PROBLEM_PATTERN,
+                              "must not have line breaks or other control characters");
     return 0;
 }
 
@@ -203,7 +206,7 @@ AWAITS static int add_sender(struct req *r, const struct sender_in *in, struct s
                                .domain_id = domain_id,
                                .avatar_file_id = file_of(&in->avatar_file_id))));
     if (!rows.count)
-        return fail_taken(r, "email", "is taken", "This sender address is there already.");
+        return fail_taken(r, "email", "is taken", "The project already has this sender address.");
     int64_t id = sql_sender_add_row(&rows, 0).id;
     if (is_default)
         TRY(sender_set_default(r, id));
@@ -298,7 +301,7 @@ static const struct route tenant_senders_routes[] = {
         .query = page_query,
         .ok = {200, &sender_schema, .list = true},
         .run = senders_list,
-        .summary = "List the addresses that mail comes from",
+        .summary = "List the sender addresses of mail",
     },
     {
         .method = HTTP_POST_M,
@@ -309,7 +312,7 @@ static const struct route tenant_senders_routes[] = {
         .ok = {201, &sender_schema},
         .fails = {409, 422},
         .run = senders_create,
-        .summary = "Add an address on a verified domain",
+        .summary = "Add a sender address on a verified domain",
     },
     {
         .method = HTTP_GET_M,
@@ -342,7 +345,7 @@ static const struct route tenant_senders_routes[] = {
         .fails = {404, 422},
         .run = senders_default,
         .guard = senders_get,
-        .summary = "Let mail come from there unless its template names another",
+        .summary = "Make a sender address the default for mail whose template names no other",
     },
     {
         .method = HTTP_PUT_M,
@@ -366,7 +369,8 @@ static const struct route tenant_senders_routes[] = {
         .run = senders_delete,
         .guard = senders_get,
         .summary = "Delete a sender address",
-        .doc = "Templates that name it go back to the default, and without one to the operator's.",
+        .doc = "Mail of templates that name the address is sent from the default, else from the "
+               "operator's address.",
     },
 };
 ROUTES(tenant_senders, "Mail");
