@@ -30,7 +30,7 @@ static const struct field column_fields[] = {
      .required = true,
      .nullable = true,
      .values = bucket_names,
-     .doc = "Its values are the first days of those"},
+     .doc = "The values are the first days of these units"},
 };
 static const struct schema column_schema = SCHEMA_OUT("ChartColumn", column_fields);
 
@@ -40,7 +40,7 @@ static const struct field span_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .format = "date",
-     .doc = "The first day behind it"},
+     .doc = "The first day after the period"},
 };
 static const struct schema span_schema = SCHEMA_OUT("ChartSpan", span_fields);
 
@@ -50,7 +50,7 @@ static const struct field chart_data_fields[] = {
     {.name = "rows",
      .type = FIELD_JSON,
      .required = true,
-     .doc = "An array of values a row, in the order of the columns",
+     .doc = "One array of values per row, in the order of the columns",
      .example = "[[\"2026-01-01\", 12.5]]"},
     {.name = "has_next_page",
      .type = FIELD_BOOL,
@@ -65,7 +65,7 @@ static const struct field chart_data_fields[] = {
     {.name = "previous",
      .type = FIELD_JSON,
      .required = true,
-     .doc = "Rows of the period before, of a chart that compares; else null"},
+     .doc = "Rows of the preceding period when the chart compares; else null"},
     {.name = "as_of", .type = FIELD_TIME, .required = true, .doc = "When it was computed"},
 };
 const struct schema chart_data_schema = SCHEMA_OUT("ChartData", chart_data_fields);
@@ -260,8 +260,7 @@ static int chart_may_read(struct req *r, const struct chart *chart)
 
 static int chart_broken(struct req *r, const struct schema_errors *errors)
 {
-    return fail_with(
-        r, PROBLEM_CONFLICT, STR("The chart does not fit the data model any more."), errors);
+    return fail_with(r, PROBLEM_CONFLICT, STR("The chart no longer fits the data model."), errors);
 }
 
 /* Refuses a chart with a field that the caller may not read (403) or that the model no longer has

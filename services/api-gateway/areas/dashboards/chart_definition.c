@@ -45,7 +45,7 @@ static const struct field aggregate_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = PATH_MAX_CHARS,
-     .doc = "Of all functions but count; through relations as in filters",
+     .doc = "Required by all functions except count; may follow relations, as in filters",
      .example = "\"total\""},
 };
 const struct schema chart_aggregate_schema =
@@ -63,8 +63,7 @@ static const struct field group_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .values = bucket_names,
-     .doc = "Of a date or time: what falls into one of them belongs together; weeks begin on "
-            "Mondays",
+     .doc = "For a date or time: groups its values by this unit; weeks begin on Mondays",
      .example = "\"month\""},
 };
 const struct schema chart_group_schema = SCHEMA("ChartGroup", struct group_in, group_fields);
@@ -75,7 +74,7 @@ static const struct field period_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .max = PATH_MAX_CHARS,
-     .doc = "A date or time",
+     .doc = "A field with dates or times",
      .example = "\"created_at\""},
     {.name = "unit",
      FIELD_AT(struct period_in, unit),
@@ -90,13 +89,13 @@ static const struct field period_fields[] = {
      .min = 1,
      .has_max = true,
      .max = CHART_PERIODS_MAX,
-     .doc = "So many of them up to the current one, whole ones; 1 when left out",
+     .doc = "Number of whole units up to the current one; 1 when left out",
      .example = "12"},
     {.name = "until",
      FIELD_AT(struct period_in, until),
      .type = FIELD_TIME,
      .nullable = true,
-     .doc = "The last one is the one that this is in; now when left out"},
+     .doc = "A time in the last unit; now when left out"},
 };
 static const struct schema period_schema = SCHEMA("ChartPeriod", struct period_in, period_fields);
 
@@ -109,33 +108,33 @@ static const struct schema period_schema = SCHEMA("ChartPeriod", struct period_i
     {.name = "kind", FIELD_AT(struct chart_in, kind), .type = FIELD_STR, .required = (new),        \
      .values = chart_kinds, .example = "\"bar\""},                                                 \
     {.name = "entity", FIELD_AT(struct chart_in, entity), .type = FIELD_STR, .nullable = true,     \
-     .max = 48, .doc = "Whose records it shows", .example = "\"orders\""},                         \
+     .max = 48, .doc = "Entity whose records are shown", .example = "\"orders\""},                 \
     {.name = "view", FIELD_AT(struct chart_in, view), .type = FIELD_STR, .nullable = true,         \
-     .max = 48, .doc = "Instead of an entity: the materialised view whose rows it shows"},         \
+     .max = 48, .doc = "Instead of entity: materialised view whose rows are shown"},               \
     {.name = "aggregates", FIELD_AT(struct chart_in, aggregates), .type = FIELD_LIST,              \
      .required = (new), .min = 1, .max = CHART_VALUES_MAX, .sub = &chart_aggregate_schema,                  \
      .example = "[{\"function\": \"sum\", \"field\": \"total\"}]"},                                \
     {.name = "group_by", FIELD_AT(struct chart_in, group_by), .type = FIELD_LIST,                  \
      .nullable = true, .max = CHART_GROUPS_MAX, .sub = &chart_group_schema,                                 \
-     .doc = "None for a metric, one for a pie; one of them may have a bucket",                     \
+     .doc = "None for a metric, one for a pie; one group may have a bucket",                       \
      .example = "[{\"field\": \"created_at\", \"bucket\": \"month\"}]"},                           \
     {.name = "filter", FIELD_AT(struct chart_in, filter), .type = FIELD_MAP, .nullable = true,     \
-     .doc = "The list's filter as an object, such as {\"status\":{\"eq\":\"paid\"}}"},             \
+     .doc = "A filter object as in lists, such as {\"status\":{\"eq\":\"paid\"}}"},                \
     {.name = "sort", FIELD_AT(struct chart_in, sort), .type = FIELD_STR, .nullable = true,         \
      .max = PATH_MAX_CHARS,                                                                        \
-     .doc = "A group, count, or an aggregate as sum(total); '-' in front reverses. By the groups " \
-            "when left out",                                                                       \
+     .doc = "A group, count, or an aggregate such as sum(total); "                                 \
+            "a leading '-' reverses. By the groups when left out",                                 \
      .example = "\"-sum(total)\""},                                                                \
     {.name = "limit", FIELD_AT(struct chart_in, limit), .type = FIELD_I64, .nullable = true,       \
      .has_min = true, .min = 1, .has_max = true, .max = AGGREGATE_GROUPS,                          \
-     .doc = "Rows at most; 100 when left out"},                                                    \
+     .doc = "Maximum number of rows; 100 when left out"},                                          \
     {.name = "timezone", FIELD_AT(struct chart_in, timezone), .type = FIELD_STR, .nullable = true, \
-     .max = ZONE_MAX_CHARS, .doc = "Of buckets and periods; UTC when left out",                    \
+     .max = ZONE_MAX_CHARS, .doc = "For buckets and periods; UTC when left out",                   \
      .example = "\"Europe/Berlin\""},                                                              \
     {.name = "period", FIELD_AT(struct chart_in, period), .type = FIELD_OBJ, .nullable = true,     \
-     .sub = &period_schema, .doc = "Records of this time alone"},                                  \
+     .sub = &period_schema, .doc = "Only records of this period"},                                 \
     {.name = "compare", FIELD_AT(struct chart_in, compare), .type = FIELD_BOOL,                    \
-     .doc = "The period before as well"}
+     .doc = "Return the preceding period, too"}
 /* clang-format on */
 
 static const struct field chart_create_fields[] = {CHART_MEMBERS(true, true)};
@@ -160,8 +159,8 @@ static const struct field chart_out_fields[] = {
      .required = true,
      .nullable = true,
      .sub = &chart_aggregate_schema,
-     .doc = "Null, as group_by, filter, sort and period, when it names fields that the caller may "
-            "not read"},
+     .doc = "null, like group_by, filter, sort and period, when the chart names fields that the "
+            "caller may not read"},
     {.name = "group_by",
      .type = FIELD_LIST,
      .required = true,
@@ -202,8 +201,10 @@ int chart_read_values(struct req *r, const struct in_list *in, struct records_se
         value->path = items[i].field.value.len ? items[i].field.value : STR_NONE;
         if ((value->function == SERIES_COUNT) == (value->path.ptr != NULL)) {
             struct str name = arena_printf(r->task.arena, "aggregates[%zu].field", i);
-            return chart_wrong(
-                r, name.ptr, value->path.ptr ? "count has none" : "is what the function needs");
+            return chart_wrong(r,
+                               name.ptr,
+                               value->path.ptr ? "must be left out for count"
+                                               : "is required by this function");
         }
     }
     return 0;
@@ -231,7 +232,7 @@ static int chart_read_period(struct req *r, const struct chart_in *in, struct ch
     chart->period_unit = bucket_find(period->unit.value);
     chart->period_count = period->count.set ? period->count.value : 1;
     if (period->until.value.len && !clock_parse(period->until.value, &chart->until_ms))
-        return chart_wrong(r, "period.until", "is no time");
+        return chart_wrong(r, "period.until", "is not a valid time");
     return 0;
 }
 
@@ -246,15 +247,16 @@ static int chart_check_shape(struct req *r, const struct chart *chart)
         return groups > 0 ? chart_wrong(r, "group_by", "must be empty for a metric") : 0;
     case CHART_PIE:
         if (groups != 1)
-            return chart_wrong(r, "group_by", "must name one field for a pie");
-        return values != 1 ? chart_wrong(r, "aggregates", "must be one for a pie") : 0;
+            return chart_wrong(r, "group_by", "must have exactly one entry for a pie");
+        return values != 1 ? chart_wrong(r, "aggregates", "must have exactly one entry for a pie")
+                           : 0;
     case CHART_BAR:
     case CHART_LINE:
     case CHART_AREA:
         if (groups == 0)
-            return chart_wrong(r, "group_by", "must name a field, or two");
+            return chart_wrong(r, "group_by", "must have one or two entries");
         return groups == 2 && values != 1
-                   ? chart_wrong(r, "aggregates", "must be one with two groups")
+                   ? chart_wrong(r, "aggregates", "must have exactly one entry with two groups")
                    : 0;
     case CHART_TABLE:
     case CHART_KINDS:
@@ -338,7 +340,7 @@ static int chart_find_entity(struct req *r, const struct chart_in *in, struct ch
     struct str name = in->entity.value;
 
     if ((name.len > 0) == (in->view.value.len > 0))
-        return chart_wrong(r, "entity", "is needed, or a view, and not both");
+        return chart_wrong(r, "entity", "is required, or view in place of it, and not both");
     if (in->view.value.len) {
         chart->view = in->view.value;
         return 0;

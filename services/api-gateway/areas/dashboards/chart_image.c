@@ -29,10 +29,13 @@ static const struct query_param chart_image_query[] = {
      .type = FIELD_STR,
      .values = image_themes,
      .fallback = "light",
-     .doc = "What it is drawn for"},
+     .doc = "Background that the colours are made for"},
     SIDE_PARAM("width", "800"),
     SIDE_PARAM("height", "450"),
-    {.name = "fresh", .type = FIELD_BOOL, .fallback = "false", .doc = "As for the data"},
+    {.name = "fresh",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .doc = "As in GET /charts/{id}/data"},
     {0},
 };
 
@@ -127,18 +130,18 @@ AWAITS static int charts_image_png(struct req *r)
     .auth = AUTH_USER_OR_KEY, .perm = PERM_SVC_ENTITIES_READ, .query = chart_image_query,          \
     .headers = HEADER_GROUP_ID, .ok = {200, NULL, .content_type = (media)}, .fails = {404, 409},   \
     .run = charts_image_##type, .guard = chart_guard,                                              \
-    .summary = "The chart as a picture, as the caller sees the records"
+    .summary = "Get a chart as a picture, from the records that the caller sees"
 /* clang-format on */
 
 static const struct route chart_image_routes[] = {
     {
         IMAGE_ROUTE(svg, "image/svg+xml"),
-        .doc = "For mails and documents: it holds no text, script or address, but the outlines of "
-               "letters. Rights are those of the chart's data.",
+        .doc = "For emails and documents: letters are drawn as outlines, so the picture holds no "
+               "text, script or address. It needs the same rights as the chart's data.",
     },
     {
         IMAGE_ROUTE(png, "image/png"),
-        .doc = "The same in pixels.",
+        .doc = "The same picture in pixels.",
     },
 };
 ROUTES(chart_image, "Charts");

@@ -8,7 +8,7 @@
 #include "stages/stages.h"
 
 static const struct query_param charts_query[] = {
-    {.name = "entity", .type = FIELD_STR, .doc = "Charts of this entity alone"},
+    {.name = "entity", .type = FIELD_STR, .doc = "Only charts of this entity"},
     PAGE_QUERY,
     {0},
 };
@@ -17,7 +17,7 @@ static const struct query_param chart_data_query[] = {
     {.name = "fresh",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "true computes them now; else they may be as old as as_of says"},
+     .doc = "true: compute the data now; false: they may be as old as as_of says"},
     {0},
 };
 
@@ -264,7 +264,7 @@ static const struct route charts_routes[] = {
         .fails = {404, 409},
         .run = charts_create,
         .summary = "Create a chart",
-        .doc = "Its fields have to be there, and the caller has to be able to read them.",
+        .doc = "Its fields must exist, and the caller must be able to read them.",
     },
     {
         .method = HTTP_PUT_M,
@@ -278,7 +278,7 @@ static const struct route charts_routes[] = {
         .run = charts_update,
         .guard = charts_get,
         .summary = "Change a chart",
-        .doc = "Members that are left out stay; null takes an optional one away.",
+        .doc = "Members that are left out keep their value; null removes an optional one.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -304,7 +304,7 @@ static const struct route charts_routes[] = {
         .fails = {404, 409},
         .run = charts_preview,
         .class = CLASS_HEAVY,
-        .summary = "The data of a chart that is not kept",
+        .summary = "Get the data of a chart without saving the chart",
     },
     {
         .method = HTTP_GET_M,
@@ -318,13 +318,12 @@ static const struct route charts_routes[] = {
         .fails = {404, 409},
         .run = charts_data,
         .guard = chart_guard,
-        .summary = "The data of a chart, as the caller sees the records",
-        .doc =
-            "Needs the permission to read the entity's records. Rows that the caller may not "
-            "see are not in it; a field that it may not read makes it a 403, and one that is gone "
-            "from the model a 409. Data are computed anew after a second; those "
-            "that take long to compute, and whose records seem not to have changed, after "
-            "twenty times as long, a minute at most.",
+        .summary = "Get a chart's data, from the records that the caller sees",
+        .doc = "Needs the permission to read the entity's records. Records that the caller may not "
+               "see are left out. A field that the caller may not read is a 403, and a field that "
+               "is gone from the model is a 409. Data are cached for a second. While their records "
+               "do not seem to have changed, they are cached for twenty times as long as they took "
+               "to compute, a minute at most.",
     },
 };
 ROUTES(charts, "Charts");

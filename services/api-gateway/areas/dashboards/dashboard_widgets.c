@@ -27,29 +27,30 @@ struct widget_in {
      .min = (low), .has_max = true, .max = (high), .doc = (text)}
 static const struct field widget_fields[] = {
     {.name = "kind", FIELD_AT(struct widget_in, kind), .type = FIELD_STR, .values = widget_kinds,
-     .doc = "Needed to create one", .example = "\"chart\""},
+     .doc = "Required to create a widget", .example = "\"chart\""},
     {.name = "title", FIELD_AT(struct widget_in, title), .type = FIELD_STR, .nullable = true,
      .max = 200},
-    WIDGET_NUMBER(x, 0, DASHBOARD_COLUMNS - 1, "Column on a grid of twelve"),
-    WIDGET_NUMBER(y, 0, DASHBOARD_ROWS_MAX, "Row; without x and y below all others"),
-    WIDGET_NUMBER(width, 1, DASHBOARD_COLUMNS, "In columns; 6 when left out"),
-    WIDGET_NUMBER(height, 1, WIDGET_HEIGHT_MAX, "In rows; 4 when left out"),
+    WIDGET_NUMBER(x, 0, DASHBOARD_COLUMNS - 1, "Column, on a grid of twelve"),
+    WIDGET_NUMBER(y, 0, DASHBOARD_ROWS_MAX, "Row; a new widget without x and y goes below all"),
+    WIDGET_NUMBER(width, 1, DASHBOARD_COLUMNS, "In columns; a new widget has 6 when left out"),
+    WIDGET_NUMBER(height, 1, WIDGET_HEIGHT_MAX, "In rows; a new widget has 4 when left out"),
     {.name = "chart_id", FIELD_AT(struct widget_in, chart_id), .type = FIELD_I64, .nullable = true,
-     .has_min = true, .min = 1, .doc = "Of a chart"},
+     .has_min = true, .min = 1, .doc = "For kind chart: the chart to show"},
     {.name = "entity", FIELD_AT(struct widget_in, entity), .type = FIELD_STR, .nullable = true,
-     .max = 48, .doc = "Of a list: whose records"},
+     .max = 48, .doc = "For kind list: the entity whose records are shown"},
     {.name = "filter", FIELD_AT(struct widget_in, filter), .type = FIELD_MAP, .nullable = true,
-     .doc = "Of a list: as an object, such as {\"status\":{\"eq\":\"open\"}}"},
+     .doc = "For kind list: a filter object, such as {\"status\":{\"eq\":\"open\"}}"},
     {.name = "fields", FIELD_AT(struct widget_in, fields), .type = FIELD_STR, .nullable = true,
-     .max = NAMES_MAX, .doc = "Of a list: with commas between; all when left out"},
+     .max = NAMES_MAX, .doc = "For kind list: fields, separated by commas; all when left out"},
     {.name = "sort", FIELD_AT(struct widget_in, sort), .type = FIELD_STR, .nullable = true,
-     .max = NAMES_MAX, .doc = "Of a list: with commas between, '-' in front reverses"},
+     .max = NAMES_MAX, .doc = "For kind list: fields, separated by commas; a leading '-' reverses"},
     {.name = "limit", FIELD_AT(struct widget_in, limit), .type = FIELD_I64, .nullable = true,
-     .has_min = true, .min = 1, .has_max = true, .max = LIST_MAX, .doc = "Of a list; 10 when left out"},
+     .has_min = true, .min = 1, .has_max = true, .max = LIST_MAX,
+     .doc = "For kind list; 10 when left out"},
     {.name = "text", FIELD_AT(struct widget_in, text), .type = FIELD_STR, .nullable = true,
-     .max = TEXT_MAX, .doc = "Of a text: as it is, for whoever shows it to make safe"},
+     .max = TEXT_MAX, .doc = "For kind text: stored unchanged; clients must sanitise it"},
     {.name = "url", FIELD_AT(struct widget_in, url), .type = FIELD_STR, .nullable = true,
-     .max = URL_MAX, .doc = "Of a link: a path, or an address with http, https, mailto or tel"},
+     .max = URL_MAX, .doc = "For kind link: a path, or an address with http, https, mailto or tel"},
 };
 /* clang-format on */
 static const struct schema widget_create_schema =
@@ -71,7 +72,7 @@ static const struct field widget_out_fields[] = {
      .type = FIELD_MAP,
      .required = true,
      .nullable = true,
-     .doc = "Null, as fields and sort, when a list names fields that the caller may not read"},
+     .doc = "null, like fields and sort, when a list names fields that the caller may not read"},
     {.name = "fields", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "sort", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "limit", .type = FIELD_I64, .required = true, .nullable = true},
@@ -119,7 +120,7 @@ static const struct field layout_fields[] = {
     {.name = "version",
      FIELD_AT(struct layout_in, version),
      .type = FIELD_I64,
-     .doc = "Of the dashboard that was looked at: 409 when it has changed since"},
+     .doc = "Version of the dashboard that the client has read: 409 when it has changed since"},
 };
 static const struct schema layout_schema =
     SCHEMA("DashboardLayout", struct layout_in, layout_fields);
@@ -169,11 +170,11 @@ static int check_places(struct req *r, const struct placed *placed)
     if (one == 0 || other == 0)
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "The widget %lld stands there already.",
+                    "The position overlaps that of the widget %lld.",
                     (long long)(one ? one : other));
     return fail(r,
                 PROBLEM_CONFLICT,
-                "The widgets %lld and %lld would lie over each other.",
+                "The widgets %lld and %lld would overlap.",
                 (long long)one,
                 (long long)other);
 }
@@ -225,7 +226,7 @@ static int check_members(struct req *r, const struct widget_in *in)
             return widget_wrong(r,
                                 members[i].name,
                                 PROBLEM_VALIDATION_FAILED,
-                                "does not go with a widget of this kind");
+                                "is not allowed for a widget of this kind");
     }
     return 0;
 }
@@ -244,7 +245,7 @@ static int check_names_of(
         query.groups[0].path = name;
         if (series_forbidden(ctx, entity, &query).ptr)
             return widget_wrong(
-                r, member, PROBLEM_UNKNOWN_FIELD, "names a field that is not there");
+                r, member, PROBLEM_UNKNOWN_FIELD, "names a field that does not exist");
     }
     return 0;
 }
@@ -306,11 +307,11 @@ AWAITS static int read_widget(struct req *r, const struct widget_in *in, struct 
     if (in->entity.value.len)
         TRY(check_list(r, in, ret));
     if (in->url.value.len && !menu_url_ok(in->url.value))
-        return widget_wrong(r,
-                            "url",
-                            PROBLEM_PATTERN,
-                            "must be a path from / on, or an address with http, https, mailto or "
-                            "tel");
+        return widget_wrong(
+            r,
+            "url",
+            PROBLEM_PATTERN,
+            "must be a path that begins with /, or an address with http, https, mailto or tel");
     if (ret->chart_id) {
         TRY(sql_all(r, &rows, SQL_WIDGET_CHART(.id = ret->chart_id)));
         if (!rows.count)
@@ -422,7 +423,7 @@ AWAITS static int dashboard_widgets_create(struct req *r)
     MERGE_PLACE(place, &in);
     placed.count++;
     if (place->y > DASHBOARD_ROWS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "The dashboard has no row left.");
+        return fail(r, PROBLEM_CONFLICT, "The dashboard has no free row below its widgets.");
     TRY(check_places(r, &placed));
     TRY(sql_one(r,
                 &rows,
@@ -533,10 +534,13 @@ static int layout_read(struct req *r, const struct layout_in *in, const struct p
                              errors,
                              arena_printf(r->task.arena, "items[%zu].id", i),
                              PROBLEM_CONFLICT,
-                             "is no widget of this dashboard now");
+                             "is not a widget of this dashboard");
     }
     if (errors->count)
-        return fail_with(r, PROBLEM_CONFLICT, STR("The dashboard has changed meanwhile."), errors);
+        return fail_with(r,
+                         PROBLEM_CONFLICT,
+                         STR("The dashboard has changed since it was read; read it again."),
+                         errors);
     return check_places(r, placed);
 }
 
@@ -575,10 +579,11 @@ AWAITS static int dashboard_layout(struct req *r)
     TRY(req_json(r, &layout_schema, &in));
     TRY(dashboard_lock(r, &dashboard_id, &version, &rows));
     if (in.version.set && in.version.value != version)
-        return fail(r,
-                    PROBLEM_CONFLICT,
-                    "The dashboard has version %lld now: somebody has changed it meanwhile.",
-                    (long long)version);
+        return fail(
+            r,
+            PROBLEM_CONFLICT,
+            "The dashboard has changed since it was read and has version %lld now; read it again.",
+            (long long)version);
     TRY(widgets_load_places(r, dashboard_id, &placed));
     TRY(layout_read(r, &in, &placed));
     TRY(layout_save(r, dashboard_id, &placed));
@@ -598,8 +603,8 @@ static const struct route dashboard_widgets_routes[] = {
         .fails = {404, 409},
         .run = dashboard_widgets_create,
         .guard = dashboard_guard,
-        .summary = "Put a widget on a dashboard",
-        .doc = "Where another one stands it is a 409.",
+        .summary = "Add a widget to a dashboard",
+        .doc = "409 when the position overlaps another widget.",
     },
     {
         .method = HTTP_PUT_M,
@@ -612,9 +617,9 @@ static const struct route dashboard_widgets_routes[] = {
         .fails = {404, 409},
         .run = dashboard_layout,
         .guard = dashboard_guard,
-        .summary = "Move widgets, all at once or none",
-        .doc = "Widgets that are not named stay where they are. A widget that is gone, another "
-               "version of the dashboard, or widgets over each other are a 409.",
+        .summary = "Move widgets, all or none",
+        .doc = "Widgets that the body does not name keep their position. 409 when a widget is "
+               "gone, when the dashboard has another version, or when widgets would overlap.",
     },
     {
         .method = HTTP_PUT_M,
@@ -628,8 +633,8 @@ static const struct route dashboard_widgets_routes[] = {
         .run = dashboard_widgets_update,
         .guard = dashboard_widget_guard,
         .summary = "Change or move a widget",
-        .doc = "What it shows is replaced as a whole, by a body that says its kind; title and "
-               "place may come alone.",
+        .doc = "The content is replaced as a whole, by a body with the member kind. Without kind, "
+               "a body may change only title and position.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -641,7 +646,7 @@ static const struct route dashboard_widgets_routes[] = {
         .fails = {404},
         .run = dashboard_widgets_delete,
         .guard = dashboard_widget_guard,
-        .summary = "Take a widget off a dashboard",
+        .summary = "Remove a widget from a dashboard",
     },
 };
 ROUTES(dashboard_widgets, "Dashboards");

@@ -16,7 +16,7 @@ struct dashboard_in {
 #define DASHBOARD_MEMBERS(new)                                                                     \
     NAMED_MEMBERS(struct dashboard_in, new, "\"Sales\""),                                          \
     {.name = "role_ids", FIELD_AT(struct dashboard_in, role_ids), .type = FIELD_IDS,               \
-     .max = ROLES_MAX, .doc = "Whose holders see it, too; none: its owner and administrators",     \
+     .max = ROLES_MAX, .doc = "Roles that also see it; none: only its owner and administrators",   \
      .example = "[2]"}
 /* clang-format on */
 
@@ -35,7 +35,7 @@ static const struct schema dashboard_update_schema =
     {.name = "owner_id", .type = FIELD_I64, .required = true, .nullable = true},                   \
     {.name = "role_ids", .type = FIELD_IDS, .required = true},                                     \
     {.name = "can_edit", .type = FIELD_BOOL, .required = true,                                     \
-     .doc = "The caller is its owner or an administrator"},                                        \
+     .doc = "The caller is the owner or an administrator"},                                        \
     __VA_ARGS__,                                                                                   \
     {.name = "version", .type = FIELD_I64, .required = true,                                       \
      .doc = "Raised by every change of the dashboard or its widgets"},                             \
@@ -66,8 +66,8 @@ static const struct field home_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = home_scopes,
-     .doc = "The caller alone, holders of a role, or everybody; the last two are for "
-            "administrators",
+     .doc = "user: the caller alone; role: holders of a role; project: everyone. Only "
+            "administrators may set role and project",
      .example = "\"user\""},
     {.name = "role_id",
      FIELD_AT(struct home_in, role_id),
@@ -75,7 +75,7 @@ static const struct field home_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "With scope role"},
+     .doc = "Required with scope role"},
     {.name = "dashboard_id",
      FIELD_AT(struct home_in, dashboard_id),
      .type = FIELD_I64,
@@ -83,7 +83,7 @@ static const struct field home_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "null takes it away"},
+     .doc = "null removes the home dashboard"},
 };
 static const struct schema home_schema = SCHEMA("DashboardHomeUpdate", struct home_in, home_fields);
 
@@ -93,7 +93,7 @@ static const struct field home_out_fields[] = {
      .required = true,
      .nullable = true,
      .values = home_scopes,
-     .doc = "Whose home it is that the caller gets: null when there is none that it sees"},
+     .doc = "Whose home dashboard the caller gets; null when it sees none"},
     {.name = "role_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "dashboard",
      .type = FIELD_OBJ,
@@ -136,7 +136,7 @@ static int dashboard_may_change(struct req *r, struct opt_i64 owner_id)
     return fail(
         r,
         PROBLEM_FORBIDDEN,
-        "Only its owner and an administrator, signed in as a user, may change a dashboard.");
+        "Only the owner of a dashboard and an administrator, signed in as a user, may change it.");
 }
 
 int dashboard_guard(struct req *r)
@@ -356,7 +356,7 @@ static int home_read_subject(struct req *r, const struct home_in *in, int64_t *r
         return fail_field(r,
                           "role_id",
                           role ? PROBLEM_REQUIRED : PROBLEM_VALIDATION_FAILED,
-                          role ? "is required" : "goes with the scope role");
+                          role ? "is required" : "is only allowed with scope role");
     if (str_is(in->scope.value, "user"))
         *ret_subject = r->scope->caller->user_id;
     else if (caller_is_admin(r->scope->caller))
@@ -419,9 +419,8 @@ static const struct route dashboards_routes[] = {
         .ok = {200, &dashboard_row_schema, .list = true},
         .run = dashboards_list,
         .summary = "List the dashboards that the caller sees, without their widgets",
-        .doc = "Its own, and those that are shared with one of its roles; an administrator, signed "
-               "in as a user, "
-               "sees all.",
+        .doc = "Lists the caller's own dashboards, and those that are shared with one of its "
+               "roles. An administrator, signed in as a user, sees all.",
     },
     {
         .method = HTTP_GET_M,
@@ -431,9 +430,9 @@ static const struct route dashboards_routes[] = {
         .perm = PERM_SVC_DASHBOARDS_READ,
         .ok = {200, &home_out_schema},
         .run = home_reply,
-        .summary = "The dashboard that the caller begins with",
-        .doc = "The one that the user has chosen, else that of the first of its roles that has "
-               "one, else the project's: of those the first that it sees.",
+        .summary = "Get the caller's home dashboard",
+        .doc = "The first dashboard that the caller sees of these: the one that the user has "
+               "chosen, those of its roles in the order of their ids, the project's.",
     },
     {
         .method = HTTP_PUT_M,
@@ -444,8 +443,8 @@ static const struct route dashboards_routes[] = {
         .body = &home_schema,
         .ok = {200, &home_out_schema},
         .run = dashboards_home_set,
-        .summary = "Choose where to begin: for oneself, for a role, for the project",
-        .doc = "The answer is what the caller begins with now.",
+        .summary = "Set the home dashboard of the caller, of a role or of the project",
+        .doc = "Returns the home dashboard that the caller gets now.",
     },
     {
         .method = HTTP_GET_M,
@@ -457,8 +456,8 @@ static const struct route dashboards_routes[] = {
         .fails = {404},
         .run = dashboards_get,
         .summary = "Get a dashboard with its widgets",
-        .doc = "A dashboard gives no right to what its widgets show: data of charts and records "
-               "are read as the caller may see them.",
+        .doc = "A dashboard grants no right to the data that its widgets show: charts and records "
+               "are read with the caller's own rights.",
     },
     {
         .method = HTTP_POST_M,
@@ -470,7 +469,7 @@ static const struct route dashboards_routes[] = {
         .ok = {201, &dashboard_out_schema},
         .fails = {409},
         .run = dashboards_create,
-        .summary = "Create a dashboard of one's own",
+        .summary = "Create a dashboard that the caller owns",
     },
     {
         .method = HTTP_PUT_M,
@@ -484,7 +483,7 @@ static const struct route dashboards_routes[] = {
         .run = dashboards_update,
         .guard = dashboard_guard,
         .summary = "Change a dashboard, or share it with roles",
-        .doc = "For its owner and an administrator, signed in as a user.",
+        .doc = "Only for the owner, and for administrators who are signed in as a user.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -496,8 +495,8 @@ static const struct route dashboards_routes[] = {
         .fails = {404},
         .run = dashboards_delete,
         .guard = dashboard_guard,
-        .summary = "Delete a dashboard; its charts stay",
-        .doc = "For its owner and an administrator, signed in as a user.",
+        .summary = "Delete a dashboard; its charts are kept",
+        .doc = "Only for the owner, and for administrators who are signed in as a user.",
     },
 };
 ROUTES(dashboards, "Dashboards");

@@ -183,15 +183,15 @@ int view_find(struct req *r, struct str name, int64_t *ret_id, const struct enti
     if (!generation_is_open(r, &made))
         return fail(r,
                     PROBLEM_FORBIDDEN,
-                    "Only callers that may read all records and fields behind a view may read the "
-                    "view, and holders of the roles that it is shared with.");
+                    "The caller needs the right to read all records and fields that the view was "
+                    "computed from, or a role that the view is shared with.");
     if (!made.number)
-        return fail(r, PROBLEM_CONFLICT, "The view has not been made yet.");
+        return fail(r, PROBLEM_CONFLICT, "The view has no rows yet; wait for its first refresh.");
     if (!generation_fits_model(model, &made))
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "A field or an entity that the view was made of has been deleted; change the "
-                    "view's definition.");
+                    "A field or an entity that the view was computed from has been deleted; change "
+                    "the view's definition.");
     *ret_id = rows_i64(&rows, 0, rows_column(&rows, "id"));
     *ret_entity = view_entity(
         r->task.arena, *ret_id, made.number, rows_str(&rows, 0, rows_column(&rows, "columns")));

@@ -27,7 +27,7 @@ struct view_in {
 /* clang-format off */
 #define VIEW_MEMBERS(new)                                                                          \
     {.name = "name", FIELD_AT(struct view_in, name), .type = FIELD_STR, .required = (new),         \
-     .max = 48, .format = "name", .doc = "As names of entities are written",                       \
+     .max = 48, .format = "name", .doc = "Follows the rules for names of entities",                \
      .example = "\"sales_by_month\""},                                                             \
     {.name = "description", FIELD_AT(struct view_in, description), .type = FIELD_STR,              \
      .nullable = true, .max = 1000},                                                               \
@@ -35,24 +35,24 @@ struct view_in {
      .max = 48, .example = "\"orders\""},                                                          \
     {.name = "aggregates", FIELD_AT(struct view_in, aggregates), .type = FIELD_LIST,               \
      .required = (new), .min = 1, .max = SERIES_VALUES, .sub = &chart_aggregate_schema,            \
-     .doc = "Columns: sum of total becomes sum_total, of book.price sum_book_price",               \
+     .doc = "Columns: the sum of total becomes sum_total, of book.price sum_book_price",           \
      .example = "[{\"function\": \"sum\", \"field\": \"total\"}]"},                                \
     {.name = "group_by", FIELD_AT(struct view_in, group_by), .type = FIELD_LIST,                   \
      .nullable = true, .max = SERIES_GROUPS, .sub = &chart_group_schema,                           \
-     .doc = "A row for each; through relations as in filters",                                     \
+     .doc = "One row per group; may follow relations, as in filters",                              \
      .example = "[{\"field\": \"created_at\", \"bucket\": \"month\"}]"},                           \
     {.name = "filter", FIELD_AT(struct view_in, filter), .type = FIELD_MAP, .nullable = true,      \
-     .doc = "The list's filter as an object"},                                                     \
+     .doc = "A filter object as in lists"},                                                        \
     {.name = "timezone", FIELD_AT(struct view_in, timezone), .type = FIELD_STR, .nullable = true,  \
-     .max = ZONE_MAX, .doc = "Of buckets and of cron; UTC when left out"},                         \
+     .max = ZONE_MAX, .doc = "For buckets and cron; UTC when left out"},                           \
     {.name = "cron", FIELD_AT(struct view_in, cron), .type = FIELD_STR, .nullable = true,          \
-     .max = CRON_MAX_BYTES, .doc = "When it is made anew, as for workflows",                       \
+     .max = CRON_MAX_BYTES, .doc = "When the view is refreshed; syntax as for workflows",          \
      .example = "\"0 5 * * *\""},                                                                  \
     {.name = "on_change", FIELD_AT(struct view_in, on_change), .type = FIELD_BOOL,                 \
-     .doc = "It is made anew some seconds after its records have changed"},                        \
+     .doc = "Refresh the view some seconds after its records have changed"},                       \
     {.name = "role_ids", FIELD_AT(struct view_in, role_ids), .type = FIELD_IDS,                    \
-     .max = VIEW_ROLES_MAX, .doc = "Whose holders read it whatever records they see; for "         \
-     "administrators"}
+     .max = VIEW_ROLES_MAX, .doc = "Roles that read all rows, regardless of the records "          \
+     "that they see; only administrators may set them"}
 /* clang-format on */
 
 static const struct field view_create_fields[] = {VIEW_MEMBERS(true)};
@@ -81,7 +81,8 @@ static const struct field view_out_fields[] = {
      .required = true,
      .nullable = true,
      .sub = &chart_aggregate_schema,
-     .doc = "Null, as group_by and filter, when it names fields that the caller may not read"},
+     .doc =
+         "null, like group_by and filter, when the view names fields that the caller may not read"},
     {.name = "group_by",
      .type = FIELD_LIST,
      .required = true,
@@ -98,8 +99,8 @@ static const struct field view_out_fields[] = {
      .nullable = true,
      .noted = true,
      .sub = &view_column_schema,
-     .doc = "Of the rows that can be read now. Null, as refreshed_at, refresh_ms and row_count, "
-            "when the caller may not read these rows"},
+     .doc = "Columns of the current rows. null, like refreshed_at, refresh_ms and row_count, when "
+            "the caller may not read these rows"},
     {.name = "status", .type = FIELD_STR, .required = true, .noted = true, .values = view_states},
     {.name = "refreshed_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
     {.name = "refresh_ms",
@@ -107,7 +108,7 @@ static const struct field view_out_fields[] = {
      .required = true,
      .nullable = true,
      .noted = true,
-     .doc = "How long that took"},
+     .doc = "How long the last refresh took"},
     {.name = "row_count", .type = FIELD_I64, .required = true, .nullable = true, .noted = true},
     {.name = "next_refresh_at",
      .type = FIELD_TIME,
@@ -119,8 +120,8 @@ static const struct field view_out_fields[] = {
      .required = true,
      .nullable = true,
      .noted = true,
-     .doc = "Why the last refresh failed; null when the caller may not read the rows that it would "
-            "have made"},
+     .doc = "Why the last refresh failed; null when the caller may not read the rows that the "
+            "refresh would have computed"},
     {.name = "version", .type = FIELD_I64, .required = true},
     {.name = "created_by", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
@@ -195,7 +196,8 @@ static int view_print(struct req *r, const json_t *filter, struct view *view)
 static int view_read(struct req *r, const struct view_in *in, struct view *view)
 {
     if (!model_name_ok(in->name.value))
-        return fail_field(r, "name", PROBLEM_PATTERN, "must be written as names of entities are");
+        return fail_field(
+            r, "name", PROBLEM_PATTERN, "must follow the rules for names of entities");
     view->name = in->name.value;
     view->description = in->description.value.len ? in->description.value : STR_NONE;
     view->on_change = in->on_change.value;
@@ -253,7 +255,7 @@ static int view_may_change_shared(struct req *r, bool is_shared)
     if (!is_shared || caller_is_admin(r->scope->caller))
         return 0;
     return refusal(
-        r, REFUSE_ADMIN, "Only an administrator of the project may change a view that is shared.");
+        r, REFUSE_ADMIN, "Only an administrator of the project may change a shared view.");
 }
 
 /* Checks that the caller may change the locked view, and may see a definition that changes. */
@@ -483,7 +485,7 @@ AWAITS static int views_refresh(struct req *r)
 }
 
 static const struct query_param views_rows_query[] = {
-    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As for records"},
+    {.name = "filter", .type = FIELD_STR, .deep = true, .doc = "As in lists of records"},
     {.name = "fields", .type = FIELD_STR, .doc = "Columns to return, separated by commas"},
     PAGE_QUERY,
     {.name = "cursor",
@@ -525,9 +527,9 @@ static const struct route views_routes[] = {
         .ok = {201, &view_out_schema},
         .fails = {409},
         .run = views_create,
-        .summary = "Create a materialised view, which is made within seconds",
-        .doc = "The caller has to be able to read all fields that it names. Over an entity with "
-               "row-level security it is for administrators.",
+        .summary = "Create a materialised view, whose rows are computed within seconds",
+        .doc = "The caller must be able to read all fields that the view names. A view over an "
+               "entity with row-level security needs an administrator.",
     },
     {
         .method = HTTP_PUT_M,
@@ -541,11 +543,10 @@ static const struct route views_routes[] = {
         .run = views_update,
         .guard = views_update_guard,
         .summary = "Change a materialised view",
-        .doc =
-            "Members that are left out stay. The rows stay as they are, for those who might read "
-            "them, until the view has been made again, which a change of the definition asks "
-            "for. Views that are shared, and definitions over entities with row-level security, "
-            "are for administrators.",
+        .doc = "Members that are left out keep their value. A change of the definition requests a "
+               "refresh; until it is done, callers that may read the current rows still get them. "
+               "Changing a shared view, or a definition over an entity with row-level security, "
+               "needs an administrator.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -570,8 +571,8 @@ static const struct route views_routes[] = {
         .run = views_refresh,
         .guard = views_get,
         .class = CLASS_HEAVY,
-        .summary = "Have it made anew",
-        .doc = "The rows that there are can be read meanwhile; status says when it is done.",
+        .summary = "Refresh a materialised view",
+        .doc = "The current rows can be read during the refresh; status says when it is done.",
     },
     {
         .method = HTTP_GET_M,
@@ -584,11 +585,10 @@ static const struct route views_routes[] = {
         .fails = {404, 409},
         .run = view_rows,
         .guard = view_rows_guard,
-        .summary = "Read a materialised view, as records are read",
-        .doc =
-            "For callers that may read all records and fields that the rows were made of, and for "
-            "the roles that the view is shared with. 409 before it has been made, and after a "
-            "field that it was made of has been deleted.",
+        .summary = "List the rows of a materialised view, in the form of a list of records",
+        .doc = "For callers that may read all records and fields that the rows were computed from, "
+               "and for the roles that the view is shared with. 409 before the first refresh, and "
+               "after a field that the rows were computed from has been deleted.",
     },
 };
 ROUTES(views, "Materialised views");

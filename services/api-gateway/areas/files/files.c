@@ -87,7 +87,7 @@ static const struct field link_out_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .format = "url",
-     .doc = "Needs no header; whoever has it reads this file until then"},
+     .doc = "Needs no header; anyone who has the link can read this file until expires_at"},
     {.name = "expires_at", .type = FIELD_TIME, .required = true},
 };
 static const struct schema link_out_schema = SCHEMA_OUT("FileLink", link_out_fields);
@@ -100,22 +100,22 @@ int files_check(struct req *r, int rc)
     case FILES_OVER_QUOTA:
         return fail(r,
                     PROBLEM_PAYLOAD_TOO_LARGE,
-                    "The project's files may have %lld bytes together.",
+                    "The project's files may have %lld bytes together (storage_quota).",
                     (long long)r->scope->project->settings.storage_quota);
     case FILES_UPLOADS_OF_USER:
         return fail(r,
                     PROBLEM_CONFLICT,
                     "The caller has %d unfinished uploads, as many as a user may have: finish or "
-                    "delete some, or wait until they end, a day after they began.",
+                    "delete some, or wait until they expire, a day after they began.",
                     RESUMES_OF_USER_MAX);
     case FILES_UPLOADS_OF_PROJECT:
         return fail(r,
                     PROBLEM_CONFLICT,
                     "The project has %d unfinished uploads, as many as it may have: finish or "
-                    "delete some, or wait until they end, a day after they began.",
+                    "delete some, or wait until they expire, a day after they began.",
                     RESUMES_OF_PROJECT_MAX);
     case FILES_FULL:
-        return fail(r, PROBLEM_STORAGE_FULL, "The file store has no room.");
+        return fail(r, PROBLEM_STORAGE_FULL, "The file store is full.");
     case FILES_AWAY:
         return fail(
             r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The file store cannot be reached; try again.");
@@ -126,27 +126,27 @@ int files_check(struct req *r, int rc)
     case HELPER_ENDED:
     case -EAGAIN: /* too many requests of the project are waiting */
         return fail(
-            r, PROBLEM_DEPENDENCY_UNAVAILABLE, "No program is free to read pictures; try again.");
+            r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The picture cannot be processed now; try again.");
     case PICTURE_NONE:
         return fail(r,
                     PROBLEM_NOT_A_PICTURE,
-                    "The file is no PNG, JPEG, GIF, WebP, AVIF, HEIC or TIFF that can be read.");
+                    "The file is not a readable PNG, JPEG, GIF, WebP, AVIF, HEIC or TIFF.");
     case PICTURE_BROKEN:
-        return fail(r, PROBLEM_PICTURE_BROKEN, "The picture ends early, or contradicts itself.");
+        return fail(r, PROBLEM_PICTURE_BROKEN, "The picture is truncated or malformed.");
     case PICTURE_TOO_LARGE:
         return fail(r,
                     PROBLEM_PICTURE_TOO_LARGE,
                     "The picture has more than %d million pixels (of all frames together), %u "
-                    "frames or %lld MB, or needs more memory than it may take. Of one that moves "
-                    "frame=first makes a still picture.",
+                    "frames or %lld MB, or needs too much memory. For an animated picture, "
+                    "frame=first returns a still one.",
                     (int)(MEDIA_PIXELS_LIMIT / 1000000),
                     MEDIA_FRAMES_LIMIT,
                     MEDIA_INPUT_LIMIT >> 20);
     case PICTURE_TOO_SLOW:
         return fail(r,
                     PROBLEM_PICTURE_TOO_LARGE,
-                    "The picture needs more time than it may take. Of one that moves frame=first "
-                    "makes a still picture.");
+                    "The picture takes too much time. For an animated picture, frame=first "
+                    "returns a still one.");
     case DB_FOREIGN_KEY: /* the folder was deleted after the check */
         return fail_field(
             r, "folder_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a folder that does not exist");
@@ -159,9 +159,10 @@ int files_need_store(struct req *r)
 {
     if (store_is_there())
         return 0;
-    return fail(r,
-                PROBLEM_DEPENDENCY_UNAVAILABLE,
-                "This installation keeps no files (GROUNDWORK_FILES_DIR, GROUNDWORK_S3_ENDPOINT).");
+    return fail(
+        r,
+        PROBLEM_DEPENDENCY_UNAVAILABLE,
+        "This installation has no file store (GROUNDWORK_FILES_DIR, GROUNDWORK_S3_ENDPOINT).");
 }
 
 int files_check_caller(struct req *r)
@@ -172,7 +173,7 @@ int files_check_caller(struct req *r)
     TRY(gateway_rights_check(r, rc));
     if (rc == 0 && caller->rights->active && caller_can(caller, PERM_SVC_FILES_CREATE))
         return 0;
-    return fail(r, PROBLEM_FORBIDDEN, "The caller may not upload any more.");
+    return fail(r, PROBLEM_FORBIDDEN, "The caller may no longer upload.");
 }
 
 int files_find(struct req *r, const struct db_call *call, struct rows *ret_rows)
@@ -242,8 +243,10 @@ static const struct query_param list_query[] = {
      .type = FIELD_I64,
      .has_min = true,
      .min = 0,
-     .doc = "Files of this folder; 0: of none"},
-    {.name = "mime_type", .type = FIELD_STR, .doc = "image/png, or image/ for all of a kind"},
+     .doc = "Files in this folder; 0: files in no folder"},
+    {.name = "mime_type",
+     .type = FIELD_STR,
+     .doc = "Such as image/png, or image/ for all types of a kind"},
     {0},
 };
 
@@ -439,9 +442,9 @@ static const struct route files_routes[] = {
         .ok = {200, &file_schema, .list = true},
         .run = files_list,
         .summary = "List files",
-        .doc = "Those that the caller may read: their own, with X-Group-Id those of the group's "
-               "members, and whatever is the value of a field that the caller reads of a record; "
-               "administrators see all.",
+        .doc = "Lists the files that the caller may read: its own, with X-Group-Id those of the "
+               "group's members, and those that are the value of a record's field that the caller "
+               "may read. Administrators see all.",
     },
     {
         .method = HTTP_GET_M,
@@ -453,7 +456,7 @@ static const struct route files_routes[] = {
         .ok = {200, &file_schema},
         .fails = {404},
         .run = files_get,
-        .summary = "Get what is known of a file",
+        .summary = "Get a file's metadata",
     },
     {
         .method = HTTP_PUT_M,
@@ -467,7 +470,7 @@ static const struct route files_routes[] = {
         .run = files_update,
         .guard = file_update_guard,
         .summary = "Rename a file, move it, make it public",
-        .doc = "Members left out keep their value.",
+        .doc = "Members that are left out keep their value.",
     },
     {
         .method = HTTP_POST_M,
@@ -479,8 +482,8 @@ static const struct route files_routes[] = {
         .fails = {404, 422},
         .run = files_probe,
         .guard = file_update_guard,
-        .summary = "Look at a file's width, height and duration again",
-        .doc = "Uploads find them out by themselves, unless that takes longer than two seconds.",
+        .summary = "Read a file's width, height and duration again",
+        .doc = "Uploads read them without being asked, unless that takes longer than two seconds.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -493,8 +496,7 @@ static const struct route files_routes[] = {
         .run = files_delete_one,
         .guard = file_delete_guard,
         .summary = "Delete a file",
-        .doc = "The field of the record that it is the value of becomes null; no event tells of "
-               "it.",
+        .doc = "A record's field whose value is the file becomes null, without an event.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -522,8 +524,9 @@ static const struct route files_routes[] = {
         .run = files_link,
         .guard = files_read_guard,
         .class = CLASS_READ,
-        .summary = "Make a link that reads a file without credentials for a while",
-        .doc = "For pages and mails. It cannot be taken back; it ends with its time or its file.",
+        .summary = "Create a link to read a file without credentials for a limited time",
+        .doc = "For web pages and emails. A link cannot be revoked; it works until it expires or "
+               "its file is deleted.",
     },
 };
 ROUTES(files, "Files");

@@ -115,9 +115,9 @@ static const char *const dispositions[] = {"inline", "attachment", NULL};
     {.name = "disposition",                                                                        \
      .type = FIELD_STR,                                                                            \
      .values = dispositions,                                                                       \
-     .doc = "attachment: to be saved, not shown; inline: as without it, for raster images alone"}, \
+     .doc = "attachment: to be saved, not shown; inline: the default, only for raster images"},    \
     {                                                                                              \
-        .name = "filename", .type = FIELD_STR, .doc = "Name to save it by, in place of its own"    \
+        .name = "filename", .type = FIELD_STR, .doc = "Name to save the file by, not its own"      \
     }
 /* clang-format on */
 
@@ -290,7 +290,7 @@ AWAITS static int files_public(struct req *r)
 static const struct query_param shared_query[] = {
     VARIANT_QUERY,
     DISPOSITION_QUERY,
-    {.name = "token", .type = FIELD_STR, .doc = "As POST /files/{id}/link gave it"},
+    {.name = "token", .type = FIELD_STR, .doc = "From the url that POST /files/{id}/link returned"},
     {0},
 };
 
@@ -359,11 +359,10 @@ static const struct route files_download_routes[] = {
         .run = files_download,
         .guard = files_read_guard,
         .summary = "Download a file",
-        .doc =
-            "PNG, JPEG, GIF, WebP and AVIF come inline, everything else as an attachment. With "
-            "width, height, fit, format or frame one of these, a HEIC or a TIFF (its first page) "
-            "comes in that size and format; it is made once, turned as its EXIF says, in the "
-            "colours of sRGB, and 32 of a file are kept.",
+        .doc = "PNG, JPEG, GIF, WebP and AVIF are sent inline, everything else as an attachment. "
+               "With width, height, fit, format or frame such a picture, a HEIC or a TIFF (its "
+               "first page) is converted to that size and format, rotated as its EXIF says, in the "
+               "colours of sRGB. Converted pictures are cached, 32 per file.",
     },
     {
         .method = HTTP_GET_M,

@@ -8,7 +8,7 @@
         {.name = "mime_type",                                                                      \
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
-         .doc = "Found in the bytes, whatever their sender calls them",                            \
+         .doc = "Detected from the bytes, not from what the client sent",                          \
          .example = "\"application/pdf\""},                                                        \
         {.name = "size", .type = FIELD_I64, .required = true, .doc = "Bytes"},                     \
         {.name = "sha256", .type = FIELD_STR, .required = true, .doc = "Hexadecimal"},             \
@@ -17,17 +17,17 @@
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "Of the record that the file is attached to"},                                     \
+         .doc = "Entity of the record that the file is attached to"},                              \
         {.name = "entity_id",                                                                      \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "Its id"},                                                                         \
+         .doc = "Id of that record"},                                                              \
         {.name = "field_name", .type = FIELD_STR, .required = true, .nullable = true},             \
         {.name = "is_public",                                                                      \
          .type = FIELD_BOOL,                                                                       \
          .required = true,                                                                         \
-         .doc = "Anyone reads it at /files/{id}/public"},                                          \
+         .doc = "Anyone can read it at /files/{id}/public"},                                       \
         {.name = "width", .type = FIELD_I64, .required = true, .nullable = true},                  \
         {.name = "height", .type = FIELD_I64, .required = true, .nullable = true},                 \
         {.name = "duration",                                                                       \
@@ -51,6 +51,7 @@ static const struct field uploaded_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &file_schema,
-     .doc = "All files of the upload, in the order of its parts: the first one is the one above"},
+     .doc = "All files of the upload, in the order of its parts; the fields above are those of the "
+            "first one"},
 };
 const struct schema files_uploaded_schema = SCHEMA_OUT("FilesUploaded", uploaded_fields);

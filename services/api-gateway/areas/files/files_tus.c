@@ -22,20 +22,20 @@ static const struct query_param tus_query[] = {
     {.name = "is_public",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "Anyone reads it at /files/{id}/public"},
+     .doc = "Anyone can read it at /files/{id}/public"},
     {0},
 };
 
 static const struct field tus_fields[] = {
     {.name = "id", .type = FIELD_STR, .required = true},
     {.name = "filename", .type = FIELD_STR, .required = true},
-    {.name = "length", .type = FIELD_I64, .required = true, .doc = "Bytes that it will have"},
-    {.name = "offset", .type = FIELD_I64, .required = true, .doc = "Bytes that there are"},
+    {.name = "length", .type = FIELD_I64, .required = true, .doc = "Bytes of the whole file"},
+    {.name = "offset", .type = FIELD_I64, .required = true, .doc = "Bytes that were received"},
     {.name = "file_id",
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "What has become of it, once all bytes are there"},
+     .doc = "The file that the upload has become, once all bytes were received"},
     {.name = "expires_at", .type = FIELD_TIME, .required = true},
 };
 static const struct schema tus_schema = SCHEMA_OUT("FileUpload", tus_fields);
@@ -172,7 +172,7 @@ AWAITS static int tus_get(struct req *r)
 static int tus_check(struct req *r, int rc)
 {
     if (rc == FILES_LATE)
-        return fail(r, PROBLEM_CONFLICT, "Another request has gone on with this upload.");
+        return fail(r, PROBLEM_CONFLICT, "Another request has continued this upload.");
     return files_check(r, rc);
 }
 
@@ -216,10 +216,12 @@ AWAITS static int tus_patch(struct req *r)
     if (offset != resume.received)
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "The upload has %lld bytes; ask for its offset and go on from there.",
+                    "The upload has %lld bytes; read its Upload-Offset and continue from there.",
                     (long long)resume.received);
     if (r->content_length > resume.length - offset)
-        return fail(r, PROBLEM_PAYLOAD_TOO_LARGE, "These are more bytes than Upload-Length says.");
+        return fail(r,
+                    PROBLEM_PAYLOAD_TOO_LARGE,
+                    "The body goes beyond the bytes that Upload-Length announced.");
     r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
     r->scope->begun = NULL; /* a concurrent writer is refused by its offset later */
     if (!resume.file_id.set)
@@ -250,11 +252,10 @@ static const struct route files_tus_routes[] = {
         .ok = {201},
         .fails = {409, 412, 413},
         .run = tus_create,
-        .summary = "Begin an upload that can go on after an interruption",
-        .doc =
-            "The tus protocol 1.0 (creation, termination, expiration): any of its clients sends "
-            "files here. Of Upload-Metadata the filename is used. The upload ends after a day. A "
-            "project may have 1,000 unfinished uploads and a user 100 of them; one more is 409.",
+        .summary = "Begin an upload that can be resumed after an interruption",
+        .doc = "The tus protocol 1.0 (creation, termination, expiration), for any tus client. Only "
+               "the filename of Upload-Metadata is used. An upload expires after a day. A project "
+               "may have 1,000 unfinished uploads and a user 100 of them; one more is a 409.",
     },
     {
         .method = HTTP_GET_M,
@@ -266,8 +267,8 @@ static const struct route files_tus_routes[] = {
         .fails = {404, 412},
         .run = tus_get,
         .guard = tus_guard,
-        .summary = "How far an upload is",
-        .doc = "Clients of tus ask with HEAD, for Upload-Offset.",
+        .summary = "Get the progress of an upload",
+        .doc = "tus clients send HEAD and read Upload-Offset.",
     },
     {
         .method = HTTP_PUT_M,
@@ -281,10 +282,10 @@ static const struct route files_tus_routes[] = {
         .fails = {404, 408, 409, 412, 413, 507},
         .run = tus_patch,
         .guard = tus_guard,
-        .summary = "Go on with an upload",
-        .doc = "Clients of tus use PATCH, or POST with X-HTTP-Method-Override. With the last byte "
-               "it is a file, which Content-Location "
-               "names. What an interruption makes a gateway forget is 16 MB at most.",
+        .summary = "Continue an upload",
+        .doc = "tus clients use PATCH, or POST with X-HTTP-Method-Override. With the last byte the "
+               "upload becomes a file, which Content-Location names. An interruption loses at most "
+               "16 MB.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -297,7 +298,7 @@ static const struct route files_tus_routes[] = {
         .fails = {404, 412},
         .run = tus_delete,
         .guard = tus_guard,
-        .summary = "Give up an upload",
+        .summary = "Cancel an upload",
     },
 };
 ROUTES(files_tus, "Files");

@@ -14,18 +14,20 @@ static const struct query_param upload_query[] = {
     {.name = "is_public",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "Anyone reads them at /files/{id}/public"},
+     .doc = "Anyone can read them at /files/{id}/public"},
     {.name = "entity",
      .type = FIELD_STR,
-     .doc = "Entity of the record; may be left out when one entity alone that the caller may "
-            "change has a field of type file with this name"},
+     .doc = "Entity of the record; may be left out when exactly one entity that the caller may "
+            "change has a field of type file with the name in fieldName"},
     {.name = "entityId",
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "With fieldName: the file becomes the value of that field of this record, in place of "
-            "the one there"},
-    {.name = "fieldName", .type = FIELD_STR, .doc = "With entityId: its field, of type file"},
+     .doc = "With fieldName: id of the record; the file becomes the value of that field and "
+            "replaces the previous one"},
+    {.name = "fieldName",
+     .type = FIELD_STR,
+     .doc = "With entityId: the record's field, of type file"},
     {0},
 };
 
@@ -93,13 +95,14 @@ static int read_attach(struct req *r, const struct query *query, struct attach *
         return need_param(r,
                           query,
                           "entity",
-                          "is required here: not exactly one entity that you may change has a "
-                          "field of type file with the name that fieldName says");
+                          "is required here: no entity that you may change, or more than one, has "
+                          "a field of type file with the name in fieldName");
     if (!attach.entity || !caller_can_entity(r->scope->caller, attach.entity->id, ACT_UPDATE))
         return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
     attach.field = file_field(r, attach.entity, field);
     if (!attach.field)
-        return fail_field(r, "fieldName", PROBLEM_UNKNOWN_FIELD, "there is no such field of files");
+        return fail_field(
+            r, "fieldName", PROBLEM_UNKNOWN_FIELD, "there is no such field of type file");
     *ret_attach = attach;
     return 0;
 }
@@ -227,10 +230,10 @@ take_all_parts(struct req *r, struct multipart *multipart, struct upload *upload
             return fail_field(r,
                               arena_cstr(r->task.arena, part.name),
                               PROBLEM_UNKNOWN_FIELD,
-                              "parts are named 'file', each one file");
+                              "every part must be one file and be named 'file'");
         if (upload_count(upload) == most)
             return fail_field(
-                r, "file", PROBLEM_OUT_OF_RANGE, "at most %zu files in this upload", most);
+                r, "file", PROBLEM_OUT_OF_RANGE, "this upload may have at most %zu files", most);
         TRY(files_check(r, upload_begin(upload, part.filename)));
         TRY(take_part(r, multipart, upload));
     }
@@ -315,10 +318,9 @@ static const struct route files_upload_routes[] = {
         .run = files_upload,
         .summary = "Upload files",
         .doc = "Each part named file becomes a file, up to 20 of them: all or none. "
-               "GROUNDWORK_UPLOAD_BYTES "
-               "bounds the whole upload, the project's storage_quota what it may keep; beyond "
-               "either it "
-               "ends early with 413 and leaves nothing.",
+               "GROUNDWORK_UPLOAD_BYTES limits the whole upload, and the project's storage_quota "
+               "limits all its files. An upload beyond either limit ends early with 413 and stores "
+               "nothing.",
     },
     {
         .method = HTTP_PUT_M,
@@ -332,7 +334,8 @@ static const struct route files_upload_routes[] = {
         .fails = {404, 408, 409, 423, 507},
         .run = files_put,
         .summary = "Upload one file as the body",
-        .doc = "For programs: curl -T report.pdf {base_url}/files/upload/. Each call makes a file.",
+        .doc =
+            "For programs: curl -T report.pdf {base_url}/files/upload/. Each call creates a file.",
     },
 };
 ROUTES(files_upload, "Files");

@@ -11,7 +11,7 @@
      .min = 1,                                                                                     \
      .has_max = true,                                                                              \
      .max = 4096,                                                                                  \
-     .doc = "Of a picture: pixels; without height in its own proportions. A smaller picture is "   \
+     .doc = "Of a picture, in pixels; without height it keeps its proportions. A smaller one is "  \
             "enlarged to the width, the height or both, unless fit is inside"},                    \
         {.name = "height",                                                                         \
          .type = FIELD_I64,                                                                        \
@@ -20,29 +20,29 @@
          .has_max = true,                                                                          \
          .max = 4096,                                                                              \
          .doc =                                                                                    \
-             "Of a picture: pixels; without width in its own proportions. A smaller picture is "   \
+             "Of a picture, in pixels; without width it keeps its proportions. A smaller one is "  \
              "enlarged to the width, the height or both, unless fit is inside"},                   \
         {.name = "fit",                                                                            \
          .type = FIELD_STR,                                                                        \
          .values = files_variant_fits,                                                             \
          .fallback = "cover",                                                                      \
          .doc =                                                                                    \
-             "How a picture has the width and the height that are given. cover: fills both and "   \
-             "is cut where its proportions are others; contain: all of it, with transparent "      \
-             "(in JPEG white) borders; fill: stretched; inside: all of it without borders, at "    \
-             "most as large as given and never larger than it is. With one side given, cover, "    \
-             "contain and fill are the same"},                                                     \
+             "How a picture fits the width and the height that are given. cover: fills both and "  \
+             "is cropped when its proportions differ; contain: the whole picture, with "           \
+             "transparent (in JPEG white) borders; fill: stretched; inside: the whole picture "    \
+             "without borders, at most as large as given and never enlarged. With one side "       \
+             "given, cover, contain and fill are the same"},                                       \
         {.name = "format",                                                                         \
          .type = FIELD_STR,                                                                        \
          .values = files_variant_formats,                                                          \
          .doc =                                                                                    \
-             "As it is, when left out (GIF becomes WebP, HEIC and TIFF become JPEG); auto: WebP "  \
-             "for who accepts it. GIF and "                                                        \
-             "WebP that move go on moving as WebP, and give their first frame in other formats"},  \
+             "The picture's own if left out (GIF becomes WebP, HEIC and TIFF become JPEG); auto: " \
+             "WebP for clients that accept it. Animated GIF and WebP stay animated as WebP, and "  \
+             "give their first frame in other formats"},                                           \
     {                                                                                              \
         .name = "frame", .type = FIELD_STR, .values = files_variant_frames, .fallback = "all",     \
         .doc =                                                                                     \
-            "Of a picture that moves. all: it goes on moving, up to 2000 frames and 100 million "  \
+            "Of an animated picture. all: it stays animated, up to 2000 frames and 100 million "   \
             "pixels of all frames together; first: the first frame"                                \
     }
 /* clang-format on */

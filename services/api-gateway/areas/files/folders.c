@@ -31,7 +31,7 @@ struct folder_in {
      .example = "\"Invoices\""},                                                                   \
     {                                                                                              \
         .name = "parent_id", FIELD_AT(struct folder_in, parent_id), .type = FIELD_I64,             \
-        .nullable = true, .has_min = true, .min = 1, .doc = "null: at the top"                     \
+        .nullable = true, .has_min = true, .min = 1, .doc = "null: a top-level folder"             \
     }
 
 static const struct field create_fields[] = {FOLDER_FIELDS(true)};
@@ -45,7 +45,7 @@ static const struct query_param list_query[] = {
      .type = FIELD_I64,
      .has_min = true,
      .min = 0,
-     .doc = "Folders of this folder; 0: those at the top"},
+     .doc = "Folders in this folder; 0: top-level folders"},
     {0},
 };
 
@@ -63,7 +63,7 @@ static int check_name(struct req *r, const struct in_str *name)
 static int folder_refused(struct req *r, int rc)
 {
     if (rc == DB_UNIQUE)
-        return fail_taken(r, "name", "is taken", "There is a folder of this name already.");
+        return fail_taken(r, "name", "is taken", "A folder with this name exists.");
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "parent_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a folder that does not exist");
@@ -116,8 +116,11 @@ AWAITS static int check_place(struct req *r, int64_t id, int64_t parent_id)
     if (place.inside)
         return fail(r, PROBLEM_CONFLICT, "A folder cannot be moved into itself.");
     if (place.depth + (height > 0 ? height : 1) > DEPTH_MAX)
-        return fail_field(
-            r, "parent_id", PROBLEM_OUT_OF_RANGE, "folders go %d levels deep", DEPTH_MAX);
+        return fail_field(r,
+                          "parent_id",
+                          PROBLEM_OUT_OF_RANGE,
+                          "folders may be at most %d levels deep",
+                          DEPTH_MAX);
     return 0;
 }
 
@@ -230,7 +233,7 @@ static const struct route folders_routes[] = {
         .ok = {201, &folder_schema},
         .fails = {409},
         .run = folders_create,
-        .summary = "Make a folder",
+        .summary = "Create a folder",
     },
     {
         .method = HTTP_GET_M,

@@ -38,7 +38,7 @@ static const struct field storage_fields[] = {
      .type = FIELD_OBJ,
      .required = true,
      .sub = &variant_schema,
-     .doc = "Pictures in other sizes and formats: a cache beside all that is counted above"},
+     .doc = "Pictures in other sizes and formats: a cache that no other number includes"},
     {.name = "entities", .type = FIELD_LIST, .required = true, .sub = &entity_schema},
     {.name = "kinds", .type = FIELD_LIST, .required = true, .sub = &kind_schema},
 };
@@ -70,7 +70,7 @@ static const struct route storage_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &storage_schema},
         .run = storage_get,
-        .summary = "Bytes and numbers of files, by entity and by kind",
+        .summary = "Get bytes and numbers of files, by entity and by kind",
     },
 };
 ROUTES(storage, "Files");

@@ -28,7 +28,7 @@ static bool may_audit(const struct caller *caller)
     return caller_can(caller, PERM_SVC_AUDIT_LOG_READ);
 }
 
-#define OF_ADMINISTRATORS "This is for administrators."
+#define OF_ADMINISTRATORS "Only an administrator may listen to this."
 
 static const struct long_work {
     const char *event;

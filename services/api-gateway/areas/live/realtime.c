@@ -79,9 +79,7 @@ read_audit(struct req *r, const struct query *query, unsigned work, struct hub_a
         return fail(r, PROBLEM_INVALID_QUERY, NULL);
     bool any = actor.len > 0 || target.len > 0 || audit.kind.len > 0 || audit.action.len > 0;
     if (any && !(work & 1U << HUB_AUDIT))
-        return fail(r,
-                    PROBLEM_INVALID_QUERY,
-                    "Query parameters 'audit_...' choose among the entries of audit=true.");
+        return fail(r, PROBLEM_INVALID_QUERY, "Query parameters 'audit_...' need audit=true.");
     *ret_audit = audit;
     return 0;
 }
@@ -96,8 +94,8 @@ read_entities(struct req *r, const struct query *query, unsigned work, struct wi
     if (names.len == 0)
         return fail(r,
                     PROBLEM_INVALID_QUERY,
-                    "Query parameter 'entities' names the entities to listen to, with commas "
-                    "between.");
+                    "Query parameter 'entities' is required: the entities to listen to, separated "
+                    "by commas.");
     if (!caller_api_access(r->scope->caller))
         return fail(r, PROBLEM_API_ACCESS_DISABLED, NULL);
     while (names.ptr)
@@ -121,46 +119,51 @@ static const char *const realtime_actors[] = {"user", "api_key", "operator", "sy
 static const struct query_param realtime_query[] = {
     {.name = "entities",
      .type = FIELD_STR,
-     .doc = "Entities whose records are listened to, with commas between"},
+     .doc = "Entities whose changes are sent, separated by commas"},
     {.name = "filter",
      .type = FIELD_STR,
      .deep = true,
-     .doc = "As in lists, for each of the entities: a record that comes to match arrives as "
-            "created, one that matches no longer as deleted"},
-    {.name = "jobs", .type = FIELD_BOOL, .fallback = "false", .doc = "Jobs of workflows, too"},
+     .doc = "As in lists, for each of the entities: a record that begins to match is sent as "
+            "created, one that no longer matches as deleted"},
+    {.name = "jobs", .type = FIELD_BOOL, .fallback = "false", .doc = "Include jobs of workflows"},
     {.name = "tasks",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "Imports and the like, too: the caller's own, or all of them for administrators"},
+     .doc = "Include imports and other tasks: the caller's own, or all of them for administrators"},
     {.name = "sends",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "Sends of notifications, too (administrators)"},
+     .doc = "Include sends of notifications (administrators)"},
     {.name = "indexes",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "Search indexes, too (administrators)"},
+     .doc = "Include the states of search indexes (administrators)"},
     {.name = "audit",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "Entries of the audit log, too (svc_audit_log:read)"},
+     .doc = "Include entries of the audit log (svc_audit_log:read)"},
     {.name = "audit_actor",
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "Of these what the user or key with this id has done"},
+     .doc = "Only audit entries of the user or key with this id"},
     {.name = "audit_kind",
      .type = FIELD_STR,
      .values = realtime_actors,
-     .doc = "Of these what such an actor has done"},
-    {.name = "audit_action", .type = FIELD_STR, .doc = "Of these this action, as in users.update"},
+     .doc = "Only audit entries of actors of this kind"},
+    {.name = "audit_action",
+     .type = FIELD_STR,
+     .doc = "Only audit entries of this action, such as users.update"},
     {.name = "audit_target",
      .type = FIELD_STR,
-     .doc = "Of these what was done to such a thing, as in user, or to one of them, as in user/5"},
+     .doc = "Only audit entries of this kind of target, such as user, or of one target, such as "
+            "user/5"},
     {.name = "last_event_id",
      .type = FIELD_STR,
      .doc = "The same as the header Last-Event-ID: the id of the last event that was received"},
-    {.name = "ticket", .type = FIELD_STR, .doc = "Of POST /realtime/ticket, in place of a header"},
+    {.name = "ticket",
+     .type = FIELD_STR,
+     .doc = "From POST /realtime/ticket, in place of a header with credentials"},
     {0},
 };
 
@@ -195,9 +198,10 @@ AWAITS static int realtime_listen(struct req *r)
     struct share *place = hub_place(r);
     if (!place) {
         resp_header(r, "Retry-After", STR(RETRY_AFTER));
-        return fail(r,
-                    PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                    "The project has as many streams here as it may have; try again later.");
+        return fail(
+            r,
+            PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
+            "The project has as many streams as it may have at the moment; try again later.");
     }
     return hub_listen(r,
                       &(struct hub_wish){
@@ -250,23 +254,20 @@ static const struct route realtime_routes[] = {
         .ok = {200, NULL, .content_type = "text/event-stream"},
         .run = realtime_listen,
         .summary = "Listen to changes of records",
-        .doc =
-            "Server-sent events: created and updated with {\"entity\", \"id\", \"record\"}, "
-            "deleted with {\"entity\", \"id\"}, each as the caller may see the record; one that "
-            "becomes visible or invisible by a change or a grant is created or deleted. Every "
-            "change "
-            "behind the head of the answer is sent, after a little of before it maybe; hello says "
-            "that everything before has been sent. reset {\"entity\", \"reason\"} says that the "
-            "records (of that entity, or all) have to be read again. closed and end say that an "
-            "entity, or everything, may not be listened to any more. With Last-Event-ID the stream "
-            "goes on behind that event, for an hour; where the caller has come to see other "
-            "records or fields meanwhile it begins with a reset. Relations to many records of "
-            "which some may "
-            "be hidden from the caller are left out of records. job, task, send and index tell of "
-            "long "
-            "work from hello on: each twice a second at most, as it is then; audit of each new "
-            "entry of the audit log, as GET /audit-log has it, before the changes that came with "
-            "it, and behind Last-Event-ID as they.",
+        .doc = "Server-sent events: created and updated with {\"entity\", \"id\", \"record\"}, "
+               "deleted with {\"entity\", \"id\"}, each as the caller may see the record. A record "
+               "that becomes visible or invisible to the caller by a change or a grant is sent as "
+               "created or deleted. Every change after the head of the response is sent, and maybe "
+               "a few earlier ones. hello says that all earlier changes have been sent. reset "
+               "{\"entity\", \"reason\"} says that the records (of that entity, or all) have to be "
+               "read again. closed and end say that the caller may no longer listen to an entity, "
+               "or to anything. With Last-Event-ID the stream continues after that event, for an "
+               "hour; when the caller sees other records or fields than at that event, the stream "
+               "begins with a reset. Relations to many records of which some may be hidden from "
+               "the caller are left out of records. job, task, send and index report long work "
+               "from hello on: each in its current state, at most twice a second. audit reports "
+               "each new entry of the audit log, in the form of GET /audit-log, before the changes "
+               "that came with it; Last-Event-ID covers entries as it covers changes.",
     },
     {
         .method = HTTP_POST_M,
@@ -277,9 +278,9 @@ static const struct route realtime_routes[] = {
         .headers = HEADER_GROUP_ID,
         .ok = {200, &ticket_schema},
         .run = realtime_ticket,
-        .summary = "Make a ticket for one stream",
-        .doc = "For EventSource, which cannot send a header: GET /realtime?ticket=, once, within "
-               "30 seconds, as who made it.",
+        .summary = "Create a ticket for one stream",
+        .doc = "For EventSource, which cannot send a header: GET /realtime?ticket= works once, "
+               "within 30 seconds, with the rights of the caller that created the ticket.",
     },
 };
 ROUTES(realtime, "Live changes");
