@@ -59,7 +59,7 @@ static int idempotency_read_key(struct req *r, const struct in_str *body_key, st
         return fail_field(r,
                           BODY_MEMBER,
                           PROBLEM_VALIDATION_FAILED,
-                          "the request carries two different idempotency keys");
+                          "the request has two different idempotency keys");
     *ret_key = header.ptr ? header : member;
     if (ret_key->ptr && !idempotency_key_ok(*ret_key))
         return fail_field(r,
@@ -207,13 +207,14 @@ AWAITS static int answer_taken(struct req *r, const struct idem *idem, const str
     if (!found.same)
         return fail(r,
                     PROBLEM_IDEMPOTENCY_MISMATCH,
-                    "The first request with this idempotency key was a different one.");
+                    "This idempotency key was used for a different request: use a new key.");
     if (str_is(found.state, "done"))
         return idempotency_replay(r, idem, &found);
     resp_header_printf(r, "Retry-After", "%lld", (long long)found.left_seconds);
     return fail(r,
                 PROBLEM_IDEMPOTENCY_IN_PROGRESS,
-                "The first request with this idempotency key has not been answered yet.");
+                "The first request with this idempotency key is still running: try again after the "
+                "seconds in Retry-After.");
 }
 
 /* Returns the salt: the same for every request that takes the key over, another one when the key is
@@ -280,9 +281,10 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
 
 static int taken_over(struct req *r)
 {
-    return fail(r,
-                PROBLEM_IDEMPOTENCY_IN_PROGRESS,
-                "Another request with this idempotency key has taken over.");
+    return fail(
+        r,
+        PROBLEM_IDEMPOTENCY_IN_PROGRESS,
+        "Another request with this idempotency key has taken over: try again for its answer.");
 }
 
 int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t id)

@@ -20,7 +20,7 @@
 #define IDEM_MEMBER(body)                                                                          \
     {.name = "idempotency_key", FIELD_AT(body, idempotency_key), .type = FIELD_STR,                \
      .nullable = true, .max = 255,                                                                 \
-     .doc = "As the header Idempotency-Key: a repeated request is carried out once"}
+     .doc = "Same as the header Idempotency-Key: a repeated request is carried out once"}
 /* clang-format on */
 
 struct idem {

@@ -44,14 +44,13 @@ static int answer_open(struct pay_call *pay)
     const char *what = pay->call.kind->name;
 
     pay_location(pay->r, str_from(what), pay->call.id);
-    (void)fail(
-        pay->r,
-        away ? PROBLEM_DEPENDENCY_UNAVAILABLE : PROBLEM_OUTCOME_UNKNOWN,
-        "%s: what became of %s %lld is found out in the background. Read it there, or repeat the "
-        "request with the same Idempotency-Key.",
-        away ? "The processor is not available right now" : "The outcome is not known",
-        what,
-        (long long)pay->call.id);
+    (void)fail(pay->r,
+               away ? PROBLEM_DEPENDENCY_UNAVAILABLE : PROBLEM_OUTCOME_UNKNOWN,
+               "%s: %s %lld is checked in the background. Read it at the address in Location, or "
+               "repeat the request with the same Idempotency-Key.",
+               away ? "The processor is not available right now" : "The outcome is not known",
+               what,
+               (long long)pay->call.id);
     if (pay->unknown)
         pay->unknown(pay);
     return pay->r->status;

@@ -21,7 +21,8 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
     if (ready && !settings->processor.secret_key.len)
         return fail(r,
                     PROBLEM_PAYMENTS_NOT_CONFIGURED,
-                    "This project has no credentials of a payment processor.");
+                    "This project has no payment processor credentials: store them with PUT "
+                    "/processor-connect/credentials.");
     if (ready && !payment_processor_ready(settings))
         return fail(r,
                     PROBLEM_ACCOUNT_NOT_READY,
@@ -179,22 +180,27 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
     case PROCESSOR_NOT_FOUND:
         return fail_with(r,
                          PROBLEM_NOT_FOUND,
-                         or_else(reply->message, "The processor knows no such object."),
+                         or_else(reply->message, "The processor has no such object."),
                          NULL);
     case PROCESSOR_REUSED_KEY:
-        return fail(r, PROBLEM_CONFLICT, "The processor has seen another request with this key.");
+        return fail(r,
+                    PROBLEM_CONFLICT,
+                    "The processor has received a different request with this idempotency key: use "
+                    "a new key.");
     case PROCESSOR_NOT_CONFIGURED:
         return fail(r,
                     PROBLEM_PAYMENTS_NOT_CONFIGURED,
-                    "This project has no account at a payment processor.");
+                    "This project has no payment processor account, or no credentials for it.");
     case PROCESSOR_REFUSED:
-        return fail(r, PROBLEM_PROVIDER_ERROR, "The processor refuses the project's credentials.");
-    case PROCESSOR_UNKNOWN:
         return fail(
             r,
-            PROBLEM_OUTCOME_UNKNOWN,
-            "The processor did not answer: it may have been done. Repeat the request with the "
-            "same Idempotency-Key.");
+            PROBLEM_PROVIDER_ERROR,
+            "The processor refused the project's credentials: check secret_key and account_id.");
+    case PROCESSOR_UNKNOWN:
+        return fail(r,
+                    PROBLEM_OUTCOME_UNKNOWN,
+                    "The processor did not answer, so the outcome is not known. Repeat the request "
+                    "with the same Idempotency-Key.");
     case PLAN_LEASE_LOST:
     case PROCESSOR_CONFLICT:
     case PROCESSOR_UNAVAILABLE:
@@ -278,12 +284,15 @@ static int add_metadata(struct req *r, json_t *metadata, struct str name, const 
         return refuse_metadata(r, name, PROBLEM_READ_ONLY, "is set by the service");
     if (!name.len || utf8_length(name) > METADATA_NAME_MAX || memchr(name.ptr, '[', name.len) ||
         memchr(name.ptr, ']', name.len))
-        return refuse_metadata(
-            r, name, PROBLEM_PATTERN, "names have 1 to 40 characters, and no square brackets");
+        return refuse_metadata(r,
+                               name,
+                               PROBLEM_PATTERN,
+                               "must have a name of 1 to 40 characters without square brackets");
     if (!text.ptr)
-        return refuse_metadata(r, name, PROBLEM_TYPE_MISMATCH, "expected a text");
+        return refuse_metadata(
+            r, name, PROBLEM_TYPE_MISMATCH, "expected a text, a number or a boolean");
     if (utf8_length(text) > METADATA_VALUE_MAX)
-        return refuse_metadata(r, name, PROBLEM_TOO_LONG, "has more than 500 characters");
+        return refuse_metadata(r, name, PROBLEM_TOO_LONG, "must have at most 500 characters");
     json_object_set_new(
         metadata, arena_cstr(r->task.arena, name), json_stringn(text.ptr, text.len));
     return 0;
@@ -297,7 +306,7 @@ int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata)
 
     if (json_object_size(given) > METADATA_NAMES_MAX)
         return fail_field(
-            r, "metadata", PROBLEM_TOO_LONG, "has more than %d members", METADATA_NAMES_MAX);
+            r, "metadata", PROBLEM_TOO_LONG, "must have at most %d members", METADATA_NAMES_MAX);
     json_object_foreach((json_t *)given, name, value)
         TRY(add_metadata(r, metadata, str_from(name), value));
     *ret_metadata = metadata;
@@ -410,7 +419,7 @@ payer_email(struct req *r, int64_t subscriber_id, struct str email, struct str *
     if (subscriber_id) {
         TRY(sql_all(r, &user, SQL_PAY_USER_EMAIL(.id = subscriber_id)));
         if (!user.count)
-            return fail(r, PROBLEM_NOT_FOUND, "There is no such subscriber.");
+            return fail(r, PROBLEM_NOT_FOUND, "There is no user with this subscriber_id.");
         if (!email.len)
             *ret_email = sql_pay_user_email_row(&user, 0).email;
     }

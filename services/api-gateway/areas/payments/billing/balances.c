@@ -26,7 +26,7 @@ struct str balance_unit(struct arena *arena, struct str text)
 static int whole_minor(struct req *r, const char *field, double number, int64_t *ret_minor)
 {
     if (floor(number) != number)
-        return fail_field(r, field, PROBLEM_OUT_OF_RANGE, "must be a whole number of this unit");
+        return fail_field(r, field, PROBLEM_OUT_OF_RANGE, "must be a whole number in this unit");
     if (fabs(number) > (double)WHOLE_MAX)
         return fail_field(r, field, PROBLEM_OUT_OF_RANGE, "is too large");
     *ret_minor = (int64_t)number;
@@ -80,10 +80,12 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
                                    .may_fall = may_fall,
                                    .most = WHOLE_MAX)));
     if (!ret_balance->count)
-        return fail(r,
-                    PROBLEM_CONFLICT,
-                    may_fall ? "The balance would be larger than can be counted."
-                             : "The user holds less than that.");
+        return fail(
+            r,
+            PROBLEM_CONFLICT,
+            may_fall
+                ? "The balance would exceed the largest possible amount."
+                : "The user's balance is too low: set may_overdraw to allow a negative balance.");
     struct db_call entry =
         db_call(SQL_BALANCE_ENTRY(.user_id = change->user_id,
                                   .unit = change->unit,
@@ -97,7 +99,7 @@ balance_book(struct req *r, const struct balance_change *change, struct rows *re
 
 /* --- answers --- */
 
-#define UNIT_DOC "A currency in lower case, or a name of the project's own such as credits"
+#define UNIT_DOC "A currency in lower case, or a unit that the project defines, such as credits"
 
 static const struct field balance_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
@@ -122,7 +124,7 @@ static const struct field entry_fields[] = {
     {.name = "unit", .type = FIELD_STR, .required = true},
     {.name = "delta", .type = FIELD_F64, .required = true},
     {.name = "delta_minor", .type = FIELD_I64, .required = true},
-    {.name = "balance", .type = FIELD_F64, .required = true, .doc = "Afterwards"},
+    {.name = "balance", .type = FIELD_F64, .required = true, .doc = "The balance after this entry"},
     {.name = "balance_minor", .type = FIELD_I64, .required = true},
     {.name = "reason", .type = FIELD_STR, .required = true},
     {.name = "reference", .type = FIELD_STR, .required = true, .nullable = true},
@@ -208,7 +210,7 @@ static const struct field adjust_fields[] = {
      FIELD_AT(struct adjust_in, amount),
      .type = FIELD_JSON,
      .required = true,
-     .doc = "What is added, a decimal number; below 0 it is taken away",
+     .doc = "Decimal number to add; a negative number is subtracted",
      .example = "-2.5"},
     {.name = "unit",
      FIELD_AT(struct adjust_in, unit),
@@ -232,7 +234,7 @@ static const struct field adjust_fields[] = {
     {.name = "may_overdraw",
      FIELD_AT(struct adjust_in, may_overdraw),
      .type = FIELD_BOOL,
-     .doc = "The balance may fall below 0; otherwise that is a conflict"},
+     .doc = "Whether the balance may fall below 0; otherwise that is a 409 conflict"},
     IDEM_MEMBER(struct adjust_in),
 };
 static const struct schema adjust_schema = SCHEMA("BalanceAdjust", struct adjust_in, adjust_fields);
@@ -272,7 +274,10 @@ AWAITS static int balances_adjust(struct req *r)
     };
     if (!change.unit.ptr)
         return fail_field(
-            r, "unit", PROBLEM_PATTERN, "must be a currency or a name of letters, digits, - and _");
+            r,
+            "unit",
+            PROBLEM_PATTERN,
+            "must be a currency, or a unit of letters, digits, - and _ that begins with a letter");
     TRY(balance_minor(r, "amount", in.amount.value, change.unit, true, &change.delta_minor));
     if (change.delta_minor == 0)
         return fail_field(r, "amount", PROBLEM_OUT_OF_RANGE, "must not be 0");

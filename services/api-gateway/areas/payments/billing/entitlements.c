@@ -14,12 +14,12 @@ static const struct field entitlement_fields[] = {
      .doc = "trialing, active, past_due, in_grace, canceled, ...; none without any subscription",
      .example = "\"trialing\""},
     {.name = "expires_at", .type = FIELD_TIME, .required = true, .nullable = true,
-     .doc = "When access ends unless it is renewed: end of the trial, of the period, or of the days of grace"},
+     .doc = "When access ends unless it is renewed: the end of the trial, of the paid period, or of the grace days"},
     {.name = "trial_length_days", .type = FIELD_I64, .required = true, .example = "14"},
     {.name = "subscription_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "plan_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "app_account_token", .type = FIELD_STR, .required = true, .nullable = true,
-     .doc = "What the app passes to the app store when this user buys; null while no store is configured"},
+     .doc = "What the app passes to the app store when this user buys; null while no app store is configured"},
 };
 /* clang-format on */
 static const struct schema entitlement_schema = SCHEMA_OUT("Entitlement", entitlement_fields);
@@ -79,13 +79,13 @@ AWAITS static int entitlements_of_user(struct req *r)
 }
 
 #define RULE_DOC                                                                                   \
-    "The best of the user's subscriptions, their own and those that they share, with the "         \
-    "processor and with the app "                                                                  \
-    "store: one with access first, then the one that ends last. trialing and active give access; " \
-    "so do the days of "                                                                           \
-    "grace after a failed payment (setting grace_days, or the store's own date). A store's "       \
-    "subscription gives access "                                                                   \
-    "until its end only."
+    "The best of the user's own and shared subscriptions with the processor and the app store: "   \
+    "a subscription with access first, then the subscription that ends last. trialing and active " \
+    "give access, "                                                                                \
+    "and so do the grace days after a failed payment (setting grace_days, or the date that the "   \
+    "store reports). "                                                                             \
+    "A subscription in the app store gives access only "                                           \
+    "until its end."
 
 static const struct route entitlements_routes[] = {
     {
@@ -97,7 +97,7 @@ static const struct route entitlements_routes[] = {
         .ok = {200, &entitlement_schema},
         .run = entitlements_mine,
         .summary = "Read the caller's access",
-        .doc = RULE_DOC " An API key reads that of the user who made it.",
+        .doc = RULE_DOC " An API key reads the access of the user who created the key.",
     },
     {
         .method = HTTP_GET_M,

@@ -28,8 +28,8 @@ static const char *const kinds[] = {"percent", "amount", "trial", "credit", "sto
          .type = FIELD_STR,                                                                        \
          .required = (new),                                                                        \
          .values = kinds,                                                                          \
-         .doc = "percent, amount: off a subscription's price; trial: days before it is charged; "  \
-                "credit: onto a balance; store: an offer of the app store",                        \
+         .doc = "percent, amount: discount on a subscription; trial: days without a charge; "      \
+                "credit: added to a balance; store: an offer of the app store",                    \
          .example = "\"trial\""},                                                                  \
         {.name = "percent_off",                                                                    \
          FIELD_AT(struct offer_in, percent_off),                                                   \
@@ -39,18 +39,18 @@ static const char *const kinds[] = {"percent", "amount", "trial", "credit", "sto
          .min = 0.01,                                                                              \
          .has_max = true,                                                                          \
          .max = 100,                                                                               \
-         .doc = "percent: at most two decimals"},                                                  \
+         .doc = "For percent: at most two decimals"},                                              \
         {.name = "amount",                                                                         \
          FIELD_AT(struct offer_in, amount),                                                        \
          .type = FIELD_JSON,                                                                       \
          .nullable = true,                                                                         \
-         .doc = "amount, credit: a decimal number"},                                               \
+         .doc = "For amount and credit: a decimal number"},                                        \
         {.name = "currency",                                                                       \
          FIELD_AT(struct offer_in, currency),                                                      \
          .type = FIELD_STR,                                                                        \
          .nullable = true,                                                                         \
          .max = BALANCE_UNIT_MAX,                                                                  \
-         .doc = "Of the amount; for credit also a unit of the project's own"},                     \
+         .doc = "Currency of the amount; for credit also a unit that the project defines"},        \
         {.name = "trial_days",                                                                     \
          FIELD_AT(struct offer_in, trial_days),                                                    \
          .type = FIELD_I64,                                                                        \
@@ -69,7 +69,7 @@ static const char *const kinds[] = {"percent", "amount", "trial", "credit", "sto
          FIELD_AT(struct offer_in, plan_ids),                                                      \
          .type = FIELD_IDS,                                                                        \
          .max = PLANS_MAX,                                                                         \
-         .doc = "Plans that it is for; none: all"},                                                \
+         .doc = "Plans to which the offer applies; empty for all plans"},                          \
         {.name = "max_redemptions",                                                                \
          FIELD_AT(struct offer_in, max_redemptions),                                               \
          .type = FIELD_I64,                                                                        \
@@ -78,7 +78,7 @@ static const char *const kinds[] = {"percent", "amount", "trial", "credit", "sto
          .min = 1,                                                                                 \
          .has_max = true,                                                                          \
          .max = 1000000000,                                                                        \
-         .doc = "Over all codes"},                                                                 \
+         .doc = "Limit for all codes of the offer together"},                                      \
         {.name = "per_user_limit",                                                                 \
          FIELD_AT(struct offer_in, per_user_limit),                                                \
          .type = FIELD_I64,                                                                        \
@@ -86,7 +86,7 @@ static const char *const kinds[] = {"percent", "amount", "trial", "credit", "sto
          .min = 1,                                                                                 \
          .has_max = true,                                                                          \
          .max = 1000000,                                                                           \
-         .doc = "1 when left out"},                                                                \
+         .doc = "Redemptions for each user; 1 when left out"},                                     \
         {.name = "starts_at",                                                                      \
          FIELD_AT(struct offer_in, starts_at),                                                     \
          .type = FIELD_TIME,                                                                       \
@@ -165,9 +165,14 @@ static int merge_amount(struct req *r, const struct offer_in *in, struct sql_off
     if (in->currency.set) {
         struct str unit = balance_unit(r->task.arena, in->currency.value);
         if (!in->currency.null && !unit.ptr)
-            return fail_field(r, "currency", PROBLEM_PATTERN, "must be a currency or a unit");
+            return fail_field(r,
+                              "currency",
+                              PROBLEM_PATTERN,
+                              "must be a currency, or a unit of letters, digits, - and _ that "
+                              "begins with a letter");
         if (!in->amount.set && offer->amount_minor.set && !str_eq(offer->currency, unit))
-            return fail_field(r, "amount", PROBLEM_REQUIRED, "is needed in the new currency");
+            return fail_field(
+                r, "amount", PROBLEM_REQUIRED, "is required when the currency changes");
         offer->currency = unit;
     }
     if (!in->amount.set)
@@ -176,10 +181,10 @@ static int merge_amount(struct req *r, const struct offer_in *in, struct sql_off
     if (in->amount.null || json_is_null(in->amount.value))
         return 0;
     if (!offer->currency.ptr)
-        return fail_field(r, "currency", PROBLEM_REQUIRED, "is needed with an amount");
+        return fail_field(r, "currency", PROBLEM_REQUIRED, "is required with an amount");
     TRY(balance_minor(r, "amount", in->amount.value, offer->currency, false, &minor));
     if (minor == 0)
-        return fail_field(r, "amount", PROBLEM_OUT_OF_RANGE, "must be above 0");
+        return fail_field(r, "amount", PROBLEM_OUT_OF_RANGE, "must be more than 0");
     offer->amount_minor = some_i64(minor);
     return 0;
 }
@@ -203,9 +208,9 @@ offers_check(struct req *r, const struct offer_in *in, const struct sql_offer_lo
 
     if (in->percent_off.set && !in->percent_off.null &&
         fabs(in->percent_off.value * 100 - round(in->percent_off.value * 100)) > 1e-6)
-        return fail_field(r, "percent_off", PROBLEM_OUT_OF_RANGE, "may have two decimals");
+        return fail_field(r, "percent_off", PROBLEM_OUT_OF_RANGE, "must have at most two decimals");
     if (member != NULL)
-        return fail_field(r, member, PROBLEM_REQUIRED, "is needed for an offer of this kind");
+        return fail_field(r, member, PROBLEM_REQUIRED, "is required for an offer of this kind");
     if (str_is(offer->kind, "amount") && offer->currency.len != 3)
         return fail_field(r, "currency", PROBLEM_PATTERN, "must be a currency");
     return 0;
@@ -248,7 +253,7 @@ static int offers_fail_save(struct req *r, int rc)
     if (rc != DB_UNIQUE)
         return sql_check(r, rc);
     schema_error_add(r->task.arena, errors, STR("name"), PROBLEM_UNIQUE_VIOLATION, "is taken");
-    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("An offer of this name exists."), errors);
+    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("Another offer has this name."), errors);
 }
 
 /* --- endpoints --- */

@@ -52,7 +52,7 @@ struct codes_in {
      FIELD_AT(struct codes_in, user_id),                                                           \
      .type = FIELD_I64,                                                                            \
      .nullable = true,                                                                             \
-     .doc = "The one user who may redeem it"},                                                     \
+     .doc = "The only user who may redeem the code"},                                              \
         {.name = "max_redemptions",                                                                \
          FIELD_AT(struct codes_in, max_redemptions),                                               \
          .type = FIELD_I64,                                                                        \
@@ -80,7 +80,7 @@ static const struct field add_fields[] = {
      .min = 1,
      .has_max = true,
      .max = CODES_AT_ONCE,
-     .doc = "How many to make up, when codes is left out; 1"},
+     .doc = "Number of codes to generate when codes is left out; 1 by default"},
     CODE_SETTINGS,
 };
 static const struct field save_fields[] = {
@@ -116,9 +116,9 @@ read_codes(struct req *r, const struct codes_in *in, struct str **ret_codes, siz
     struct str *codes = ARENA_ARRAY(r->task.arena, codes, count);
 
     if (in->codes.set && in->count.set)
-        return fail_field(r, "count", PROBLEM_PATTERN, "goes without codes");
+        return fail_field(r, "count", PROBLEM_PATTERN, "cannot be combined with codes");
     if (count == 0)
-        return fail_field(r, "codes", PROBLEM_OUT_OF_RANGE, "must name at least one");
+        return fail_field(r, "codes", PROBLEM_OUT_OF_RANGE, "must have at least one code");
     for (size_t i = 0; i < count; i++) {
         codes[i] = in->codes.set ? offer_code_normal(r->task.arena, in->codes.items[i])
                                  : random_code(r->task.arena);
@@ -182,7 +182,7 @@ AWAITS static int offer_codes_create(struct req *r)
                             .expires_at = in.expires_at.value)));
     if (rows.count != count)
         return fail(
-            r, PROBLEM_UNIQUE_VIOLATION, "One of these codes exists, or stands there twice.");
+            r, PROBLEM_UNIQUE_VIOLATION, "One of these codes exists already, or is given twice.");
     TRY(gateway_commit(r, gateway_audit(r, "offers.codes", "offer", id, STR_NONE)));
     w = resp_json(r);
     jw_obj(&w);
@@ -363,7 +363,7 @@ static const struct field redeemed_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "store: where the app store redeems the code"},
+     .doc = "Where the app store redeems the code of a store offer"},
 };
 static const struct schema redeemed_schema = SCHEMA_OUT("OfferRedeemed", redeemed_fields);
 
@@ -406,7 +406,7 @@ AWAITS static int redeem(struct req *r, struct str code, struct idem *idem)
     if (!str_is(offer.kind, "store") && !str_is(offer.kind, "credit"))
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "This code is for a subscription: give it as offer_code to POST " PAYMENTS_BASE
+                    "This code is for a subscription: send it as offer_code to POST " PAYMENTS_BASE
                     "/subscriptions.");
     int status = reply_redeemed(r, settings, &offer, code);
     TRY(idem_keep(r, idem, status));
@@ -474,7 +474,7 @@ static const struct route offer_codes_routes[] = {
         .fails = {404, 409},
         .run = offer_codes_create,
         .guard = offer_guard,
-        .summary = "Add codes to an offer, given or made up",
+        .summary = "Add given or generated codes to an offer",
     },
     {
         .method = HTTP_PUT_M,
@@ -499,7 +499,7 @@ static const struct route offer_codes_routes[] = {
         .fails = {404},
         .run = offer_codes_delete,
         .guard = offer_code_guard,
-        .summary = "Delete a code; what it was redeemed for stays",
+        .summary = "Delete a code; its redemptions stay valid",
     },
     {
         .method = HTTP_GET_M,
@@ -511,7 +511,7 @@ static const struct route offer_codes_routes[] = {
         .ok = {200, &redemption_schema, .list = true},
         .fails = {404},
         .run = offer_redemptions,
-        .summary = "List who redeemed an offer",
+        .summary = "List the redemptions of an offer",
     },
     {
         .method = HTTP_GET_M,

@@ -23,17 +23,17 @@ struct plan_in {
 /* clang-format off */
 static const struct field in_fields[] = {
     {.name = "plan_name", FIELD_AT(struct plan_in, plan_name), .type = FIELD_STR, .min = 1,
-     .max = NAME_MAX_CHARS, .doc = "Unique; the name when left out", .example = "\"gold\""},
+     .max = NAME_MAX_CHARS, .doc = "Unique; same as name when left out", .example = "\"gold\""},
     {.name = "name", FIELD_AT(struct plan_in, name), .type = FIELD_STR, .min = 1,
-     .max = NAME_MAX_CHARS, .doc = "What subscribers read; plan_name when left out", .example = "\"Gold\""},
+     .max = NAME_MAX_CHARS, .doc = "Name that subscribers see; plan_name when left out", .example = "\"Gold\""},
     {.name = "description", FIELD_AT(struct plan_in, description), .type = FIELD_STR, .nullable = true,
      .max = TEXT_MAX_CHARS},
     {.name = "type", FIELD_AT(struct plan_in, type), .type = FIELD_STR, .values = terms_types},
     TERMS_MEMBERS(struct plan_in, false),
     {.name = "is_active", FIELD_AT(struct plan_in, is_active), .type = FIELD_BOOL,
-     .doc = "Whether it can be subscribed to; subscriptions that run go on"},
+     .doc = "Whether users can subscribe to the plan; running subscriptions continue"},
     {.name = "store_product_id", FIELD_AT(struct plan_in, store_product_id), .type = FIELD_STR,
-     .nullable = true, .min = 1, .max = NAME_MAX_CHARS, .doc = "The same plan in the app store; unique",
+     .nullable = true, .min = 1, .max = NAME_MAX_CHARS, .doc = "Product id of the plan in the app store; unique",
      .example = "\"com.example.gold.monthly\""},
 };
 static const struct schema create_schema = SCHEMA("SubscriptionPlanCreate", struct plan_in, in_fields);
@@ -58,9 +58,9 @@ static const struct field out_fields[] = {
     {.name = "processor_product_id", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "processor_price_id", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "synced", .type = FIELD_BOOL, .required = true,
-     .doc = "The processor has the plan as it is here; else the next save sends it again"},
+     .doc = "Whether the processor has the current plan; otherwise the next save sends it again"},
     {.name = "sync_error", .type = FIELD_STR, .required = true, .nullable = true,
-     .doc = "Why the processor does not know it"},
+     .doc = "Why the processor does not have the current plan"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };
@@ -68,7 +68,7 @@ static const struct schema plan_schema = SCHEMA_OUT("SubscriptionPlan", out_fiel
 
 static const struct query_param list_query[] = {
     PAGE_QUERY,
-    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only plans that can, or cannot, be subscribed to"},
+    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only active, or only inactive plans"},
     {0},
 };
 /* clang-format on */
@@ -259,9 +259,9 @@ AWAITS static int plans_check_unused(struct req *r, int64_t id)
     if (count)
         return fail(r,
                     PROBLEM_IN_USE,
-                    "%lld %s of this plan; set is_active to false to offer it no longer.",
+                    "%lld %s this plan; set is_active to false to stop offering it.",
                     (long long)count,
-                    count == 1 ? "subscription is" : "subscriptions are");
+                    count == 1 ? "subscription uses" : "subscriptions use");
     return 0;
 }
 
@@ -294,9 +294,9 @@ AWAITS static int plans_delete(struct req *r)
 }
 
 #define SYNC_DOC                                                                                   \
-    "When the processor's account can take payments, product and price are made or renewed there " \
-    "before the answer. The plan is saved also when the processor is away: synced is false then, " \
-    "and the next save sends it. "
+    "When the processor's account can take payments, product and price are created or updated "    \
+    "there before the answer. The plan is also saved when the processor is unavailable: synced "   \
+    "is then false, and the next save sends the plan again. "
 
 static const struct route plans_routes[] = {
     {
@@ -346,8 +346,8 @@ static const struct route plans_routes[] = {
         .guard = plans_get,
         .timeout_ms = SAVE_TIMEOUT_MS,
         .summary = "Change a subscription plan",
-        .doc = SYNC_DOC "Members left out keep their value. Subscriptions that run keep the price "
-                        "that they began with.",
+        .doc =
+            SYNC_DOC "Members left out keep their value. Running subscriptions keep their price.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -361,8 +361,7 @@ static const struct route plans_routes[] = {
         .timeout_ms = SAVE_TIMEOUT_MS,
         .summary = "Delete a subscription plan",
         .doc = "Price and product become inactive at the processor. 409 in_use while a "
-               "subscription of it has not ended. "
-               "Templates of the plan go with it.",
+               "subscription to the plan has not ended. Templates of the plan are deleted, too.",
     },
 };
 ROUTES(plans, "Subscription plans");

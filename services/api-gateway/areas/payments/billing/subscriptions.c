@@ -36,7 +36,7 @@ static const char *const providers[] = {"processor", "iap_store", NULL};
     {.name = "canceled_at", .type = FIELD_TIME, .required = true, .nullable = true},               \
     {.name = "ended_at", .type = FIELD_TIME, .required = true, .nullable = true},                  \
     {.name = "store_status", .type = FIELD_STR, .required = true, .nullable = true,                \
-     .doc = "The app store's own word: in_grace, billing_retry, expired, revoked, ..."},           \
+     .doc = "Status in the app store: in_grace, billing_retry, expired, revoked, ..."},            \
     {.name = "store_product_id", .type = FIELD_STR, .required = true, .nullable = true},           \
     {.name = "environment", .type = FIELD_STR, .required = true, .nullable = true,                 \
      .doc = "App store: Production or Sandbox"},                                                   \
@@ -46,11 +46,11 @@ static const char *const providers[] = {"processor", "iap_store", NULL};
 static const struct field listed_fields[] = {SUBSCRIPTION_MEMBERS};
 
 static const struct field history_fields[] = {
-    {.name = "at", .type = FIELD_TIME, .required = true, .doc = "By the sender's clock"},
+    {.name = "at", .type = FIELD_TIME, .required = true, .doc = "Time of the change, by the sender's clock"},
     {.name = "from", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "to", .type = FIELD_STR, .required = true},
     {.name = "event_id", .type = FIELD_STR, .required = true, .nullable = true,
-     .doc = "The received event that reported it; null: the processor was asked"},
+     .doc = "Received event that reported the change; null when no event did"},
     {.name = "detail", .type = FIELD_MAP, .required = true},
 };
 static const struct schema history_schema = SCHEMA_OUT("SubscriptionHistory", history_fields);
@@ -59,14 +59,14 @@ static const struct field out_fields[] = {
     {.name = "history", .type = FIELD_LIST, .required = true, .sub = &history_schema,
      .doc = "The newest 200 changes, oldest first"},
     {.name = "checkout_url", .type = FIELD_STR, .nullable = true,
-     .doc = "Only of POST: where the subscriber pays; null when a saved method has been charged"},
+     .doc = "Only in the answer to POST: where the subscriber pays; null when a saved method was charged"},
 };
 
 static const struct query_param list_query[] = {
     WALK_QUERY,
-    {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only those in this state"},
-    {.name = "plan_id", .type = FIELD_I64, .doc = "Only those of this plan"},
-    {.name = "subscriber_id", .type = FIELD_I64, .doc = "Only those of this user"},
+    {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only subscriptions in this state"},
+    {.name = "plan_id", .type = FIELD_I64, .doc = "Only subscriptions to this plan"},
+    {.name = "subscriber_id", .type = FIELD_I64, .doc = "Only subscriptions of this user"},
     {.name = "provider", .type = FIELD_STR, .values = providers},
     {0},
 };
@@ -112,9 +112,8 @@ int subscription_check_ours(struct req *r, const struct subscription *subscripti
     if (str_is(subscription->provider, "iap_store"))
         return fail(r,
                     PROBLEM_PAYMENT_STATE,
-                    "The app store keeps this subscription: its subscriber changes it there, in "
-                    "the settings of the "
-                    "device.");
+                    "The app store manages this subscription: its subscriber can change it only "
+                    "there, in the settings of the device.");
     if (subscription_has_ended(subscription))
         return fail(r,
                     PROBLEM_PAYMENT_STATE,
@@ -183,7 +182,7 @@ static const struct field users_fields[] = {
      .type = FIELD_IDS,
      .required = true,
      .max = USERS_MAX,
-     .doc = "All of them: who is missing loses access",
+     .doc = "The complete list: users who are not in it lose access",
      .example = "[8,9]"},
 };
 static const struct schema users_schema =
@@ -192,7 +191,7 @@ static const struct schema users_schema =
 static const struct field user_fields[] = {
     {.name = "user_id", .type = FIELD_I64, .required = true},
     {.name = "email", .type = FIELD_STR, .required = true},
-    {.name = "created_at", .type = FIELD_TIME, .required = true, .doc = "Since when"},
+    {.name = "created_at", .type = FIELD_TIME, .required = true, .doc = "When the user was added"},
 };
 static const struct schema user_schema = SCHEMA_OUT("SubscriptionUser", user_fields);
 
@@ -306,7 +305,7 @@ static const struct route subscriptions_routes[] = {
         .ok = {200, &user_schema, .list = true},
         .fails = {404},
         .run = subscriptions_users_list,
-        .summary = "List the users whom a subscription gives access besides its subscriber",
+        .summary = "List the users, other than the subscriber, to whom a subscription gives access",
     },
     {
         .method = HTTP_PUT_M,
@@ -318,7 +317,7 @@ static const struct route subscriptions_routes[] = {
         .fails = {404},
         .run = users_put,
         .guard = subscriptions_get,
-        .summary = "Set the users whom a subscription gives access besides its subscriber",
+        .summary = "Set the users, other than the subscriber, to whom a subscription gives access",
     },
     {
         .method = HTTP_DELETE_M,
@@ -329,7 +328,7 @@ static const struct route subscriptions_routes[] = {
         .fails = {404},
         .run = users_remove,
         .guard = subscription_user_guard,
-        .summary = "Take a user off a subscription",
+        .summary = "Remove a user from a subscription",
     },
 };
 ROUTES(subscriptions, "Subscriptions");

@@ -132,7 +132,7 @@ static const struct field cancel_fields[] = {
     {.name = "at_period_end",
      FIELD_AT(struct cancel_in, at_period_end),
      .type = FIELD_BOOL,
-     .doc = "true (default): it runs until the end of what is paid; false: it ends now"},
+     .doc = "true (default): the subscription ends with the paid period; false: it ends now"},
 };
 static const struct schema cancel_schema =
     SCHEMA("SubscriptionCancel", struct cancel_in, cancel_fields);
@@ -161,9 +161,8 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
     int rc;
 
     if (!subscription->session_id.len)
-        return fail(r,
-                    PROBLEM_PAYMENT_STATE,
-                    "The subscription is being created; try again when that has ended.");
+        return fail(
+            r, PROBLEM_PAYMENT_STATE, "The subscription is still being created; try again later.");
     rc = change_ask(
         r,
         change,
@@ -171,8 +170,10 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
         processor_path(r->task.arena, "/v1/checkout/sessions", subscription->session_id, "/expire"),
         NULL);
     if (rc == PROCESSOR_INVALID)
-        return fail(
-            r, PROBLEM_PAYMENT_STATE, "Its checkout has ended just now; read it and try again.");
+        return fail(r,
+                    PROBLEM_PAYMENT_STATE,
+                    "The checkout of the subscription has just ended; read the subscription and "
+                    "try again.");
     if (rc)
         return fail_call(r, change, rc);
     return finish_answered(r, change);
@@ -230,9 +231,10 @@ AWAITS static int subscriptions_resume(struct req *r)
     TRY(load(r, change));
     TRY(subscription_check_ours(r, &change->subscription));
     if (!change->subscription.cancel_at_period_end)
-        return fail(r,
-                    PROBLEM_PAYMENT_STATE,
-                    "The subscription is not about to end: there is nothing to resume.");
+        return fail(
+            r,
+            PROBLEM_PAYMENT_STATE,
+            "The subscription has no cancellation to undo: its cancel_at_period_end is false.");
     TRY(pay_settings(r, true, &change->call.settings));
     return set_period_end(r, change, false);
 }
@@ -249,7 +251,8 @@ static const struct field update_fields[] = {
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "Moves it to this plan; the processor settles the rest of the period"},
+     .doc = "Moves the subscription to this plan; the processor settles the difference for the "
+            "current period"},
     {.name = "subscriber_id",
      FIELD_AT(struct update_in, subscriber_id),
      .type = FIELD_I64,
@@ -261,7 +264,7 @@ static const struct field update_fields[] = {
      FIELD_AT(struct update_in, metadata),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Replaced whole; at most 40 texts of at most 500 characters"},
+     .doc = "Replaces all metadata; at most 40 texts of at most 500 characters"},
 };
 static const struct schema update_schema =
     SCHEMA("SubscriptionUpdate", struct update_in, update_fields);
@@ -282,8 +285,7 @@ AWAITS static int check_plan(struct req *r, int64_t id)
         return fail_field(
             r, "plan_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a plan that does not exist");
     if (!sql_subscription_plan_row(&plan, 0).is_active)
-        return fail(
-            r, PROBLEM_CONFLICT, "The plan is not offered any more: its is_active is false.");
+        return fail(r, PROBLEM_CONFLICT, "The plan is no longer offered: its is_active is false.");
     return 0;
 }
 
@@ -308,7 +310,7 @@ AWAITS static int move(struct req *r, struct change *change)
     if (!price.len)
         return fail(r,
                     PROBLEM_DEPENDENCY_UNAVAILABLE,
-                    "The processor does not know this plan yet; try again.");
+                    "The processor does not have this plan yet; try again.");
     rc = change_ask(r, change, "GET", subscription_path(r, change), NULL);
     if (rc)
         return fail_call(r, change, rc);
@@ -331,14 +333,15 @@ static int check_update(struct req *r, const struct update_in *in, struct change
     bool store = str_is(change->subscription.provider, "iap_store");
 
     if (in->subscriber_id.set && !caller_is_admin(r->scope->caller))
-        return fail(r, PROBLEM_ADMIN_REQUIRED, "Only an administrator changes the subscriber.");
+        return fail(r, PROBLEM_ADMIN_REQUIRED, "Only an administrator can change subscriber_id.");
     if (in->plan_id.set || (in->metadata.set && store))
         TRY(subscription_check_ours(r, &change->subscription));
     if (in->plan_id.set && !can_move(&change->subscription))
-        return fail(r,
-                    PROBLEM_PAYMENT_STATE,
-                    "The subscription is %.*s: only one that runs can be moved to another plan.",
-                    STR_ARG(status_text(change->subscription.status)));
+        return fail(
+            r,
+            PROBLEM_PAYMENT_STATE,
+            "The subscription is %.*s: only a running subscription can be moved to another plan.",
+            STR_ARG(status_text(change->subscription.status)));
     return 0;
 }
 
@@ -389,9 +392,9 @@ static const struct route subscriptions_change_routes[] = {
         .guard = subscription_guard,
         .timeout_ms = TIMEOUT_MS,
         .summary = "Cancel a subscription",
-        .doc = "At the end of the period that is paid, or now. One whose checkout is open ends "
-               "with it. 409 "
-               "payment_state when it has ended, or when the app store keeps it.",
+        .doc = "The subscription ends with the paid period, or now. If its checkout is still open, "
+               "the checkout is closed. 409 payment_state when the subscription has ended, or when "
+               "the app store manages it.",
     },
     {
         .method = HTTP_POST_M,
@@ -404,7 +407,7 @@ static const struct route subscriptions_change_routes[] = {
         .run = subscriptions_resume,
         .guard = subscription_guard,
         .timeout_ms = TIMEOUT_MS,
-        .summary = "Take back a cancellation at the end of the period",
+        .summary = "Undo a cancellation at the end of the period",
     },
     {
         .method = HTTP_PUT_M,
@@ -419,8 +422,8 @@ static const struct route subscriptions_change_routes[] = {
         .guard = subscription_guard,
         .timeout_ms = TIMEOUT_MS,
         .summary = "Move a subscription to another plan, change its subscriber or its metadata",
-        .doc = "subscriber_id is for administrators. The app store keeps plan and metadata of its "
-               "own subscriptions: 409.",
+        .doc = "Only administrators can change subscriber_id. 409 for plan_id and metadata of a "
+               "subscription that the app store manages.",
     },
 };
 ROUTES(subscriptions_change, "Subscriptions");

@@ -29,11 +29,12 @@ struct create_in {
 /* clang-format off */
 static const struct field in_fields[] = {
     {.name = "plan_id", FIELD_AT(struct create_in, plan_id), .type = FIELD_I64, .nullable = true, .has_min = true,
-     .min = 1, .doc = "Takes its terms from this plan"},
+     .min = 1, .doc = "Takes the terms of this plan"},
     {.name = "template_id", FIELD_AT(struct create_in, template_id), .type = FIELD_I64, .nullable = true,
-     .has_min = true, .min = 1, .doc = "Takes its terms from this template"},
+     .has_min = true, .min = 1, .doc = "Takes the terms of this template"},
     {.name = "name", FIELD_AT(struct create_in, name), .type = FIELD_STR, .min = 1, .max = NAME_MAX_CHARS,
-     .doc = "What the subscriber reads at checkout; required without plan and template", .example = "\"Gold\""},
+     .doc = "Name that the subscriber sees at checkout; required without plan_id and template_id",
+     .example = "\"Gold\""},
     {.name = "description", FIELD_AT(struct create_in, description), .type = FIELD_STR, .nullable = true,
      .max = TEXT_MAX_CHARS},
     {.name = "type", FIELD_AT(struct create_in, type), .type = FIELD_STR, .values = terms_types},
@@ -42,15 +43,15 @@ static const struct field in_fields[] = {
      .has_min = true, .min = 1,
      .doc = "The user who gets access; the calling user when neither this nor customer_email is given"},
     {.name = "customer_email", FIELD_AT(struct create_in, customer_email), .type = FIELD_STR, .nullable = true,
-     .format = "email", .max = 320, .doc = "Who pays; the subscriber's address when left out"},
+     .format = "email", .max = 320, .doc = "Address of the payer; the subscriber's address when left out"},
     {.name = "success_url", FIELD_AT(struct create_in, success_url), .type = FIELD_STR, .nullable = true,
-     .format = "url", .max = URL_MAX_CHARS, .doc = "Where the checkout leads when it is paid"},
+     .format = "url", .max = URL_MAX_CHARS, .doc = "Where the payer returns after paying"},
     {.name = "cancel_url", FIELD_AT(struct create_in, cancel_url), .type = FIELD_STR, .nullable = true,
-     .format = "url", .max = URL_MAX_CHARS, .doc = "Where the checkout leads when it is left"},
+     .format = "url", .max = URL_MAX_CHARS, .doc = "Where the payer returns without paying"},
     {.name = "payment_method_id", FIELD_AT(struct create_in, payment_method_id), .type = FIELD_JSON,
-     .doc = "A saved method (id, or the processor's) that is charged at once, without a checkout", .example = "4"},
+     .doc = "Saved method to charge at once, without a checkout: its id here or at the processor", .example = "4"},
     {.name = "offer_code", FIELD_AT(struct create_in, offer_code), .type = FIELD_STR, .nullable = true, .min = 1,
-     .max = 64, .doc = "Redeemed for the subscriber: a lower price for as long as it runs, or a longer trial",
+     .max = 64, .doc = "Code to redeem for the subscriber: a lower price of the subscription, or a longer trial",
      .example = "\"SUMMER\""},
     IDEM_MEMBER(struct create_in),
     {.name = "metadata", FIELD_AT(struct create_in, metadata), .type = FIELD_MAP, .nullable = true,
@@ -86,7 +87,7 @@ static int no_terms(struct req *r, const struct create_in *in, const char *whose
     if (!terms_given(terms))
         return 0;
     return fail_field(
-        r, field, PROBLEM_VALIDATION_FAILED, "is what the %s says: leave it out", whose);
+        r, field, PROBLEM_VALIDATION_FAILED, "is given by the %s: leave it out", whose);
 }
 
 AWAITS static int take_plan(struct req *r, const char *field, int64_t id, struct draft *draft)
@@ -99,8 +100,7 @@ AWAITS static int take_plan(struct req *r, const char *field, int64_t id, struct
             r, field, PROBLEM_FOREIGN_KEY_VIOLATION, "names a plan that does not exist");
     const struct sql_subscription_plan_row row = sql_subscription_plan_row(&found, 0);
     if (!row.is_active)
-        return fail(
-            r, PROBLEM_CONFLICT, "The plan is not offered any more: its is_active is false.");
+        return fail(r, PROBLEM_CONFLICT, "The plan is no longer offered: its is_active is false.");
     draft->plan_id = id;
     draft->name = row.name;
     draft->description = row.description;
@@ -127,7 +127,7 @@ AWAITS static int take_template(struct req *r, int64_t id, struct draft *draft)
     const struct sql_subscription_template_row row = sql_subscription_template_row(&found, 0);
     if (!row.is_active)
         return fail(
-            r, PROBLEM_CONFLICT, "The template is not offered any more: its is_active is false.");
+            r, PROBLEM_CONFLICT, "The template is no longer offered: its is_active is false.");
     if (row.plan_id.set)
         TRY(take_plan(r, "template_id", row.plan_id.value, draft));
     else
@@ -157,7 +157,7 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
     draft->terms = TERMS_NONE;
     if (subscription_given(&in->plan_id) && subscription_given(&in->template_id))
         return fail_field(
-            r, "template_id", PROBLEM_VALIDATION_FAILED, "give a plan or a template, not both");
+            r, "template_id", PROBLEM_VALIDATION_FAILED, "cannot be combined with plan_id");
     if (subscription_given(&in->plan_id)) {
         TRY(no_terms(r, in, "plan"));
         TRY(take_plan(r, "plan_id", in->plan_id.value, draft));
@@ -194,7 +194,7 @@ AWAITS static int take_method(struct req *r, const json_t *id, struct draft *dra
         return fail_field(r,
                           "payment_method_id",
                           PROBLEM_FOREIGN_KEY_VIOLATION,
-                          "names a method that does not exist");
+                          "names a payment method that does not exist");
     if (rc)
         return rc;
     draft->method = method.provider_id;
@@ -408,16 +408,16 @@ take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t
     if (!draft->subscriber_id)
         return fail_field(r, "subscriber_id", PROBLEM_REQUIRED, "is required with an offer_code");
     if (!normal.ptr)
-        return fail_field(r, "offer_code", PROBLEM_PATTERN, "is no code");
+        return fail_field(r, "offer_code", PROBLEM_PATTERN, "is not a valid code");
     TRY(sql_exec(r, NULL, SQL_OFFER_CODE_LOCK(.code = normal)));
     TRY(sql_exec(r, NULL, SQL_SUBSCRIPTION_CODES_FREE(.code = normal)));
     TRY(offer_redeem(r, code->value, draft->subscriber_id, draft->plan_id, id, &offer));
     bool price = str_is(offer.kind, "percent") || str_is(offer.kind, "amount");
     if (!price && !str_is(offer.kind, "trial"))
-        return fail(
-            r, PROBLEM_OFFER_UNAVAILABLE, "The offer is not one for subscriptions of this kind.");
+        return fail(r, PROBLEM_OFFER_UNAVAILABLE, "The offer does not apply to subscriptions.");
     if (str_is(offer.kind, "amount") && !str_ieq(offer.currency, terms->currency))
-        return fail(r, PROBLEM_OFFER_UNAVAILABLE, "The offer is in another currency.");
+        return fail(
+            r, PROBLEM_OFFER_UNAVAILABLE, "The offer has another currency than the subscription.");
     if (price) {
         terms->amount_minor =
             whole(r->task.arena, offer_price(&offer, terms->amount_minor), terms->currency);
@@ -489,14 +489,15 @@ static const struct route subscriptions_create_routes[] = {
         .fails = {402, 404, 409, 422, 502},
         .run = subscriptions_create,
         .timeout_ms = TIMEOUT_MS,
-        .summary = "Subscribe somebody",
-        .doc = "From a plan, a template, or with name, amount, currency and billing_interval. The "
-               "answer's checkout_url is where the subscriber pays; with a payment_method_id that "
-               "is charged at once, and a decline is 402. Takes Idempotency-Key (header) or "
-               "idempotency_key: repeated within 24 hours it subscribes nobody twice. 503 "
-               "outcome_unknown: repeat it with the same key. Without a key what is charged at "
-               "once and the processor does not have is not begun later: it becomes "
-               "incomplete_expired, its failure_code not_carried_out.",
+        .summary = "Create a subscription",
+        .doc =
+            "From a plan, a template, or with name, amount, currency and billing_interval. The "
+            "subscriber pays at the answer's checkout_url. With a payment_method_id that method is "
+            "charged at once, and a decline is 402. Takes Idempotency-Key (header) or "
+            "idempotency_key: a request that is repeated within 24 hours creates one subscription "
+            "only. 503 outcome_unknown: repeat the request with the same key. Without a key, a "
+            "subscription that is charged at once but does not reach the processor is not created "
+            "later: it becomes incomplete_expired with failure_code not_carried_out.",
     },
 };
 ROUTES(subscriptions_create, "Subscriptions");

@@ -49,7 +49,7 @@ static const struct field out_fields[] = {
     {.name = "billing_interval", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "interval_count", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "trial_period_days", .type = FIELD_I64, .required = true, .nullable = true,
-     .doc = "null with a plan_id: the plan's"},
+     .doc = "null with a plan_id: the plan's days apply"},
     {.name = "is_active", .type = FIELD_BOOL, .required = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
@@ -58,8 +58,8 @@ static const struct schema template_schema = SCHEMA_OUT("SubscriptionTemplate", 
 
 static const struct query_param list_query[] = {
     PAGE_QUERY,
-    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only active, or only inactive ones"},
-    {.name = "plan_id", .type = FIELD_I64, .doc = "Only those of this plan"},
+    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only active, or only inactive templates"},
+    {.name = "plan_id", .type = FIELD_I64, .doc = "Only templates of this plan"},
     {0},
 };
 /* clang-format on */
@@ -116,7 +116,7 @@ static int merge_plan(struct req *r, const struct template_in *in, struct templa
             r,
             "plan_id",
             PROBLEM_VALIDATION_FAILED,
-            "the plan says amount, currency, billing_interval and interval_count: leave them out");
+            "the plan gives amount, currency, billing_interval and interval_count: leave them out");
     template->terms.amount_minor = -1;
     template->terms.currency = template->terms.billing_interval = STR_NONE;
     return 0;
@@ -289,7 +289,7 @@ static const struct route templates_routes[] = {
         .fails = {409},
         .run = templates_create,
         .summary = "Create a subscription template",
-        .doc = "With a plan_id, or with amount, currency and billing_interval.",
+        .doc = "plan_id is required, or amount, currency and billing_interval.",
     },
     {
         .method = HTTP_GET_M,
@@ -313,7 +313,8 @@ static const struct route templates_routes[] = {
         .run = templates_update,
         .guard = templates_get,
         .summary = "Change a subscription template",
-        .doc = "Members left out keep their value. Subscriptions made from it keep what they have.",
+        .doc = "Members left out keep their value. Subscriptions that were created from the "
+               "template do not change.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -38,7 +38,7 @@ extern const char *const terms_types[];     /* recurring */
      .nullable = (nullable_), .values = terms_intervals, .example = "\"month\""},                  \
     {.name = "interval_count", FIELD_AT(body, terms.interval_count), .type = FIELD_I64,            \
      .nullable = (nullable_), .has_min = true, .min = 1, .has_max = true, .max = 1095,             \
-     .doc = "Periods are this many intervals long, at most three years", .example = "1"},          \
+     .doc = "Number of intervals in a period; at most three years", .example = "1"},               \
     {.name = "trial_period_days", FIELD_AT(body, terms.trial_period_days), .type = FIELD_I64,      \
      .nullable = (nullable_), .has_min = true, .min = 0, .has_max = true,                          \
      .max = TERMS_TRIAL_DAYS_MAX, .doc = "Days before the first charge", .example = "14"}

@@ -11,17 +11,17 @@ static const struct query_param options_query[] = {
     {.name = "platform", .type = FIELD_STR, .values = platforms, .fallback = "web",
      .doc = "Where the client runs"},
     {.name = "storefront", .type = FIELD_STR,
-     .doc = "The app store's country, ISO 3166 alpha-3 as the store sends it, or alpha-2"},
+     .doc = "Country of the app store: ISO 3166 alpha-3, as the store sends it, or alpha-2"},
     {0},
 };
 static const struct field options_fields[] = {
     {.name = "primary_provider", .type = FIELD_STR, .required = true, .values = providers},
-    {.name = "providers", .type = FIELD_STRS, .required = true, .doc = "The primary one first",
+    {.name = "providers", .type = FIELD_STRS, .required = true, .doc = "The primary provider first",
      .example = "[\"iap_store\",\"processor_web\"]"},
     {.name = "web_checkout_allowed", .type = FIELD_BOOL, .required = true,
-     .doc = "Whether the client may lead its user to a checkout page"},
+     .doc = "Whether the client may send its user to a checkout page"},
     {.name = "storefront", .type = FIELD_STR, .required = true, .nullable = true,
-     .doc = "Alpha-3, as it was understood", .example = "\"USA\""},
+     .doc = "The given storefront as alpha-3", .example = "\"USA\""},
 };
 /* clang-format on */
 static const struct schema options_schema = SCHEMA_OUT("PaymentOptions", options_fields);
@@ -41,10 +41,10 @@ static int read_storefront(struct req *r, const struct query *query, struct str 
                      errors,
                      STR("storefront"),
                      PROBLEM_VALIDATION_FAILED,
-                     "is no country of ISO 3166");
+                     "must be a country code of ISO 3166");
     return fail_with(r,
                      PROBLEM_INVALID_QUERY,
-                     STR("Query parameter 'storefront': is no country of ISO 3166."),
+                     STR("Query parameter 'storefront': must be a country code of ISO 3166."),
                      errors);
 }
 
@@ -99,13 +99,11 @@ static const struct route options_routes[] = {
         .query = options_query,
         .ok = {200, &options_schema},
         .run = options_get,
-        .summary = "Read how a client may let its user pay",
-        .doc = "processor_web everywhere while no in-app purchase is configured. With an app "
-               "store: iap_store first on "
-               "ios, and processor_web beside it only in the storefronts of the setting "
-               "web_checkout_storefronts (USA "
-               "unless changed) while the processor can take payments; processor_web on android "
-               "and web.",
+        .summary = "Read the payment options of a client",
+        .doc = "While no app store is configured: processor_web on every platform. With an app "
+               "store: iap_store first on ios, and processor_web as well only in the storefronts "
+               "of the setting web_checkout_storefronts (USA by default), while the processor can "
+               "take payments; processor_web on android and web.",
     },
 };
 ROUTES(options, "Payments");

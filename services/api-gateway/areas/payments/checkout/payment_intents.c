@@ -31,7 +31,9 @@ static bool among(struct str status, const char *const *states)
 static int fail_unsettled(struct req *r)
 {
     return fail(
-        r, PROBLEM_CONFLICT, "An earlier change of the payment is not settled yet; try again.");
+        r,
+        PROBLEM_CONFLICT,
+        "The outcome of an earlier change of the payment is not known yet; try again later.");
 }
 
 static int check_payment(struct req *r, const struct act *act, const struct payment *payment)
@@ -173,8 +175,8 @@ static const struct field confirm_fields[] = {
     {.name = "payment_method_id",
      FIELD_AT(struct confirm_in, payment_method_id),
      .type = FIELD_JSON,
-     .doc = "Id of the method here (integer) or at the processor (text); the one that the intent "
-            "has when left out",
+     .doc = "Id of the method here (integer) or at the processor (text); the intent's method when "
+            "left out",
      .example = "\"pm_1Q0aBcD\""},
     {.name = "return_url",
      FIELD_AT(struct confirm_in, return_url),
@@ -182,8 +184,7 @@ static const struct field confirm_fields[] = {
      .nullable = true,
      .format = "url",
      .max = 2000,
-     .doc = "Where the payer comes back to from pages of a bank; the project's own setting when "
-            "left out"},
+     .doc = "Where the payer returns from a bank's page; the project's setting when left out"},
     IDEM_MEMBER(struct confirm_in),
 };
 static const struct schema confirm_schema =
@@ -263,7 +264,8 @@ static const struct field capture_fields[] = {
      FIELD_AT(struct capture_in, amount),
      .type = FIELD_F64,
      .nullable = true,
-     .doc = "A part of what is reserved, the rest is given free; all of it when left out",
+     .doc = "Amount to capture, the rest of the reservation is released; the whole amount when "
+            "left out",
      .example = "10"},
     IDEM_MEMBER(struct capture_in),
 };
@@ -410,7 +412,7 @@ static const struct field refund_fields[] = {
      FIELD_AT(struct refund_in, amount),
      .type = FIELD_F64,
      .nullable = true,
-     .doc = "A part of what was paid; all that is left when left out",
+     .doc = "Amount to refund; everything that is not refunded yet when left out",
      .example = "5"},
     {.name = "reason",
      FIELD_AT(struct refund_in, reason),
@@ -471,10 +473,10 @@ AWAITS static int payments_refund(struct req *r)
 
 /* --- routes --- */
 
-#define INTENT_DOC "{id} is the payment's id here or the processor's pi_... "
+#define INTENT_DOC "{id} is the payment's id here or the processor's id (pi_...). "
 #define KEY_DOC                                                                                    \
-    "Takes an Idempotency-Key. 503 outcome_unknown: repeat the request with its key, or read the " \
-    "payment later."
+    "Takes an Idempotency-Key. 503 outcome_unknown: repeat the request with the same key, or "     \
+    "read the payment later."
 
 static const struct route payment_intents_routes[] = {
     {
@@ -488,8 +490,8 @@ static const struct route payment_intents_routes[] = {
         .fails = {404},
         .run = intents_get,
         .guard = intent_guard,
-        .summary = "Ask the processor how a payment stands",
-        .doc = INTENT_DOC "When the processor cannot be asked the answer is what is known here.",
+        .summary = "Read the current state of a payment from the processor",
+        .doc = INTENT_DOC "When the processor cannot be reached the answer is the stored state.",
     },
     {
         .method = HTTP_POST_M,
@@ -506,8 +508,8 @@ static const struct route payment_intents_routes[] = {
         .run = intents_confirm,
         .guard = intent_guard,
         .summary = "Confirm a payment with a method",
-        .doc = INTENT_DOC
-        "With requires_action the answer has next_action. 402 card_error: declined. " KEY_DOC,
+        .doc = INTENT_DOC "With status requires_action the answer has next_action. 402 card_error: "
+                          "declined. " KEY_DOC,
     },
     {
         .method = HTTP_POST_M,
@@ -523,8 +525,8 @@ static const struct route payment_intents_routes[] = {
         .fails = {402, 404, 409, 422, 502},
         .run = intents_capture,
         .guard = intent_guard,
-        .summary = "Take what a payment has reserved",
-        .doc = INTENT_DOC "409 payment_state unless it requires_capture. " KEY_DOC,
+        .summary = "Capture the reserved amount of a payment",
+        .doc = INTENT_DOC "409 payment_state unless the status is requires_capture. " KEY_DOC,
     },
     {
         .method = HTTP_POST_M,
@@ -542,7 +544,7 @@ static const struct route payment_intents_routes[] = {
         .guard = intent_guard,
         .summary = "Cancel a payment that is not paid",
         .doc = INTENT_DOC
-        "An open checkout page is closed. 409 payment_state when it is paid. " KEY_DOC,
+        "An open checkout page is closed. 409 payment_state when the payment is paid. " KEY_DOC,
     },
     {
         .method = HTTP_POST_M,
@@ -557,8 +559,9 @@ static const struct route payment_intents_routes[] = {
         .fails = {402, 404, 409, 422, 502},
         .run = payments_refund,
         .guard = refund_guard,
-        .summary = "Give back what was paid, or a part of it",
-        .doc = "409 payment_state unless it succeeded and something is left. " KEY_DOC,
+        .summary = "Refund a payment, or a part of it",
+        .doc = "409 payment_state unless the payment has succeeded and is not fully "
+               "refunded. " KEY_DOC,
     },
 };
 ROUTES(payment_intents, "Payments");

@@ -28,7 +28,7 @@ static const struct field method_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The processor's id, null when its set-up failed",
+     .doc = "The processor's id; null when the set-up failed",
      .example = "\"pm_1Q0aBcD\""},
     {.name = "failure_code", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "failure_message", .type = FIELD_STR, .required = true, .nullable = true},
@@ -129,7 +129,7 @@ fetch_method(struct req *r, const struct payment_settings *settings, struct str 
     if (!object_ref(reply.body, "customer").len)
         return fail(r,
                     PROBLEM_PAYMENT_STATE,
-                    "The payment method is not saved for a payer: it cannot be charged.");
+                    "The payment method cannot be charged: it is not saved for a customer.");
     return apply_methods(r, settings, &reply.body, 1, true);
 }
 
@@ -161,7 +161,7 @@ int payment_method_find(struct req *r,
         return fail_field(r,
                           "payment_method_id",
                           PROBLEM_TYPE_MISMATCH,
-                          "expected the id of a payment method, an integer or a text");
+                          "expected the id of a payment method: an integer or a text");
     TRY(methods_find_row(r, number, provider_id, ret_method, &found));
     if (!found && provider_id.len && settings) {
         TRY(fetch_method(r, settings, provider_id));
@@ -170,11 +170,15 @@ int payment_method_find(struct req *r,
     if (!found)
         return no_such_method(r);
     if (!str_is(ret_method->status, "active"))
-        return fail(
-            r, PROBLEM_PAYMENT_STATE, "The payment method is %.*s.", STR_ARG(ret_method->status));
+        return fail(r,
+                    PROBLEM_PAYMENT_STATE,
+                    "The payment method cannot be charged: it is %.*s.",
+                    STR_ARG(ret_method->status));
     if (!ret_method->customer.len)
         return fail(
-            r, PROBLEM_PAYMENT_STATE, "The payment method belongs to nobody at the processor.");
+            r,
+            PROBLEM_PAYMENT_STATE,
+            "The payment method cannot be charged: it belongs to no customer at the processor.");
     return 0;
 }
 
@@ -216,7 +220,7 @@ static const struct query_param list_query[] = {
     {.name = "sync",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "true: the processor is asked first for what it has; needs subscriber_id or "
+     .doc = "true: first reads the methods from the processor; requires subscriber_id or "
             "customer_email"},
     {0},
 };
@@ -280,7 +284,7 @@ AWAITS static int methods_list(struct req *r)
         if (!known && !email.len)
             return fail(r,
                         PROBLEM_INVALID_QUERY,
-                        "Query parameter 'sync': needs subscriber_id or customer_email.");
+                        "Query parameter 'sync': requires subscriber_id or customer_email.");
         TRY(sync_payer(r, subscriber, email));
     }
     return walk_reply(r,
@@ -304,7 +308,7 @@ static const struct field setup_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "The user whose method it will be; this or customer_email"},
+     .doc = "The user who will own the method; required without customer_email"},
     {.name = "customer_email",
      FIELD_AT(struct setup_in, customer_email),
      .type = FIELD_STR,
@@ -319,7 +323,7 @@ static const struct field setup_out_fields[] = {
     {.name = "id",
      .type = FIELD_STR,
      .required = true,
-     .doc = "The processor's",
+     .doc = "The processor's id of the set-up",
      .example = "\"seti_1Q0aBcD\""},
     {.name = "client_secret",
      .type = FIELD_STR,
@@ -387,7 +391,8 @@ AWAITS static int methods_setup(struct req *r)
     TRY(req_json(r, &setup_schema, &in));
     if ((!in.subscriber_id.set || in.subscriber_id.null) &&
         (!in.customer_email.set || in.customer_email.null || !in.customer_email.value.len))
-        return fail_field(r, "customer_email", PROBLEM_REQUIRED, "is required, or subscriber_id");
+        return fail_field(
+            r, "customer_email", PROBLEM_REQUIRED, "is required without subscriber_id");
     TRY(idem_begin(r, NULL, &idem));
     return idem_end(r, &idem, setup(r, &in, &idem));
 }
@@ -456,7 +461,7 @@ AWAITS static int methods_delete(struct req *r)
     return detach(r, &method);
 }
 
-#define ID_DOC "{id} is the method's id here or the processor's pm_... "
+#define ID_DOC "{id} is the method's id here or the processor's id (pm_...). "
 
 static const struct route payment_methods_routes[] = {
     {
@@ -498,7 +503,7 @@ static const struct route payment_methods_routes[] = {
         .fails = {404, 409, 422, 502},
         .run = methods_setup,
         .summary = "Begin to save a payment method without charging it",
-        .doc = "The method appears in the list when the payer has given it.",
+        .doc = "The method appears in the list after the payer has entered it.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -514,7 +519,7 @@ static const struct route payment_methods_routes[] = {
         .guard = methods_get,
         .summary = "Remove a saved payment method",
         .doc = ID_DOC
-        "It cannot be charged or brought back any more. 204 as well when it was removed before.",
+        "The method can no longer be charged or restored. 204 also when it was removed before.",
     },
 };
 ROUTES(payment_methods, "Payment methods");

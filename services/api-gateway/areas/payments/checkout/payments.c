@@ -191,10 +191,13 @@ static int time_param(struct req *r, const struct query *query, const char *name
                          str_from(name),
                          PROBLEM_PATTERN,
                          "expected a time such as 2026-01-31T12:00:00Z");
-        return fail_with(r,
-                         PROBLEM_INVALID_QUERY,
-                         arena_printf(r->task.arena, "Query parameter '%s' is no time.", name),
-                         errors);
+        return fail_with(
+            r,
+            PROBLEM_INVALID_QUERY,
+            arena_printf(r->task.arena,
+                         "Query parameter '%s': expected a time such as 2026-01-31T12:00:00Z.",
+                         name),
+            errors);
     }
     return 0;
 }
@@ -283,7 +286,7 @@ static const struct route payments_routes[] = {
         .ok = {200, &payment_schema},
         .fails = {404},
         .run = payments_get,
-        .summary = "Read a payment as it is known here",
+        .summary = "Read the stored state of a payment",
     },
 };
 ROUTES(payments, "Payments");

@@ -54,12 +54,12 @@ extern const char *const payment_capture_methods[];
 /* clang-format off */
 #define PAYMENT_MEMBERS(body)                                                                      \
     {.name = "amount", FIELD_AT(body, amount), .type = FIELD_F64, .required = true,                \
-     .doc = "In the currency's major unit, with no more decimals than it has",                     \
+     .doc = "In the currency's major unit, with at most the decimals of the currency",             \
      .example = "12.5"},                                                                           \
     {.name = "currency", FIELD_AT(body, currency), .type = FIELD_STR, .required = true,            \
      .max = 10, .doc = "ISO 4217", .example = "\"usd\""},                                          \
     {.name = "description", FIELD_AT(body, description), .type = FIELD_STR, .nullable = true,      \
-     .max = 500, .doc = "What is paid for, as the payer sees it",                                  \
+     .max = 500, .doc = "What the payment is for; the payer sees it",                              \
      .example = "\"Season ticket\""},                                                              \
     {.name = "metadata", FIELD_AT(body, metadata), .type = FIELD_MAP, .nullable = true,            \
      .doc = "At most 40 members; texts of at most 500 characters",                                 \

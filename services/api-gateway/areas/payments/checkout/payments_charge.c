@@ -91,13 +91,14 @@ static const struct route payments_charge_routes[] = {
         .fails = {402, 404, 409, 422, 502},
         .run = payments_charge,
         .summary = "Charge a saved payment method",
-        .doc = "201 with a payment that succeeded, is processing or requires_capture. 402 "
-               "card_error: declined; the processor's code is in errors, the failed payment is "
-               "payment_id, and with authentication_required client_secret brings the payer back. "
-               "Repeated with the same Idempotency-Key within 24 hours it is charged once and "
-               "answered as before; 409 while the first request runs, 422 when it was a different "
-               "one. 503 outcome_unknown: repeat it with its key. Without a key what the processor "
-               "does not have is not charged later: it becomes failed, not_carried_out.",
+        .doc = "201 with a payment whose status is succeeded, processing or requires_capture. 402 "
+               "card_error: declined; errors has the processor's code, payment_id names the failed "
+               "payment, and with authentication_required the payer can continue with "
+               "client_secret. A request that is repeated with the same Idempotency-Key within 24 "
+               "hours is charged once and gets the same answer; 409 while the first request runs, "
+               "422 when the first request was different. 503 outcome_unknown: repeat the request "
+               "with the same key. Without a key, a payment that does not reach the processor is "
+               "not charged later: it becomes failed with failure_code not_carried_out.",
     },
 };
 ROUTES(payments_charge, "Payments");

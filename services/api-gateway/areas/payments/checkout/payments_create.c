@@ -51,21 +51,22 @@ static const struct field create_fields[] = {
     {.name = "save_payment_method",
      FIELD_AT(struct create_in, save_payment_method),
      .type = FIELD_BOOL,
-     .doc = "Keep the method for later charges; needs subscriber_id or customer_email"},
+     .doc = "Save the method for later charges; requires subscriber_id or customer_email"},
     {.name = "success_url",
      FIELD_AT(struct create_in, success_url),
      .type = FIELD_STR,
      .nullable = true,
      .format = "url",
      .max = 2000,
-     .doc = "checkout: where the payer comes back to; the project's own setting when left out"},
+     .doc = "checkout: where the payer returns after paying; the project's setting when left out"},
     {.name = "cancel_url",
      FIELD_AT(struct create_in, cancel_url),
      .type = FIELD_STR,
      .nullable = true,
      .format = "url",
      .max = 2000,
-     .doc = "checkout: where a payer comes back to who does not pay"},
+     .doc =
+         "checkout: where the payer returns without paying; the project's setting when left out"},
 };
 static const struct schema create_schema = SCHEMA("PaymentCreate", struct create_in, create_fields);
 
@@ -217,7 +218,7 @@ AWAITS static int payments_create(struct req *r)
         return fail_field(r,
                           "customer_email",
                           PROBLEM_REQUIRED,
-                          "is required, or subscriber_id, to keep the payment method");
+                          "is required without subscriber_id to save the payment method");
     TRY(idem_begin(r, &in.idempotency_key, &idem));
     return idem_end(r, &idem, payment_create(r, &in, &draft, &idem));
 }
@@ -234,12 +235,11 @@ static const struct route payments_create_routes[] = {
         .ok = {201, &payment_schema},
         .fails = {402, 404, 409, 422, 502},
         .run = payments_create,
-        .summary = "Make a payment, or the intent of one",
-        .doc = "The answer has checkout_url, or with mode intent the client_secret. Repeated with "
-               "the same "
-               "Idempotency-Key within 24 hours it is answered as before; 409 while the first "
-               "request runs, 422 "
-               "when it was a different one. 503 outcome_unknown: repeat it with its key.",
+        .summary = "Create a payment, or a payment intent",
+        .doc = "The answer has checkout_url, or client_secret with mode intent. A request that is "
+               "repeated with the same Idempotency-Key within 24 hours gets the same answer; 409 "
+               "while the first request runs, 422 when the first request was different. 503 "
+               "outcome_unknown: repeat the request with the same key.",
     },
 };
 ROUTES(payments_create, "Payments");

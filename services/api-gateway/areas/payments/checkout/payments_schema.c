@@ -50,16 +50,15 @@ static const struct field payment_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "Where the payer pays, while that is open"},
+     .doc = "Where the payer pays, while the checkout is open"},
     {.name = "client_secret",
      .type = FIELD_STR,
-     .doc = "For the processor's library on the payer's device; only where a payment is made, "
-            "confirmed or looked up "
-            "as an intent, while the payer has something to do"},
+     .doc = "For the processor's library on the payer's device; only in answers that create, "
+            "confirm or read a payment intent, while the payer has something to do"},
     {.name = "next_action",
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "What the payer has to do, as the processor says it; beside client_secret",
+     .doc = "What the payer has to do, as the processor sends it; only with client_secret",
      .example = "{\"type\":\"redirect_to_url\",\"redirect_to_url\":{\"url\":"
                 "\"https://hooks.example.com/redirect\"}}"},
     {.name = "failure_code",
@@ -73,7 +72,10 @@ static const struct field payment_fields[] = {
     {.name = "platform_fee", .type = FIELD_F64, .required = true},
     {.name = "platform_fee_minor", .type = FIELD_I64, .required = true},
     {.name = "paid_at", .type = FIELD_TIME, .required = true, .nullable = true},
-    {.name = "metadata", .type = FIELD_MAP, .required = true, .doc = "As it was given"},
+    {.name = "metadata",
+     .type = FIELD_MAP,
+     .required = true,
+     .doc = "As given when the payment was created"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };

@@ -36,10 +36,11 @@ static const struct schema connect_schema = SCHEMA("ProcessorAccountCreate", str
 
 static const struct field onboarding_fields[] = {
     {.name = "return_url", FIELD_AT(struct onboarding_in, return_url), .type = FIELD_STR, .required = true,
-     .format = "url", .max = 2048, .doc = "Where the browser comes to afterwards",
+     .format = "url", .max = 2048, .doc = "Where the browser returns after onboarding",
      .example = "\"https://app.example.com/payments\""},
     {.name = "refresh_url", FIELD_AT(struct onboarding_in, refresh_url), .type = FIELD_STR, .required = true,
-     .format = "url", .max = 2048, .doc = "Where it comes to when the link has been used or is too old: ask for another there",
+     .format = "url", .max = 2048,
+     .doc = "Where the browser goes when the link was used before or has expired: request a new link there",
      .example = "\"https://app.example.com/payments/again\""},
 };
 static const struct schema onboarding_schema =
@@ -56,7 +57,7 @@ static const struct field status_fields[] = {
     {.name = "mode", .type = FIELD_STR, .required = true, .values = modes},
     {.name = "account_id", .type = FIELD_STR, .required = true, .nullable = true, .example = "\"acct_1Habc\""},
     {.name = "onboarding_complete", .type = FIELD_BOOL, .required = true,
-     .doc = "The details are there and charges are enabled"},
+     .doc = "Whether the details are submitted and charges are enabled"},
     {.name = "charges_enabled", .type = FIELD_BOOL, .required = true},
     {.name = "payouts_enabled", .type = FIELD_BOOL, .required = true},
     {.name = "details_submitted", .type = FIELD_BOOL, .required = true},
@@ -64,9 +65,9 @@ static const struct field status_fields[] = {
     {.name = "country", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "email", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "requirements", .type = FIELD_MAP, .required = true, .nullable = true,
-     .doc = "What the processor still asks for, in its own words"},
+     .doc = "What the processor still requires, as the processor sends it"},
     {.name = "current", .type = FIELD_BOOL, .required = true,
-     .doc = "The processor was asked just now; otherwise it is what was known last"},
+     .doc = "true: just read from the processor; false: the last known status"},
 };
 static const struct schema status_schema = SCHEMA_OUT("ProcessorAccount", status_fields);
 /* clang-format on */
@@ -305,13 +306,17 @@ AWAITS static int begin_creation(struct req *r, struct str form, struct creation
     if (!account.secret_key.len)
         return fail(r,
                     PROBLEM_PAYMENTS_NOT_CONFIGURED,
-                    "This project has no credentials of a payment processor.");
+                    "This project has no payment processor credentials: store them with PUT "
+                    "/processor-connect/credentials.");
     if (account.mode == PROCESSOR_OWN)
-        return fail(r, PROBLEM_CONFLICT, "The key is that of the project's own account.");
+        return fail(
+            r,
+            PROBLEM_CONFLICT,
+            "This needs mode connect: the stored key belongs to the project's own account.");
     if (account.account.len)
         return fail(r,
                     PROBLEM_ALREADY_EXISTS,
-                    "The project has an account already: %.*s.",
+                    "The project already has an account: %.*s.",
                     STR_ARG(account.account));
     creation->settings = (struct payment_settings){.processor = account};
     if (pending(r->task.arena, doc, creation)) {
@@ -357,7 +362,7 @@ AWAITS static int keep_created(struct req *r,
     if (account.account.len && !str_eq(account.account, reported->id))
         return fail(r,
                     PROBLEM_ALREADY_EXISTS,
-                    "The project has another account by now: %.*s.",
+                    "The project now has another account: %.*s.",
                     STR_ARG(account.account));
     bool known = account.account.len > 0; /* a concurrent request has stored it */
     merge_reported(arena, reported, &account);
@@ -447,12 +452,13 @@ AWAITS static int connect_create(struct req *r)
 
     TRY(req_json(r, &connect_schema, &in));
     if (!connect_read_country(r, &in.country))
-        return fail_field(r, "country", PROBLEM_PATTERN, "must be a country of two letters");
+        return fail_field(r, "country", PROBLEM_PATTERN, "must be a country code of two letters");
     struct str form = account_form(r, &in);
     TRY(create_once(r, form));
     TRY(create_once(r, form));
-    return fail(
-        r, PROBLEM_CONFLICT, "Other requests create the account at the same time; try again.");
+    return fail(r,
+                PROBLEM_CONFLICT,
+                "Other requests are creating the account at the same time; try again.");
 }
 
 /* --- onboarding --- */
@@ -469,7 +475,10 @@ AWAITS static int onboarding_create(struct req *r)
     TRY(req_json(r, &onboarding_schema, &in));
     TRY(pay_settings(r, false, &settings));
     if (settings->processor.secret_key.len && settings->processor.mode == PROCESSOR_OWN)
-        return fail(r, PROBLEM_CONFLICT, "The key is that of the project's own account.");
+        return fail(
+            r,
+            PROBLEM_CONFLICT,
+            "This needs mode connect: the stored key belongs to the project's own account.");
     if (!settings->processor.secret_key.len || !settings->processor.account.len)
         return fail(r,
                     PROBLEM_PAYMENTS_NOT_CONFIGURED,
@@ -517,8 +526,9 @@ static const struct route processor_connect_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &status_schema},
         .run = connect_get,
-        .summary = "The project's account at the processor",
-        .doc = "Asks the processor; when it cannot be asked, what was known last.",
+        .summary = "Read the project's account at the processor",
+        .doc = "Reads the account from the processor. When the processor cannot be reached the "
+               "answer is the last known status.",
     },
     {
         .method = HTTP_POST_M,
@@ -530,9 +540,8 @@ static const struct route processor_connect_routes[] = {
         .fails = {409, 502},
         .run = connect_create,
         .summary = "Create the project's account at the processor",
-        .doc =
-            "One account a project, however often it is asked for: an unknown outcome is settled "
-            "by the next request.",
+        .doc = "A project gets one account, however often this is requested: the next request "
+               "settles an unknown outcome.",
     },
     {
         .method = HTTP_POST_M,

@@ -32,14 +32,14 @@ static const struct field secret_fields[] = {
      .required = true,
      .min = SECRET_MIN,
      .max = SECRET_MAX,
-     .doc =
-         "As the processor shows it; in answers ******** and its last characters, which keeps it",
+     .doc = "As the processor shows it. Answers have ******** and its last characters; sent back, "
+            "that keeps the secret",
      .example = "\"whsec_5f2c81d0\""},
     {.name = "expires_at",
      FIELD_AT(struct secret_in, expires_at),
      .type = FIELD_TIME,
      .nullable = true,
-     .doc = "Until when events may be signed with it; null: until it is taken away"},
+     .doc = "Until when events may be signed with the secret; null: until it is removed"},
 };
 static const struct schema secret_schema =
     SCHEMA("ProcessorWebhookSecret", struct secret_in, secret_fields);
@@ -47,8 +47,8 @@ static const struct schema secret_schema =
 #define MODE_FIELD(...)                                                                            \
     {                                                                                              \
         .name = "mode", .type = FIELD_STR, .values = modes,                                        \
-        .doc = "connect: the key is a platform's, charges go to the project's connected account; " \
-               "own: the key is the project's own account",                                        \
+        .doc = "connect: the key of a platform, charges go to the project's connected account; "   \
+               "own: the key of the project's own account",                                        \
         .example = "\"connect\"", __VA_ARGS__                                                      \
     }
 
@@ -60,14 +60,15 @@ static const struct field in_fields[] = {
      .nullable = true,
      .min = SECRET_MIN,
      .max = SECRET_MAX,
-     .doc = "Secret or restricted key of the processor; ******** and its last characters keep it",
+     .doc = "Secret or restricted key of the processor; ******** and its last characters keep the "
+            "stored key",
      .example = "\"sk_test_51Habc4242\""},
     {.name = "account_id",
      FIELD_AT(struct credentials_in, account_id),
      .type = FIELD_STR,
      .nullable = true,
      .max = ACCOUNT_MAX,
-     .doc = "An account that is connected to the platform already",
+     .doc = "An account that is already connected to the platform",
      .example = "\"acct_1Habc\""},
     {.name = "webhook_secrets",
      FIELD_AT(struct credentials_in, webhook_secrets),
@@ -75,14 +76,15 @@ static const struct field in_fields[] = {
      .nullable = true,
      .max = WEBHOOK_SECRETS_MAX,
      .sub = &secret_schema,
-     .doc = "Replaces the list; several are active while one is exchanged for another"},
+     .doc = "Replaces the list; several secrets are accepted, so that one can be exchanged for "
+            "another"},
 };
 static const struct schema in_schema =
     SCHEMA("ProcessorCredentialsUpdate", struct credentials_in, in_fields);
 
 static const struct field out_fields[] = {
     MODE_FIELD(.required = true),
-    {.name = "configured", .type = FIELD_BOOL, .required = true, .doc = "A key is there"},
+    {.name = "configured", .type = FIELD_BOOL, .required = true, .doc = "Whether a key is stored"},
     {.name = "secret_key",
      .type = FIELD_STR,
      .required = true,
@@ -94,7 +96,7 @@ static const struct field out_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .format = "url",
-     .doc = "Where the processor is to send its events"},
+     .doc = "Address to which the processor must send its events"},
 };
 static const struct schema out_schema = SCHEMA_OUT("ProcessorCredentials", out_fields);
 
@@ -189,9 +191,14 @@ static int credentials_check(struct req *r, const struct credentials_in *in)
                          PROBLEM_PATTERN,
                          "must be printable ASCII without spaces");
     if (str_starts(in->secret_key.value, STR("pk_")))
-        schema_error_add(arena, errors, STR("secret_key"), PROBLEM_PATTERN, "is a publishable key");
+        schema_error_add(arena,
+                         errors,
+                         STR("secret_key"),
+                         PROBLEM_PATTERN,
+                         "must be a secret or restricted key, not a publishable key");
     if (in->account_id.value.len && !account_ok(in->account_id.value))
-        schema_error_add(arena, errors, STR("account_id"), PROBLEM_PATTERN, "must be acct_...");
+        schema_error_add(
+            arena, errors, STR("account_id"), PROBLEM_PATTERN, "must be an account id (acct_...)");
     for (size_t i = 0; i < in->webhook_secrets.count; i++)
         if (!printable(secrets[i].secret.value))
             schema_error_add(arena,
@@ -375,7 +382,7 @@ static const struct route processor_credentials_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &out_schema},
         .run = credentials_get,
-        .summary = "Which processor credentials are stored; values are never returned",
+        .summary = "Read which processor credentials are stored; answers mask the secrets",
     },
     {
         .method = HTTP_PUT_M,
@@ -386,8 +393,8 @@ static const struct route processor_credentials_routes[] = {
         .ok = {200, &out_schema},
         .run = credentials_update,
         .summary = "Store the processor's key and webhook secrets",
-        .doc = "Members left out keep their value, null clears. The key is not tried: GET "
-               "/processor-connect does so.",
+        .doc = "Members left out keep their value, null removes it. The key is not tested: GET "
+               "/processor-connect does that.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -396,8 +403,8 @@ static const struct route processor_credentials_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {204},
         .run = credentials_delete,
-        .summary = "Forget the processor's key, webhook secrets and account",
-        .doc = "The account stays at the processor: its id connects it again.",
+        .summary = "Delete the stored key, webhook secrets and account of the processor",
+        .doc = "The account stays at the processor: store its account_id to connect it again.",
     },
 };
 ROUTES(processor_credentials, "Payments");

@@ -41,13 +41,13 @@ struct calculate_in {
      .doc = (text), .example = "2.5", __VA_ARGS__}
 #define FIXED(...)                                                                                 \
     {.name = "fixed", .type = FIELD_F64, .has_min = true,                                          \
-     .doc = "Added to the share, for payments in this currency", .example = "0.3", __VA_ARGS__}
+     .doc = "Amount added to the share, for payments in this currency", .example = "0.3", __VA_ARGS__}
 #define CURRENCY(...)                                                                              \
     {.name = "currency", .type = FIELD_STR, .doc = "ISO 4217", .example = "\"usd\"", __VA_ARGS__}
 #define COUNTRY(text, ...)                                                                         \
     {.name = "country", .type = FIELD_STR, .max = 3, .doc = (text), .example = "\"US\"", __VA_ARGS__}
 #define SHARE_TEXT "Share of the amount in percent, at most two decimals"
-#define ROW_TEXT   "Of the account: ISO 3166 alpha-2, EEA or * (any other)"
+#define ROW_TEXT   "Country of the account: ISO 3166 alpha-2, EEA or * (any other)"
 
 static const struct field fee_in_fields[] = {
     RATE(percent, SHARE_TEXT, FIELD_AT(struct fee_in, percent), .nullable = true),
@@ -93,9 +93,9 @@ static const struct field row_out_fields[] = {
 };
 static const struct schema row_out_schema = SCHEMA_OUT("ProcessorFee", row_out_fields);
 static const struct field rows_out_fields[] = {
-    COUNTRY("Of the project's account; null when it is not known", .required = true, .nullable = true),
+    COUNTRY("Country of the project's account; null when it is not known", .required = true, .nullable = true),
     {.name = "is_default", .type = FIELD_BOOL, .required = true,
-     .doc = "Public standard prices, which are not what the account has agreed"},
+     .doc = "true: public standard prices, which can differ from those of the account"},
     {.name = "rows", .type = FIELD_LIST, .required = true, .sub = &row_out_schema},
 };
 static const struct schema rows_out_schema = SCHEMA_OUT("ProcessorFeeSchedule", rows_out_fields);
@@ -104,10 +104,10 @@ static const struct field calculate_in_fields[] = {
     {.name = "amount", FIELD_AT(struct calculate_in, amount), .type = FIELD_JSON, .required = true,
      .doc = "Decimal number", .example = "12.5"},
     CURRENCY(FIELD_AT(struct calculate_in, currency), .required = true),
-    COUNTRY("Row of the schedule; the account's country when left out",
+    COUNTRY("Country whose row of the schedule applies; the account's country when left out",
             FIELD_AT(struct calculate_in, country), .nullable = true, .min = 1),
     {.name = "recurring", FIELD_AT(struct calculate_in, recurring), .type = FIELD_BOOL,
-     .doc = "A payment of a subscription"},
+     .doc = "Whether the payment belongs to a subscription"},
 };
 static const struct schema calculate_in_schema =
     SCHEMA("FeeCalculation", struct calculate_in, calculate_in_fields);
@@ -117,10 +117,10 @@ static const struct schema calculate_in_schema =
 static const struct field calculate_out_fields[] = {
     MONEY_OUT(amount, "As given"),
     CURRENCY(.required = true),
-    COUNTRY("Row of the schedule that was applied", .required = true),
-    MONEY_OUT(platform_fee, "The platform's"),
-    MONEY_OUT(processor_fee, "Estimate for a domestic card"),
-    MONEY_OUT(net_payout, "What is left, at least 0"),
+    COUNTRY("Country of the row of the schedule that was applied", .required = true),
+    MONEY_OUT(platform_fee, "The platform's fee"),
+    MONEY_OUT(processor_fee, "The processor's fee, an estimate for a domestic card"),
+    MONEY_OUT(net_payout, "What remains after both fees, at least 0"),
 };
 static const struct schema calculate_out_schema = SCHEMA_OUT("FeeEstimate", calculate_out_fields);
 /* clang-format on */
@@ -335,7 +335,7 @@ static void fees_read_row(struct req *r,
                          errors,
                          str_from(AT("country")),
                          PROBLEM_PATTERN,
-                         "must be a country of two letters, EEA or *");
+                         "must be a country code of two letters, EEA or *");
     row->currency = read_currency(r, in->currency.value, AT("currency"), errors);
     row->basis_points = read_rate(r, &in->percent, AT("percent"), errors);
     row->fixed_minor = fees_read_number(r, &in->fixed, AT("fixed"), row->currency, errors);
@@ -361,7 +361,7 @@ static int fees_read_rows(struct req *r, const struct in_list *in, struct proces
                                  errors,
                                  arena_printf(r->task.arena, "rows[%zu].country", i),
                                  PROBLEM_UNIQUE_VIOLATION,
-                                 "has a row already");
+                                 "already has a row");
     }
     return errors->count ? fail_fields(r, errors) : 0;
 }
@@ -427,7 +427,7 @@ AWAITS static int fees_calculate(struct req *r)
         country = fees_read_country(r->task.arena, in.country.value);
         if (!country.len)
             return fail_field(
-                r, "country", PROBLEM_PATTERN, "must be a country of two letters, EEA or *");
+                r, "country", PROBLEM_PATTERN, "must be a country code of two letters, EEA or *");
     }
     const struct processor_fee *row =
         processor_fee_find(settings->schedule, settings->schedule_count, country);
@@ -460,7 +460,7 @@ static const struct route processor_fees_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &fee_out_schema},
         .run = fees_get,
-        .summary = "The platform's own fee",
+        .summary = "Read the platform's fee",
     },
     {
         .method = HTTP_PUT_M,
@@ -470,7 +470,7 @@ static const struct route processor_fees_routes[] = {
         .body = &fee_in_schema,
         .ok = {200, &fee_out_schema},
         .run = fees_update,
-        .summary = "Change the platform's own fee",
+        .summary = "Change the platform's fee",
         .doc = "Members left out keep their value, null restores the default: no fee.",
     },
     {
@@ -480,7 +480,7 @@ static const struct route processor_fees_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &rows_out_schema},
         .run = schedule_get,
-        .summary = "The processor's fee schedule",
+        .summary = "Read the processor's fee schedule",
     },
     {
         .method = HTTP_PUT_M,
@@ -502,7 +502,7 @@ static const struct route processor_fees_routes[] = {
         .fails = {409},
         .run = fees_calculate,
         .class = CLASS_READ,
-        .summary = "What is left of an amount after both fees",
+        .summary = "Estimate what remains of an amount after both fees",
         .doc = "An estimate: the processor's real fee is known once the payment is settled.",
     },
 };

@@ -23,8 +23,8 @@ struct settings_in {
 #define ADDRESS(member, text, ...)                                                                 \
     {.name = #member, .type = FIELD_STR, .nullable = true, .max = URL_MAX, .format = "url",        \
      .doc = (text), __VA_ARGS__}
-#define SUCCESS_TEXT "Where payers come to when they have paid, unless the request says otherwise"
-#define CANCEL_TEXT  "Where payers come to when they have given up, unless the request says otherwise"
+#define SUCCESS_TEXT "Where payers return after paying, unless the request names another address"
+#define CANCEL_TEXT  "Where payers return without paying, unless the request names another address"
 
 static const struct field in_fields[] = {
     GRACE_DAYS(FIELD_AT(struct settings_in, grace_days), .nullable = true),
@@ -69,7 +69,8 @@ static int read_storefronts(struct req *r, struct in_strs *in)
         in->items[i] = arena_upper(r->task.arena, in->items[i]);
         if (in->items[i].len != 3 || !ascii_only(in->items[i], ASCII_UPPER, "")) {
             struct str field = arena_printf(r->task.arena, "web_checkout_storefronts[%zu]", i);
-            return fail_field(r, field.ptr, PROBLEM_PATTERN, "must be a country of three letters");
+            return fail_field(
+                r, field.ptr, PROBLEM_PATTERN, "must be a country code of three letters");
         }
     }
     return 0;
@@ -128,7 +129,7 @@ static const struct route payment_settings_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &out_schema},
         .run = settings_get,
-        .summary = "How the project uses payments",
+        .summary = "Read the project's payment settings",
     },
     {
         .method = HTTP_PUT_M,
@@ -138,7 +139,7 @@ static const struct route payment_settings_routes[] = {
         .body = &in_schema,
         .ok = {200, &out_schema},
         .run = settings_update,
-        .summary = "Change how the project uses payments",
+        .summary = "Change the project's payment settings",
         .doc = "Members left out keep their value, null restores the default.",
     },
 };

@@ -15,7 +15,7 @@ static const char *const sources[] = {"processor", "iap_store", NULL};
         {.name = "event_id",                                                                       \
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
-         .doc = "The sender's id; the store's begins with its environment"},                       \
+         .doc = "The sender's id; an id of the app store begins with the environment"},            \
         {.name = "type", .type = FIELD_STR, .required = true},                                     \
         {.name = "subtype", .type = FIELD_STR, .required = true, .nullable = true},                \
         {.name = "api_version", .type = FIELD_STR, .required = true, .nullable = true},            \
@@ -24,24 +24,24 @@ static const char *const sources[] = {"processor", "iap_store", NULL};
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
          .values = states,                                                                         \
-         .doc = "failed is tried again at next_attempt_at, dead is not"},                          \
+         .doc = "failed: tried again at next_attempt_at; dead: not tried again"},                  \
         {.name = "attempts", .type = FIELD_I64, .required = true},                                 \
         {.name = "object",                                                                         \
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "What it was about",                                                               \
+         .doc = "What the event is about",                                                         \
          .example = "\"payment:12\""},                                                             \
         {.name = "effect",                                                                         \
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "What it did"},                                                                    \
+         .doc = "What the event has changed"},                                                     \
         {.name = "error",                                                                          \
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "Why it failed last"},                                                             \
+         .doc = "Why the last attempt failed"},                                                    \
         {.name = "created_at",                                                                     \
          .type = FIELD_TIME,                                                                       \
          .required = true,                                                                         \
@@ -58,7 +58,7 @@ static const struct field event_fields[] = {
     {.name = "payload",
      .type = FIELD_MAP,
      .required = true,
-     .doc = "As it was received, but for client_secret"},
+     .doc = "As it was received, without client_secret"},
 };
 static const struct schema listed_schema = SCHEMA_OUT("WebhookEventListed", listed_fields);
 static const struct schema event_schema = SCHEMA_OUT("WebhookEvent", event_fields);

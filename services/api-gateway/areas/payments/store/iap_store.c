@@ -26,14 +26,14 @@ static const struct field in_fields[] = {
      .type = FIELD_STR,
      .min = 1,
      .max = 64,
-     .doc = "UUID: Users and Access, Integrations, In-App Purchase",
+     .doc = "UUID, from App Store Connect: Users and Access, Integrations, In-App Purchase",
      .example = "\"57246542-96fe-1a63-e053-0824d011072a\""},
     {.name = "key_id",
      FIELD_AT(struct store_in, key_id),
      .type = FIELD_STR,
      .min = 1,
      .max = 32,
-     .doc = "Id of the In-App Purchase key; another one needs its private_key with it",
+     .doc = "Id of the In-App Purchase key; a new key_id requires its private_key",
      .example = "\"2X9R4HXF34\""},
     {.name = "private_key",
      FIELD_AT(struct store_in, private_key),
@@ -48,7 +48,7 @@ static const struct field in_fields[] = {
      .type = FIELD_STR,
      .min = 1,
      .max = 155,
-     .doc = "The app; notifications about another one are refused",
+     .doc = "The app; notifications about other apps are refused",
      .example = "\"com.example.app\""},
     {.name = "app_apple_id",
      FIELD_AT(struct store_in, app_apple_id),
@@ -56,14 +56,14 @@ static const struct field in_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "The app's number in the store; production notifications need it",
+     .doc = "The app's number in the store; required for production notifications",
      .example = "1234567890"},
     {.name = "environments",
      FIELD_AT(struct store_in, environments),
      .type = FIELD_STRS,
      .max = 2,
-     .doc = "Whose notifications are taken: production, sandbox; without it both, or sandbox alone "
-            "while there is no app_apple_id",
+     .doc = "Environments whose notifications are accepted: production, sandbox. By default both, "
+            "or only sandbox without app_apple_id",
      .example = "[\"production\",\"sandbox\"]"},
 };
 static const struct schema in_schema = SCHEMA("StoreCredentialsUpdate", struct store_in, in_fields);
@@ -79,7 +79,7 @@ static const struct field out_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .format = "url",
-     .doc = "For the store's pages: production and sandbox server URL, version 2 notifications"},
+     .doc = "For App Store Connect: production and sandbox server URL, version 2 notifications"},
 };
 static const struct schema out_schema = SCHEMA_OUT("StoreCredentials", out_fields);
 
@@ -155,7 +155,7 @@ read_environments(struct req *r, const struct in_strs *names, struct schema_erro
         bits |= bit;
     }
     if (names->set && !names->count)
-        wrong(r, errors, "environments", "must name at least one");
+        wrong(r, errors, "environments", "must name at least one environment");
     return bits;
 }
 
@@ -317,7 +317,7 @@ static const struct route iap_store_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {200, &out_schema},
         .run = store_get,
-        .summary = "The app store's settings and the address for its notifications",
+        .summary = "Read the app store's settings and the address for its notifications",
         .doc = "The private key is never returned.",
     },
     {
@@ -339,8 +339,8 @@ static const struct route iap_store_routes[] = {
         .auth = AUTH_ADMIN,
         .ok = {204},
         .run = store_delete,
-        .summary = "Forget the app store's settings and key",
-        .doc = "Notifications are refused from then on; what they did stays.",
+        .summary = "Delete the app store's settings and key",
+        .doc = "Notifications are refused from then on; the effects of earlier ones stay.",
     },
 };
 ROUTES(iap_store, "Payments");

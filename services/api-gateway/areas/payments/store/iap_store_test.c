@@ -14,7 +14,7 @@ static const char *const environment_names[] = {"production", "sandbox", NULL};
 /* clang-format off */
 static const struct query_param environment_query[] = {
     {.name = "environment", .type = FIELD_STR, .values = environment_names,
-     .doc = "production or sandbox: whose server is asked; required"},
+     .doc = "Which server of the app store to use: production or sandbox; required"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -23,7 +23,8 @@ static const struct field sent_fields[] = {
     {.name = "test_notification_token",
      .type = FIELD_STR,
      .required = true,
-     .doc = "Names it; GET .../iap-store/test-notification/{token} shows how it went"},
+     .doc = "Token of the notification; GET .../iap-store/test-notification/{token} shows its "
+            "outcome"},
     {.name = "environment", .type = FIELD_STR, .required = true, .values = environment_names},
 };
 static const struct schema sent_schema = SCHEMA_OUT("StoreTestNotification", sent_fields);
@@ -39,9 +40,9 @@ static const struct field outcome_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = test_states,
-     .doc =
-         "received: it arrived here and was taken; delivered: the store says that it was sent, "
-         "but it was not taken here; failed: the store could not send it; pending: not sent yet"},
+     .doc = "received: it arrived here and was accepted; delivered: the store reports that it was "
+            "sent, but it was not accepted here; failed: the store could not send it; pending: not "
+            "sent yet"},
     {.name = "environment", .type = FIELD_STR, .required = true, .values = environment_names},
     {.name = "received_at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "attempts", .type = FIELD_LIST, .required = true, .sub = &attempt_schema},
@@ -62,8 +63,10 @@ call_begin(struct req *r, const struct store_account **ret_account, bool *ret_sa
         return fail_field(r, "environment", PROBLEM_REQUIRED, "must be production or sandbox");
     TRY(pay_settings(r, false, &settings));
     if (!settings->store.configured)
-        return fail(
-            r, PROBLEM_PAYMENTS_NOT_CONFIGURED, "There are no credentials of the app store.");
+        return fail(r,
+                    PROBLEM_PAYMENTS_NOT_CONFIGURED,
+                    "This project has no app store credentials: store them with PUT "
+                    "/iap-store/credentials.");
     *ret_account = &settings->store;
     *ret_sandbox = str_is(environment, "sandbox");
     return 0;
@@ -148,10 +151,12 @@ AWAITS static int store_outcome(struct req *r)
 
     TRY(call_begin(r, &account, &sandbox));
     if (!token_ok(token))
-        return fail(r, PROBLEM_NOT_FOUND, "The store knows no such test notification.");
+        return fail(r, PROBLEM_NOT_FOUND, "The app store has no such test notification.");
     int rc = store_test_outcome(&r->task, account, sandbox, token, &test, &reason);
     if (rc == STORE_API_NOT_FOUND)
-        return fail(r, PROBLEM_NOT_FOUND, "The store knows no such test notification, or not yet.");
+        return fail(r,
+                    PROBLEM_NOT_FOUND,
+                    "The app store has no such test notification, or has not sent it yet.");
     if (rc != 0)
         return call_failed(r, rc, reason);
     TRY(received_at(r, sandbox, &test, &received_ms));
@@ -211,7 +216,7 @@ static const struct route iap_store_test_routes[] = {
         .ok = {202, &sent_schema},
         .fails = {409, 502, 503},
         .run = store_test,
-        .summary = "Ask the store to send a test notification",
+        .summary = "Ask the app store to send a test notification",
     },
     {
         .method = HTTP_GET_M,
@@ -223,7 +228,7 @@ static const struct route iap_store_test_routes[] = {
         .fails = {404, 409, 502, 503},
         .run = store_outcome,
         .guard = store_guard,
-        .summary = "How a test notification went",
+        .summary = "Read the outcome of a test notification",
     },
     {
         .method = HTTP_GET_M,
@@ -233,8 +238,8 @@ static const struct route iap_store_test_routes[] = {
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .ok = {200, &token_schema},
         .run = store_token,
-        .summary = "The token by which the app store names whose a purchase is",
-        .doc = "The caller's. An API key reads that of the user who made it.",
+        .summary = "Read the token that assigns purchases in the app store to the caller",
+        .doc = "An API key reads the token of the user who created the key.",
     },
 };
 ROUTES(iap_store_test, "Payments");
