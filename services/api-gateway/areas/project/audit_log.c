@@ -16,7 +16,7 @@ static const struct field audit_fields[] = {
     {.name = "action", .type = FIELD_STR, .required = true, .example = "\"users.update\""},
     {.name = "target", .type = FIELD_STR, .required = true, .example = "\"user\""},
     {.name = "target_id", .type = FIELD_STR, .required = true, .nullable = true},
-    {.name = "detail", .type = FIELD_MAP, .required = true, .doc = "What changed, never secrets"},
+    {.name = "detail", .type = FIELD_MAP, .required = true, .doc = "What changed, without secrets"},
     {.name = "request_id", .type = FIELD_STR, .required = true, .nullable = true},
 };
 static const struct schema audit_schema = SCHEMA_OUT("AuditEntry", audit_fields);
@@ -33,18 +33,20 @@ static const struct query_param audit_query[] = {
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "Only what the user or key with this id has done"},
+     .doc = "Only entries of the user or API key with this id"},
     {.name = "kind",
      .type = FIELD_STR,
      .values = actor_kinds,
-     .doc = "Only what such an actor has done"},
-    {.name = "action", .type = FIELD_STR, .doc = "Only this action, as in users.update"},
+     .doc = "Only entries of actors of this kind"},
+    {.name = "action",
+     .type = FIELD_STR,
+     .doc = "Only entries with this action, for example users.update"},
     {.name = "target",
      .type = FIELD_STR,
-     .doc = "Only what was done to such a thing, as in user, or to one of them, as in user/5"},
-    {.name = "since",
-     .type = FIELD_STR,
-     .doc = "Only what was done at this time (RFC 3339) or later"},
+     .doc =
+         "Only entries with this target, for example user, or with this target and target_id, for "
+         "example user/5"},
+    {.name = "since", .type = FIELD_STR, .doc = "Only entries from this time (RFC 3339) on"},
     {0},
 };
 /* clang-format on */
@@ -55,7 +57,8 @@ static int read_since(struct req *r, struct str text, int64_t *ret_since)
     if (text.ptr && !clock_parse(text, ret_since))
         return fail(r,
                     PROBLEM_INVALID_QUERY,
-                    "Query parameter 'since' must be a time, as in 2026-01-31T12:00:00Z.");
+                    "Query parameter 'since' must be an RFC 3339 time, for example "
+                    "2026-01-31T12:00:00Z.");
     return 0;
 }
 

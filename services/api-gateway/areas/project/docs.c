@@ -138,7 +138,7 @@ static const char ui_missing[] =
     "<h1>The documentation viewer is not installed</h1>\n"
     "<p>Run <code>make ui</code> in the source tree, then start the gateway with "
     "<code>GROUNDWORK_UI_DIR</code> naming the directory <code>build/ui</code>.</p>\n"
-    "<p>The documents themselves are the answer of <code>GET /docs</code>.</p>\n</html>\n";
+    "<p><code>GET /docs</code> returns the documents themselves.</p>\n</html>\n";
 
 struct ui_open {
     const char *path;
@@ -249,8 +249,9 @@ static const struct route docs_routes[] = {
         .ok = {200, &documentation_schema},
         .run = docs_get,
         .summary = "Get the specification of this project",
-        .doc = "From the model as it is now and the routes there are. Fields that the caller's "
-               "roles hide are left out.",
+        .doc =
+            "Describes the current data model and the platform's routes. Fields that the caller's "
+            "roles hide are left out.",
     },
     {
         .method = HTTP_GET_M,

@@ -270,13 +270,13 @@ static bool docs_cache_find(struct req *r, struct str key, const struct docs_tex
 
 static int refuse_large(struct req *r)
 {
-    return fail(
-        r, PROBLEM_TOO_LARGE_ANSWER, "The document of a data model this large cannot be written.");
+    return fail(r, PROBLEM_TOO_LARGE_ANSWER, "The document of this data model is too large.");
 }
 
 static int refuse_busy(struct req *r)
 {
-    return refusal(r, REFUSE_BUSY, "Too many documents are being made or sent; try again.");
+    return refusal(
+        r, REFUSE_BUSY, "Too many documents are being created or sent; try again later.");
 }
 
 AWAITS static int make_model(struct req *r, struct str key, const struct docs_text **ret_text)

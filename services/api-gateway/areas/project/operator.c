@@ -56,7 +56,7 @@ static const struct field project_create_fields[] = {
      .type = FIELD_OBJ,
      .required = true,
      .sub = &administrator_schema,
-     .doc = "Its first administrator"},
+     .doc = "The project's first administrator"},
 };
 static const struct schema project_create_schema =
     SCHEMA("ProjectCreate", struct project_create_in, project_create_fields);
@@ -124,7 +124,7 @@ AWAITS static int read_made(struct req *r, struct str slug, struct rows *ret_pro
                       ret_project);
     while (rc == DB_UNAVAILABLE && task_sleep(&r->task, PAUSE_MS) == 0);
     if (rc == 0 && ret_project->count == 0)
-        return fail(r, PROBLEM_CONFLICT, "The project has been deleted meanwhile.");
+        return fail(r, PROBLEM_CONFLICT, "The project was deleted right after it was created.");
     return rc > 0 ? fail_db(r, rc) : rc;
 }
 
@@ -147,7 +147,7 @@ AWAITS static int operator_create(struct req *r)
     TRY(auth_password_hash(r, admin->password.value, &create.admin_password_hash));
     rc = project_create(&r->task, gateway_directory(), &create, &project);
     if (rc == PROJECT_EXISTS)
-        return fail(r, PROBLEM_ALREADY_EXISTS, "There is a project with this project_id.");
+        return fail(r, PROBLEM_ALREADY_EXISTS, "A project with this project_id already exists.");
     if (rc > 0)
         return fail_db(r, rc);
     if (rc < 0)
@@ -194,7 +194,7 @@ AWAITS static int operator_get(struct req *r)
 }
 
 static const struct query_param delete_query[] = {
-    {.name = "confirm", .type = FIELD_STR, .doc = "The project_id once more, against accidents"},
+    {.name = "confirm", .type = FIELD_STR, .doc = "Repeat the project_id to confirm the deletion"},
     {0},
 };
 
@@ -210,7 +210,9 @@ AWAITS static int operator_delete(struct req *r)
     if (rc == PROJECT_NOT_FOUND)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
     if (rc > 0)
-        return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The project cannot be reached right now.");
+        return fail(r,
+                    PROBLEM_DEPENDENCY_UNAVAILABLE,
+                    "The project cannot be reached right now; try again later.");
     if (rc < 0)
         return rc;
     if (!str_eq(query_get(query, "confirm"), slug))
@@ -235,7 +237,7 @@ static const struct route operator_routes[] = {
         .auth = AUTH_PUBLIC,
         .ok = {200, &health_schema},
         .run = operator_health,
-        .summary = "Is the gateway alive",
+        .summary = "Check whether the gateway is alive",
     },
     {
         .method = HTTP_GET_M,
@@ -257,7 +259,7 @@ static const struct route operator_routes[] = {
         .fails = {409},
         .run = operator_create,
         .timeout_ms = 60000,
-        .summary = "Create a project, ready to use at once",
+        .summary = "Create a project that can be used immediately",
     },
     {
         .method = HTTP_GET_M,

@@ -110,7 +110,7 @@ static const struct route project_routes[] = {
         .ok = {200, &project_out_schema},
         .run = project_read,
         .summary = "Read the project and its settings",
-        .doc = "The path is the base URL with its final slash.",
+        .doc = "The path is the project's base URL with a trailing slash.",
     },
     {
         .method = HTTP_PUT_M,
@@ -122,7 +122,7 @@ static const struct route project_routes[] = {
         .fails = {409},
         .run = project_update,
         .summary = "Change name, allowed origins and settings",
-        .doc = "Members left out keep their value, null restores the default.",
+        .doc = "Members that are left out keep their value; null restores the default.",
     },
     {
         .method = HTTP_POST_M,

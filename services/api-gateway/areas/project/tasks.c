@@ -23,7 +23,7 @@ static const struct field task_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &task_error_schema,
-     .doc = "The first hundred"},
+     .doc = "At most 100 errors"},
     {.name = "created_by", .type = FIELD_I64, .required = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
@@ -62,7 +62,7 @@ static const struct route tasks_routes[] = {
         .query = page_query,
         .ok = {200, &task_schema, .list = true},
         .run = tasks_list,
-        .summary = "List the caller's long tasks (an administrator: all)",
+        .summary = "List the caller's long-running tasks; administrators see all tasks",
     },
     {
         .method = HTTP_GET_M,

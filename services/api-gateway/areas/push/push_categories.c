@@ -89,7 +89,7 @@ static const struct field save_fields[] = {
     {.name = "is_enabled",
      FIELD_AT(struct category_in, is_enabled),
      .type = FIELD_BOOL,
-     .doc = "A send that names a group which is not is refused"},
+     .doc = "Sends with a disabled group are refused"},
 };
 static const struct schema save_schema =
     SCHEMA("PushCategoryUpdate", struct category_in, save_fields);
@@ -102,13 +102,13 @@ static const struct field out_fields[] = {
     {.name = "ios_action_order",
      .type = FIELD_STRS,
      .required = true,
-     .doc = "Ids of the actions, in the order in which the app has synced them",
+     .doc = "Ids of the actions, in the order of the app's last sync",
      .example = "[\"yes\",\"no\"]"},
     {.name = "app_version",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "Of the app that has synced it last"},
+     .doc = "Version of the app that synced the group last"},
     {.name = "synced_at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };
@@ -148,7 +148,11 @@ AWAITS static int push_categories_save(struct req *r)
 
     TRY(req_json(r, &save_schema, &in));
     if (!push_id_ok(in.category.value))
-        return fail_field(r, "category", PROBLEM_PATTERN, "must be printable, without spaces");
+        return fail_field(
+            r,
+            "category",
+            PROBLEM_PATTERN,
+            "must be printable ASCII without spaces, slashes, backslashes and quotes");
     TRY(sql_begin(r));
     TRY(category_check_room(r, sql_strs(&in.category.value, 1)));
     TRY(sql_one(r,
@@ -170,8 +174,11 @@ AWAITS static int push_categories_save(struct req *r)
 static void check_id(struct req *r, struct schema_errors *errors, struct str field, struct str id)
 {
     if (!push_id_ok(id))
-        schema_error_add(
-            r->task.arena, errors, field, PROBLEM_PATTERN, "must be printable, without spaces");
+        schema_error_add(r->task.arena,
+                         errors,
+                         field,
+                         PROBLEM_PATTERN,
+                         "must be printable ASCII without spaces, slashes, backslashes and quotes");
 }
 
 static void
@@ -179,7 +186,7 @@ check_twice(struct req *r, struct schema_errors *errors, struct str field, bool 
 {
     if (is_twice)
         schema_error_add(
-            r->task.arena, errors, field, PROBLEM_UNIQUE_VIOLATION, "stands in the list twice");
+            r->task.arena, errors, field, PROBLEM_UNIQUE_VIOLATION, "must be unique in the list");
 }
 
 static void check_actions(struct req *r,
@@ -277,7 +284,7 @@ static const struct route push_categories_routes[] = {
         .query = page_query,
         .ok = {200, &out_schema, .list = true},
         .run = push_categories_list,
-        .summary = "List groups of buttons",
+        .summary = "List button groups",
     },
     {
         .method = HTTP_PUT_M,
@@ -288,8 +295,9 @@ static const struct route push_categories_routes[] = {
         .ok = {200, &out_schema},
         .fails = {409},
         .run = push_categories_save,
-        .summary = "Label a group, enable or disable it",
-        .doc = "Its actions come from the app alone. A group that no app has synced yet has none.",
+        .summary = "Label, enable or disable a button group",
+        .doc =
+            "Only the app sets a group's actions. A group that no app has synced has no actions.",
     },
     {
         .method = HTTP_POST_M,
@@ -301,9 +309,9 @@ static const struct route push_categories_routes[] = {
         .ok = {200, &synced_schema},
         .fails = {409},
         .run = push_categories_sync,
-        .summary = "Tell which groups the app has, with their actions",
-        .doc = "The actions of a group that is named are replaced; groups that are not stay as "
-               "they are.",
+        .summary = "Sync the app's button groups and their actions",
+        .doc = "Replaces the actions of each group in the request. Groups that are not in the "
+               "request stay as they are.",
     },
 };
 ROUTES(push_categories, "Push");

@@ -15,7 +15,7 @@ static const struct field button_fields[] = {
      .required = true,
      .min = 1,
      .max = PUSH_ID_MAX,
-     .doc = "An action of the category's, once the app has synced it",
+     .doc = "An action of the category, if the app has synced the category",
      .example = "\"yes\""},
     {.name = "label",
      FIELD_AT(struct push_button_in, label),
@@ -47,8 +47,11 @@ int push_content_check(struct req *r, const struct push_content_in *in)
     struct arena *arena = r->task.arena;
 
     if (in->category.set && !in->category.null && !push_id_ok(in->category.value))
-        schema_error_add(
-            arena, errors, STR("category"), PROBLEM_PATTERN, "must be printable, without spaces");
+        schema_error_add(arena,
+                         errors,
+                         STR("category"),
+                         PROBLEM_PATTERN,
+                         "must be printable ASCII without spaces, slashes, backslashes and quotes");
     for (size_t i = 0; i < in->buttons.count; i++) {
         struct str field = arena_printf(arena, "buttons[%zu].id", i);
         bool twice = false;
@@ -56,10 +59,14 @@ int push_content_check(struct req *r, const struct push_content_in *in)
             twice |= str_eq(buttons[k].id.value, buttons[i].id.value);
         if (twice)
             schema_error_add(
-                arena, errors, field, PROBLEM_UNIQUE_VIOLATION, "stands in the list twice");
+                arena, errors, field, PROBLEM_UNIQUE_VIOLATION, "must be unique in the list");
         else if (!push_id_ok(buttons[i].id.value))
             schema_error_add(
-                arena, errors, field, PROBLEM_PATTERN, "must be printable, without spaces");
+                arena,
+                errors,
+                field,
+                PROBLEM_PATTERN,
+                "must be printable ASCII without spaces, slashes, backslashes and quotes");
     }
     return errors->count ? fail_fields(r, errors) : 0;
 }

@@ -24,7 +24,7 @@ static const struct field fcm_fields[] = {
      .required = true,
      .write_only = true,
      .max = FCM_ACCOUNT_BYTES_MAX,
-     .doc = "The file of a service account as Firebase hands it out. Its token_uri is not asked",
+     .doc = "The key file of a service account, as downloaded from Firebase. token_uri is not used",
      .example = "\"{\\\"type\\\":\\\"service_account\\\"}\""},
 };
 static const struct schema fcm_schema = SCHEMA("PushFcmCredentials", struct fcm_in, fcm_fields);
@@ -35,7 +35,7 @@ static const struct field web_push_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .max = VAPID_SUBJECT_MAX,
-     .doc = "Where push services reach who sends: mailto:... or https://...",
+     .doc = "Contact address of the sender, for push services: mailto:... or https://...",
      .example = "\"mailto:push@example.org\""},
 };
 static const struct schema web_push_schema =
@@ -59,14 +59,14 @@ static const struct field source_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 48,
-     .doc = "A varchar or text of the entity's, with the registration token",
+     .doc = "A varchar or text field of the entity, with the registration token",
      .example = "\"token\""},
     {.name = "owner_user_field",
      FIELD_AT(struct source_in, owner_user_field),
      .type = FIELD_STR,
      .nullable = true,
      .max = 48,
-     .doc = "An integer of the entity's, with the id of the user whose device it is",
+     .doc = "An integer field of the entity, with the id of the user who owns the device",
      .example = "\"owner\""},
 };
 static const struct schema source_schema =
@@ -75,29 +75,32 @@ static const struct schema source_schema =
 static const struct field out_fields[] = {
     {.name = "provider", .type = FIELD_STR, .required = true, .values = push_providers},
     {.name = "is_configured", .type = FIELD_BOOL, .required = true},
-    {.name = "is_active", .type = FIELD_BOOL, .required = true, .doc = "Sends go there"},
+    {.name = "is_active",
+     .type = FIELD_BOOL,
+     .required = true,
+     .doc = "Whether notifications are sent through this provider"},
     {.name = "project_id",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "fcm: of the service account"},
+     .doc = "fcm: project of the service account"},
     {.name = "client_email",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "fcm: of the service account"},
+     .doc = "fcm: email address of the service account"},
     {.name = "subject", .type = FIELD_STR, .required = true, .nullable = true, .doc = "web_push"},
     {.name = "public_key",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "web_push: applicationServerKey of subscriptions, as GET /push/vapid-public-key"},
+     .doc = "web_push: applicationServerKey for subscriptions, as in GET /push/vapid-public-key"},
     {.name = "device_source",
      .type = FIELD_OBJ,
      .required = true,
      .nullable = true,
      .sub = &source_schema,
-     .doc = "fcm: the column that tokens are read from; null: registered devices"},
+     .doc = "fcm: the entity field that has the tokens; null: the tokens of registered devices"},
     {.name = "updated_at", .type = FIELD_TIME, .required = true, .nullable = true},
 };
 static const struct schema out_schema = SCHEMA_OUT("PushCredential", out_fields);
@@ -237,11 +240,11 @@ static int read_source(struct req *r, const struct source_in *in, struct str *re
     const struct model_field *token =
         source_field(entity, in->token_field.value, TYPE_VARCHAR, TYPE_TEXT);
     if (!token)
-        return not_there(r, "token_field", "is no varchar or text of the entity");
+        return not_there(r, "token_field", "must be a varchar or text field of the entity");
     const struct model_field *owner =
         source_field(entity, in->owner_user_field.value, TYPE_INTEGER, TYPE_INTEGER);
     if (!owner)
-        return not_there(r, "owner_user_field", "is no integer of the entity");
+        return not_there(r, "owner_user_field", "must be an integer field of the entity");
     *ret_source = arena_printf(r->task.arena,
                                "{\"kind\":\"entity_field\",\"entity_id\":%lld,"
                                "\"token_field_id\":%lld,\"owner_field_id\":%lld}",
@@ -284,11 +287,12 @@ AWAITS static int push_credentials_web_push(struct req *r)
 
     TRY(req_json(r, &web_push_schema, &in));
     if (!vapid_subject_ok(r->task.arena, in.subject.value))
-        return fail_field(r,
-                          "subject",
-                          PROBLEM_PATTERN,
-                          "must be mailto: with an email address, or an https address, at a public "
-                          "domain name: push services refuse others");
+        return fail_field(
+            r,
+            "subject",
+            PROBLEM_PATTERN,
+            "must be mailto: with an email address, or an https URL, at a public domain "
+            "name; push services refuse other subjects");
     struct str public_key = new_pair(r, &sealed);
     TRY(push_register_project(r));
     TRY(sql_begin(r));
@@ -364,7 +368,7 @@ static const struct route push_credentials_routes[] = {
         .query = page_query,
         .ok = {200, &out_schema, .list = true},
         .run = push_credentials_list,
-        .summary = "Which providers are configured; what is secret is never returned",
+        .summary = "List the push providers and their configuration, without secrets",
     },
     {
         .method = HTTP_PUT_M,
@@ -376,8 +380,9 @@ static const struct route push_credentials_routes[] = {
         .ok = {200, &out_schema},
         .run = push_credentials_fcm,
         .summary = "Store or replace the service account for FCM",
-        .doc = "It needs type service_account, project_id, client_email and a private_key that "
-               "can sign. It is stored encrypted, and not tried.",
+        .doc =
+            "The file must have type service_account, project_id, client_email and a private_key "
+            "that can sign. The file is stored encrypted. It is not tested with Firebase.",
     },
     {
         .method = HTTP_PUT_M,
@@ -388,11 +393,12 @@ static const struct route push_credentials_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = push_credentials_source,
-        .summary = "Read FCM's tokens from a column of an entity",
-        .doc = "{} returns to registered devices. With a source, registered devices are not used "
-               "for FCM. All records of the entity count, whatever its rules of rows say; those "
-               "without a token do not. An audience that is a record is that record's token. Dead "
-               "tokens stay in the column. 404 until FCM is configured.",
+        .summary = "Read FCM tokens from a field of an entity",
+        .doc =
+            "An empty object {} switches back to registered devices. With a source, FCM does not "
+            "use registered devices. Sends to all go to every record of the entity that has a "
+            "token, even where row-level security hides the record. A send to a record goes to the "
+            "record's token. Dead tokens stay in the field. 404 until FCM is configured.",
     },
     {
         .method = HTTP_PUT_M,
@@ -403,8 +409,8 @@ static const struct route push_credentials_routes[] = {
         .ok = {200, &out_schema},
         .run = push_credentials_web_push,
         .summary = "Configure web push",
-        .doc = "Makes a pair of keys the first time; another subject keeps it, and with it all "
-               "subscriptions.",
+        .doc = "The first configuration creates a key pair. A new subject keeps the key pair and "
+               "all subscriptions.",
     },
     {
         .method = HTTP_POST_M,
@@ -414,12 +420,13 @@ static const struct route push_credentials_routes[] = {
         .ok = {200, &out_schema},
         .fails = {404},
         .run = push_credentials_rotate,
-        .summary = "Replace the pair of keys for web push",
-        .doc = "This ends every subscription there is: browsers made them for the old public key, "
-               "and push services answer 401 or 403 to anything signed with another. Each browser "
-               "has to unsubscribe, subscribe with the new key (GET /push/vapid-public-key) and "
-               "register again; until then sends to it fail. Needed when the private key may "
-               "have become known; another subject does not need it.",
+        .summary = "Replace the key pair of web push",
+        .doc = "All existing subscriptions stop working: browsers created them for the old public "
+               "key, and push services answer 401 or 403 to requests signed with another key. Each "
+               "browser has to unsubscribe, subscribe with the new key (GET "
+               "/push/vapid-public-key) and register again; until then sends to the browser fail. "
+               "Rotate when the private key may have been exposed. A new subject needs no "
+               "rotation.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -429,8 +436,8 @@ static const struct route push_credentials_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_credentials_delete_fcm,
-        .summary = "Remove the service account",
-        .doc = "Its devices stop receiving, and stay registered.",
+        .summary = "Remove the service account of FCM",
+        .doc = "FCM devices no longer receive notifications, but stay registered.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -440,8 +447,8 @@ static const struct route push_credentials_routes[] = {
         .ok = {204},
         .fails = {404},
         .run = push_credentials_delete_web_push,
-        .summary = "Remove the pair of keys for web push",
-        .doc = "As /push/credentials/web_push.",
+        .summary = "Remove the key pair of web push",
+        .doc = "The same as DELETE /push/credentials/web_push.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -453,8 +460,10 @@ static const struct route push_credentials_routes[] = {
         .run = push_credentials_delete,
         .guard = provider_guard,
         .summary = "Remove a provider's credentials",
-        .doc = "fcm or web_push. Its devices stop receiving, and stay registered. The next "
-               "configuration of web push makes another pair of keys, as a rotation does.",
+        .doc =
+            "provider is fcm or web_push. The provider's devices no longer receive notifications, "
+            "but stay registered. The next configuration of web push creates a new key pair, as "
+            "a rotation does.",
     },
     {
         .method = HTTP_GET_M,
@@ -465,7 +474,7 @@ static const struct route push_credentials_routes[] = {
         .fails = {404},
         .run = push_public_key,
         .guard = push_public_key,
-        .summary = "The key that browsers subscribe with",
+        .summary = "Get the public key that browsers subscribe with",
     },
 };
 ROUTES(push_credentials, "Push");

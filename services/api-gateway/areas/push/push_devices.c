@@ -39,7 +39,7 @@ static const struct field in_fields[] = {
      FIELD_AT(struct device_in, metadata),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Left out, it stays as it is",
+     .doc = "The stored metadata stays when left out",
      .example = "{\"model\":\"Pixel 8\"}"},
     {.name = "user_id",
      FIELD_AT(struct device_in, user_id),
@@ -47,13 +47,14 @@ static const struct field in_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "The caller when left out; somebody else for administrators only"},
+     .doc = "The caller when left out; only administrators may name another user"},
     {.name = "owner_entity_name",
      FIELD_AT(struct device_in, owner_entity_name),
      .type = FIELD_STR,
      .nullable = true,
      .max = 48,
-     .doc = "Administrators only: the device belongs to a record, and to no user unless named"},
+     .doc = "Administrators only, with owner_entity_id: the device belongs to a record, and to a "
+            "user only if user_id is given"},
     {.name = "owner_entity_id",
      FIELD_AT(struct device_in, owner_entity_id),
      .type = FIELD_I64,
@@ -79,7 +80,7 @@ static const struct field out_fields[] = {
     {.name = "token_preview",
      .type = FIELD_STR,
      .required = true,
-     .doc = "The token's first characters, or the push service of a subscription",
+     .doc = "The token's first characters, or the address of a subscription's push service",
      .example = "\"f81d4fae...\""},
     {.name = "metadata", .type = FIELD_MAP, .required = true},
     {.name = "registered_at", .type = FIELD_TIME, .required = true},
@@ -87,14 +88,14 @@ static const struct field out_fields[] = {
      .type = FIELD_TIME,
      .required = true,
      .noted = true,
-     .doc = "When it was registered last"},
+     .doc = "When the device was registered last"},
     {.name = "unregistered_at",
      .type = FIELD_TIME,
      .required = true,
      .nullable = true,
      .noted = true,
-     .doc = "When its provider called the token dead; nothing is sent to it until it registers "
-            "again"},
+     .doc = "When the provider reported the token as dead; the device receives nothing until it "
+            "is registered again"},
 };
 static const struct schema out_schema = SCHEMA_OUT("PushDevice", out_fields);
 
@@ -121,11 +122,11 @@ static const char *subscription_reason(int result)
 {
     switch (result) {
     case WEBPUSH_BAD_JSON:
-        return "is no subscription as JSON text";
+        return "must be a subscription as JSON text";
     case WEBPUSH_BAD_ENDPOINT:
-        return "has an endpoint that is no http or https address";
+        return "has an endpoint that is not an http or https URL";
     case WEBPUSH_BAD_POINT:
-        return "has a keys.p256dh that is no point of P-256";
+        return "has a keys.p256dh that is not a point of P-256";
     default:
         return "has a keys.auth that is not 16 bytes";
     }
@@ -184,14 +185,15 @@ static int device_read_owner(struct req *r, const struct device_in *in, struct o
     int64_t record = in->owner_entity_id.null ? 0 : in->owner_entity_id.value;
 
     if (!is_admin && named && named != self)
-        return fail(r, PROBLEM_FORBIDDEN, "Only administrators register devices of other users.");
+        return fail(
+            r, PROBLEM_FORBIDDEN, "Only administrators may register devices of other users.");
     if (!is_admin && (name.len || record))
-        return fail(r, PROBLEM_FORBIDDEN, "Only administrators register devices of records.");
+        return fail(r, PROBLEM_FORBIDDEN, "Only administrators may register devices of records.");
     if (!name.len != !record)
         return fail_field(r,
                           name.len ? "owner_entity_id" : "owner_entity_name",
                           PROBLEM_REQUIRED,
-                          "goes with the other");
+                          "is required: owner_entity_name and owner_entity_id belong together");
     *ret_owner = (struct owner){named ? named : name.len ? 0 : self, 0, record};
     return name.len ? push_owner_entity(r, name, &ret_owner->entity_id) : 0;
 }
@@ -274,7 +276,7 @@ AWAITS static int push_devices_register(struct req *r)
                                          .metadata = metadata,
                                          .take = caller_is_admin(r->scope->caller))));
     if (!rows.count)
-        return fail(r, PROBLEM_CONFLICT, "This token is registered for another user.");
+        return fail(r, PROBLEM_CONFLICT, "This token is registered for another user or a record.");
     TRY(device_check_room(r, owner.user_id));
     TRY(sql_commit(r));
     reply_location(r, sql_push_device_register_row(&rows, 0).id);
@@ -285,21 +287,37 @@ AWAITS static int push_devices_register(struct req *r)
 
 static const struct query_param list_query[] = {
     WALK_QUERY,
-    {.name = "provider", .type = FIELD_STR, .values = push_providers, .doc = "Only its devices"},
-    {.name = "user_id", .type = FIELD_I64, .has_min = true, .min = 1, .doc = "Only of this user"},
-    {.name = "owner_entity_name", .type = FIELD_STR, .doc = "Only of records of this entity"},
+    {.name = "provider",
+     .type = FIELD_STR,
+     .values = push_providers,
+     .doc = "Only devices of this provider"},
+    {.name = "user_id",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Only devices of this user"},
+    {.name = "owner_entity_name",
+     .type = FIELD_STR,
+     .doc = "Only devices of records of this entity"},
     {.name = "owner_entity_id",
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "Only of this record"},
-    {.name = "live", .type = FIELD_BOOL, .doc = "Whether the token is not known to be dead"},
+     .doc = "Only devices of the record with this id"},
+    {.name = "live",
+     .type = FIELD_BOOL,
+     .doc = "true: only devices whose token is not known to be dead; false: only the others"},
     {0},
 };
 static const struct query_param my_query[] = {
     WALK_QUERY,
-    {.name = "provider", .type = FIELD_STR, .values = push_providers, .doc = "Only its devices"},
-    {.name = "live", .type = FIELD_BOOL, .doc = "Whether the token is not known to be dead"},
+    {.name = "provider",
+     .type = FIELD_STR,
+     .values = push_providers,
+     .doc = "Only devices of this provider"},
+    {.name = "live",
+     .type = FIELD_BOOL,
+     .doc = "true: only devices whose token is not known to be dead; false: only the others"},
     {0},
 };
 
@@ -413,9 +431,10 @@ static const struct route push_devices_routes[] = {
         .ok = {201, &registered_schema},
         .fails = {409},
         .run = push_devices_register,
-        .summary = "Register a device, or one again",
-        .doc = "A token that is registered already is seen again, and live again. 409 when it is "
-               "another user's (an administrator takes it over), or the user has 100 devices.",
+        .summary = "Register a device, or register it again",
+        .doc = "A token that is already registered gets a new last_seen_at and becomes live again. "
+               "409 when the token belongs to another user (an administrator takes the token "
+               "over), or when the user has 100 devices.",
     },
     {
         .method = HTTP_GET_M,
@@ -446,7 +465,7 @@ static const struct route push_devices_routes[] = {
         .fails = {404},
         .run = push_devices_delete_my,
         .guard = device_of_user_guard,
-        .summary = "Delete a device of the caller's, as before signing out",
+        .summary = "Delete one of the caller's devices, for example before signing out",
     },
     {
         .method = HTTP_GET_M,

@@ -35,7 +35,7 @@ static const struct field log_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &result_schema,
-     .doc = "Of each provider with devices; so far, while it runs"},
+     .doc = "For each provider with devices; while the send runs, the results so far"},
     {.name = "targets", .type = FIELD_I64, .required = true, .doc = "Devices found so far"},
     {.name = "first_error",
      .type = FIELD_STR,
@@ -52,7 +52,7 @@ static const struct field log_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "Its first 200 characters"},
+     .doc = "The first 200 characters of the body"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "started_at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "finished_at", .type = FIELD_TIME, .required = true, .nullable = true},
@@ -60,7 +60,7 @@ static const struct field log_fields[] = {
      .type = FIELD_TIME,
      .required = true,
      .nullable = true,
-     .doc = "When somebody asked it to stop"},
+     .doc = "When the send was cancelled"},
 };
 static const struct schema log_schema = SCHEMA_OUT("PushSendLog", log_fields);
 
@@ -71,13 +71,14 @@ static const struct field delivery_fields[] = {
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Instead of a device: the record whose column had the token"},
+     .doc = "Instead of a device: the record whose field had the token"},
     {.name = "status", .type = FIELD_STR, .required = true, .values = outcomes},
     {.name = "code",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The provider's, of what was not delivered",
+     .doc =
+         "Why the notification was not delivered: a code of the provider, or one such as CANCELLED",
      .example = "\"UNREGISTERED\""},
     {.name = "tries", .type = FIELD_I64, .required = true},
     {.name = "ended_at", .type = FIELD_TIME, .required = true, .nullable = true},
@@ -86,8 +87,8 @@ static const struct schema delivery_schema = SCHEMA_OUT("PushDelivery", delivery
 
 static const struct query_param logs_query[] = {
     WALK_QUERY,
-    {.name = "source", .type = FIELD_STR, .values = sources, .doc = "Only sends from there"},
-    {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only sends in this state"},
+    {.name = "source", .type = FIELD_STR, .values = sources, .doc = "Only sends from this source"},
+    {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only sends with this status"},
     {.name = "workflow_id",
      .type = FIELD_I64,
      .has_min = true,
@@ -97,8 +98,14 @@ static const struct query_param logs_query[] = {
 };
 static const struct query_param deliveries_query[] = {
     WALK_QUERY,
-    {.name = "provider", .type = FIELD_STR, .values = push_providers, .doc = "Only its devices"},
-    {.name = "status", .type = FIELD_STR, .values = outcomes, .doc = "Only with this outcome"},
+    {.name = "provider",
+     .type = FIELD_STR,
+     .values = push_providers,
+     .doc = "Only deliveries to devices of this provider"},
+    {.name = "status",
+     .type = FIELD_STR,
+     .values = outcomes,
+     .doc = "Only deliveries with this status"},
     {0},
 };
 
@@ -163,7 +170,7 @@ AWAITS static int push_logs_cancel(struct req *r)
     if (!calls[0].rows.count)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     if (!cancelled)
-        return fail(r, PROBLEM_CONFLICT, "It has ended.");
+        return fail(r, PROBLEM_CONFLICT, "The send has already ended.");
     TRY(sql_commit(r));
     return reply_row(r, 202, &calls[0].rows);
 }
@@ -177,7 +184,7 @@ static const struct route push_logs_routes[] = {
         .query = logs_query,
         .ok = {200, &log_schema, .list = true},
         .run = push_logs_list,
-        .summary = "List sends, the newest first",
+        .summary = "List sends, newest first",
     },
     {
         .method = HTTP_GET_M,
@@ -187,7 +194,7 @@ static const struct route push_logs_routes[] = {
         .ok = {200, &log_schema},
         .fails = {404},
         .run = push_logs_get,
-        .summary = "What became of a send so far",
+        .summary = "Get a send and its results so far",
     },
     {
         .method = HTTP_GET_M,
@@ -198,7 +205,7 @@ static const struct route push_logs_routes[] = {
         .ok = {200, &delivery_schema, .list = true},
         .fails = {404},
         .run = push_logs_deliveries,
-        .summary = "What became of a send at each device",
+        .summary = "List the deliveries of a send, one for each device",
     },
     {
         .method = HTTP_POST_M,
@@ -210,8 +217,9 @@ static const struct route push_logs_routes[] = {
         .run = push_logs_cancel,
         .guard = push_logs_get,
         .summary = "Stop a send",
-        .doc = "Requests that are in flight end as they do; the devices that are left fail with "
-               "the code CANCELLED. 409 when it has ended.",
+        .doc = "Requests to providers that are in flight are not stopped. Deliveries to the "
+               "remaining devices fail with the code CANCELLED. 409 when the send has already "
+               "ended.",
     },
 };
 ROUTES(push_logs, "Push");

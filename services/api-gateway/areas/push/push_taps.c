@@ -19,7 +19,7 @@ static const struct field in_fields[] = {
      .required = true,
      .min = 1,
      .max = TOKEN_MAX,
-     .doc = "data.notification_id of the notification: the credential"},
+     .doc = "data.notification_id of the notification; it is the credential of this request"},
     {.name = "category",
      FIELD_AT(struct tap_in, category),
      .type = FIELD_STR,
@@ -38,7 +38,7 @@ static const struct field in_fields[] = {
      FIELD_AT(struct tap_in, received_at),
      .type = FIELD_TIME,
      .nullable = true,
-     .doc = "When the device got it"},
+     .doc = "When the device received the notification"},
     {.name = "responded_at",
      FIELD_AT(struct tap_in, responded_at),
      .type = FIELD_TIME,
@@ -48,13 +48,17 @@ static const struct field in_fields[] = {
      FIELD_AT(struct tap_in, data),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Becomes part of the trigger's data, but names that it has already"},
+     .doc = "Added to the trigger's data, except for names that the trigger's data already has"},
 };
 static const struct schema in_schema = SCHEMA("PushActionEvent", struct tap_in, in_fields);
 
 static const struct field out_fields[] = {
-    {.name = "received", .type = FIELD_BOOL, .doc = "Recorded; workflows that listen start"},
-    {.name = "duplicate", .type = FIELD_BOOL, .doc = "Reported before: nothing starts"},
+    {.name = "received",
+     .type = FIELD_BOOL,
+     .doc = "true: the tap is recorded, and workflows that listen to it start"},
+    {.name = "duplicate",
+     .type = FIELD_BOOL,
+     .doc = "true: the tap was reported before, and no workflow starts"},
 };
 static const struct schema out_schema = SCHEMA_OUT("PushActionReceived", out_fields);
 
@@ -63,7 +67,7 @@ static int tap_refuse(struct req *r)
 {
     return fail(r,
                 PROBLEM_TOKEN_INVALID,
-                "The notification_id does not stand for this category and action, or has expired.");
+                "The notification_id is not valid for this category and action, or has expired.");
 }
 
 /* Reloads the project when the token names a newer data key than this process knows, because
@@ -232,10 +236,10 @@ static const struct route push_taps_routes[] = {
         .ok = {202, &out_schema},
         .fails = {401},
         .run = push_action_events,
-        .summary = "Report the tap of a button",
-        .doc = "Needs nothing but the notification_id, for an hour after the send. Starts the "
-               "workflows that listen to PushActionTaken of the category, once for each "
-               "notification and action.",
+        .summary = "Report that a button was tapped",
+        .doc = "The notification_id is the only credential, valid for an hour after the send. "
+               "Starts the workflows that listen to PushActionTaken of the category, once for "
+               "each notification and action.",
     },
 };
 ROUTES(push_taps, "Push");

@@ -16,13 +16,13 @@ struct template_in {
 #define TYPE_MEMBER                                                                                \
     {.name = "template_type", FIELD_AT(struct template_in, template_type), .type = FIELD_STR,      \
      .required = true, .min = 1, .max = PUSH_ID_MAX,                                               \
-     .doc = "What steps and test sends name it by; never changes", .example = "\"dinner\""}
+     .doc = "Name for steps and test sends; cannot be changed", .example = "\"dinner\""}
 #define TEMPLATE_MEMBERS(new)                                                                      \
     {.name = "name", FIELD_AT(struct template_in, name), .type = FIELD_STR, .required = (new),     \
      .min = 1, .max = 100, .example = "\"Dinner\""},                                               \
     PUSH_CONTENT_MEMBERS(struct template_in),                                                      \
     {.name = "is_active", FIELD_AT(struct template_in, is_active), .type = FIELD_BOOL,             \
-     .doc = "Nothing is sent with one that is not; true when left out"}
+     .doc = "Only an active template can be used to send; true when left out"}
 /* clang-format on */
 
 static const struct field create_fields[] = {TYPE_MEMBER, TEMPLATE_MEMBERS(true)};
@@ -90,16 +90,24 @@ static int type_taken(struct req *r)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
-    schema_error_add(
-        r->task.arena, errors, STR("template_type"), PROBLEM_UNIQUE_VIOLATION, "is taken");
-    return fail_with(r, PROBLEM_UNIQUE_VIOLATION, STR("A template of this type exists."), errors);
+    schema_error_add(r->task.arena,
+                     errors,
+                     STR("template_type"),
+                     PROBLEM_UNIQUE_VIOLATION,
+                     "belongs to another template");
+    return fail_with(r,
+                     PROBLEM_UNIQUE_VIOLATION,
+                     STR("A template with this template_type already exists."),
+                     errors);
 }
 
 /* --- endpoints --- */
 
 static const struct query_param list_query[] = {
     PAGE_QUERY,
-    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only those that are, or are not"},
+    {.name = "is_active",
+     .type = FIELD_BOOL,
+     .doc = "true: only active templates; false: only inactive templates"},
     {0},
 };
 
@@ -166,7 +174,11 @@ AWAITS static int push_templates_create(struct req *r)
     TRY(req_json(r, &create_schema, &in));
     struct str type = in.template_type.value;
     if (!push_id_ok(type))
-        return fail_field(r, "template_type", PROBLEM_PATTERN, "must be printable, without spaces");
+        return fail_field(
+            r,
+            "template_type",
+            PROBLEM_PATTERN,
+            "must be printable ASCII without spaces, slashes, backslashes and quotes");
     TRY(push_content_check(r, &in.content));
     template_merge(r, &in, &template);
     TRY(sql_begin(r));
@@ -231,8 +243,8 @@ static const struct route push_templates_routes[] = {
         .ok = {201, &out_schema},
         .fails = {409},
         .run = push_templates_create,
-        .summary = "Add a template of notifications",
-        .doc = "What a step or a test send says itself goes before what its template says.",
+        .summary = "Create a template for notifications",
+        .doc = "Members that a step or a test send sets itself override those of the template.",
     },
     {
         .method = HTTP_GET_M,
@@ -254,7 +266,7 @@ static const struct route push_templates_routes[] = {
         .fails = {404},
         .run = push_templates_update,
         .guard = push_templates_get,
-        .summary = "Change a template; its type stays",
+        .summary = "Change a template; its template_type cannot be changed",
     },
     {
         .method = HTTP_DELETE_M,
@@ -266,7 +278,7 @@ static const struct route push_templates_routes[] = {
         .run = push_templates_delete,
         .guard = push_templates_get,
         .summary = "Delete a template",
-        .doc = "Steps of workflows that name it fail from then on.",
+        .doc = "Workflow steps that name the template fail from then on.",
     },
 };
 ROUTES(push_templates, "Push");

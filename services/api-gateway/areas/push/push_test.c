@@ -27,13 +27,14 @@ static const struct field in_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = PUSH_ID_MAX,
-     .doc = "A saved template; what stands here goes before what it says"},
+     .doc = "A stored template; members of this request override those of the template"},
     PUSH_CONTENT_MEMBERS(struct test_in),
     {.name = "data",
      FIELD_AT(struct test_in, data),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "For the app: texts only; names are not from, message_type, google... or gcm...",
+     .doc = "For the app: text values only; the names from, message_type, google... and gcm... are "
+            "reserved",
      .example = "{\"dinner\":\"8\"}"},
     {.name = "target_user_id",
      FIELD_AT(struct test_in, target_user_id),
@@ -41,20 +42,20 @@ static const struct field in_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "To one user's devices"},
+     .doc = "Send to the devices of this user"},
     {.name = "target_user_ids",
      FIELD_AT(struct test_in, target_user_ids),
      .type = FIELD_IDS,
      .nullable = true,
      .min = 1,
      .max = USERS_MAX,
-     .doc = "To several users' devices"},
+     .doc = "Send to the devices of these users"},
     {.name = "owner_entity_name",
      FIELD_AT(struct test_in, owner_entity_name),
      .type = FIELD_STR,
      .nullable = true,
      .max = 48,
-     .doc = "With owner_entity_id: to the devices of a record"},
+     .doc = "With owner_entity_id: send to the devices of this record"},
     {.name = "owner_entity_id",
      FIELD_AT(struct test_in, owner_entity_id),
      .type = FIELD_I64,
@@ -66,7 +67,7 @@ static const struct field in_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .values = push_providers,
-     .doc = "That one alone"},
+     .doc = "Send through this provider only"},
 };
 static const struct schema in_schema = SCHEMA("PushTest", struct test_in, in_fields);
 
@@ -91,15 +92,16 @@ static int read_target(struct req *r, const struct test_in *in, enum target *ret
         return fail_field(r,
                           entity ? "owner_entity_id" : "owner_entity_name",
                           PROBLEM_REQUIRED,
-                          "goes with the other");
+                          "is required: owner_entity_name and owner_entity_id belong together");
     if (user + users + entity > 1)
         return fail_field(r,
                           users ? "target_user_ids" : "owner_entity_name",
                           PROBLEM_PATTERN,
-                          "goes without another target");
+                          "cannot be combined with another target");
     for (size_t i = 0; i < in->target_user_ids.count; i++)
         if (in->target_user_ids.items[i] < 1)
-            return fail_field(r, "target_user_ids", PROBLEM_OUT_OF_RANGE, "must be ids");
+            return fail_field(
+                r, "target_user_ids", PROBLEM_OUT_OF_RANGE, "must have only ids, from 1");
     *ret_target = user ? TO_USER : users ? TO_USERS : entity ? TO_RECORD : TO_ALL;
     return 0;
 }
@@ -146,14 +148,16 @@ static int check_data(struct req *r, const struct in_json *data)
     if (!data->set || data->null)
         return 0;
     if (json_object_size(data->value) > DATA_MAX || jr_print(arena, data->value).len > DATA_BYTES)
-        return fail_field(r, "data", PROBLEM_TOO_LONG, "must have at most %d bytes", DATA_BYTES);
+        return fail_field(
+            r, "data", PROBLEM_TOO_LONG, "must have at most 100 members and %d bytes", DATA_BYTES);
     json_object_foreach(data->value, name, value)
     {
         struct str field = arena_printf(arena, "data.%s", name);
         if (!json_is_string(value))
             schema_error_add(arena, errors, field, PROBLEM_TYPE_MISMATCH, "expected a text");
         else if (!push_data_name_ok(str_from(name)))
-            schema_error_add(arena, errors, field, PROBLEM_PATTERN, "is a name of the provider's");
+            schema_error_add(
+                arena, errors, field, PROBLEM_PATTERN, "is a name that the provider reserves");
     }
     return errors->count ? fail_fields(r, errors) : 0;
 }
@@ -220,7 +224,7 @@ AWAITS static int read_content(struct req *r, const struct test_in *in, struct c
         return fail_field(r,
                           texts->title.len ? "body" : "title",
                           PROBLEM_REQUIRED,
-                          "is required, here or of the template");
+                          "is required, in the request or in the template");
     return test_button_ids(r, texts->buttons, &ret->buttons);
 }
 
@@ -290,23 +294,25 @@ static int check_size(struct req *r, const struct test_in *in, struct str reques
     bool any = in->provider.value.len == 0;
     enum push_provider named = any ? PUSH_FCM : push_provider_of(in->provider.value);
     if (bytes[named] > max[named] && !(any && bytes[PUSH_WEB] <= max[PUSH_WEB]))
-        return fail_field(r,
-                          "body",
-                          PROBLEM_TOO_LONG,
-                          "the notification has %zu bytes with what is added to it, of %zu that "
-                          "providers take",
-                          bytes[named],
-                          max[named]);
+        return fail_field(
+            r,
+            "body",
+            PROBLEM_TOO_LONG,
+            "the notification has %zu bytes with the members that are added to it; the "
+            "provider accepts %zu",
+            bytes[named],
+            max[named]);
     return 0;
 }
 
 static int fail_sends_full(struct req *r)
 {
     resp_header(r, "Retry-After", STR("10"));
-    return fail(r,
-                PROBLEM_RATE_LIMITED,
-                "The project has %d notifications to be sent, which is as many as may wait.",
-                PUSH_SENDS_WAITING);
+    return fail(
+        r,
+        PROBLEM_RATE_LIMITED,
+        "The project has %d sends that have not ended, which is the limit; try again later.",
+        PUSH_SENDS_WAITING);
 }
 
 AWAITS static int push_test(struct req *r)
@@ -361,12 +367,13 @@ static const struct route push_test_routes[] = {
         .fails = {422},
         .run = push_test,
         .summary = "Send a notification",
-        .doc = "To a user, to users, to a record's devices; without a target to every live device "
-               "of the project. Its end is in GET /push/send-logs/{id}. FCM takes 4,096 bytes, "
-               "web push 3,993, of the JSON that travels: texts, data, buttons and the names and "
-               "notification_id that are added to them. 422: the template cannot "
-               "be used, the category's group is unknown or disabled, or a button is none of its "
-               "actions, which are then listed.",
+        .doc =
+            "Sends to the devices of a user, of several users or of a record; without a target, to "
+            "every live device of the project. GET /push/send-logs/{id} shows the result. FCM "
+            "accepts 4,096 bytes and web push 3,993 bytes of JSON: texts, data, buttons, and the "
+            "names and notification_id that are added to them. 422: the template cannot be "
+            "used, the category's button group is unknown or disabled, or a button is not an "
+            "action of the group; the answer then lists the group's actions.",
     },
 };
 ROUTES(push_test, "Push");

@@ -14,7 +14,10 @@
 
 static const struct query_param jobs_query[] = {
     WALK_QUERY,
-    {.name = "status", .type = FIELD_STR, .values = job_statuses, .doc = "Only jobs in this state"},
+    {.name = "status",
+     .type = FIELD_STR,
+     .values = job_statuses,
+     .doc = "Only jobs with this status"},
     {0},
 };
 
@@ -167,7 +170,7 @@ AWAITS static int jobs_cancel(struct req *r)
         TRY(sql_one(r, &found, SQL_RUN_STATUS(.viewer = viewer(r), .id = id)));
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "The job has ended: it is %.*s.",
+                    "The job has already ended: its status is %.*s.",
                     STR_ARG(sql_run_status_row(&found, 0).status));
     }
     struct db_call calls[] = {
@@ -192,8 +195,8 @@ static const struct field retry_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 100,
-     .doc = "Key of the step to begin with, of the version that the job runs; the step that failed "
-            "when left out, else the start step",
+     .doc = "Key of the step to begin with, in the version that the job runs. When left out: the "
+            "step that failed, else the start step",
      .example = "\"save\""},
 };
 static const struct schema retry_schema = SCHEMA("JobRetry", struct retry_in, retry_fields);
@@ -205,18 +208,22 @@ static int check_retry(struct req *r, const struct sql_run_lock_row *job)
     bool skipped = status == STATUS_JOB_SKIPPED;
 
     if (status != STATUS_JOB_FAILED && status != STATUS_JOB_CANCELLED && !skipped)
+        return fail(
+            r,
+            PROBLEM_CONFLICT,
+            "The job's status is %.*s; only failed, cancelled and skipped jobs can be retried.",
+            STR_ARG(job->status));
+    if (skipped && str_is(job->reason, "loop_guard"))
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "The job is %.*s; failed, cancelled and skipped ones can be retried.",
-                    STR_ARG(job->status));
-    if (skipped && str_is(job->reason, "loop_guard"))
-        return fail(r, PROBLEM_CONFLICT, "The job would go on with a loop of events (loop_guard).");
+                    "A retry would continue a loop of events: the job was skipped by loop_guard.");
     if (!job->kept)
-        return fail(r, PROBLEM_CONFLICT, "Its workflow has been deleted.");
+        return fail(r, PROBLEM_CONFLICT, "The job's workflow was deleted.");
     if (!job->enabled.value)
         return fail(r, PROBLEM_WORKFLOW_DISABLED, "Enable the workflow before retrying its jobs.");
     if (job->run >= RUNS_MAX)
-        return fail(r, PROBLEM_CONFLICT, "A job runs at most %d times; start a new one.", RUNS_MAX);
+        return fail(
+            r, PROBLEM_CONFLICT, "A job can run at most %d times; start a new job.", RUNS_MAX);
     return 0;
 }
 
@@ -249,7 +256,8 @@ static int may_retry(struct req *r, bool own)
         return 0;
     return fail(r,
                 PROBLEM_FORBIDDEN,
-                "Jobs that one has not started oneself are retried with svc_workflows:update.");
+                "A retry of a job that the caller did not start requires the permission "
+                "svc_workflows:update.");
 }
 
 /* Without svc_workflows:update a caller retries only own jobs, from the start step or the step in
@@ -263,9 +271,11 @@ static int check_own(struct req *r, const struct sql_run_lock_row *job, const st
     if (!wanted->set || wanted->null || str_eq(wanted->value, job->ended_in) ||
         str_eq(wanted->value, job->start_step))
         return 0;
-    return fail(r,
-                PROBLEM_FORBIDDEN,
-                "Another step than the first and the one that failed needs svc_workflows:update.");
+    return fail(
+        r,
+        PROBLEM_FORBIDDEN,
+        "A retry from a step other than the start step and the step that failed requires the "
+        "permission svc_workflows:update.");
 }
 
 /* co: Puts a 429 when the project's queue is full, as for started jobs (workflow_trigger.c). */
@@ -363,7 +373,8 @@ static const struct field retry_result_fields[] = {
     {.name = "status",
      .type = FIELD_I64,
      .required = true,
-     .doc = "202: it is queued again; else why not, as when it is retried alone"},
+     .doc = "202: the job is queued again; otherwise the status that the retry of this job alone "
+            "would answer"},
     {.name = "problem", .type = FIELD_MAP, .required = true, .nullable = true},
 };
 static const struct schema retry_result_schema = SCHEMA_OUT("JobRetried", retry_result_fields);
@@ -418,11 +429,11 @@ AWAITS static int jobs_retry_many(struct req *r)
 }
 
 #define JOB_DATA_DOC                                                                               \
-    "Data is for administrators, and for those in whose name the job ran: the user who saved the " \
-    "version it runs, with a token, or the API key with which that was saved. For all others "     \
+    "Data is shown to administrators and to the caller in whose name the job ran: the user (with " \
+    "a token) or the API key that saved the version that the job runs. For other callers "         \
     "data_hidden is true, trigger.data and the steps' input, output and log are null, and errors " \
-    "come without message and response. An event's record is shown without fields that the "       \
-    "caller may not read. Jobs skipped as not_permitted are shown to administrators only."
+    "have no message and response. An event's record is shown without fields that the caller may " \
+    "not read. Jobs skipped as not_permitted are shown to administrators only."
 
 static const struct route workflow_jobs_routes[] = {
     {
@@ -447,7 +458,7 @@ static const struct route workflow_jobs_routes[] = {
         .fails = {404},
         .run = jobs_of_workflow,
         .summary = "List the jobs of a workflow, newest first",
-        .doc = "Also those of a workflow that has been deleted.",
+        .doc = "Also works for a workflow that was deleted.",
     },
     {
         .method = HTTP_GET_M,
@@ -472,8 +483,8 @@ static const struct route workflow_jobs_routes[] = {
         .run = jobs_cancel,
         .guard = job_guard,
         .summary = "Cancel a job that has not ended",
-        .doc = "What its steps have done stays done; a call to another system that is under way "
-               "may still arrive there. 409 when the job has ended.",
+        .doc = "Changes that the steps have made are not undone. A call to another system that is "
+               "under way may still arrive there. 409 when the job has already ended.",
     },
     {
         .method = HTTP_POST_M,
@@ -500,12 +511,11 @@ static const struct route workflow_jobs_routes[] = {
         .run = jobs_retry,
         .guard = retry_guard,
         .summary = "Run a failed, cancelled or skipped job again",
-        .doc =
-            "With the version and the trigger data that it was queued with. Steps before the one "
-            "it begins with keep their outputs. 409 in every other state, and for jobs that were "
-            "skipped by loop_guard. Without svc_workflows:update one retries jobs that one has "
-            "started "
-            "oneself, from their first step or the one that failed.",
+        .doc = "The job runs with the version and the trigger data that it was queued with. Steps "
+               "before the step that the retry begins with keep their outputs. 409 for jobs in any "
+               "other status, and for jobs that were skipped by loop_guard. A caller without "
+               "svc_workflows:update can retry only jobs that the caller started, from the start "
+               "step or the step that failed.",
     },
 };
 ROUTES(workflow_jobs, "Jobs");

@@ -25,7 +25,7 @@ int fail_queue_full(struct req *r, int64_t most)
     resp_header(r, "Retry-After", STR("10"));
     return fail(r,
                 PROBLEM_RATE_LIMITED,
-                "The project has %lld queued jobs, which is as many as may wait.",
+                "The project has %lld queued jobs, which is the limit; try again later.",
                 (long long)most);
 }
 
@@ -144,8 +144,8 @@ AWAITS static int workflows_route(struct req *r)
         .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
         .body_optional = true, .ok = {204}, .fails = {404}, .run = workflows_route,                \
         .guard = route_guard, .run_decides = true, .summary = (summary_),                          \
-        .doc = "Answers as soon as the job is queued, and does not wait for it. The route's case " \
-               "does not matter. 404 while no enabled workflow has it.",                           \
+        .doc = "Answers as soon as the job is queued, without waiting for its end. Upper and "     \
+               "lower case of the route are equal. 404 when no enabled workflow has the route.",   \
     }
 
 static const struct route workflow_trigger_routes[] = {
@@ -163,8 +163,8 @@ static const struct route workflow_trigger_routes[] = {
         .guard = workflow_guard,
         .run_decides = true,
         .summary = "Start a workflow by hand",
-        .doc = "Whatever its trigger is. 409 workflow_disabled when it is not enabled. Location "
-               "is the job.",
+        .doc = "Works with every kind of trigger. 409 workflow_disabled when the workflow is not "
+               "enabled. The Location header is the path of the job.",
     },
     ROUTE_CALL("/workflows/api/{route}", "workflows_api", "Start the workflow that has this route"),
     ROUTE_CALL("/workflows/endpoint/{route}",

@@ -10,11 +10,13 @@
 
 static const struct query_param list_query[] = {
     PAGE_QUERY,
-    {.name = "enabled", .type = FIELD_BOOL, .doc = "Only enabled, or only disabled ones"},
+    {.name = "enabled",
+     .type = FIELD_BOOL,
+     .doc = "true: only enabled workflows; false: only disabled workflows"},
     {.name = "kind",
      .type = FIELD_STR,
      .values = workflow_trigger_kinds,
-     .doc = "Only with this kind of trigger"},
+     .doc = "Only workflows with this kind of trigger"},
     {0},
 };
 
@@ -156,12 +158,12 @@ AWAITS static int workflows_version_get(struct req *r)
 }
 
 #define CHECK_DOC                                                                                  \
-    "It is checked whole: steps and their parameters, links between them, steps that nothing "     \
-    "reaches, entities and fields, secrets, times and routes; a finding names the step: "          \
-    "steps[2] (save).params.entity. Its jobs run with the rights of its editor: whoever last "     \
-    "changed "                                                                                     \
-    "its trigger, its steps or their parameters; other names, or switching it on and off, change " \
-    "no editor. Steps that name a secret need svc_secrets:read of their editor."
+    "The workflow is checked as a whole: steps and their parameters, links between steps, steps "  \
+    "that cannot be reached, entities and fields, secrets, times and routes. A finding names the " \
+    "step: steps[2] (save).params.entity. Jobs run with the rights of the workflow's editor, the " \
+    "caller who last changed the trigger, the steps or their parameters. A change of names, "      \
+    "enabling or disabling does not change the editor. To save steps that name a secret, the "     \
+    "editor needs svc_secrets:read."
 
 static const struct route workflows_routes[] = {
     {
@@ -199,7 +201,7 @@ static const struct route workflows_routes[] = {
         .fails = {404},
         .run = workflows_get,
         .summary = "Read a workflow",
-        .doc = "Carries an ETag.",
+        .doc = "The answer has an ETag.",
     },
     {
         .method = HTTP_PUT_M,
@@ -215,10 +217,10 @@ static const struct route workflows_routes[] = {
         .guard = workflows_get,
         .summary = "Change a workflow",
         .doc =
-            "Members left out keep their value; trigger and steps are replaced whole, and the "
-            "first step starts when the old one is not among the new. Jobs that are queued "
-            "already run the version they were queued with; those of a workflow that is disabled "
-            "are skipped (workflow_disabled). " CHECK_DOC,
+            "Members that are left out keep their value; trigger and steps are replaced as a "
+            "whole. The first step becomes the start step when the new steps do not have the old "
+            "start step. Jobs that are already queued run the version they were queued with; "
+            "queued jobs of a disabled workflow are skipped (workflow_disabled). " CHECK_DOC,
     },
     {
         .method = HTTP_DELETE_M,
@@ -232,9 +234,9 @@ static const struct route workflows_routes[] = {
         .run = workflows_delete,
         .guard = workflows_get,
         .summary = "Delete a workflow with its versions",
-        .doc = "Nothing of it starts any more. Its jobs that have not ended are cancelled, when "
-               "they are "
-               "many a while after the answer; what all its jobs did can still be read.",
+        .doc = "The workflow no longer starts. Jobs of the workflow that have not ended are "
+               "cancelled, in part after the answer when there are many. All jobs of the workflow "
+               "can still be read.",
     },
     {
         .method = HTTP_GET_M,
@@ -257,7 +259,7 @@ static const struct route workflows_routes[] = {
         .ok = {200, &workflow_version_schema},
         .fails = {404},
         .run = workflows_version_get,
-        .summary = "Read a workflow as it was saved",
+        .summary = "Read a version of a workflow",
     },
 };
 ROUTES(workflows, "Workflows");

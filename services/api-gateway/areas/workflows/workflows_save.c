@@ -176,7 +176,7 @@ static int fail_secret(struct req *r, const struct definition *definition, int s
 {
     return fail(r,
                 PROBLEM_FORBIDDEN,
-                "steps[%d] (%.*s).params names a secret: who saves that needs the permission "
+                "steps[%d] (%.*s).params names a secret: saving this step requires the permission "
                 "svc_secrets:read.",
                 step,
                 STR_ARG(definition->steps[step].key));
@@ -288,7 +288,7 @@ AWAITS static int next_tick(struct req *r, const struct stored *stored, struct d
     at_ms = cron_next(&definition->cron, timezone_find(definition->timezone), now_ms);
     if (at_ms < 0)
         return fail_field(
-            r, "trigger.cron", PROBLEM_VALIDATION_FAILED, "no time fits within eight years");
+            r, "trigger.cron", PROBLEM_VALIDATION_FAILED, "matches no time within eight years");
     draft->fire_ms = at_ms;
     return 0;
 }
@@ -329,8 +329,8 @@ static int fail_route(struct req *r)
 {
     return fail_taken(r,
                       "trigger.route",
-                      "another workflow has this route, be it enabled or not",
-                      "The route is taken.");
+                      "is the route of another workflow, which may be disabled",
+                      "Another workflow has this route.");
 }
 
 /* co: Writes the version and replaces the events that the workflow listens to. */
@@ -401,7 +401,9 @@ int workflow_check_version(struct req *r, const struct items_match *match, int64
         if (match->versions[i] == version)
             return 0;
     }
-    return match->count ? fail(r, PROBLEM_PRECONDITION_FAILED, "The workflow has been saved since.")
+    return match->count ? fail(r,
+                               PROBLEM_PRECONDITION_FAILED,
+                               "The workflow was saved after the version in If-Match.")
                         : 0;
 }
 

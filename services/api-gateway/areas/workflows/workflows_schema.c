@@ -18,10 +18,12 @@ static const struct field filter_fields[] = {
     {.name = "field", .type = FIELD_STR},
     {.name = "op", .type = FIELD_STR},
     {.name = "value", .type = FIELD_JSON},
-    {.name = "all", .type = FIELD_LIST, .doc = "Instead of the others: conditions that all hold"},
+    {.name = "all",
+     .type = FIELD_LIST,
+     .doc = "Instead of the other members: conditions that must all be true"},
     {.name = "any",
      .type = FIELD_LIST,
-     .doc = "Instead of the others: conditions of which one holds"},
+     .doc = "Instead of the other members: conditions of which one must be true"},
 };
 static const struct schema filter_schema = {
     .name = "WorkflowTriggerFilter",
@@ -36,44 +38,46 @@ static const struct field trigger_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = workflow_trigger_kinds,
-     .doc = "What starts it. Any enabled workflow can be started by hand as well"},
+     .doc = "What starts the workflow. Any enabled workflow can also be started by hand"},
     {.name = "cron",
      .type = FIELD_STR,
      .doc = "timed: minute, hour, day of month, month, day of week; *, */5, 1-5 and lists",
      .example = "\"*/5 * * * *\""},
     {.name = "timezone",
      .type = FIELD_STR,
-     .doc = "timed: an IANA name, UTC when left out",
+     .doc = "timed: an IANA time zone name; UTC when left out",
      .example = "\"Europe/Paris\""},
     {.name = "run_late",
      .type = FIELD_STR,
      .values = late_ways,
-     .doc = "timed: what becomes of a tick that nothing could run within five minutes. once (also "
-            "when left out): the last tick that was missed runs once; skip: one skipped job (late) "
-            "tells of it. A workflow that was saved or enabled after the tick does not run it",
+     .doc = "timed: what happens to a tick that could not run within five minutes. once (also when "
+            "left out): the last missed tick runs once; skip: one skipped job (reason late) stands "
+            "for the missed ticks. A workflow that was saved or enabled after a tick does not run "
+            "this tick",
      .example = "\"skip\""},
     {.name = "event",
      .type = FIELD_STR,
      .values = events,
-     .doc = "event: what happened. A job is given what the workflow's last editor may see: "
+     .doc = "event: what happened. A job gets only what the workflow's editor may see: "
 #define SUBJECT(constant, permission, access) access
 #include "catalog/event.def"
-            "; otherwise it is skipped (not_permitted). Administrators see everything"},
+            "; otherwise the job is skipped (not_permitted). Administrators see everything"},
     {.name = "entity",
      .type = FIELD_STR,
      .nullable = true,
-     .doc = "event: the entity of EntityCreated, EntityUpdated and EntityDeleted, null once it was "
-            "deleted; the button group of PushActionTaken, any when left out",
+     .doc = "event: the entity of EntityCreated, EntityUpdated and EntityDeleted, null after the "
+            "entity was deleted; the button group of PushActionTaken, any group when left out",
      .example = "\"orders\""},
     {.name = "filter",
      .type = FIELD_OBJ,
      .nullable = true,
      .sub = &filter_schema,
-     .doc = "event: only events whose data fits",
+     .doc = "event: only events whose data matches start the workflow",
      .example = "{\"field\":\"action_id\",\"op\":\"eq\",\"value\":\"yes\"}"},
     {.name = "route",
      .type = FIELD_STR,
-     .doc = "api: one path segment, kept in lower case, unique among all workflows of the project",
+     .doc =
+         "api: one path segment, stored in lower case, unique among all workflows of the project",
      .example = "\"sync-orders\""},
 };
 static const struct schema trigger_schema = {
@@ -92,7 +96,7 @@ static const struct field step_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .format = "key",
-     .doc = "Names its output: $svc.steps.<key>.data",
+     .doc = "Name of the step's output: $svc.steps.<key>.data",
      .example = "\"save\""},
     {.name = "name", .type = FIELD_STR, .nullable = true, .example = "\"Save the order\""},
     {.name = "action",
@@ -102,16 +106,17 @@ static const struct field step_fields[] = {
 #define FIRST_STEP(constant, action, function, kind, seconds, about) action
 #define STEP(constant, action, function, kind, seconds, about)       ", " action
 #include "catalog/step.def"
-            "; also with spaces between the words",
+            "; spaces between the words are allowed",
      .example = "\"CreateData\""},
     {.name = "enabled",
      .type = FIELD_BOOL,
-     .doc = "false: it is passed over; a Condition then goes on with then"},
+     .doc = "false: the step is skipped; a skipped Condition continues with the step in then"},
     {.name = "params",
      .type = FIELD_MAP,
-     .doc = "What the action needs; [T]: templates work, {{ $svc.trigger.data.name }} or {{ "
-            "$svc.steps.find.data[0].id }}, and a text that is one expression keeps the value's "
-            "type.\n"
+     .doc =
+         "Parameters of the action. [T]: templates are allowed, {{ $svc.trigger.data.name }} or {{ "
+         "$svc.steps.find.data[0].id }}; a text that is a single expression keeps the type of "
+         "the value.\n"
 #define STEP(constant, action, function, kind, seconds, about) "\n- " action ": " about
 #define PARAM(name, flags, type, min, max, about)              about
 #define STEP_OPERATOR(name)                                    " " name
@@ -121,19 +126,19 @@ static const struct field step_fields[] = {
     {.name = "next",
      .type = FIELD_STR,
      .nullable = true,
-     .doc = "Key of the step after it, null or left out: the job ends"},
+     .doc = "Key of the next step; null or left out: the job ends"},
     {.name = "on_failure",
      .type = FIELD_STR,
      .nullable = true,
-     .doc = "Key of the step that follows a failure, else the job fails"},
+     .doc = "Key of the step that runs when this step fails; null or left out: the job fails"},
     {.name = "then",
      .type = FIELD_STR,
      .nullable = true,
-     .doc = "Condition: key of the step when it holds"},
+     .doc = "Condition: key of the next step when the condition is true"},
     {.name = "else",
      .type = FIELD_STR,
      .nullable = true,
-     .doc = "Condition: key of the step when it does not"},
+     .doc = "Condition: key of the next step when the condition is false"},
     {.name = "timeout_seconds",
      .type = FIELD_I64,
      .nullable = true,
@@ -142,7 +147,7 @@ static const struct field step_fields[] = {
      .min = 1,
      .has_max = true,
      .max = 3600,
-     .doc = "30 when left out, 10 of CallAnApi and RunScript, 15 of RunIntegration",
+     .doc = "When left out: 10 for CallAnApi and RunScript, 15 for RunIntegration, 30 for others",
      .example = "30"},
 };
 static const struct schema step_schema = {
@@ -165,7 +170,7 @@ static const struct schema step_schema = {
         {.name = "enabled",                                                                        \
          FIELD_AT(struct workflow_in, enabled),                                                    \
          .type = FIELD_BOOL,                                                                       \
-         .doc = "false: nothing starts it"},                                                       \
+         .doc = "false: nothing starts the workflow"},                                             \
         {.name = "trigger",                                                                        \
          FIELD_AT(struct workflow_in, trigger),                                                    \
          .type = FIELD_OBJ,                                                                        \
@@ -176,7 +181,7 @@ static const struct schema step_schema = {
          .type = FIELD_STR,                                                                        \
          .nullable = true,                                                                         \
          .max = 100,                                                                               \
-         .doc = "Key of the step that a job begins with, the first one when left out",             \
+         .doc = "Key of the step that a job begins with; the first step when left out",            \
          .example = "\"save\""},                                                                   \
     {                                                                                              \
         .name = "steps", FIELD_AT(struct workflow_in, steps), .type = FIELD_LIST,                  \
@@ -197,7 +202,7 @@ static const struct field workflow_fields[] = {
     {.name = "version",
      .type = FIELD_I64,
      .required = true,
-     .doc = "Raised by every save",
+     .doc = "Increased by every save",
      .example = "3"},
     {.name = "trigger", .type = FIELD_OBJ, .required = true, .sub = &trigger_schema},
     {.name = "start_step", .type = FIELD_STR, .required = true, .example = "\"save\""},
@@ -205,15 +210,15 @@ static const struct field workflow_fields[] = {
     {.name = "editor_id",
      .type = FIELD_I64,
      .required = true,
-     .doc = "Who saved it last: its jobs may do what this user may, or less when an API key saved "
-            "it"},
+     .doc = "The user who last changed what the workflow does. Jobs have this user's rights, or "
+            "fewer when an API key made the change"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
     {.name = "next_fire_at",
      .type = FIELD_TIME,
      .required = true,
      .nullable = true,
-     .doc = "Of an enabled timed workflow"},
+     .doc = "Next tick of an enabled timed workflow"},
 };
 const struct schema workflow_schema = SCHEMA_OUT("Workflow", workflow_fields);
 
@@ -254,7 +259,7 @@ static const char *const step_statuses[] = {
         {.name = "id",                                                                             \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
-         .doc = "$svc.trigger.id: of the record, 0 when there is none",                            \
+         .doc = "$svc.trigger.id: id of the record, 0 when there is no record",                    \
          .example = "12"},                                                                         \
     {                                                                                              \
         .name = "entity_name", .type = FIELD_STR, .required = true, .nullable = true,              \
@@ -281,21 +286,21 @@ static const struct field job_step_fields[] = {
     {.name = "run",
      .type = FIELD_I64,
      .required = true,
-     .doc = "1, raised by each retry of the job",
+     .doc = "1, increased by each retry of the job",
      .example = "1"},
     {.name = "status",
      .type = FIELD_STR,
      .required = true,
      .values = step_statuses,
-     .doc = "sent: on its way to another system; interrupted: it was when the job was cut off, and "
-            "is not sent again"},
+     .doc = "sent: a request to another system is under way; interrupted: the job was cut off "
+            "during such a request, which is not sent again"},
     {.name = "started_at", .type = FIELD_TIME, .required = true},
     {.name = "finished_at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "input",
      .type = FIELD_JSON,
      .required = true,
      .nullable = true,
-     .doc = "Parameters as evaluated, secrets masked",
+     .doc = "Evaluated parameters, with secrets masked",
      .example = "{\"entity\":\"orders\"}"},
     {.name = "output",
      .type = FIELD_JSON,
@@ -307,7 +312,7 @@ static const struct field job_step_fields[] = {
      .type = FIELD_JSON,
      .required = true,
      .nullable = true,
-     .doc = "What a script logged",
+     .doc = "Log output of a script",
      .example = "null"},
 };
 static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fields);
@@ -318,29 +323,29 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
         {.name = "workflow_version",                                                               \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
-         .doc = "The version that it was queued with, and runs",                                   \
+         .doc = "The version that the job was queued with and runs",                               \
          .example = "3"},                                                                          \
         {.name = "status",                                                                         \
          .type = FIELD_STR,                                                                        \
          .required = true,                                                                         \
          .values = job_statuses,                                                                   \
          .doc = "waiting is reserved: a job whose step waits for something is running"},           \
-        {.name = "run", .type = FIELD_I64, .required = true, .doc = "1, raised by each retry"},    \
+        {.name = "run", .type = FIELD_I64, .required = true, .doc = "1, increased by each retry"}, \
         {.name = "attempt",                                                                        \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
-         .doc = "How often a runner took up this run; more than 1 after runners were lost that "   \
-                "had nothing else to run"},                                                        \
+         .doc = "How often a runner started this run; more than 1 when runners were lost that "    \
+                "ran no other job"},                                                               \
         {.name = "depth",                                                                          \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
-         .doc = "Jobs that led to it, each by an event of the one before"},                        \
+         .doc = "Number of earlier jobs in the chain of events that led to this job"},             \
         {.name = "error",                                                                          \
          .type = FIELD_MAP,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
          .doc = "Of a failed job: step_key, code, message, and status_code of a call; without "    \
-                "message for those from whom the job's data is hidden",                            \
+                "message for callers who may not see the job's data",                              \
          .example =                                                                                \
              "{\"step_key\":\"save\",\"code\":\"not_found\",\"message\":\"There is no such "       \
              "record.\"}"},                                                                        \
@@ -350,10 +355,10 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
          .nullable = true,                                                                         \
          .doc =                                                                                    \
              "Of a skipped job: loop_guard (its chain of events is too deep), fan_out_guard "      \
-             "(one event has made too many jobs, or too many wait; one job stands for all that "   \
-             "were left out), late (its tick was missed, and run_late is skip), "                  \
-             "workflow_disabled (it was still queued then), or not_permitted "                     \
-             "when the workflow's last editor may not see what happened (shown to "                \
+             "(one event starts too many jobs, or too many jobs are queued; one skipped job "      \
+             "stands for all jobs that were left out), late (its tick was missed, and run_late "   \
+             "is skip), workflow_disabled (the workflow was disabled while the job was queued), "  \
+             "or not_permitted (the workflow's editor may not see the event; shown to "            \
              "administrators only)",                                                               \
          .example = "null"},                                                                       \
         {.name = "queued_at", .type = FIELD_TIME, .required = true},                               \
@@ -373,14 +378,14 @@ static const struct field job_fields[] = {
     {.name = "data_hidden",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "true: data is withheld (trigger.data, and of steps input, output, log and what errors "
-            "say), because the job did not run in the caller's name; an event's data also until "
-            "the first step has run"},
+     .doc = "true: trigger.data, the steps' input, output and log, and the messages of errors are "
+            "withheld, because the job did not run in the caller's name. The data of an event is "
+            "also withheld until the first step has run"},
     {.name = "trigger", .type = FIELD_OBJ, .required = true, .sub = &job_trigger_schema},
     {.name = "steps",
      .type = FIELD_LIST,
      .required = true,
      .sub = &job_step_schema,
-     .doc = "In the order they ran; of a long history the newest"},
+     .doc = "In the order in which the steps ran; only the newest steps of a long history"},
 };
 const struct schema job_schema = SCHEMA_OUT("Job", job_fields);
