@@ -42,7 +42,7 @@ static int answer(struct req *r, int rc)
         return fail(
             r,
             PROBLEM_CONFLICT,
-            "The entity had too many fields over time (removed ones count); make a new one.");
+            "The entity has had too many fields, including removed fields. Create a new entity.");
     if (strcmp(state, VALUE_TOO_LONG) == 0)
         return fail(
             r, PROBLEM_SCHEMA_CONFLICT, "A record has a value that is too long to be indexed.");

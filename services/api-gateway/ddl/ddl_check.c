@@ -28,13 +28,12 @@ int ddl_may_look(struct req *r, const struct model_field *field)
 {
     if (ddl_sees_all(r, field->entity) && caller_field(r->scope->caller, field, ACT_READ))
         return 0;
-    return fail(
-        r,
-        PROBLEM_FORBIDDEN,
-        "Only who reads all records of '%.*s', and '%.*s' of them, may make a change that their "
-        "values decide.",
-        STR_ARG(field->entity->name),
-        STR_ARG(field->name));
+    return fail(r,
+                PROBLEM_FORBIDDEN,
+                "This change depends on stored values. It needs permission to read all records of "
+                "'%.*s' and their field '%.*s'.",
+                STR_ARG(field->entity->name),
+                STR_ARG(field->name));
 }
 
 int ddl_may_drop(struct req *r, const struct entity *entity, const char *what)
@@ -86,7 +85,7 @@ static struct str describe(struct req *r, const struct ddl_check *check, const s
 
     if (!ddl_sees_all(r, field->entity))
         return arena_printf(arena,
-                            "There are records that have %s '%.*s' of '%.*s'.",
+                            "Some records have %s '%.*s' of '%.*s'.",
                             check->reason,
                             STR_ARG(field->name),
                             STR_ARG(field->entity->name));

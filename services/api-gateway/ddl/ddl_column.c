@@ -342,7 +342,7 @@ AWAITS static int column_check_values(struct req *r,
             .params = &max,
             .param_count = 1,
             .code = PROBLEM_TOO_LONG,
-            .reason = "too long a value in",
+            .reason = "a value above the maximum length in",
         };
         TRY(ddl_check(r, &check));
     }
@@ -354,7 +354,7 @@ AWAITS static int column_check_values(struct req *r,
             .params = &values,
             .param_count = 1,
             .code = PROBLEM_OUT_OF_RANGE,
-            .reason = "a value that the enum lacks in",
+            .reason = "a value that is not in the enum in",
         };
         TRY(ddl_check(r, &check));
     }
@@ -375,7 +375,7 @@ AWAITS static int check_unique(struct req *r, const struct model_field *field, c
         .field = field,
         .condition = condition.ptr,
         .code = PROBLEM_UNIQUE_VIOLATION,
-        .reason = "a value that another record has too, in",
+        .reason = "a duplicate value in",
     };
 
     return ddl_check(r, &check);
@@ -419,7 +419,7 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
             .condition =
                 arena_printf(arena, "%.*s is not null and %s", STR_ARG(old->column), refuse).ptr,
             .code = PROBLEM_TYPE_MISMATCH,
-            .reason = "a value that does not convert in",
+            .reason = "a value that cannot be converted in",
         };
         TRY(ddl_check(r, &check));
         if (ddl_preview_found(r->scope->preview, PROBLEM_TYPE_MISMATCH))

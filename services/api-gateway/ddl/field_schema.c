@@ -26,29 +26,29 @@ static const struct field option_fields[] = {
      .min = 1,
      .has_max = true,
      .max = 1000000,
-     .doc = "Longest text in characters: varchar up to 10,000 (255 when left out), text"},
+     .doc = "Maximum length in characters, of varchar (at most 10,000; default 255) and text"},
     {.name = "min",
      FIELD_AT(struct field_options_in, min),
      .type = FIELD_F64,
      .nullable = true,
-     .doc = "Smallest number: integer, float, decimal"},
+     .doc = "Minimum value, of integer, float and decimal"},
     {.name = "max",
      FIELD_AT(struct field_options_in, max),
      .type = FIELD_F64,
      .nullable = true,
-     .doc = "Largest number: integer, float, decimal"},
+     .doc = "Maximum value, of integer, float and decimal"},
     {.name = "enum",
      FIELD_AT(struct field_options_in, values),
      .type = FIELD_STR,
      .nullable = true,
      .max = 48,
-     .doc = "Name of the enum whose values an enum field takes"},
+     .doc = "Name of the enum with the values of the field; required for type enum"},
     {.name = "entity",
      FIELD_AT(struct field_options_in, entity),
      .type = FIELD_STR,
      .nullable = true,
      .max = 48,
-     .doc = "Name of the entity that a relation refers to"},
+     .doc = "Name of the entity that a relation refers to; required for type relation"},
     {.name = "many",
      FIELD_AT(struct field_options_in, many),
      .type = FIELD_BOOL,
@@ -59,9 +59,8 @@ static const struct field option_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .values = on_delete_names,
-     .doc =
-         "What a relation does when its record is deleted; a relation to many knows restrict and "
-         "set_null, which takes the id out of the array"},
+     .doc = "What happens when a record that the relation refers to is deleted; a relation to "
+            "many allows restrict and set_null, which removes the id from the array"},
     {.name = "search_weight",
      FIELD_AT(struct field_options_in, search_weight),
      .type = FIELD_I64,
@@ -70,8 +69,8 @@ static const struct field option_fields[] = {
      .min = 0,
      .has_max = true,
      .max = 100,
-     .doc = "Search ranks words found in heavier fields before those in lighter ones; 0 when left "
-            "out; fields that weigh the same rank in their order"},
+     .doc = "Search ranks matches in fields of higher weight first; default 0. Fields of equal "
+            "weight rank in the order of fields"},
 };
 static const struct schema options_schema =
     SCHEMA("FieldOptions", struct field_options_in, option_fields);
@@ -83,7 +82,7 @@ static const struct schema options_schema =
      .type = FIELD_STR,                                                                            \
      .required = (must),                                                                           \
      .max = 200,                                                                                   \
-     .doc = "Lower case letters, digits and '_', at most 48",                                      \
+     .doc = "1 to 48 lower-case letters, digits and '_', starting with a letter",                  \
      .example = "\"price\""},                                                                      \
         {.name = "type",                                                                           \
          FIELD_AT(struct field_in, type),                                                          \
@@ -98,12 +97,12 @@ static const struct schema options_schema =
          FIELD_AT(struct field_in, fallback),                                                      \
          .type = FIELD_JSON,                                                                       \
          .nullable = true,                                                                         \
-         .doc = "Value of records that are created without one"},                                  \
+         .doc = "Value of the field in records that are created without it"},                      \
         {.name = "searchable", FIELD_AT(struct field_in, searchable), .type = FIELD_BOOL},         \
         {.name = "public",                                                                         \
          FIELD_AT(struct field_in, is_public),                                                     \
          .type = FIELD_BOOL,                                                                       \
-         .doc = "Shown without credentials when the entity has public_read"},                      \
+         .doc = "The field can be read without credentials if the entity has public_read"},        \
     {                                                                                              \
         .name = "options", FIELD_AT(struct field_in, options), .type = FIELD_OBJ,                  \
         .sub = &options_schema                                                                     \

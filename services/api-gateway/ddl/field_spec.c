@@ -61,7 +61,7 @@ refuse_option(const struct field_spec *spec, const char *member, bool given, enu
         finding(spec,
                 member,
                 PROBLEM_UNKNOWN_FIELD,
-                "a field of type %s has no such option",
+                "is not an option of a field of type %s",
                 model_type_name(type));
 }
 
@@ -98,7 +98,7 @@ static void set_length(const struct field_spec *spec,
         finding(spec,
                 "options.max_length",
                 PROBLEM_OUT_OF_RANGE,
-                "must be at most %d for a varchar; longer texts are of type text",
+                "must be at most %d for a varchar; use the type text for longer texts",
                 VARCHAR_LENGTH_MAX);
 }
 
@@ -132,7 +132,7 @@ static void set_bounds(const struct field_spec *spec,
     if (field->has_max && fabs(field->max) > limit)
         finding(spec, "options.max", PROBLEM_OUT_OF_RANGE, "is too far from zero");
     if (field->has_min && field->has_max && field->min > field->max)
-        finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "must not be above max");
+        finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "must not be greater than options.max");
 }
 
 static void set_enum(const struct field_spec *spec,
@@ -142,9 +142,9 @@ static void set_enum(const struct field_spec *spec,
     if (in->values.set && !in->values.null) {
         field->values = model_enum_find(spec->model, in->values.value);
         if (!field->values)
-            finding(spec, "options.enum", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such enum");
+            finding(spec, "options.enum", PROBLEM_FOREIGN_KEY_VIOLATION, "no enum has this name");
     } else if (!field->values || in->values.set) {
-        finding(spec, "options.enum", PROBLEM_REQUIRED, "an enum field names its enum");
+        finding(spec, "options.enum", PROBLEM_REQUIRED, "is required for a field of type enum");
     }
 }
 
@@ -158,9 +158,9 @@ static void keep_relation(const struct field_spec *spec,
     bool many = in->many.set && (in->many.null || in->many.value != field->many);
 
     if (entity)
-        finding(spec, "options.entity", PROBLEM_READ_ONLY, "cannot change; make a new field");
+        finding(spec, "options.entity", PROBLEM_READ_ONLY, "cannot be changed; create a new field");
     if (many)
-        finding(spec, "options.many", PROBLEM_READ_ONLY, "cannot change; make a new field");
+        finding(spec, "options.many", PROBLEM_READ_ONLY, "cannot be changed; create a new field");
 }
 
 static void set_target(const struct field_spec *spec,
@@ -170,7 +170,7 @@ static void set_target(const struct field_spec *spec,
     field->many = in->many.set && in->many.value;
     field->on_delete = field->many ? ON_DELETE_SET_NULL : ON_DELETE_RESTRICT;
     if (!in->entity.set || in->entity.null) {
-        finding(spec, "options.entity", PROBLEM_REQUIRED, "a relation names its entity");
+        finding(spec, "options.entity", PROBLEM_REQUIRED, "is required for a relation");
         return;
     }
     /* The target may be the entity itself, which may not be in the model yet. */
@@ -178,7 +178,7 @@ static void set_target(const struct field_spec *spec,
                         ? spec->entity
                         : model_entity(spec->model, in->entity.value);
     if (!field->target)
-        finding(spec, "options.entity", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such entity");
+        finding(spec, "options.entity", PROBLEM_FOREIGN_KEY_VIOLATION, "no entity has this name");
 }
 
 static void set_relation(const struct field_spec *spec,
@@ -197,12 +197,12 @@ static void set_relation(const struct field_spec *spec,
         finding(spec,
                 "options.on_delete",
                 PROBLEM_OUT_OF_RANGE,
-                "a relation to many knows restrict and set_null");
+                "must be restrict or set_null for a relation to many");
     if (!field->many && field->required && field->on_delete == ON_DELETE_SET_NULL)
         finding(spec,
                 "options.on_delete",
                 PROBLEM_OUT_OF_RANGE,
-                "a required relation cannot be set null");
+                "must not be set_null for a required relation");
 }
 
 static void
@@ -289,12 +289,12 @@ set_default(const struct field_spec *spec, const struct field_in *in, struct mod
         finding(spec,
                 "default",
                 PROBLEM_VALIDATION_FAILED,
-                "a field of type %s has no default",
+                "is not allowed for a field of type %s",
                 model_type_name(field->type));
     else if (jr_print(spec->arena, field->fallback).len > DEFAULT_BYTES_MAX)
         finding(spec, "default", PROBLEM_TOO_LONG, "must be at most %d bytes", DEFAULT_BYTES_MAX);
     else if (!is_value_of(field, field->fallback))
-        finding(spec, "default", PROBLEM_TYPE_MISMATCH, "is not a value that the field takes");
+        finding(spec, "default", PROBLEM_TYPE_MISMATCH, "is not a valid value of the field");
 }
 
 /* --- flags --- */
@@ -345,7 +345,7 @@ static void check_flags(const struct field_spec *spec, const struct model_field 
         finding(spec,
                 field->unique ? "unique" : "indexed",
                 PROBLEM_VALIDATION_FAILED,
-                "needs an options.max_length of at most %d",
+                "requires an options.max_length of at most %d",
                 INDEXED_LENGTH_MAX);
     if (field->type != TYPE_SECRET)
         return;
@@ -388,7 +388,7 @@ change_type(const struct field_spec *spec, enum model_type type, struct model_fi
         finding(spec,
                 "type",
                 PROBLEM_TYPE_MISMATCH,
-                "%s does not convert to %s; make a new field",
+                "%s cannot be converted to %s; create a new field",
                 model_type_name(field->type),
                 model_type_name(type));
     if (!is_number(type))

@@ -5,7 +5,8 @@
 #include "model_preview_sql.h"
 
 const struct query_param model_dry_run_query[] = {
-    DRY_RUN_PARAM("Answers what the change would meet and concern; nothing is done"),
+    DRY_RUN_PARAM(
+        "Only checks the change, and answers its conflicts and the objects that it affects"),
     {0},
 };
 
@@ -22,8 +23,11 @@ static const struct field violation_fields[] = {
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Null for who does not see all records"},
-    {.name = "ids", .type = FIELD_IDS, .required = true, .doc = "The first ten of them"},
+     .doc = "Number of these records; null if the caller does not see all records"},
+    {.name = "ids",
+     .type = FIELD_IDS,
+     .required = true,
+     .doc = "Ids of the first ten records; empty if the caller does not see all records"},
 };
 static const struct schema violation_schema = SCHEMA_OUT("ModelChangeViolation", violation_fields);
 static const struct field named_fields[] = {
@@ -50,19 +54,22 @@ static const struct field affected_fields[] = {
      .required = true,
      .nullable = true,
      .sub = &named_schema,
-     .doc = "Whose trigger or steps name it; null for who may not read workflows"},
+     .doc = "Workflows whose trigger or steps refer to the entity or field; null if the caller "
+            "may not read workflows"},
     {.name = "roles",
      .type = FIELD_LIST,
      .required = true,
      .nullable = true,
      .sub = &named_schema,
-     .doc = "With permissions on it or a field rule about it; null for who may not read roles"},
+     .doc = "Roles with a permission on the entity, or with a rule for the field; null if the "
+            "caller may not read roles"},
     {.name = "menu_items",
      .type = FIELD_LIST,
      .required = true,
      .nullable = true,
      .sub = &preview_menu_item_schema,
-     .doc = "That lead to the entity or need a permission on it; null for who may not read menus"},
+     .doc = "Items that lead to the entity or require a permission on it; null if the caller may "
+            "not read menus"},
     {.name = "indexes", .type = FIELD_LIST, .required = true, .sub = &index_schema},
 };
 static const struct schema affected_schema = SCHEMA_OUT("ModelChangeAffected", affected_fields);
@@ -70,23 +77,23 @@ static const struct field preview_fields[] = {
     {.name = "safe",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "Nothing stands against the change, and no data goes with it"},
+     .doc = "The change has no conflicts and deletes no data"},
     {.name = "rewrites_rows",
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Records that are stored anew, counted up to " DDL_COUNTED
-            "; null for who does not see all of them"},
+     .doc = "Number of records that are rewritten, counted up to " DDL_COUNTED
+            "; null if the caller does not see all records"},
     {.name = "loses_rows",
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Records that go, or lose a value; as rewrites_rows"},
+     .doc = "Number of records that are deleted or lose a value; limited as rewrites_rows"},
     {.name = "violations",
      .type = FIELD_LIST,
      .required = true,
      .sub = &violation_schema,
-     .doc = "What stored records say against it: the change would be 409 schema_conflict"},
+     .doc = "Conflicts with stored records; the change would be refused with 409 schema_conflict"},
     {.name = "affected", .type = FIELD_OBJ, .required = true, .sub = &affected_schema},
 };
 const struct schema model_preview_schema = SCHEMA_OUT("ModelChange", preview_fields);

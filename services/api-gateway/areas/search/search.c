@@ -15,21 +15,22 @@ static const struct query_param search_query_params[] = {
     {.name = "q",
      .type = FIELD_STR,
      .fallback = "*",
-     .doc = "Words, the last of which may go on; \"a phrase\", -without, field:word, wor*; * lists "
-            "what there is, newest first. Any text is a query: a quotation mark that is not closed "
-            "reaches to its end, signs that say nothing are passed over, and so is what stands "
-            "behind the first 512 letters or 10 words. Symbols and emoji are found as they are "
-            "written, and so are C++ and C#. A text without words and symbols finds nothing"},
+     .doc = "Words, the last of which also matches as a prefix. Syntax: \"a phrase\", -excluded, "
+            "field:word, prefix*; * alone lists all records, newest first. Any text is a valid "
+            "query: an unclosed quotation mark extends to the end of the text, signs without a "
+            "meaning are ignored, and so is all text after the first 512 characters or 10 words. "
+            "Symbols and emoji are found as they are written, and so are C++ and C#. A text "
+            "without words and symbols finds nothing"},
     {.name = "e",
      .type = FIELD_STR,
-     .doc = "Entities to search in, separated by commas; all that are searchable when left out"},
+     .doc = "Entities to search in, separated by commas; default: all searchable entities"},
     {.name = "page",
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
      .fallback = "1",
-     .doc = "Page number, from 1; pages lead to the first 1,000 hits, and has_next_page is false "
-            "where they end"},
+     .doc = "Page number, from 1. Pages show only the first 1,000 hits; has_next_page is false "
+            "on the last page"},
     {.name = "pageSize",
      .type = FIELD_I64,
      .has_min = true,
@@ -41,23 +42,23 @@ static const struct query_param search_query_params[] = {
     {.name = "filter",
      .type = FIELD_STR,
      .deep = true,
-     .doc = "As for lists; each entity that is searched has to have the fields"},
+     .doc = "As for lists; each searched entity must have the fields"},
     {.name = "sort",
      .type = FIELD_STR,
-     .doc = "As for lists, instead of the order of relevance; with one entity"},
+     .doc = "As for lists, instead of the order of relevance; requires one entity in e"},
     {.name = "order",
      .type = FIELD_STR,
      .values = page_orders,
      .doc = "Direction for a single sort field"},
     {.name = "fields",
      .type = FIELD_STR,
-     .doc = "Fields of records to return, separated by commas; with one entity"},
+     .doc = "Fields of records to return, separated by commas; requires one entity in e"},
     {.name = "expand",
      .type = FIELD_STR,
-     .doc = "Relations to return as records, as for lists; with one entity"},
+     .doc = "Relations to return as records, as for lists; requires one entity in e"},
     {.name = "facets",
      .type = FIELD_STR,
-     .doc = "Up to 10 fields whose values are counted among the hits, separated by commas"},
+     .doc = "Up to 10 fields, separated by commas; the answer counts their values among the hits"},
     {0},
 };
 /* clang-format on */
@@ -67,7 +68,7 @@ static const struct field highlight_fields[] = {
     {.name = "snippet",
      .type = FIELD_STR,
      .required = true,
-     .doc = "HTML that is safe to show: the text escaped, what matched in <mark>",
+     .doc = "HTML that is safe to show: the escaped text, with matches in <mark>",
      .example = "\"<mark>Blue</mark> chair\""},
 };
 static const struct schema highlight_schema = SCHEMA_OUT("SearchHighlight", highlight_fields);
@@ -78,14 +79,14 @@ static const struct field hit_fields[] = {
     {.name = "score",
      .type = FIELD_F64,
      .required = true,
-     .doc = "0 to 1, falling; hits of one score are ordered by how close their words stand in the "
-            "first 64, then newest first",
+     .doc = "0 to 1, descending. Hits of equal score are ordered newest first, but among the "
+            "first 64 hits those with closer words come first",
      .example = "0.93"},
     {.name = "highlights", .type = FIELD_LIST, .required = true, .sub = &highlight_schema},
     {.name = "record",
      .type = FIELD_MAP,
      .required = true,
-     .doc = "As a list of its entity shows it"},
+     .doc = "The record, as in lists of its entity"},
 };
 static const struct schema hit_schema = SCHEMA_OUT("SearchHit", hit_fields);
 
@@ -94,11 +95,11 @@ static const struct field answer_fields[] = {
     {.name = "total_items",
      .type = FIELD_I64,
      .required = true,
-     .doc = "Hits that the caller may see, as of the index, which is a second behind at most"},
+     .doc = "Number of hits that the caller may see, by the index, which is at most a second old"},
     {.name = "total_is_exact",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "false: total_items is what was counted; there may be more"},
+     .doc = "false: there may be more hits than total_items"},
     {.name = "page", .type = FIELD_I64, .required = true},
     {.name = "page_size", .type = FIELD_I64, .required = true},
     {.name = "has_next_page", .type = FIELD_BOOL, .required = true},
@@ -106,11 +107,12 @@ static const struct field answer_fields[] = {
     {.name = "took_ms", .type = FIELD_I64, .required = true},
     {.name = "facets",
      .type = FIELD_MAP,
-     .doc = "With facets=: for each field its values with their count, commonest first, at most "
-            "100"},
+     .doc = "Only with the parameter facets: for each field its values and their counts, "
+            "commonest first, at most 100"},
     {.name = "facets_are_exact",
      .type = FIELD_BOOL,
-     .doc = "With facets=: all hits were counted, not the first 10,000 alone"},
+     .doc = "Only with the parameter facets: true if all hits were counted, false if only the "
+            "first 10,000"},
 };
 static const struct schema answer_schema = SCHEMA_OUT("SearchAnswer", answer_fields);
 
@@ -153,7 +155,7 @@ static int read_ask(struct req *r, const struct query *query, struct search_ask 
         ask->text = STR("*");
     if (ask->page > SEARCH_HITS || (ask->page - 1) * ask->page_size >= SEARCH_HITS)
         return search_refuse(
-            r, "page", "the page begins behind the first 1,000 hits: narrow the search instead");
+            r, "page", "the page begins after the first 1,000 hits; narrow the search instead");
     ask->first = (ask->page - 1) * ask->page_size;
     ask->end = ask->first + ask->page_size;
     if (ask->end > SEARCH_HITS)
@@ -166,7 +168,7 @@ static int check_one_entity(struct req *r,
                             const struct search_ask *ask,
                             struct str names)
 {
-    static const char needs_one[] = "goes with one entity in e";
+    static const char needs_one[] = "requires exactly one entity in e";
 
     if (names.ptr != NULL && plan->named == 1)
         return 0;
@@ -197,7 +199,8 @@ int search_words(struct search_plan *plan, struct str text)
 
 int search_stale(struct req *r)
 {
-    return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The index is being exchanged: try again.");
+    return fail(
+        r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The search index is being replaced. Try again.");
 }
 
 int64_t search_took_ms(const struct req *r)
@@ -218,7 +221,7 @@ int search_begin(struct req *r, bool public_only, struct str names, struct searc
     if (public_only && !plan->settings.is_public)
         TRY(search_targets_anew(plan));
     if (public_only && !plan->settings.is_public)
-        return fail(r, PROBLEM_NOT_FOUND, "The project has no public search.");
+        return fail(r, PROBLEM_NOT_FOUND, "The project's settings disable public search.");
     return 0;
 }
 
@@ -290,13 +293,13 @@ AWAITS static int search_public(struct req *r)
 }
 
 #define SEARCH_DOC                                                                                 \
-    "A record is found within a second of its write, by its searchable fields and by what its "    \
-    "relations to one record show. All words have to match, the last as the beginning of one; "    \
-    "when that finds fewer than 20, all words of three letters may go on, words of five are "      \
-    "excused one typo and of nine two; when that finds fewer than 20, words are left out from "    \
-    "the right. Best first: most words, least typos (a word is exact, then the beginning of "      \
-    "another or a synonym, then mistyped), best fields (options.search_weight, then their "        \
-    "order), newest. "
+    "A record is found within a second after it was written, by its searchable fields and by "     \
+    "the display fields of the records that its relations to one record refer to. All words "      \
+    "have to match, the last also as a prefix. If fewer than 20 records match, words of three "    \
+    "or more letters also match as prefixes, words of five or more with one typo, of nine or "     \
+    "more with two. If still fewer than 20 match, words are dropped from the right. Order: most "  \
+    "words, fewest typos (exact words, then prefixes and synonyms, then typos), best fields "      \
+    "(options.search_weight, then their order), newest. "
 
 static const struct route search_routes[] = {
     {
@@ -311,8 +314,8 @@ static const struct route search_routes[] = {
         .run = search_all,
         .summary = "Search the records that the caller may read",
         .doc = SEARCH_DOC
-        "Searched are entities that the caller may read over the API; rules for rows "
-        "and fields hold exactly as in lists.",
+        "Searches the entities that the caller may read over the API; row and field rules "
+        "apply exactly as in lists.",
     },
     {
         .method = HTTP_GET_M,
@@ -325,7 +328,7 @@ static const struct route search_routes[] = {
         .run = search_public,
         .guard = search_public_guard,
         .summary = "Search public fields of public entities",
-        .doc = SEARCH_DOC "404 when the project's settings switch it off.",
+        .doc = SEARCH_DOC "404 if the project's settings disable public search.",
     },
 };
 ROUTES(search, "Search");

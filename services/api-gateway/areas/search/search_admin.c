@@ -11,20 +11,23 @@ static const struct field status_fields[] = {
     {.name = "documents",
      .type = FIELD_I64,
      .required = true,
-     .doc = "Records in the index; while Indexing, in the one that is being built"},
-    {.name = "total", .type = FIELD_I64, .required = true, .doc = "Records it will hold"},
+     .doc = "Records in the index; while Indexing, in the index that is being built"},
+    {.name = "total",
+     .type = FIELD_I64,
+     .required = true,
+     .doc = "Records that the complete index will have"},
     {.name = "documents_per_second",
      .type = FIELD_F64,
      .required = true,
      .nullable = true,
-     .doc = "While Indexing"},
+     .doc = "Null unless Indexing"},
     {.name = "remaining_seconds", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "last_indexed_at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "error",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "Why it failed; what was searched before is searched still"},
+     .doc = "Why indexing failed; the previous index, if there is one, is still searched"},
 };
 static const struct schema status_schema = SCHEMA_OUT("SearchStatus", status_fields);
 
@@ -170,8 +173,8 @@ AWAITS static int search_purge_entity(struct req *r)
 }
 
 #define INDEXING_DOC                                                                               \
-    "The index is made again from the records, in the background; what was searched before is "    \
-    "searched until the new one is whole."
+    "Builds the index again from the records, in the background. The previous index is "           \
+    "searched until the new index is complete."
 
 static const struct route search_admin_routes[] = {
     {
@@ -192,7 +195,7 @@ static const struct route search_admin_routes[] = {
         .ok = {202, &indexing_schema},
         .run = search_rehydrate,
         .summary = "Index all entities again",
-        .doc = INDEXING_DOC " Entities that are being indexed go on.",
+        .doc = INDEXING_DOC " Entities that are being indexed already continue.",
     },
     {
         .method = HTTP_POST_M,
@@ -204,7 +207,7 @@ static const struct route search_admin_routes[] = {
         .run = search_rehydrate_entity,
         .guard = search_entity_guard,
         .summary = "Index an entity again",
-        .doc = INDEXING_DOC " 409 while it is being indexed, or when it is not searchable.",
+        .doc = INDEXING_DOC " 409 if the entity is being indexed already or is not searchable.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -214,7 +217,7 @@ static const struct route search_admin_routes[] = {
         .ok = {204},
         .run = search_purge,
         .summary = "Empty the index of all entities",
-        .doc = "At once; nothing is found until they are indexed again.",
+        .doc = "Takes effect at once; no record is found until the entities are indexed again.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -226,7 +229,7 @@ static const struct route search_admin_routes[] = {
         .run = search_purge_entity,
         .guard = search_entity_guard,
         .summary = "Empty the index of an entity",
-        .doc = "At once; nothing of it is found until it is indexed again.",
+        .doc = "Takes effect at once; no record of the entity is found until it is indexed again.",
     },
 };
 ROUTES(search_admin, "Search");

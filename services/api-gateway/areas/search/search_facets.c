@@ -60,7 +60,7 @@ int search_facets_check(struct search_plan *plan, struct str names)
                              errors,
                              STR("facets"),
                              PROBLEM_INVALID_QUERY,
-                             "there is no field \"%.*s\" whose values can be counted",
+                             "there is no readable field \"%.*s\" whose values can be counted",
                              STR_ARG(name));
         if (++count == SEARCH_FACETS + 1)
             schema_error_add(r->task.arena,

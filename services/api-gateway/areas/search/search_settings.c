@@ -31,7 +31,7 @@ static const struct field synonym_fields[] = {
      .required = true,
      .min = 2,
      .max = SYNONYM_WORDS,
-     .doc = "Single words; who searches for one finds the others, too, behind it",
+     .doc = "Single words; a search for one of the words also finds the others, ranked after it",
      .example = "[\"sofa\", \"couch\"]"},
 };
 static const struct schema synonym_schema =
@@ -41,12 +41,13 @@ static const struct field typo_fields[] = {
     {.name = "enabled",
      FIELD_AT(struct typos_in, enabled),
      .type = FIELD_BOOL,
-     .doc = "Words of five letters are excused one typo, of nine two; true when left out"},
+     .doc = "Whether typos are excused: one in words of five or more letters, two in words of "
+            "nine or more; default true"},
     {.name = "disabled_fields",
      FIELD_AT(struct typos_in, disabled_fields),
      .type = FIELD_STRS,
      .max = EXACT_FIELDS,
-     .doc = "Fields in which words must stand as they are written, as entity.field",
+     .doc = "Fields in which typos are not excused, as entity.field",
      .example = "[\"products.sku\"]"},
 };
 static const struct schema typo_schema = SCHEMA("SearchTypos", struct typos_in, typo_fields);
@@ -56,7 +57,7 @@ static const struct field settings_fields[] = {
      FIELD_AT(struct settings_in, is_public),
      .type = FIELD_BOOL,
      .nullable = true,
-     .doc = "GET /search/public answers; true when left out"},
+     .doc = "Whether GET /search/public is enabled; default true"},
     {.name = "synonyms",
      FIELD_AT(struct settings_in, synonyms),
      .type = FIELD_LIST,
@@ -68,7 +69,7 @@ static const struct field settings_fields[] = {
      .type = FIELD_STRS,
      .nullable = true,
      .max = STOP_WORDS,
-     .doc = "Words of queries that are not looked for while others are",
+     .doc = "Words that are ignored in queries that have other words too",
      .example = "[\"the\", \"of\"]"},
     {.name = "typo_tolerance",
      FIELD_AT(struct settings_in, typo_tolerance),
@@ -244,7 +245,7 @@ static void check_single_words(struct arena *arena,
                              errors,
                              arena_printf(arena, "%.*s[%zu]", STR_ARG(path), i),
                              PROBLEM_PATTERN,
-                             "must be one word");
+                             "must be a single word");
 }
 
 static const struct model_field *find_dotted_field(const struct model *model, struct str name)
@@ -266,7 +267,7 @@ static json_t *field_ids(struct req *r, const struct in_strs *names, struct sche
                              errors,
                              arena_printf(r->task.arena, "typo_tolerance.disabled_fields[%zu]", i),
                              PROBLEM_PATTERN,
-                             "names no field, as entity.field");
+                             "must name a field, as entity.field");
         else
             (void)json_array_append_new(ids, json_integer(field->id));
     }
@@ -396,8 +397,8 @@ static const struct route search_settings_routes[] = {
         .ok = {200, &settings_out_schema},
         .run = search_settings_update,
         .summary = "Change the settings of search",
-        .doc = "Members left out keep their value, null restores the default. The next search "
-               "goes by them; nothing is indexed again.",
+        .doc = "Members left out keep their value, null restores the default. The next search uses "
+               "the new settings; nothing is indexed again.",
     },
 };
 ROUTES(search_settings, "Search");

@@ -10,8 +10,10 @@ enum { SUGGESTIONS = 5, SUGGESTIONS_MAX = 10, LOOKED_AT = 65, LOOKED_AT_FIRST = 
 
 /* clang-format off: one line a parameter reads best */
 static const struct query_param suggest_query[] = {
-    {.name = "q", .type = FIELD_STR, .doc = "What has been typed; its last word is completed"},
-    {.name = "e", .type = FIELD_STR, .doc = "Entities to look in, separated by commas"},
+    {.name = "q", .type = FIELD_STR, .doc = "The text typed so far; its last word is completed"},
+    {.name = "e",
+     .type = FIELD_STR,
+     .doc = "Entities to search in, separated by commas; default: all searchable entities"},
     {.name = "limit",
      .type = FIELD_I64,
      .has_min = true,
@@ -19,7 +21,7 @@ static const struct query_param suggest_query[] = {
      .has_max = true,
      .max = SUGGESTIONS_MAX,
      .fallback = "5",
-     .doc = "Suggestions at most"},
+     .doc = "Maximum number of suggestions"},
     {0},
 };
 /* clang-format on */
@@ -28,13 +30,14 @@ static const struct field suggestion_fields[] = {
     {.name = "text",
      .type = FIELD_STR,
      .required = true,
-     .doc = "What was typed with its last word whole, as the index folds it",
+     .doc = "The typed text with its last word completed; this word is folded as in the index",
      .example = "\"blue chair\""},
     {.name = "word", .type = FIELD_STR, .required = true, .example = "\"chair\""},
     {.name = "hits",
      .type = FIELD_I64,
      .required = true,
-     .doc = "Records with all of its words that the caller may see, of very many among the newest"},
+     .doc = "Number of records that have all words of the text and that the caller may see; if "
+            "there are very many, only the newest are counted"},
 };
 static const struct schema suggestion_schema = SCHEMA_OUT("SearchSuggestion", suggestion_fields);
 
@@ -191,8 +194,8 @@ static const struct route search_suggest_routes[] = {
         .ok = {200, &suggest_schema},
         .run = search_suggest,
         .summary = "Complete the last word of a search",
-        .doc = "Words of records that the caller may see, in fields that it may read, most hits "
-               "first.",
+        .doc = "Suggests words of records that the caller may see, in fields that the caller may "
+               "read, most hits first.",
     },
 };
 ROUTES(search_suggest, "Search");
