@@ -31,7 +31,7 @@ void event_prepare(void)
 {
     latency = metric_histogram("groundwork_webhooks_apply_seconds",
                                "",
-                               "From an event's arrival to its application, seconds",
+                               "Time from an event's arrival to its application, seconds",
                                seconds_bounds,
                                ARRAY_LEN(seconds_bounds));
 }
@@ -147,20 +147,20 @@ static const char *reason_of(int rc)
 {
     switch (rc) {
     case APPLY_BROKEN:
-        return "what it is about cannot be read out of it";
+        return "the object of the event is missing or malformed";
     case APPLY_AGAIN:
-        return "what it needs is not there yet, or the processor cannot be asked";
+        return "an object that the event needs is missing, or the processor cannot be reached";
     case DB_CONFLICT:
     case DB_LOCKED:
-        return "what it changes is being changed by others";
+        return "other transactions are changing the same rows";
     case DB_TIMEOUT:
     case -ETIMEDOUT:
-        return "it took too long";
+        return "a time limit was exceeded";
     case DB_UNAVAILABLE:
     case DB_FULL:
         return "the database is not available";
     default:
-        return "an error of the service";
+        return "an internal error";
     }
 }
 
@@ -235,7 +235,7 @@ AWAITS static enum queue_outcome end(struct event_run *run, int rc)
     case APPLY_FOREIGN:
         note_state(run,
                    "ignored",
-                   "nothing: it belongs to another project",
+                   "nothing: the event belongs to another account or project",
                    &webhook_work_stats()->ignored);
         return QUEUE_DONE;
     default:

@@ -64,9 +64,8 @@ void ingest_prepare(void)
                           "source=\"%s\",outcome=\"%s\"",
                           source_names[source],
                           outcome_names[outcome]) > 0);
-            metrics[source][outcome] = metric_counter("groundwork_webhooks_received_total",
-                                                      labels,
-                                                      "Events received, by what became of them");
+            metrics[source][outcome] = metric_counter(
+                "groundwork_webhooks_received_total", labels, "Events received, by outcome");
         }
     }
 }
@@ -116,9 +115,11 @@ AWAITS static int ingest_read_body(struct req *r, size_t max, struct str *ret_bo
     case REQ_BODY_REFUSED:
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
-                    "Too many bodies from your address are on their way; try again.");
+                    "Too many request bodies from your address are being received; try again.");
     case REQ_BODY_BROKEN:
-        return fail(r, PROBLEM_BAD_REQUEST, "The event ended early or is not framed correctly.");
+        return fail(r,
+                    PROBLEM_BAD_REQUEST,
+                    "The body of the request ended early or is not framed correctly.");
     default:
         return -ECANCELED;
     }
@@ -136,8 +137,7 @@ static int reply(struct req *r, enum source source, enum outcome outcome)
     if (outcome == UNSUPPORTED)
         JW_CSTR(&w, "message", "event type not supported");
     if (outcome == FOREIGN)
-        JW_CSTR(
-            &w, "message", "the event is about another account or project: nothing of it is kept");
+        JW_CSTR(&w, "message", "the event is about another account or project and was not stored");
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
@@ -168,7 +168,8 @@ AWAITS static int store(struct req *r, enum source source, const struct event_ro
 static int refuse_signature(struct req *r, int rc)
 {
     enum outcome outcome = WRONG_SIGNATURE;
-    const char *detail = "No signature fits the body.";
+    const char *detail =
+        "No signature in Stripe-Signature matches the body and an active webhook secret.";
 
     switch (rc) {
     case WEBHOOK_SIGNATURE_MALFORMED:
@@ -177,7 +178,8 @@ static int refuse_signature(struct req *r, int rc)
         break;
     case WEBHOOK_SIGNATURE_STALE:
         outcome = STALE;
-        detail = "The signature was made more than 300 seconds from now.";
+        detail = "The time t in Stripe-Signature differs from the current time by more than 300 "
+                 "seconds.";
         break;
     case WEBHOOK_SIGNATURE_NO_SECRET:
         outcome = NO_SECRET;
@@ -278,7 +280,10 @@ static int read_event(struct req *r, struct str body, struct skim *members)
     struct str object = text_of(members, OBJECT);
     if (!fits(text_of(members, ID)) || !fits(text_of(members, TYPE)) ||
         (object.len > 0 && !str_is(object, "event") && !str_is(object, THIN_EVENT)))
-        return refuse_body(r, PROCESSOR, "The body is not an event: it has no id or no type.");
+        return refuse_body(r,
+                           PROCESSOR,
+                           "The body is not an event: id or type is missing or too long, or object "
+                           "is not \"event\".");
     return 0;
 }
 
@@ -335,7 +340,7 @@ static int refuse_notification(struct req *r, int rc, struct str reason)
             r, PROBLEM_BAD_REQUEST, "The notification was signed too long ago, or in the future.");
     default:
         count_event(STORE, WRONG_SIGNATURE);
-        return fail(r, PROBLEM_BAD_REQUEST, "The notification is not signed by the store.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The notification is not signed by the app store.");
     }
 }
 
@@ -350,7 +355,7 @@ int ingest_store(struct req *r)
     TRY(ingest_read_body(r, STORE_BODY_BYTES_MAX, &body));
     if (!settings->store.configured) {
         count_event(STORE, NO_SECRET);
-        return fail(r, PROBLEM_BAD_REQUEST, "The project has no credentials of the store.");
+        return fail(r, PROBLEM_BAD_REQUEST, "The project has no credentials for the app store.");
     }
     int rc = store_notification_read(
         r->task.arena, body, &settings->store, clock_wall_ms(), &notification, &reason);

@@ -108,7 +108,8 @@ static int webhook_start(struct task *task UNUSED, struct app *app, struct str *
         return -1;
     }
     if (start_payments(conf) != 0) {
-        *ret_reason = STR("the roots of the store cannot be read (GROUNDWORK_STORE_ROOTS_FILE)");
+        *ret_reason =
+            STR("the app store's root certificates cannot be read (GROUNDWORK_STORE_ROOTS_FILE)");
         return -1;
     }
     webhook_work_start();
@@ -170,7 +171,7 @@ static void webhook_stop(struct app *app UNUSED)
 
 static const struct daemon payments_webhook = {
     .name = "payments-webhook",
-    .about = "stores what payment processor and app store report, and applies it",
+    .about = "stores events of the payment processor and the app store, and applies them",
     .conf = &app_conf_spec,
     .check = webhook_check,
     .prepare = prepare_webhook,

@@ -14,13 +14,13 @@
     M(counter, APPLIED, "state=\"applied\"", "Events finished", work->applied)                     \
     M(counter, APPLIED, "state=\"ignored\"", "Events finished", work->ignored)                     \
     M(counter, APPLIED, "state=\"unsupported\"", "Events finished", work->unsupported)             \
-    M(counter, EVENTS "failed_total", "", "Applications that failed", work->failed)                \
+    M(counter, EVENTS "failed_total", "", "Failed attempts to apply", work->failed)                \
     M(counter,                                                                                     \
       EVENTS "dead_total",                                                                         \
       "",                                                                                          \
       "Events whose state became dead",                                                            \
       work->dead + events->quarantined)                                                            \
-    M(counter, EVENTS "lost_total", "", "Events that went to another process", events->lost)       \
+    M(counter, EVENTS "lost_total", "", "Events taken by another process", events->lost)           \
     M(gauge, EVENTS "applying", "", "Events being applied", events->running)                       \
     M(gauge, EVENTS "projects", "", "Projects with events", events->projects)                      \
     M(gauge, EVENTS "backlog", "", "Events that wait", seen->backlog)                              \

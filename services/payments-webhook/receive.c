@@ -91,12 +91,13 @@ static int answer_unmatched(struct req *r, int rc, struct str allow)
         if (str_ends(allow, STR(OPTIONS_TOO))) /* the router adds it, but it is not answered here */
             allow.len -= sizeof(OPTIONS_TOO) - 1;
         resp_header(r, "Allow", allow);
-        return fail(r, PROBLEM_METHOD_NOT_ALLOWED, "This path answers %.*s.", STR_ARG(allow));
+        return fail(r, PROBLEM_METHOD_NOT_ALLOWED, "This path accepts only %.*s.", STR_ARG(allow));
     case ROUTER_BAD_PATH:
         return fail(r, PROBLEM_BAD_REQUEST, "The path is not valid.");
     default:
-        return fail(
-            r, PROBLEM_ROUTE_NOT_FOUND, "This port takes events of the processor and the store.");
+        return fail(r,
+                    PROBLEM_ROUTE_NOT_FOUND,
+                    "This port only receives events of the processor and the app store.");
     }
 }
 

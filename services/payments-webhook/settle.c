@@ -218,7 +218,7 @@ static bool is_made_by(const struct settle *s, const json_t *object)
 
 AWAITS static int not_carried_out(struct settle *s)
 {
-    return give_up(s, STR("not_carried_out"), STR("The processor does not have it."));
+    return give_up(s, STR("not_carried_out"), STR("The processor did not carry out the call."));
 }
 
 /* Searches the customer's objects for the one that the row has made. An object that the processor
@@ -292,7 +292,7 @@ AWAITS static int settle_one(struct task *task, void *arg)
         rc = s->age_ms < SEARCH_AGE_MS ? later(s) : settle_by_searching(s);
     } else if (s->age_ms > KEY_LIFE_MS) {
         stats.unknown++;
-        rc = give_up(s, STR("outcome_unknown"), STR("The processor's answer was never received."));
+        rc = give_up(s, STR("outcome_unknown"), STR("No answer of the processor was received."));
     } else {
         rc = settle_by_repeating(s);
     }

@@ -18,16 +18,16 @@
     M(counter, SENDS, "status=\"Succeeded\"", "Sends that ended", ended[0])                        \
     M(counter, SENDS, "status=\"Partial\"", "Sends that ended", ended[1])                          \
     M(counter, SENDS, "status=\"Failed\"", "Sends that ended", ended[2])                           \
-    M(counter, DEVICES, FCM "\"delivered\"", "Devices done with", it->delivered[PUSH_FCM])         \
-    M(counter, DEVICES, FCM "\"failed\"", "Devices done with", it->failed[PUSH_FCM])               \
-    M(counter, DEVICES, FCM "\"unregistered\"", "Devices done with", it->unregistered[PUSH_FCM])   \
-    M(counter, DEVICES, WEB "\"delivered\"", "Devices done with", it->delivered[PUSH_WEB])         \
-    M(counter, DEVICES, WEB "\"failed\"", "Devices done with", it->failed[PUSH_WEB])               \
-    M(counter, DEVICES, WEB "\"unregistered\"", "Devices done with", it->unregistered[PUSH_WEB])   \
+    M(counter, DEVICES, FCM "\"delivered\"", "Devices, by outcome", it->delivered[PUSH_FCM])       \
+    M(counter, DEVICES, FCM "\"failed\"", "Devices, by outcome", it->failed[PUSH_FCM])             \
+    M(counter, DEVICES, FCM "\"unregistered\"", "Devices, by outcome", it->unregistered[PUSH_FCM]) \
+    M(counter, DEVICES, WEB "\"delivered\"", "Devices, by outcome", it->delivered[PUSH_WEB])       \
+    M(counter, DEVICES, WEB "\"failed\"", "Devices, by outcome", it->failed[PUSH_WEB])             \
+    M(counter, DEVICES, WEB "\"unregistered\"", "Devices, by outcome", it->unregistered[PUSH_WEB]) \
     M(counter, PUSH "requests_total", "", "Requests to providers", it->requests)                   \
     M(counter, PUSH "retries_total", "", "Requests that were repeated", it->retries)               \
-    M(counter, PUSH "grants_total", "", "Access tokens asked for", it->grants)                     \
-    M(counter, PUSH "grants_failed_total", "", "Access tokens not given", it->grants_failed)       \
+    M(counter, PUSH "grants_total", "", "Access tokens requested", it->grants)                     \
+    M(counter, PUSH "grants_failed_total", "", "Access tokens not received", it->grants_failed)    \
     M(gauge, PUSH "requests_in_flight", "", "Requests under way", fetch_in_flight())
 /* clang-format on */
 
@@ -47,7 +47,7 @@ void measure_prepare(void)
 #undef REGISTER
     waited = metric_histogram(PUSH "waited_seconds",
                               "",
-                              "From a send's row to its first claim",
+                              "Time from a send's creation to its first claim, seconds",
                               bounds,
                               ARRAY_LEN(bounds));
     dispatcher_work_prepare();

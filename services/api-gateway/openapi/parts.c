@@ -29,7 +29,7 @@ void openapi_head(struct jw *w,
     JW_CSTR(w, "description", description);
     jw_lit(w, "license");
     jw_obj(w);
-    JW_CSTR(w, "name", "Terms of whoever runs this service");
+    JW_CSTR(w, "name", "Terms of the operator of this service");
     JW_STR(w, "url", base_url);
     jw_obj_end(w);
     jw_obj_end(w);
@@ -148,29 +148,30 @@ static const struct {
     {HEADER_IF_NONE_MATCH,
      "IfNoneMatch",
      "If-None-Match",
-     "ETag of a copy: 304 while it is current"},
+     "ETag of the client's copy; the answer is 304 while the copy is current"},
     {HEADER_IF_MATCH,
      "IfMatch",
      "If-Match",
-     "ETag of what is changed: 412 when somebody has changed it since. What the service notes by "
-     "itself, such as last_sign_in_at, changes the ETag but is no such change"},
+     "ETag of the version to change; the answer is 412 when the resource has been changed since. "
+     "Values that the service itself updates, such as last_sign_in_at, change the ETag but do not "
+     "cause a 412"},
     {HEADER_LOCK_TOKEN, "LockToken", "X-Lock-Token", "Token of the caller's lock on the record"},
     {HEADER_GROUP_ID,
      "GroupId",
      "X-Group-Id",
-     "Id of a group: also the records of its members (svc_group_data:read)"},
+     "Id of a group: includes the records of its members (needs svc_group_data:read)"},
     {HEADER_IDEMPOTENCY_KEY,
      "IdempotencyKey",
      "Idempotency-Key",
-     "Repeated within 24 hours with the same key, the request has its effect once"},
+     "A request that is repeated within 24 hours with the same key takes effect once"},
     {HEADER_RANGE,
      "Range",
      "Range",
-     "bytes=0-499 and the like, several with commas between: parts of the content"},
+     "Parts of the content to return, such as bytes=0-499 or bytes=0-99,200-299"},
     {HEADER_RANGE,
      "IfRange",
      "If-Range",
-     "ETag or Last-Modified of a copy: all of the content when it is another one"},
+     "ETag or Last-Modified of the client's copy; when the content has changed, Range is ignored"},
 };
 
 static void parts_put_header(struct jw *w, size_t index)
@@ -214,7 +215,7 @@ static void put_either_id(struct jw *w, const char *prefix)
     JW_CSTR(w, "type", "string");
     jw_lit(w, "pattern");
     jw_str(w, arena_printf(w->out->arena, "^([1-9][0-9]*|%s[A-Za-z0-9_]+)$", prefix));
-    JW_CSTR(w, "description", "The id, or that of the processor");
+    JW_CSTR(w, "description", "The id, or the processor's id");
 }
 
 void openapi_path_param(struct jw *w, const struct route *route, struct str name)
@@ -298,14 +299,15 @@ void openapi_success_headers(struct jw *w, int status, bool etag)
         jw_lit(w, "Location");
         jw_raw(
             w,
-            STR("{\"description\":\"Where it is read\",\"schema\":{\"type\":\"string\",\"format\":"
-                "\"uri-reference\"}}"));
+            STR("{\"description\":\"Address of the new resource\",\"schema\":{\"type\":\"string\","
+                "\"format\":\"uri-reference\"}}"));
     }
     if (etag) {
         jw_lit(w, "ETag");
-        jw_raw(w,
-               STR("{\"description\":\"Of this representation: for If-Match and If-None-Match\","
-                   "\"schema\":{\"type\":\"string\"}}"));
+        jw_raw(
+            w,
+            STR("{\"description\":\"Tag of this representation, for If-Match and If-None-Match\","
+                "\"schema\":{\"type\":\"string\"}}"));
     }
     jw_obj_end(w);
 }
@@ -353,7 +355,7 @@ static struct str code_description(struct arena *arena, bool codes)
     struct strbuf text;
 
     strbuf_init(&text, arena, PROBLEM_BYTES);
-    strbuf_cstr(&text, "Stable name of what went wrong; `detail` may change.");
+    strbuf_cstr(&text, "Stable name of the error. The text of `detail` may change.");
     if (codes)
         strbuf_cstr(&text, " New codes may be added. The codes are:\n");
     for (enum problem i = PROBLEM_NONE + 1; codes && i < PROBLEM_COUNT; i++) {
@@ -419,29 +421,34 @@ struct str openapi_problem(struct arena *arena, bool codes)
     JW_STR(w, "description", code_description(arena, codes));
     JW_CSTR(w, "example", problem_code(PROBLEM_NOT_FOUND));
     jw_obj_end(w);
-    put_text(w, "detail", "For people; may change", "There is no such entity.");
-    put_text(w, "request_id", "The X-Request-Id of the answer", "01J8ZK3V5T9Q");
+    put_text(
+        w, "detail", "Explanation for people; the text may change", "There is no such entity.");
+    put_text(w, "request_id", "Value of the header X-Request-Id of the answer", "01J8ZK3V5T9Q");
     jw_lit(w, "errors");
     jw_obj(w);
     JW_CSTR(w, "type", "array");
-    JW_CSTR(w, "description", "What is wrong with which member, when members are wrong");
+    JW_CSTR(w,
+            "description",
+            "The invalid members of the request, if any, and what is wrong with them");
     jw_lit(w, "items");
     put_finding(w);
     jw_obj_end(w);
-    put_text(w, "error_code", "Below /auth/v1: the code as clients of GoTrue know it", NULL);
-    put_text(w, "msg", "Below /auth/v1: the same as detail", NULL);
+    put_text(w, "error_code", "Under /auth/v1: the error code that clients of GoTrue expect", NULL);
+    put_text(w, "msg", "Under /auth/v1: the same text as detail", NULL);
     jw_lit(w, "error");
     jw_raw(w,
-           STR("{\"description\":\"Below /auth/v1: the error of RFC 6749, a text. Below /ai/v1: "
-               "OpenAI's, an object with message, type, param and code\"}"));
-    put_text(w, "error_description", "Below /auth/v1: the same as detail", NULL);
+           STR("{\"description\":\"Under /auth/v1: the error code of RFC 6749, a string. "
+               "Under /ai/v1: OpenAI's error object with message, type, param and code\"}"));
+    put_text(w, "error_description", "Under /auth/v1: the same text as detail", NULL);
     jw_lit(w, "payment_id");
     jw_raw(
         w,
-        STR("{\"type\":\"integer\",\"format\":\"int64\",\"description\":\"The payment that a call "
-            "to the processor was about\"}"));
-    put_text(
-        w, "client_secret", "Brings the payer back who has to authenticate it", "pi_1_secret_2");
+        STR("{\"type\":\"integer\",\"format\":\"int64\",\"description\":\"Id of the payment that "
+            "the processor was called for\"}"));
+    put_text(w,
+             "client_secret",
+             "Secret with which the app lets the payer authenticate the payment",
+             "pi_1_secret_2");
     jw_obj_end(w);
     jw_obj_end(w);
     return strbuf_view(&text);
@@ -477,9 +484,9 @@ static void put_count(struct jw *w, const char *name, const char *description, i
 void openapi_list_end(struct jw *w, bool has_cursor)
 {
     jw_obj_end(w);
-    put_count(w, "total_items", "-1 when the count was left out", 1);
+    put_count(w, "total_items", "Number of items on all pages; -1 when they were not counted", 1);
     put_count(w, "page", "Number of this page, from 1", 1);
-    put_count(w, "page_size", "Items a page, the limit", 20);
+    put_count(w, "page_size", "Most items on a page, as set by limit", 20);
     jw_lit(w, "has_next_page");
     jw_obj(w);
     JW_CSTR(w, "type", "boolean");
@@ -490,7 +497,9 @@ void openapi_list_end(struct jw *w, bool has_cursor)
         jw_obj(w);
         JW_CSTR(w, "type", "string");
         JW_BOOL(w, "nullable", true);
-        JW_CSTR(w, "description", "With cursor=: what to send for the next page, null at the end");
+        JW_CSTR(w,
+                "description",
+                "When cursor= was sent: the cursor of the next page, null on the last page");
         jw_obj_end(w);
     }
     jw_obj_end(w);

@@ -272,9 +272,9 @@ put_description(struct jw *w, const struct openapi *about, const struct model_fi
                                         : "Id of a record of %.*s; with expand= the record",
                             STR_ARG(field->target->name));
     else if (field->type == TYPE_FILE)
-        text = STR("Id of a file, which belongs to this record alone; with expand= the file");
+        text = STR("Id of a file that belongs only to this record; with expand= the file");
     else if (field->type == TYPE_SECRET)
-        text = STR("Stored encrypted, never read back");
+        text = STR("Stored encrypted and never returned");
     else if (field->type == TYPE_JSON)
         text = STR("Any JSON value");
     if (field->unique)
@@ -383,7 +383,7 @@ int entity_schema_update(struct jw *w, const struct entity_doc *doc)
 {
     jw_obj(w);
     JW_CSTR(w, "type", "object");
-    JW_CSTR(w, "description", "Members that are left out keep their value, null clears");
+    JW_CSTR(w, "description", "Members that are left out keep their value; null clears a value");
     TRY(put_properties(w, doc));
     JW_BOOL(w, "additionalProperties", false);
     jw_obj_end(w);
@@ -456,7 +456,7 @@ static void put_set_by_service(struct jw *w)
     jw_obj(w);
     put_reference_type(w);
     JW_BOOL(w, "nullable", true);
-    JW_CSTR(w, "description", "Id of the user who made the record");
+    JW_CSTR(w, "description", "Id of the user who created the record");
     JW_I64(w, "example", 1);
     jw_obj_end(w);
 }
@@ -465,8 +465,9 @@ int entity_schema_read(struct jw *w, const struct entity_doc *doc)
 {
     jw_obj(w);
     JW_CSTR(w, "type", "object");
-    JW_CSTR(
-        w, "description", "With fields= no member but those named, with expand= records for ids");
+    JW_CSTR(w,
+            "description",
+            "fields= limits the members to those it names; expand= replaces ids with records");
     jw_lit(w, "properties");
     jw_obj(w);
     put_set_by_service(w);

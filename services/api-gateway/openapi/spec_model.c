@@ -5,8 +5,8 @@
 #include "openapi/spec_entity.h"
 
 #define DESCRIPTION                                                                                \
-    "Records of the project's entities. Generated from the model as it is now. An API key may be " \
-    "sent in place of the access token, or in the header x-api-key."
+    "Records of the project's entities, generated from the current data model. An API key may be " \
+    "sent instead of the access token, or in the header x-api-key."
 
 /* An operation that the document has once for each entity. The table is in the order of the
  * document: by path, then by method. */

@@ -10,10 +10,10 @@
 #define DESCRIPTION_BYTES 8192
 #define PARTIAL_CONTENT   206
 #define DESCRIPTION                                                                                \
-    "Everything of a project beside the records of its entities, which the data model document "   \
-    "describes. Errors are problem documents (RFC 9457). A GET answers HEAD as well, a PUT "       \
-    "answers PATCH. Answers carry X-Request-Id, and RateLimit-Limit, RateLimit-Remaining and "     \
-    "RateLimit-Reset where a limit applies."
+    "All resources of a project except the records of its entities, which are in the data model "  \
+    "document. Errors are problem documents (RFC 9457). HEAD is allowed with GET, and PATCH with " \
+    "PUT. Answers have the header X-Request-Id and, where a rate limit applies, RateLimit-Limit, " \
+    "RateLimit-Remaining and RateLimit-Reset."
 
 static const struct {
     const char *tag;
@@ -22,21 +22,21 @@ static const struct {
     {"Project", "Name, allowed origins and settings of this project"},
     {"Sign-in", "Access and refresh tokens, sessions, signing keys"},
     {"Users", "Accounts, their profiles, invitations and confirmations"},
-    {"Roles and permissions", "What roles may do, and the permissions there are"},
-    {"API keys", "Long-lived credentials of programs, bound to their creator"},
+    {"Roles and permissions", "Roles with their permissions, and the list of all permissions"},
+    {"API keys", "Long-lived credentials for programs, bound to the user who created them"},
     {"Groups", "Users who share records"},
-    {"Audit log", "Who changed what in the administration of the project"},
+    {"Audit log", "Changes in the administration of the project, and who made them"},
     {"Entities", "Tables of the project's own data model"},
     {"Fields", "Columns of an entity"},
-    {"Enums", "Named lists of values that fields take"},
-    {"Records", "What can be done with records beside reading and writing single ones"},
+    {"Enums", "Named lists of values for fields"},
+    {"Records", "Operations on records other than reading and writing single records"},
     {"Public records", "Records that anyone may read"},
     {"Row-level security", "Grants of single records to users, groups and roles"},
-    {"Workflows", "What happens by itself: triggers and the steps they start"},
-    {"Jobs", "Runs of workflows, with what each step read and wrote"},
-    {"Push", "Notifications to phones and browsers, and the taps that come back"},
-    {"Files", "What the project keeps as files, in folders, under the row rule of records"},
-    {"Tasks", "Progress of work that takes long"},
+    {"Workflows", "Automation: triggers and the steps that they start"},
+    {"Jobs", "Runs of workflows, with the input and output of each step"},
+    {"Push", "Notifications to phones and browsers, and taps on them"},
+    {"Files", "Files of the project, in folders, protected by the row rule of records"},
+    {"Tasks", "Progress of long-running work"},
     {"Documentation", "This specification"},
 };
 
@@ -269,7 +269,7 @@ static void put_answer(struct jw *w, const struct route *route, int status)
 
 static void put_dry_run(struct jw *w, const struct route *route)
 {
-    JW_CSTR(w, "description", "Of a dry run: nothing was done");
+    JW_CSTR(w, "description", "Result of a dry run: nothing was changed");
     openapi_success_headers(w, 200, false);
     media_begin(w, "application/json");
     openapi_ref(w, "schemas", str_from(route->dry_run->name));
@@ -328,7 +328,7 @@ static struct str description_of(struct arena *arena, const struct route *route)
     if (route->perm_and != PERM_NONE)
         strbuf_printf(&text, ", and `%s`", perm_name(route->perm_and));
     if (route->own)
-        strbuf_cstr(&text, "; a signed-in user needs none for its own");
+        strbuf_cstr(&text, "; signed-in users need no permission for themselves");
     strbuf_char(&text, '.');
     return strbuf_view(&text);
 }
