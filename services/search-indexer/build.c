@@ -546,8 +546,7 @@ int build_replace(struct task *task, struct index *index, int64_t idx)
 {
     struct db_call calls[] = {
         db_call(SQL_GENERATION_FAIL(.idx = idx,
-                                    .error = STR("Its posting lists are damaged; it is being "
-                                                 "built again."))),
+                                    .error = STR("The index is damaged and is being rebuilt."))),
         db_call(SQL_GENERATION_ASK_AFTER(.idx = idx)),
     };
 
@@ -558,12 +557,12 @@ int build_replace(struct task *task, struct index *index, int64_t idx)
 AWAITS static int
 fail_build(struct task *task, struct index *index, const struct generation *of, int rc)
 {
-    struct db_call call = db_call(SQL_GENERATION_FAIL(
-            .idx = of->idx,
-            .error =
-                rc == DB_TOO_LARGE
-                    ? STR("A record is too large to be indexed.")
-                    : STR("The database refused a statement of the rebuild; its log has it.")));
+    struct db_call call =
+        db_call(SQL_GENERATION_FAIL(.idx = of->idx,
+                                    .error = rc == DB_TOO_LARGE
+                                                 ? STR("A record is too large to be indexed.")
+                                                 : STR("The database refused a statement of the "
+                                                       "rebuild; see the indexer's log.")));
 
     log_error("index.build_failed",
               L_I64("entity", of->entity_id),

@@ -192,8 +192,7 @@ AWAITS static void index_note_end(struct task *task, struct index *index, int rc
     if (rc != DB_FAILED && rc != DB_TOO_LARGE && rc != DB_CHECK)
         return;
     struct db_call note = db_call(
-        SQL_GENERATION_NOTE(.error = STR(
-                                "Changes cannot be indexed; the log of the indexer says why.")));
+        SQL_GENERATION_NOTE(.error = STR("Changes cannot be indexed; see the indexer's log.")));
     int noted = batch_exec(task, index, &note, 1);
     if (noted != 0)
         log_debug("index.note_failed", L_RESULT("rc", noted));

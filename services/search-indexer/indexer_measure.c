@@ -16,15 +16,15 @@ static struct {
     M(counter,                                                                                     \
       SEARCH "indexed_total",                                                                      \
       "",                                                                                          \
-      "Records that were looked at because of a change",                                           \
+      "Records that were indexed because of a change",                                             \
       numbers.indexed)                                                                             \
     M(counter,                                                                                     \
       SEARCH "changed_total",                                                                      \
       "",                                                                                          \
-      "Of those the ones whose words had changed",                                                 \
+      "Indexed records whose words had changed",                                                   \
       numbers.changed)                                                                             \
-    M(counter, SEARCH "built_total", "", "Records that rebuilds have read", numbers.built)         \
-    M(counter, SEARCH "failed_total", "", "Turns that ended with an error", numbers.failed)
+    M(counter, SEARCH "built_total", "", "Records that rebuilds have written", numbers.built)      \
+    M(counter, SEARCH "failed_total", "", "Runs that ended with an error", numbers.failed)
 /* clang-format on */
 
 #define ONE(type, name, labels, text, value) NULL,

@@ -58,7 +58,7 @@ static void indexer_stop(struct app *app UNUSED)
 
 static const struct daemon_job jobs[] = {
     {.name = "--verify",
-     .text = "compare indexes with records, repair what differs, then exit",
+     .text = "compare indexes with records, repair differences, then exit",
      .run = verify_all,
      .argument = "[PROJECT]"},
     {.name = NULL},

@@ -133,7 +133,7 @@ static void verify_tell(struct arena *arena,
     bool fine = verify->differ == 0 && lists->differ == 0 && !lists->lost;
 
     verify->say(arena_printf(arena,
-                             "%.*s %.*s: %zu records, %zu with other words, %zu lists that "
+                             "%.*s %.*s: %zu records, %zu with outdated words, %zu lists that "
                              "differed%s",
                              STR_ARG(verify->slug),
                              STR_ARG(entity->name),
@@ -141,7 +141,7 @@ static void verify_tell(struct arena *arena,
                              verify->differ,
                              lists->differ,
                              fine             ? ""
-                             : lists->rebuilt ? ": it is being built again"
+                             : lists->rebuilt ? ": the index is being rebuilt"
                                               : ": repaired")
                     .ptr);
 }
@@ -247,7 +247,7 @@ int verify_all(struct task *task,
     }
     if (rc != 0)
         *ret_reason = rc == INDEX_LOST
-                          ? STR("the index was being written all the time; run it again")
+                          ? STR("another process is writing the index; run this again later")
                           : str_from(result_name(rc));
     return rc;
 }

@@ -21,9 +21,9 @@ def verify(project, indexer, *arguments):
 
 
 def test_nothing_is_wrong(project, index, indexer, library):
-    assert f"{project.id} books: 300 records, 0 with other words, 0 lists that differed\n" in verify(project, indexer)
+    assert f"{project.id} books: 300 records, 0 with outdated words, 0 lists that differed\n" in verify(project, indexer)
     project.admin.post(BOOKS, {"title": "quartz"}, expect=201)
-    assert "301 records, 0 with other words, 0 lists" in verify(project, indexer), "what waits is no difference"
+    assert "301 records, 0 with outdated words, 0 lists" in verify(project, indexer), "what waits is no difference"
 
 
 TAMPERED = {
@@ -51,7 +51,7 @@ def test_records_are_repaired(project, index, indexer, library):
     index.execute(f"delete from {{p}}.e_{library['id']} where id = {index.made[1]}")
     index.execute(f"delete from {{p}}.search_docs where record_id = {index.made[2]}")
     said = verify(project, indexer)
-    assert "300 records, 3 with other words" in said and "repaired" in said, said
+    assert "300 records, 3 with outdated words" in said and "repaired" in said, said
     assert index.find(library, "behind") == {index.made[0]}
     index.check(library)
 
@@ -59,7 +59,7 @@ def test_records_are_repaired(project, index, indexer, library):
 def test_words_that_are_lost_come_back(project, index, indexer, library):
     index.execute("delete from {p}.search_terms where term = 'linen'")
     said = verify(project, indexer)
-    assert "300 records, 200 with other words" in said and "repaired" in said, said
+    assert "300 records, 200 with outdated words" in said and "repaired" in said, said
     assert len(index.find(library, "linen")) == 200
     index.check(library)
 
