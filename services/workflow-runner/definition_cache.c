@@ -113,7 +113,7 @@ static const struct workflow_version *entry_hold(struct arena *arena, struct ent
 static struct str print_findings(struct arena *arena, const struct schema_errors *errors)
 {
     if (errors->count == 0)
-        return STR("it cannot be read");
+        return STR("The stored workflow cannot be read.");
     return arena_printf(
         arena, "%.*s: %.*s", STR_ARG(errors->items[0].field), STR_ARG(errors->items[0].message));
 }

@@ -185,10 +185,10 @@ AWAITS static int mails_read_content(struct task *task, struct claimed_mail *mai
 /* Tells an administrator what to do about a mail that was not sent, where this is known. */
 static struct str dropped_detail(struct str code)
 {
-    return str_is(code, "no_page") ? STR("Its link would lead nowhere: set settings.auth_page_url "
-                                         "(PUT {base_url}/), and "
-                                         "ask for the mail again.")
-                                   : STR_NONE;
+    return str_is(code, "no_page")
+               ? STR("The mail has no page to link to: set settings.auth_page_url "
+                     "(PUT {base_url}/), and request the mail again.")
+               : STR_NONE;
 }
 
 AWAITS static int mails_send_one(struct task *task, struct claimed_mail *mail)
@@ -276,9 +276,10 @@ void mails_prepare(void)
 
     for (int i = 0; i < ENDS; i++)
         ended[i] = metric_counter("groundwork_mails_ended_total", labels[i], "Mails that ended");
-    repeated = metric_counter("groundwork_mails_repeated_total",
-                              "",
-                              "Mails that the server did not take, to be sent later");
+    repeated =
+        metric_counter("groundwork_mails_repeated_total",
+                       "",
+                       "Mails that will be sent again because the server did not accept them");
     queue_prepare(&kind);
 }
 

@@ -20,8 +20,8 @@
       "",                                                                                          \
       "Jobs that were cancelled or went to another runner",                                        \
       jobs->lost)                                                                                  \
-    M(counter, JOBS "released_total", "", "Jobs given back at a shutdown", jobs->released)         \
-    M(counter, JOBS "made_total", "", "Jobs made of events", work->jobs_made)                      \
+    M(counter, JOBS "released_total", "", "Jobs released at a shutdown", jobs->released)           \
+    M(counter, JOBS "made_total", "", "Jobs made from events", work->jobs_made)                    \
     M(counter, JOBS "ticked_total", "", "Jobs made by timed workflows", work->ticks)               \
     M(counter,                                                                                     \
       JOBS "rescued_total",                                                                        \
@@ -36,7 +36,7 @@
     M(counter,                                                                                     \
       JOBS "guarded_total",                                                                        \
       "",                                                                                          \
-      "Jobs that events would have made beyond what one of them, or the queue, may hold",          \
+      "Jobs not made because the limit of an event or of the queue was reached",                   \
       work->guarded)                                                                               \
     M(gauge, JOBS "running", "", "Jobs running", jobs->running)                                    \
     M(counter,                                                                                     \
@@ -49,15 +49,15 @@
     M(counter,                                                                                     \
       SCRIPTS "failed_total",                                                                      \
       "",                                                                                          \
-      "Scripts that failed, for whatever reason",                                                  \
+      "Scripts that failed, for any reason",                                                       \
       scripts.failures)                                                                            \
-    M(counter, SCRIPTS "timed_out_total", "", "Scripts that took too long", scripts.timeouts)      \
-    M(counter, SCRIPTS "memory_total", "", "Scripts that wanted too much memory", scripts.memory)  \
-    M(counter, SCRIPTS "crashed_total", "", "Scripts whose process ended", scripts.crashes)        \
+    M(counter, SCRIPTS "timed_out_total", "", "Scripts beyond the time limit", scripts.timeouts)   \
+    M(counter, SCRIPTS "memory_total", "", "Scripts beyond the memory limit", scripts.memory)      \
+    M(counter, SCRIPTS "crashed_total", "", "Scripts whose process crashed", scripts.crashes)      \
     M(gauge, SCRIPTS "running", "", "Scripts running", scripts.busy)                               \
     M(gauge, SCRIPTS "waiting", "", "Scripts that wait for a process", quotas_scripts.waiting)     \
-    M(gauge, "groundwork_calls_running", "", "Requests and mails under way", quotas_calls.held)    \
-    M(gauge, "groundwork_calls_waiting", "", "Those that wait for a turn", quotas_calls.waiting)   \
+    M(gauge, "groundwork_calls_running", "", "Requests of steps under way", quotas_calls.held)     \
+    M(gauge, "groundwork_calls_waiting", "", "Requests of steps waiting", quotas_calls.waiting)    \
     M(gauge,                                                                                       \
       "groundwork_step_writes_waiting",                                                            \
       "",                                                                                          \

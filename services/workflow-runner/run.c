@@ -208,7 +208,7 @@ AWAITS static int run_load_version(struct run *run)
         int rc = definition_find(run->job, &run->version);
         if (rc == DEFINITION_GONE)
             return run_fail_with(
-                run, STR_NONE, PROBLEM_WORKFLOW_GONE, STR("The workflow does not exist any more."));
+                run, STR_NONE, PROBLEM_WORKFLOW_GONE, STR("The workflow no longer exists."));
         if (rc == 0 && run->version->invalid.ptr != NULL)
             return run_fail_with(run, STR_NONE, PROBLEM_WORKFLOW_INVALID, run->version->invalid);
         if (rc == 0)
@@ -239,7 +239,7 @@ AWAITS static int open_secrets(struct run *run)
             return run_fail_with(run,
                                  STR_NONE,
                                  PROBLEM_SECRET_UNREADABLE,
-                                 STR("A secret of this workflow cannot be opened."));
+                                 STR("A secret of this workflow cannot be decrypted."));
         if (rc == -ECANCELED)
             return JOB_LOST;
         TRY(pause_retry(run->job, &pause));
@@ -258,7 +258,7 @@ AWAITS static int run_check_trigger(struct run *run)
             return run_fail_with(run,
                                  STR_NONE,
                                  PROBLEM_EDITOR_GONE,
-                                 STR("The workflow's last editor may not sign in any more."));
+                                 STR("The workflow's last editor may no longer sign in."));
         if (rc == -ECANCELED)
             return JOB_LOST;
         if (rc == 0)
@@ -331,7 +331,7 @@ static json_t *interrupt(struct run *run, const struct step *step, const struct 
 {
     static const char text[] =
         "{\"code\":\"interrupted\",\"message\":\"The runner stopped after this "
-        "step had been sent; it is not sent again.\"}";
+        "step had been sent. The step is not sent again.\"}";
     struct ledger_step row = {
         .seq = past->seq,
         .key = step->key,
@@ -400,8 +400,10 @@ AWAITS static int walk(struct run *run)
     int at = find_start(run);
 
     if (at == STEP_NONE)
-        return run_fail_with(
-            run, job->resume_step, PROBLEM_WORKFLOW_INVALID, STR("There is no such step."));
+        return run_fail_with(run,
+                             job->resume_step,
+                             PROBLEM_WORKFLOW_INVALID,
+                             STR("The workflow has no step with this key."));
     for (int steps = 0; at >= 0; steps++) {
         if (queue_lost(&job->item))
             return JOB_LOST;
@@ -409,7 +411,7 @@ AWAITS static int walk(struct run *run)
             return give_back(run);
         if (steps == STEPS_OF_A_JOB)
             return run_fail_with(
-                run, STR_NONE, PROBLEM_WORKFLOW_INVALID, STR("The steps do not end."));
+                run, STR_NONE, PROBLEM_WORKFLOW_INVALID, STR("The job has run too many steps."));
         int rc = one_step(run, at, &at);
         if (rc == 0 && at >= 0 && is_time_to_write(run))
             rc = run_write_all(run, STATUS_NONE, STR_NONE);

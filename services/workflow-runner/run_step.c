@@ -133,7 +133,7 @@ AWAITS static int find_caller(struct step_call *call)
                             &caller->rights);
     if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
         return step_fail(
-            call, PROBLEM_EDITOR_GONE, "The workflow's last editor may not sign in any more.");
+            call, PROBLEM_EDITOR_GONE, "The workflow's last editor may no longer sign in.");
     call->caller = caller;
     return rc > 0 ? RUN_AGAIN : rc;
 }

@@ -62,7 +62,7 @@ AWAITS static int view_prepare(struct view_job *job)
     job->source = model_entity_by_id(job->ctx.model, job->row.entity_id);
     if (job->source == NULL || !view_query_read(job->task->arena, job->row.query, job->query)) {
         job->ctx.error.code = PROBLEM_NOT_FOUND;
-        job->ctx.error.detail = STR("Its entity is gone.");
+        job->ctx.error.detail = STR("The view's entity no longer exists.");
         return RECORDS_FAILED;
     }
     TRY(series_plan(&job->ctx, job->source, job->query, &job->plan));
@@ -144,7 +144,8 @@ static struct str view_reason(struct view_job *job, int rc)
     struct str text = error->detail;
 
     if (rc != RECORDS_FAILED)
-        return rc == DB_TIMEOUT ? STR("It took too long.") : STR("The database could not make it.");
+        return rc == DB_TIMEOUT ? STR("The refresh took too long.")
+                                : STR("The database could not refresh the view.");
     if (error->fields.count > 0)
         text = arena_printf(job->task->arena,
                             "%.*s: %.*s %.*s",

@@ -33,7 +33,8 @@ static JSStringRef plain_text(JSContextRef ctx, JSValueRef value)
 
     JSStringRef string = text ? JSValueToStringCopy(ctx, text, NULL) : NULL;
 
-    return string ? string : JSStringCreateWithUTF8CString("[a value that does not become a text]");
+    return string ? string
+                  : JSStringCreateWithUTF8CString("[a value that cannot be converted to a text]");
 }
 
 static bool is_error(JSContextRef ctx, JSObjectRef object)

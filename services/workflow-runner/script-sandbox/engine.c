@@ -326,7 +326,7 @@ void engine_run(const char *request)
     JSObjectCallAsFunction(
         ctx, get_object(ctx, fresh.tools, "run"), NULL, ARRAY_LEN(arguments), arguments, NULL);
     if (!outcome.settled)
-        engine_fail("script_error", "the script waits for a promise that nothing settles");
+        engine_fail("script_error", "the script waits for a promise that never settles");
     if (outcome.failed)
         engine_fail_with(ctx, "script_error", outcome.value, script.offset);
     answer_value(ctx, outcome.value);

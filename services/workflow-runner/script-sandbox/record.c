@@ -138,7 +138,7 @@ static const char *refused_escape(const uint16_t *units, size_t count, size_t at
     if (at + 5 >= count || units[at + 1] != 'u')
         return NULL;
     if (units[at + 2] == 'd' && units[at + 3] >= '8')
-        return "the result has a text with half a surrogate pair, which is no valid Unicode";
+        return "the result has a text with half a surrogate pair, which is not valid Unicode";
     if (units[at + 2] == '0' && units[at + 3] == '0' && units[at + 4] == '0' &&
         units[at + 5] == '0')
         return "the result has a text with U+0000, which cannot be stored";

@@ -36,7 +36,7 @@ static int add_header(struct step_call *call,
     struct str text;
 
     if (request->nheaders == HEADERS_MAX)
-        return step_fail(call, PROBLEM_TOO_LONG, "headers: more than %d", HEADERS_MAX);
+        return step_fail(call, PROBLEM_TOO_LONG, "headers: at most %d are allowed", HEADERS_MAX);
     if (json_is_string(value))
         text = (struct str){json_string_value(value), json_string_length(value)};
     else if (json_is_number(value) || json_is_boolean(value))
@@ -188,11 +188,12 @@ static int check_host(struct step_call *call, struct str url)
     struct str secret = secrets_unsendable(call->secrets, host);
     if (secret.ptr == NULL)
         return 0;
-    return step_fail(call,
-                     PROBLEM_SECRET_HOST,
-                     "The secret %.*s may not be sent to %.*s (its allowed_hosts).",
-                     STR_ARG(secret),
-                     STR_ARG(host));
+    return step_fail(
+        call,
+        PROBLEM_SECRET_HOST,
+        "The secret %.*s may not be sent to %.*s: its allowed_hosts do not have this host.",
+        STR_ARG(secret),
+        STR_ARG(host));
 }
 
 AWAITS static int api_take_answer(struct step_call *call,

@@ -67,14 +67,14 @@ int data_charge(struct step_call *call, size_t records)
                       &rows);
     if (rc > 0)
         return step_fail(
-            call, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked at the moment.");
+            call, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database is not available at the moment.");
     TRY(rc);
     call->run->fan_out_seq = call->seq;
     if (sql_run_fan_out_row(&rows, 0).records <= most)
         return 0;
     return step_fail(call,
                      PROBLEM_FAN_OUT_GUARD,
-                     "The jobs of this chain of events would make more than %lld records.",
+                     "The jobs of this chain of events would create more than %lld records.",
                      (long long)most);
 }
 

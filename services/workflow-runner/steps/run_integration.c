@@ -24,7 +24,8 @@ static int integration_failed(struct step_call *call, const struct integration_u
         return step_fail(call, use->error.problem, "%.*s", STR_ARG(use->error.message));
     }
     /* run_step.c retries this as long as nothing has been sent. */
-    return step_fail(call, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database cannot be asked now.");
+    return step_fail(
+        call, PROBLEM_DEPENDENCY_UNAVAILABLE, "The database is not available at the moment.");
 }
 
 AWAITS static int integration_read(struct step_call *call, struct integration_use *use)

@@ -212,8 +212,10 @@ email_report(struct step_call *call, const struct mail *mail, int64_t id, struct
             PROBLEM_MAIL_UNKNOWN,
             "The connection broke before the mail server answered: the mail may be on its way.");
     if (str_is(row.status, "refused"))
-        return step_fail(
-            call, PROBLEM_MAIL_REFUSED, "The mail server refused: %.*s", STR_ARG(row.detail));
+        return step_fail(call,
+                         PROBLEM_MAIL_REFUSED,
+                         "The mail server refused the mail: %.*s",
+                         STR_ARG(row.detail));
     if (str_is(row.code, "mail_not_configured"))
         return step_fail(call, PROBLEM_MAIL_NOT_CONFIGURED, NO_SENDER);
     if (email_ended(row.status) && !str_is(row.status, "sent"))

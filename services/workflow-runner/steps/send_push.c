@@ -82,7 +82,7 @@ static int count_rows(struct step_call *call, size_t *ret_rows)
         if (total != SIZE_MAX && rows != total)
             return step_fail(call,
                              PROBLEM_TEMPLATE_UNRESOLVED,
-                             "%s: [*] has %zu rows, an earlier parameter's has %zu",
+                             "%s: [*] has %zu rows, but that of an earlier parameter has %zu",
                              members[i],
                              rows,
                              total);
@@ -139,7 +139,9 @@ static int fill_audience(struct step_call *call, json_t *audience)
         (void)json_object_set_new(audience, "owner_entity_id", json_integer(call->job->trigger_id));
     if (str_is(kind, "user") && !send_push_given(json_object_get(audience, "user_id")))
         return step_fail(
-            call, PROBLEM_REQUIRED, "audience.user_id: is required, the trigger's data has none");
+            call,
+            PROBLEM_REQUIRED,
+            "audience.user_id: is required, because the trigger's data has no user_id");
     return 0;
 }
 
@@ -187,7 +189,7 @@ AWAITS static int read_requests(struct sending *in)
         in->sends[i].request = jr_print(call->task->arena, request);
         if (in->sends[i].request.len > left)
             return step_fail(
-                call, PROBLEM_TOO_LONG, "The requests of all rows are too long together.");
+                call, PROBLEM_TOO_LONG, "The requests of all rows together are too long.");
         left -= in->sends[i].request.len;
     }
     in->first = json_array_get(requests, 0);
@@ -212,7 +214,7 @@ AWAITS static int push_refused(struct sending *in)
         return STEP_GONE;
     return step_fail(call,
                      PROBLEM_RATE_LIMITED,
-                     "The project has %d notifications to be sent, which is as many as may wait.",
+                     "The project has %d notifications that wait to be sent, which is the maximum.",
                      PUSH_SENDS_WAITING);
 }
 

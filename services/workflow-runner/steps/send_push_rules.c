@@ -67,7 +67,7 @@ AWAITS static int fill_in(struct step_call *call, struct send_push_last *last, j
     for (const char *const *name = (const char *const[]){"title", "body", NULL}; *name; name++)
         if (!send_push_given(json_object_get(request, *name)))
             return step_fail(
-                call, PROBLEM_REQUIRED, "%s: is required, here or of the template", *name);
+                call, PROBLEM_REQUIRED, "%s: is required, in the step or in its template", *name);
     return 0;
 }
 

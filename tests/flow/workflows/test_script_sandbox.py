@@ -189,7 +189,7 @@ def test_log_of_a_script_that_fails_or_hangs(sandbox):
     ("throw {code: 5}", '{"code":5}', None),
     ("throw null", "null", None),
     ("Promise.reject(new Error('later'))", "Error: later", 1),
-    ("new Promise(() => {})", "the script waits for a promise that nothing settles", None),
+    ("new Promise(() => {})", "the script waits for a promise that never settles", None),
     ("1); (2", "SyntaxError: ", None),
     ("throw {get message() { while (1); }, toString: null, toJSON: 1, line: -5}", "{", None),
 ])
