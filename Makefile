@@ -1,4 +1,4 @@
-# Groundwork. Everything a person types is a target here; `make help` lists them.
+# Groundwork. Every command for daily work is a target of this file; `make help` lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -9,7 +9,8 @@ BUILD   ?= build/$(VARIANT)
 GEN      = $(BUILD)/gen
 CC      := gcc
 
-# Folders of common/, lowest first, and the levels that they stand in: common/layers.txt tells who may include whom.
+# LAYERS: the folders of common/, lowest first. LEVELS: the levels that contain these folders. common/layers.txt defines which
+# folder may include which.
 LAYERS   := $(shell awk '/^    [a-z]/{print $$1}' common/layers.txt)
 LEVELS   := $(shell awk '/^[a-z]/{print "common/" $$1}' common/layers.txt)
 SERVICES := $(notdir $(patsubst %/main.c,%,$(wildcard services/*/main.c)))
@@ -37,8 +38,8 @@ ifeq ($(VARIANT),fuzz)
 CC := clang
 endif
 
-# Objects are rebuilt when the flags change. (Expanded here: a folder's own flags, which the stamp would
-# inherit from whichever object asks for it first, are not in it.)
+# Objects are rebuilt when the flags change. FLAGS_TEXT is expanded here (:=): otherwise the stamp would contain the
+# folder-specific flags of the first object that requires the stamp.
 FLAGS_STAMP := $(BUILD)/.flags
 FLAGS_TEXT  := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
 
@@ -70,7 +71,8 @@ $(BUILD)/%.o: %.S $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -c $< -o $@
 
-# SQL beside the code becomes tables of statements: <file>.sql -> <file>_sql.h, migrations -> C arrays.
+# scripts/sqlgen turns each .sql file of the sources into a header of statements (<file>.sql -> <file>_sql.h) and the
+# migrations into C arrays.
 SQL_FILES := $(shell find common services tests/unit -name '*.sql' 2>/dev/null)
 SQL_HEADERS = $(patsubst %.sql,$(GEN)/%_sql.h,$(notdir $(SQL_FILES)))
 define sql_rule
@@ -83,19 +85,19 @@ $(GEN)/migrations.h: $(wildcard deploy/migrations/*/*.sql) scripts/sqlgen
 	@mkdir -p $(@D)
 	@scripts/sqlgen migrations deploy/migrations > $@
 
-# ISO 4217 -> the currencies that there are.
+# ISO 4217 -> table of currencies.
 $(GEN)/currencies.h: /usr/share/iso-codes/json/iso_4217.json scripts/currencies
 	@mkdir -p $(@D)
 	@scripts/currencies > $@
 $(BUILD)/common/product/payments/money.o: | $(GEN)/currencies.h
 
-# Unicode -> what a search makes of each code point.
+# Unicode -> table of the class and the folded text of each code point, for search.
 $(GEN)/unicode.h: scripts/unicode
 	@mkdir -p $(@D)
 	@scripts/unicode > $@
 $(BUILD)/common/product/search/tokens.o: | $(GEN)/unicode.h
 
-# proto/*.proto -> what travels between the services.
+# proto/*.proto -> the messages between the services.
 PROTO     := $(wildcard proto/*.proto)
 PROTO_OBJ  = $(patsubst proto/%.proto,$(BUILD)/proto/%.pb-c.o,$(PROTO))
 PROTO_GEN  = $(GEN)/.proto
@@ -114,15 +116,15 @@ $$(BUILD)/lib/libgw_$(1).a: $$(LAYER_OBJ_$(1)) $(if $(filter http,$(1)),$$(LLHTT
 	@mkdir -p $$(@D); rm -f $$@; ar rcs $$@ $$^
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
-# A program links the layers from the top down to base.
+# A daemon links the layers from the top down to base.
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 upto     = $(if $(filter $(1),$(2)),$(call upto_,$(1),$(2)),$(error "$(1)" is no layer: name a test tests/unit/test_<layer>.c or test_<layer>_<topic>.c (tests/fuzz/fuzz_<layer>_...), the layers are: $(2)))
 upto_    = $(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto_,$(1),$(wordlist 2,$(words $(2)),$(2))))
 libs_for = $(foreach l,$(call reverse,$(strip $(1))),$(if $(LAYER_SRC_$(l)),$(BUILD)/lib/libgw_$(l).a))
 ALL_LIBS = $(call libs_for,$(LAYERS))
 
-# What one daemon alone needs.
-PACKAGES_api-gateway := cairo cairo-svg fontconfig # pictures of charts
+# Packages that only one daemon needs.
+PACKAGES_api-gateway := cairo cairo-svg fontconfig # images of charts
 
 PROGRAM_SRC := $(foreach p,$(PROGRAMS),$(shell find services/*/$(p) -name '*.c'))
 define service_rule
@@ -137,8 +139,9 @@ $$(BUILD)/bin/$(1): $$(SERVICE_OBJ_$(1)) $$(ALL_LIBS)
 endef
 $(foreach s,$(SERVICES),$(eval $(call service_rule,$(s))))
 
-# A program is small: of common/ it gets what stands in these folders, and the packages that it names itself. It has no
-# sanitizers, and what it gets is compiled once more without them: it limits its own address space and system calls, and forks.
+# A program that a daemon starts links only the folders of common/ in PROGRAM_LAYERS, and its own packages. A program limits
+# its own address space and system calls, and forks, so it is built without sanitizers; the sources of these folders are
+# compiled a second time for it, under plain/.
 PROGRAM_LAYERS := confine media
 $(BUILD)/plain/%.o: %.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
@@ -147,7 +150,7 @@ $(BUILD)/plain/%.o: %.c $(FLAGS_STAMP)
 PACKAGES_script-sandbox := javascriptcoregtk-4.1 libseccomp
 PACKAGES_media-sandbox  := libjpeg libpng libwebp libwebpdemux libwebpmux libavif libheif libtiff-4 lcms2 libseccomp
 LIBS_media-sandbox      := -lgif # has no pkg-config file
-# Pixels: loops that become vectors.
+# -O3 vectorizes the loops over pixels.
 $(BUILD)/services/api-gateway/media-sandbox/%.o: CFLAGS += -O3
 define program_rule
 PROGRAM_OBJ_$(1) = $$(call objs,$(shell find services/*/$(1) -name '*.c'))
@@ -173,11 +176,11 @@ $$(BUILD)/unit/$(1): $$(BUILD)/tests/unit/$(1).o $$(call libs_for,$$(call upto,$
 endef
 $(foreach u,$(basename $(notdir $(UNIT_SRC))),$(eval $(call unit_rule,$(u))))
 $(BUILD)/tests/unit/test_queue.o: | $(GEN)/toys_sql.h
-# Parts of the runner are tested by themselves: the pool with its program, the program's files as they are.
+# Unit tests of parts of the daemons need the program that the part starts, or include the sources of a service.
 $(BUILD)/unit/test_app_script_pool: | $(BUILD)/bin/script-sandbox
 $(BUILD)/unit/test_loop_helper: | $(BUILD)/bin/media-sandbox
 $(BUILD)/tests/unit/test_base_script_sandbox.o: CPPFLAGS += -Iservices/workflow-runner
-# So are the readers of queries, with the library that runs what they read.
+# Tests and fuzz targets of records include the query readers of the gateway and of the runner.
 $(BUILD)/tests/unit/test_records_%.o: CPPFLAGS += -Iservices/api-gateway -Iservices/workflow-runner
 $(BUILD)/tests/fuzz/fuzz_records_%.o: CPPFLAGS += -Iservices/api-gateway
 $(BUILD)/unit/test_base_script_sandbox: LDLIBS += -lseccomp
@@ -196,52 +199,52 @@ clean:
 
 # --- running -------------------------------------------------------------------------------------
 .PHONY: help setup ui run stop logs reset migrate
-help: ## Print this list
+help: ## Print this list of targets
 	@awk -F ':.*## ' '/^[a-z][a-z_-]*:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 setup: ## Install the Debian packages for building and running
 	@scripts/setup build server
 ui: ## Fetch the viewer of GET /docs/ui into build/ui (needs npm)
 	@scripts/ui
-run: ## Build, start everything privately under .run/, make the project demo
+run: ## Build, start all services with private data under .run/, create the project demo
 	@scripts/run
 stop: ## Stop what `make run` started; the data stays
 	@scripts/stop
-logs: ## Follow the daemons' logs, or one: DAEMON=workflow-runner
+logs: ## Follow the logs of all daemons, or of one: DAEMON=workflow-runner
 	@scripts/logs $(DAEMON)
-reset: ## Stop, and remove the data of `make run`
+reset: ## Stop what `make run` started, and remove its data
 	@scripts/reset
-migrate: ## Bring the database of `make run` (or of GROUNDWORK_DATABASE_URL) to this version
+migrate: ## Migrate the database of `make run` (or of GROUNDWORK_DATABASE_URL) to this version
 	@scripts/migrate
 
 # --- tests ---------------------------------------------------------------------------------------
 .PHONY: test check-unit check-http check-flow check-docs check-long check-load check-search check-sql chaos bench cov
 CHAOS_SECONDS ?= 600
 CHAOS_SEED    ?=
-test: ## Everything, or the STAGES named; the last line is "N passed, N failed"
+test: ## Run all tests, or only STAGES; the last line is "N passed, N failed"
 	@scripts/setup build server test && scripts/test $(STAGES)
 check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check
-check-docs: ## The generated documents: validators, generated clients, FUZZ_REQUESTS (20000) at random, seed FUZZ_SEED (tests/docs)
+check-docs: ## The generated documents: validators, generated clients, FUZZ_REQUESTS (20000) random requests, seed FUZZ_SEED (tests/docs)
 check-long: ## The flow tests that `make test` leaves out (tests/long.txt)
-check-load: ## Load at full size, durations as they are written, and the soak (SOAK_SECONDS, 1800); about a hundred minutes on an idle machine
-check-search: ## SEARCH_CORPORA (1000) random projects, SEARCH_QUERIES (12) each, from SEARCH_SEED (1000) on, against the oracle: an hour
+check-load: ## Load at full size, tests of durations with exact limits, and the soak (SOAK_SECONDS, 1800); about a hundred minutes on an idle machine
+check-search: ## Compare searches with the oracle: SEARCH_CORPORA (1000) random projects, SEARCH_QUERIES (12) each, seeds from SEARCH_SEED (1000) on; about an hour
 check-sql: ## Migrate an empty database and prepare every statement
 check-docs: export FUZZ_REQUESTS ?= 20000
 check-unit check-http check-flow check-docs check-long check-load check-search check-sql:
 	@scripts/setup build && scripts/test $(@:check-%=%)
-chaos: ## Workflows, payments, push, search, live changes and the assistant under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then what came of it is checked
+chaos: ## Workflows, payments, push, search, live changes and the assistant under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then check the results
 	@scripts/setup build server chaos
 	@$(MAKE) --no-print-directory VARIANT=release all
 	@tests/chaos/run --seconds $(CHAOS_SECONDS) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
-bench: ## Side-by-side measurements, as a table of ratios
+bench: ## Measure Groundwork and comparable software side by side; prints a table of ratios
 	@scripts/setup build server bench
 	@$(MAKE) --no-print-directory VARIANT=release all
 	@tests/bench/run
-cov: ## Line coverage of unit, wire and flow tests: build/cov/report
+cov: ## Measure line coverage of unit, wire and flow tests: build/cov/report
 	@scripts/cov
 
-# --- fuzzing: tests/fuzz/fuzz_<layer>_<topic>.c, one program each, linked as the unit tests are ----
+# --- fuzzing: tests/fuzz/fuzz_<layer>_<topic>.c, one program each, linked like the unit tests ------
 FUZZ_SECONDS ?= 60
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 define fuzz_rule
@@ -258,18 +261,18 @@ fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60)
 fuzz-smoke: ## Replay the fuzz corpus
 	@scripts/fuzz smoke $(FUZZ)
 
-# --- checks of the text --------------------------------------------------------------------------
+# --- static checks -------------------------------------------------------------------------------
 C_FILES := $(shell find common services tests -name '*.c' -o -name '*.h' | sort)
 C_SRC   := $(filter %.c,$(C_FILES))
 TIDY_SRC  = $(filter common/% services/%,$(C_SRC))
 
-# A condition that is not in the table fails the build.
+# The build fails when a source uses a result that is not in result.def.
 $(BUILD)/.results: scripts/results common/core/base/result.def $(filter common/% services/%,$(C_FILES))
 	@scripts/results
 	@mkdir -p $(@D); touch $@
 
 .PHONY: lint fmt fmt-check tidy headers layers names statements sizes shell compile_commands readme
-lint: ## All checks of the text: format, layers, names, statements, sizes, headers, clang-tidy, shellcheck
+lint: ## All static checks: format, layers, names, statements, sizes, headers, clang-tidy, shellcheck
 	@scripts/setup build lint
 	@$(MAKE) --no-print-directory -k -j$(shell nproc) fmt-check layers names statements sizes headers shell tidy
 	@echo "lint: clean"
@@ -279,16 +282,17 @@ fmt-check: ## Fail when a C file is not formatted
 	@clang-format --dry-run --Werror $(C_FILES)
 layers: ## Fail on an include that common/layers.txt does not allow
 	@scripts/layers
-names: ## Fail on a function or a header's type with a namesake, or a function that its header does not lead to
+names: ## Fail on a name that is defined twice, or a function that is not defined in the source of its header
 	@scripts/names
-statements: ## Fail on values by number for a statement of a .sql file, and on statements that nobody uses
+statements: ## Fail on positional parameters for a statement of a .sql file, and on statements that are not used
 	@scripts/statements
 sizes: ## Fail on a file over 800 lines
 	@scripts/sizes
 shell:
 	@shellcheck -x -S warning $(shell grep -lE '^#!.*\b(ba)?sh$$' scripts/* deploy/healthcheck .ci/run)
 
-# Each header must compile alone, but for those that expand a .def file in the middle of another.
+# Each header must compile alone, except the conf_*.h headers that are included in the middle of another header to expand a
+# .def file.
 HEADERS := $(filter-out $(patsubst %,common/core/conf/conf_%.h,members end table struct items), \
              $(filter common/%.h services/%.h,$(C_FILES)))
 headers: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS)) ## Fail on a header that does not compile alone
@@ -297,11 +301,11 @@ $(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h
 	@$(CC) $(CPPFLAGS) $(if $(filter services/%,$<),-Iservices/$(word 2,$(subst /, ,$<)) $(PROGRAM_CPPFLAGS)) $(CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) -include $< -x c /dev/null
 	@touch $@
 
-# clang-tidy runs again only on what was compiled again. The analyzer leaves a function after so many states; what
-# it is given by default takes two and a half times as long: `make tidy TIDY_STATES=225000`.
+# clang-tidy runs again only on recompiled files. The analyzer gives up on a function after TIDY_STATES states. Its default,
+# 225000, takes two and a half times as long: `make tidy TIDY_STATES=225000`.
 TIDY_STATES ?= 75000
 TIDY_FLAGS  := $(foreach f,-Xclang -analyzer-config -Xclang max-nodes=$(TIDY_STATES),--extra-arg=$(f))
-tidy: $(patsubst %.c,$(BUILD)/tidy/%.ok,$(TIDY_SRC)) ## clang-tidy, on what changed since its last run
+tidy: $(patsubst %.c,$(BUILD)/tidy/%.ok,$(TIDY_SRC)) ## Run clang-tidy on the files that changed since its last run
 $(BUILD)/tidy/%.ok: $(BUILD)/%.o .clang-tidy | $(BUILD)/compile_commands.json
 	@mkdir -p $(@D)
 	@echo "  TIDY $*.c"
@@ -309,7 +313,7 @@ $(BUILD)/tidy/%.ok: $(BUILD)/%.o .clang-tidy | $(BUILD)/compile_commands.json
 	@touch $@
 $(BUILD)/compile_commands.json: $(FLAGS_STAMP) scripts/compile-commands $(C_SRC)
 	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(PROGRAM_CPPFLAGS) $(CFLAGS)' $(C_SRC) > $@
-compile_commands: $(BUILD)/compile_commands.json ## compile_commands.json for editors
+compile_commands: $(BUILD)/compile_commands.json ## Write compile_commands.json for editors
 	@cp $< compile_commands.json
-readme: all ## Write the tables of settings in the READMEs of services/
+readme: all ## Update the tables of settings in the READMEs of services/
 	@scripts/readme-config

@@ -6,7 +6,7 @@ unset GROUNDWORK_RUN # the daemons refuse GROUNDWORK_ variables that they do not
 
 say() { printf '%s\n' "$*"; }
 step() { printf '\033[1m==>\033[0m %s\n' "$*"; }
-die() { # MESSAGE [LOG FILE]: one clear message, and the log's last lines
+die() { # MESSAGE [LOG FILE]: prints the message and the last lines of the log, and exits
     printf '\033[31merror:\033[0m %s\n' "$1" >&2
     if [ $# -gt 1 ] && [ -s "$2" ]; then
         printf -- '--- last lines of %s\n' "$2" >&2
@@ -15,7 +15,7 @@ die() { # MESSAGE [LOG FILE]: one clear message, and the log's last lines
     exit 1
 }
 
-# A command of PostgreSQL's server package, wherever it is installed.
+# Prints the path of a command of PostgreSQL's server package.
 pg_tool() {
     local found
     found=$(command -v "$1" || true)
@@ -24,7 +24,7 @@ pg_tool() {
     printf '%s' "$found"
 }
 
-# PostgreSQL refuses to run as root; then it runs as its own user.
+# PostgreSQL refuses to run as root: as root, run the command as user postgres.
 as_pg() {
     if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
 }
@@ -41,19 +41,19 @@ with socket.socket() as s:
 PY
 }
 
-# Between lock_ports and unlock_ports no other `make run` of this user chooses ports: from the choice until a daemon listens,
-# a port looks free to others. The lock is the open file 9, which no daemon may inherit.
+# Between lock_ports and unlock_ports no other `make run` of this user chooses ports: a chosen port looks free until its daemon
+# listens. The lock is the open file 9, which no daemon may inherit.
 lock_ports() {
     exec 9>>"${TMPDIR:-/tmp}/groundwork-ports-$(id -u).lock"
-    flock -n 9 || { say "    waits for another \`make run\`, which chooses its ports"; flock 9; }
+    flock -n 9 || { say "    waiting for another \`make run\` to choose its ports"; flock 9; }
 }
 unlock_ports() { exec 9>&-; }
 
-# The port that the caller asked for, the one of last time, or the first free one from the default.
+# Prints the port that VARIABLE names, else the port of the previous run, else the first free port from the default on.
 choose_port() { # VARIABLE DEFAULT LAST
     local port
     if [ -n "${!1:-}" ]; then
-        port_is_free "${!1}" || die "port ${!1} (from $1) is taken or not a port; choose another one"
+        port_is_free "${!1}" || die "port ${!1} (from $1) is in use or not a valid port; choose another port"
         printf '%s' "${!1}"
         return
     fi
@@ -61,10 +61,10 @@ choose_port() { # VARIABLE DEFAULT LAST
         case " ${taken:-} " in *" $port "*) continue ;; esac
         port_is_free "$port" && printf '%s' "$port" && return
     done
-    die "no free port from $2 on; set $1"
+    die "no port from $2 on is free; set $1 to a free port"
 }
 
-# Is PID alive and one of our daemons? (Numbers are reused: never trust one from a file alone.)
+# Succeeds when PID is a running process of the daemon NAME. (Process ids are reused: never trust a pid file alone.)
 is_daemon() { # PID NAME
     [ -n "${1:-}" ] && [ -d "/proc/$1" ] && case "$(readlink "/proc/$1/exe" 2>/dev/null)" in
         */bin/"$2" | */bin/"$2 (deleted)") return 0 ;;
@@ -72,10 +72,10 @@ is_daemon() { # PID NAME
     return 1
 }
 
-# What stands in for others beside the daemons: the processor, the store and the providers of push of the tests, a catcher of
-# mail, and the demo's page. The first two keep their state in .run.
+# The helper programs that `make run` starts in addition to the daemons: the simulated payment processor, app store and push
+# providers of the tests, a mail catcher, and the demo's page. The first two keep their state in .run.
 stand_ins() { echo processor store push mail shop; }
-stand_in_command() { # NAME: a word a line
+stand_in_command() { # NAME: prints the command's words, one per line
     case "$1" in
     processor) printf '%s\n' tests/processor --state "$RUN/processor.json" ;;
     store) printf '%s\n' tests/flow/store --folder "$RUN/store" ;;
@@ -85,7 +85,7 @@ stand_in_command() { # NAME: a word a line
     esac
 }
 
-# Is PID alive and the stand-in of this .run, with these arguments?
+# Succeeds when PID is the running stand-in NAME of this .run, with these arguments.
 is_stand_in() { # NAME PID [ARGUMENTS]
     local name=$1 pid=${2:-} command
     shift
@@ -104,7 +104,7 @@ stop_stand_in() { # NAME PID
     kill -KILL "$2" 2>/dev/null || true
 }
 
-# api-gateway -> GATEWAY, workflow-runner -> WORKFLOW_RUNNER: the prefix of its lines in .run/env.
+# Prints the prefix of a daemon's variables in .run/env: api-gateway -> GATEWAY, workflow-runner -> WORKFLOW_RUNNER.
 daemon_prefix() {
     case "$1" in
     api-gateway) printf GATEWAY ;;
@@ -120,14 +120,14 @@ daemons() {
     return 0
 }
 
-# Does a daemon have this setting? (The help is never piped to a program that stops reading at the first match: the daemon
-# would die of the closed pipe, and pipefail would turn the match into a failure.)
+# Succeeds when a daemon has this setting. Takes the help as a text: with a pipe to a program that stops at the first match, the
+# daemon would die of the closed pipe, and pipefail would turn the match into a failure.
 knows() { # TEXT OF --help-config, VARIABLE
     [[ $'\n'$1 == *$'\n'"$2"[=\ ]* ]]
 }
 
-# Unsets the variables that the caller set for other daemons: a daemon refuses to start with a variable that it does not
-# know. A variable that no daemon knows stays, so that the daemon names it. Run in a subshell.
+# Unsets the variables that the caller set for other daemons, because a daemon refuses to start with an unknown variable. A
+# variable that no daemon knows stays set, so that the daemon reports it. Run this in a subshell.
 forget_others() { # TEXT OF --help-config
     local each variable all=
     for each in $(daemons); do
@@ -140,13 +140,13 @@ forget_others() { # TEXT OF --help-config
     done
 }
 
-stop_daemon() { # PID NAME: asks, waits as long as a daemon may drain, then insists
+stop_daemon() { # PID NAME: sends SIGTERM, waits as long as a daemon may drain, then sends SIGKILL
     kill -TERM "$1" 2>/dev/null || return 0
     local _
     for _ in $(seq 120); do
         is_daemon "$1" "$2" || return 0
         sleep 0.1
     done
-    say "    $2 (process $1) did not end within 12 s; killed"
+    say "    $2 (process $1) did not stop within 12 s; killing it"
     kill -KILL "-$1" 2>/dev/null || kill -KILL "$1" 2>/dev/null || true
 }
