@@ -1,5 +1,5 @@
-"""Which tests of all folders run, unless one is named: those marked `full` are left to `make check-load`, those of long.txt to
-`make check-long`."""
+"""Selects the tests to run in all folders, unless the command names a single test. Tests marked `full` run only in
+`make check-load`, tests of long.txt only in `make check-long`."""
 import os
 import pathlib
 
@@ -9,10 +9,10 @@ HERE = pathlib.Path(__file__).parent
 
 
 class LongTests:
-    """The table in long.txt. Each of its names must be one of a test that there is, where its file is among the collected ones."""
+    """The table in long.txt. Each name must be the name of an existing test, if the test's file is among the collected files."""
 
     def __init__(self):
-        self.files = {}  # {file: the tests that it keeps}
+        self.files = {}  # {file: the tests that stay in `make test`}
         self.tests = {}  # {file: the tests that are long}
         for line in (HERE / "long.txt").read_text().replace("\n    ", " ").splitlines():
             if line.startswith("#"):

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""However a tool ends, nothing of it stays: no process that it started, no folder of its servers.
+"""Cleans up after a tool, however the tool ends: no process that it started and no folder of its servers is left.
 
-    import kept; kept.keep()        first of all in a tool written in Python; the tool goes on in a child
-    tests/kept.py COMMAND...        for others
+    import kept; kept.keep()        the first call of a tool written in Python; the tool continues in a child process
+    tests/kept.py COMMAND...        for other tools
 
-Two parents watch the tool, which is their child's child: whoever of the three is told to end, crashes or is killed, one of
-the parents is left, inherits what the others had started (PR_SET_CHILD_SUBREAPER: also what runs in a session of its own
-or was made a daemon), ends it, and removes the folder in which all of them have their temporary files (TMPDIR). A tool
-that a kept tool starts is kept by that one.
+Two parent processes watch the tool, which is a grandchild of the first. When one of the three processes gets a signal to end, crashes or
+is killed, at least one parent remains. It inherits all processes that the others had started (PR_SET_CHILD_SUBREAPER: also processes in
+sessions of their own and daemons), ends them, and removes the folder of all their temporary files (TMPDIR). When a watched tool starts
+another tool, the parents of the first tool watch both.
 """
 import contextlib
 import ctypes
@@ -23,10 +23,10 @@ import time
 
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
 WATCHED = ENDING | {signal.SIGCHLD}
-PATIENCE = 20.0  # seconds for a tool that was told to end
-QUITTING = 6.0  # seconds for a PostgreSQL that was told to
+PATIENCE = 20.0  # seconds until a tool that got a signal to end is killed
+QUITTING = 6.0  # seconds until a PostgreSQL server that got a signal to end is killed
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-FROM_THE_KERNEL = 128  # si_code of a terminal's interrupt: everybody in the foreground has got it
+FROM_THE_KERNEL = 128  # si_code of a terminal's interrupt, which all processes in the foreground receive
 ELSEWHERE = re.compile(r"^(?:PG_HOME|PG_SOCKETS|REDIS_SOCKET)=(/var/tmp/(?:groundwork-pg|gw)\.[^/\n]+)", re.M)
 
 
@@ -39,7 +39,7 @@ def prctl(option, value):
 
 
 def children(pid):
-    """Whoever ends while they are read has none any more."""
+    """The children of a process; none when the process ends while they are read."""
     found = []
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -63,7 +63,7 @@ def name(pid):
 
 
 def reap():
-    """Exit statuses of children that have ended."""
+    """Waits for children that have ended; returns {pid: exit status}."""
     ended = {}
     try:
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
@@ -81,7 +81,7 @@ def send(pid, number):
 
 
 def end(pid):
-    """PostgreSQL gives its shared memory back when it is told to quit, and ends its own; everything else is killed."""
+    """Kills a process and its descendants. PostgreSQL gets SIGQUIT, so that it releases its shared memory and ends its own children."""
     if name(pid) != "postgres":
         send(pid, signal.SIGKILL)
         for child in children(pid):
@@ -113,7 +113,7 @@ def sweep(folder):
 
 
 def wait(child):
-    """The child's exit status; it is told what this process is told."""
+    """Waits for the child and returns its exit status. Forwards signals to the child."""
     limit = None
     while True:
         ended = reap()
@@ -144,18 +144,18 @@ def watch(child, folder):
 
 
 def below(parent):
-    """In a child, just forked: it is told when its parent ends, also when that has happened already."""
+    """Called in a child after the fork: lets the kernel signal the child when its parent ends, also when the parent has already ended."""
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
 def keep():
-    """Returns in the tool; the process that has called it, and one more, watch it."""
+    """Returns in the tool's process. The process that has called it, and one more, watch that process."""
     if "GW_KEPT" in os.environ:
         return
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gwkept."))
-    folder.chmod(0o711)  # user postgres passes through
+    folder.chmod(0o711)  # user postgres must be able to pass through this folder
     os.environ["GW_KEPT"] = os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     sys.stdout.flush()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)

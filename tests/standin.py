@@ -1,4 +1,4 @@
-"""A stand-in in another process, as tests use it."""
+"""The client of a stand-in (a simulated external service) that runs in another process."""
 import json
 import time
 import urllib.error
@@ -23,7 +23,7 @@ class Remote:
         return call
 
     def wait(self, seconds=60):
-        """Until it answers."""
+        """Waits until the stand-in answers."""
         end = time.monotonic() + seconds
         while True:
             try:

@@ -1,4 +1,4 @@
-"""What a worker's memory peaks at when everybody asks for all they can get: wide lists, expanded ones, slow exports."""
+"""The peak memory of a worker when clients request the largest answers: wide lists, expanded lists, slow exports."""
 import concurrent.futures
 import socket
 import time
@@ -13,7 +13,7 @@ SECONDS = 10
 
 
 def peak_kb(world, clear=False):
-    """The most that any worker has held since it was cleared."""
+    """The peak memory of any worker since the peaks were cleared."""
     most = 0
     for pid in world.gateway.workers():
         if clear:
@@ -31,7 +31,7 @@ def table(world, slug, entity):
 
 def fill(world, slug, entity, rows):
     name, column = table(world, slug, entity)
-    world.sql(f"alter table {name} alter {column} set storage external")  # what it costs to unpack is not measured
+    world.sql(f"alter table {name} alter {column} set storage external")  # do not measure decompression
     world.sql(f"insert into {name} ({column}) select repeat('x', {ROW_BYTES}) from generate_series(1, {rows}) n")
 
 
@@ -51,7 +51,7 @@ def slow_export(world, admin):
 
 
 def answers(world, folder, args, out, say):
-    """Two projects at once, so that no one project's share is what bounds it."""
+    """Uses two projects at once, so that the share of one project is not the limit."""
     paths, admins, held = [], [], []
     for slug in ("wide-a", "wide-b"):
         admin = world.project(slug)

@@ -1,4 +1,4 @@
-"""Charts over a million records: kept data beside GET of one record, computed data beside the same statement in psql."""
+"""Charts over a million records: compares cached data with GET of one record, and computed data with the same statement in psql."""
 import time
 
 from world import PASSWORD, products  # first: it makes the flow tests' library importable
@@ -11,7 +11,7 @@ CHART = {"name": "Prices", "kind": "bar", "entity": "products", "aggregates": [
 
 
 def seconds_each(call, times):
-    """{"rate"} of calls one after the other, and how long they took."""
+    """{"rate"} of consecutive calls, and their durations."""
     taken = []
     for _ in range(times):
         begun = time.monotonic()
@@ -41,7 +41,7 @@ def charts(world, folder, args, out, say):
                  f" group by 1 order by 1 limit 101")
     pairs = {"kept": [], "one": [], "computed": [], "psql": []}
     with world.servers.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("set max_parallel_workers_per_gather = 0")  # as in the gateway: one project, one core
+        cursor.execute("set max_parallel_workers_per_gather = 0")  # like the gateway: one core per project
         for turn in range(args.rounds):
             say(f"  round {turn + 1} of {args.rounds}")
             pairs["kept"].append(wrk(world.gateway.url, args.seconds, kept, headers))

@@ -1,4 +1,4 @@
-"""Files beside nginx on the same disk: downloads under token and row rule, ranges, uploads; what hundreds of large transfers keep in memory."""
+"""Files, compared with nginx on the same disk: downloads under token and row rule, ranges, uploads; the memory of hundreds of large transfers."""
 import hashlib
 import os
 import pathlib
@@ -19,11 +19,11 @@ import memory
 SMALL, LARGE, HUGE = 100_000, 10_000_000, 1 << 30
 CROWD = 200
 MOST_MB = 30
-FEW = 8  # connections for what takes milliseconds each
+FEW = 8  # connections for requests that take milliseconds
 
 
 class Nginx:
-    """The gateway's own folder of files by sendfile, and PUT into a folder of its own."""
+    """nginx: serves the gateway's folder of files by sendfile, and accepts PUT into a separate folder."""
 
     def __init__(self, folder, files):
         self.port = free_port()
@@ -55,7 +55,7 @@ def upload(client, content):
 
 
 def where(folder, made, content):
-    """The path of a file below the gateway's folder: the one with its bytes."""
+    """The path of a file in the gateway's folder, found by its bytes."""
     for path in pathlib.Path(folder).rglob("*"):
         if path.is_file() and path.stat().st_size == made["size"] and hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256(content).digest():
             return path.relative_to(folder)
@@ -112,7 +112,7 @@ def put_loop(url, headers, body, ends, done, fsync):
 
 
 def flush(path):
-    """nginx flushes nothing: who wants what we promise does it behind it, the file and its folder."""
+    """Flushes the file and its folder: nginx does not, but the gateway guarantees that a file is on the disk."""
     for each in (path, path.parent):
         fd = os.open(each, os.O_RDONLY)
         os.fsync(fd)
@@ -141,7 +141,7 @@ def uploads(world, nginx, user, args, out, say):
 
 
 class Crowd:
-    """Uploads and downloads of 1 GB each on one thread, as fast as both sides go, until it is stopped."""
+    """Uploads and downloads of 1 GB each on one thread, as fast as both sides can, until it is stopped."""
 
     def __init__(self, world, user, file_id):
         self.selector = selectors.DefaultSelector()
@@ -173,7 +173,7 @@ class Crowd:
                 self.bytes += len(got)
 
     def send(self, sock):
-        """What went; an upload that was refused ends, and is counted."""
+        """The number of bytes sent; counts and ends an upload that was refused."""
         try:
             return self.block[:sock.send(self.block)]
         except (BrokenPipeError, ConnectionResetError):
@@ -207,7 +207,7 @@ def crowd(world, user, out, say):
 
 
 def huge(user):
-    """A file of 1 GB, sent as it is made."""
+    """Uploads a file of 1 GB, generated while it is sent."""
     block = b"\0" * (1 << 20)
     user.put("/files/upload/huge", data=(block for _ in range(HUGE >> 20)), expect=201)
 

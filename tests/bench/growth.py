@@ -1,13 +1,13 @@
-"""Search as an entity grows: a million records against a hundred thousand, and ten million; what building such an index takes."""
+"""Search as an entity grows: compares a million records with a hundred thousand and with ten million; the cost of building such an index."""
 from memory import peak_mb
 from searches import RECORDS, Corpus, Shelf, http, median, turns
 
 MILLION, TIMES = 1_000_000, 10
-HOURS = 2 * 3600  # in which ten million are indexed
+HOURS = 2 * 3600  # the time limit of indexing ten million
 
 
 def multiply(world, shelf, times):
-    """As many records again, `times` - 1 times over: the texts of each field go with others' of the other fields."""
+    """Copies all records `times` - 1 times; each copy combines the text of a field with texts of other records in the other fields."""
     title, *others = shelf.columns.values()
     first, last = world.sql(f"select min(id), max(id) from {shelf.table}")[0]
     for n in range(1, times):
@@ -19,7 +19,7 @@ def multiply(world, shelf, times):
 
 
 def built(world, shelf, out, say, name, least=0):
-    """Another index of all there is, by an indexer that does nothing else; what rate is asked of it, if any."""
+    """Builds another index of all records with an idle indexer; `least` is the required rate, if any."""
     indexer = world.start("search-indexer")
     (pid,) = indexer.workers()
     say(f"  index of {name} records")
@@ -38,7 +38,7 @@ def growth(world, folder, args, out, say):
     large.fill(corpus, MILLION)
     indexer = world.start("search-indexer")
     small.build()
-    large.build(HOURS)  # what is measured comes after a first build's own look for late writers
+    large.build(HOURS)  # measure after this build, because the first build also waits for late writers
     indexer.stop()
     built(world, large, out, say, "1,000,000", least=20000)
     few, many = turns(args, lambda: http(world, folder, small, "cotton", args.seconds), lambda: http(world, folder, large, "cotton", args.seconds))

@@ -1,4 +1,4 @@
-"""What history costs: creates and updates of two entities alike, one of which keeps what its records were."""
+"""The cost of history: creates and updates of two equal entities, one with history and one without."""
 import statistics
 
 from tools import CLIENTS, lua, requests_lua, wrk

@@ -1,5 +1,5 @@
-"""Search: what the indexer needs. At rest, a rebuild, records that come and change (against GIN without its pending list on the same rows), and how
-soon a write is in the index."""
+"""Search: the cost of the indexer. When idle, of a rebuild, of new and changed records (compared with GIN without its pending list on the same rows),
+and the time until a write is in the index."""
 import random
 import statistics
 import time
@@ -13,7 +13,7 @@ FIELDS = (("title", "varchar", 6), ("subtitle", "varchar", 8), ("body", "text", 
 
 
 def words(count):
-    """SQL of so many words, the n-th commonest about 1/n as common as the first: exp of an even number is."""
+    """SQL for `count` random words; the n-th most frequent is about 1/n as frequent as the first, because exp() of a uniform number has that distribution."""
     return (f"(select string_agg(translate(to_hex(floor(exp(random() * ln({TERMS})))::int * 2654435761 %% 4294967296::bigint), '0123456789', "
             f"'ghijklmnop'), ' ') "
             f"from generate_series(1, {count}) k where n > 0)")
@@ -58,7 +58,7 @@ class Corpus:
         self.settle()
 
     def build(self):
-        """Documents a second, of a rebuild from its beginning to its last posting."""
+        """Documents per second of a rebuild, from its start to its last posting."""
         self.world.sql(f"insert into {self.schema}.search_indexes (entity_id, state) values (%s, 'building')", self.entity)
         self.notify()
         began = time.monotonic()
@@ -68,14 +68,14 @@ class Corpus:
         return self.one(f"select documents from {{p}}.search_indexes where entity_id = {self.entity} and state = 'live'") / took
 
     def notify(self):
-        """A write rings."""
+        """Sends the notification of a write."""
         self.admin.post("/entities/docs/items", {"title": "bell"}, expect=201)
 
     def wal(self):
         return self.one("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
 
     def changed(self, first, count):
-        """Rows of the outbox as writers leave them, indexed: (records a second, WAL bytes a record)."""
+        """Indexes rows of the outbox in the form that writers leave: (records per second, WAL bytes per record)."""
         self.world.sql(f"insert into {self.schema}.outbox (pending, event, entity_id, record_id, payload) "
                        f"select 2, 'EntityUpdated', {self.entity}, n, '{{}}' from generate_series({first}, {first + count - 1}) n")
         before, began = self.wal(), time.monotonic()
@@ -85,7 +85,7 @@ class Corpus:
 
 
 def gin(corpus, first, count, change=False):
-    """The same records put into, or changed in, a table with a tsvector and GIN."""
+    """Inserts or changes the same records in a table with a tsvector and GIN."""
     table = f"{corpus.schema}.gin"
     text = " || ' ' || ".join(f"coalesce({corpus.columns[name]}, '')" for name, _, _ in FIELDS)
     if not change:
@@ -101,14 +101,14 @@ def gin(corpus, first, count, change=False):
 
 
 def touch(corpus, first, count):
-    """Five words of seventy are others."""
+    """Replaces five of seventy words in each record."""
     body = corpus.columns["body"]
     corpus.world.sql(f"update {corpus.table} set {body} = regexp_replace({body}, '^(\\S+ ){{5}}', '') || ' ' || "
                      f"{words(5).replace('n > 0', 'id > 0')} where id between {first} and {first + count - 1}")
 
 
 def sooner(corpus):
-    """Seconds from an answered write to its forward list, at 200 writes a second, looked for each two milliseconds."""
+    """Seconds from an answered write to its forward list, at 200 writes per second, polled every two milliseconds."""
     ages, waiting, pause = [], {}, 1 / WRITES_A_SECOND
     for number in range(WRITES):
         began = time.monotonic()
@@ -135,7 +135,7 @@ def indexing(world, folder, args, out, say):
     corpus = Corpus(world, "indexing")
     say(f"  {count:,} records")
     corpus.fill(count)
-    daemon = world.start("search-indexer")  # no sooner: it would build the index of what is copied until then, and look for the rest one by one
+    daemon = world.start("search-indexer")  # start the indexer only now: earlier it would build the index of the records copied so far, and index the rest one by one
     try:
         corpus.first_build()
         measure(corpus, daemon, count, args, out, say)

@@ -1,4 +1,4 @@
-"""Live changes: one change to ten thousand listeners, what listeners cost writers, what one costs while it is idle, and Parse Server beside."""
+"""Live changes: one change for ten thousand listeners, the cost of listeners for writers, the cost of an idle listener, and a comparison with Parse Server."""
 import concurrent.futures
 import resource
 import selectors
@@ -12,12 +12,12 @@ from world import PASSWORD  # it makes the flow tests' library importable
 from groundwork.client import Client
 
 LISTENERS, CHANGES, RULED, ADDRESSES, AT_ONCE = 10_000, 30, 1_000, 8, 500
-PEERS, BATCH = 1_000, 50  # beside another server: listeners, and changes that eight write
+PEERS, BATCH = 1_000, 50  # in the comparison with another server: listeners, and changes by eight writers
 ENTITY = "orders"
 
 
 class Crowd:
-    """Connections that listen, read together."""
+    """Connections of listeners, read by one thread."""
 
     def __init__(self, port, count):
         self.selector = selectors.EpollSelector()
@@ -29,9 +29,9 @@ class Crowd:
             self.selector.register(connection, selectors.EVENT_READ)
 
     def hear(self, count, mark=b"event: created", limit=30):
-        """Until that many events were heard; the time of the last."""
+        """Reads until `count` events have arrived; returns the time of the last."""
         last = end = time.monotonic() + limit
-        rest = dict.fromkeys(self.sockets, b"")  # an event may come in two pieces
+        rest = dict.fromkeys(self.sockets, b"")  # an event may arrive in two reads
         while count > 0:
             assert time.monotonic() < end, f"{count} were not heard"
             for key, _ in self.selector.select(1):
@@ -48,7 +48,7 @@ class Crowd:
 
 
 class Streams(Crowd):
-    """Of one caller each."""
+    """Groundwork's event streams, one caller per connection."""
 
     def __init__(self, world, slug, tokens, count):
         self.slug, self.tokens = slug, tokens
@@ -69,7 +69,7 @@ class Streams(Crowd):
 
 
 class Queries(Crowd):
-    """Parse Server's."""
+    """Parse Server's LiveQuery subscriptions."""
 
     def join(self):
         for connection in self.sockets:
@@ -77,7 +77,7 @@ class Queries(Crowd):
 
 
 def listeners(admin, count=20):
-    """Tokens of users who may read the entity, each what it made itself."""
+    """Tokens of users who may read the entity, each only its own records."""
     permissions = [f"{ENTITY}:read", "svc_realtime:read"]
     role = admin.post("/roles", {"name": "Listeners", "api_access": True, "permissions": permissions}, expect=201).json()
     emails = [f"listener{n}@example.com" for n in range(count)]
@@ -87,7 +87,7 @@ def listeners(admin, count=20):
 
 
 def creates(admin, seconds):
-    """Creates a second, by four writers."""
+    """Creates per second, with four writers."""
     counts, end = [], time.monotonic() + seconds
 
     def write():
@@ -128,7 +128,7 @@ def one_change(world, admin, out):
 
 
 def cost_of_writes(world, admin, args, out):
-    """The same writer alone, then with listeners under row rules of whom none sees the records."""
+    """Measures one writer alone, then with listeners whose row rules hide the records."""
     schema, ratios, tokens = world.schema("live"), [], listeners(admin)
     for _ in range(args.rounds):
         world.sql(f"delete from {schema}.live_state")
@@ -148,7 +148,7 @@ def cost_of_writes(world, admin, args, out):
 
 
 def rate_of(crowd, write, mark):
-    """Deliveries a second of one batch, from its first byte to whoever hears last."""
+    """Deliveries per second of one batch, from its first byte to the last delivery."""
     begun = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(8) as writers:
         list(writers.map(write, range(BATCH)))
@@ -156,7 +156,7 @@ def rate_of(crowd, write, mark):
 
 
 def beside_parse(world, folder, admin, args, out, say):
-    """The same batches to as many listeners of Parse Server's LiveQuery, in turn."""
+    """Sends the same batches to as many listeners of Parse Server's LiveQuery, in alternating rounds."""
     reason = parse.install()
     if not reason:
         try:
@@ -169,7 +169,7 @@ def beside_parse(world, folder, admin, args, out, say):
     path, ratios, rates = f"/entities/{ENTITY}/items", [], []
     ours = Streams(world, "live", [admin.token], PEERS)
     try:
-        other.write(1)  # makes the class
+        other.write(1)  # creates the class
         theirs = Queries(other.port, PEERS)
         for _ in range(args.rounds):
             mine = rate_of(ours, lambda n: admin.post(path, {"name": "many", "total": n}, expect=201), b"event: created")

@@ -1,4 +1,4 @@
-"""python3 mail_sink.py PORT: takes mail as fast as one process can and keeps none of it; says at the end how much it was (SIGTERM)."""
+"""python3 mail_sink.py PORT: accepts mail as fast as one process can and stores none; prints the amount at the end (SIGTERM)."""
 import asyncio
 import signal
 import sys

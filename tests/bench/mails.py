@@ -1,4 +1,4 @@
-"""Mail: rows of the queue handed to a local sink over four connections, beside npm's nodemailer with as many."""
+"""Mail: sends rows of the queue to a local sink over four connections, compared with npm's nodemailer with four connections."""
 import pathlib
 import statistics
 import subprocess
@@ -11,7 +11,7 @@ from groundwork.cpu import cpu_seconds
 from groundwork.daemon import Daemon, free_port
 
 MAILS, CONNECTIONS = 10_000, 4
-# nodemailer's pool as it comes waits 40 ms a mail for an acknowledgement (Nagle's algorithm), so that it takes few of them; and without that.
+# By default nodemailer's pool waits 40 ms per mail for an acknowledgement (Nagle's algorithm), so it gets fewer mails; the other variant does not wait.
 PEERS = {"nodemailer pooled": (300, 50, ()), "nodemailer pooled, TCP_NODELAY": (MAILS, 1000, ("nodelay",))}
 BARS = {"nodemailer pooled": 3, "nodemailer pooled, TCP_NODELAY": 0.8}
 
@@ -24,13 +24,13 @@ class Sink:
         assert self.process.stdout.readline() == "ready\n"
 
     def stop(self):
-        """What it has seen."""
+        """Stops the sink; returns what it has received."""
         self.process.terminate()
         return self.process.communicate(timeout=10)[0].strip()
 
 
 def fill(world, schema, count):
-    """Rows as SendEmail writes them, not due yet."""
+    """Inserts rows like SendEmail, not due yet."""
     world.sql(f"delete from {schema}.mails")
     world.sql(f"insert into {schema}.mails (type, recipient, content, give_up_at, due_at) select 'workflow', 'n' || n || '@example.org',"
               " jsonb_build_object('to', jsonb_build_array('n' || n || '@example.org'), 'subject', 'Dinner', 'text', repeat('Are you coming? ', 60)),"
@@ -39,7 +39,7 @@ def fill(world, schema, count):
 
 
 def queue(world, schema, pid):
-    """{"rate", "cpu_us"} from the moment that all are due to the end of the last."""
+    """{"rate", "cpu_us"} from the moment when all rows are due to the end of the last."""
     fill(world, schema, MAILS)
     before, begun = cpu_seconds([pid]), time.monotonic()
     world.sql(f"update {schema}.mails set due_at = now()")

@@ -1,4 +1,4 @@
-"""Memory: a worker at rest, what an idle keep-alive connection costs, and the most that large answers take."""
+"""Memory: an idle worker, the cost of an idle keep-alive connection, and the peak during large answers."""
 import re
 import resource
 import socket
@@ -11,7 +11,7 @@ from world import OPERATOR_TOKEN
 
 
 def resident_kb(world):
-    """Resident memory of the workers that is theirs alone or shared by fork, in KB."""
+    """Resident memory of the workers, private or shared by fork, in KB."""
     total = 0
     for pid in world.gateway.workers():
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as text:
@@ -36,7 +36,7 @@ def idle_connections(world, out, say, count=10_000):
     before = resident_kb(world)
     held = []
     try:
-        for number in range(count):  # of four clients: one alone may have half of all that there may be
+        for number in range(count):  # from four client addresses: one address may use half of all connections
             connection = socket.create_connection(address, source_address=(f"127.0.0.{2 + number % 4}", 0))
             connection.sendall(request)
             connection.recv(4096)
@@ -60,7 +60,7 @@ def forget_peak(pid):
 
 
 def worst_mix(world, out, say, count=4, seconds=20):
-    """Projects ask for all that is large at once; the workers' own peaks are counted."""
+    """Projects request all large resources at once; measures the peaks of the workers."""
     say("memory under the worst mix")
     operator = Client(f"{world.gateway.url}/org", token=OPERATOR_TOKEN)
     projects = [Project(world.gateway, operator, None, name=f"worst{number}") for number in range(count)]

@@ -22,7 +22,7 @@ DRAIN_SECONDS = 120
 
 
 def install():
-    """Once, some minutes; "" or why it cannot be had. Without install scripts: what they would compile is not used."""
+    """Installs n8n once, which takes minutes; returns "" or the reason why it failed. Runs no install scripts: nothing that they compile is used."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     wanted = (SOURCES / "package.json").read_text()
     stamp = FOLDER / "installed"
@@ -55,7 +55,7 @@ class N8n:
             "N8N_PORT": str(self.port),
             "N8N_LISTEN_ADDRESS": "127.0.0.1",
             "N8N_CONCURRENCY_PRODUCTION_LIMIT": str(at_once),
-            "N8N_EXPRESSION_ENGINE": "legacy",  # the other one needs a compiled module
+            "N8N_EXPRESSION_ENGINE": "legacy",  # the other engine needs a compiled module
             "N8N_RUNNERS_ENABLED": "false",
             "N8N_DISABLE_UI": "true",
             "N8N_DIAGNOSTICS_ENABLED": "false",
@@ -115,7 +115,7 @@ class N8n:
         raise RuntimeError(f"n8n does not answer: {(self.home / 'log').read_text()[-1000:]}")
 
     def run(self, seconds, script, clients):
-        """{"rate", ...} of executions with history, from the first to the last one's end."""
+        """{"rate", ...} of executions with history, from the start of the first to the end of the last."""
         (newest,) = self.ask("select coalesce(max(id), 0) from execution_entity")
         sent = wrk(self.url, seconds, script, clients=clients)
         end = time.monotonic() + DRAIN_SECONDS

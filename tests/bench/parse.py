@@ -1,4 +1,4 @@
-"""Parse Server from npm with LiveQuery, installed into build/bench-parse, on the PostgreSQL of the benchmark; and who listens to it."""
+"""Parse Server from npm with LiveQuery, installed into build/bench-parse, on the PostgreSQL of the benchmark; and its listeners."""
 import json
 import pathlib
 import shutil
@@ -22,7 +22,7 @@ WRITER = {"X-Parse-Application-Id": "bench", "X-Parse-Master-Key": "bench-master
 
 
 def install():
-    """Once; "" or why it cannot be had."""
+    """Installs Parse Server once; returns "" or the reason why it failed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     wanted = (SOURCES / "package.json").read_text()
     stamp = FOLDER / "installed"
@@ -37,7 +37,7 @@ def install():
 
 
 class ParseServer:
-    """One process; PostgreSQL through a proxy, as it asks for TCP. Only the writes go that way."""
+    """One process of Parse Server. Reaches PostgreSQL through a proxy because it needs TCP; only writes use this connection."""
 
     def __init__(self, world, folder):
         host = urllib.parse.parse_qs(urllib.parse.urlsplit(world.servers.database_url).query)["host"][0]
@@ -70,7 +70,7 @@ class ParseServer:
         raise RuntimeError(f"Parse Server does not start: {reason}")
 
     def write(self, number):
-        """A record."""
+        """Writes a record."""
         answer = requests.post(f"http://127.0.0.1:{self.port}/parse/classes/Orders", json={"name": "many", "total": number},
                                headers=WRITER, timeout=60)
         assert answer.status_code == 201, answer.text[:500]
@@ -90,7 +90,7 @@ def frame(message):
 
 
 def subscribe(connection):
-    """A client of LiveQuery that hears of every record of the class."""
+    """Subscribes a LiveQuery client to every record of the class."""
     def wait(word):
         heard = b""
         while word not in heard:

@@ -11,12 +11,12 @@ from world import ROOT
 SOURCES = pathlib.Path(__file__).parent / "peers"
 FOLDER = ROOT / "build/bench-peers"
 NPM_SECONDS = 600
-# Schemas that the queues make in PostgreSQL: each run begins without.
+# Schemas that the queues create in PostgreSQL; each run drops them first.
 SCHEMAS = {"pgboss": "pgboss", "graphile": "graphile_worker"}
 
 
 def npm_install(folder, *options, seconds=NPM_SECONDS):
-    """"" or why it cannot be had."""
+    """Installs the packages; returns "" or the reason why it failed."""
     if not shutil.which("npm"):
         return "npm is not installed"
     command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *options]
@@ -30,7 +30,7 @@ def npm_install(folder, *options, seconds=NPM_SECONDS):
 
 
 def install():
-    """Once; "" or why the queues cannot be had."""
+    """Installs the queues once; returns "" or the reason why it failed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     wanted = (SOURCES / "package.json").read_text()
     stamp = FOLDER / "installed"
@@ -45,7 +45,7 @@ def install():
 
 
 class PlainRedis:
-    """A Redis like the one of the benchmark, without its append-only file: nothing is kept on disk."""
+    """A Redis like the one of the benchmark, but without the append-only file: it stores nothing on disk."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder) / "plain-redis"
@@ -68,7 +68,7 @@ class PlainRedis:
 
 
 def node(program, *arguments, timeout=300, ca=None):
-    """What the program of peers/ measured: {"jobs" or "messages", "seconds", "rate", "enqueue_rate"?}. `ca`: whom it trusts."""
+    """Runs a program of peers/; returns {"jobs" or "messages", "seconds", "rate", "enqueue_rate"?}. `ca`: the certificate authority to trust."""
     trusted = {"NODE_EXTRA_CA_CERTS": str(ca)} if ca else {}
     done = subprocess.run(["node", f"{program}.mjs", *map(str, arguments)], cwd=FOLDER, env={**os.environ, **trusted},
                           capture_output=True, text=True, timeout=timeout)

@@ -1,4 +1,4 @@
-"""Variants of pictures: made, beside npm's sharp, and kept, beside the download of a file as large."""
+"""Variants of images: compares making them with npm's sharp, and stored variants with the download of a file of the same size."""
 import io
 import pathlib
 import threading
@@ -17,7 +17,7 @@ MADE_BAR, KEPT_BAR = 0.7, 0.6
 
 
 def photograph(width=4000, height=3000):
-    """As large in pixels and bytes as a telephone makes them."""
+    """An image with the pixels and bytes of a photograph taken by a phone."""
     across = Image.linear_gradient("L").rotate(90).resize((width, height))
     noise = Image.effect_noise((width // 4, height // 4), 60).resize((width, height))
     image = Image.merge("RGB", (across, Image.blend(across, noise, 0.5), noise))
@@ -27,7 +27,7 @@ def photograph(width=4000, height=3000):
 
 
 def made(url, headers, number):
-    """`number` makes each round's sizes others'."""
+    """Requests new variants; `number` gives each round other sizes."""
     places, errors = list(range(VARIANTS)), []
 
     def client():

@@ -1,5 +1,5 @@
-"""Push: broadcasts beside firebase-admin and web-push, their memory, and another project's single notification. The provider is
-nginx, which answers everything at once."""
+"""Push: broadcasts compared with firebase-admin and web-push, their memory, and the delay of another project's single notification. The
+provider is nginx, which answers immediately."""
 import pathlib
 import statistics
 import subprocess
@@ -22,20 +22,20 @@ from push import certificates  # noqa: E402
 
 PHONES, BROWSERS, MANY, MANY_QUICK, SINGLES = 100_000, 20_000, 1_000_000, 200_000, 200
 TEXT = {"title": "Dinner", "body": "Are you coming?"}
-# Peers: what they are called in the table, their program's arguments, messages a round, the bar of ours to theirs.
+# Peers: name in the table, arguments of the program, messages per round, the required ratio of our rate to theirs.
 FCM_PEERS = {"firebase-admin": ("firebase", 10_000, 5), "a plain node:http2 client": ("http2", 30_000, None)}
 WEB_MESSAGES, WEB_BAR = 5_000, 5
 
 
 class Provider:
-    """FCM and a web push service, over TLS, with HTTP/2 for who can. What the project `single` sends stands in the log."""
+    """Simulates FCM and a web push service, over TLS, with HTTP/2 for clients that support it. Logs the messages of the project `single`."""
 
     def __init__(self, folder):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="push.", dir=folder))
         self.root.chmod(0o755)
         self.ca, server = certificates.make(self.root)
         self.port, self.web_port = free_port(), free_port()
-        # An answer before the request has been read would end in a reset of its stream.
+        # An answer before the whole request has been read would reset its stream.
         sent = "default_type application/json; echo_read_request_body; echo '{\"name\":\"projects/x/messages/1\"}';"
         tls = f"ssl http2; http2_max_concurrent_streams 100; ssl_certificate {server}; ssl_certificate_key {server}"
         (self.root / "nginx.conf").write_text(
@@ -60,7 +60,7 @@ class Provider:
         return f"https://127.0.0.1:{self.web_port}"
 
     def singles(self):
-        """When each arrived, in seconds."""
+        """The times at which the messages of `single` arrived, in seconds."""
         log = self.root / "single.log"
         return [float(line) for line in log.read_text().split()] if log.exists() else []
 
@@ -75,7 +75,7 @@ def start(world, provider):
 
 
 def configured(world, slug):
-    """A project with credentials of both, its administrator's client."""
+    """Creates a project with credentials of both providers; returns the client of its administrator."""
     admin = world.project(slug)
     admin.put("/push/credentials/fcm", {"service_account_json": service_account(slug)}, expect=200)
     admin.put("/push/credentials/web-push", {"subject": "mailto:bench@example.org"}, expect=200)
@@ -100,7 +100,7 @@ def send(admin, **members):
 
 
 def ended(world, schema, number, within=600):
-    """Seconds that the send took, from its row to its end."""
+    """Seconds from the row of a send to its end."""
     end = time.monotonic() + within
     while time.monotonic() < end:
         (status, seconds, wrong), = world.sql(f"select status, extract(epoch from finished_at - created_at)::float, first_error "
@@ -113,7 +113,7 @@ def ended(world, schema, number, within=600):
 
 
 def single(begin, provider, count, pause):
-    """ms from the call to the request at the provider, of each."""
+    """Milliseconds from each call to the request at the provider."""
     took = []
     for _ in range(count):
         before, since = len(provider.singles()), time.time()
@@ -173,13 +173,13 @@ class Bench:
                      statistics.median(took) <= 20, f"p99 {p99(took):.1f} ms; aim 5")
 
     def broadcast(self, name, count):
-        """{"rate", "cpu_us"}: devices a second, and processor time of the dispatcher for each."""
+        """{"rate", "cpu_us"}: devices per second, and CPU time of the dispatcher per device."""
         before = cpu_seconds([self.pid])
         rate = count / ended(self.world, self.schema, send(self.broadcaster, provider=name))
         return {"rate": rate, "cpu_us": (cpu_seconds([self.pid]) - before) * 1e6 / count}
 
     def rates(self):
-        """In turn with the peers."""
+        """Measures the broadcasts and the peers in alternating rounds."""
         reason = peers.install()
         if reason:
             self.say(f"  clients of others: {reason}")

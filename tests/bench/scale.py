@@ -1,9 +1,9 @@
 """Does the rate stay flat with the number of projects and of entities?
 
-The same RECORDS are asked for at every count, spread evenly over the tables, by requests that were
-prepared before the clock runs. Measured is what is hot: before, the same requests run until every token,
-right and plan has been needed often enough to be kept. Beside it stands pgbench with as many clients on
-the same tables, one at random for each transaction: the part of the slope that is PostgreSQL's own.
+Each count requests the same RECORDS, spread evenly over the tables, with requests that are prepared before
+the measurement. Only warm caches are measured: the same requests run before until every token, permission
+and plan is cached. pgbench runs with as many clients on the same tables, one at random per transaction, to
+show the part of the slope that PostgreSQL causes.
 """
 import pathlib
 import re
@@ -17,7 +17,7 @@ SPREAD = 0.2
 RECORDS = 10_000
 PROJECTS = (1, 10, 100, 1000)
 ENTITIES = (1, 100, 1000)
-WARM_SECONDS = 30  # rights are read every five seconds, and planned anew the first five times
+WARM_SECONDS = 30  # permissions are read every five seconds, and PostgreSQL plans a statement again the first five times
 WARM_AT_MOST = 120
 WINDOW = 5
 
@@ -27,7 +27,7 @@ def spread(rates):
 
 
 def report(out, name, ours, theirs):
-    """Rates by size: the lowest may be 20 % under the highest."""
+    """Reports the rates by size: the lowest may be 20 % below the highest."""
     drop = spread(ours)
     text = ", ".join(
         f"{size}: {ours[size]:,.0f}/s ({ours[size] / theirs[size]:.2f} x pgbench's {theirs[size]:,.0f}/s)" for size in ours
@@ -36,10 +36,10 @@ def report(out, name, ours, theirs):
 
 
 class Table:
-    """One entity: how it is asked for over HTTP and in SQL."""
+    """One entity, with its requests over HTTP and in SQL."""
 
     def __init__(self, world, slug, client, entity, owner=1):
-        self.owner = owner  # of its records: others see none under the row rule
+        self.owner = owner  # of the records: by the row rule no other user sees them
         self.path = f"/org/{slug}/entities/{entity['name']}/items/"
         self.token = client.token
         self.name = f"{world.schema(slug)}.e_{entity['id']}"
@@ -57,14 +57,14 @@ class Table:
 
 
 def fill(world, tables, sizes, say):
-    """Each table holds its share of RECORDS at the smallest count that it is part of."""
+    """Fills each table with its share of RECORDS at the smallest count that uses the table."""
     for number, table in enumerate(tables):
         table.fill(world, RECORDS // next(size for size in sizes if number < size))
     say(f"  {len(tables)} tables filled")
 
 
 def script(folder, tables):
-    """RECORDS prepared requests, all tables in turn, each record once."""
+    """Prepares RECORDS requests, round-robin over all tables, one per record."""
     lines = ",\n".join(f'{{"{table.path}", "Bearer {table.token}"}}' for table in tables)
     return lua(
         folder, "scale",
@@ -76,12 +76,12 @@ def script(folder, tables):
 
 
 def missed(world):
-    """Tokens that had to be verified so far."""
+    """The number of tokens that had to be verified so far."""
     return float(re.search(r"^groundwork_token_cache_misses_total\S* (\S+)", world.gateway.metrics(), re.M).group(1))
 
 
 def warm(world, requests):
-    """Until nothing new is met and the rate has stopped rising."""
+    """Sends requests until all tokens are cached and the rate no longer rises."""
     begun, last = time.monotonic(), 0.0
     while time.monotonic() - begun < WARM_AT_MOST:
         before = missed(world)
@@ -92,7 +92,7 @@ def warm(world, requests):
 
 
 def theirs(world, folder, tables, args):
-    """pgbench takes at most 128 scripts: each chooses among its share of the tables."""
+    """Runs pgbench. It accepts at most 128 scripts, so each script chooses among a share of the tables."""
     groups = min(len(tables), 100)
     share = len(tables) // groups
     scripts = []

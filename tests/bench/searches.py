@@ -1,5 +1,5 @@
-"""Search: 100,000 records of a Zipf corpus, over HTTP and in the database, beside GIN with ts_rank, SQLite FTS5, Groonga and pgbench -S; callers
-under row rules, typos, many projects, indexing beside GIN without its pending list, and how soon what is written is found."""
+"""Search: 100,000 records of a Zipf corpus, over HTTP and in the database, compared with GIN with ts_rank, SQLite FTS5, Groonga and pgbench -S; callers
+under row rules, typos, many projects, indexing compared with GIN without its pending list, and the time until a write is found."""
 import io
 import json
 import pathlib
@@ -54,7 +54,7 @@ class Corpus:
 
 
 class Shelf:
-    """An entity with these fields; records written past the gateway, so that an index is built of all at once."""
+    """An entity with these fields. Its records are written directly to the database, so that an index of all is built at once."""
 
     def __init__(self, world, slug):
         self.world, self.slug = world, slug
@@ -69,7 +69,7 @@ class Shelf:
         self.few = self.caller("few")
 
     def caller(self, name, entities=("books",)):
-        """A user with a role of its own."""
+        """A user with a separate role."""
         permissions = [f"{entity}:read" for entity in entities] + ["svc_search:read"]
         role = self.admin.post("/roles", {"name": name, "api_access": True, "permissions": permissions}, expect=201).json()
         email = f"{name}@example.com"
@@ -79,7 +79,7 @@ class Shelf:
         return client
 
     def grant(self, name, share):
-        """A caller whose role may see the oldest `share` of the records; before an index is built."""
+        """A caller whose role may see the oldest `share` of the records; call this before an index is built."""
         caller = self.caller(name)
         first, last = self.world.sql(f"select min(id), max(id) from {self.table}")[0]
         self.admin.put(f"/entities/books/items/{first}/rls-groups", {"items": [{"role_id": caller.role_id}]}, expect=200)
@@ -89,7 +89,7 @@ class Shelf:
         return caller
 
     def fill(self, corpus, count):
-        """The user owns a tenth of them, another one a thousandth."""
+        """Fills the entity; one user owns a tenth of the records, another user a thousandth."""
         connection = self.world.servers.connect()
         for first in range(0, count, AT_ONCE):
             lines = io.StringIO()
@@ -104,20 +104,20 @@ class Shelf:
         self.world.vacuum(self.table)
 
     def shops(self, corpus, count=2000):
-        """Another entity to search in."""
+        """Creates another entity to search in."""
         self.admin.post("/entities", {"name": "shops", "fields": [{"name": "name", "type": "text", "searchable": True}]}, expect=201)
         for first in range(0, count, 500):
             items = [{"name": corpus.record()["title"]} for _ in range(500)]
             self.admin.post("/entities/shops/items/bulk", {"items": items}, expect=201)
 
     def rebuild(self):
-        """Records a second of an index that is built while another one answers."""
+        """Records per second of an index that is built while another index answers."""
         self.build()
         self.build()
         return self.rate()
 
     def rate(self):
-        """Records a second of the last build."""
+        """Records per second of the last build."""
         documents, seconds = self.world.sql(f"select documents, extract(epoch from last_indexed_at - began_at)::float from {self.p}.search_indexes"
                                             " where entity_id = %s and state = 'live'", self.id)[0]
         for table in ("search_postings", "search_terms", "search_lexicon", "search_docs"):
@@ -125,8 +125,8 @@ class Shelf:
         return documents / seconds
 
     def build(self, within=900):
-        """An index of all records there are; what is looked for after a build, too."""
-        self.admin.post("/search/rehydrate/books")  # rings; it may be under way
+        """Builds an index of all records, including those that are only found after the build."""
+        self.admin.post("/search/rehydrate/books")  # sends a notification; the build may already be in progress
         end = time.monotonic() + within
         while not self.world.sql(f"select 1 from {self.p}.search_indexes where entity_id = %s and state = 'live'", self.id) or self.world.sql(
                 f"select 1 from {self.p}.search_work union all select 1 from {self.p}.search_indexes where state = 'dropped'"):
@@ -155,7 +155,7 @@ def http(world, folder, shelf, q, seconds, clients=1, client=None, gateway=None,
 
 
 def gin(world, shelf):
-    """The same records as PostgreSQL searches them: a weighted tsvector under GIN, best 20 by ts_rank."""
+    """Searches the same records with PostgreSQL: a weighted tsvector under GIN, the best 20 by ts_rank."""
     weights = zip("ABCD", (shelf.columns[name] for name in FIELDS))
     vector = " || ".join(f"setweight(to_tsvector('simple', {column}), '{weight}')" for weight, column in weights)
     world.sql(f"create table public.gin as select id, {vector} as v from {shelf.table}")
@@ -185,7 +185,7 @@ select t.id, {columns} from unnest('{{{ids}}}'::bigint[]) with ordinality c(id, 
 
 
 def stage(world, shelf, q):
-    """What the database does of a search without rules: terms and lists, the page."""
+    """The database's part of a search without row rules: reading terms and lists, and the page."""
     idx = world.sql(f"select id from {shelf.p}.search_indexes where entity_id = %s and state = 'live'", shelf.id)[0][0]
     ids = world.sql(f"select id from {shelf.table} where {shelf.columns['title']} ~ %s order by id desc limit 28", q)
     text = STAGE.format(p=shelf.p, q=q, idx=idx, entity=shelf.id, table=shelf.table, columns=", ".join("t." + c for c in shelf.columns.values()),
@@ -194,7 +194,7 @@ def stage(world, shelf, q):
 
 
 def fts5(world, shelf, rounds):
-    """ms of bm25's best 20 in SQLite, in this process and in memory."""
+    """Milliseconds for the best 20 by bm25 in SQLite, in this process and in memory."""
     lite = sqlite3.connect(":memory:")
     lite.execute(f"create virtual table books using fts5({', '.join(FIELDS)})")
     rows = world.sql(f"select {', '.join(shelf.columns[name] for name in FIELDS)} from {shelf.table}")
@@ -218,7 +218,7 @@ GROONGA_QUERY = "select Books --match_columns '{fields}' --query cotton --output
 
 
 def groonga(world, folder, shelf, rounds):
-    """ms of Groonga's best 20, as it measures itself; None where it is not installed."""
+    """Milliseconds for the best 20 in Groonga, by its own measurement; None when Groonga is not installed."""
     program = shutil.which("groonga")
     if not program:
         return None
@@ -237,7 +237,7 @@ def median(results, what="p50"):
 
 
 def turns(args, *runs):
-    """Each in turn, args.rounds times; a list of results for each."""
+    """Runs each function in turn, args.rounds times; returns a list of results for each."""
     results = [[] for _ in runs]
     for _ in range(args.rounds):
         for run, taken in zip(runs, results):
@@ -259,7 +259,7 @@ def against_others(world, folder, shelf, args, out):
     alone, = turns(args, lambda: http(world, folder, shelf, "cotton", args.seconds))
     out.add("search over HTTP, one client, p50", f"{median(alone):.2f} ms", "<= 2 ms", median(alone) <= 2,
             f"p99 {median(alone, 'p99'):.1f} ms; 20 records, highlights, exact total; {sum(r['errors'] for r in alone)} errors")
-    two = world.gateway_of(2).start()  # processes, as docker-compose.yml starts them: pgbench has both cores, too
+    two = world.gateway_of(2).start()  # two processes, like docker-compose.yml: pgbench also uses both cores
     http(world, folder, shelf, "cotton", 1, clients=4, gateway=two)
     ours, theirs, select = turns(
         args,
@@ -279,7 +279,7 @@ def against_others(world, folder, shelf, args, out):
 
 
 def classes(world, folder, shelf, args, out):
-    """Callers under rules, and mistyped words, against the same search without."""
+    """Compares searches under row rules and with mistyped words with the same search without them."""
     ruled = {"who owns a tenth": shelf.user, "who owns a thousandth": shelf.few, "whose role has all": shelf.all,
              "whose role has all but the newest": shelf.old}
     plain, *theirs = turns(args, lambda: http(world, folder, shelf, "cotton", args.seconds),
@@ -316,7 +316,7 @@ def wal(world):
 
 
 def checkpoint(world):
-    """So that both begin with pages that are written whole once."""
+    """Runs a checkpoint, so that the first change of a page writes the whole page to the WAL for both."""
     connection = world.servers.connect(superuser=True)
     connection.autocommit = True
     connection.cursor().execute("checkpoint")
@@ -324,7 +324,7 @@ def checkpoint(world):
 
 
 def indexed(world, shelf, write):
-    """(records a second, KB of WAL a record) of the indexer alone: what it does of changes that wait for it."""
+    """(records per second, KB of WAL per record) of the indexer alone, for changes that already wait."""
     indexer = world.start("search-indexer")
     shelf.settled()
     indexer.stop()
@@ -344,7 +344,7 @@ def gin_indexed(world, statement, count):
     checkpoint(world)
     before, began = wal(world), time.monotonic()
     connection = world.servers.connect()
-    for first in range(0, count, 200):  # 200 a transaction, as the indexer's smallest batches
+    for first in range(0, count, 200):  # 200 per transaction, like the indexer's smallest batches
         with connection, connection.cursor() as cursor:
             cursor.execute(statement, (first, first + 200))
     connection.close()
@@ -383,7 +383,7 @@ def indexing(world, shelf, corpus, vector, args, out):
 
 
 def found_after(shelf, seconds, rate=200):
-    """ms from a write to its first search hit, of some of `rate` writes a second."""
+    """Milliseconds from a write to its first search hit, for some of `rate` writes per second."""
     taken, ends = [], time.monotonic() + seconds
 
     def write(offset):
@@ -411,7 +411,7 @@ def found_after(shelf, seconds, rate=200):
 
 
 def spread(world, folder, corpus, args, out, say):
-    """Many small projects, searched in turn, against one of them."""
+    """Compares searches in many small projects, in turn, with searches in one of them."""
     count = FEW_PROJECTS if args.quick else PROJECTS
     say(f"  {count:,} projects of {SMALL:,} records")
     shelves = [Shelf(world, f"small-{n}") for n in range(count)]
@@ -427,7 +427,7 @@ def spread(world, folder, corpus, args, out, say):
         script = lua(folder, "spread", f"local asked = {{{asked}}}\n" + requests_lua(line, count=len(some)))
         return wrk(world.gateway.url, args.seconds, script, clients=4)
 
-    searched(shelves)  # each one's first search reads its model
+    searched(shelves)  # the first search of each project reads its model
     many, one = turns(args, lambda: searched(shelves), lambda: searched(shelves[:1]))
     ratio = median(many, "rate") / median(one, "rate")
     out.add(f"search spread over {count:,} projects / one", f"{ratio:.2f} x", ">= 0.5", ratio >= 0.5 and not sum(r["errors"] for r in many),

@@ -1,4 +1,4 @@
-"""A runner that has little to do: what it takes, and a thousand projects whose workflows are due at one minute."""
+"""The cost of an idle runner, and a thousand projects whose workflows are due in the same minute."""
 import concurrent.futures
 import time
 
@@ -10,14 +10,14 @@ from workflows import make_workflow
 from world import PASSWORD
 
 PROJECTS = 1000
-MAKERS = 4  # of projects, at once
+MAKERS = 4  # threads that create projects
 IDLE_SECONDS = 20
 TICK_SECONDS = 2.0
-LATE_SECONDS = 20  # after which nothing more is waited for
+LATE_SECONDS = 20  # after which the benchmark no longer waits for jobs
 
 
 def family(pid):
-    """The process and all below it."""
+    """The process and all its descendants."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
         return [pid, *(each for child in children.read().split() for each in family(int(child)))]
 
@@ -28,7 +28,7 @@ def resident_mb(pid):
 
 
 def at_rest(world, out, name):
-    """What a runner without work takes; all its processes for the CPU, each by itself for the memory."""
+    """Measures a runner without work: the CPU time of all its processes together, the memory of each."""
     runner = world.start_runner()
     try:
         time.sleep(5)
@@ -46,7 +46,7 @@ def at_rest(world, out, name):
 
 
 class Many:
-    """Projects with one timed workflow each. The first one's is made over the API, the others' rows are its copies."""
+    """Projects with one timed workflow each. The workflow of the first project is created over the API; the rows of the others are copies."""
 
     def __init__(self, world, count, say):
         self.world = world
@@ -77,7 +77,7 @@ class Many:
             f" from platform.workflow_projects where number = {source} on conflict (number) do nothing")
 
     def enable(self, enabled):
-        """Disabled ones are due never; enabled ones at the next minute."""
+        """Enables or disables the workflows: disabled ones are never due, enabled ones at the next minute."""
         due = "date_trunc('minute', now()) + interval '1 minute'" if enabled else "null"
         for number in self.numbers:
             self.world.sql(f"update p_{number}.workflows set enabled = {enabled}, next_fire_at = {due}")
@@ -103,7 +103,7 @@ _made = []
 
 
 def many(world, args, say):
-    """One set of projects for both measurements."""
+    """Creates one set of projects for both measurements."""
     if not _made:
         _made.append(Many(world, count_of(args), say))
     return _made[0]
@@ -122,7 +122,7 @@ def runner(world, folder, args, out, say):
 
 def ticks(world, folder, args, out, say):
     projects = many(world, args, say)
-    if time.time() % 60 > 40:  # time to get ready before the minute
+    if time.time() % 60 > 40:  # leave enough time before the next minute
         time.sleep(61 - time.time() % 60)
     projects.enable(True)
     world.start_runner()

@@ -42,8 +42,8 @@ def lua(folder, name, text):
 
 
 def requests_lua(lines, count=10_000):
-    """A script that sends prepared requests in random order: the generator must not cost more than what
-    it measures. `lines` make one request for the number i and return it as a wrk.format() call."""
+    """A script that sends prepared requests in random order: the generator must not cost more than the
+    server that it measures. `lines` make one request for the number i and return it as a wrk.format() call."""
     return (
         f"local made = {{}}\nfunction init(args)\n  math.randomseed(os.time())\n  for i = 1, {count} do made[i] = {lines} end\nend\n"
         f"function request() return made[math.random({count})] end\n"
@@ -55,7 +55,7 @@ def pgbench_program():
 
 
 def pgbench(servers, text, seconds, clients=CLIENTS):
-    """{"rate", "p50", "p99"}: transactions a second of a script in prepared mode, and how long they took, in ms."""
+    """{"rate", "p50", "p99"}: transactions per second of a script in prepared mode, and their durations in ms."""
     with tempfile.TemporaryDirectory(prefix="pgbench.") as folder:
         script = pathlib.Path(folder) / "script.sql"
         script.write_text(text)
@@ -80,7 +80,7 @@ def pgbench_steady(servers, scripts, seconds, clients=CLIENTS, warm=20):
 
 
 class Nginx:
-    """On a free port: a static file of 200 bytes, and /json as a server that workflows may call."""
+    """nginx on a free port: serves a static file of 200 bytes, and /json for calls of workflows."""
 
     def __init__(self, folder, workers):
         self.port = free_port()

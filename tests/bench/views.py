@@ -1,4 +1,4 @@
-"""A materialised view made anew, beside PostgreSQL's own of the same statement, both while they may be read."""
+"""The refresh of a materialised view, compared with PostgreSQL's own refresh of the same statement; both stay readable."""
 import statistics
 import time
 
@@ -11,7 +11,7 @@ VIEW = {"name": "prices", "entity": "products", "group_by": [{"field": "price"}]
 
 
 def made_anew(admin, begun_at):
-    """Milliseconds of the refresh that comes next, as the view has them."""
+    """Waits for the next refresh; returns its duration in milliseconds, as recorded in the view."""
     admin.post("/materialized-views/prices/refresh", expect=202)
     end = time.monotonic() + 60
     while True:
@@ -43,7 +43,7 @@ def views(world, folder, args, out, say):
                 ours, last = made_anew(admin, last)
                 begun = time.monotonic()
                 cursor.execute(f"refresh materialized view concurrently {schema}.beside")
-                if turn > 0:  # the first one warms both
+                if turn > 0:  # the first round warms up both
                     took["ours"].append(ours)
                     took["theirs"].append((time.monotonic() - begun) * 1000)
             cursor.execute(f"drop materialized view {schema}.beside")

@@ -1,4 +1,4 @@
-"""Events of the payment processor: how fast they are stored, applied, and followed by a workflow's first step."""
+"""Events of the payment processor: the rates at which they are stored and applied, and the delay until a workflow's first step."""
 import hashlib
 import hmac
 import http.client
@@ -56,7 +56,7 @@ def signed(body, at=None):
 
 
 def configure(world, slug):
-    """A project that takes events of an account of its own."""
+    """Creates a project that receives the events of its own account."""
     admin = world.project(slug)
     admin.put("/integrations/svcpay/processor-connect/credentials",
               {"mode": "own", "secret_key": "sk_test_bench", "webhook_secrets": [{"secret": SECRET}]}, expect=200)
@@ -76,7 +76,7 @@ end
 
 
 def write_requests(path, port, count):
-    """Requests one behind the other, each with its length ahead: the generator only reads."""
+    """Writes requests to a file, each preceded by its length, so that the generator only has to read."""
     with open(path, "wb") as file:
         for number in range(count):
             body = json.dumps(event(number)).encode()
@@ -86,7 +86,7 @@ def write_requests(path, port, count):
 
 
 def bare_insert(world, schema, seconds):
-    """The same rows by pgbench, 64 clients, prepared."""
+    """Inserts the same rows with pgbench, 64 clients, prepared."""
     payload = json.dumps(event(0))
     text = ("\\set n random(1, 9000000000000000000)\n"
             f"insert into {schema}.webhook_events (source, event_id, type, api_version, created_at, payload)"
@@ -100,7 +100,7 @@ def bare_insert(world, schema, seconds):
 
 
 def ingest(world, folder, args, out, say):
-    """By a process that stores and does not apply, beside the bare INSERT."""
+    """Measures a process that stores events without applying them, compared with the bare INSERT."""
     schema, requests = world.schema(SLUG), f"{folder}/requests.bin"
     script = lua(folder, "webhooks", REQUESTS % requests)
     ours, theirs = [], []
@@ -133,7 +133,7 @@ def ingest(world, folder, args, out, say):
 
 
 def send_evenly(port, events, rate, taken):
-    """`events` bodies at `rate` a second by SENDERS in turn; taken: seconds of each. Returns how many failed."""
+    """Sends `events` bodies at `rate` per second with SENDERS threads; `taken` receives the seconds of each. Returns the number of failures."""
     begin = time.perf_counter() + 0.2
     failed = []
 
@@ -160,7 +160,7 @@ def send_evenly(port, events, rate, taken):
 
 
 def fill_payments(world, schema, count):
-    """Payments under way, and no events."""
+    """Creates payments in progress, without events."""
     world.sql(f"truncate {schema}.webhook_events, {schema}.payments")
     world.sql(
         f"insert into {schema}.payments (type, amount_minor, currency, status, reference, intent_id)"
@@ -169,7 +169,7 @@ def fill_payments(world, schema, count):
 
 
 def even(world, args, out, say):
-    """At 500 a second, applied as they come."""
+    """Sends 500 events per second, which are applied as they arrive."""
     seconds = max(args.rounds * args.seconds // 2, 5)
     fill_payments(world, world.schema(SLUG), EVENLY * seconds)
     events = [json.dumps(event(number + 1)).encode() for number in range(EVENLY * seconds)]
@@ -185,7 +185,7 @@ def even(world, args, out, say):
 
 
 def fill_backlog(world, schema):
-    """BACKLOG payments under way, and the event that each has succeeded, stored and not applied."""
+    """Creates BACKLOG payments in progress, and for each a stored event of its success that is not applied yet."""
     fill_payments(world, schema, BACKLOG)
     template = json.dumps(event(0)).replace(f"{0:024d}", "#NUMBER#").replace(f"{0:014d}", "#SHORT#").replace("%", "%%")
     template = re.sub(r"evt_[0-9a-f]{24}", "evt_#NUMBER#", template)

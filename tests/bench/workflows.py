@@ -1,4 +1,4 @@
-"""Workflows: jobs a second beside job queues, executions beside n8n, what events cost and how soon they start."""
+"""Workflows: jobs per second compared with job queues, executions compared with n8n, the cost of events and the delay until a job starts."""
 import statistics
 import threading
 import time
@@ -18,7 +18,7 @@ def make_workflow(admin, trigger, steps, **members):
 
 
 def caller_of_routes(admin):
-    """A user who may start workflows over their routes and nothing else."""
+    """A user who may only start workflows over their routes."""
     role = admin.post("/roles", {"name": "Caller", "api_access": True, "permissions": ["svc_workflows:trigger"]}, expect=201)
     account = {"email": "caller@example.com", "password": "correct horse battery staple"}
     admin.post("/users", {**account, "role_ids": [role.json()["id"]]}, expect=201)
@@ -45,7 +45,7 @@ class Jobs:
         return self.ask("select coalesce(max(id), 0) from {p}.jobs")[0]
 
     def wait(self):
-        """Until none is open."""
+        """Waits until no job is open."""
         end = time.monotonic() + DRAIN_SECONDS
         pending = "exists (select 1 from {p}.outbox where pending & 1 <> 0)"
         while self.ask(f"select exists (select 1 from {{p}}.job_leases) or {pending}")[0]:
@@ -54,7 +54,7 @@ class Jobs:
             time.sleep(0.01)
 
     def since(self, newest):
-        """{"jobs", "seconds", "rate", "errors"} of the jobs after `newest`, from the first to the last one's end, by
+        """{"jobs", "seconds", "rate", "errors"} of the jobs after `newest`, from the first to the end of the last, by
         the database's clock; errors are jobs that did not succeed."""
         jobs, errors, seconds = self.ask(
             "select count(*), count(*) filter (where status <> 'succeeded'),"
@@ -62,7 +62,7 @@ class Jobs:
         return {"jobs": jobs, "errors": errors, "seconds": seconds, "rate": jobs / seconds if seconds else 0.0}
 
 
-# --- jobs of one step beside job queues -----------------------------------------------------------
+# --- jobs of one step, compared with job queues -----------------------------------------------------------
 
 
 def jobs(world, folder, args, out, say):
@@ -87,7 +87,7 @@ def jobs(world, folder, args, out, say):
     redis = peers.PlainRedis(folder)
     world.start_runner()
     try:
-        ours(1)  # plans and statements are made, as the queues make theirs before their clock starts
+        ours(1)  # prepares plans and statements; the queues also do this before their measurement
         for number in range(args.rounds):
             say(f"  round {number + 1} of {args.rounds}")
             seen["ours"].append(ours(args.seconds))
@@ -124,7 +124,7 @@ def report_jobs(seen, reason, out):
                 bar is None or ratio >= bar, f"{mine:,.0f}/s against {theirs:,.0f}/s; {note}")
 
 
-# --- two steps with history beside n8n ------------------------------------------------------------
+# --- two steps with history, compared with n8n ------------------------------------------------------------
 
 AT_ONCE = 16
 
@@ -209,13 +209,13 @@ def listeners(world, folder, args, out, say):
     scripts = {entity: create_script(folder, admin, entity) for entity in ("plain", "listened")}
 
     def forget():
-        """What was not taken is not taken any more: each round begins with nothing to do."""
+        """Drops the work that is left, so that each round begins with an empty queue."""
         with table.connection.cursor() as cursor:
             cursor.execute("truncate {p}.jobs, {p}.job_leases, {p}.job_steps, {p}.outbox".replace("{p}", table.schema))
 
     def rounds(name, around):
         seen = {"plain": [], "listened": []}
-        for number in range(args.rounds + 1):  # the first one only warms
+        for number in range(args.rounds + 1):  # the first round only warms up
             for entity, results in seen.items():
                 with around():
                     results.append(wrk(world.gateway.url, args.seconds if number else 1, scripts[entity], bearer(admin)))
@@ -229,7 +229,7 @@ def listeners(world, folder, args, out, say):
 
 
 class Running:
-    """While a runner runs, or none."""
+    """A context in which a runner runs, or none."""
 
     def __init__(self, world, wanted):
         self.world, self.wanted = world, wanted
@@ -258,7 +258,7 @@ WRITERS = 8
 
 
 def write_evenly(admin, entity, seconds, sent):
-    """WRITES_A_SECOND records, by WRITERS callers in turn; sent[record id] = wall time before the request."""
+    """Writes WRITES_A_SECOND records per second with WRITERS callers; sent[record id] = wall time before the request."""
     begin = time.time() + 0.1
     errors = []
 
@@ -282,7 +282,7 @@ def write_evenly(admin, entity, seconds, sent):
 
 
 def percentiles(values):
-    """(median, 99 %) in ms of seconds."""
+    """(median, 99th percentile) in ms of durations in seconds."""
     ordered = sorted(values)
     return statistics.median(ordered) * 1000, ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))] * 1000
 

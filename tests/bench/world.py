@@ -1,4 +1,4 @@
-"""What the benchmark runs against: private servers, a release gateway, a project with 100,000 records."""
+"""The environment of the benchmark: private servers, a release gateway, a project with 100,000 records."""
 import os
 import pathlib
 import sys
@@ -18,7 +18,7 @@ RECORDS = 100_000
 
 
 class World:
-    """One PostgreSQL, one Redis, one gateway with `workers` processes, a runner while one is wanted."""
+    """One PostgreSQL, one Redis, one gateway with `workers` processes, a runner when one is needed."""
 
     def __init__(self, workers):
         self.servers = Servers()
@@ -33,7 +33,7 @@ class World:
         self.runner = self.webhook = None
 
     def gateway_of(self, workers):
-        """A gateway of so many processes; not started."""
+        """A gateway with `workers` processes; not started."""
         return Daemon(
             ROOT / os.environ.get("GW_BIN", "build/release/bin/api-gateway"),
             self.servers.folder / f"gateway-{workers}.log",
@@ -48,7 +48,7 @@ class World:
         )
 
     def start(self, daemon, **settings):
-        """One more daemon, of one process."""
+        """Starts another daemon with one process."""
         return Daemon(
             pathlib.Path(self.gateway.binary).with_name(daemon),
             self.servers.folder / f"{daemon}.log",
@@ -95,7 +95,7 @@ class World:
             return cursor.fetchall() if cursor.description else None
 
     def vacuum(self, table):
-        """Outside of a transaction, as it must be."""
+        """Vacuums a table, outside of a transaction as PostgreSQL requires."""
         connection = self.servers.connect()
         connection.autocommit = True
         connection.cursor().execute(f"vacuum analyze {table}")
@@ -121,7 +121,7 @@ def standard_user(admin, entity):
 
 
 def products(world, slug, records=RECORDS, named=False):
-    """The entity of the benchmark, filled through SQL; returns (client, table, columns by name). `named`: by names, too, lists are read."""
+    """The entity of the benchmark, filled through SQL; returns (client, table, columns by name). `named`: lists are also read by name."""
     admin = world.project(slug)
     fields = [
         {"name": "name", "type": "varchar", "required": True, "indexed": named},

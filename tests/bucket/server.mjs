@@ -1,5 +1,5 @@
-// A store that speaks as much of S3 as the file store asks of it, over a folder. Each signature is made again by the library of
-// others (@smithy/signature-v4), each body's SHA-256, MD5 and length are looked at. POST /_control/NAME {...} makes it misbehave.
+// A bucket over a folder that implements the part of S3 that the file store needs. Verifies each signature with an independent
+// library (@smithy/signature-v4), and each body's SHA-256, MD5 and length. POST /_control/NAME {...} causes faults.
 //   node server.mjs FOLDER KEY_ID SECRET REGION BUCKET    prints its port
 import {createHash, createHmac, randomUUID} from "node:crypto";
 import fs from "node:fs";
@@ -14,7 +14,7 @@ const LEAST_PART = 5 << 20;
 const uploads = new Map(); // id -> {key, parts: Map(number -> {file, md5, size})}
 let faults = [];
 let asked = [];
-let aheadMs = 0; // of its clock
+let aheadMs = 0; // offset of the bucket's clock
 let gone = false;
 
 class Sha256 {
@@ -67,7 +67,7 @@ async function check(request, url) {
         throw new Refusal(403, "SignatureDoesNotMatch");
 }
 
-// The body into a file, as it comes; its MD5.
+// Streams the body into a file; returns its MD5.
 async function take(request, file) {
     const length = request.headers["content-length"];
     if (length === undefined) throw new Refusal(411, "MissingContentLength");
@@ -241,14 +241,14 @@ async function answer(request, response) {
     stream.pipe(response, {end: !ends});
 }
 
-// An object that has lost its end: all lengths are those of what is left.
+// An object that has lost its end: all lengths are those of the remaining bytes.
 function shorten(made, bytes) {
     made.headers["Content-Length"] -= bytes;
     made.end = (made.first ?? 0) + made.headers["Content-Length"] - 1;
     if (made.status === 206) made.headers["Content-Range"] = `bytes ${made.first}-${made.end}/${made.end + 1}`;
 }
 
-// A text that does not end.
+// Sends an endless text.
 function flood(request, response) {
     const block = "<x>".repeat(20000);
     response.writeHead(200, {"Content-Type": "application/xml"});
@@ -259,7 +259,7 @@ function flood(request, response) {
 
 const controls = {
     ping: () => true,
-    // kind: README.md; of the operation, `count` times after `skip`.
+    // kind: see README.md; applies to the operation, `count` times after `skip` requests.
     fault: fault => faults.push({count: 1, skip: 0, ...fault}),
     clear: () => {
         faults = [];

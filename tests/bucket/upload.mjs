@@ -1,4 +1,4 @@
-// Uploads as npm's tus-js-client does. Reads one JSON object from standard input, writes one of what happened.
+// Uploads with npm's tus-js-client. Reads one JSON object from standard input, and writes one with the result.
 //   {"endpoint", "token", "file", "filename", "chunk"?, "query"?, "stopAfter"?, "resume"?, "terminate"?}
 import fs from "node:fs";
 import * as tus from "tus-js-client";

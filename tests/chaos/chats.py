@@ -1,5 +1,5 @@
-"""The assistant in a chaos run: users of two projects who ask a model server that stalls, breaks off and lies, at any gateway, and follow their
-answers at another one when theirs goes away."""
+"""The assistant in a chaos run: users of two projects ask questions at any gateway and follow their answers at another gateway when theirs stops.
+The model server stalls, breaks off and sends wrong answers."""
 import contextlib
 import http.client
 import json
@@ -13,10 +13,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "flow"))
 from clients import Asker, events  # noqa: E402
 from groundwork.project import Project  # noqa: E402
 
-TURNS = 8  # of a conversation, then another one is begun
-PATIENCE = 12  # seconds until an answer that is followed has to have ended: nobody says for ten that it lives
+TURNS = 8  # questions in one conversation, then a new conversation begins
+PATIENCE = 12  # seconds within which a followed answer must end; an answer without a sign of life for ten seconds is given up
 SILENCE = 8
-# How the model answers, and how often: say, slow (a word in 50 ms), call (a tool), the rest of them does something wrong.
+# How the model answers, and how often: say, slow (one word per 50 ms), call (a tool); all further ways are faults.
 WAYS = {"say": 5, "slow": 4, "call": 4, "silent": 1, "liar": 1, "stall": 2, "break": 1, "garbage": 1, "failed": 1}
 OPEN = {"stall_seconds": 2, "user_answers": 100, "project_answers": 100, "user_daily_tokens": 10**9, "project_daily_tokens": 10**9,
         "tools": True, "default_model": "small"}
@@ -40,7 +40,7 @@ def set_up(world):
 
 
 class Chatter(Asker):
-    """An administrator of one of the projects, signed in for itself, with conversations of its own."""
+    """An administrator of one of the projects, with its own session and its own conversations."""
 
     def __init__(self, world, log, stop, seed, rate, number):
         super().__init__(world, log, stop, seed, rate)
@@ -50,7 +50,7 @@ class Chatter(Asker):
         self.conversation, self.turns = None, 0
 
     def ask(self, method, path, body=None, **headers):
-        """A response of any gateway, and its connection; raises when it does not come."""
+        """Sends a request to any gateway; returns the response and its connection, and raises when no response arrives."""
         gateway = self.random.choice(self.world.gateways)
         connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=SILENCE)
         try:
@@ -62,7 +62,7 @@ class Chatter(Asker):
             raise
 
     def begin(self):
-        """None: not now."""
+        """Begins a conversation; None when that is not possible now."""
         try:
             answer, connection = self.ask("POST", "/ai/conversations", {})
             with contextlib.closing(connection):
@@ -85,7 +85,7 @@ class Chatter(Asker):
             self.question(mark, *self.content(mark))
 
     def question(self, mark, way, content):
-        """Written down: what was asked, and how it ended for whoever asked: answered, refused, unknown, wrong."""
+        """Asks a question and logs it with its outcome for the caller: answered, refused, unknown, wrong."""
         told = {"way": way, "content": content, "project": self.project.id, "user": self.client.user["id"], "conversation": self.conversation}
         self.log.write("chat", mark, "asked", **told)
         heard = {"text": "", "seen": 0, "message": None, "question": None, "done": None}
@@ -133,7 +133,7 @@ class Chatter(Asker):
             pass
 
     def settle(self, patience):
-        """Nothing that happened keeps a conversation from going on."""
+        """Checks that each conversation can continue."""
         end = time.monotonic() + patience
         while self.conversation is None and time.monotonic() < end:
             self.conversation = self.begin()
@@ -158,7 +158,7 @@ def running(cursor, room):
 
 
 def settle(world, chatters, patience):
-    """Every conversation goes on; what died is counted as being made for half a minute."""
+    """Waits until every conversation can continue; an answer whose process died counts as in progress for half a minute."""
     for each in chatters:
         each.settle(patience)
     connection = world.servers.connect()
@@ -171,7 +171,7 @@ def settle(world, chatters, patience):
 
 
 def dump(world, query, cursor, folder):
-    """Each project's messages, what was counted, and whose whispers its key was sent with."""
+    """Writes each project's messages, its counted tokens, and the secret words that were sent with its key."""
     secrets = {each["project"].id: secret(each["project"]) for each in world.rooms}
     sent = []
     for body, headers in list(world.model.requests):

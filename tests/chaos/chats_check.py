@@ -1,9 +1,10 @@
-"""The offline check of the assistant: what askers heard beside the conversations, what was counted and what the model server was sent.
+"""The offline check of the assistant: compares the answers that callers received with the conversations, the counted tokens and the requests that
+the model server received.
 
-A1 each question has one answer behind it, or one failure, and there is no other; A2 no answer is being made when all is quiet, and no conversation
-is stuck; A3 whoever heard an answer to its end heard what is there, and a whole answer is what the model said; A4 each answer was counted once,
-with the tokens that it shows, and what a maker that died had taken stays reserved; A5 nothing of one project is told in another; A6 nobody was
-answered wrong.
+A1 each question is followed by one answer or one failure, and there are no further answers; A2 when all is quiet, no answer is in progress and no
+conversation is stuck; A3 a caller that received a whole answer received the stored one, and a whole answer is the one that the model gave; A4 each
+answer was counted once, with the tokens that it shows, and the tokens that a dead process had reserved stay reserved; A5 no text of one project
+appears in another; A6 no caller received a wrong answer.
 """
 import collections
 import json
@@ -46,7 +47,7 @@ class ChatCheck:
                     self.say("A2", f"{name}: the last conversation of user {user} does not go on")
 
     def wanted(self, entry, asked):
-        """The text of an answer that is whole; None: it depends."""
+        """The expected text of a whole answer; None when it is not fixed."""
         way, _, rest = asked["content"].partition(" ")
         return rest if way in ("say", "slow", "silent", "liar") else None
 
@@ -63,7 +64,7 @@ class ChatCheck:
                 self.say("A3", f"{name}: message {end['message']} was made for another question, or is gone")
                 continue
             done = end["done"]
-            # A maker that was cut off from the database for ten seconds counts as dead, and may end its answer after all.
+            # A process without a database connection for ten seconds counts as dead, but may still finish its answer.
             if ((message["status"], message["content"]) != (done["status"], done["content"]) and message["status"] != "streaming"
                     and done["code"] != "process_died"):
                 self.say("A3", f"{name}: message {end['message']} was {done['status']} and is {message['status']}, or says something else")
@@ -96,7 +97,7 @@ class ChatCheck:
                 if used["requests"] != one["requests"]:
                     self.say("A4", f"{name}, {key}: {one['requests']} answers, {used['requests']} were counted")
                 for kind in ("prompt", "completion"):
-                    # Whoever was away for so long that its answer was given up counts what it used, and shows it nowhere.
+                    # A process that was away until its answer was given up counts the tokens it used, but no message shows them.
                     if used[kind] < one[kind] or (used[kind] > one[kind] and not one["lost"]):
                         self.say("A4", f"{name}, {key}: answers show {one[kind]} {kind} tokens, {used[kind]} were counted")
                 if used["reserved"] < 0 or (used["reserved"] and not one["lost"]):

@@ -1,10 +1,10 @@
-"""The offline check: what clients were answered, what the database holds and what the sink saw, put side by side.
+"""The offline check: compares the answers that clients received with the database and with the calls that the sink received.
 
     check(folder) -> list of violations; reads clients.jsonl, database.json and sink.json of a finished run.
 
-I1 an acknowledged write is there, a write nobody asked for is not; I2 one job per event and workflow, and per minute;
-I3 a CreateData step that succeeded made one record, any other at most one, a bulk all or none; I5 no call was sent
-twice, and a step that succeeded was sent; every job ended, and says how; a chain of workflows was stopped.
+I1 an acknowledged write is in the database, and there is no write that no client sent; I2 one job per event and workflow, and per
+minute; I3 a CreateData step that succeeded created one record, any other at most one, a bulk create all or none; I5 no call was sent
+twice, and the call of a successful step was sent; every job ended, with an outcome; a chain of workflows was stopped.
 """
 import collections
 import datetime
@@ -87,7 +87,7 @@ class Check:
             self.say("I2", f"{self.db['pending']} events were never taken")
 
     def every_minute(self, ticks):
-        """No fault is as long as the five minutes after which a tick is passed over."""
+        """Each minute has a tick: ticks are skipped only after five minutes, and every fault is shorter."""
         moments = [datetime.datetime.fromisoformat(text.replace("+00", "+00:00")) for text in ticks]
         for at, text in zip(moments, ticks):
             if at.second or at.microsecond:
@@ -163,7 +163,7 @@ class Check:
                 self.say("L10", f"job {job['id']} at depth {job['depth']} was skipped")
 
     def explain_failure(self, job):
-        """Only what a killed or cut-off runner cannot know may fail a job."""
+        """A violation if a job failed for another reason than a killed or disconnected runner that could not know an outcome."""
         code = (job["error"] or {}).get("code")
         if code not in ("interrupted", "quarantined", "unreachable", "timeout"):
             self.say("end", f"job {job['id']} of '{job['flow']}' failed: {job['error']}")

@@ -1,4 +1,4 @@
-"""Callers who write down what they asked for and what they were answered, a line each, before and after."""
+"""Clients that log each request before they send it, and its answer, one line each."""
 import json
 import random
 import threading
@@ -21,7 +21,7 @@ class Log:
 
 
 class Asker(threading.Thread):
-    """Takes a step() about `rate` times a second, and writes down each call of it."""
+    """A thread that calls step() about `rate` times a second and logs each call."""
 
     def __init__(self, world, log, stop, seed, rate):
         super().__init__(daemon=True)
@@ -31,7 +31,7 @@ class Asker(threading.Thread):
         self.session.trust_env = False
 
     def call(self, what, mark, method, path, body=None, token=None):
-        """The answer's document; None: nobody knows, or it was refused."""
+        """The document of the answer; None when the outcome is unknown or the request was refused."""
         self.log.write(what, mark, "asked")
         try:
             answer = self.session.request(method, self.world.project.base_url + path, json=body, timeout=10,
@@ -54,7 +54,7 @@ class Asker(threading.Thread):
 
 
 def events(answer):
-    """(kind, data, id) of a stream of events, each once it is whole."""
+    """Yields (kind, data, id) of each complete event of a stream."""
     kind, data, position = None, None, None
     for line in iter(answer.readline, b""):
         name, _, value = line.decode().rstrip("\n").partition(":")
@@ -71,7 +71,7 @@ def events(answer):
 
 
 class Caller(Asker):
-    """One client: an order, now and then a bulk job, a branch, an echo; about `rate` calls a second."""
+    """One client: creates orders, sometimes a bulk job, a branch or an echo; about `rate` calls a second."""
 
     def call(self, what, path, body):
         mark = uuid.uuid4().hex
@@ -88,7 +88,7 @@ class Caller(Asker):
         elif answer.status_code == 503 and "outcome_unknown" in answer.text:
             self.log.write(what, mark, "unknown")
         elif answer.status_code in (503, 504):
-            # Refused, but what a timeout met may have been under way.
+            # The gateway refused the request, but after a timeout the work may already have begun.
             self.log.write(what, mark, "unknown")
         else:
             self.log.write(what, mark, "wrong", status=answer.status_code, text=answer.text[:300])

@@ -1,6 +1,6 @@
-"""What happens to the processes: a plan made from a seed, so that a run can be repeated.
+"""The faults of a chaos run, planned from a seed, so that a run can be repeated.
 
-Each do_... is a fault of the attack catalogue (its number in brackets); what it leaves behind is healed after it.
+Each do_... is a fault of the attack catalogue (its number in brackets). Its effects are repaired afterwards.
 """
 import contextlib
 import os
@@ -13,10 +13,10 @@ from world import LEASE_MS  # first: it makes the flow tests' library known
 import searches
 from groundwork.chaos import FAKETIME, faked
 
-# System calls at which a runner may be killed: each reaches another program.
+# System calls at which a runner may be killed: calls that communicate with another program.
 POINTS = ("sendto", "write", "recvfrom", "connect", "epoll_wait", "writev", "sendmsg", "read")
 STORE_CALLS = ("fsync", "rename", "unlink", "openat", "write")
-# What a daemon says to a server when it is killed: before the server hears it (hold), or before the answer (deaf).
+# The text that a daemon sends to a server when it is killed: before the server receives it (hold), or before the answer (deaf).
 WORDS = (("pg", "commit"), ("pg", "job_steps"), ("pg", "outbox"), ("pg", "insert into"), ("pg", "search_postings"), ("pg", "search_docs"),
          ("pg", "live_log"), ("redis", "xadd"), ("redis", "xack"), ("redis", "xreadgroup"))
 
@@ -35,18 +35,18 @@ class Faults:
     def __init__(self, world, seed, say, only=None):
         self.world, self.say = world, say
         self.random = random.Random(seed)
-        self.held = None  # a connection that holds something for the time of a fault
+        self.held = None  # a connection that holds a lock or a transaction during a fault
         every = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
         self.kinds = [name for name in every if not only or name in only]
         self.done = {}
-        self.broken = []  # what a fault saw at once
+        self.broken = []  # violations that a fault found immediately
         self.crashes = []  # of PostgreSQL: (from, until)
 
     def runner(self):
         return self.random.choice(self.world.runners)
 
     def next(self):
-        """One fault, and what heals it."""
+        """Runs one fault and its repair."""
         kind = self.random.choice(self.kinds)
         self.done[kind] = self.done.get(kind, 0) + 1
         self.say(f"fault: {kind}")
@@ -69,7 +69,7 @@ class Faults:
                 self.restart_hard(daemon)
 
     def restart_hard(self, daemon):
-        """The database may still be recovering: a daemon that gives up at its start is started again."""
+        """Restarts a daemon. The database may still be recovering, so a daemon that fails to start is started again."""
         for _ in range(30):
             try:
                 restart(daemon)
@@ -113,14 +113,14 @@ class Faults:
             self.broken.append(f"K20: an indexer's exit status is {status} {time.monotonic() - since:.1f} s after SIGTERM")
 
     def do_rebuild_index(self):
-        """[K16] A rebuild, and its process dies."""
+        """[K16] Starts a rebuild and kills its process."""
         searches.rebuild(self.world)
         time.sleep(self.random.uniform(0, 0.5))
         for daemon in self.world.indexers:
             kill_group(daemon)
 
     def do_trouble_providers(self):
-        """[D15] They refuse, fail, leave, lose answers."""
+        """[D15] The push providers refuse, fail, close connections and lose answers."""
         fcm, browsers = self.world.fcm, self.world.push_service
         for kind, more in self.random.sample([
                 ("status", {"status": 503}), ("status", {"status": 429, "retry_after": 1}), ("status", {"status": 500, "html": True}),
@@ -135,17 +135,17 @@ class Faults:
         kill_group(self.random.choice(self.world.gateways))
 
     def do_kill_gateways(self):
-        """Whoever listens has nowhere to go for a while."""
+        """Kills all gateways: for a while listeners have no gateway."""
         for daemon in self.world.gateways:
             kill_group(daemon)
         time.sleep(self.random.uniform(0, 2))
 
     def do_kill_while_uploading(self):
-        """[K17] The gateway, at a system call of an upload or a removal."""
+        """[K17] Kills the gateway at a system call of an upload or a removal."""
         self.kill_at(self.world.gateway, self.random.choice(STORE_CALLS), self.random.randrange(1, 12))
 
     def do_lose_store(self):
-        """[D9] The volume is gone for a while."""
+        """[D9] The volume of the file store is missing for a while."""
         store = self.world.folder / "files"
         aside = store.with_name("elsewhere")
         if store.is_dir():
@@ -158,7 +158,7 @@ class Faults:
             kill_group(daemon)
 
     def do_kill_everything(self):
-        """[K18] The daemons and both servers."""
+        """[K18] Kills all daemons and both servers."""
         servers = self.world.servers
         for daemon in self.world.daemons():
             kill_group(daemon)
@@ -170,13 +170,13 @@ class Faults:
 
     @contextlib.contextmanager
     def crash(self):
-        """What happens in it happens to a PostgreSQL that forgets what was not on its disk."""
+        """A context in which PostgreSQL crashes: it loses all data that was not on its disk."""
         began = time.time()
         yield
         self.crashes.append((began, time.time()))
 
     def do_kill_at_word(self):
-        """[K1-K5, K9] One daemon is killed when it says a certain thing to PostgreSQL or Redis."""
+        """[K1-K5, K9] Kills one daemon when it sends a certain text to PostgreSQL or Redis."""
         victim = self.random.choice(self.world.daemons())
         server, word = self.random.choice(WORDS)
         verb = self.random.choice(("hold", "deaf"))
@@ -185,13 +185,13 @@ class Faults:
         proxy.say(f"{verb} {word}")
         time.sleep(self.random.uniform(0.1, 0.8))
         kill_group(victim)
-        # The others' connections that were held stay so: they find out by themselves, or are cut.
+        # Held connections of other daemons stay held: these daemons notice on their own, or the connections are cut.
         proxy.say("pass")
         time.sleep(self.random.uniform(0, 3))
         proxy.say("cut")
 
     def do_pause_runner(self):
-        """[K11] Longer than its lease: it must find itself fenced off."""
+        """[K11] Stops a runner for longer than its lease: its fencing token must then be refused."""
         workers = self.runner().workers()
         for pid in workers:
             os.kill(pid, signal.SIGSTOP)
@@ -212,7 +212,7 @@ class Faults:
             self.broken.append(f"K20: exit status {status} {took:.1f} s after SIGTERM\n{daemon.log_tail(10)}")
 
     def do_kill_at_point(self):
-        """The n-th of a system call of one worker never returns: strace kills it there."""
+        """Kills one worker with strace at its n-th call of a system call."""
         self.kill_at(self.random.choice(self.world.daemons()), self.random.choice(POINTS), self.random.randrange(1, 40))
 
     def kill_at(self, daemon, point, when):
@@ -230,7 +230,7 @@ class Faults:
             tracer.wait()
 
     def do_skew_runner(self):
-        """[D12] A runner that begins anew with a clock two hours off, and keeps it until it dies."""
+        """[D12] Restarts a runner with a clock that is two hours off, until the runner dies."""
         if FAKETIME is None:
             return
         daemon = self.runner()
@@ -246,25 +246,25 @@ class Faults:
         kill_group(self.random.choice(self.world.webhooks))
 
     def do_bad_processor(self):
-        """It fails, before or after it acted, and has mostly healed when the same is asked again."""
+        """The processor fails, before or after it acted; usually it works again when the request is repeated."""
         for _ in range(self.random.randrange(1, 6)):
             kind = self.random.choice(("timeout", "reset", "garbage", "delay", "status"))
             status = self.random.choice((409, 429, 500, 502, 503, 504))
-            limited = kind == "status" and status == 429  # a limiter turns away before anything is done, and says so by that
+            limited = kind == "status" and status == 429  # a rate limiter refuses a request before any work is done
             self.world.processor.fault(
                 kind, times=self.random.randrange(1, 5), act=not limited and self.random.random() < 0.5, stored=False,
                 status=status, seconds=self.random.uniform(0.1, 2))
         time.sleep(self.random.uniform(1, 5))
 
     def do_bad_events(self):
-        """[W2, W4] Twice, late, in any order, or not at all until they are sent anew."""
+        """[W2, W4] The processor sends events twice, late, in any order, or not at all until they are sent again."""
         self.world.processor.update_endpoint(
             duplicate=self.random.randrange(3), shuffle=self.random.random() < 0.5, delay=[0, self.random.uniform(0, 3)],
             drop=self.random.random() < 0.3)
         time.sleep(self.random.uniform(1, 5))
 
     def do_kill_while_charging(self):
-        """[K14] The gateway, while the processor has been asked and has not answered."""
+        """[K14] Kills the gateway while it waits for an answer of the processor."""
         self.world.processor.fault("timeout", path="/v1/payment_intents", act=self.random.random() < 0.5, times=3, seconds=2)
         time.sleep(self.random.uniform(0.2, 2))
         kill_group(self.world.gateway)
@@ -305,7 +305,7 @@ class Faults:
         time.sleep(self.random.uniform(2, 5))
 
     def do_slow_disk(self):
-        """[D10] Each flush takes up to 100 ms longer, one at a time."""
+        """[D10] Makes each flush up to 100 ms slower, one flush at a time."""
         root = self.world.servers.connect(superuser=True)
         with root.cursor() as cursor:
             cursor.execute(f"alter system set commit_delay = {self.random.randrange(20000, 100000)}")
@@ -317,7 +317,7 @@ class Faults:
         root.close()
 
     def do_lock_table(self):
-        """[D8] Somebody holds one of the tables that everybody needs, for less time than a statement may take, or more."""
+        """[D8] Locks a table that all daemons need, for less or for more time than a statement may take."""
         schema = self.world.schema
         self.held = self.world.servers.connect()
         self.held.autocommit = False
@@ -331,7 +331,7 @@ class Faults:
         time.sleep(self.random.uniform(1, 8))
 
     def do_idle_in_transaction(self):
-        """[D11] A transaction with a number of its own stays open."""
+        """[D11] Keeps a transaction with a transaction id open."""
         self.held = self.world.servers.connect()
         self.held.autocommit = False
         with self.held.cursor() as cursor:
@@ -339,12 +339,12 @@ class Faults:
         time.sleep(self.random.uniform(1, 8))
 
     def do_eat_connections(self):
-        """[D7] Others take all of the server's connections."""
+        """[D7] Other clients take all connections of the server."""
         others = []
         try:
             while len(others) < 250:
                 others.append(self.world.servers.connect())
-        except Exception:  # noqa: BLE001 - that was the last one
+        except Exception:  # noqa: BLE001 - there was no further connection
             pass
         time.sleep(self.random.uniform(1, 5))
         for other in others:
@@ -357,7 +357,7 @@ class Faults:
         self.world.servers.redis_client().flushall()
 
     def do_empty_redis(self):
-        """[D1] Killed, and back with an empty disk."""
+        """[D1] Kills Redis and starts it with an empty disk."""
         self.world.servers.redis("kill")
         for path in (self.world.servers.folder / "redis").glob("appendonlydir/*"):
             path.unlink()

@@ -1,5 +1,5 @@
-"""Live changes in a chaos run: writers of parcels, their grants and their model; listeners of several rights who come back with the id of the
-last event at any gateway, and a materialised view of the same records."""
+"""Live changes in a chaos run: writers change parcels, their grants and their model. Listeners with different rights reconnect to any gateway with
+the id of the last event. A materialised view has the same records."""
 import collections
 import http.client
 import json
@@ -16,21 +16,21 @@ from clients import Asker, events
 LANES = ("north", "south", "east", "west")
 ITEMS = "/entities/parcels/items"
 VIEW = "/materialized-views/lanes"
-LEAST = 5000  # of n, for the listener with a filter
+LEAST = 5000  # the lowest n that the listener with a filter sees
 MOST = 10_000
-SILENCE = 5  # seconds, then it is asked anew; a stream that lives says something every fifteen
-STAY = 12  # seconds at one gateway, in the middle
+SILENCE = 5  # seconds, then the listener connects again; an idle stream sends something every fifteen
+STAY = 12  # seconds at one gateway, on average
 PERMISSIONS = ["parcels:read", "svc_realtime:read"]
 PASSWORD = "correct horse battery"
 
 
 def grantee(kind, number):
-    """As the log writes them: a user (1), a group (2), a role (3)."""
+    """A grantee as the log encodes it: a user (1), a group (2), a role (3)."""
     return number * 4 + kind
 
 
 def person(world, name, role, **more):
-    """Who listens: signed in, and what the check has to know of it."""
+    """A signed-in listener, with the data that the check needs."""
     client = world.project.user(role_ids=[role["id"]], email=f"{name}@example.org")
     number = client.user["id"]
     return {"name": name, "client": client, "user": number, "all": False, "grantees": [grantee(1, number), grantee(3, role["id"])],
@@ -61,11 +61,11 @@ def set_up(world):
         each["grantees"].append(grantee(2, world.crew))
     world.maker = by_name["maker"]["client"]
     world.guests = [by_name[name]["user"] for name in ("guest", "taken")]
-    world.parcels = []  # ids that may be there
+    world.parcels = []  # ids of records that may exist
 
 
 class Mover(Asker):
-    """Parcels come, change, are shown to others and go; now and then the model changes, or a role loses what it may."""
+    """Creates, changes, shares and deletes parcels; sometimes changes the model, or takes a permission from a role."""
 
     def values(self, mark):
         return {"mark": mark, "lane": self.random.choice(LANES), "n": self.random.randrange(MOST), "note": f"of {mark}"}
@@ -113,7 +113,7 @@ class Mover(Asker):
         elif dice < 0.85:
             self.grant(mark, self.random.choice(self.world.parcels[-40:]))
         elif dice < 0.97:
-            gone = self.world.parcels.pop(self.random.randrange(len(self.world.parcels) - 3))  # others take some, too
+            gone = self.world.parcels.pop(self.random.randrange(len(self.world.parcels) - 3))  # other threads remove some, too
             self.call("unload", str(gone), "DELETE", f"{ITEMS}/{gone}")
         elif dice < 0.98:
             self.change_model(mark)
@@ -122,7 +122,7 @@ class Mover(Asker):
 
 
 class Listener(threading.Thread):
-    """Notes each event once it is whole, leaves now and then, and comes back elsewhere behind the last one."""
+    """Logs each complete event, disconnects now and then, and continues at another gateway after the last event."""
 
     def __init__(self, world, hearer, log, stop, seed):
         super().__init__(daemon=True)
@@ -152,7 +152,7 @@ class Listener(threading.Thread):
         return {**mine, **({"Last-Event-ID": self.position} if self.position else {})}
 
     def listen(self, stays):
-        """One connection, until stays() is false behind a whole event, or it breaks."""
+        """Listens on one connection until stays() is false after a complete event, or the connection breaks."""
         gateway = self.random.choice(self.world.gateways)
         connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=SILENCE)
         self.turn += 1
@@ -165,7 +165,7 @@ class Listener(threading.Thread):
             self.note("connected", position=self.position, got_at=self.got_at)
             self.read(answer, stays)
         except (OSError, http.client.HTTPException, requests.RequestException):
-            pass  # it comes back
+            pass  # the listener connects again
         finally:
             connection.close()
 
@@ -176,7 +176,7 @@ class Listener(threading.Thread):
                 return
 
     def take(self, kind, data, position):
-        """A whole event: only now its id counts."""
+        """Logs a complete event and remembers its id."""
         if position:
             self.position, self.got_at = position, time.time()
         if data is not None:
@@ -191,7 +191,7 @@ class Listener(threading.Thread):
             self.stop.wait(self.random.uniform(0, 1))
 
     def finish(self, patience):
-        """All that there is: up to the next hello."""
+        """Reads all remaining events, up to the next hello."""
         end = time.monotonic() + patience
         while not self.over.is_set() and time.monotonic() < end:
             self.listen(self.goes_on)
@@ -205,7 +205,7 @@ class Listener(threading.Thread):
 
 
 def begin(world, log, stop, plan):
-    """Listeners who have begun: whatever is written from now on is theirs to hear."""
+    """Starts the listeners; each must receive every later change that it may see."""
     made = [Listener(world, each, log, stop, plan.random()) for each in world.hearers]
     for each in made:
         each.start()
@@ -215,7 +215,7 @@ def begin(world, log, stop, plan):
 
 
 def shown(world):
-    """The view's rows as {lane: [sum, count]}; None when it cannot be read now."""
+    """The rows of the view as {lane: [sum, count]}; None when the view cannot be read now."""
     try:
         answer = world.project.admin.get(f"{VIEW}/rows", params={"limit": 100}, timeout=10)
     except requests.RequestException:
@@ -241,7 +241,7 @@ def names_of(query, cursor, schema):
 
 
 def settle(world, movers, hearers, say, patience):
-    """Rights are given back, everybody hears the rest, and the view has had its time."""
+    """Restores the permissions, lets all listeners receive the remaining events, and waits until the view can be up to date."""
     end = time.monotonic() + patience
     while movers[0].change_rights("settled", PERMISSIONS) is None and time.monotonic() < end:
         time.sleep(0.5)

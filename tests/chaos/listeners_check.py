@@ -1,11 +1,12 @@
-"""The offline check of live changes: what each listener heard beside what the log, the records and the grants say that it may see.
+"""The offline check of live changes: compares the events that each listener received with the changes that the listener may see according to the
+log, the records and the grants.
 
-E1 what writers were answered is so, and each change of a record is in the log once; E2 nothing that a listener may see is missing, up to where
-it has come; E3 nothing is heard twice, no position is given twice; E4 nothing is heard that the listener may not see, no value, no field; E5
-what happens to a record is heard in its order; E6 a listener is told to read again, refused or sent away only for a reason, and has heard all
-in the end; V1 a view that is made anew by changes is its aggregate.
+E1 answers to writers are true, and each change of a record is in the log once; E2 no event that a listener may see is missing, up to its
+position; E3 no event is received twice and no position is used twice; E4 a listener receives no record, value or field that it may not see; E5
+events of a record arrive in order; E6 a listener must read again, is refused or is disconnected only for a reason, and has received all events
+at the end; V1 a view that is refreshed after changes equals its aggregate.
 
-What a listener may see is worked out here anew, from snapshots as PostgreSQL writes them and from the rows of the log.
+The check computes on its own which events a listener may see, from PostgreSQL's snapshots and the rows of the log.
 """
 import collections
 import json
@@ -16,11 +17,11 @@ FIELDS = ("mark", "lane", "n", "note")
 SYSTEM = {"id", "version", "created_at", "updated_at", "created_by"}
 HEARD = ("created", "updated", "deleted")
 LINE = ("parcel", "parcels", "move", "show", "unload", "model", "rights")
-PASSING = {429, 502, 503, 504}  # a gateway whose servers are away
+PASSING = {429, 502, 503, 504}  # statuses of a gateway whose servers are not available
 
 
 class Position:
-    """What has been heard, as since or since~upto~behind; before it and a point what the listener is shown, as a number."""
+    """A position in the log, as `since` or `since~upto~behind`. Before it are a number, which identifies what the listener may see, and a point."""
 
     def __init__(self, text):
         text = text.partition(".")[2]
@@ -45,7 +46,7 @@ class Position:
 
 
 class Past:
-    """The records' changes, each with what it was made from and what it made."""
+    """The changes of all records, each with the record before and after it."""
 
     def __init__(self, data):
         self.columns = {name: data["columns"][name] for name in FIELDS}
@@ -63,7 +64,7 @@ class Past:
                 **{name: image.get(column) for name, column in self.columns.items()}}
 
     def work_out(self, number, rows):
-        """Backwards: a change made what the next one was made from, the last one what there is now."""
+        """Computes the records backwards: the result of a change is the record before the next change, of the last one the current record."""
         now = self.now.get(number)
         image = now and {"created_by": now["created_by"], "version": now["version"], **{name: now[name] for name in FIELDS}}
         grants = self.granted.get(number, set())
@@ -86,7 +87,7 @@ def sees(hearer, image, granted):
 
 
 def event_of(hearer, row):
-    """(kind, what is shown) or None: the listener is not concerned."""
+    """(kind, visible values) of the event for a listener, or None when the listener gets no event."""
     before = sees(hearer, row["was"], row["granted_before"])
     after = sees(hearer, row["after"], row["granted_after"])
     same = row["kind"] == GRANTED or (row["was"] and row["after"] and row["was"]["version"] == row["after"]["version"])
@@ -98,7 +99,7 @@ def event_of(hearer, row):
 
 
 class Segment:
-    """What was heard from one position on, without a place where the listener had to read anew."""
+    """The events received from one position on, without an interruption where the listener had to read all records again."""
 
     def __init__(self, start):
         self.start, self.end, self.until = start, start, float("inf")
@@ -152,10 +153,10 @@ class ListenerCheck:
             if (number in self.past.now) == (DELETED in kinds):
                 self.say("E1", f"the log of record {number} is {kinds}, and it is {'' if number in self.past.now else 'not '}there")
 
-    # --- E6, and what was heard from where ---
+    # --- E6, and the events after each position ---
 
     def again_for_position(self, name, line, got_at, before):
-        """Only a server that crashed behind the position may have forgotten the last of it: numbers of transactions are given again."""
+        """A position may become invalid only when PostgreSQL crashed after it: then transaction ids are assigned again."""
         crashed = [begin for begin, end in self.data["crashes"] if end > got_at and begin < line["at"]]
         if not crashed:
             self.say("E6", f"{name} was told to read all again at {line['position']}, and no server had crashed")
@@ -193,7 +194,7 @@ class ListenerCheck:
     # --- E2 to E5 ---
 
     def shown(self, hearer, line):
-        """What the event says, as event_of() would."""
+        """The content of the event in the form of event_of()."""
         if line["state"] == "deleted":
             return "deleted", ()
         record = line["data"]["record"]

@@ -1,4 +1,4 @@
-"""Payments in a chaos run: payers who charge a saved card or subscribe, and insist with the same key until they know."""
+"""Payments in a chaos run: payers charge a saved card or subscribe, and repeat the request with the same key until they know the outcome."""
 import json
 import time
 import uuid
@@ -18,7 +18,7 @@ DUE = "('received', 'failed')"
 
 
 def set_up(world):
-    """Credentials of an account of its own, two saved cards, a plan, a workflow for each kind of event."""
+    """Sets up credentials of a separate account, two saved cards, a plan, and a workflow for each kind of event."""
     admin, processor = world.project.admin, world.processor
     made = processor.new_platform()
     world.account = made["account"]
@@ -38,14 +38,14 @@ def set_up(world):
 
 
 class Payer(Asker):
-    """Charges and subscriptions, about `rate` a second. What it could not learn in a few tries it asks for at the end."""
+    """Makes about `rate` charges and subscriptions a second. If a few tries do not give an outcome, the payer asks again at the end."""
 
     def __init__(self, world, log, stop, seed, rate):
         super().__init__(world, log, stop, seed, rate)
         self.open = []
 
     def post(self, path, key, body):
-        """The answer, or None when it says nothing for good."""
+        """The answer, or None when the answer is not final."""
         try:
             answer = self.session.post(
                 self.world.project.base_url + PAY + path, json=body, timeout=15,
@@ -55,7 +55,7 @@ class Payer(Asker):
         return None if answer.status_code in (409, 502, 503, 504) else answer
 
     def once(self, what, mark, card):
-        """True when the end is known."""
+        """Sends the request once; True when the outcome is known."""
         if what == "charge":
             answer = self.post("/payments/charge-payment-method", mark, {
                 "payment_method_id": self.world.cards[card], "amount": 5, "currency": "usd", "metadata": {"mark": mark}})
@@ -88,7 +88,7 @@ class Payer(Asker):
             self.stop.wait(self.random.expovariate(self.rate))
 
     def finish(self, patience):
-        """Asks again for what is open."""
+        """Repeats the requests whose outcome is unknown."""
         end = time.monotonic() + patience
         while self.open and time.monotonic() < end:
             self.open = [each for each in self.open if not self.once(*each)]
@@ -98,7 +98,7 @@ class Payer(Asker):
 
 
 def hurry(world):
-    """Time goes by: nobody holds a key any more, and calls without an answer are due to be asked about."""
+    """Simulates that time passes: no request holds a key any longer, and calls without an answer are due to be settled."""
     connection = world.servers.connect()
     with connection.cursor() as cursor:
         cursor.execute(f"update {world.schema}.idempotency_keys set locked_until = now() where state = 'in_progress'")
@@ -108,14 +108,14 @@ def hurry(world):
 
 
 def open_payments(cursor, world):
-    """Events not delivered, events not applied, calls whose end is not known."""
+    """(events not delivered, events not applied, calls without a known outcome)"""
     cursor.execute(f"select (select count(*) from {world.schema}.webhook_events where state in {DUE}), "
                    f"(select count(*) from {world.schema}.payments where call_key is not null)")
     return (len(world.processor.webhooks.pending()), *cursor.fetchone())
 
 
 def settle(world, payers, say, patience):
-    """Until everything about payments is at rest."""
+    """Waits until no payment work is open."""
     hurry(world)
     for payer in payers:
         payer.finish(patience / 2)

@@ -1,8 +1,8 @@
-"""The offline check of payments: what payers were answered, what the processor charged, what the project holds, what was emitted.
+"""The offline check of payments: compares the answers to payers, the charges of the processor, the rows of the project and the emitted events.
 
-P1 nobody is charged twice; P2 what a payer was answered is what was charged; P3 every payment and subscription stands here as
-it does at the processor; P4 each fact started each workflow that waits for it once; P5 every event was applied; P6 no
-request was sent that the processor does not take.
+P1 no payer is charged twice; P2 the answer to a payer matches the charge; P3 every payment and subscription has the same state here as
+at the processor; P4 each fact started each workflow that waits for it once; P5 every event was applied; P6 no request was sent that the
+processor does not accept.
 """
 import collections
 import json
@@ -90,7 +90,7 @@ class PaymentCheck:
                 self.count(name, jobs[name], each, known and (name == "joined" or each["status"] == "active"))
 
     def count(self, name, jobs, row, due):
-        # What failed first may succeed later; what is only a wish may have been told or not.
+        # A failed payment may succeed later; the event of a mere request may have been emitted or not.
         least, most = int(due), 1
         if not least <= jobs[row["id"]] <= most:
             self.say("P4", f"'{name}' was started {jobs[row['id']]} times for {row['id']} ({row['status']})")

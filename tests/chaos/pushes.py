@@ -1,4 +1,4 @@
-"""Notifications in a chaos run: callers who send to everybody and tap what arrived, stand-ins for both providers, two dispatchers."""
+"""Notifications in a chaos run: callers send to all devices and tap messages that arrived; simulated providers; two dispatchers."""
 import json
 import uuid
 
@@ -12,7 +12,7 @@ RSVP = {"id": "rsvp", "actions": [{"id": "yes", "label": "Coming"}, {"id": "no",
 
 
 def set_up(world):
-    """Credentials, devices, a group of buttons, a workflow that a tap starts."""
+    """Sets up credentials, devices, a group of buttons, and a workflow that a tap starts."""
     admin = world.project.admin
     admin.put("/push/credentials/fcm", {"service_account_json": world.fcm.new_account()}, expect=200)
     key = admin.put("/push/credentials/web-push", {"subject": "mailto:chaos@example.org"}, expect=200).json()["public_key"]
@@ -29,7 +29,7 @@ def set_up(world):
 
 
 class Sender(Asker):
-    """A notification to all devices, now and then a tap of one that has arrived, often the same again."""
+    """Sends a notification to all devices; now and then taps a message that has arrived, often repeatedly."""
 
     def post(self, what, mark, path, body, token=None):
         self.log.write(what, mark, "asked")

@@ -1,8 +1,8 @@
-"""The offline check of notifications: what callers were answered, what arrived at the providers, what the project holds.
+"""The offline check of notifications: compares the answers to callers, the messages at the providers and the rows of the project.
 
-N1 every send that was acknowledged is there, and every send has ended; N2 it has a row for every device, final, and its counters say what
-the rows say; N3 what is recorded as delivered has arrived, and all that arrived of a send has one id; N4 a tap starts its workflow once;
-N5 no request was sent that a provider does not take.
+N1 every acknowledged send exists, and every send has ended; N2 a send has a final row for every device, and its counters match the rows; N3 a
+message that is recorded as delivered has arrived, and all messages of a send have one id; N4 a tap starts its workflow once; N5 no request
+was sent that a provider does not accept.
 """
 import collections
 import json

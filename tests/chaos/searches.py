@@ -1,4 +1,4 @@
-"""The search index in a chaos run: callers who write, change and remove notes, grant them and rebuild their index; two indexers."""
+"""The search index in a chaos run: callers create, change, delete and grant notes and rebuild their index; two indexers run."""
 import json
 import uuid
 
@@ -9,7 +9,7 @@ NOTES = "/entities/notes/items"
 
 
 def set_up(world):
-    """An entity whose records are searched, with the words of what they refer to."""
+    """Sets up an entity whose records are searchable, also by words of the records that they refer to."""
     project = world.project
     project.entity("shelves", [{"name": "label", "type": "varchar", "searchable": True}])
     project.entity("notes", [
@@ -21,7 +21,7 @@ def set_up(world):
 
 
 class Writer(Asker):
-    """Notes come, change, are granted and go; now and then a shelf gets another name, or all is built anew."""
+    """Creates, changes, grants and deletes notes; now and then renames a shelf or rebuilds the index."""
 
     def __init__(self, world, log, stop, seed, rate):
         super().__init__(world, log, stop, seed, rate)
@@ -51,7 +51,7 @@ class Writer(Asker):
 
 
 def rebuild(world):
-    """Another generation of the notes is asked for, unless one is being built."""
+    """Requests another generation of the index of notes, unless one is being built."""
     connection = world.servers.connect()
     connection.autocommit = True
     with connection.cursor() as cursor:

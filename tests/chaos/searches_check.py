@@ -1,8 +1,8 @@
 """The offline check of the search index: postings are forward lists, forward lists are records.
 
-S1 nothing is left to be indexed, and one generation is live; S2 a note that was acknowledged is there, one whose removal was is not, and none
-was answered wrong; S3 each list's leaves follow each other, and all lists together say what the forward lists say; S4 each forward list says what the
-record does: its words, its shelf's, its owner and whom it is granted to.
+S1 no record waits to be indexed, and one generation is live; S2 an acknowledged note exists, a note whose deletion was acknowledged does not, and
+no answer was wrong; S3 the leaves of each posting list are linked, and all posting lists together equal the forward lists; S4 each forward list
+matches its record: its words, the words of its shelf, its owner and its grantees.
 """
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Files in a chaos run: callers who upload, go on with uploads, read, replace and delete files; a gateway that is killed at it."""
+"""Files in a chaos run: callers upload, resume uploads, read, replace and delete files, while gateways are killed."""
 import base64
 import hashlib
 import json
@@ -12,7 +12,7 @@ from clients import Asker
 
 SIZES = (0, 1, 700, 65536, 150_000, 400_000)
 TUS = {"Tus-Resumable": "1.0.0"}
-UPLOAD_MS, COLLECT_MS = 4000, 1000  # what is left of an upload goes after twice the first, within the second
+UPLOAD_MS, COLLECT_MS = 4000, 1000  # the rest of an upload is removed after twice UPLOAD_MS, within COLLECT_MS
 
 
 def settings(folder):
@@ -24,7 +24,7 @@ def set_up(world):
 
 
 class Uploader(Asker):
-    """Knows the bytes of each file that it was told of, and reads some of them again."""
+    """Knows the bytes of each acknowledged file, and reads some of the files again."""
 
     def __init__(self, world, log, stop, seed, rate):
         super().__init__(world, log, stop, seed, rate)
@@ -32,7 +32,7 @@ class Uploader(Asker):
         self.albums = []
 
     def ask(self, method, path, **options):
-        """The answer; None: nobody knows what has happened."""
+        """The answer; None when the outcome is unknown."""
         headers = {"Authorization": f"Bearer {self.world.project.admin.token}", **options.pop("headers", {})}
         try:
             return self.session.request(method, self.world.project.base_url + path, timeout=10, headers=headers, **options)
@@ -40,7 +40,7 @@ class Uploader(Asker):
             return None
 
     def note(self, what, mark, answer, good, **more):
-        """True when it was acknowledged."""
+        """Logs the outcome; True when the request was acknowledged."""
         if answer is not None and answer.status_code in good:
             self.log.write(what, mark, "acked", **more)
             return True
@@ -64,7 +64,7 @@ class Uploader(Asker):
         return number
 
     def leave(self, mark, content):
-        """An upload whose client goes away in the middle."""
+        """Starts an upload and disconnects in the middle of it."""
         def half():
             yield content[:len(content) // 2]
             raise ConnectionResetError
@@ -76,7 +76,7 @@ class Uploader(Asker):
             pass
 
     def go_on(self, mark, content):
-        """By tus: asks how far it is until all is there."""
+        """Uploads by tus: asks for the offset and continues from there until the upload is complete."""
         self.log.write("file", mark, "asked")
         name = base64.b64encode(mark.encode()).decode()
         made = self.ask("POST", "/files/tus", headers={**TUS, "Upload-Length": str(len(content)), "Upload-Metadata": f"filename {name}"})
@@ -114,7 +114,7 @@ class Uploader(Asker):
         self.note("unlink", str(number), self.ask("DELETE", f"/files/{number}"), (204,))
 
     def cover(self, mark):
-        """A file of a record, in place of the one there, which goes."""
+        """Replaces the file of a record; the old file must be removed."""
         number = self.upload(mark, self.content())
         if not number:
             return
@@ -151,14 +151,14 @@ class Uploader(Asker):
 
 
 def open_work(cursor, schema):
-    """Keys that are no files any more, or not yet; those of uploads that may go on stay for a day."""
+    """Keys that are no longer or not yet files; keys of uploads that can be resumed stay for a day."""
     cursor.execute(f"select count(*) from {schema}.file_garbage g where not exists "
                    f"(select 1 from {schema}.file_upload_parts p where p.key = g.key)")
     return cursor.fetchone()[0]
 
 
 def stored(folder, number):
-    """What lies in the store: name -> (bytes, SHA-256)."""
+    """The files in the store: name -> (bytes, SHA-256)."""
     found = {}
     for path in (pathlib.Path(folder) / "files" / number).rglob("*"):
         if path.is_file():

@@ -1,8 +1,8 @@
-"""The offline check of files: what callers were answered, what the ledger says and what lies in the store, side by side.
+"""The offline check of files: compares the answers to callers, the ledger and the contents of the store.
 
-F1 a file that was acknowledged is there, to the byte, unless its deletion was asked for; one whose deletion was acknowledged is not, and no
-answer was wrong; F2 each row has its bytes, with their SHA-256; F3 what else lies in the store is of an upload that may go on; F4 the totals are
-the sums of the rows; F5 a record's file is its own and of no other.
+F1 an acknowledged file exists with the same bytes, unless its deletion was requested; a file whose deletion was acknowledged does not exist, and
+no answer was wrong; F2 each row has its bytes, with their SHA-256; F3 all other bytes in the store belong to an upload that can be resumed; F4 the
+totals are the sums of the rows; F5 a file of a record belongs to no other record.
 """
 import json
 import pathlib

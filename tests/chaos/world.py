@@ -1,5 +1,5 @@
-"""What a chaos run consists of: servers behind proxies, two gateways, runners, payments services, dispatchers, indexers, a sink,
-a test processor, stand-ins for providers of push and a model server, and a project with workflows."""
+"""The processes of a chaos run: servers with proxies before them, two gateways, runners, payments services, dispatchers, indexers, a sink,
+a test processor, simulated push providers and a simulated model server, and a project with workflows."""
 import os
 import pathlib
 import random
@@ -28,7 +28,7 @@ BULK = 20
 
 
 class Dawdler(Sink):
-    """Now and then it takes its time, so that a runner is killed while a call is out."""
+    """A sink that sometimes answers late, so that a runner can be killed while it waits for the answer."""
 
     def answer(self, handler, body):
         if random.random() < 0.3:
@@ -57,8 +57,8 @@ class World:
         self.processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None)
         self.model = Model()
         self.webhook_port = free_port()
-        self.gateway = None  # the first one, which callers ask
-        self.gateways = []  # any of them may be listened to
+        self.gateway = None  # the first gateway, to which callers send requests
+        self.gateways = []  # listeners may connect to any of these gateways
         self.runners = []
         self.webhooks = []
         self.dispatchers = []
@@ -81,7 +81,7 @@ class World:
         }
 
     def paying(self):
-        """What a daemon that calls the processor has to know besides."""
+        """The additional settings of a daemon that calls the processor."""
         return {"PROCESSOR_URL": self.processor.url, "PROCESSOR_TIMEOUT_MS": 1000,
                 "FETCH_ALLOW": f"127.0.0.1:{self.processor.port},127.0.0.1:{self.model.port}"}
 
@@ -111,7 +111,7 @@ class World:
         return daemon
 
     def start_webhook(self):
-        """The first one is where events are sent; others help it to apply them."""
+        """Starts a payments service. The first one receives the events; all of them apply events."""
         daemon = Daemon(str(self.binaries / "payments-webhook"), self.next_log("webhook"), **{
             **self.settings(), **self.paying(), "WORKERS": 1, "LEASE_MS": LEASE_MS, "SWEEP_MS": 500, "EVENT_ATTEMPTS": 100,
             **({} if self.webhooks else {"PORT": self.webhook_port})})
@@ -133,7 +133,7 @@ class World:
         return daemon
 
     def build_project(self):
-        """Orders start a record and a call each; ticks, bulk jobs, a branch on a script, and a workflow that starts itself."""
+        """Creates workflows: an order creates a record and makes a call; further ones for ticks, bulk jobs, a branch on a script, and one that starts itself."""
         operator = Client(f"{self.gateway.url}/org", token=OPERATOR_TOKEN, recorder=None)
         self.project = project = Project(self.gateway, operator, None, name="chaos")
         project.entity("orders", [{"name": "mark", "type": "varchar", "unique": True}, {"name": "n", "type": "integer"}])

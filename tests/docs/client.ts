@@ -1,5 +1,5 @@
-// Uses what openapi-typescript made of both documents to do what an application does, fully typed:
-// any member or path that the documents get wrong stops the compiler.
+// Works like an application, fully typed with the types that openapi-typescript generates from both documents:
+// a wrong member or path in the documents is a compile error.
 import createClient from 'openapi-fetch';
 import type { paths as ModelPaths } from './generated/model.js';
 import type { paths as PlatformPaths } from './generated/platform.js';

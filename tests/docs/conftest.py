@@ -11,13 +11,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "flow"))
 from groundwork.fixtures import *  # noqa: E402,F403
 from npm import HERE, run  # noqa: E402
 
-# The last releases that run on the node of Debian 12.
+# The latest releases that run on the node of Debian 12.
 FOR_OLD_NODE = ["@redocly/cli@1.34.5", "@apidevtools/swagger-parser@12.1.0"]
 
 
 @pytest.fixture(scope="session")
 def tools():
-    """The npm packages, installed beside this file, by the first of several processes."""
+    """The npm packages. The first of several processes installs them in the folder of this file."""
     with open(HERE / "package.json", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         install()

@@ -1,8 +1,8 @@
-"""A schema-driven fuzzer: sends what the documents of GET /docs allow, and what they do not, as four callers.
+"""A schema-driven fuzzer: sends valid and invalid requests according to the documents of GET /docs, as four callers.
 
-A request is made for an operation drawn at random: parameters and bodies that its schemas allow, with ids and names
-that earlier answers held, then often one thing of it made wrong. The client's recorder compares each answer with the
-documents; what else is looked for here is any 5xx. Everything follows from the seed, but for races of threads.
+Each request calls a random operation, with parameters and bodies that its schemas allow and with ids and names
+from earlier answers; often one part is then made invalid. The client's recorder compares each answer with the
+documents; this module also reports each 5xx. The seed determines all requests, except for races of threads.
 """
 import json
 import random
@@ -10,11 +10,11 @@ import re
 import string
 import urllib.parse
 
-# Nobody calls these: they end the callers, or move them somewhere else.
-LEFT_OUT = {("post", "/auth/v1/keys/rotate"), ("get", "/realtime")}  # an answer of the latter has no end
+# Operations that are not called, because they would end the sessions of the callers.
+LEFT_OUT = {("post", "/auth/v1/keys/rotate"), ("get", "/realtime")}  # the answer of the latter never ends
 
 CALLS = {"none": 1, "user": 2, "key": 3, "admin": 5}
-# Which member of an answer below the path so far fills a path parameter, when it is not the id.
+# The member of an answer that fills a path parameter, if it is not the id.
 PLACES = {"entity": "name", "field": "name", "name": "name", "route": "route"}
 
 WORDS = ["a", "orders", "x" * 300, "é", "日本語", "O'Brien", '"', "\\", "%", "_", "--", "{{ $svc.x }}", "null", "0", "-1",
@@ -25,7 +25,7 @@ ANYTHING = [None, True, False, "", [], {}, [[]], [None], {"": None}, {"a": {"b":
 
 
 class Fuzzer:
-    """`documents`: which of them, by number; all. `tame`: no request that the documents do not allow."""
+    """`documents`: the numbers of the documents to use; default all. `tame`: sends only requests that the documents allow."""
 
     def __init__(self, project, callers, seed, documents=slice(None), tame=False):
         self.words = [word for word in WORDS if word.isalnum()] if tame else WORDS
@@ -35,7 +35,7 @@ class Fuzzer:
         self.pool = {"id": [1, 2, 3], "name": ["orders", "customers"]}
         self.failures = []
 
-    # --- what there is to call ---
+    # --- operations ---
 
     def read_documents(self):
         body = self.project.admin.get("/docs", expect=200).json()
@@ -72,7 +72,7 @@ class Fuzzer:
         return self.random.choice([self.random.choice(ANYTHING), self.random.choice(self.words), self.random.choice(NUMBERS)])
 
     def value(self, document, schema, name="", depth=0):
-        """One that the schema allows, as far as schemas say it."""
+        """A random value that the schema allows; conditions outside of the schema may be violated."""
         schema = self.resolve(document, schema)
         if schema.get("nullable") and self.chance(0.1):
             return None
@@ -139,7 +139,7 @@ class Fuzzer:
     # --- requests ---
 
     def spoil(self, value, depth=0):
-        """The value with one place made wrong."""
+        """The value with one part made invalid."""
         if isinstance(value, dict) and value and depth < 4 and self.chance(0.8):
             key = self.random.choice(list(value))
             return {**value, key: self.spoil(value[key], depth + 1)}
@@ -235,10 +235,10 @@ class Fuzzer:
                 self.random.choice(["text/plain", "x", "1", "*", "https://example.org", "application/json; charset=latin1"])
         return made
 
-    # --- what answers teach ---
+    # --- ids and names of answers ---
 
     def look_around(self, client):
-        """Ids and names of what there is, so that paths lead somewhere."""
+        """Collects ids and names of existing objects, so that paths name existing objects."""
         for _, method, path, operation in self.operations:
             if method == "get" and "{" not in path.replace("{entity}", "orders"):
                 self.learn(client.get(path.replace("{entity}", "orders")), path)

@@ -1,4 +1,4 @@
-"""Programs of npm packages, run beside this file."""
+"""Runs programs of npm packages in the folder of this file."""
 import os
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-// sign_in.mjs BASE_URL EMAIL PASSWORD: what a client of GoTrue and one of OpenID Connect make of the sign-in routes.
+// sign_in.mjs BASE_URL EMAIL PASSWORD: uses the sign-in routes with a client of GoTrue and a client of OpenID Connect.
 import {GoTrueClient} from '@supabase/auth-js';
 import * as oidc from 'openid-client';
 import {createRemoteJWKSet, jwtVerify} from 'jose';

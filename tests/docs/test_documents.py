@@ -36,7 +36,7 @@ def documented(session_gateway, operator, recorder):
         ],
         row_level_security=False,
     )
-    # Names that generators fold into one class name.
+    # Names that code generators map to the same class name.
     project.entity("order_item", [{"name": "note", "type": "text"}])
     project.entity("orderitem", [{"name": "note", "type": "text"}])
     return project
@@ -44,7 +44,7 @@ def documented(session_gateway, operator, recorder):
 
 @pytest.fixture(scope="module")
 def files(documented):
-    """The documents as files: model.json, platform.json (and one a further module)."""
+    """The documents as files: model.json, platform.json (and one for each further module)."""
     body = documented.admin.get("/docs", expect=200).json()
     assert set(body) == {"data_model_documentation", "module_documentation"}
     GENERATED.mkdir(exist_ok=True)
@@ -95,7 +95,7 @@ def test_documents_follow_the_model(documented):
 
 
 def test_viewer_works(tools, start_gateway, operator, recorder, tmp_path):
-    """What `make ui` installs, used as a person uses it; nothing comes from another host."""
+    """Uses the viewer that `make ui` installs like a person would; it must load nothing from another host."""
     run(HERE.parents[1] / "scripts/ui", tmp_path)
     for name in ("index.html", "viewer.js", "viewer.css"):
         assert "//" not in (tmp_path / name).read_text().replace("// ", ""), f"{name} names a host"

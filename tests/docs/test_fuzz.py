@@ -1,4 +1,4 @@
-"""What the documents promise, asked for at random: no answer that they do not name, and no 5xx."""
+"""Sends random requests: every answer must be in the documents, and none may be a 5xx."""
 import json
 import os
 import random
@@ -23,15 +23,15 @@ RENEW = 100  # requests until callers that have lost their rights get new ones
 
 
 class LockedOut(Exception):
-    """A request has taken the administrator of the test what it needs to go on."""
+    """A request has taken permissions from the test's administrator that the test needs to continue."""
 
 
 class Callers:
-    """Nobody, a standard user, a key and an administrator of a project; renewed when the requests have ended them."""
+    """An anonymous caller, a standard user, an API key and an administrator of a project; renewed when requests have ended their sessions."""
 
     def __init__(self, project):
         self.project = project
-        self.keeper = project.administrator()  # of the test; the fuzzer does not speak for it
+        self.keeper = project.administrator()  # the test's own administrator; the fuzzer never uses it
         self.all = {"none": project.client()}
 
     def works(self, who, path):
@@ -84,7 +84,7 @@ def model(project):
 
 
 def fill(admin):
-    """One of what is not simply drawn at random."""
+    """Creates one object of each kind that random requests rarely create."""
     for trigger in ({"kind": "manual"}, {"kind": "api", "route": "sync"}):
         admin.post("/workflows", document(trigger, [condition()], name=f"Flow {trigger['kind']}"), expect=201)
     admin.post("/groups", {"name": "Group"})
@@ -93,7 +93,7 @@ def fill(admin):
 
 
 def fuzz(new_project, count, seed):
-    """The fuzzers that it took: a project whose administrator was locked out is given up for a new one."""
+    """Runs fuzzers until `count` requests are sent, and returns them: when a project's administrator is locked out, a new project replaces it."""
     fuzzers, sent = [], 0
     while sent < count:
         project = new_project()
@@ -130,7 +130,7 @@ def test_answers_to_anything_are_documented(session_gateway, operator, recorder,
     assert len(succeeded) > len(own.hit) // 2, f"only {len(succeeded)} of {len(own.hit)} routes ever succeeded"
 
 
-# --- the same through a proxy that checks both ways by the documents ---
+# --- the same through a proxy that validates requests and answers against the documents ---
 
 PROXIED = max(200, REQUESTS // 10)
 

@@ -1,4 +1,4 @@
-"""The sign-in routes as published clients read them: @supabase/auth-js and openid-client."""
+"""Uses the sign-in routes with published clients: @supabase/auth-js and openid-client."""
 import json
 
 import pytest

@@ -1,4 +1,4 @@
-// validate.mjs FILE...: the reference parser's opinion of OpenAPI documents.
+// validate.mjs FILE...: validates OpenAPI documents with the reference parser.
 import SwaggerParser from '@apidevtools/swagger-parser';
 
 for (const file of process.argv.slice(2)) {

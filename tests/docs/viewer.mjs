@@ -1,4 +1,4 @@
-// viewer.mjs BASE_URL EMAIL PASSWORD: uses GET /docs/ui as a person does, in a browser's stead.
+// viewer.mjs BASE_URL EMAIL PASSWORD: uses GET /docs/ui like a person would, in a simulated browser.
 import { JSDOM, VirtualConsole } from 'jsdom';
 
 const [base, email, password] = process.argv.slice(2);

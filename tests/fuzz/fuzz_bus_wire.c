@@ -1,4 +1,5 @@
-/* Envelopes from anyone: refused, or read as something that goes there and back. */
+/* Any bytes as an envelope: the reader refuses them, or writing the envelope again gives an equal
+ * one. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

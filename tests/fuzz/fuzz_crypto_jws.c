@@ -1,6 +1,6 @@
 /*
- * Tokens. An input that begins with 't' is a token as it came; any other is "header\npayload\n"
- * that is encoded and signed here, so that the fuzzer reaches the claims.
+ * Tokens. An input that begins with 't' is a token; any other input is "header\npayload\n", which
+ * this file encodes and signs, so that the fuzzer reaches the claims.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ static struct str encode(struct arena *arena, struct str header, struct str payl
         STR_ARG(codec_b64url(arena, (struct str){(const char *)signature, sizeof(signature)})));
 }
 
-/* What the parser takes is the one canonical spelling of what it means. */
+/* The parser accepts only the canonical encoding. */
 static void check_canonical(struct arena *arena, struct str token, const struct jws *jws)
 {
     struct str again = arena_printf(arena,
@@ -54,7 +54,7 @@ static void check_canonical(struct arena *arena, struct str token, const struct 
     MUST(token.len <= JWS_MAX_BYTES);
 }
 
-/* A token that passes says in plain integers and texts what was asked for. */
+/* A token that passes has the required claims as plain integers and texts. */
 static void check_claims(const struct jws *jws)
 {
     const struct jws_expect loose = {.now_s = NOW_S, .leeway_s = 30};

@@ -1,5 +1,4 @@
-/* Answers of a store that speaks S3: what is read of them lies in them, and reading comes to an
- * end. */
+/* Answers of an S3 store: the parsed parts lie within the answer, and parsing ends. */
 #include <stdint.h>
 
 #include "base/panic.h"

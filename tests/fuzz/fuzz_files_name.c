@@ -1,5 +1,5 @@
-/* Names of files as senders write them, and Upload-Metadata of tus: one clean segment, or nothing.
- */
+/* File names of clients, and Upload-Metadata of tus: the result is one clean path segment, or
+ * nothing. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Forms: the same parts for any size of the pieces. The first byte is that size. */
+/* Multipart forms: the parser finds the same parts for any chunk size. The first byte is the chunk
+ * size. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ static int source_read(void *arg, uint64_t max_total_bytes, struct str *ret_piec
     return 0;
 }
 
-/* Whole parts only: how much of a broken one is handed out may differ. */
+/* Compares complete parts only: how much of a malformed part is emitted may differ. */
 static struct str parts_of(struct arena *arena, struct str body, size_t step)
 {
     struct source source = {body, step};

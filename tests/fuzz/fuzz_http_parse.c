@@ -1,6 +1,6 @@
 /*
- * Requests: what is understood must not depend on how the bytes were split. The first two bytes
- * choose the split.
+ * Requests: the result must not depend on how the bytes are split. The first two bytes choose the
+ * split.
  */
 #include <stdint.h>
 #include <stdlib.h>

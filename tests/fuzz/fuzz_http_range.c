@@ -1,6 +1,6 @@
 /*
- * Range headers: whatever they say, what is sent lies within the representation, no byte of it
- * twice, and it is what was asked for, byte by byte. The first two bytes are its length.
+ * Range headers: for any header, the sent ranges lie within the representation, contain no byte
+ * twice, and are the requested bytes. The first two bytes are the length of the representation.
  */
 #include <stdint.h>
 
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define LENGTH_MAX 1024
 
-/* One spec the slow way: marks what it asks for. */
+/* Evaluates one range spec the slow way: marks each requested byte. */
 static void mark(struct str spec, int64_t length, bool *wanted)
 {
     const bool suffix = spec.len > 0 && spec.ptr[0] == '-';

@@ -1,6 +1,6 @@
 /*
- * Any JSON as an OpenAPI document, and as operations with values: whatever is imported can be
- * stored, what is stored becomes a request that stays at its origin and below its path.
+ * Any JSON as an OpenAPI document, and as operations with values: an imported integration can be
+ * stored, and a stored one gives requests that stay at their origin and below their path.
  */
 #include <stdint.h>
 #include <string.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define BASE "https://base.example/v1"
 
-/* Values for all that it takes, of the types that it wants. */
+/* Values for all parameters of an operation, of the declared types. */
 static json_t *values_for(struct arena *arena, const struct integration_operation *operation)
 {
     const struct integration_param *params = operation->params.items;
@@ -66,8 +66,8 @@ static void send_all(struct arena *arena, const struct integration_in *in)
         send(arena, &operations[i]);
 }
 
-/* The operations of an integration, chosen by their names out of the document's text and out of its
- * tree: they are the same. */
+/* Choosing operations by name from the document's text and from its tree gives the same
+ * operations. */
 static void
 check_text(struct arena *arena, const json_t *document, struct str text, const json_t *imported)
 {

@@ -1,6 +1,6 @@
 /*
- * The guarded reader: whatever it accepts, plain jansson accepts as the same value, it prints to
- * text that reads back equal by both printers, and nothing in it is what the service never stores.
+ * The guarded reader: plain jansson accepts each accepted text with the same value, both printers
+ * print a text that reads back equal, and the value has nothing that the service never stores.
  */
 #include <math.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void check_value(const json_t *value, int depth)
     }
 }
 
-/* Numbers by value: 1.5e3 prints as 1500, which reads as an integer. */
+/* Compares numbers by value: 1.5e3 prints as 1500, which reads as an integer. */
 // NOLINTNEXTLINE(misc-no-recursion): depth is bounded by the reader
 static bool is_equal(const json_t *a, const json_t *b)
 {

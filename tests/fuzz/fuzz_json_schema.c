@@ -1,6 +1,6 @@
 /*
- * Body schemas: a schema with every type and limit decodes any body without touching what it must
- * not, a body without findings is inside all limits, and the findings name what is wrong.
+ * Body schemas: a schema with every type and limit decodes any body without invalid memory access,
+ * a body without findings is within all limits, and the findings name the errors.
  */
 #include <math.h>
 #include <stddef.h>
@@ -124,7 +124,7 @@ static void check_lines(const struct in_list *lines)
     }
 }
 
-static volatile uint64_t touched; /* every byte that was handed out can be read */
+static volatile uint64_t touched; /* all decoded bytes can be read */
 
 static void check_lists(const struct order *order)
 {
@@ -187,7 +187,7 @@ static void check_formats(struct str text)
         (void)schema_format_ok(formats[i], text);
 }
 
-/* The schema as a document is JSON, whatever is in it. */
+/* The schema's own document is always valid JSON. */
 static void check_document(struct arena *arena, const struct schema *schema)
 {
     struct jr_error error;

@@ -1,4 +1,5 @@
-/* A few members without a tree: refuses what the guarded reader refuses, finds what it finds. */
+/* Reading a few members without a tree: refuses the same texts as the guarded reader, and finds the
+ * same values. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NUMBER_MAX 512
 
-/* By its path in the tree; NULL when there is none. */
+/* The value at a path in the tree; NULL when the tree has none. */
 static const json_t *find(const json_t *value, struct str path)
 {
     while (path.ptr != NULL && value != NULL) {
@@ -43,7 +44,7 @@ static void check_item(const json_t *root, const struct skim *item)
     }
 }
 
-/* The reader takes longer numbers. */
+/* The guarded reader accepts longer numbers. */
 static bool has_long_token(struct str text)
 {
     size_t run = 0;

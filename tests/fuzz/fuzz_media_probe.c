@@ -1,5 +1,5 @@
-/* What pictures and recordings say of themselves: any bytes, in pieces of any size, ending
- * anywhere. The last byte says how much the source gives at once. */
+/* Headers of images and recordings: any bytes, in chunks of any size, truncated anywhere. The last
+ * byte is the chunk size of the source. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define LOOKS_MAX 200000 /* of 4 KB at least; a file of a few KB has few places to look at */
+#define LOOKS_MAX 200000 /* of at least 4 KB; a file of a few KB needs few reads */
 
 struct bytes {
     const uint8_t *data;

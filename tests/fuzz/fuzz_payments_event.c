@@ -1,6 +1,6 @@
 /*
- * Any JSON as an event, and its object as everything that the processor has: what is read makes
- * sense, and a row that it moved is not moved by the same again.
+ * Any JSON as an event, and its object as every kind of object of the processor: parsed values are
+ * plausible, and applying the same object again does not change a row a second time.
  */
 #include <stdint.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void check_payment(struct arena *arena, const struct payment_facts *facts
         check_amount(row.amount_minor);
         check_amount(row.amount_refunded_minor);
     }
-    /* What was paid stays paid, though a refund may fail. */
+    /* A paid payment stays paid, although a refund may fail. */
     row.status = "refunded";
     row.amount_refunded_minor = AMOUNT_MAX;
     (void)payment_move(arena, &row, facts);

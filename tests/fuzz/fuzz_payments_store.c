@@ -1,11 +1,11 @@
 /*
- * Notifications of the app store. The first byte tells what the rest is:
- *   b  the body of a request as it came
+ * Notifications of the app store. The first byte says what the rest is:
+ *   b  the raw body of a request
  *   h  the header of a JWS, signed by the store's leaf around a good payload
  *   l  the DER of a leaf, i of an intermediate, in a chain that is good otherwise
  *   p  a payload, t a transaction inside, r a renewal inside, signed by a good chain
  *   d  a stored document
- *   f  facts: one JSON object a line, each a row of history
+ *   f  facts: one JSON object per line, each a row of history
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FACTS_MAX = 64 };
 
-static struct arena *made; /* what lives as long as the process */
+static struct arena *made; /* data that lives as long as the process */
 static struct chain *chain;
 static struct x5c_anchors *anchors;
 
@@ -46,9 +46,9 @@ static void prepare(void)
     store_init(&(struct store_config){.anchors = anchors});
 }
 
-/* --- what was taken --- */
+/* --- accepted notifications --- */
 
-/* The state of any facts is one of the known words, and the same however they came. */
+/* Any facts give a known state, and the same state in any order. */
 static void check_facts(struct arena *arena, struct store_fact *facts, size_t count)
 {
     struct store_state state = {0};
@@ -69,7 +69,7 @@ static void check_facts(struct arena *arena, struct store_fact *facts, size_t co
         MUST(store_state_status(&state) && state.word);
         MUST((state.ended_ms != 0) ==
              (strcmp(state.word, "expired") == 0 || strcmp(state.word, "revoked") == 0));
-        /* History keeps all of it. */
+        /* The history stores all of the text. */
         MUST(jr_parse(arena, text, &detail, &error) == 0);
         store_fact_parse(detail, &again);
         MUST(str_eq(store_fact_print(arena, &again), text));
@@ -115,7 +115,7 @@ static struct str body_of(struct arena *arena, struct str token)
     return arena_printf(arena, "{\"signedPayload\":\"%.*s\"}", STR_ARG(token));
 }
 
-/* --- what is sent --- */
+/* --- requests --- */
 
 static struct str notification(struct arena *arena, struct str data)
 {
@@ -132,7 +132,7 @@ static struct str inside(struct arena *arena, const char *member, struct str tex
     return arena_printf(arena, ",\"%s\":\"%.*s\"", member, STR_ARG(chain_sign(arena, chain, text)));
 }
 
-/* Another certificate in one place of the chain: only the one that is there passes. */
+/* Replaces one certificate of the chain: only the original certificate passes. */
 static void check_certificate(struct arena *arena, size_t place, struct str der)
 {
     struct chain other = *chain;
@@ -177,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     switch (data[0]) {
     case 'b':
         check_body(arena, text, &taken);
-        MUST(!taken); /* nobody signs for the fuzzer */
+        MUST(!taken); /* the fuzzer cannot make valid signatures */
         break;
     case 'h':
         check_body(

@@ -1,6 +1,6 @@
 /*
- * Signature headers. "header\nbody" is checked as it came; what passes must hold the one right
- * signature over the body, so any other byte in the body must make it fail.
+ * Signature headers. "header\nbody" is checked unchanged; a header that passes must have the one
+ * valid signature of the body, so changing any byte of the body must make the check fail.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static int check(struct str header, struct str body)
     return webhook_signature_check(header, body, secrets, ARRAY_LEN(secrets), NOW_MS);
 }
 
-/* A header around the time given: signed right. */
+/* A header with the given time and a valid signature. */
 static struct str sign(struct arena *arena, struct str time, struct str body)
 {
     uint8_t mac[DIGEST_SHA256_BYTES];
@@ -36,7 +36,7 @@ static struct str sign(struct arena *arena, struct str time, struct str body)
     return codec_hex(arena, (struct str){(const char *)mac, sizeof(mac)});
 }
 
-/* Anything put behind a right signature leaves it right, or makes the header malformed. */
+/* Text after a valid signature leaves the header valid, or makes the header malformed. */
 static void check_signed(struct arena *arena, struct str header, struct str body)
 {
     struct str right = sign(arena, STR("1700000000"), body);

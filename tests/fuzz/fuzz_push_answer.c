@@ -1,7 +1,6 @@
 /*
- * Answers of providers: "status\nRetry-After\nbody". Whatever comes, codes are words, waits are
- * bounded, nothing but FCM's own word unregisters a device, and a token that is taken can stand in
- * a header.
+ * Answers of providers: "status\nRetry-After\nbody". For any answer, codes are words, delays are
+ * bounded, only FCM's own code unregisters a device, and an accepted token is valid in a header.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct push_answer answer = fcm_answer_read(arena, (long)status, retry_after, body, NOW_MS);
     check(&answer, (long)status);
     MUST(answer.outcome != PUSH_UNREGISTERED || status == 404);
-    /* three bytes for each that was no UTF-8 */
+    /* three bytes for each byte that was not UTF-8 */
     MUST(utf8_valid(answer.detail) && answer.detail.len <= (size_t)3 * PUSH_DETAIL_MAX);
     answer = webpush_answer_read(arena, (long)status, retry_after, NOW_MS);
     check(&answer, (long)status);
@@ -60,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         MUST(code.len > 0 && code.len <= PUSH_CODE_MAX);
     }
-    /* no key can be guessed: the file is read up to there */
+    /* the fuzzer cannot guess a key: parsing ends at the key */
     MUST(fcm_account_read(arena, body, &account) != 0 || account.key);
     arena_free(arena);
     return 0;

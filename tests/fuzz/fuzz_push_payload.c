@@ -1,6 +1,6 @@
 /*
- * What a send says, with templates and values of users in it, and a device's token: what travels is
- * JSON with the same texts in it.
+ * The contents of a send, with templates and user values, and a device's token: the payload is JSON
+ * with the same texts.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * Subscriptions, which are user input: what is taken can be encrypted for, has an origin that is
- * its own origin, and says the same when its keys are written in their canonical form.
+ * Subscriptions, which are user input: a message can be encrypted for each accepted subscription,
+ * its origin is stable, and a subscription with keys in canonical form is equal.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * Tokens of taps: "category\ntoken". Only what was signed here passes, and then for the send,
- * project and category that it was signed for.
+ * Tokens of taps: "category\ntoken". Only tokens that this file signed pass, and only for the send,
+ * project and category of the signature.
  */
 #include <stddef.h>
 #include <stdint.h>

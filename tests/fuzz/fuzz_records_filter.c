@@ -1,7 +1,7 @@
 /*
- * Any query string against filter, sort, fields, expand and cursor of a model made by hand. What is
- * accepted must become a balanced statement whose parameters are all numbered, and none of the
- * caller's text may be part of it.
+ * Any query string as filter, sort, fields, expand and cursor for a hand-made model. An accepted
+ * query must give a balanced statement with numbered parameters that contains none of the caller's
+ * text.
  */
 #include "../unit/records_model.h"
 

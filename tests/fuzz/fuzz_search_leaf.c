@@ -1,6 +1,6 @@
 /*
- * Bytes as the database may give them back: a leaf (after a byte for its base and one for its
- * number), a row of the lexicon, a forward list. Each is read or refused, and what is read can be
+ * Bytes that the database may return: a leaf (after a byte for its base and one for its number), a
+ * row of the lexicon, a forward list. The reader parses or refuses each, and a parsed one can be
  * written again.
  */
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * "query\ntext": whatever a query is, what was understood keeps the bounds, and what it marks in a
- * text is that text, escaped, with marks that are closed.
+ * "query\ntext": any parsed query is within the bounds, and a text with highlights is the text,
+ * escaped, with closed marks.
  */
 #include <stddef.h>
 #include <stdint.h>

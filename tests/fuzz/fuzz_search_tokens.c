@@ -1,6 +1,6 @@
 /*
- * Any bytes as a text: terms are UTF-8 and not too long, places ascend, and a text is cut as its
- * terms say when they are cut again.
+ * Any bytes as a text: terms are valid UTF-8 and not too long, positions ascend, and splitting a
+ * term again gives the same term.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A folded word is a word, folded. */
+/* Splitting a folded word gives the same word again. */
 static void cut_again(const struct search_token *token)
 {
     char copy[TERM_BYTES];

@@ -1,6 +1,7 @@
 /*
- * Any JSON as a condition, evaluated on itself and on fixed data: it is parsed or refused with a
- * place, an evaluation has one answer, and opposites answer the opposite.
+ * Any JSON as a condition, evaluated on itself and on fixed data: the parser accepts it or refuses
+ * it with a position, an evaluation always gives the same result, and opposite operators give
+ * opposite results.
  */
 #include <stdint.h>
 #include <string.h>
@@ -36,7 +37,7 @@ holds(struct arena *arena, const struct condition *condition, const json_t *root
     return rc;
 }
 
-/* The same comparison with its opposite operator. */
+/* The comparison with its opposite operator. */
 static void check_opposite(struct arena *arena, json_t *value, const json_t *root, int rc, bool yes)
 {
     static const char *const opposites[][2] = {{"eq", "ne"},

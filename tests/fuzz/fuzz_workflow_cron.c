@@ -1,4 +1,4 @@
-/* Cron expressions, POSIX rules and zone files: what is read gives times that rise and match. */
+/* Cron expressions, POSIX rules and zone files: a parsed one gives ascending times that match. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
- * Any JSON as a workflow: what is accepted has whole steps and links, says the same when it is
- * printed and read again, and names its secrets; what is refused has findings with known codes.
+ * Any JSON as a workflow: an accepted workflow has complete steps and links, is equal after it is
+ * printed and read again, and lists its secrets; a refused one has findings with known codes.
  */
 #include <stdint.h>
 #include <string.h>

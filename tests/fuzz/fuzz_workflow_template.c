@@ -1,7 +1,7 @@
 /*
- * Any text as a template, and any JSON as parameters and as the data they are evaluated on: the
- * result is JSON within its limits, the parameters are not changed, and no secret appears in it
- * unless the template asks for one and may.
+ * Any text as a template, and any JSON as parameters and as the data of the evaluation: the result
+ * is JSON within its limits, the parameters do not change, and the result has no secret unless the
+ * template names one and may use it.
  */
 #include <stdint.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static void check_visit(struct arena *arena, const json_t *value, const json_t *
     struct str error = STR_NONE;
     json_t *result;
 
-    /* What a visit accepts never fails for its syntax later. */
+    /* A template that the visit accepts never fails later for its syntax. */
     int rc = template_visit(arena, value, true, visit, NULL, &place, &error);
     MUST(rc == 0 || rc == TEMPLATE_SYNTAX);
     MUST(rc == 0 || (error.len > 0 && utf8_valid(place)));
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *value;
 
     MUST(jr_parse(arena, str_from(root_text), &root, &error) == 0);
-    /* No text of ours has U+0000: the reader refuses it. */
+    /* No text has U+0000: the reader refuses this character. */
     bool nul = size > 0 && memchr(data, 0, size) != NULL;
     json_t *text = nul ? NULL : json_stringn(source.ptr ? source.ptr : "", size);
     if (text != NULL) {

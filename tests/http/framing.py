@@ -1,8 +1,8 @@
-"""H10: requests that two parsers may cut differently, one or more for each class of fault that differential
-testing of servers and proxies has shown to matter (the HTTP Garden, RFC 9112 section 11.2).
+"""H10: requests that two parsers may split differently, one or more for each class of fault that differential
+testing of servers and proxies has found (the HTTP Garden, RFC 9112 section 11.2).
 
-Each is one client's bytes. Somewhere in them lies INNER, a whole request that only a reader who cuts the
-bytes otherwise than we do would see. What the service must make of them:
+Each payload is the bytes of one client. The payload contains INNER, a whole request that is visible only to a parser
+that splits the bytes differently from the gateway. The required outcomes are:
 
   HEAD   refused by its head: one answer of 4xx or 5xx, then the connection ends
   BODY   the head is sound, its body is not: at most one answer, then the connection ends
@@ -19,12 +19,12 @@ POST = b"POST PATH HTTP/1.1\r\n" + HOST
 GET = b"GET /healthz HTTP/1.1\r\n" + HOST
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 INNER = b"GET /healthz HTTP/1.1\r\nHost: h\r\nX-Request-Id: INNER\r\n\r\n"
-# Ids are as long as these, so that lengths can be written down before they are filled in.
+# Placeholders with the length of the ids, so that lengths are known before the ids are filled in.
 OUTER_ID, INNER_ID = b"OUTER", b"INNER"
 
 
 def ids(number):
-    """The ids of one sending, as long as their placeholders."""
+    """The ids of one transmission, with the length of their placeholders."""
     return f"o{number:04d}".encode(), f"i{number:04d}".encode()
 
 
@@ -75,7 +75,7 @@ _codings = [
     ("long_s", b"chun\xe2\x84\xaaed"),
     ("folded", b"\r\n chunked"), ("folded_by_tab", b"chunked\r\n\t"), ("lf_folded", b"\n chunked"),
 ]
-# The size line of a chunk that begins INNER; what is left of it would be a request to others.
+# Size lines of a chunk whose data starts with INNER; another parser may take the remaining bytes for a request.
 _sizes = [
     ("hexadecimal", b"0x" + HEX), ("upper_x", b"0X" + HEX), ("plus", b"+" + HEX), ("minus", b"-" + HEX),
     ("minus_hexadecimal_zero", b"-0x0"), ("underscore", b"0_" + HEX), ("prefix", HEX + b"these-bytes"),
@@ -97,7 +97,7 @@ _trailers = [
     ("no_colon", b"bad"), ("empty_name", b": v"), ("blank_before_colon", b"T : v"), ("folded", b" T: v"),
     ("lf", b"T: v\n"), ("nul", b"T: \x00"), ("cr", b"T: a\rb"), ("high_name", b"T\xff: v"),
 ]
-# A line of a head, between sound ones.
+# A malformed line of a head, between valid ones.
 _lines = [
     ("blank_before_colon", b"Content-Length : 5"), ("tab_before_colon", b"Content-Length\t: 5"),
     ("blank_first", b" Content-Length: 5"), ("no_colon", b"Content-Length 5"), ("empty_name", b": 5"),

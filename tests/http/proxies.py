@@ -1,4 +1,4 @@
-"""A real nginx and a real haproxy before a gateway, each with a log of the ids of the requests it passed on."""
+"""A real nginx and a real haproxy in front of a gateway, each with a log of the ids of the requests that it forwarded."""
 import collections
 import pathlib
 import re
@@ -45,7 +45,7 @@ class Proxy:
         self.port = free_port()
         self.folder = folder / name
         self.folder.mkdir()
-        self.folder.chmod(0o777)  # nginx's worker may be somebody else
+        self.folder.chmod(0o777)  # nginx's worker may run as another user
         self.log = self.folder / "ids.log"
         self.output = open(self.folder / "output", "wb")
         self.process = subprocess.Popen(command(self), stdout=self.output, stderr=subprocess.STDOUT)
@@ -100,9 +100,9 @@ def once(text, old, new):
 
 
 def haproxy_command(proxy):
-    """The configuration that is shipped; only addresses change, and the log tells of each request."""
+    """The shipped configuration, with other addresses and a log line for each request."""
     text = (ROOT / "deploy/proxy/haproxy.cfg").read_text()
-    # A thread that finds another one writing its line for long drops its own.
+    # Use one thread: a thread drops its log line when another thread writes for too long.
     text = once(text, "\nglobal\n", "\nglobal\n    nbthread 1\n")
     text = once(text, "log stdout format raw local0 notice", "log stdout format raw local0 info")
     text = once(text, "bind :8080", f"""bind 127.0.0.1:{proxy.port}

@@ -1,4 +1,4 @@
-"""H10: every payload of framing.py, sent to the gateway itself: one meaning each, and never a second request."""
+"""H10: sends every payload of framing.py directly to the gateway: each has one meaning and never contains a second request."""
 import concurrent.futures
 import itertools
 
@@ -15,7 +15,7 @@ _numbers = itertools.count(1)
 
 
 def exchange(port, data, last):
-    """Every answer to the bytes and to one more request behind them, until the gateway closes."""
+    """All answers to the bytes and to one more request after them, until the gateway closes the connection."""
     answers = []
     with connect(port) as sock:
         reader = Answers(sock)
@@ -26,7 +26,7 @@ def exchange(port, data, last):
 
 
 def check(case, path, port, log):
-    """What is wrong with the answers; nothing when all is well."""
+    """A description of what is wrong with the answers; empty when all are right."""
     data, outer, inner = framing.fill(case, path, next(_numbers))
     sound = case.verdict in (framing.ONE, framing.TWO)
     closes = b"Connection: close" in data or b" HTTP/1.0\r\n" in data
@@ -57,7 +57,7 @@ def test_h10_payloads(gateway, shared_project, group, path):
     path = path.replace("BASE", f"/org/{shared_project.id}")
     access = AccessLog(gateway)
     done = {}
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # some wait until the gateway gives up on them
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # some wait for a timeout of the gateway
         complaints = list(pool.map(lambda case: check(case, path, gateway.port, done), GROUPS[group]))
     wrong = [f"{case.name}: {complaint}" for case, complaint in zip(GROUPS[group], complaints) if complaint]
     end = f"e{next(_numbers):04d}"

@@ -1,8 +1,8 @@
-"""H1-H7 and H10 behind proxies: the payloads of framing.py through a real nginx and a real haproxy, several at a
+"""H1-H7 and H10 through proxies: sends the payloads of framing.py through a real nginx and a real haproxy, several at a
 time, with other clients' requests on the same connections to the gateway.
 
-Whatever a proxy makes of a payload, it and the gateway must count the same requests: what the gateway answered
-is what the proxy passed on, and everybody else gets the answers to their own requests.
+For every payload, the proxy and the gateway must count the same requests: the gateway answers exactly the requests that
+the proxy forwarded, and other clients receive the answers to their own requests.
 """
 import concurrent.futures
 import itertools
@@ -15,8 +15,8 @@ import framing
 from proxies import COMMANDS, Proxy, available
 from wire import AccessLog, Answers, connect, send
 
-QUIET_S = 0.4  # a proxy that says nothing for so long waits for more of the payload, unless all of it is there
-REFUSED = {"trailer_framing"}  # sound, but a proxy may refuse it
+QUIET_S = 0.4  # seconds without an answer after which the proxy is assumed to wait for more of the payload
+REFUSED = {"trailer_framing"}  # valid, but a proxy may refuse it
 _numbers = itertools.count(5001)
 _victims = itertools.count(1)
 
@@ -39,7 +39,7 @@ def proxy(request, behind, tmp_path_factory):
 
 
 class Victim(threading.Thread):
-    """Keeps asking through the proxy, on a connection that it keeps and renews; notes answers not its own."""
+    """A client that sends requests through the proxy, on a connection that it renews when needed; records answers to other requests."""
 
     def __init__(self, port):
         super().__init__()
@@ -65,7 +65,7 @@ class Victim(threading.Thread):
 
 
 def attack(port, case, path):
-    """Sends one payload and reads until the proxy ends the connection or waits; both answers to two sound requests come."""
+    """Sends one payload and reads until the proxy closes the connection or waits; of two valid requests reads both answers."""
     data, outer, inner = framing.fill(case, path, next(_numbers))
     answers, sound = [], 2 if case.verdict == framing.TWO else 0
     with connect(port) as sock:
@@ -80,13 +80,13 @@ def attack(port, case, path):
 
 
 def settle(proxy, access, end, ids):
-    """Both counts, when the last request of all is in them."""
+    """The counts of the proxy and of the gateway, once both include the last request."""
     with connect(proxy.port) as sock:
         send(sock, b"GET /healthz HTTP/1.1\r\nHost: h\r\nX-Request-Id: %s\r\n\r\n" % end.encode())
         assert Answers(sock).next().id == end
     answered = access.ids_until(end)
 
-    def not_passed():  # the proxy's threads write their lines when they get to it
+    def not_passed():  # the proxy's threads write their log lines with a delay
         passed = proxy.passed()
         return [f"{name}: the gateway answered {answered[own]}, passed on were {passed[own]}"
                 for own, name in ids.items() if answered[own] > passed[own]]

@@ -1,4 +1,4 @@
-"""Behind a proxy of one's own, the shipped one passes on whom it names: limits count clients, not proxies."""
+"""When an operator's own proxy is in front of the shipped proxy, the shipped one forwards the client address: limits count clients, not proxies."""
 import http.client
 import json
 import re
@@ -27,7 +27,7 @@ def two_hops(start_gateway, tmp_path_factory):
 
 
 def counted(proxy, source, *claims):
-    """The address that a request from `source`, which claims these, is counted for."""
+    """The address for which limits count a request from `source` with these X-Forwarded-For claims."""
     mark = f"hop-{secrets.token_hex(8)}"
     connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=60, source_address=(source, 0))
     connection.putrequest("GET", "/healthz")

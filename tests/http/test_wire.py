@@ -1,8 +1,8 @@
 """Runs each .vtc file with varnishtest against the gateway.
 
 Macros: ${gw_addr} host:port of the gateway, ${admin_addr} of its admin port, ${base} "/org/<project>",
-${token} an administrator's access token. A file whose first lines hold "# gateway: NAME=value ..." gets a
-gateway of its own with these settings (GROUNDWORK_NAME).
+${token} an administrator's access token. A file whose first lines hold "# gateway: NAME=value ..." gets
+its own gateway with these settings (GROUNDWORK_NAME).
 """
 import pathlib
 import re

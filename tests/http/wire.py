@@ -1,4 +1,4 @@
-"""Raw bytes to a server and its answers, cut into responses; and what the gateway's access log saw."""
+"""Sends raw bytes to a server and splits the answers into responses; counts requests in the gateway's access log."""
 import collections
 import json
 import re
@@ -25,7 +25,7 @@ def send(sock, data):
 
 
 class Answers:
-    """Reads one response after another; `ended` tells that the peer closed."""
+    """Reads one response after another; `ended` is true when the peer has closed the connection."""
 
     def __init__(self, sock):
         self.sock, self.data, self.ended = sock, b"", False
@@ -41,8 +41,8 @@ class Answers:
         return bool(piece)
 
     def next(self, within=None):
-        """An Answer; None at the end. Interim answers (1xx) are skipped. TimeoutError, when it does not begin within so many
-        seconds (None: as many as its socket has), is the caller's."""
+        """The next Answer; None at the end. Skips interim answers (1xx). Raises TimeoutError when the answer does not begin within
+        `within` seconds (None: the timeout of the socket)."""
         self.sock.settimeout(within or self.patience)
         while b"\r\n\r\n" not in self.data:
             if not self.more():
@@ -83,7 +83,7 @@ class Answers:
 
 
 class AccessLog:
-    """Counts requests by their id; only those that the log got since the last call of start()."""
+    """Counts requests by id in the log lines since the last call of start()."""
 
     def __init__(self, gateway):
         self.gateway, self.at = gateway, 0
@@ -99,6 +99,6 @@ class AccessLog:
         return collections.Counter(json.loads(line)["request_id"] for line in lines)
 
     def ids_until(self, *wanted):
-        """The counts, once all of `wanted` are among them: a request that was answered is logged a moment later."""
+        """Waits until the log has all `wanted` ids and returns the counts: a request is logged a moment after its answer."""
         until(lambda: self.ids().keys() >= set(wanted), lambda: f"never logged: {sorted(set(wanted) - self.ids().keys())}")
         return self.ids()

@@ -1,7 +1,7 @@
 """L1, L2, L3, L8, L9 at the size that the attack catalogue names; tests/flow/service/test_load.py has them small.
 
-One process plays all the clients, so what they see of each other's delays is its own doing as well: "the others"
-are asked by a second process.
+One process simulates all clients and delays them itself, so a second process sends the requests of "the others",
+whose durations are measured.
 """
 import json
 import os
@@ -26,7 +26,7 @@ SANITIZED = "asan"
 
 @pytest.fixture(scope="module", autouse=True)
 def descriptors():
-    """Sockets enough for ten thousand clients here, and as many in the gateways that are started later."""
+    """Allows sockets for ten thousand clients in this process, and as many in gateways that are started later."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 16000:
         pytest.skip("fewer than 16,000 descriptors are allowed here")
@@ -37,7 +37,7 @@ def descriptors():
 
 @pytest.fixture
 def lone(start_gateway, servers):
-    """A gateway with the settings it is delivered with, and a project on it; `.neighbour` is another one."""
+    """A gateway with the default settings, and a project; `.neighbour` is another project."""
     gateway = start_gateway(WORKERS=2)
     operator = Client(f"{gateway.url}/org", token=servers.operator_token)
     project = Project(gateway, operator, None)
@@ -67,7 +67,7 @@ print(json.dumps({"statuses": statuses, "median": taken[len(taken) // 2], "p99":
 
 
 class Others:
-    """Somebody else's calls, from a process of their own, for so many seconds."""
+    """Calls of another client, from a separate process, for a number of seconds."""
 
     def __init__(self, project, seconds):
         self.process = subprocess.Popen(
@@ -83,7 +83,7 @@ class Others:
 
 
 def answer(sock):
-    """The status of the answer, which is read to its end; None when there is none."""
+    """Reads an answer to its end and returns its status; None when there is no answer."""
     data = b""
     try:
         while b"\r\n\r\n" not in data:
@@ -129,11 +129,11 @@ def test_l1_ten_thousand_idle_connections(lone):
     print(f"{grown:.0f} bytes a connection; p99 of the others {beside['p99']:.4f} s, alone {alone['p99']:.4f} s")
     if not sanitized(lone.gateway):
         assert grown <= 20 * 1024
-    assert beside["p99"] < 2 * alone["p99"] + 0.02  # a scheduler's turn
+    assert beside["p99"] < 2 * alone["p99"] + 0.02  # a time slice of the scheduler
 
 
 def test_l2_five_thousand_slow_heads(lone):
-    """One byte in five seconds each: all are closed when their ten seconds are over."""
+    """Each client sends one byte in five seconds: all connections are closed after ten seconds."""
     others = Others(lone, 14)
     poll, begun, ended = selectors.DefaultSelector(), {}, []
     try:
@@ -234,11 +234,11 @@ def test_l8_five_hundred_sign_ins(lone):
     counts = {status: statuses.count(status) for status in set(statuses)}
     print(f"{counts}; p99 of the others {seen['p99']:.3f} s, alone {alone['p99']:.3f} s")
     assert set(statuses) <= {200, 429, 503} and statuses.count(200) >= 20
-    assert seen["p99"] < 2 * alone["p99"] + 0.1  # every core computes hashes meanwhile
+    assert seen["p99"] < 2 * alone["p99"] + 0.1  # every core computes hashes at the same time
 
 
 def test_l9_descriptors_exhausted_by_thousands(lone):
-    """Three thousand clients for a thousand descriptors, in both workers: no spinning, and it goes on afterwards."""
+    """Three thousand clients for a thousand descriptors, in both workers: no busy loop, and the gateway accepts again afterwards."""
     for pid in lone.gateway.workers():
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (1024, 1024))
     many = []

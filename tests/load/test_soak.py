@@ -1,8 +1,8 @@
-"""R1-R9 at once: one project does everything that hurts beside ten normal ones, for SOAK_SECONDS (1800) in the release build.
+"""R1-R9 at once: one hostile project runs all floods together with ten normal projects, for SOAK_SECONDS (1800) in the release build.
 
-First the normal ones are alone, with the same calls, for a fifth of the time. A table shows what they saw with and
-without: p50, p99, and what was not answered as it should be. The hostile clients run at the lowest priority: what
-they compute themselves is not the service's doing. SOAK_FLOODS names some of the floods only, separated by commas.
+First the normal projects run alone, with the same calls, for a fifth of the time. A table shows their p50, p99 and wrong answers, alone
+and with the floods. The hostile clients run at the lowest priority, because their own computations must not affect the result.
+SOAK_FLOODS limits the run to some floods, separated by commas.
 """
 import collections
 import contextlib
@@ -26,15 +26,15 @@ from groundwork.workflows import workflow
 SECONDS = float(os.environ.get("SOAK_SECONDS", "1800"))
 NORMAL = 10
 CALLS = {"read": 8, "list": 4, "me": 1, "create": 3, "update": 3, "job": 0.5, "sign_in": 0.3, "docs": 0.2}
-TURN = 0.01  # seconds: a scheduler's turn on a machine whose cores are all busy
+TURN = 0.01  # seconds: a time slice of the scheduler when all cores are busy
 WORKER_BYTES = 194 << 20
-FEW = 100  # calls: below that there is no p99
-PATIENCE = {"sign_in": 1.0}  # seconds: p99 beside all floods at once, which want more processors than there are
+FEW = 100  # calls: with fewer calls p99 is not computed
+PATIENCE = {"sign_in": 1.0}  # seconds: p99 during all floods at once, which need more processors than the machine has
 PATIENCE_OTHERS = 0.25
 
 
 class Watch:
-    """The largest that each worker's resident memory has been."""
+    """Records the peak of each worker's resident memory."""
 
     def __init__(self, daemons):
         self.daemons, self.most = daemons, collections.Counter()
@@ -61,14 +61,14 @@ class Watch:
 
 
 def lowest_priority():
-    """This process, and where the kernel shares by session first, its session: the daemons and the normal clients have others."""
+    """Gives this process the lowest priority, and also its session where the kernel schedules by session; daemons and normal clients have other sessions."""
     os.nice(19)
     with contextlib.suppress(OSError):
         pathlib.Path("/proc/self/autogroup").write_text("19")
 
 
 def processor(gateway, runner, servers, db, seen):
-    """Of whom the soak tells how much of the machine they use: its own clients, too."""
+    """The processes whose CPU usage the soak reports, including its own clients."""
     backend = rows(db, "select pg_backend_pid()")[0][0]
     postmaster = int(re.search(r"PPid:\s+(\d+)", pathlib.Path(f"/proc/{backend}/status").read_text())[1])
     return Cpu({"gateway": [gateway.process.pid], "runner": [runner.process.pid], "PostgreSQL": [postmaster],
@@ -77,7 +77,7 @@ def processor(gateway, runner, servers, db, seen):
 
 
 def table(report):
-    """Lines: kind, then count, p50, p99 and errors alone and beside."""
+    """Lines of the table: kind, then count, p50, p99 and errors, alone and with the floods."""
     lines = [f"{'':9}{'alone':>8}{'p50 ms':>9}{'p99 ms':>9}  errors      {'beside':>8}{'p50 ms':>9}{'p99 ms':>9}  errors"]
     for kind in CALLS:
         line = f"{kind:9}"
@@ -90,12 +90,12 @@ def table(report):
 
 
 def most(kind, alone, floods):
-    """Seconds that a p99 may be: beside one flood twice what it is without; all at once take all of the machine."""
+    """The limit of a p99 in seconds: during one flood twice the p99 without it; more during all floods, which use the whole machine."""
     return 2 * alone["p99"] + TURN if floods == 1 else PATIENCE.get(kind, PATIENCE_OTHERS)
 
 
 def judge(report, floods):
-    """What must not be, as lines."""
+    """The violations, as lines."""
     wrong = []
     for kind, found in report["phases"]["beside"].items():
         wrong += [f"{kind}: {count} x {status}" for status, count in found["errors"].items()]
@@ -114,7 +114,7 @@ def tarpit():
 
 @pytest.fixture
 def world(start_gateway, start_runner, servers, tarpit):
-    """A gateway of two workers and a runner, as they are delivered."""
+    """A gateway with two workers and a runner, with default settings."""
     gateway = start_gateway("gateway-soak", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{tarpit.port}")
     runner = start_runner("runner-soak", WORKERS=1, SWEEP_MS=1000)
     yield gateway, runner, Client(f"{gateway.url}/org", token=servers.operator_token)
@@ -130,7 +130,7 @@ def prepare_normal(gateway, operator):
 
 
 def prepare_hostile(gateway, operator, db):
-    """The hostile project, and four more of the same tenant."""
+    """Creates the hostile project, and four more projects of the same owner."""
     hostile, *others = [Project(gateway, operator, None) for _ in range(5)]
     for project in (hostile, *others):
         floods.unlimited(project)
@@ -161,7 +161,7 @@ def all_floods(hostile, others, tarpit, db):
 
 
 def lost_attempts(projects, db):
-    """Jobs of normal projects that needed more than one, or did not succeed."""
+    """Jobs of normal projects that needed more than one attempt, or did not succeed."""
     lost = 0
     for project in projects:
         lost += rows(db, f"select count(*) from {project.schema(db)}.jobs_now where attempt > 1 or status = 'failed'")[0][0]
@@ -169,7 +169,7 @@ def lost_attempts(projects, db):
 
 
 def watchdog(daemon):
-    """What the daemon says of long turns of its loop, and of who was refused a share."""
+    """The daemon's metrics of long turns of its event loop and of refused shares."""
     return [line for line in daemon.metrics().splitlines() if re.match(r"groundwork_(loop_lag_ms|long_runs_total|shares_refused_total)", line)]
 
 

@@ -1,6 +1,6 @@
 """Q2: sqlmap (Debian package) on every parameter of the lists, at a level and risk that try all techniques.
 
-It must find nothing, and nothing that it sends may end in a 500 (the access log is checked as in every test).
+sqlmap must find nothing, and none of its requests may cause a 500 (the access log is checked as in every test).
 """
 import re
 import shutil

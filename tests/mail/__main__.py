@@ -1,7 +1,7 @@
 """python3 tests/mail [--port N] [--smtp-port N] [--host H]
 
-Takes mail and delivers none, until it is told to end (SIGTERM, SIGINT). --port: a page to look at what came, which also tells where mail is
-taken: GET /smtp.
+Accepts mail and delivers none, until SIGTERM or SIGINT. --port: the port of a page that shows the received mail; GET /smtp on that port returns
+the address of the mail server.
 """
 import argparse
 import pathlib

@@ -1,4 +1,4 @@
-"""A mail server that keeps what it is given, the newest of it, in memory."""
+"""A mail server that keeps the newest mails in memory."""
 import email
 import email.policy
 import itertools
@@ -44,7 +44,7 @@ class Catcher:
                 catcher.add(envelope)
                 return "250 kept"
 
-        if port == 0:  # aiosmtpd's controller looks for itself under the port it was given
+        if port == 0:  # aiosmtpd's controller connects to itself at the given port, so the port may not be 0
             with socket.socket() as own:
                 own.bind((host, 0))
                 port = own.getsockname()[1]
@@ -58,7 +58,7 @@ class Catcher:
             del self.mails[:-KEPT]
 
     def all(self, to=None):
-        """Newest first."""
+        """The mails, newest first."""
         with self.lock:
             return [one for one in reversed(self.mails) if to is None or to in one.recipients]
 

@@ -1,5 +1,5 @@
-"""What the catcher has, for people (GET /) and for programs (GET /mails, /mails/last?to=, /mails/N, /mails/N/html, /mails/N/raw, DELETE
-/mails); and a page that links of mails may open: GET /link?base=URL of a project."""
+"""The caught mails, for people (GET /) and for programs (GET /mails, /mails/last?to=, /mails/N, /mails/N/html, /mails/N/raw, DELETE
+/mails); and a page for links in mails: GET /link?base=URL of a project."""
 import http.server
 import json
 import pathlib
@@ -7,7 +7,7 @@ import threading
 import urllib.parse
 
 HERE = pathlib.Path(__file__).parent
-# A mail's markup is whoever's wrote it: no scripts, nothing of this page.
+# The markup of a mail is untrusted: it may run no scripts and not access this page.
 MAIL_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: https: http:; sandbox allow-popups allow-popups-to-escape-sandbox"
 
 

@@ -1,2 +1,2 @@
-"""A stateful stand-in for the payment processor. See README.md."""
+"""A stateful simulation of the payment processor. See README.md."""
 from .processor import Processor  # noqa: F401

@@ -1,7 +1,7 @@
 """python3 tests/processor --port N [--host H] [--state FILE] [--schemas DIR] [--key SK] [--url URL]
 
-Runs the test processor until it is told to end (SIGTERM, SIGINT). --key: a secret key that there is from the start,
-of a platform of its own. --url: the address that its pages name, when it is not reached by host and port.
+Runs the test processor until SIGTERM or SIGINT. --key: the secret key of a platform account that exists from the start.
+--url: the address of its pages, if clients do not reach them by host and port.
 """
 import argparse
 import pathlib

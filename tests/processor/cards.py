@@ -12,8 +12,8 @@ DECLINES = {  # behaviour -> code, decline_code, message
                          "An error occurred while processing your card. Try again in a little bit."),
 }
 
-# number, name, brand, behaviour. `attach_only`: can be saved, every charge is declined. `authenticate`: asks the
-# payer each time; `authenticate_once`: unless it was set up. `processing`: settled later.
+# number, name, brand, behaviour. `attach_only`: can be saved, every charge is declined. `authenticate`: requires
+# authentication each time; `authenticate_once`: unless the card was set up. `processing`: settled later.
 CARDS = [
     ("4242424242424242", "pm_card_visa", "visa", "ok"),
     ("4000056655665556", "pm_card_visa_debit", "visa", "ok"),

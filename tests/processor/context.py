@@ -1,11 +1,11 @@
-"""What one request works with: its account, the objects in it, the events that it makes."""
+"""The context of one request: its account, the account's objects, and the events that the request emits."""
 from .errors import invalid, missing
 from .render import listing, render, snapshot
 from .store import new_id
 
 
 class Context:
-    """`account`: where objects live (Stripe-Account, else the key's own). `platform`: the key's account."""
+    """`account`: the owner of the objects (Stripe-Account, else the key's own account). `platform`: the key's account."""
 
     def __init__(self, processor, platform, account, api="dahlia", request_id=None, key=None):
         self.processor = processor
@@ -18,7 +18,7 @@ class Context:
         self.url = processor.url
 
     def inside(self, account):
-        """The same request, about another account."""
+        """A copy of the context for another account."""
         return Context(self.processor, self.platform, account, self.api, self.request_id, self.key)
 
     @property
@@ -29,7 +29,7 @@ class Context:
         return self.store.now()
 
     def make(self, kind, **values):
-        """A new object, stored."""
+        """Creates and stores an object."""
         obj = {"id": new_id(kind), "object": kind, "created": self.now(), "livemode": False, **values}
         return self.store.add(self.account, obj)
 
@@ -48,7 +48,7 @@ class Context:
         return found
 
     def emit(self, type_, obj, previous=None):
-        """An event in this account; goes to the webhook endpoints."""
+        """Emits an event of this account to the webhook endpoints."""
         self.store.changed = True
         return self.processor.webhooks.emit(self, type_, snapshot(obj), previous)
 

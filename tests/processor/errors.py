@@ -1,8 +1,8 @@
-"""Errors as the processor answers them."""
+"""Error answers of the processor."""
 
 
 class ApiError(Exception):
-    """`executed`: the work had begun, so that the answer is kept for the idempotency key."""
+    """`executed`: the work had begun, so the answer is stored for the idempotency key."""
 
     def __init__(self, status, type_, message, code=None, param=None, executed=False, **more):
         super().__init__(message)
@@ -25,7 +25,7 @@ def invalid(message, param=None, code=None, status=400, executed=False, **more):
 
 
 def missing(what, id_, param=None, in_path=False):
-    """No such object in this account: 404 when the path names it, else 400."""
+    """The account has no such object: 404 when the path names the object, else 400."""
     return invalid(f"No such {what}: '{id_}'", "id" if in_path else param, "resource_missing", 404 if in_path else 400)
 
 
@@ -37,7 +37,7 @@ def declined(code, message, decline_code=None, **more):
     return ApiError(402, "card_error", message, code, executed=True, decline_code=decline_code, **more)
 
 
-STATUS_ERRORS = {  # what a status means when a fault asks for it
+STATUS_ERRORS = {  # the error of each status that a fault can cause
     400: ("invalid_request_error", "parameter_invalid", "As asked: a bad request."),
     401: ("invalid_request_error", None, "As asked: a bad key."),
     402: ("card_error", "card_declined", "Your card was declined."),

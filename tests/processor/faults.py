@@ -1,4 +1,4 @@
-"""Faults that a test asks for, by request."""
+"""Faults that tests can cause, by request."""
 import fnmatch
 import threading
 
@@ -8,11 +8,11 @@ KINDS = ("status", "timeout", "reset", "delay", "garbage")
 class Faults:
     """Each fault meets the next `times` requests that match it.
 
-    kind      status   answers `status` (500)            timeout  never answers (holds the line `seconds`, then closes)
+    kind      status   answers `status` (500)            timeout  never answers (closes the connection after `seconds`)
               reset    closes with a TCP reset           delay    waits `seconds` or until clear(), with the idempotency key in use
-              garbage  200 with a body that is no JSON
-    act       the work is done first, then it goes wrong (timeout, reset, garbage: True unless told otherwise)
-    stored    the answer is kept for the idempotency key (status: only 500 unless told otherwise)
+              garbage  200 with a body that is not JSON
+    act       the fault happens after the work is done (default True for timeout, reset, garbage)
+    stored    the answer is stored for the idempotency key (default for `status`: only a 500)
     header    value of Stripe-Should-Retry
     method, path (with * and ?), account, skip (how many matching requests pass first)
     """
@@ -44,7 +44,7 @@ class Faults:
             self.cleared.notify_all()
 
     def wait(self, fault):
-        """The pause of a delay that was taken."""
+        """Waits for the time of a delay."""
         with self.lock:
             self.cleared.wait_for(lambda: self.clearings > fault["clearings"], fault["seconds"])
 

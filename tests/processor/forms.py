@@ -10,7 +10,7 @@ KEY = re.compile(r"^([^\[\]]+)((?:\[[^\[\]]*\])*)$")
 
 
 def decode(text):
-    """Nested dicts and lists of strings; 400 for what cannot be read."""
+    """Decodes a form into nested dicts and lists of strings; raises a 400 for a malformed form."""
     tree = {}
     try:
         pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
@@ -36,7 +36,7 @@ def decode(text):
 
 
 def arrays(node):
-    """Dicts whose keys are 0..n-1 become lists."""
+    """Turns dicts with the keys 0..n-1 into lists."""
     if not isinstance(node, dict):
         return node
     keys = list(node)
@@ -61,7 +61,7 @@ class Schemas:
             self.generations.append((data["api_version"], patterns, data["$defs"]))
 
     def check(self, method, path, params):
-        """[(where, what is wrong)] over all generations; a path that none knows is not judged."""
+        """[(where, what is wrong)] over all generations; paths without a schema are not checked."""
         problems = []
         for version, patterns, defs in self.generations:
             for _, own, pattern, schema in patterns:
@@ -72,7 +72,7 @@ class Schemas:
 
 
 def problems_of(value, schema, defs, where):
-    """Like JSON Schema, but leaves are strings that must read as the type."""
+    """Checks like JSON Schema, but leaves are strings that must parse as the type."""
     while "$ref" in schema:
         schema = defs[schema["$ref"].rsplit("/", 1)[-1]]
     if "anyOf" in schema:
@@ -126,7 +126,7 @@ def object_problems(value, schema, defs, where):
 
 
 class Params:
-    """Typed reading of a decoded form: p.int("amount"), p.sub("recurring").str("interval")."""
+    """Typed access to a decoded form: p.int("amount"), p.sub("recurring").str("interval")."""
 
     def __init__(self, tree=None, prefix=""):
         self.tree = tree if isinstance(tree, dict) else {}
@@ -192,7 +192,7 @@ class Params:
         return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
     def metadata(self, current=None):
-        """Merged into `current`: an empty value takes a key away, an empty metadata all of them."""
+        """The given metadata merged into `current`: an empty value removes a key, empty metadata removes all keys."""
         if self.tree.get("metadata") == "":
             return {}
         merged = dict(current or {})

@@ -1,4 +1,4 @@
-"""Idempotency keys: one result a key for 24 hours, whatever it was."""
+"""Idempotency keys: one result per key for 24 hours, also when it was an error."""
 import hashlib
 import json
 
@@ -8,13 +8,13 @@ KEPT_SECONDS = 86400
 
 
 class Results:
-    """In the store, by account and key. Call under the store's lock."""
+    """The results in the store, by account and key. Call the methods under the store's lock."""
 
     def __init__(self, store):
         self.store = store
 
     def begin(self, account, key, method, path, tree):
-        """The kept (status, body) of this key, or None: the key is ours until end() or forget()."""
+        """The stored (status, body) of this key, or None: then this request holds the key until end() or forget()."""
         if len(key) > 255:
             raise invalid("Idempotency keys are at most 255 characters.")
         self.tidy()

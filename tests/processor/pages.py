@@ -1,8 +1,8 @@
 """Pages that the processor hosts: paying, authenticating, onboarding. For a browser, or curl:
 
-    curl -d '' URL/complete        pays with a card that works; -d number=4000000000000002 with one that is declined
-    curl -d '' URL/abandon         goes back without paying
-    curl -d '' URL/expire          as if a day had gone by
+    curl -d '' URL/complete        pays with a valid card; with -d number=4000000000000002 the card is declined
+    curl -d '' URL/abandon         returns without paying
+    curl -d '' URL/expire          expires the page, as after a day
 """
 import html
 import urllib.parse

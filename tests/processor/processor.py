@@ -1,4 +1,4 @@
-"""The test processor as a test uses it: in its own process through this class, else through POST /_control/<method>."""
+"""The interface of the test processor: in the same process this class, from another process POST /_control/<method>."""
 import json
 import secrets
 import threading
@@ -17,10 +17,10 @@ from .webhooks import Webhooks, post, sign
 
 
 class Processor:
-    """A server on a port of its own from the moment it is made. `state`: a JSON file that keeps everything;
-    `schemas`: the folder of processor-operations-*.json, against which every request is checked."""
+    """A server that listens on its own port as soon as it is created. `state`: a JSON file with all state;
+    `schemas`: the folder of processor-operations-*.json, which every request must match."""
 
-    # What POST /_control/<name> may call.
+    # The methods that POST /_control/<name> may call.
     REMOTE = frozenset("""new_platform add_key new_account onboard add_endpoint update_endpoint remove_endpoint pause flush
         resend drain fault clear_faults faults_left requests violations charges assert_never_charged_twice objects get
         events event_payload attempts complete abandon expire pay authenticate settle setup take renew fail_renewal
@@ -99,7 +99,7 @@ class Processor:
     # --- webhooks ---
 
     def add_endpoint(self, url, secret, key, connect=False, api="dahlia", events=None, accounts=None, **switches):
-        """Where events of a platform go: those of its connected accounts (`connect`) or its own. `api`: acacia, basil,
+        """Adds an endpoint for events of a platform's connected accounts (`connect`) or of the platform. `api`: acacia, basil,
         dahlia or endive; `events`: types, ["*"] for all. Returns its id. Switches: duplicate=N (N more copies),
         shuffle=True, delay=seconds or [least, most], drop=True (until resend()), paused=True (until flush())."""
         return self.webhooks.add(url, secret, self.store.keys[key], connect, api, events, accounts, **switches)
@@ -115,11 +115,11 @@ class Processor:
         self.webhooks.update(endpoint, paused=True)
 
     def flush(self, endpoint=None):
-        """Sends what a pause held back."""
+        """Sends the events that a pause has delayed."""
         self.webhooks.update(endpoint, paused=False)
 
     def resend(self, event=None, endpoint=None):
-        """Sends what was dropped, or one event once more; returns how many deliveries that makes."""
+        """Sends the dropped events, or one event again; returns the number of deliveries."""
         return self.webhooks.again(event, endpoint)
 
     def drain(self, timeout=60, endpoint=None):
@@ -127,7 +127,7 @@ class Processor:
         self.webhooks.drain(timeout, endpoint)
 
     def attempts(self, endpoint=None):
-        """Every delivery that was tried: event, type, url, status, body, try."""
+        """All attempts to deliver: event, type, url, status, body, try."""
         with self.store.lock:
             return [dict(each) for each in self.webhooks.attempts if endpoint in (None, each["endpoint"])]
 
@@ -139,7 +139,7 @@ class Processor:
             return [public(event) for event in found if type in (None, event["type"])]
 
     def event_payload(self, event, api="dahlia"):
-        """The text that an endpoint of that API generation gets."""
+        """The text of an event for endpoints of that API generation."""
         with self.store.lock:
             account, found = self.store.where("event", event)
             return self.webhooks.payload(found, api, account)
@@ -178,14 +178,14 @@ class Processor:
                                      "params": call.tree, "account": call.account})
 
     def requests(self, method=None, path=None, account=None, key=None, since=0):
-        """What was asked, oldest first; `path` may end with *."""
+        """The requests received, oldest first; `path` may end with *."""
         with self.store.lock:
             return [dict(each) for each in self._requests[since:]
                     if method in (None, each["method"]) and account in (None, each["account"]) and key in (None, each["key"])
                     and (path is None or each["path"] == path or path.endswith("*") and each["path"].startswith(path[:-1]))]
 
     def violations(self):
-        """Requests that no client of the real processor may send."""
+        """Requests that the real processor would not accept."""
         with self.store.lock:
             return list(self._violations)
 
@@ -230,7 +230,7 @@ class Processor:
                     return render(self.store, account, found, api, expand)
         raise missing("object", id, in_path=True)
 
-    # --- what payers, time and the dashboard do ---
+    # --- actions of payers and of the dashboard, and the passage of time ---
 
     def _in(self, account):
         return Context(self, self.store.platform_of(account), account)
@@ -246,12 +246,12 @@ class Processor:
             return dict(self._find("checkout.session", session)[1])
 
     def complete(self, session, card="4242424242424242", email=None):
-        """The payer completes the hosted page; raises ApiError (402) when the card does not do."""
+        """The payer completes the hosted page; raises ApiError (402) when the card fails."""
         with self.store.lock:
             return public(checkout.complete(*self._find("checkout.session", session), card, email))
 
     def abandon(self, session):
-        """The payer leaves; nothing happens until the session expires. Returns the address he is sent to."""
+        """The payer leaves; nothing happens until the session expires. Returns the address that the payer is redirected to."""
         return self.session(session)["cancel_url"]
 
     def expire(self, session):
@@ -315,7 +315,7 @@ class Processor:
             return public(found)
 
     def attach(self, customer, card="4242424242424242"):
-        """A saved card of a customer."""
+        """Saves a card for a customer."""
         with self.store.lock:
             ctx, found = self._find("customer", customer)
             return public(customers.attach(ctx, customers.make_method(ctx, card), found))
@@ -326,13 +326,13 @@ class Processor:
             return customers.detach_method(ctx, Params(), payment_method)
 
     def take(self, subscription, quantity):
-        """As many of it from now on, from the dashboard."""
+        """Changes the quantity of a subscription, from the dashboard."""
         with self.store.lock:
             ctx, found = self._find("subscription", subscription)
             return billing.update(ctx, Params({"items": [{"quantity": str(quantity)}]}), found["id"])
 
     def renew(self, subscription, card=None):
-        """The period ends now; `card` becomes the subscription's first."""
+        """Ends the period now; `card` becomes the subscription's default card."""
         with self.store.lock:
             ctx, found = self._find("subscription", subscription)
             if card:
@@ -347,7 +347,7 @@ class Processor:
         return self.renew(subscription, "4000000000000341")
 
     def retry(self, subscription, card):
-        """The invoice that could not be paid is tried once more, with `card`."""
+        """Charges the unpaid invoice again, with `card`."""
         with self.store.lock:
             ctx, found = self._find("subscription", subscription)
             method = customers.make_method(ctx, card)
@@ -363,7 +363,7 @@ class Processor:
             return public(found)
 
     def cancel(self, subscription, reason="cancellation_requested", status="canceled"):
-        """Ended at once, from the dashboard; or left `unpaid` or `paused`."""
+        """Ends a subscription immediately, from the dashboard; or sets it to `unpaid` or `paused`."""
         with self.store.lock:
             ctx, found = self._find("subscription", subscription)
             if status == "canceled":
@@ -379,7 +379,7 @@ class Processor:
             return intents.create_refund(ctx, Params(form))
 
     def fail_refund(self, refund):
-        """A refund that was made fails behind that."""
+        """Fails a refund that had succeeded."""
         with self.store.lock:
             ctx, found = self._find("refund", refund)
             intents.fail_refund(ctx, found)
@@ -391,7 +391,7 @@ class Processor:
             intents.dispute(ctx, ctx.get("charge", found["latest_charge"]))
 
     def advance(self, seconds):
-        """The processor's clock goes forward: sessions expire, trials and periods end."""
+        """Advances the processor's clock: sessions expire, trials and periods end."""
         with self.store.lock:
             self.store.offset += seconds
             self.store.changed = True

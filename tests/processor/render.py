@@ -1,4 +1,4 @@
-"""Objects as a client sees them: without our own members, in the API generation it asked for, expanded."""
+"""Objects as clients see them: without internal members, in the requested API generation, with expanded references."""
 import copy
 
 from .errors import invalid
@@ -10,7 +10,7 @@ VERSIONS = {"acacia": "2025-02-24.acacia", "basil": "2025-08-27.basil", "dahlia"
 
 
 def generation(version):
-    """Of a Stripe-Version header (dates compare as texts)."""
+    """The API generation of a Stripe-Version header (dates compare as texts)."""
     return OLD if version and version[:10] < "2025-03-31" else NEW
 
 
@@ -62,7 +62,7 @@ def listing(data, url, has_more=False):
 
 
 def older(store, account, node):
-    """The same object as it was up to acacia: what moved since is put back where it was."""
+    """The object in the form of acacia and before: members that have moved since then are at their old place."""
     if isinstance(node, list):
         return [older(store, account, each) for each in node]
     if not isinstance(node, dict):
@@ -113,5 +113,5 @@ def older_session(_store, _account, node):
 
 
 def snapshot(obj):
-    """A copy that later changes do not reach."""
+    """A copy that later changes do not affect."""
     return copy.deepcopy(obj)

@@ -19,7 +19,7 @@ BODY_MAX = 1 << 20
 
 
 class Dropped(Exception):
-    """The connection ends without an answer."""
+    """Raised to close the connection without an answer."""
 
 
 def make_server(processor, host, port):
@@ -61,7 +61,7 @@ def make_server(processor, host, port):
         daemon_threads = True
 
         def handle_error(self, *_):
-            pass  # a client that went away
+            pass  # the client has disconnected
 
     return Server((host, port), Handler)
 
@@ -71,7 +71,7 @@ def json_bytes(value):
 
 
 def control(processor, handler, path, body):
-    """POST /_control/<method of Processor> {arguments}: from this machine alone."""
+    """POST /_control/<method of Processor> {arguments}; only from this machine."""
     headers = {"Content-Type": "application/json"}
     if handler.client_address[0] not in ("127.0.0.1", "::1"):
         return 403, headers, b'{"error": "only from this machine"}\n'
@@ -192,7 +192,7 @@ class Call:
                 self.acted = True
             except ApiError as error:
                 status, body, keep = error.status, error.body(), error.executed
-            except Exception as error:  # a bug of this program: told, not hidden
+            except Exception as error:  # a bug of this program: report it
                 status, body, keep = 500, {"error": {"type": "api_error", "message": repr(error)}}, False
                 self.processor.violation(self, "test processor", repr(error))
             fault = self.fault
@@ -211,7 +211,7 @@ class Call:
     # --- faults ---
 
     def go_wrong_first(self, fault):
-        """Before anything was done."""
+        """Causes a fault before the request is executed."""
         if fault["kind"] == "status":
             error = of_status(fault["status"])
             if fault["stored"] and self.key:
@@ -226,7 +226,7 @@ class Call:
         return self.go_wrong_after(fault, 200, {})
 
     def go_wrong_after(self, fault, status, body):
-        """What the client sees of an answer that is there."""
+        """Causes a fault after the request was executed."""
         kind = fault and fault["kind"]
         if kind == "timeout":
             self.hold(fault["seconds"])
@@ -238,7 +238,7 @@ class Call:
         return status, body, b'{"id": "pi_' if kind == "garbage" else None
 
     def hold(self, seconds):
-        """No answer until the client gives up."""
+        """Sends no answer until the client disconnects."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not self.processor.closing.is_set():
             readable, _, _ = select.select([self.handler.connection], [], [], 0.05)

@@ -22,7 +22,7 @@ def new_id(kind):
 
 
 class Store:
-    """Guard every access with .lock. `path`: a JSON file that keeps the state over restarts."""
+    """The state. Hold .lock for every access. `path`: a JSON file that stores the state across restarts."""
 
     def __init__(self, path=None):
         self.lock = threading.RLock()
@@ -34,7 +34,7 @@ class Store:
         self.spaces = {}         # account -> object kind -> id -> object
         self.results = {}        # "<account> <key>" -> idempotent result
         self.endpoints = []
-        self.deliveries = []     # those that are not done
+        self.deliveries = []     # deliveries that are not finished
         self.links = {}          # onboarding links
         if path and path.exists():
             kept = json.loads(path.read_text())
@@ -44,7 +44,7 @@ class Store:
     SAVED = ("offset", "keys", "parents", "spaces", "results", "endpoints", "deliveries", "links")
 
     def save(self):
-        """Writes what changed since the last call, whole or not at all."""
+        """Writes the changes since the last call, atomically."""
         with self.lock:
             if not self.path or not self.changed:
                 return
@@ -72,18 +72,18 @@ class Store:
         return self.spaces.get(account, {}).get(kind, {}).get(id_)
 
     def find_any(self, account, id_):
-        """An object of whatever kind, for `expand`."""
+        """An object of any kind, for `expand`."""
         for objects in self.spaces.get(account, {}).values():
             if id_ in objects:
                 return objects[id_]
         return None
 
     def all(self, account, kind):
-        """Oldest first."""
+        """All objects of a kind, oldest first."""
         return list(self.spaces.get(account, {}).get(kind, {}).values())
 
     def where(self, kind, id_):
-        """(account, object) in whichever account it lives; (None, None)."""
+        """(account, object) in any account; (None, None) when no account has the object."""
         for account, kinds in self.spaces.items():
             if id_ in kinds.get(kind, {}):
                 return account, kinds[kind][id_]

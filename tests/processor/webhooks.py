@@ -1,4 +1,4 @@
-"""Events and their delivery: signed, repeated until they are taken, and as badly behaved as a test asks for."""
+"""Events and their delivery: signed, repeated until an endpoint accepts them, and with the faults that a test causes."""
 import hashlib
 import hmac
 import http.client
@@ -11,7 +11,7 @@ import urllib.parse
 from .render import VERSIONS, generation, public, older, OLD
 from .store import new_id
 
-# What an endpoint gets that names no events: those that a backend for payments has a use for.
+# The events for an endpoint that names none: the events that are useful for a payment backend.
 USUAL = [
     "checkout.session.completed", "checkout.session.expired", "checkout.session.async_payment_succeeded",
     "checkout.session.async_payment_failed", "payment_intent.succeeded", "payment_intent.payment_failed",
@@ -39,7 +39,7 @@ class Webhooks:
     def __init__(self, store, backoff=0.2, longest=5.0, timeout=60):
         self.store = store
         self.backoff, self.longest, self.timeout = backoff, longest, timeout
-        self.attempts = []       # every delivery that was tried
+        self.attempts = []       # all attempts to deliver
         self.changed = threading.Condition(store.lock)
         self.closing = False
         self.busy = 0
@@ -74,7 +74,7 @@ class Webhooks:
             endpoint[name] = value
 
     def update(self, id_=None, **changes):
-        """Of one endpoint, or of all."""
+        """Changes the settings of one endpoint, or of all."""
         with self.changed:
             for endpoint in self.store.endpoints:
                 if id_ in (None, endpoint["id"]):
@@ -97,7 +97,7 @@ class Webhooks:
     # --- events ---
 
     def emit(self, ctx, type_, obj, previous=None):
-        """Stores the event and queues it for every endpoint that wants it."""
+        """Stores the event and queues it for every endpoint that subscribes to it."""
         data = {"object": obj}
         if type_.endswith(".updated") or type_ == "payment_method.detached":
             data["previous_attributes"] = previous or {}
@@ -122,7 +122,7 @@ class Webhooks:
         return "*" in endpoint["events"] or type_ in endpoint["events"]
 
     def payload(self, event, api, account):
-        """The event in an endpoint's API generation; rendered once, then sent as it is."""
+        """The event in an endpoint's API generation; rendered once, then sent unchanged."""
         shown = public(event)
         shown["api_version"] = VERSIONS[api]
         if generation(VERSIONS[api]) == OLD:
@@ -194,7 +194,7 @@ class Webhooks:
         if not due:
             return None, max(0.005, min(each["due"] for each in mine) - now)
         if endpoint["shuffle"]:
-            # Those of one request come together; waiting a moment gives chance something to choose from.
+            # The events of one request arrive together; wait a moment so that the shuffle has several to choose from.
             newest = max(each["due"] for each in due if not each["tries"]) if any(not each["tries"] for each in due) else 0
             if now - newest < 0.1:
                 return None, 0.1
@@ -206,7 +206,7 @@ class Webhooks:
             return [each for each in self.store.deliveries if endpoint in (None, each["endpoint"]) and not each["dropped"]]
 
     def drain(self, timeout=60, endpoint=None):
-        """Waits until everything queued was taken; says what is still under way when it was not."""
+        """Waits until every queued event was accepted; lists the open deliveries when the time is over."""
         end = time.monotonic() + timeout
         with self.changed:
             while True:

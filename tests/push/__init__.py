@@ -1,3 +1,3 @@
-"""Stand-ins for Firebase Cloud Messaging and for a web push service. See README.md."""
+"""Simulations of Firebase Cloud Messaging and of a web push service. See README.md."""
 from .fcm import Fcm  # noqa: F401
 from .webpush import PushService  # noqa: F401

@@ -1,7 +1,7 @@
 """python3 tests/push [--fcm-port N] [--webpush-port N] [--port N] [--host H] [--ca FILE]
 
-Runs both stand-ins until it is told to end (SIGTERM, SIGINT). --port: of control.py, which also tells the others' addresses: GET /fcm,
-GET /webpush. --ca: a file for what a client of both trusts: this system's authorities and the one that signs for FCM's.
+Runs both simulated push providers until SIGTERM or SIGINT. --port: the port of control.py, which also returns the addresses of both: GET /fcm,
+GET /webpush. --ca: the file to write with the certificate authorities that clients must trust: those of the system and the one of FCM.
 """
 import argparse
 import pathlib

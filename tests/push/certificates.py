@@ -1,4 +1,4 @@
-"""A certificate authority of the stand-in's own, and a server certificate for this machine."""
+"""A private certificate authority, and a server certificate for this machine."""
 import datetime
 import ipaddress
 import ssl

@@ -1,12 +1,12 @@
-"""The stand-ins in another process: POST /_control/<fcm or webpush>/<method> {arguments}, from this machine alone. GET /fcm and
-GET /webpush tell their addresses."""
+"""Control of the simulated push providers from another process on this machine: POST /_control/<fcm or webpush>/<method> {arguments}.
+GET /fcm and GET /webpush return the addresses."""
 import http.server
 import json
 import threading
 
 
 def serve(parts, port=0, host="127.0.0.1"):
-    """`parts`: {"fcm": Fcm, "webpush": PushService}. Returns the server; it runs in a thread of its own."""
+    """`parts`: {"fcm": Fcm, "webpush": PushService}. Returns the server, which runs in its own thread."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -1,4 +1,4 @@
-"""Faults that a test asks for, by request; of both stand-ins."""
+"""Faults of both simulated push providers that tests can cause, by request."""
 import concurrent.futures
 import fnmatch
 import threading
@@ -7,14 +7,14 @@ import threading
 class Faults:
     """Each fault meets the next `times` requests (None: all) that match it.
 
-    kind      status   answers `status` with the provider's error, `code` in it; `html=True`: with a page instead;
-                       `retry_after`: that header
+    kind      status   answers `status` with the provider's error and `code`; `html=True`: with an HTML page instead;
+                       `retry_after`: sets that header
               garbage  200 with a page
               delay    does the work after `seconds`
-              hold     does the work when release() or clear() is called: `held` is done then
+              hold     does the work when release() or clear() is called, which completes the future `held`
               hang     never answers
               drop     closes the connection without an answer; `act=True`: the work is done first
-              others of the stand-in, see there
+              further kinds: see fcm.py and webpush.py
     on        "send" or "token" (FCM's token endpoint)
     token     of the device or the id of the subscription, with * and ?
     skip      how many matching requests pass first
@@ -36,7 +36,7 @@ class Faults:
                               "html": html, "retry_after": retry_after, "seconds": seconds, "act": act, "skip": skip})
 
     def release(self):
-        """Those that are held go on; whoever comes later is held."""
+        """Continues the held requests; later requests are held."""
         with self.lock:
             held, self.held = self.held, concurrent.futures.Future()
         held.set_result(None)

@@ -1,4 +1,4 @@
-"""Firebase Cloud Messaging as its clients see it: the token endpoint and messages:send, on one HTTP/2 server."""
+"""A simulation of Firebase Cloud Messaging: the token endpoint and messages:send, on one HTTP/2 server."""
 import asyncio
 import collections
 import json
@@ -40,9 +40,9 @@ class Refused(Exception):
 
 
 class Fcm:
-    """A server on a port of its own from the moment it is made. Its certificate is signed by `ca_file`."""
+    """A server that listens on its own port as soon as it is created. The authority `ca_file` signs its certificate."""
 
-    # What POST /_control/<name> may call (control.py).
+    # The methods that POST /_control/<name> may call (control.py).
     REMOTE = frozenset("""new_account has_account kill revive fault release clear_faults faults_left sends messages violations stats
         revoke_tokens expire_account forget grants ping""".split())
 
@@ -69,7 +69,7 @@ class Fcm:
     def ping(self):
         return "pong"
 
-    # --- what a test tells ---
+    # --- methods that change the state ---
 
     def new_account(self, project_id=None, key=None):
         """A service account file, as text, of a Firebase project; `key`: PEM, else a new one."""
@@ -94,7 +94,7 @@ class Fcm:
             return email in self.accounts
 
     def expire_account(self, email):
-        """Deleted in Google's console: no further tokens, and those there are end."""
+        """Simulates a deletion in Google's console: no further tokens are issued, and existing tokens become invalid."""
         with self.lock:
             account = self.accounts.pop(email)
             self.tokens = {token: each for token, each in self.tokens.items() if each["project"] != account["project"]}
@@ -104,7 +104,7 @@ class Fcm:
             self.tokens.clear()
 
     def kill(self, token):
-        """The app was uninstalled."""
+        """Simulates that the app of a token was uninstalled."""
         with self.lock:
             self.dead.add(token)
 
@@ -116,7 +116,7 @@ class Fcm:
         self.faults.add(kind, **more)
 
     def release(self):
-        """Requests that a fault holds go on."""
+        """Continues the requests that a fault holds."""
         self.faults.release()
 
     def clear_faults(self):
@@ -125,7 +125,7 @@ class Fcm:
     def faults_left(self):
         return self.faults.left()
 
-    # --- what a test asks ---
+    # --- methods that report ---
 
     def sends(self, token=None):
         """Every request to messages:send, in order, with status and code; faults too."""
@@ -133,7 +133,7 @@ class Fcm:
             return [dict(each) for each in self._sends if token in (None, each["token"])]
 
     def messages(self, token=None):
-        """Those that were accepted, as they would travel."""
+        """The accepted messages, as they would be sent to the device."""
         return [each["message"] for each in self.sends(token) if each["acted"]]
 
     def grants(self):
@@ -141,7 +141,7 @@ class Fcm:
             return [dict(each) for each in self._grants]
 
     def violations(self):
-        """What the real one would refuse, or would never be sent."""
+        """Requests that the real FCM would refuse, or that a client must never send."""
         with self.lock:
             return list(self._violations)
 
@@ -172,7 +172,7 @@ class Fcm:
             self._violations.append([where, text])
 
     async def misbehave(self, fault):
-        """An Answer, None to go on, or raises."""
+        """Causes a fault: returns an Answer, None to continue, or raises."""
         if not fault:
             return None
         kind = fault["kind"]
@@ -192,7 +192,7 @@ class Fcm:
             raise Reset(h2.errors.ErrorCodes.INTERNAL_ERROR if kind == "reset" else h2.errors.ErrorCodes.REFUSED_STREAM)
         if kind == "huge":
             return Answer(200, b'{"name": "' + b"x" * 10_000_000 + b'"}', {"Content-Type": "application/json"})
-        if kind == "redirect":  # whoever goes there makes a violation
+        if kind == "redirect":  # a client that follows the redirect causes a violation
             return Answer(307, b"", {"Location": f"{self.url}/elsewhere"})
         if kind == "garbage":
             return Answer(200, PAGE, {"Content-Type": "text/html; charset=UTF-8"})

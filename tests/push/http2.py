@@ -1,4 +1,4 @@
-"""An HTTP/2 server over TLS (python3-h2), in a thread of its own, that can also misbehave on its connections."""
+"""An HTTP/2 server over TLS (python3-h2), in its own thread, that can also cause faults on its connections."""
 import asyncio
 import logging
 import socket
@@ -13,18 +13,18 @@ import h2.exceptions
 import h2.settings
 import hyperframe.frame
 
-# It warns of each write to a client that has gone.
+# asyncio warns of each write to a disconnected client.
 logging.getLogger("asyncio").setLevel(logging.ERROR)
 
 BODY_MAX = 1 << 20
 
 
 class GoAway(Exception):
-    """This stream and later ones are not processed: GOAWAY, then the connection ends when its others are answered."""
+    """Raised to send GOAWAY: this stream and later ones are not processed, and the connection closes after the other answers."""
 
 
 class Reset(Exception):
-    """RST_STREAM instead of an answer."""
+    """Raised to send RST_STREAM instead of an answer."""
 
     def __init__(self, code=h2.errors.ErrorCodes.INTERNAL_ERROR):
         super().__init__()
@@ -32,7 +32,7 @@ class Reset(Exception):
 
 
 class Drop(Exception):
-    """The connection is cut without a word."""
+    """Raised to close the connection without an answer."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Connection(asyncio.Protocol):
         self.requests, self.unsent, self.tasks = {}, {}, {}
         self.transport, self.leaving = None, None
 
-    # --- what asyncio calls ---
+    # --- callbacks of asyncio ---
 
     def connection_made(self, transport):
         self.transport = transport
@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
             transport.abort()
             return
         self.number = self.server.opened(self)
-        # Changed later it would be kept to, but not said: h2 sends what holds until the client has agreed.
+        # Set before the connection starts: a later change would apply, but h2 would announce the old value until the client agrees.
         said = {**self.h2.local_settings, h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: self.server.streams_max}
         self.h2.local_settings = h2.settings.Settings(client=False, initial_values=said)
         self.h2.initiate_connection()
@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
         except Drop:
             self.abort()
         except (asyncio.CancelledError, h2.exceptions.ProtocolError):
-            pass  # the client has left this stream
+            pass  # the client has closed this stream
         finally:
             self.tasks.pop(stream, None)
         if not self.transport.is_closing():
@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
     # --- the end ---
 
     def go_away(self, stream):
-        """Written by hand: h2 would answer nothing more afterwards."""
+        """Sends GOAWAY as raw bytes: with its own method h2 would send no further answers."""
         if self.leaving is None:
             self.leaving = max(stream - 2, 0)
             self.flush()
@@ -222,7 +222,7 @@ class Server:
         self.loop.call_soon_threadsafe(end)
         self.thread.join(5)
 
-    # --- what the connections tell ---
+    # --- callbacks of the connections ---
 
     def opened(self, connection):
         self.count += 1

@@ -1,4 +1,4 @@
-"""HTTP/2 servers written frame by frame: what they do, h2 would not let them. Each has a port of its own."""
+"""HTTP/2 servers that write raw frames, because h2 would not allow their behaviour. Each listens on its own port."""
 import socket
 import threading
 
@@ -16,13 +16,13 @@ class Connection:
         self.tls.sendall(b"".join(each.serialize() for each in them))
 
     def start(self, **settings):
-        """Greets; takes the client's preface."""
+        """Sends SETTINGS and reads the client's preface."""
         self.send(frames.SettingsFrame(0, settings={getattr(frames.SettingsFrame, key): value
                                                     for key, value in settings.items()}))
         return self.reader.read(len(PREFACE)) == PREFACE
 
     def frames(self):
-        """What arrives, until the client leaves; SETTINGS are agreed to."""
+        """The incoming frames, until the client disconnects; acknowledges SETTINGS."""
         while len(head := self.reader.read(9)) == 9:
             frame, length = frames.Frame.parse_frame_header(memoryview(head))
             frame.parse_body(memoryview(self.reader.read(length)))
@@ -31,7 +31,7 @@ class Connection:
             yield frame
 
     def requests(self):
-        """Streams, as soon as their headers are there."""
+        """The ids of streams, as soon as their headers have arrived."""
         return (each.stream_id for each in self.frames() if isinstance(each, frames.HeadersFrame))
 
     def headers(self, stream, *pairs, end=False):
@@ -42,7 +42,7 @@ class Connection:
 
 
 def quits(connection):
-    """Greets and takes leave."""
+    """Sends SETTINGS, then GOAWAY."""
     connection.start()
     connection.send(frames.GoAwayFrame(0, last_stream_id=0))
     for _ in connection.frames():
@@ -50,7 +50,7 @@ def quits(connection):
 
 
 def lingers(connection):
-    """One request; after its answer a GOAWAY, and the connection is the client's to close."""
+    """Answers one request, then sends GOAWAY and leaves it to the client to close the connection."""
     connection.start()
     for stream in connection.requests():
         if stream == 1:
@@ -58,7 +58,7 @@ def lingers(connection):
 
 
 def pushes(connection):
-    """Though the client's SETTINGS forbid it."""
+    """Sends PUSH_PROMISE although the client's SETTINGS forbid it."""
     connection.start()
     for stream in connection.requests():
         pushed = connection.encoder.encode([(":method", "GET"), (":scheme", "https"), (":authority", "x"), (":path", "/")])
@@ -66,7 +66,7 @@ def pushes(connection):
 
 
 def interim(connection):
-    """An interim answer before the one that counts, trailers after it."""
+    """Sends an interim answer before the final answer, and trailers after it."""
     connection.start()
     for stream in connection.requests():
         head, body = connection.answer(stream)
@@ -76,26 +76,26 @@ def interim(connection):
 
 
 def shut(connection):
-    """Takes no stream at all."""
+    """Accepts no stream."""
     connection.start(MAX_CONCURRENT_STREAMS=0)
     for _ in connection.frames():
         pass
 
 
 def silent(connection):
-    """Greets, and says nothing more, not to pings either."""
+    """Sends SETTINGS and then nothing more, also no answers to pings."""
     connection.start()
     connection.reader.read()
 
 
 def babbles(connection):
-    """Another protocol than was agreed on."""
+    """Speaks another protocol than the negotiated one."""
     connection.tls.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n" * 10)
     connection.reader.read()
 
 
 def hasty(connection):
-    """Answers before the request's body is there, and gives no window for the rest of it."""
+    """Answers before the request's body has arrived, and grants no flow-control window for the rest of the body."""
     connection.start()
     for stream in connection.requests():
         connection.send(*connection.answer(stream))
@@ -119,7 +119,7 @@ class Server:
             with self.context.wrap_socket(plain, server_side=True) as tls:
                 self.behave(Connection(tls))
         except OSError:
-            pass  # the client has gone
+            pass  # the client has disconnected
         finally:
             self.open -= 1
 
@@ -128,5 +128,5 @@ ALL = (quits, lingers, pushes, interim, shut, silent, babbles, hasty)
 
 
 def start(context):
-    """Servers by what they do."""
+    """Starts the servers; returns them by name of their behaviour."""
     return {behave.__name__: Server(behave, context) for behave in ALL}

@@ -1,11 +1,11 @@
-// What others' libraries read of a message to a browser: a JSON line in, one out for each.
+// Decrypts and verifies messages to browsers with independent libraries: one JSON line in, one JSON line out.
 // {"body", "private", "auth": base64url, "authorization", "origin"} -> {"text", "claims"} or {"why"}
 import crypto from "node:crypto";
 import readline from "node:readline";
 import ece from "http_ece";
 import * as jose from "jose";
 
-// The key stands in the header as a point.
+// The header has the key as an uncompressed point.
 async function claims(authorization, origin) {
   const [, token, key] = /^vapid t=([^,]+), ?k=(.+)$/.exec(authorization);
   const point = Buffer.from(key, "base64url");

@@ -1,4 +1,4 @@
-"""A web push service (RFC 8030) and the browsers behind it: verifies VAPID (RFC 8292), decrypts (RFC 8291, 8188)."""
+"""A simulation of a web push service (RFC 8030) and its browsers: verifies VAPID (RFC 8292), decrypts (RFC 8291, 8188)."""
 import base64
 import collections
 import http.server
@@ -74,7 +74,7 @@ def decrypt(body, private, auth):
 
 
 class PushService:
-    """A server on a port of its own from the moment it is made."""
+    """A server that listens on its own port as soon as it is created."""
 
     REMOTE = frozenset("""subscribe has_subscription unsubscribe fault release clear_faults faults_left sends messages violations stats forget
         ping""".split())
@@ -99,11 +99,11 @@ class PushService:
     def ping(self):
         return "pong"
 
-    # --- what a test tells ---
+    # --- methods that change the state ---
 
     def subscribe(self, key=None):
-        """PushManager.subscribe() and JSON.stringify(): a browser that takes messages of whoever signs with `key`
-        (applicationServerKey, base64url; None: of everyone)."""
+        """PushManager.subscribe() and JSON.stringify(): a browser that accepts messages signed with `key`
+        (applicationServerKey, base64url; None: with any key)."""
         identity, auth, private = secrets.token_urlsafe(24), secrets.token_bytes(16), ec.generate_private_key(ec.SECP256R1())
         with self.lock:
             self.subscriptions[identity] = {"private": private, "auth": auth, "key": key, "gone": None}
@@ -115,12 +115,12 @@ class PushService:
             return identity_of(subscription) in self.subscriptions
 
     def secrets(self, subscription):
-        """What the browser keeps to itself: its private key and the authentication secret."""
+        """The secrets of the browser: its private key and the authentication secret."""
         kept = self.subscriptions[identity_of(subscription)]
         return {"private": b64(kept["private"].private_numbers().private_value.to_bytes(32, "big")), "auth": b64(kept["auth"])}
 
     def unsubscribe(self, subscription, status=410):
-        """The person has taken the permission back; `status`: 404 or 410."""
+        """Simulates that the user revoked the permission; `status`: 404 or 410."""
         with self.lock:
             self.subscriptions[identity_of(subscription)]["gone"] = status
 
@@ -129,7 +129,7 @@ class PushService:
         self.faults.add(kind, token=identity_of(token), **more)
 
     def release(self):
-        """Requests that a fault holds go on."""
+        """Continues the requests that a fault holds."""
         self.faults.release()
 
     def clear_faults(self):
@@ -138,16 +138,16 @@ class PushService:
     def faults_left(self):
         return self.faults.left()
 
-    # --- what a test asks ---
+    # --- methods that report ---
 
     def sends(self, subscription=None):
-        """Every request, in order, with headers, status and what was decrypted."""
+        """All requests, in order, with headers, status and decrypted text."""
         wanted = subscription and identity_of(subscription)
         with self.lock:
             return [dict(each) for each in self._sends if wanted in (None, each["id"])]
 
     def messages(self, subscription=None):
-        """What the service worker got: parsed JSON."""
+        """The messages that the service worker received, as parsed JSON."""
         return [each["message"] for each in self.sends(subscription) if each["acted"]]
 
     def violations(self):
@@ -168,7 +168,7 @@ class PushService:
     # --- a request ---
 
     def receive(self, path, headers, body, record):
-        """0 with the status, or Refused."""
+        """Verifies and decrypts a request and completes its record; raises Refused with the status of an error."""
         with self.lock:
             subscription = self.subscriptions.get(record["id"])
         if not subscription:
@@ -181,7 +181,7 @@ class PushService:
             text = decrypt(body, subscription["private"], subscription["auth"])
             record["text"] = text.decode()
             record["message"] = json.loads(text)
-        except Exception as error:  # InvalidTag, no point, no UTF-8, no JSON: all of it is the sender's mistake
+        except Exception as error:  # InvalidTag, no point, no UTF-8, no JSON: each is an error of the sender
             raise Refused(400, f"cannot be read: {error!r}") from None
         record["acted"] = True
 
@@ -223,7 +223,7 @@ class PushService:
 
 
 def identity_of(subscription):
-    """Of the JSON text, its object, an endpoint or the id itself."""
+    """The id of a subscription, given as JSON text, as an object, as an endpoint or as the id."""
     if isinstance(subscription, str) and subscription.startswith("{"):
         subscription = json.loads(subscription)
     if isinstance(subscription, dict):
@@ -312,20 +312,20 @@ def make_server(service, host, port):
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", int(kind == "reset"), 0))
 
         def drip(self, seconds):
-            """An answer without end, a byte at a time."""
+            """Sends an endless answer, one byte at a time."""
             try:
                 for byte in b"HTTP/1.1 201 Created\r\nX-Slow: ":
                     self.wfile.write(bytes([byte]))
                 while not service.closing.wait(seconds):
                     self.wfile.write(b".")
             except OSError:
-                pass  # the client has had enough
+                pass  # the client has closed the connection
 
     class Server(http.server.ThreadingHTTPServer):
         request_queue_size = 1024
         daemon_threads = True
 
         def handle_error(self, *_):
-            pass  # a client that went away
+            pass  # the client has disconnected
 
     return Server((host, port), Handler)

@@ -1,6 +1,6 @@
 """python3 tests/shop [--port N] [--host H]
 
-Serves the page of the project `demo`, until it is told to end (SIGTERM, SIGINT).
+Serves the page of the project `demo` until SIGTERM or SIGINT.
 """
 import argparse
 import http.server

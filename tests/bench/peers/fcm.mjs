@@ -11,8 +11,8 @@ const notification = { title: "Dinner", body: "Are you coming?" };
 const data = { notification_id: "t".repeat(64) };
 const token = (i) => "t".repeat(140) + i;
 
-// The address of FCM is fixed in firebase-admin: its connections are led to the sink. It writes the scheme as "https:",
-// which nginx refuses and Google does not.
+// The address of FCM is fixed in firebase-admin, so its connections are redirected to the sink. It sends the scheme as "https:",
+// which nginx refuses and Google accepts.
 const connect = http2.connect;
 http2.connect = (url, ...rest) => {
   const session = connect(String(url).includes("fcm.googleapis.com") ? origin : url, ...rest);
@@ -24,7 +24,7 @@ http2.connect = (url, ...rest) => {
   return session;
 };
 
-// It takes 500 messages a call and makes a connection for each: five calls at a time.
+// It accepts 500 messages per call and opens a connection for each call: make five calls at a time.
 async function firebase(begin, end) {
   const accessToken = async () => ({ access_token: "t", expires_in: 3599 });
   const messaging = getMessaging(initializeApp({ credential: { getAccessToken: accessToken }, projectId: "bench" }, `app${begin}`));
@@ -41,7 +41,7 @@ async function firebase(begin, end) {
   await Promise.all(Array.from({ length: CONNECTIONS }, call));
 }
 
-// As little as there can be.
+// The least possible work per message.
 const sessions = [];
 function request(session, i) {
   return new Promise((resolve, reject) => {

@@ -15,7 +15,7 @@ const runner = await run({
   pollInterval: 100,
   noHandleSignals: true,
   logger,
-  // Batched: its own local queue and delayed, joint completions.
+  // Batched: uses graphile's local queue and delayed, combined completions.
   preset: mode === "default" ? undefined
     : { worker: { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
   taskList: { noop: async () => { done++; } },

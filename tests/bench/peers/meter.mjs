@@ -1,7 +1,7 @@
 // Jobs of one no-op step, enqueued one by one by 64 producers for some seconds, until the last one has completed.
 export const PRODUCERS = 64;
 
-// `enqueue(i)` resolves when the job is durable as the queue understands it; `completed()` counts ended jobs.
+// `enqueue(i)` resolves when the job is durable by the queue's own definition; `completed()` counts ended jobs.
 export async function measure(seconds, enqueue, completed) {
   const begin = performance.now();
   const end = begin + seconds * 1000;
@@ -20,7 +20,7 @@ export async function measure(seconds, enqueue, completed) {
   console.log(JSON.stringify({ jobs: made, seconds: whole, rate: made / whole, enqueue_rate: (made * 1000) / (enqueued - begin) }));
 }
 
-// Messages to devices `begin` up to `end`; the first ones make connections and code warm.
+// Messages to devices `begin` up to `end`; the first messages warm up connections and code.
 export async function sent(count, send, warm = 1000) {
   await send(0, warm);
   const begin = performance.now();

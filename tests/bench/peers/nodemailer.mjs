@@ -1,6 +1,6 @@
 // node nodemailer.mjs PORT COUNT CONNECTIONS WARM [nodelay]: COUNT mails into the sink over a pool, after WARM of them.
-// As it comes, its sockets hold the final dot back until the server has acknowledged the text before it, which servers do after
-// 40 ms; with nodelay they do not.
+// By default its sockets delay the final dot until the server has acknowledged the text before it, which takes 40 ms; with nodelay
+// they do not.
 import net from "node:net";
 import nodemailer from "nodemailer";
 import { sent } from "./meter.mjs";
@@ -23,7 +23,7 @@ await sent(count, async (begin, end) => {
       await transport.sendMail({ from: "bench@example.org", to, subject: "Dinner", text });
     }
   };
-  await Promise.all(Array.from({ length: connections * 4 }, slot)); // its pool never waits for us
+  await Promise.all(Array.from({ length: connections * 4 }, slot)); // enough slots that nodemailer's pool never waits for this program
 }, warm);
 transport.close();
 process.exit(0);

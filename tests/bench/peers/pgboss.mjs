@@ -8,7 +8,7 @@ boss.on("error", (error) => console.error(error.message));
 await boss.start();
 await boss.createQueue("noop");
 let done = 0;
-// The shortest poll it allows, large batches, several pollers: its fastest set-up here.
+// The shortest poll interval that it allows, large batches, several pollers: its fastest configuration here.
 for (let i = 0; i < 4; i++)
   await boss.work("noop", { batchSize: 1000, pollingIntervalSeconds: 0.5 }, async (jobs) => {
     done += jobs.length;

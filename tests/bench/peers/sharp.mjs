@@ -1,5 +1,5 @@
-// node sharp.mjs FILE COUNT AT_ONCE: so many variants of a picture, as a service would make them: from the file's bytes to
-// bytes, each of another size, a few at a time.
+// node sharp.mjs FILE COUNT AT_ONCE: makes COUNT variants of an image like a service would: from the bytes of the file to
+// bytes, each in another size, AT_ONCE at a time.
 import { readFileSync } from "node:fs";
 import sharp from "sharp";
 

@@ -1,4 +1,4 @@
-// node webpush.mjs ORIGIN COUNT: one message each to COUNT browsers over 100 kept connections.
+// node webpush.mjs ORIGIN COUNT: one message each to COUNT browsers over 100 keep-alive connections.
 import { createECDH, randomBytes } from "node:crypto";
 import https from "node:https";
 import webpush from "web-push";

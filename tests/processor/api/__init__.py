@@ -1,11 +1,11 @@
-"""The operations, one file a group of objects; importing them fills the table of routes."""
+"""The operations, one file per group of objects. Importing the files fills the table of routes."""
 import re
 
 ROUTES = []
 
 
 def route(method, template):
-    """The handler takes the request's context, its parameters, and the path's ids."""
+    """Registers a handler, which takes the request's context, its parameters, and the ids in the path."""
     pattern = re.compile("^" + re.sub(r"\{\w+\}", "([^/]+)", template) + "$")
 
     def register(run):
@@ -17,7 +17,7 @@ def route(method, template):
 
 
 def find(method, path):
-    """(handler, ids); the handler is None when nothing has that path."""
+    """(handler, ids); the handler is None when no route has that path."""
     for own, pattern, run, _ in ROUTES:
         match = pattern.match(path)
         if own == method and match:

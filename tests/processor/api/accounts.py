@@ -111,7 +111,7 @@ def changed(ctx, account, previous=None):
 
 
 def onboard(ctx, id_, charges=True, payouts=True, due=()):
-    """The account has handed in what was asked for (or with `due`: the processor asks for more)."""
+    """The account has submitted the required information; with `due` the processor requires more."""
     account = ctx.store.find(id_, "account", id_)
     if not account:
         raise missing("account", id_, in_path=True)

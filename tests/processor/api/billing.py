@@ -1,4 +1,4 @@
-"""Subscriptions, their invoices, and the payments of these."""
+"""Subscriptions, their invoices, and the payments of the invoices."""
 import calendar
 import datetime
 
@@ -41,7 +41,7 @@ def check_percent(ctx, percent, param="application_fee_percent"):
 
 def new_subscription(ctx, customer, price, quantity=1, metadata=None, trial_days=0, method=None, percent=None,
                      coupons=(), behavior="allow_incomplete"):
-    """Made and, unless it begins with a trial, charged. An ApiError of the card leaves it incomplete."""
+    """Creates a subscription and charges it, unless it begins with a trial. An ApiError of the card leaves it incomplete."""
     check_account(ctx)
     if not price["recurring"]:
         raise invalid("The price specified is set to `type=one_time` but this field only accepts prices with "
@@ -82,7 +82,7 @@ def new_subscription(ctx, customer, price, quantity=1, metadata=None, trial_days
 
 
 def periods_of(coupon):
-    """How many invoices a coupon is good for; -1: all."""
+    """The number of invoices that a coupon applies to; -1: all."""
     return {"once": 1, "forever": -1}.get(coupon["duration"], coupon["duration_in_months"] or 1)
 
 
@@ -100,7 +100,7 @@ def move(ctx, subscription, status, type_="customer.subscription.updated", **cha
 
 
 def price_of(ctx, item):
-    """The price that an item names, or one that it describes of a product."""
+    """The price that an item names, or a new price that the item describes for a product."""
     if not item.has("price_data"):
         return ctx.get("price", item.str("price", required=True), item.name("price"))
     data = item.sub("price_data")
@@ -126,7 +126,7 @@ def create(ctx, p):
         raise invalid("This customer has no attached payment source or default payment method.", code="resource_missing")
     if behavior == "error_if_incomplete" and not trial and cards.declines_charge(usable["_behaviour"]):
         refusal = cards.decline(usable["_behaviour"])
-        # With the intent of the first invoice, which goes with the subscription.
+        # The error names the payment intent of the first invoice, which vanishes together with the refused subscription.
         refusal.error.update(payment_intent={
             "id": new_id("payment_intent"), "object": "payment_intent", "status": "requires_payment_method", "amount": price["unit_amount"],
             "currency": price["currency"], "customer": customer["id"], "metadata": {}})
@@ -191,7 +191,7 @@ def update(ctx, p, id_):
 
 
 def swap(ctx, subscription, given, proration):
-    """Another price for an item; the difference goes on the next invoice, or is charged at once."""
+    """Replaces the price of an item; the difference is added to the next invoice, or charged immediately."""
     item = subscription["items"]["data"][0]
     if given.str("id") not in (None, item["id"]):
         raise invalid(f"No such subscription_item: '{given.str('id')}'", given.name("id"), "resource_missing")
@@ -248,7 +248,7 @@ def end_trial(ctx, subscription):
 
 
 def renew(ctx, subscription):
-    """The period has ended: cancelled when that was asked for, else the next one begins and is charged."""
+    """Ends the period: cancels the subscription if that was requested, else begins and charges the next period."""
     if subscription["status"] in FINAL:
         raise invalid(f"This subscription is {subscription['status']}.")
     if subscription["cancel_at_period_end"]:
@@ -266,7 +266,7 @@ def renew(ctx, subscription):
 
 
 def tick(ctx):
-    """What the clock brought about in this account."""
+    """Applies the changes that are due by the clock in this account."""
     now = ctx.now()
     for subscription in ctx.store.all(ctx.account, "subscription"):
         while subscription["status"] in ("active", "trialing", "past_due") and (
@@ -316,7 +316,7 @@ def new_invoice(ctx, subscription, reason, amount=None):
 
 
 def pay_invoice(ctx, invoice, subscription, method=None):
-    """Charges it; raises the card's error after moving the subscription."""
+    """Charges the invoice; raises the card's error after it has updated the subscription."""
     if invoice["amount_due"] == 0:
         finish_invoice(ctx, invoice, None)
         entered(ctx, subscription)

@@ -98,7 +98,7 @@ def new_price(ctx, p, product):
 
 @functools.cache
 def currencies():
-    """Those that the gateway is built with."""
+    """The currencies with which the gateway is built."""
     script = pathlib.Path(__file__).parents[3] / "scripts/currencies"
     return set(subprocess.run([sys.executable, script, "--codes"], check=True, capture_output=True, text=True).stdout.split())
 

@@ -1,4 +1,4 @@
-"""Checkout sessions: what a hosted page is about, and what happens when it is completed or abandoned."""
+"""Checkout sessions: the contents of a hosted page, and the effects of completing or abandoning the page."""
 from . import route
 from .billing import check_percent, new_subscription
 from .catalog import currency, discounted, new_price
@@ -182,7 +182,7 @@ def complete_payment(ctx, session, given, customer, method):
 
 def complete_subscription(ctx, session, given, customer, method):
     if cards.declines_charge(method["_behaviour"]) and session["_total"]:
-        raise cards.decline(method["_behaviour"])  # the page says so; nothing is made
+        raise cards.decline(method["_behaviour"])  # the page shows the decline; no object is created
     attach(ctx, method, customer)
     method["_set_up"] = True
     data = given.sub("subscription_data")

@@ -79,7 +79,7 @@ def make_method(ctx, text, email=None):
 
 
 def use(ctx, id_, param="payment_method"):
-    """A method that a parameter names: one of this account, or a test card by its name."""
+    """The payment method that a parameter names: a method of this account, or a test card by its name."""
     method = ctx.store.find(ctx.account, "payment_method", id_) or make_method(ctx, id_)
     if not method:
         raise missing("PaymentMethod", id_, param)
@@ -218,7 +218,7 @@ def cancel_setup(ctx, p, id_):
 
 
 def confirm(ctx, intent):
-    """Sets the intent's method up: attached to its customer, or the failure that the card gives."""
+    """Sets up the intent's method: attaches it to its customer, or raises the card's error."""
     if not intent["payment_method"]:
         raise invalid("You cannot confirm this SetupIntent because it's missing a payment method.", "payment_method")
     method = ctx.get("payment_method", intent["payment_method"])

@@ -1,4 +1,4 @@
-"""Payment intents, and the charges and refunds that they lead to."""
+"""Payment intents, and their charges and refunds."""
 from . import route
 from .catalog import currency
 from .customers import attach, use
@@ -35,7 +35,7 @@ def check_fee(ctx, fee, amount, param="application_fee_amount"):
 
 
 def check_account(ctx):
-    """Money can only be taken by an account that is through its onboarding."""
+    """Fails unless the account has completed its onboarding; only then it can accept payments."""
     account = ctx.store.find(ctx.account, "account", ctx.account)
     if account and not account["charges_enabled"]:
         raise invalid("Your account cannot currently make charges: its onboarding is not complete.",
@@ -203,7 +203,7 @@ def authentication_required():
 
 
 def refuse(ctx, intent, method, error):
-    """The charge failed: the intent waits for another method; raises."""
+    """Records a failed charge, after which the intent waits for another method; raises the error."""
     charge = new_charge(ctx, intent, method, "failed")
     charge.update(failure_code=error.error["code"], failure_message=error.error["message"])
     shown = {key: value for key, value in error.error.items() if key != "payment_intent"}
@@ -266,7 +266,7 @@ def settle_charge(ctx, intent, charge, amount):
 
 
 def settle(ctx, intent, ok=True):
-    """A delayed method has come to its end."""
+    """Ends a payment with a delayed method."""
     method = ctx.get("payment_method", intent["payment_method"])
     if ok:
         charge_now(ctx, intent, method)
@@ -319,7 +319,7 @@ def get_refund(ctx, p, id_):
 
 
 def fail_refund(ctx, refund):
-    """The payer's bank sends the money back: the charge has it again."""
+    """Fails a refund: the payer's bank returns the money, and the charge counts it as not refunded."""
     charge = ctx.get("charge", refund["charge"])
     refund.update(status="failed", failure_reason="lost_or_stolen_card")
     before = {"amount_refunded": charge["amount_refunded"], "refunded": charge["refunded"]}
