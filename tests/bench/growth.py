@@ -26,7 +26,7 @@ def built(world, shelf, out, say, name, least=0):
     shelf.build(HOURS)
     rate = shelf.rate()
     out.add(f"rebuild of {name} records", f"{rate:,.0f}/s", f">= {least}" if least else "-", rate >= least)
-    out.add("memory of an indexer that does it", f"{peak_mb(pid):.0f} MB", "<= 128 MB", peak_mb(pid) <= 128)
+    out.add("memory of an indexer during a rebuild", f"{peak_mb(pid):.0f} MB", "<= 128 MB", peak_mb(pid) <= 128)
     indexer.stop()
 
 

@@ -130,7 +130,7 @@ def indexing(world, folder, args, out, say):
     daemon = world.start("search-indexer")
     (pid,) = daemon.workers()
     time.sleep(2)
-    out.add("memory of an indexer at rest", f"{peak_mb(pid):.1f} MB", "<= 12 MB", peak_mb(pid) <= 12)
+    out.add("memory of an idle indexer", f"{peak_mb(pid):.1f} MB", "<= 12 MB", peak_mb(pid) <= 12)
     daemon.stop()
     corpus = Corpus(world, "indexing")
     say(f"  {count:,} records")

@@ -196,7 +196,7 @@ def live(world, folder, args, out, say):
         one_change(world, admin, out)
         say(f"  creates with and without {RULED:,} listeners")
         cost_of_writes(world, admin, args, out)
-        say("  Parse Server beside")
+        say("  comparison with Parse Server")
         beside_parse(world, folder, admin, args, out, say)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

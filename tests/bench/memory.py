@@ -20,10 +20,10 @@ def resident_kb(world):
 
 
 def at_rest(world, out, say):
-    say("memory at rest")
+    say("memory when idle")
     time.sleep(1)
     megabytes = resident_kb(world) / 1024 / len(world.gateway.workers())
-    out.add("memory of a worker at rest", f"{megabytes:.1f} MB", "<= 25 MB", megabytes <= 25)
+    out.add("memory of an idle worker", f"{megabytes:.1f} MB", "<= 25 MB", megabytes <= 25)
 
 
 def idle_connections(world, out, say, count=10_000):

@@ -159,7 +159,7 @@ class Bench:
         add_phones(world, self.schema, 1, PHONES)
         add_browsers(world, self.schema, provider)
         (self.pid,) = daemon.workers()
-        out.add("memory of a dispatcher at rest", f"{peak_mb(self.pid):.1f} MB", "<= 15 MB", peak_mb(self.pid) <= 15)
+        out.add("memory of an idle dispatcher", f"{peak_mb(self.pid):.1f} MB", "<= 15 MB", peak_mb(self.pid) <= 15)
 
     def latency(self):
         took = single(lambda: send(self.alone), self.provider, SINGLES, 0)
@@ -221,7 +221,7 @@ class Bench:
         took = single(lambda: send(self.alone), self.provider, SINGLES, 0.02)
         early = self.world.sql(f"select finished_at is not null from {self.schema}.push_sends where id = %s", number)[0][0]
         seconds = ended(self.world, self.schema, number)
-        self.out.add(f"single notification beside another project's broadcast to {count:,}, p99", f"{p99(took):.0f} ms", "<= 500 ms",
+        self.out.add(f"single notification during another project's broadcast to {count:,}, p99", f"{p99(took):.0f} ms", "<= 500 ms",
                      p99(took) <= 500, f"median {statistics.median(took):.1f} ms; aim 100" + ("; the broadcast ended before" if early else ""))
         peak = peak_mb(self.pid)
         self.out.add(f"memory of a dispatcher in a broadcast to {count:,}", f"{peak:.0f} MB", "<= 64 MB", peak <= 64, f"{count / seconds:,.0f} devices/s")

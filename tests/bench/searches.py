@@ -439,7 +439,7 @@ def searches(world, folder, args, out, say):
     indexer = world.start("search-indexer")
     (pid,) = indexer.workers()
     time.sleep(2)
-    out.add("memory of an indexer at rest", f"{peak_mb(pid):.1f} MB", "<= 12 MB", peak_mb(pid) <= 12)
+    out.add("memory of an idle indexer", f"{peak_mb(pid):.1f} MB", "<= 12 MB", peak_mb(pid) <= 12)
     indexer.stop()
     shelf = Shelf(world, "books")
     shelf.fill(corpus, RECORDS)

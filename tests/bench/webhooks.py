@@ -257,7 +257,7 @@ def steps(world, admin, args, out, say):
 
 
 def at_rest(world, out, say):
-    say("  memory at rest")
+    say("  memory when idle")
     world.start_webhook()
     time.sleep(2)
     kilobytes = []
@@ -265,7 +265,7 @@ def at_rest(world, out, say):
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as text:
             kilobytes.append(sum(int(line.split()[1]) for line in text if line.startswith("Rss:")))
     megabytes = max(kilobytes) / 1024
-    out.add("memory of payments-webhook at rest", f"{megabytes:.1f} MB", "<= 20 MB", megabytes <= 20)
+    out.add("memory of an idle payments-webhook", f"{megabytes:.1f} MB", "<= 20 MB", megabytes <= 20)
 
 
 def webhooks(world, folder, args, out, say):

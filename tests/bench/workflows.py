@@ -73,7 +73,7 @@ def jobs(world, folder, args, out, say):
     script = lua(folder, "noop", "wrk.method = 'POST'\nwrk.body = '{\"n\":1}'\n")
     reason = peers.install()
     if reason:
-        say(f"  the queues beside: {reason}")
+        say(f"  comparison with the queues: {reason}")
     names = [] if reason else ["pgboss", "graphile-default", "graphile", "bullmq"]
     seen = {name: [] for name in ["ours", *names]}
 
