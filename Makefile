@@ -274,7 +274,7 @@ $(BUILD)/.results: scripts/results common/core/base/result.def $(filter common/%
 .PHONY: lint fmt fmt-check tidy headers layers names statements sizes shell compile_commands readme
 lint: ## All static checks: format, layers, names, statements, sizes, headers, clang-tidy, shellcheck
 	@scripts/setup build lint
-	@$(MAKE) --no-print-directory -k -j$(shell nproc) fmt-check layers names statements sizes headers shell tidy
+	@$(MAKE) --no-print-directory -k -j$(shell nproc) fmt-check layers names words statements sizes headers shell tidy
 	@echo "lint: clean"
 fmt: ## Format the C files
 	@clang-format -i $(C_FILES)
@@ -282,6 +282,8 @@ fmt-check: ## Fail when a C file is not formatted
 	@clang-format --dry-run --Werror $(C_FILES)
 layers: ## Fail on an include that common/layers.txt does not allow
 	@scripts/layers
+words: ## Fail on words and comments that a new reader would have to read twice, and on public functions without a comment
+	@scripts/words common services deploy scripts Makefile README.md docker-compose.yml proto
 names: ## Fail on a name that is defined twice, or a function that is not defined in the source of its header
 	@scripts/names
 statements: ## Fail on positional parameters for a statement of a .sql file, and on statements that are not used
