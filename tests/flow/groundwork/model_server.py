@@ -184,6 +184,6 @@ class Model:
         self.server.server_close()
 
 
-if __name__ == "__main__":  # model_server.py PORT, for README's tour
+if __name__ == "__main__":  # model_server.py PORT, for deploy/tours/assistant.md
     Model(int(sys.argv[1]))
     threading.Event().wait()
