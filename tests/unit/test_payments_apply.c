@@ -1,4 +1,5 @@
-/* Events of the processor, in every order and twice: one state, each event emitted once. */
+/* Events of the processor, delivered in every order and twice, lead to one state, and each of
+ * our events is emitted once. */
 #include <unistd.h>
 
 #include "payments_apply.h"
@@ -115,8 +116,8 @@ static void test_refunded(void **state)
     run(refunded);
 }
 
-/* A card is declined, another one is authorized: it is there to be captured, whatever arrives
- * first. */
+/* One card is declined and another card is authorized. The payment can be captured, in whichever
+ * order the events arrive. */
 static void authorized(struct task *task, struct directory *one, struct directory *two)
 {
     struct world_of_payments world;
@@ -240,7 +241,7 @@ static void test_disputed(void **state)
     run(disputed);
 }
 
-/* A checkout that nobody paid, and one whose method takes days and then fails. */
+/* A checkout that expires unpaid, and a checkout whose payment method takes days and then fails. */
 static void abandoned(struct task *task, struct directory *one, struct directory *two)
 {
     struct world_of_payments world;
@@ -323,7 +324,7 @@ static void test_abandoned(void **state)
     "\"current_period_end\": " #end ", \"price\": {\"id\": \"price_1\", \"unit_amount\": 2000, "   \
     "\"currency\": \"usd\", \"recurring\": {\"interval\": \"month\", \"interval_count\": 1}}}]}, "
 
-/* One charge that three events tell of. */
+/* Three events report the same charge of a subscription. */
 static void subscribed(struct task *task, struct directory *one, struct directory *two)
 {
     struct world_of_payments world;
@@ -402,7 +403,8 @@ static void test_subscribed(void **state)
     run(subscribed);
 }
 
-/* Made elsewhere in the account, with a renewal that fails and an end. */
+/* A subscription that was created elsewhere in the processor's account. A renewal fails and is
+ * paid later, then the subscription ends. */
 static void elsewhere(struct task *task, struct directory *one, struct directory *two)
 {
     struct world_of_payments world;
@@ -450,7 +452,7 @@ static void elsewhere(struct task *task, struct directory *one, struct directory
            "ended_at)::bigint) from {p}.subscriptions",
            "canceled f 1760000090");
     expect(&world, "select concat_ws(' ', type, reference) from {p}.payments", "recurring pi_9");
-    /* What has ended does not begin again, whoever says so. */
+    /* A subscription that has ended does not become active again, even after a later event. */
     struct str late = event(&world,
                             "evt_9",
                             "customer.subscription.updated",
@@ -463,7 +465,8 @@ static void elsewhere(struct task *task, struct directory *one, struct directory
     open.count = 4;
     open.once = "SubscriptionActivated";
     (void)check_orders(&world, &open);
-    /* Both are of one second and nobody can be asked: the rank of their states. */
+    /* Both updates are of the same second and the processor cannot be read, so the rank of their
+     * states decides. */
     expect(&world, "select status from {p}.subscriptions", "past_due");
     world_end(&world, one);
 }
@@ -536,7 +539,7 @@ static void test_saved(void **state)
     run(saved);
 }
 
-/* --- whose it is --- */
+/* --- which project an object belongs to --- */
 
 static int refusal(struct world_of_payments *world, struct str event)
 {
@@ -581,7 +584,8 @@ static void foreign(struct task *task, struct directory *one, struct directory *
                                    0,
                                    "{\"id\": \"acct_1\", \"object\": \"account\"}")),
                      APPLY_FOREIGN);
-    /* Of the platform's own account: only what says that it is ours. */
+    /* An event of the platform's own account belongs to this project only when its metadata says
+     * so. */
     world.settings.processor.mode = PROCESSOR_CONNECT;
     world.settings.processor.account = STR("acct_1");
     assert_int_equal(refusal(&world,
@@ -594,7 +598,7 @@ static void foreign(struct task *task, struct directory *one, struct directory *
     expect(&world, "select count(*) from {p}.subscriptions", "0");
     world.settings.processor.account = STR_NONE;
     expect(&world, "select status from {p}.payments", "requires_payment_method");
-    /* Nobody's: it waits, and is not made. */
+    /* The event is about an unknown payment: the event waits, and no payment is created. */
     assert_int_equal(deliver(&world,
                              event(&world,
                                    "evt_6",
@@ -606,7 +610,7 @@ static void foreign(struct task *task, struct directory *one, struct directory *
     expect(&world,
            "select object from {p}.webhook_events where event_id = 'evt_6'",
            "payment_intent:pi_5");
-    /* Ours, and lost: made again. */
+    /* The metadata names this project, but the payment's row is lost: the row is created again. */
     assert_int_equal(deliver(&world,
                              event(&world,
                                    "evt_7",
@@ -675,7 +679,7 @@ static void test_account(void **state)
     run(account);
 }
 
-/* --- answers, in somebody's transaction --- */
+/* --- answers, applied in the caller's transaction --- */
 
 static void answered(struct task *task, struct directory *one, struct directory *two)
 {

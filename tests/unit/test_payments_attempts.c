@@ -1,5 +1,5 @@
-/* Attempts to pay one payment, told by events, by calls' answers and by both, in every order and
- * twice: the row ends where the processor ends, and each decline is told once. */
+/* Attempts to pay one payment. Events, answers to calls, or both report the attempts in every
+ * order, and twice. The row ends in the processor's state, and each decline is emitted once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,11 +14,11 @@
 #define AT_MS     1760000000000LL
 #define FACTS_MAX 6
 #define PATHS     5
-#define DEBITED   2 /* of paths[] */
+#define DEBITED   2 /* index of paths[] */
 #define PROCESSED 3
 
-/* One attempt: what the intent goes through. The last state of the last attempt is the processor's.
- */
+/* The states of the intent during one attempt. The last state of the last attempt is the state
+ * at the processor. */
 static const char *const paths[PATHS][3] = {
     {"failed"},
     {"requires_action", "failed"},
@@ -32,7 +32,7 @@ enum mode { EVENTS, ANSWERS, BOTH, MODES };
 struct told {
     struct payment_facts facts[FACTS_MAX];
     size_t count, declines;
-    struct payment_facts end; /* what a reading says at the end */
+    struct payment_facts end; /* what a reading returns at the end */
 };
 
 static struct payment_facts fact(struct arena *arena, const char *status, int charge, int64_t at_ms)
@@ -60,7 +60,8 @@ static bool add(struct told *told, const struct payment_facts *facts)
     return true;
 }
 
-/* False: more is told than all orders can be tried of. `pause_ms` between two states. */
+/* Fills *told with the reports about the attempts, with `pause_ms` between two states. Returns
+ * false when there are more than FACTS_MAX reports, too many to try all orders. */
 static bool tell(struct arena *arena,
                  struct told *told,
                  const int *attempts,
@@ -78,7 +79,8 @@ static bool tell(struct arena *arena,
             const char *status = paths[attempts[i]][j];
             bool declined = strcmp(status, "failed") == 0;
             bool processed = strcmp(status, "processing") == 0;
-            /* What is processed has its charge already, or keeps showing the one before. */
+            /* With `pends`, a processing attempt already has its charge. Otherwise the intent
+             * still shows the previous charge. */
             charge += pends ? processed || (declined && attempts[i] != DEBITED) : declined;
             told->declines += declined;
             told->end = fact(arena, status, charge, now_ms);
@@ -99,7 +101,7 @@ static bool tell(struct arena *arena,
 struct shop {
     struct arena *arena;
     struct payment_row row;
-    size_t failures; /* that were told */
+    size_t failures; /* that were emitted */
     bool in_doubt;
 };
 
@@ -117,7 +119,8 @@ static void announce(struct shop *shop)
     row->due_count = 0;
 }
 
-/* An event in doubt asks at once, an answer leaves it to the timer. */
+/* Applies a report. An event whose order is in doubt leads to a reading at once; an answer
+ * leaves the reading to the timer. */
 static void learn(struct shop *shop, const struct told *told, const struct payment_facts *facts)
 {
     struct standing next = standing_of_facts(facts);
@@ -132,7 +135,7 @@ static void learn(struct shop *shop, const struct told *told, const struct payme
     announce(shop);
 }
 
-/* What was told, in the order in which it was. */
+/* Prints the reports in the order in which they were applied. */
 static void print_order(const struct told *told, const size_t *order)
 {
     for (size_t i = 0; i < told->count; i++) {
@@ -189,7 +192,7 @@ static void check_order(struct arena *arena, const struct told *told, const size
     check_end(&shop, told, order);
 }
 
-/* Heap's algorithm. */
+/* Checks every order of the reports, with Heap's algorithm. */
 static void check_orders(const struct told *told)
 {
     size_t order[FACTS_MAX] = {0, 1, 2, 3, 4, 5};
@@ -213,7 +216,8 @@ static void check_orders(const struct told *told)
     }
 }
 
-/* Nothing follows a charge that is processed but its end. */
+/* Whether the attempts can follow each other: no attempt follows a charge that is still
+ * processing. */
 static bool is_possible(const int *attempts, size_t count)
 {
     for (size_t i = 0; i + 1 < count; i++)
@@ -258,7 +262,7 @@ static void test_within_one_second(void **state)
     check_pause(90);
 }
 
-/* --- what nothing but an order decides --- */
+/* --- single orders --- */
 
 static struct payment_row row_of(void)
 {
@@ -266,7 +270,8 @@ static struct payment_row row_of(void)
         .status = "requires_payment_method", .amount_minor = 2000, .provider = STR("processor")};
 }
 
-/* The error of a decline is gone when the intent was changed, and nothing runs: it failed. */
+/* A change of the intent after a decline removes the decline's error, and no attempt runs. The
+ * payment stays failed. */
 static void test_nothing_runs(void **state)
 {
     struct arena *arena = arena_new(0);
@@ -291,7 +296,7 @@ static void test_nothing_runs(void **state)
     arena_free(arena);
 }
 
-/* What is authorized fails no more, whatever comes late. */
+/* An authorized payment does not fail when a decline arrives late. */
 static void test_authorized(void **state)
 {
     struct arena *arena = arena_new(0);
@@ -307,7 +312,8 @@ static void test_authorized(void **state)
     arena_free(arena);
 }
 
-/* A decline without a charge is one decline, whether a reading or its event tells first. */
+/* A decline without a charge counts once, no matter whether a reading or the decline's event
+ * arrives first. */
 static void test_without_a_charge(void **state)
 {
     struct arena *arena = arena_new(0);
@@ -328,7 +334,8 @@ static void test_without_a_charge(void **state)
     arena_free(arena);
 }
 
-/* A stranger with many cards: the row stays small, and what is forgotten is not told again. */
+/* A payer who tries many cards does not make the row grow without bound, and old declines that
+ * the row no longer lists are not emitted again. */
 static void test_many_declines(void **state)
 {
     struct arena *arena = arena_new(0);

@@ -1,5 +1,5 @@
-/* Calls to the processor against a small server on loopback: what is sent, how answers are read,
- * what is repeated and what stays unknown. */
+/* Calls to the processor, answered by a small server on loopback. Checks what is sent, how
+ * answers are read, which calls are repeated and which outcomes stay unknown. */
 #include "deadline.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "project/project.h"
 #include "python_server.h"
 
-/* A path is a script, one step a request: a status with "r" (retry true), "n" (retry false), or
- * h(ang), d(rop after reading), b(roken JSON), l(ist), e(mpty), t(oo large). The last step goes on.
- * /seen/... tells what came in. */
+/* The path is a script with one step for each request: a status with "r" (retry true) or "n"
+ * (retry false), or h(ang), d(rop after reading), b(roken JSON), l(ist), e(mpty), t(oo large).
+ * The last step is repeated. /seen/... returns the requests that came in. */
 static const char server_py[] =
     "import http.server, json, os, socket, time, threading\n"
     "seen = {}\n"
@@ -104,7 +104,7 @@ static int teardown(void **state)
 
 struct job {
     struct task task;
-    struct str kept; /* a path that is read before, over a connection that is kept; or none */
+    struct str kept; /* a path that is read first, so that its connection is reused; or none */
     struct processor_request request;
     struct processor_reply reply;
     int rc;
@@ -126,7 +126,7 @@ static void job_main(struct task *task, void *arg)
 }
 
 static struct {
-    int64_t timeout_ms; /* 0 = only what hangs comes to know it */
+    int64_t timeout_ms; /* 0 = only requests that hang reach it */
     int64_t deadline_ms;
     unsigned retries;
     bool closed_port;
@@ -157,7 +157,7 @@ static struct job *run(struct processor_request request)
     return job;
 }
 
-/* Each test has paths of its own: "/v1/<steps>/<name>". */
+/* Posts to "/v1/<steps>/<name>". Each test has paths of its own. */
 static struct job *post(const char *path)
 {
     return run((struct processor_request){
@@ -169,7 +169,7 @@ static struct job *get(const char *path)
     return run((struct processor_request){.method = "GET", .path = str_from(path)});
 }
 
-/* What the server has seen of a path: requests. */
+/* Returns the requests that the server has received for a path. */
 static const json_t *seen(const char *path)
 {
     struct job *job = get(arena_printf(arena, "/seen%s", path).ptr);
@@ -321,7 +321,7 @@ static void test_repeats(void **state)
         {"/v1/h-200/r", 0, 2},
         {"/v1/b-200/r", 0, 2},
         {"/v1/d-402/r", PROCESSOR_DECLINED, 2},
-        /* what came of the lost one is still not known */
+        /* the outcome of the lost request is still unknown */
         {"/v1/d-429/r", PROCESSOR_UNKNOWN, 3},
         {"/v1/d-409/r", PROCESSOR_UNKNOWN, 3},
         {"/v1/d-401/r", PROCESSOR_UNKNOWN, 2},
@@ -341,7 +341,7 @@ static void test_repeats(void **state)
     }
 }
 
-/* Only what was turned away each time has certainly not been done. */
+/* A call is known not to be done only when each of its requests was turned away. */
 static void test_not_done(void **state)
 {
     (void)state;
@@ -355,7 +355,8 @@ static void test_not_done(void **state)
         assert_false(post(maybe[i])->reply.not_done);
 }
 
-/* libcurl repeats what a kept connection lost: then a refusal is one of the second time alone. */
+/* libcurl repeats a request that was lost on a reused connection. A refusal then says nothing
+ * about the first request. */
 static void test_not_done_when_resent(void **state)
 {
     (void)state;
@@ -382,7 +383,7 @@ static void test_unknown(void **state)
     }
     assert_int_equal(json_array_size(seen("/v1/h/u")), 3);
     assert_int_equal(json_array_size(seen("/v1/t/u")), 1);
-    /* a reading leaves nothing unknown behind */
+    /* a failed read has no unknown outcome */
     assert_int_equal(get("/v1/d/g")->rc, PROCESSOR_UNAVAILABLE);
     struct job *job = run((struct processor_request){.method = "DELETE", .path = STR("/v1/d/x")});
     assert_int_equal(job->rc, PROCESSOR_UNKNOWN);
@@ -391,7 +392,7 @@ static void test_unknown(void **state)
     with.closed_port = false;
 }
 
-/* Whatever happens, the caller has time left to write it down. */
+/* A call always returns early enough for the caller to store the outcome before the deadline. */
 static void test_deadline(void **state)
 {
     (void)state;
@@ -407,7 +408,7 @@ static void test_deadline(void **state)
     assert_int_equal(job->rc, PROCESSOR_UNAVAILABLE);
     assert_in_range(job->took_ms, 0, allowed(900));
 
-    with.deadline_ms = 1050; /* not even for a first one */
+    with.deadline_ms = 1050; /* no time for the first request */
     job = post("/v1/200/late");
     assert_int_equal(job->rc, PROCESSOR_UNAVAILABLE);
     with.deadline_ms = 0;

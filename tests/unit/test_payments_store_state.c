@@ -1,4 +1,4 @@
-/* What the notifications about a subscription add up to, case by case; prices. */
+/* The state to which notifications about a subscription lead, case by case, and prices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A notification about the first period, `seconds` after its beginning. */
+/* Returns a notification about the first period, `seconds` after the period's beginning. */
 static struct store_fact fact(const char *type, const char *subtype, int64_t seconds)
 {
     return (struct store_fact){
@@ -96,14 +96,14 @@ static void test_types(void **unused)
         struct store_state state = bought();
         tell(&state, fact(cases[i].type, cases[i].subtype, 10));
         check(&state, cases[i].word, cases[i].status);
-        /* The first that arrives of it, too. */
+        /* A notification leads to the same state when it is the first to arrive. */
         state = (struct store_state){0};
         tell(&state, fact(cases[i].type, cases[i].subtype, 10));
         check(&state, cases[i].word, cases[i].status);
     }
 }
 
-/* A first notification that tells nothing of access goes by the transaction's dates. */
+/* When the first notification says nothing about access, the transaction's dates decide. */
 static void test_first_by_dates(void **unused)
 {
     (void)unused;
@@ -126,14 +126,14 @@ static void test_grace(void **unused)
     failed.grace_ms = END + 16 * DAY;
     tell(&state, failed);
     assert_int_equal(state.grace_ms, END + 16 * DAY);
-    tell(&state, fact("PRICE_CHANGE", NULL, 11)); /* says nothing of it */
+    tell(&state, fact("PRICE_CHANGE", NULL, 11)); /* without a grace date */
     check(&state, "in_grace", "past_due");
     assert_int_equal(state.grace_ms, END + 16 * DAY);
     tell(&state, fact("GRACE_PERIOD_EXPIRED", NULL, 12));
     assert_int_equal(state.grace_ms, END);
     tell(&state, fact("DID_RENEW", "BILLING_RECOVERY", 13));
     assert_int_equal(state.grace_ms, 0);
-    /* Grace without its date ends with what was paid. */
+    /* A grace period without a date ends with the paid period. */
     state = bought();
     tell(&state, fact("DID_FAIL_TO_RENEW", "GRACE_PERIOD", 10));
     assert_int_equal(state.grace_ms, END);
@@ -151,7 +151,7 @@ static void test_cancellation(void **unused)
     tell(&state, off);
     assert_true(state.renews_not);
     assert_int_equal(state.canceled_ms, START + 10 * SECOND);
-    off.signed_ms += 5 * SECOND; /* told again: since when stays */
+    off.signed_ms += 5 * SECOND; /* reported again: canceled_ms stays */
     tell(&state, off);
     assert_int_equal(state.canceled_ms, START + 10 * SECOND);
     tell(&state, fact("PRICE_CHANGE", NULL, 20)); /* without renewal info */
@@ -163,7 +163,7 @@ static void test_cancellation(void **unused)
     tell(&state, fact("EXPIRED", "VOLUNTARY", 40));
     assert_int_equal(state.canceled_ms, START + 15 * SECOND);
     assert_int_equal(state.ended_ms, START + 40 * SECOND);
-    tell(&state, fact("EXPIRED", "VOLUNTARY", 50)); /* it ended once */
+    tell(&state, fact("EXPIRED", "VOLUNTARY", 50)); /* the first end counts */
     assert_int_equal(state.ended_ms, START + 40 * SECOND);
     tell(&state, fact("SUBSCRIBED", "RESUBSCRIBE", 60));
     assert_int_equal(state.ended_ms, 0);
@@ -177,7 +177,7 @@ static void test_refunds(void **unused)
     struct store_fact refund = fact("REFUND", NULL, 10);
     struct store_fact later = fact("DID_RENEW", NULL, 5);
 
-    /* In full, although the status still says active. */
+    /* A full refund revokes access although the status is still active. */
     refund.status = 1;
     refund.revoked_ms = START + 9 * SECOND;
     tell(&state, refund);
@@ -186,7 +186,7 @@ static void test_refunds(void **unused)
     tell(&state, fact("REFUND_REVERSED", NULL, 20));
     check(&state, "active", "active");
 
-    /* In part: it ends when it was paid back. */
+    /* A partial refund ends the subscription at the time of the refund. */
     state = bought();
     refund.revocation_type = STR("REFUND_PRORATED");
     tell(&state, refund);
@@ -195,7 +195,7 @@ static void test_refunds(void **unused)
     tell(&state, fact("REFUND_REVERSED", NULL, 20));
     assert_int_equal(store_state_end(&state), END);
 
-    /* Of an earlier period: the current one goes on, whatever order the renewal was reported in. */
+    /* A refund of an earlier period leaves the current period active. */
     state = bought();
     later.transaction_id = STR("t2");
     later.purchase_ms = END;
@@ -207,7 +207,7 @@ static void test_refunds(void **unused)
     check(&state, "active", "active");
     assert_int_equal(store_state_end(&state), END + 30 * DAY);
     assert_true(str_is(state.transaction_id, "t2"));
-    /* Not told at all: the renewal info has its date. */
+    /* The renewal was not reported, but the renewal info has its date. */
     state = bought();
     refund.renewal_ms = END + 30 * DAY;
     tell(&state, refund);
@@ -249,7 +249,7 @@ static void test_trials(void **unused)
         assert_string_equal(store_state_status(&state), "active");
         assert_int_equal(state.trial_days, cases[i].days);
     }
-    /* Dates that make no sense make no days. */
+    /* Implausible dates give no trial days. */
     struct store_state state = {0};
     struct store_fact odd = fact("SUBSCRIBED", "INITIAL_BUY", 0);
     odd.offer_discount = STR("FREE_TRIAL");
@@ -292,7 +292,7 @@ static void test_money(void **unused)
     assert_true(str_is(store_currency(arena, STR("E1R")), "xxx"));
 }
 
-/* What no store would say is as good as not said. */
+/* Documents without required members are malformed, and implausible values count as absent. */
 static void test_documents(void **unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* What is decided of projects without a database: names, pages, settings, checks of rights. */
+/* The parts of project/ that need no database: names, pages, settings, checks of rights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +123,7 @@ static void test_page(void **state)
 
 /* --- settings --- */
 
-static const struct project_settings *stored; /* NULL: nothing is */
+static const struct project_settings *stored; /* NULL: none are stored */
 
 static bool decode(const char *text, struct project_in *ret_in, struct schema_errors *errors)
 {
@@ -308,7 +308,8 @@ static void test_settings_merge(void **state)
     assert_null(strstr(strbuf_cstring(&out), "hush"));
     assert_non_null(strstr(strbuf_cstring(&out), "\"oidc_client_secret\":\"********\""));
 
-    /* What was read goes back unchanged, unless nothing is stored; null restores the default. */
+    /* A masked secret that a client sends back keeps the stored secret, and is refused when none
+     * is stored. null restores the default. */
     assert_false(decode("{\"settings\":{\"oidc_client_secret\":\"********\"}}", &in, &errors));
     stored = &settings;
     assert_true(decode("{\"settings\":{\"oidc_client_secret\":\"********\",\"rate_read\":null,"
@@ -380,7 +381,7 @@ static void test_caller(void **state)
     assert_int_not_equal(caller_field_key(&user, &six), caller_field_key(&system, &six));
     assert_int_equal(caller_field_key(&nobody, &six), caller_field_key(&user, &six));
 
-    /* A key never is an administrator, even if its creator is one. */
+    /* An API key is never an administrator, even if its creator is one. */
     rights.is_admin = true;
     assert_true(caller_is_admin(&user));
     user.kind = CALLER_KEY;
@@ -419,7 +420,8 @@ static void test_calls(void **state)
     assert_true(str_starts(str_from(call.sql->text), events_outbox_head()));
     assert_true(str_ends(events_outbox_head(), STR("$7::bigint, ")));
 
-    /* Of no entity: what nobody asked for is asked by the statement itself. */
+    /* For an event without an entity, the statement itself checks whether a workflow listens to
+     * it. */
     row = (struct outbox_row){.event = EVENT_PAYMENT_CREATED, .payload = STR("{}")};
     call = events_outbox_call(arena, &row);
     assert_int_equal(call.param_count, call.sql->arity);

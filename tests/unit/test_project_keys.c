@@ -1,4 +1,5 @@
-/* Data keys: adopted, learned of, rotated and wrapped anew, killed at every step. */
+/* Data keys are adopted, loaded, rotated and wrapped again, and the process is killed at every
+ * step. */
 #include <unistd.h>
 
 #include "base/codec.h"
@@ -27,13 +28,13 @@ open_directory(const char *dsn, const struct aead_key *master, const struct aead
     return directory_new(&config);
 }
 
-/* Each test has the projects to itself. */
+/* Deletes all projects, so that each test finds only its own. */
 static void fresh(struct task *task, struct directory *directory)
 {
     exec(task, directory_control(directory), "delete from platform.projects");
 }
 
-/* --- everything that a project seals --- */
+/* --- all values that a project seals --- */
 
 static struct str
 sealed_text(struct task *task, const struct aead_key *key, struct str plain, struct str place)
@@ -41,7 +42,7 @@ sealed_text(struct task *task, const struct aead_key *key, struct str plain, str
     return codec_hex(task->arena, aead_seal(task->arena, key, plain, place));
 }
 
-/* One value in each sealed column, its plain text its place. */
+/* Adds a value to each sealed column. The plain text of a value is its place (place.h). */
 static void add_values(struct task *task, struct project *project, const struct aead_key *key)
 {
     struct arena *arena = task->arena;
@@ -103,7 +104,7 @@ static void add_values(struct task *task, struct project *project, const struct 
 #undef ADD
 }
 
-/* Every sealed value with its place; `count` rows. */
+/* Every sealed value, with the text from which place_of() makes its place; VALUES rows. */
 static const char all_values[] =
     "select 's:' || kind || ':' || key as what, sealed from {p}.settings where sealed is not null "
     "union all select 'n:' || name, sealed from {p}.secrets "
@@ -148,7 +149,7 @@ static struct str place_of(struct arena *arena, int64_t n, struct str what)
     }
 }
 
-/* Reads all with the keys as they are stored. The smallest key id in use goes to *ret_oldest. */
+/* Checks that the stored keys open every sealed value. *ret_oldest: the smallest key id in use. */
 static void all_readable(struct task *task,
                          struct directory *directory,
                          struct project *project,
@@ -213,7 +214,8 @@ static void places_stay(void **state)
     arena_free(arena);
 }
 
-/* What an earlier release left: values under the derived key, no stored one. */
+/* Turns the project into one of an earlier release: values sealed with the derived key, and no
+ * stored data key. */
 static void make_legacy(struct task *task, struct project *project)
 {
     struct sql sql =
@@ -270,10 +272,10 @@ static void adopted(struct task *task, struct directory *one, struct directory *
     struct project *found;
 
     make_legacy(task, project);
-    /* A daemon with the wrong master key neither serves nor stores anything. */
+    /* A daemon with the wrong master key neither serves the project nor stores a key. */
     assert_int_equal(project_find(task, stranger, STR("old"), &found), PROJECT_UNAVAILABLE);
     assert_int_equal(keys(task, project, "true"), 0);
-    /* Two at once find the same key. */
+    /* Two processes that load the project concurrently adopt the same key. */
     assert_int_equal(task_all(task, calls, 2), 0);
     assert_int_equal(keys(task, project, "id = 0"), 1);
     assert_int_equal(keys(task, project, "true"), 1);
@@ -282,12 +284,12 @@ static void adopted(struct task *task, struct directory *one, struct directory *
         assert_int_equal(finders[i].project->settings.oidc_client_secret.len > 0, 1);
     }
     all_readable(task, two, project, NULL);
-    /* With another master key the old one still finds what it has to be. */
+    /* With a new master key, the old master key still yields the key to adopt. */
     exec(task, &project->db, "delete from {p}.data_keys");
     assert_int_equal(project_find(task, changed, STR("old"), &found), 0);
     all_readable(task, changed, project, NULL);
     assert_int_equal(project_find(task, stranger, STR("old"), &found),
-                     0); /* wrapped by its key now */
+                     0); /* wrapped with its master key now */
     arena_reset(task->arena);
     directory_free(stranger);
     directory_free(changed);
@@ -300,7 +302,7 @@ static void adoption(void **state)
     run(adopted);
 }
 
-/* C1: a value opens in its place alone. */
+/* C1: A sealed value opens only in its own place. */
 static void moved(struct task *task, struct directory *one, struct directory *two)
 {
     fresh(task, one);
@@ -325,7 +327,7 @@ static void moved(struct task *task, struct directory *one, struct directory *tw
         ((char *)changed.ptr)[i] ^= 4;
         assert_int_equal(data_key_open(task, a, changed, place, &plain), AEAD_BAD);
     }
-    /* Wrapped keys have places, too. */
+    /* A wrapped key opens only in its own place, too. */
     exec(task,
          &a->db,
          arena_printf(
@@ -369,7 +371,7 @@ static void rotated(struct task *task, struct directory *one, struct directory *
     assert_int_equal(
         number(task, &project->db, "select count(*) from {p}.e_8 where " FIELD " is null"),
         RECORDS / 10);
-    /* `one` meets a key that it does not know yet. */
+    /* `one` opens a value that is sealed with a key that `one` has not loaded yet. */
     assert_int_equal(project_find(task, two, STR("turn"), &other), 0);
     assert_int_equal(other->data_key.id, 2);
     struct str place = place_secret(task->arena, project->number, STR("X"));
@@ -377,7 +379,7 @@ static void rotated(struct task *task, struct directory *one, struct directory *
     assert_int_equal(data_key_open(task, project, sealed, place, &plain), 0);
     assert_true(str_is(plain, "news"));
     assert_int_equal(project->data_key.id, 2);
-    /* Once more; what cannot be opened is left as it is. */
+    /* A second rotation leaves a value that cannot be opened as it is. */
     exec(task,
          &project->db,
          "update {p}.secrets set sealed = set_byte(sealed, 25, 1 - get_byte(sealed, 25) % 2)");
@@ -393,7 +395,7 @@ static void rotation(void **state)
     run(rotated);
 }
 
-/* --- others write meanwhile --- */
+/* --- rotation concurrently with writers --- */
 
 struct writer {
     struct project *project;
@@ -410,7 +412,7 @@ static int write_on(struct task *task, void *arg)
         unsigned id = writer->rounds++ % RECORDS + 1;
         struct str place = place_field(task->arena, project->number, 8, 40);
         struct str sealed = sealed_text(task, &project->data_key, place, place);
-        TRY(task_sleep(task, 1)); /* sealed before, written after */
+        TRY(task_sleep(task, 1)); /* time for a rotation between sealing and writing */
         if (id % 10 != 0)
             exec(task,
                  &project->db,
@@ -433,7 +435,7 @@ static int rotate_beside(struct task *task, void *arg)
     struct rotator *rotator = arg;
     struct str reason = STR_NONE;
 
-    /* Writers without Redis learn within a second. */
+    /* Without Redis, writers load a new key within a second. */
     int rc = data_keys_rotate(task, rotator->directory, 2500, say_nothing, &reason);
     rotator->writer->stop = true;
     return rc;
@@ -489,7 +491,7 @@ static void run_child(struct task *task, void *arg)
     loop_stop();
 }
 
-/* --child rotate|rewrap LINE DSN: is killed when it says its LINEth line. */
+/* --child rotate|rewrap LINE DSN: the child process kills itself when it logs its LINEth line. */
 static int child_main(char **argv)
 {
     struct task task = {.arena = arena_new(0)};
@@ -505,7 +507,8 @@ static int child_main(char **argv)
     return child.rc;
 }
 
-/* Its exit code, or -1 when it was killed. delay_us: killed from outside then, 0 = not. */
+/* Runs a child process and returns its exit code, or -1 when it was killed. delay_us: when to
+ * kill the child from outside; 0 = not. */
 static int spawn(const char *what, size_t line, useconds_t delay_us)
 {
     char number[24];
@@ -585,7 +588,7 @@ static void rewrapped(struct task *task, struct directory *one, struct directory
     assert_int_equal(project_find(task, one, STR("wrap-2"), &known), 0);
     assert_int_equal(project_sync(task, known), 0);
     for (step = 1; step < 20; step++) {
-        int rc = spawn("rewrap", 1, 0); /* a project further each time */
+        int rc = spawn("rewrap", 1, 0); /* each run finishes one more project */
         struct directory *both = open_directory(pg_dsn(), &master_b, &master_a);
         all_readable(task, both, project, NULL);
         assert_int_equal(project_find(task, both, STR("wrap-3"), &found), 0);
@@ -596,17 +599,18 @@ static void rewrapped(struct task *task, struct directory *one, struct directory
         assert_int_equal(rc, -1);
     }
     assert_int_equal(step, 4);
-    /* The old master key is not needed any more, and opens nothing. */
+    /* The old master key is no longer needed, and opens nothing. */
     struct directory *with_new = open_directory(pg_dsn(), &master_b, NULL);
     struct directory *with_old = open_directory(pg_dsn(), &master_a, NULL);
     assert_int_equal(project_find(task, with_new, STR("wrap-1"), &found), 0);
     all_readable(task, with_new, found, NULL);
     assert_int_equal(project_find(task, with_new, STR("wrap-2"), &found), 0);
     assert_int_equal(project_find(task, with_old, STR("wrap-1"), &found), PROJECT_UNAVAILABLE);
-    /* Without it others' keys cannot be wrapped: said, and nothing is changed. */
+    /* Without the new master key the keys cannot be wrapped again. The rewrap says so and
+     * changes nothing. */
     assert_int_equal(data_keys_rewrap(task, with_old, say_nothing, &reason), DATA_KEYS_LEFT);
     assert_int_equal(project_find(task, with_new, STR("wrap-3"), &found), 0);
-    /* A daemon that has its keys goes on with them. */
+    /* A daemon that has loaded the data keys continues with them. */
     assert_int_equal(project_sync(task, known), 0);
     assert_int_equal(known->data_key.id, 2);
     assert_int_equal(known->data_key_count, 2);
@@ -621,8 +625,8 @@ static void rewrap(void **state)
     run(rewrapped);
 }
 
-/* A column of bytes that is neither known to be sealed nor known not to be is a value that a
- * rotation would lose. */
+/* Every column of bytes is known to be sealed or known not to be. A rotation would lose the
+ * values of a sealed column that it does not know. */
 static void every_column(struct task *task, struct directory *one, struct directory *two)
 {
     fresh(task, one);

@@ -87,7 +87,7 @@ static void test_create(void **state)
     run(created);
 }
 
-/* A creation that died is done again after half a minute, not before. */
+/* A creation whose process died is repeated after half a minute, not before. */
 static void resumed(struct task *task, struct directory *one, struct directory *two)
 {
     const struct project_create in = {
@@ -125,8 +125,8 @@ static void test_resume(void **state)
     run(resumed);
 }
 
-/* All of it is made when the control schema cannot be asked for a moment: it is made all the same.
- */
+/* A project is created although the control schema fails for a moment after everything else is
+ * done. */
 static void unheard(struct task *task, struct directory *one, struct directory *two)
 {
     const char *const commands[] = {
@@ -157,8 +157,8 @@ static void test_unheard(void **state)
 
 /* --- epochs --- */
 
-/* Another process's change holds here within a second, though what it changes is cached and
- * fresh. */
+/* A change made by another process takes effect in this process within a second, even when the
+ * changed data is cached and fresh. */
 static void propagated(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *changed = create(task, one, "epochs");
@@ -182,10 +182,10 @@ static void propagated(struct task *task, struct directory *one, struct director
     exec(task, &changed->db, "update {p}.users set status = 'suspended' where id > 1");
     make_model(task, changed);
     project_touch(task, one, changed);
-    assert_int_equal(changed->model->version, 2); /* here at once */
+    assert_int_equal(changed->model->version, 2); /* at once in the process that changed it */
     int64_t touched_ms = clock_mono_ms();
     while (rights->active || project->model->version != 2) {
-        assert_took(touched_ms, 0, 4000); /* by itself it would take five */
+        assert_took(touched_ms, 0, 4000); /* without the epoch it would take 5 s */
         assert_int_equal(task_sleep(task, 10), 0);
         assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
     }
@@ -206,8 +206,8 @@ static void test_epochs(void **state)
     run(propagated);
 }
 
-/* An epoch learned by the way (a reload, a change of our own) counts like one that the clock
- * read. */
+/* An epoch that a process learns from a reload, or from a change of its own, counts like an
+ * epoch that the timer has read. */
 static void learned(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *changed = create(task, one, "learned");
@@ -239,7 +239,7 @@ static void test_learned(void **state)
     run(learned);
 }
 
-/* Changes without a pause: nobody waits for those that come later. */
+/* Changes without a pause between them. No change waits for changes that begin later. */
 #define TOUCHERS 2000
 struct toucher {
     struct task task;
@@ -269,7 +269,7 @@ static void touched(struct task *task, struct directory *one, struct directory *
         *toucher = (struct toucher){.directory = one, .project = project, .ended = &ended};
         toucher->task.arena = task->arena;
         task_start(&toucher->task, touch_one, toucher);
-        (void)usleep(200 + (useconds_t)started); /* less than a change takes */
+        (void)usleep(200 + (useconds_t)started); /* shorter than a change takes */
         assert_int_equal(task_sleep(task, 0), 0);
     }
     assert_true(ended > 0);
@@ -283,7 +283,7 @@ static void test_touched(void **state)
     run(touched);
 }
 
-/* Of the channel of epochs: both directories have one connection. */
+/* Returns the number of subscribers of the epoch channel. Both directories use one connection. */
 static int64_t subscribers(struct task *task, struct directory *directory)
 {
     struct redis_reply reply;
@@ -294,7 +294,8 @@ static int64_t subscribers(struct task *task, struct directory *directory)
     return reply.items[1].number;
 }
 
-/* With Redis a notification makes it a matter of milliseconds; it leaves an entry in the stream. */
+/* With Redis, a notification propagates a change within milliseconds. events_notify() adds an
+ * entry to the stream. */
 static void hinted(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *changed = create(task, one, "hints");
@@ -308,7 +309,7 @@ static void hinted(struct task *task, struct directory *one, struct directory *t
     (void)create(task, one, "newcomer");
     int64_t created_ms = clock_mono_ms();
     WAIT_FOR(task, project_find(task, two, STR("newcomer"), &project) == 0);
-    assert_took(created_ms, 0, 500); /* a denial that nobody ends holds for a second */
+    assert_took(created_ms, 0, 500); /* otherwise the absence stays cached for a second */
     assert_int_equal(project_find(task, two, STR("hints"), &project), 0);
     int64_t begun_ms = clock_mono_ms();
     for (int round = 0; round < 5; round++) {
@@ -316,14 +317,14 @@ static void hinted(struct task *task, struct directory *one, struct directory *t
         while (project->epoch != changed->epoch)
             assert_int_equal(task_sleep(task, 5), 0);
     }
-    assert_took(begun_ms, 0, 3000); /* the clock alone: a second each */
+    assert_took(begun_ms, 0, 3000); /* the timer alone would take a second each */
     struct str stream = arena_printf(task->arena, "evt:{p%d}", changed->partition);
     struct str group[] = {
         STR("XGROUP"), STR("CREATE"), stream, STR("readers"), STR("0"), STR("MKSTREAM")};
     struct str argv[] = {STR("XLEN"), stream};
     assert_int_equal(redis_cmd(task, directory_redis(one), &reply, ARRAY_LEN(group), group), 0);
     events_notify(one, changed);
-    events_notify(one, changed); /* in the same turn: one entry */
+    events_notify(one, changed); /* in the same tick: one entry */
     WAIT_FOR(task, redis_cmd(task, directory_redis(one), &reply, 2, argv) == 0 && reply.number > 0);
     assert_int_equal(reply.number, 1);
 }
@@ -337,8 +338,8 @@ static void test_hints(void **state)
     redis_url = NULL;
 }
 
-/* Many at once ask for what is not loaded: one load; a caller that gives up does not fail the
- * others. */
+/* Many tasks concurrently find a project that is not loaded. The project is loaded once, and a
+ * caller that is cancelled does not fail the other callers. */
 struct finder {
     struct task task;
     struct directory *directory;
@@ -378,14 +379,14 @@ static void shared(struct task *task, struct directory *one, struct directory *t
     for (size_t i = 0; i < ARRAY_LEN(finders); i++)
         arena_free(finders[i].task.arena);
 
-    /* Not there is remembered for a second: no further look-ups. */
+    /* The absence of a project is cached for a second, without further queries. */
     struct project *project;
     int64_t begun_ms = clock_mono_ms();
     assert_int_equal(project_find(task, two, STR("nowhere"), &project), PROJECT_NOT_FOUND);
     uint64_t misses = directory_stats(two)->project_misses;
     for (int i = 0; i < 1000; i++)
         assert_int_equal(project_find(task, two, STR("nowhere"), &project), PROJECT_NOT_FOUND);
-    uint64_t seconds = (uint64_t)(clock_mono_ms() - begun_ms) / 1000; /* that have gone by */
+    uint64_t seconds = (uint64_t)(clock_mono_ms() - begun_ms) / 1000; /* that have passed */
     assert_in_range(directory_stats(two)->project_misses - misses, 0, seconds);
 }
 
@@ -395,7 +396,7 @@ static void test_shared_loads(void **state)
     run(shared);
 }
 
-/* Without the control schema for five seconds, nothing is served. */
+/* When the control schema has not answered for five seconds, no project is served. */
 static void closed(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *project = create(task, one, "closed");
@@ -403,7 +404,7 @@ static void closed(struct task *task, struct directory *one, struct directory *t
 
     (void)two;
     (void)project;
-    one->control_ok_ms -= EPOCH_STALE_MS + 1; /* the process stood still: one read heals it */
+    one->control_ok_ms -= EPOCH_STALE_MS + 1; /* the process was paused: one read suffices */
     assert_int_equal(project_find(task, one, STR("closed"), &found), 0);
     one->control_ok_ms -= EPOCH_STALE_MS + 1;
     one->control_failures = 1;
@@ -441,7 +442,7 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
     assert_int_equal(project_settings_save(task, one, project, tx, &in, &audit), 0);
     assert_int_equal(db_commit(task, tx), 0);
     project_touch(task, one, project);
-    assert_true(str_is(old_name, "Shop")); /* held */
+    assert_true(str_is(old_name, "Shop")); /* still held by this arena */
     assert_true(str_is(project->name, "Neu"));
     assert_int_equal(project->settings.rate_read, 7);
     assert_int_equal(project->settings.rate_sign_in_account, 10);
@@ -530,7 +531,8 @@ static void migrated(struct task *task, struct directory *one, struct directory 
     said = 0;
     assert_int_equal(migrate_run(task, &one->servers, platform, list, say_counted, &reason), 0);
     assert_int_equal(said, 0);
-    /* The control row lags behind (a crash between the two commits): nothing is applied twice. */
+    /* The control row is out of date (a crash between the two commits), and no migration is
+     * applied twice. */
     exec(task, directory_control(one), "update platform.projects set migration = 1");
     assert_int_equal(migrate_run(task, &one->servers, platform, list, say_counted, &reason), 0);
     assert_int_equal(said, 0);
@@ -543,7 +545,8 @@ static void migrated(struct task *task, struct directory *one, struct directory 
     assert_non_null(strstr(arena_cstr(task->arena, reason), "0001_control was edited"));
 }
 
-/* A failing migration leaves a project as it was, and the text says which and why. */
+/* A failing migration leaves a project unchanged, and the error text says which migration failed
+ * and why. */
 static void rolled_back(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *project = create(task, one, "broken");
@@ -564,7 +567,8 @@ static void rolled_back(struct task *task, struct directory *one, struct directo
         0);
 }
 
-/* Two migrators at once: one applies, the other waits and finds the work done. */
+/* Two migrators run concurrently. One applies the migration, the other waits and finds it
+ * applied. */
 struct migrator {
     struct directory *directory;
     const struct migration *list;
@@ -649,11 +653,11 @@ static void deleted(struct task *task, struct directory *one, struct directory *
     assert_took(deleted_ms, 0, 1150);
     assert_int_equal(project_delete(task, one, project), PROJECT_NOT_FOUND);
 
-    /* The name is free again, and the new project is another one. */
+    /* The name is free again, and the new project gets another number. */
     project = create(task, one, "deleted");
     assert_int_not_equal(project->number, id);
 
-    /* A deletion that died is finished by the sweep. */
+    /* The sweep finishes a deletion whose process died. */
     exec(task,
          directory_control(one),
          "update platform.projects set state = 'deleting', updated_at = now() - interval '61 s' "
@@ -672,7 +676,8 @@ static void test_delete(void **state)
     run(deleted);
 }
 
-/* A change of the control schema, or of another server's projects, must not go to main's. */
+/* A change of the control schema, or of projects on another server, must not use main's DDL
+ * connection. */
 static void ddl_is_mains(struct task *task, struct directory *one, struct directory *two)
 {
     struct db_config config = one->servers.template;

@@ -1,4 +1,4 @@
-/* Models and rights as they are read from a real PostgreSQL. */
+/* Models and rights, read from a real PostgreSQL. */
 #include "project_test.h"
 
 /* --- model --- */
@@ -104,7 +104,8 @@ static void unions(struct task *task, struct project *project, const struct enti
     assert_false(caller_can_entity(&caller, 7, ACT_UPDATE));
     for (int64_t id = 30; id <= 32; id++) /* {30,31} and {31,32} */
         assert_true(caller_field(&caller, entity_field_by_id(orders, id), ACT_READ));
-    /* Role 11 creates without a field rule: all fields. A rule without its action opens nothing. */
+    /* Role 11 may create and has no field rule for it: all fields are allowed. A field rule
+     * without the permission for its action allows nothing. */
     assert_true(caller_field(&caller, entity_field_by_id(orders, 30), ACT_CREATE));
     assert_false(caller_field(&caller, entity_field_by_id(orders, 31), ACT_UPDATE));
     uint64_t key = caller_field_key(&caller, orders);
@@ -156,16 +157,16 @@ static void keys(struct task *task, struct project *project, const struct entity
     caller.rights = rights;
     assert_int_equal(rights->key_id, key);
     assert_true(caller_can(&caller, PERM_SVC_USERS_READ));
-    assert_false(caller_can(&caller, PERM_SVC_USERS_CREATE)); /* listed, but not the creator's */
+    assert_false(caller_can(&caller, PERM_SVC_USERS_CREATE)); /* listed, but the creator may not */
     assert_true(caller_can_entity(&caller, 7, ACT_READ));
     assert_false(caller_can_entity(&caller, 7, ACT_DELETE));
-    assert_false(caller_can_entity(&caller, 7, ACT_CREATE)); /* the creator's, but not listed */
+    assert_false(caller_can_entity(&caller, 7, ACT_CREATE)); /* the creator may, not listed */
     assert_true(caller_field(&caller, entity_field_by_id(orders, 30), ACT_READ));
     assert_false(caller_field(&caller, entity_field_by_id(orders, 32), ACT_READ));
     assert_false(caller_field(&caller, entity_field_by_id(orders, 31), ACT_CREATE));
     assert_false(rights->api_access);
 
-    key = api_key(task, project, 1, "1 day"); /* an administrator's */
+    key = api_key(task, project, 1, "1 day"); /* the creator is an administrator */
     assert_int_equal(project_rights(task, project, 1, key, &rights), 0);
     caller.rights = rights;
     assert_false(caller_is_admin(&caller));
@@ -175,7 +176,8 @@ static void keys(struct task *task, struct project *project, const struct entity
     assert_true(caller_can_entity(&caller, 7, ACT_DELETE));
     assert_false(caller_can_entity(&caller, 7, ACT_UPDATE));
     assert_false(caller_can_entity(&caller, 5, ACT_READ));
-    /* Every field of what its list names, and none of another entity. */
+    /* The key may read every field of an entity that its list names, and no field of another
+     * entity. */
     assert_true(caller_field(&caller, entity_field_by_id(orders, 32), ACT_READ) ==
                 caller_can_entity(&caller, orders->id, ACT_READ));
     assert_false(caller_field(&caller, entity_field_by_id(orders, 32), ACT_UPDATE));

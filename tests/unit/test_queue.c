@@ -1,7 +1,5 @@
-/*
- * The queue with a kind of work of its own: one file of SQL (toys.sql), one table, one function.
- * Two directories stand for two processes.
- */
+/* The queue with a kind of work made for this test, toys: one SQL file (toys.sql), one table and
+ * one function. Two directories play two processes. */
 #include "loop/background.h"
 #include "project_test.h"
 #include "queue/queue.h"
@@ -18,9 +16,9 @@ static void pause_ms(struct task *task, int64_t ms)
 /* --- the kind of work --- */
 
 static struct {
-    bool hold, heedless; /* toys do not end; nor when they are asked to give themselves back */
+    bool hold, heedless; /* toys do not end; nor when they should release themselves */
     unsigned running, most, ended;
-    int64_t order[256]; /* of projects, as their toys began */
+    int64_t order[256]; /* numbers of the projects, in the order in which their toys began */
     unsigned begun;
 } t;
 
@@ -66,7 +64,7 @@ static const struct queue_kind toys = {
     .message = "search.changed",
 };
 
-/* --- around it --- */
+/* --- helpers --- */
 
 static struct queue_config config_of(struct directory *directory)
 {
@@ -96,7 +94,7 @@ static struct project *make_shop(struct task *task, struct directory *directory,
     return project;
 }
 
-/* What one test leaves is nothing to the next. */
+/* Deletes all toys of the project, so that the next test does not find them. */
 static void clear(struct task *task, struct project *project)
 {
     exec(task, &project->db, "truncate {p}.toys");
@@ -184,7 +182,8 @@ static unsigned first_of(int64_t number)
     return UINT32_MAX;
 }
 
-/* One that floods it has all slots while it is alone, and hardly a turn more when another comes. */
+/* A project with a flood of rows has all slots while it is alone. A row of another project
+ * starts soon after it arrives. */
 static void fair(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct project *flood = make_shop(task, one, "fair-a");
@@ -205,7 +204,7 @@ static void fair(struct task *task, struct directory *one, struct directory *two
     end_queue(task, queue, 1000);
 }
 
-/* And no more than its own slots where it has a bound. */
+/* With slots_per_project, a project has no more slots than that, even when it is alone. */
 static void bounded(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct project *project = make_shop(task, one, "bound");
@@ -219,7 +218,8 @@ static void bounded(struct task *task, struct directory *one, struct directory *
     end_queue(task, queue, 1000);
 }
 
-/* Nor where rows are claimed ahead: what they leave is for others, however long they take. */
+/* Rows that are claimed before slots are free do not exceed slots_per_project either. The
+ * remaining slots are free for other projects, however long the project's items take. */
 static void bounded_ahead(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct queue_kind kind = toys;
@@ -254,7 +254,7 @@ static void test_fair(void **state)
     test_in_world(bounded_ahead);
 }
 
-/* So many toys wait, of which the queue takes `running` and holds them. */
+/* Inserts `count` toys, and returns a queue that has claimed `running` of them and holds them. */
 static struct queue *start_held(struct task *task,
                                 struct project *project,
                                 const struct queue_config *config,
@@ -270,7 +270,8 @@ static struct queue *start_held(struct task *task,
 
 /* --- leases --- */
 
-/* What runs longer than its lease stays ours; what another has, ends here and writes nothing. */
+/* An item that runs longer than its lease keeps its row. An item whose row has another token
+ * ends and writes nothing. */
 static void renewed(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct project *project = make_shop(task, one, "lease");
@@ -289,13 +290,13 @@ static void renewed(struct task *task, struct directory *one, struct directory *
     WAIT_FOR(task, queue_stats(queue)->lost == 1);
     assert_int_equal(count_of(task, project, "runs > 0"), 0);
 
-    /* A hint makes it quick. */
+    /* queue_recheck() makes the item notice the loss at once. */
     int64_t id = number(task, &project->db, "select max(id) from {p}.toys");
     exec(task,
          &project->db,
          "update {p}.toys set token = token + 1, status = 'cancelled' where id = (select max(id) "
          "from {p}.toys)");
-    queue_recheck(queue, project->number, id + 1); /* not ours: nothing is asked */
+    queue_recheck(queue, project->number, id + 1); /* not claimed here: nothing is queried */
     queue_recheck(queue, project->number, id);
     WAIT_FOR(task, t.running == 0);
     t.hold = false;
@@ -304,7 +305,7 @@ static void renewed(struct task *task, struct directory *one, struct directory *
     clear(task, project);
 }
 
-/* Without an answer of the database nobody believes in a lease that may be over. */
+/* Without an answer from the database, an item counts as lost when its lease may have ended. */
 static void over(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct project *project = make_shop(task, one, "over");
@@ -317,7 +318,7 @@ static void over(struct task *task, struct directory *one, struct directory *two
     WAIT_FOR(task, queue_stats(queue)->lost == 1);
     assert_int_equal(pg_start(), 0);
     t.hold = false;
-    /* It is found, claimed again, and done once. */
+    /* The row is rescued, claimed again and done once. */
     WAIT_WITHIN(15000, task, queue_stats(queue)->done == 1);
     assert_int_equal(count_of(task, project, "status = 'done' and runs = 1 and attempt = 2"), 1);
     end_queue(task, queue, 1000);
@@ -333,7 +334,8 @@ static void test_leases(void **state)
 
 /* --- crashes --- */
 
-/* Left by a process that died: one at a time beside the others, and quarantined at last. */
+/* Rows of a process that died run one at a time, concurrently with fresh rows. A row that has
+ * crashed too many processes is quarantined. */
 static void crashed(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct project *project = make_shop(task, one, "crash");
@@ -346,7 +348,7 @@ static void crashed(struct task *task, struct directory *one, struct directory *
          "lease_until = " PAST " where id < 5");
     t.hold = true;
     struct queue *queue = queue_start(&toys, &config);
-    WAIT_FOR(task, t.running == 3); /* the two that are fresh, and one of those */
+    WAIT_FOR(task, t.running == 3); /* the two fresh rows, and one crashed row */
     WAIT_FOR(task, queue_stats(queue)->rescued == 4);
     pause_ms(task, 100);
     assert_int_equal(t.running, 3);
@@ -366,7 +368,8 @@ static void test_crashed(void **state)
 
 /* --- the drain --- */
 
-/* What runs ends, or gives itself back; what does not is given back as it is. */
+/* In a drain, running items end or release themselves. Items that do neither are released in
+ * their present state. */
 static void drained(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct project *project = make_shop(task, one, "drain");
@@ -387,7 +390,8 @@ static void drained(struct task *task, struct directory *one, struct directory *
     clear(task, project);
 }
 
-/* Claimed ahead of the slots: given back by the drain, and it was no attempt. */
+/* The drain releases rows that were claimed before slots were free, and the claim does not count
+ * as an attempt. */
 static void ahead(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct queue_kind kind = toys;
@@ -420,7 +424,7 @@ static void test_drained(void **state)
     test_in_world(ahead);
 }
 
-/* --- notification, rows of the owner's, retention --- */
+/* --- notification, adopted rows, retention --- */
 
 static unsigned sweeps;
 
@@ -437,12 +441,12 @@ static void notified(struct task *task, struct directory *one, struct directory 
     struct queue_config storing = config_of(two);
 
     config.sweep_ms = storing.sweep_ms = 60000;
-    storing.slots = 0; /* it only stores */
+    storing.slots = 0; /* this queue stores rows and claims none */
     kind.swept = on_swept;
     struct queue *queue = queue_start(&kind, &config);
     struct queue *store = queue_start(&toys, &storing);
     WAIT_FOR(task, bus_up(config.bus));
-    unsigned before; /* until the bus is up sweeps come often, and once more then */
+    unsigned before; /* sweeps are frequent until the bus is up, and one more follows */
     do {
         before = sweeps;
         pause_ms(task, 300);
@@ -515,7 +519,7 @@ static void retained(struct task *task, struct directory *one, struct directory 
     clear(task, project);
 }
 
-/* An old toy, and a table of when it was removed. */
+/* Inserts a toy that is old enough for retention, and a table that records when it is deleted. */
 static void put_old(struct task *task, struct project *project)
 {
     exec(task,
@@ -541,7 +545,8 @@ static int64_t removed_ms(struct task *task, struct project *project)
         task, &project->db, "select (extract(epoch from at) * 1000)::bigint from {p}.removals");
 }
 
-/* Not all at once: the last ones are asked a while after the first. */
+/* A round of retention is spread over time: the last projects are handled some time after the
+ * first. */
 static void retained_in_turn(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct project *first = make_shop(task, one, "retain-a");
@@ -559,7 +564,7 @@ static void retained_in_turn(struct task *task, struct directory *one, struct di
     end_queue(task, queue, 1000);
 }
 
-/* --- what waits to be claimed, and passes that wait for it --- */
+/* --- rows that wait to be claimed, pauses between passes --- */
 
 static unsigned claims, left;
 
@@ -585,7 +590,8 @@ static void counted(struct task *task, struct directory *one, struct directory *
     WAIT_FOR(task, t.running == 8);
     assert_int_equal(queue_waiting(queue, project->number), 12);
     assert_true(claims > 0 && left == 12);
-    /* Somebody else has taken some: what is told of and not there waits for nobody. */
+    /* As if another process had claimed five of the rows: announced rows that no longer wait are
+     * not counted as waiting. */
     exec(task, &project->db, "delete from {p}.toys where id > 15");
     t.hold = false;
     WAIT_FOR(task, count_of(task, project, "status = 'done'") == 15);
@@ -618,18 +624,18 @@ static void paused(struct task *task, struct directory *one, struct directory *t
     passes = 0;
     pass_pause_ms = 60000;
     struct queue *queue = queue_start(&kind, &config);
-    queue_resume(queue, slow->number); /* nothing is known of it */
+    queue_resume(queue, slow->number); /* the queue does not know this project yet */
     queue_due(queue, slow->number);
     WAIT_FOR(task, passes == 1);
     queue_due(queue, slow->number);
     pause_ms(task, 100);
     assert_int_equal(passes, 1);
-    queue_due(queue, other->number); /* is nobody's pause but its own */
+    queue_due(queue, other->number); /* the pause of `slow` does not delay it */
     WAIT_FOR(task, passes == 2);
     queue_resume(queue, slow->number);
     WAIT_FOR(task, passes == 3);
 
-    pass_pause_ms = 20; /* ends by itself */
+    pass_pause_ms = 20; /* the pause ends after its time */
     queue_resume(queue, slow->number);
     WAIT_FOR(task, passes >= 6);
     pass_pause_ms = 60000;
@@ -637,7 +643,7 @@ static void paused(struct task *task, struct directory *one, struct directory *t
     unsigned before = passes;
     pause_ms(task, 100);
     assert_int_equal(passes, before);
-    end_queue(task, queue, 1000); /* one that is paused keeps nobody */
+    end_queue(task, queue, 1000); /* a paused project does not delay the drain */
 }
 
 static void test_paused(void **state)

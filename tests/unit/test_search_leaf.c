@@ -1,4 +1,4 @@
-/* Leaves against sorted arrays; every byte that may be damaged; sets of ids in windows. */
+/* Leaves compared with sorted arrays, leaves with damaged bytes, sets of ids in windows. */
 #include "search_test.h"
 
 #include "base/num.h"
@@ -6,7 +6,7 @@
 #include "search/leaf.h"
 #include "search/varint_private.h"
 
-/* Ascending ids from `first` on, about one in `sparse`. */
+/* Returns `count` ascending ids from `first` on, about one in `sparse`. */
 static int64_t *some_ids(int64_t first, size_t count, uint64_t sparse)
 {
     int64_t *ids = arena_alloc(arena, (count + 1) * sizeof(*ids));
@@ -19,8 +19,8 @@ static int64_t *some_ids(int64_t first, size_t count, uint64_t sparse)
     return ids;
 }
 
-/* What leaves hold, in order; bases ascend, and no id is below its leaf's base or above the next
- * one's. */
+/* Stores the ids of all leaves in `ids` and returns their number. Checks that bases ascend, and
+ * that no id is below the base of its leaf or above the base of the next leaf. */
 static size_t read_all(const struct leaves *leaves, int64_t *ids)
 {
     static int64_t room[LEAF_IDS];
@@ -72,9 +72,9 @@ static void dense_lists_are_bits(void **state)
     (void)state;
 
     leaves_build(arena, 0, some_ids(1, 100000, 1), 100000, &leaves);
-    assert_in_range(leaves.count, 1, 7); /* a bit an id, 15,168 a leaf */
+    assert_in_range(leaves.count, 1, 7); /* a bit per id, 15,168 ids in a leaf */
     leaves_build(arena, 0, some_ids(1, 100000, 20), 100000, &leaves);
-    assert_in_range(leaves.count, 50, 60); /* a byte an id */
+    assert_in_range(leaves.count, 50, 60); /* a byte per id */
 }
 
 static size_t naive_change(const int64_t *old,
@@ -97,8 +97,8 @@ static size_t naive_change(const int64_t *old,
     return num_sort_once(ret, n + adds);
 }
 
-/* One list that grows and shrinks for a while, each id by the leaf whose base is not above it, as
- * the indexer does it. */
+/* Changes a list as the indexer does: each id goes to the last leaf whose base is not above the
+ * id. */
 static void change_list(
     struct leaves *leaves, const int64_t *add, size_t adds, const int64_t *take, size_t takes)
 {
@@ -183,7 +183,7 @@ static void all_that_was_there_may_go(void **state)
     assert_int_equal(left.items[0].base, 2);
 }
 
-/* The same ids as older versions packed them: from the lowest up. */
+/* Packs the ids as older versions did, from the lowest id up. */
 static struct leaf older(int64_t base, const int64_t *ids, size_t count)
 {
     unsigned char *text = arena_alloc(arena, 1 + count * VARINT_BYTES);
@@ -227,7 +227,8 @@ static void leaves_of_older_versions_are_read(void **state)
     }
 }
 
-/* Ids that come behind all others, some at a time, of any density. */
+/* A list that grows at its end by some ids at a time holds the right ids, in hardly more leaves
+ * than a list that is built at once, at any density. */
 static void lists_that_grow_are_as_others(void **state)
 {
     static const uint64_t sparse[] = {1, 3, 6, 8, 10, 60, 5000};
@@ -259,7 +260,8 @@ static void lists_that_grow_are_as_others(void **state)
     }
 }
 
-/* What changes at a list's end changes bytes in front: those behind are not logged again. */
+/* A new id at the end of a list changes the first bytes of its leaf. The bytes after them stay
+ * the same, so PostgreSQL does not log them again. */
 static void a_list_that_grows_keeps_its_bytes_behind(void **state)
 {
     int64_t ids[101];
@@ -273,20 +275,19 @@ static void a_list_that_grows_keeps_its_bytes_behind(void **state)
     assert_int_equal(leaf_change(arena, &before.items[0], &ids[100], 1, NULL, 0, &after), 0);
     const struct str old = before.items[0].docs;
     const struct str new = after.items[0].docs;
-    size_t kept = old.len - 4; /* the format, and the highest */
+    size_t kept = old.len - 4; /* without the format and the highest id */
     assert_memory_equal(new.ptr + new.len - kept, old.ptr + old.len - kept, kept);
 }
 
 /* --- damage ----------------------------------------------------------------------------------- */
 
-/* Whatever a leaf's bytes are: it is read whole, or it is refused, and what reads it twice says the
- * same. */
+/* Reads a leaf with any bytes. The leaf is either read whole or refused, and all readers agree. */
 static void read_damaged(const struct leaf *leaf)
 {
     static int64_t ids[LEAF_IDS];
     const struct docset_window window = {1024, 4096};
     size_t count = 0;
-    /* of its own, so that a read behind its end is seen */
+    /* an allocation of its own, so that a read past its end is detected */
     struct leaf copy = *leaf;
     copy.docs.ptr =
         memcpy(malloc(leaf->docs.len + !leaf->docs.len), leaf->docs.ptr, leaf->docs.len);

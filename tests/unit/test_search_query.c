@@ -1,4 +1,4 @@
-/* What people type, and what of a record it marks. */
+/* How a query is parsed, and which parts of a record a query marks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static bool is_title_or_body(const void *arg, struct str name)
 
 static const struct search_fields fields = {.is_field = is_title_or_body};
 
-/* One line of all that was understood: kind, signs, term, (parts), ~typos. */
+/* Returns the parsed query as one line of words: kind, signs, term, (parts), ~typos. */
 static const char *understood(const char *text)
 {
     static const char kinds[] = {
@@ -112,7 +112,7 @@ static void queries_are_understood(void **state)
         assert_string_equal(understood(cases[i].text), cases[i].expected);
 }
 
-/* What people type on the way, in a hurry, or for other machines. */
+/* Unfinished and careless queries, and queries written for other systems, are understood. */
 static void any_text_is_a_query(void **state)
 {
     static const struct {
@@ -168,7 +168,7 @@ static void any_text_is_a_query(void **state)
         {"I \xE2\x99\xA5 NY", "w:i w:\xE2\x99\xA5! w:ny*"},
         {"\xF0\x9F\x9A\x80\xF0\x9F\x9A\x80\xF0\x9F\x9A\x80", "w:\xF0\x9F\x9A\x80!"},
         {"10\xE2\x82\xAC", "w:10 w:\xE2\x82\xAC!"},
-        /* more than is searched for */
+        /* more words than a query may have */
         {"a b c d e f g h i j k", "w:a w:b w:c w:d w:e w:f w:g w:h w:i w:j"},
         {"a b c d e f g h i j k*", "w:a w:b w:c w:d w:e w:f w:g w:h w:i w:j"},
     };
@@ -178,7 +178,7 @@ static void any_text_is_a_query(void **state)
         assert_string_equal(understood(cases[i].text), cases[i].expected);
 }
 
-/* Of what is too long its beginning is looked for. */
+/* A query that is too long is cut, and only its beginning is used. */
 static void long_queries_are_cut(void **state)
 {
     char text[2100];
@@ -202,7 +202,7 @@ static void long_queries_are_cut(void **state)
     for (const char *c = understood(text); *c; c++)
         parts += *c == 'b';
     assert_int_equal(parts, SEARCH_PARTS);
-    for (size_t letters = 16; letters <= 18; letters++) { /* each of which may go on */
+    for (size_t letters = 16; letters <= 18; letters++) { /* 16 parts at most, then x is dropped */
         struct strbuf phrase;
         strbuf_init(&phrase, arena, 1000);
         strbuf_char(&phrase, '"');
@@ -232,11 +232,11 @@ static const char *marked_in(const char *field, const char *text, const char *q)
     struct highlighter *highlighter = highlight_new(arena, &query);
     match = highlight_field(highlighter, str_from(field), str_from(text), &line);
     assert_int_equal(match.any, line.len > 0);
-    /* the same again, and without a snippet */
+    /* a second call, without a snippet, finds the same words */
     struct highlight_match again =
         highlight_field(highlighter, str_from(field), str_from(text), NULL);
     assert_memory_equal(&again.words, &match.words, sizeof(match.words));
-    /* and for the order alone: where there is one term there is nothing to be near to */
+    /* highlight_order() finds the same; adjacency needs more than one term */
     size_t terms = 0;
     for (size_t i = 0; i < query.count; i++)
         if (!query.words[i].without)
@@ -299,14 +299,14 @@ static void signs_and_symbols_are_marked(void **state)
     assert_string_equal(marked("love \xE2\x9D\xA4\xEF\xB8\x8F", "\xE2\x99\xA5"),
                         "love <mark>\xE2\x9D\xA4\xEF\xB8\x8F</mark>");
     assert_string_equal(marked("\xE2\x99\xA5", "\xE2\x99\xA5"), "<mark>\xE2\x99\xA5</mark>");
-    /* words around one are side by side for who does not look for it */
+    /* words around a symbol are adjacent for a query without the symbol */
     assert_string_equal(marked("Nike\xC2\xAE Air", "\"nike air\""),
                         "<mark>Nike\xC2\xAE Air</mark>");
     marked("Nike\xC2\xAE Air", "nike air");
     assert_true(match.adjacent && match.equals);
 }
 
-/* Most texts have no word that begins as one that is looked for. */
+/* The prefilter skips most texts, but never a text with a match. */
 static void texts_are_not_passed_over(void **state)
 {
     (void)state;
@@ -338,7 +338,8 @@ static void phrases_stand_whole(void **state)
     assert_string_equal(marked("blue big chair", "\"blue chair\""), "");
     assert_string_equal(marked("to be to be or", "\"to be or\""), "to be <mark>to be or</mark>");
     assert_string_equal(marked("so AB-1234 is", "\"AB-1234 is\""), "so <mark>AB-1234 is</mark>");
-    /* a beginning twice, and the end as far behind the second as that is behind the first */
+    /* two beginnings of the phrase, and its end as far from the second as the second from the
+     * first */
     assert_string_equal(marked("blue and blue and chair", "\"blue chair\""), "");
     assert_string_equal(marked("blue x blue x y chair", "\"blue chair\""), "");
     assert_string_equal(marked("12 x 12.50 y", "\"12.50 y\""), "12 x <mark>12.50 y</mark>");
@@ -421,7 +422,7 @@ static void long_texts_give_the_best_window(void **state)
     for (const char *c = snippet; *c; c++)
         words += *c == ' ';
     assert_int_equal(words, 29);
-    /* a window at the end, and one word that is everything */
+    /* a snippet at the end of the text, and a text that is one long word */
     snippet =
         marked(arena_cstr(arena, arena_printf(arena, "%.*s blue", 5000, text.ptr + 2500)), "blue");
     assert_memory_equal(snippet + strlen(snippet) - 17, "<mark>blue</mark>", 17);
