@@ -1,4 +1,4 @@
-/* Spans of the calendar, against the C library's own calendar. */
+/* Spans of the calendar, compared with the C library's calendar. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

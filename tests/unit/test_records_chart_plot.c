@@ -1,5 +1,5 @@
-/* What a picture of a chart shows: texts of strangers, axes, series, slices. */
-/* Before cmocka.h, whose fail() is a macro. */
+/* The picture of a chart: untrusted texts, axes, series, slices. */
+/* chart_plot.c comes before cmocka.h, whose fail() is a macro. */
 /* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
 #include "areas/dashboards/chart_plot.c"
 

@@ -1,5 +1,5 @@
-/* The readers of queries, the gateway's of URLs and the runner's of steps: what both can say comes
- * to the same, accepted or refused. */
+/* The gateway reads queries from URLs, and the runner reads queries from steps. A query that
+ * both can express has the same result, accepted or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "steps/data_query.c"
 /* NOLINTEND(bugprone-suspicious-include) */
 
-/* --- what the runner's reader is called with --- */
+/* --- functions that the runner's reader calls --- */
 
 int step_fail(struct step_call *call, enum problem code, const char *format, ...)
 {
@@ -87,7 +87,8 @@ static const char *print(struct arena *arena, const struct records_query *query)
     return strbuf_cstring(&out);
 }
 
-/* As records_list() begins: the query, or what is refused, as "!code: detail". */
+/* Plans the query as records_list() does. Returns the query as text, or a refusal as "!code:
+ * detail". */
 static const char *run(struct records_ctx *ctx, const struct records_query *query)
 {
     const struct entity *entity = &entities[0];
@@ -151,7 +152,7 @@ static const char *of_step(struct task *task, const char *text)
     return answer;
 }
 
-/* --- what both can say --- */
+/* --- queries that both readers can express --- */
 
 static const struct {
     const char *url;
@@ -249,7 +250,7 @@ static void test_same(void **state)
     arena_free(task.arena);
 }
 
-/* --- what one of them can say --- */
+/* --- queries that only one reader can express --- */
 
 static void test_url(void **state)
 {

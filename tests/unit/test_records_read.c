@@ -37,7 +37,8 @@ static void filters(struct records_ctx ctx)
           "1,4");
 }
 
-/* Shown to the millisecond, stored to the microsecond: what was read must be found again. */
+/* Times are stored to the microsecond and shown to the millisecond. A time that was read finds
+ * its record again. */
 static void times(struct records_ctx ctx)
 {
     CHECK(ctx, BOOKS, "filter[sold_at]=2026-03-01T10:00:00.123Z", "1");
@@ -112,9 +113,10 @@ static void test_filters(void **state)
     run(administrator);
 }
 
-/* --- what is refused --- */
+/* --- refused queries --- */
 
-/* "filter[id][in]=1,1,1..." or many conditions. */
+/* Returns `first` followed by `count` times `piece`: "filter[id][in]=1,1,1...", or many
+ * conditions. */
 static const char *repeated(struct arena *arena, const char *first, const char *piece, int count)
 {
     struct strbuf text;
@@ -234,7 +236,7 @@ static void test_refusals(void **state)
 
 /* --- records as JSON --- */
 
-/* What a step is given of a record is what a request is told of it, number for number. */
+/* A step receives the same values of a record as a request, number for number. */
 static void check_values(struct records_ctx ctx)
 {
     struct arena *arena = ctx.task->arena;
@@ -325,7 +327,7 @@ static const char *next_cursor(struct arena *arena, const char *answer)
     return arena_cstr(arena, (struct str){at + 1, (size_t)(end - at - 1)});
 }
 
-/* Every order walked one by one gives what a single page gives. */
+/* Reads the records of an order one by one, by cursor. The result equals a single page. */
 static void walk(struct records_ctx ctx, const char *order)
 {
     struct arena *arena = ctx.task->arena;
@@ -393,7 +395,7 @@ static void row_rules(const struct library *library)
     assert_string_equal(get(alice, AUTHORS, 2, ""), "!not_found");
     assert_string_equal(get(alice, AUTHORS, 2, "fields=id"), "!not_found");
     assert_string_equal(get(bob, AUTHORS, 3, "fields=id"), "{\"id\":3}");
-    /* Through relations: filter, sort, expansion, links. */
+    /* Row rules apply through relations, too: filter, sort, expansion, links. */
     CHECK(alice, BOOKS, "filter[author.country]=BO", "1");
     CHECK(bob, BOOKS, "filter[author.country]=BO", "3");
     CHECK(alice, BOOKS, "sort=-author.name", "1,4,3,2");
@@ -410,7 +412,7 @@ static void row_rules(const struct library *library)
                         "{\"items\":[{\"count\":1}],\"has_next_page\":false}");
 }
 
-/* A hidden field answers as one that does not exist, whatever it holds. */
+/* A hidden field is answered like a field that does not exist, independently of its values. */
 static void field_rules(const struct library *library)
 {
     static const char *const queries[] = {"filter[%s]=shy",
@@ -438,7 +440,8 @@ static void field_rules(const struct library *library)
     }
     assert_memory_equal(ask(alice, aggregate_url, AUTHORS, "group_by=note"), "!invalid_query", 14);
     assert_memory_equal(ask(alice, aggregate_url, AUTHORS, "min=note"), "!invalid_query", 14);
-    /* An entity that may not be read at all: its id is a value of the book, nothing behind it. */
+    /* alice may not read the entity at all. The id is a value of the book, but no field of the
+     * entity can be used. */
     assert_string_equal(list(alice, BOOKS, "filter[safe.gold]=1000"),
                         "!invalid_query filter[safe.gold]:unknown_field:there is no field "
                         "\"safe.gold\"");
@@ -484,7 +487,8 @@ static void test_rules(void **state)
     run(rules);
 }
 
-/* The group scope shows what members of the group made; roles and groups are granted like users. */
+/* The group scope shows records that members of the group made. Records are granted to roles and
+ * groups as to users. */
 static void groups(struct task *task, struct directory *one, struct directory *two)
 {
     struct library library;

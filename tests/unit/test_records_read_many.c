@@ -1,10 +1,10 @@
-/* Reading records: gets that share a statement, a model that changes under them, groups,
+/* Reading records: gets that share a statement, a model that changes under a statement, groups,
  * exports. */
 #include "records_read.h"
 
 #include "records/read/get.h"
 
-/* --- gets together --- */
+/* --- gets in one statement --- */
 
 struct getter {
     struct task task;
@@ -34,7 +34,7 @@ static void run_getter(struct task *task, void *arg)
 static struct getter *
 start_getter(const struct records_ctx *ctx, int64_t entity, int64_t id, size_t *running)
 {
-    struct arena *arena = arena_new(0); /* as requests have: gone before the batch is */
+    struct arena *arena = arena_new(0); /* like a request's: may be freed before the batch */
     struct getter *getter = ARENA_NEW(ctx->task->arena, getter);
 
     getter->task.arena = arena;
@@ -76,7 +76,8 @@ static uint64_t statements(void)
     return stats.statements;
 }
 
-/* One statement per caller with a row rule, each answered by his own rule; one for all without. */
+/* Gets of a caller with a row rule share one statement, which applies that caller's rule. Gets
+ * of all callers without a row rule share one statement. */
 static void together(struct task *task, struct directory *one, struct directory *two)
 {
     struct library library;
@@ -123,7 +124,8 @@ static void test_together(void **state)
     run(together);
 }
 
-/* Whoever leaves takes nothing from the others, and its memory is not touched afterwards. */
+/* A get that is cancelled or late does not affect other gets, and its memory is not touched
+ * afterwards. */
 static void leaving(struct task *task, struct directory *one, struct directory *two)
 {
     struct library library;
@@ -147,7 +149,7 @@ static void leaving(struct task *task, struct directory *one, struct directory *
     }
     int64_t until_ms = clock_mono_ms() + 5;
     while (clock_mono_ms() < until_ms)
-        continue; /* past their deadline before they run */
+        continue; /* the deadlines pass before the gets run */
     wait_for(task, &running);
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         assert_int_equal(all[i]->rc, -ETIMEDOUT);
@@ -162,9 +164,7 @@ static void test_leaving(void **state)
     run(leaving);
 }
 
-/* --- a model that changes under a statement
- * -------------------------------------------------------
- */
+/* --- a model that changes under a statement --- */
 
 static void changing(struct task *task, struct directory *one, struct directory *two)
 {
@@ -331,7 +331,7 @@ static void exported(struct task *task, struct directory *one, struct directory 
          "insert into {p}.e_3 (f_32) select repeat('x', 100) from generate_series(1, 3000)");
     const char *all = export(admin, TAGS, "fields=label", false, &received);
     assert_int_equal(strlen(all), 3000 * 113 + 2 * 14);
-    assert_in_range(received.pieces, 5, 40); /* of 24 KB, and what is left of each page */
+    assert_in_range(received.pieces, 5, 40); /* of 24 KB, and the rest of each page */
     received.answer = -ECANCELED;
     (void)export(admin, TAGS, "fields=label", false, &received);
     assert_int_equal(received.pieces, 1);

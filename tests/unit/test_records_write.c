@@ -5,7 +5,7 @@
 /* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
 #include "areas/items/items_query.c"
 
-/* The answer holds every part. */
+/* Checks that the answer contains every part. */
 #define NAMES(answer, ...)                                                                         \
     do {                                                                                           \
         const char *const text_ = (answer);                                                        \
@@ -50,7 +50,7 @@ static void create_values(struct shop *shop)
           "\"rate\":null",
           "\"code\":9223372036854775807");
     has(text, arena_printf(ann.task->arena, "\"created_by\":%lld", (long long)shop->ann).ptr);
-    /* A default gives way to null, a secret is only stored sealed. */
+    /* null replaces a default, and a secret is stored only sealed. */
     NAMES(make(ann, PRODUCTS, "{\"sku\":\"A2\",\"qty\":null}"), "\"qty\":null", "\"tags\":[]");
     NAMES(make(ann, CUSTOMERS, "{\"name\":\"Cy\",\"pin\":\"1234\"}"), "\"pin\":\"********\"");
     assert_int_equal(
@@ -71,14 +71,14 @@ static void create_refusals(struct shop *shop)
                         "nope:unknown_field rate:read_only sku:required price:out_of_range "
                         "qty:type_mismatch status:out_of_range");
     assert_string_equal(make(ann, PRODUCTS, "[]"), "!validation_failed :type_mismatch");
-    /* A field that may not be seen is no field. */
+    /* A field that the caller may not see is an unknown field. */
     assert_string_equal(make(ann, CUSTOMERS, "{\"name\":\"x\",\"note\":\"y\"}"),
                         "!validation_failed note:unknown_field");
     assert_string_equal(make(ann, CUSTOMERS, "{\"name\":\"x\",\"email\":\"a@x\"}"),
                         "!unique_violation email:unique_violation");
 }
 
-/* A hidden record is refused like one that does not exist (A2). */
+/* A hidden record is refused like a record that does not exist (A2). */
 static void create_references(struct shop *shop)
 {
     struct records_ctx ann = shop_ctx(shop, shop->ann);
@@ -95,7 +95,7 @@ static void create_references(struct shop *shop)
     NAMES(make(boss, PRODUCTS, "{\"sku\":\"R1\",\"customer\":2,\"tags\":[3,1,2]}"),
           "\"customer\":2",
           "\"tags\":[3,1,2]");
-    /* Nor does the permission to write products open customers. */
+    /* The permission to write products does not open customers either. */
     exec(shop->task,
          &shop->project->db,
          "delete from {p}.role_permissions where entity_id = 1 and permission = 'read'");
@@ -141,7 +141,7 @@ static void update_merges(struct shop *shop)
                         "!validation_failed updated_at:read_only rate:read_only x:unknown_field");
     assert_string_equal(put(ann, PRODUCTS, 999, "{\"price\":7}", 0), "!not_found");
     assert_string_equal(put(ann, PRODUCTS, 999, "{\"tags\":[1]}", 0), "!not_found");
-    /* Nothing to change. */
+    /* An update that changes nothing still checks version and record. */
     NAMES(put(ann, PRODUCTS, id, "{}", 3), "\"sku\":\"U1\"");
     assert_string_equal(put(ann, PRODUCTS, id, "{}", 2), "!precondition_failed");
     assert_string_equal(put(ann, PRODUCTS, 999, "{}", 0), "!not_found");
@@ -182,7 +182,7 @@ static void update_rules(struct shop *shop)
     NAMES(put(ann, CUSTOMERS, 1, "{\"pin\":null}", 0), "\"pin\":null");
 }
 
-/* Links to records that the caller does not see stay when it replaces the list. */
+/* Links to records that the caller does not see stay when the caller replaces the list. */
 static void update_links(struct shop *shop)
 {
     struct records_ctx ann = shop_ctx(shop, shop->ann);
@@ -296,7 +296,7 @@ static void delete_many(struct task *task, struct directory *one, struct directo
                         "{\"deleted\":4,\"not_found\":[]}");
     assert_string_equal(drop_filter(ann, PRODUCTS, "filter[qty]=77", 4),
                         "{\"deleted\":0,\"not_found\":[]}");
-    /* Hidden rows are not there, by id or by filter. */
+    /* Hidden rows count as not found, by id or by filter. */
     assert_string_equal(drop_filter(ann, TAGS, "filter[label][in]=b,c", 10),
                         "{\"deleted\":0,\"not_found\":[]}");
     assert_string_equal(drop_ids(ann, CUSTOMERS, ids, 3), "{\"deleted\":1,\"not_found\":[2,99]}");
@@ -357,7 +357,7 @@ static void locks(struct task *task, struct directory *one, struct directory *tw
     assert_int_equal(holder.lock_token.len, 43);
     has(answer, arena_printf(task->arena, "\"locked_by\":%lld", (long long)shop.ann).ptr);
     has(answer, "\"expires_at\":\"2");
-    /* Nobody writes without the token, not even administrators. */
+    /* No caller writes without the token, not even an administrator. */
     assert_string_equal(lock(boss, 1, 60), "!locked");
     assert_string_equal(put(boss, CUSTOMERS, 1, "{\"name\":\"x\"}", 0), "!locked");
     assert_string_equal(put(ann, CUSTOMERS, 1, "{\"name\":\"x\"}", 0), "!locked");
@@ -380,7 +380,8 @@ static void locks(struct task *task, struct directory *one, struct directory *tw
     assert_string_equal(unlock(holder, 1), "!not_locked");
     (void)lock(ann, 1, 60);
     assert_string_equal(unlock(boss, 1), "free");
-    /* A token that was never given out is not taken over; a lock that has ended gives way. */
+    /* A token that was never issued does not become the token of a new lock. A lock that has
+     * ended blocks no writes. */
     assert_false(str_eq(token_of(task->arena, lock(wrong, 1, 60)), STR("wrong")));
     exec(task, &shop.project->db, "update {p}.record_locks set expires_at = now()");
     has(put(boss, CUSTOMERS, 1, "{\"name\":\"z\"}", 0), "\"name\":\"z\"");
@@ -404,8 +405,8 @@ static int64_t outbox(const struct shop *shop, const char *condition)
         arena_printf(shop->task->arena, "select count(*) from {p}.outbox where %s", condition).ptr);
 }
 
-/* Listeners are told the whole record, whatever the writer may see; a change that failed is
- * none. */
+/* An event has the whole record, also fields that the writer may not see. A change that failed
+ * has no event. */
 static void events(struct task *task, struct directory *one, struct directory *two)
 {
     struct shop shop;
@@ -464,7 +465,7 @@ static void test_events(void **state)
 
 /* --- open transactions and changed models --- */
 
-/* Writes in the caller's transaction come and go with it. */
+/* Writes in the caller's transaction are committed or rolled back with the transaction. */
 static void transactions(struct task *task, struct directory *one, struct directory *two)
 {
     struct shop shop;
@@ -498,8 +499,8 @@ static void test_transactions(void **state)
     run(transactions);
 }
 
-/* The model changes while requests with the old one are under way (D16): never an internal
- * error. */
+/* The model changes while requests with the old model are under way (D16). This never leads to
+ * an internal error. */
 static void model_changes(struct task *task, struct directory *one, struct directory *two)
 {
     struct shop shop;
@@ -517,7 +518,7 @@ static void model_changes(struct task *task, struct directory *one, struct direc
     assert_string_equal(make(ann, PRODUCTS, "{\"sku\":\"X3\",\"day\":\"2024-01-01\"}"),
                         "!validation_failed day:unknown_field");
     has(put(ann, PRODUCTS, id, "{\"tags\":[1]}", 0), "\"tags\":[1]");
-    /* A text column that holds numbers now: the old model's text does not fit its new type. */
+    /* A text column becomes a boolean: the old model's text does not fit the new type. */
     shop_reload(&shop);
     ann = shop_ctx(&shop, shop.ann);
     exec(task, db, "alter table {p}.e_2 alter column f_24 type boolean using null");
@@ -525,7 +526,7 @@ static void model_changes(struct task *task, struct directory *one, struct direc
     exec(task, db, "update {p}.meta set model_version = model_version + 1");
     assert_string_equal(put(ann, PRODUCTS, id, "{\"status\":\"sold\"}", 0),
                         "!validation_failed status:type_mismatch");
-    /* The entity itself goes. */
+    /* The entity itself is deleted. */
     ann = shop_ctx(&shop, shop.ann);
     exec(task, db, "drop table {p}.l_28");
     exec(task, db, "drop table {p}.e_2");

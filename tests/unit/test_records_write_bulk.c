@@ -61,7 +61,7 @@ static void bulk_partial(struct shop *shop)
     has(text, "{\"index\":3,\"error\":{\"code\":\"validation_failed\"");
     has(text, "{\"field\":\"customer\",\"code\":\"foreign_key_violation\"");
     has(text, "{\"index\":4,\"id\":");
-    /* Who sees every row is told the same, and by item. */
+    /* A caller who sees every row gets the same errors, item by item. */
     text = bulk(shop_ctx(shop, 1),
                 PRODUCTS,
                 (struct bulk_mode){.partial = true},
@@ -112,7 +112,8 @@ static void upsert_products(struct shop *shop)
     struct bulk_mode mode = {.upsert = true, .key = 21};
     int64_t id = made(ann, PRODUCTS, "{\"sku\":\"S1\",\"price\":5,\"qty\":9,\"tags\":[1]}");
 
-    /* What is left out keeps its value, defaults are for new ones; the same key twice is one. */
+    /* A member that is left out keeps its value, defaults apply to new records only, and the
+     * same key twice means one record. */
     has(bulk(ann,
              PRODUCTS,
              mode,
@@ -137,7 +138,7 @@ static void upsert_products(struct shop *shop)
                         "!validation_failed on_conflict:out_of_range");
 }
 
-/* A record that the caller may not change is a taken value, nothing more. */
+/* For a record that the caller may not change, an upsert reports only that the value is taken. */
 static void upsert_rules(struct shop *shop)
 {
     struct records_ctx ann = shop_ctx(shop, shop->ann);
@@ -186,8 +187,9 @@ static void test_upsert(void **state)
 
 #define RIVAL_ROUNDS 20
 
-/* A deadlock ends the one that waited first, here the bulk, which is repeated, and nobody notices.
- * On a busy machine the rival may be the one: then they meet again. */
+/* A deadlock ends the side that waited first. Here that is the bulk, which is repeated without
+ * an error. On a busy machine the deadlock may end the rival transaction; then both are run
+ * again. */
 struct rivalry {
     const struct shop *shop;
     bool is_bulk_repeated;
@@ -258,7 +260,7 @@ static void test_rivals(void **state)
 
 /* --- import --- */
 
-/* "done failed errors", or the failure; fed in pieces of `step` bytes. */
+/* Imports the text in chunks of `step` bytes. Returns "done failed errors", or the failure. */
 static const char *import_text(struct records_ctx *ctx,
                                int64_t entity,
                                enum import_format format,
@@ -330,7 +332,7 @@ static void import_csv_broken(struct shop *shop)
     assert_string_equal(import_text(&ann, PRODUCTS, IMPORT_CSV, "sku,price", 9), "0 0 []");
 }
 
-/* Rows that are broken, and those after them. */
+/* Malformed rows, and the rows after them. */
 static void import_csv_rows(struct shop *shop)
 {
     struct records_ctx ann = shop_ctx(shop, shop->ann);
@@ -379,7 +381,8 @@ static void import_json(struct shop *shop)
     assert_string_equal(import_text(&ann, PRODUCTS, IMPORT_JSON, "[]", 3), "0 0 []");
 }
 
-/* Many chunks, errors beyond those kept, and a model that changes in between. */
+/* An import of many chunks, with more errors than are stored, and a model that changes in
+ * between. */
 static void import_long(struct shop *shop)
 {
     struct records_ctx ann = shop_ctx(shop, shop->ann);

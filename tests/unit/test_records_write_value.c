@@ -1,4 +1,5 @@
-/* Values of records on their way in: every type with its edges, and import cells. No database. */
+/* Values of records as they are read from requests: every type with its limits, and cells of
+ * imports. No database. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@ static struct model_field field_of(enum model_type type)
         .id = 9, .name = STR("f"), .type = type, .entity = &owner, .values = &status};
 }
 
-/* The parameter's text ("null" for none, ids joined by commas), or "!code". */
+/* Returns the parameter's text ("null" for no value, ids joined by commas), or "!code". */
 static const char *
 read_value(struct arena *arena, const struct model_field *field, const char *json)
 {
@@ -90,7 +91,7 @@ static void test_texts(void **state)
     CHECK(field, {"null", "!required"}, {"\"\"", ""});
 }
 
-/* What PostgreSQL could not index is refused before it can fail. */
+/* A text that PostgreSQL could not index is refused before the write. */
 static void test_indexed_texts(void **state)
 {
     (void)state;
@@ -111,7 +112,7 @@ static void test_indexed_texts(void **state)
     arena_free(arena);
 }
 
-/* The default length of varchar, and the size of text. */
+/* The default length of varchar, and the maximum size of text. */
 static void test_text_limits(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Commands, posts and subscriptions of redis/, and a Redis that goes and comes back. */
+/* Commands, posts and subscriptions of redis/, and a Redis that stops and starts again. */
 #include "deadline.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void commands(struct task *task)
     struct redis_reply reply;
     struct str binary = {"a\0b\r\n", 5};
 
-    /* Sent before the connection is up: it waits, for that too. */
+    /* A command that is sent before the connection is up waits for the connection. */
     assert_int_equal(
         redis_cmd_within(task, redis, 10000, &reply, REDIS_ARGS(STR("SET"), STR("k"), binary)), 0);
     assert_true(redis_up(redis));
@@ -103,14 +103,14 @@ static void test_commands(void **state)
 static void limits(struct task *task)
 {
     struct redis_reply reply;
-    /* Busy for so many milliseconds. */
+    /* Keeps Redis busy for ARGV[1] milliseconds. */
     struct str slow = STR("local t = redis.call('TIME') "
                           "local till = t[1] * 1000 + t[2] / 1000 + tonumber(ARGV[1]) "
                           "repeat t = redis.call('TIME') "
                           "until t[1] * 1000 + t[2] / 1000 > till return 5");
 
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), 0);
-    /* A late answer is nobody's: the next command gets its own. */
+    /* A late answer is dropped, and the next command gets its own answer. */
     int64_t start_ms = clock_mono_ms();
     assert_int_equal(
         redis_cmd_within(
@@ -178,7 +178,7 @@ static void restarts(struct task *task)
     for (int i = 0; i < 10; i++)
         assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))),
                          REDIS_UNAVAILABLE);
-    assert_took(start_ms, 0, 900); /* one that waits takes a second */
+    assert_took(start_ms, 0, 900); /* a command that waits takes a second */
     pause_ms(task, 300);
     (void)redis_start();
     WAIT_FOR(task, held >= 4);
@@ -188,7 +188,8 @@ static void restarts(struct task *task)
     WAIT_FOR(task, received >= 2);
     assert_string_equal(last, "two");
 
-    /* Killed by the server's own command, and stopped without a word. */
+    /* First a command of the server closes the subscription, then the server stops without
+     * closing anything. */
     assert_int_equal(
         redis_cmd(
             task, redis, NULL, REDIS_ARGS(STR("CLIENT"), STR("KILL"), STR("TYPE"), STR("pubsub"))),
@@ -250,7 +251,8 @@ static const char *picked(const struct addrinfo *found, unsigned n)
     return text;
 }
 
-/* Each failed try goes to the next of a name's addresses, and behind the last to the first. */
+/* Each failed attempt goes to the next address of a name, and after the last address to the
+ * first. */
 static void test_addresses(void **state)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};

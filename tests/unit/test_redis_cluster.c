@@ -16,7 +16,7 @@ static void pause_ms(struct task *task, int64_t ms)
 static void run_body(struct task *task, void *arg)
 {
     void (**body)(struct task *) = arg;
-    /* One that nobody answers at, and one of the nodes. */
+    /* No server answers at the first URL. The second URL is one of the nodes. */
     const struct str urls[] = {STR("redis://127.0.0.1:1"), str_from(cluster_url(1))};
 
     redis = redis_new(urls, ARRAY_LEN(urls));
@@ -113,7 +113,7 @@ static void routes(struct task *task)
 {
     set_all(task, "one");
     check_all(task, "one");
-    for (int i = 0; i < 3; i++) /* each of the three has its share */
+    for (int i = 0; i < 3; i++) /* each of the three nodes has some keys */
         assert_true(atoi(cluster_ask(i, "dbsize")) > 5);
     for (int i = 0; i < 60; i++)
         redis_post(redis,
@@ -137,7 +137,7 @@ static void test_routes(void **state)
     run(routes);
 }
 
-/* --- a slot on the move --- */
+/* --- a slot that moves --- */
 
 static int owner_of(struct str key)
 {
@@ -167,7 +167,8 @@ static void moves(struct task *task)
     assert_string_equal(cluster_ask(to, "cluster setslot %d importing %s", slot, ids[from]), "OK");
     assert_string_equal(cluster_ask(from, "cluster setslot %d migrating %s", slot, ids[to]), "OK");
 
-    /* What is still here is answered here, what is not is asked for there. */
+    /* The old node answers for a key that has not moved. Other keys of the slot are requested
+     * from the new node. */
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), here)), 0);
     assert_true(str_is(reply.text, "1"));
     assert_int_equal(redis_cmd(task, redis, NULL, REDIS_ARGS(STR("SET"), there, STR("2"))), 0);
@@ -190,7 +191,7 @@ static void moves(struct task *task)
         redis_lane_cmd(task, lane, 1000, &reply, REDIS_ARGS(STR("GET"), STR("more{move}"))), 0);
     assert_true(str_is(reply.text, "2"));
 
-    /* A lane's blocking command is woken by ours. */
+    /* A command on the shared connection wakes a blocking command of a lane. */
     struct redis_reply popped;
     redis_post(redis, REDIS_ARGS(STR("LPUSH"), STR("list{move}"), STR("x")));
     assert_int_equal(
@@ -244,7 +245,7 @@ static void fails_over(struct task *task)
             struct str key = arena_printf(task->arena, "key%d", i);
             int64_t asked_ms = clock_mono_ms();
             int rc = redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), key));
-            assert_took(asked_ms, 0, 3000); /* a second is given */
+            assert_took(asked_ms, 0, 3000); /* a command has a second */
             assert_true(rc >= 0);
             *(rc == 0 ? &answered : &refused) += 1;
             whole = whole && rc == 0 && str_is(reply.text, "before");
@@ -264,7 +265,7 @@ static void fails_over(struct task *task)
         pause_ms(task, 50);
     });
 
-    cluster_spawn(0); /* comes back as a replica of its own */
+    cluster_spawn(0); /* the node returns as a replica */
     WAIT_FOR(task, strstr(cluster_ask(0, "info replication | grep role"), "role:slave"));
     set_all(task, "last");
     check_all(task, "last");

@@ -1,4 +1,5 @@
-/* What the search-indexer keeps in memory: words, posting lists of a rebuild, sums of lists. */
+/* Parts of the search-indexer that work in memory: sizes of batches, words, the word cache,
+ * posting lists of a rebuild, sums of lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,9 +21,10 @@
 #include "../../services/search-indexer/terms.c"
 /* NOLINTEND(bugprone-suspicious-include) */
 
-/* --- how many at a time --- */
+/* --- sizes of batches --- */
 
-/* Records of a batch after many that cost `fixed_us` and `each_us` a record. */
+/* Returns the size of a batch after many batches that each took `fixed_us`, and `each_us` for
+ * each record. */
 static size_t paced(size_t records, size_t words, int64_t fixed_us, int64_t each_us)
 {
     struct pace pace = {.records = records, .most = 1000, .wanted_ms = 400};
@@ -44,10 +46,10 @@ static void test_pace(void **state)
     (void)state;
     assert_int_equal(paced(200, 70, 0, 500), 800);
     assert_int_equal(paced(200, 70, 0, 10), 1000);
-    /* what is fixed does not make it few, nor a machine that is busy */
+    /* neither a fixed cost nor a busy machine makes batches small */
     assert_int_equal(paced(1000, 70, 390000, 500), 400);
     assert_int_equal(paced(10, 70, 800000, 5000), 400);
-    /* large records do */
+    /* large records do make batches small */
     assert_int_equal(paced(1000, 30000, 0, 400000), 10);
     assert_int_equal(paced(10, 1000, 0, 10000), 40);
     /* one step, and a batch that was not full */
@@ -88,9 +90,9 @@ static void test_words(void **state)
     arena_free(arena);
 }
 
-/* --- what is kept of them --- */
+/* --- cached words --- */
 
-/* `count` words from a number on, with ids where they are `known`. */
+/* Fills `terms` with `count` words from number `first` on, with ids when the words are `known`. */
 static void
 fill_words(struct index_terms *terms, struct arena *arena, int first, int count, bool known)
 {
@@ -146,7 +148,7 @@ static void test_kept_words(void **state)
     assert_int_equal(known_words(kept, 0, 10), 0);
     store_words(kept, 0, 1000);
     assert_int_equal(known_words(kept, 500, 1000), 500);
-    assert_null(kept_take(7, 42)); /* the one before is on its way out */
+    assert_null(kept_take(7, 42)); /* the previous run has not ended */
     kept_end(kept, true, 321);
     kept_sweep();
 
@@ -158,7 +160,7 @@ static void test_kept_words(void **state)
     store_words(kept, 0, 10);
     kept_end(kept, true, 5);
 
-    kept = kept_take(7, 44); /* somebody else had the lease */
+    kept = kept_take(7, 44); /* another process had the lease */
     assert_int_equal(known_words(kept, 0, 10), 0);
     assert_int_equal(kept_batch(kept), 0);
     store_words(kept, 0, 10);
@@ -168,7 +170,8 @@ static void test_kept_words(void **state)
     kept_end(kept, false, 0);
 }
 
-/* What is met again stays, what is not goes, and what both hold is bounded. */
+/* A word that occurs again stays cached, a word that does not is dropped, and the cache is
+ * bounded. */
 static void test_kept_words_are_bounded(void **state)
 {
     struct kept *kept = kept_take(8, 1);
@@ -197,7 +200,7 @@ static void test_kept_of_few(void **state)
     assert_int_equal(kept_batch(NULL), 0);
     store_words(running[1], 0, 10);
     kept_end(running[1], true, 9);
-    assert_ptr_equal(kept_take(99, 1), running[1]); /* between two turns: others go before */
+    assert_ptr_equal(kept_take(99, 1), running[1]); /* its project is between two runs */
     assert_int_equal(known_words(running[1], 0, 10), 0);
     for (size_t i = 0; i < KEPT_MOST; i++)
         kept_end(running[i], true, 9);
@@ -212,7 +215,7 @@ static void test_kept_of_few(void **state)
 
 enum { TERMS = 3000, RECORDS = 2000 };
 
-/* Whether a record has a term, by arithmetic: from a term that all have to one that few have. */
+/* Whether a record has a term, by arithmetic. Some terms are in every record, some in one of 97. */
 static bool has_term(int64_t id, int32_t term)
 {
     return id % (1 + term % 97) == 0;
@@ -277,7 +280,7 @@ static void test_sums(void **state)
         for (int64_t id = 5; id >= 1; id--)
             tally_take(tally, term, (int16_t)(term % 3), id * term);
     assert_int_equal(tally_differ(tally, lists, 4), 0);
-    /* As many ids, but others. */
+    /* As many ids, but a different one. */
     tally_add(tally, 7, 1, 100);
     tally_take(tally, 7, 1, 101);
     assert_int_equal(tally_differ(tally, lists, 4), 1);
@@ -292,7 +295,7 @@ static void test_sums(void **state)
 
 /* --- versions --- */
 
-/* A project whose index is of other terms is claimed, and no other for that reason. */
+/* The statements claim a project whose index has another version of terms. */
 static void test_claims_know_the_version_of_terms(void **state)
 {
     char version[32];

@@ -1,5 +1,5 @@
-/* Words of a project in rows, prefixes, typos against a plain table of distances; forward lists;
- * words of principals. */
+/* The words of a project in rows, prefixes, typos compared with a plain table of distances,
+ * forward lists, words of principals. */
 #include "search_test.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 /* --- typos ------------------------------------------------------------------------------------ */
 
-/* Optimal string alignment by its table. */
+/* Returns the optimal string alignment distance, computed with the full table. */
 static unsigned plain_distance(struct str a, struct str b)
 {
     static unsigned table[70][70];
@@ -225,7 +225,8 @@ static void damaged_rows_are_refused(void **state)
         assert_int_equal(lexicon_valid((struct str){row.ptr, len}), len % 12 == 0);
 }
 
-/* --- what a word may stand for ---------------------------------------------------------------- */
+/* --- expansions of a word
+ * ------------------------------------------------------------------------ */
 
 static void the_commonest_are_kept(void **state)
 {
@@ -319,7 +320,7 @@ static void assert_same_list(const struct forward_list *a, const struct forward_
         assert_true(a->items[i].term == b->items[i].term && a->items[i].field == b->items[i].field);
 }
 
-/* Some pairs, sorted, that come back from their bytes. */
+/* Returns random sorted pairs, and checks that their bytes decode to the same pairs. */
 static struct forward_list some_list(uint32_t terms, uint32_t fields)
 {
     struct forward_list list = {.items = arena_alloc(arena, 401 * sizeof(struct forward_pair))};
@@ -334,7 +335,7 @@ static struct forward_list some_list(uint32_t terms, uint32_t fields)
     return list;
 }
 
-/* before - gone + added */
+/* Returns before - gone + added. */
 static struct forward_list changed_list(const struct forward_list *before,
                                         const struct forward_list *added,
                                         const struct forward_list *gone)
@@ -351,7 +352,7 @@ static struct forward_list changed_list(const struct forward_list *before,
     }
     for (size_t i = 0; i < added->count; i++)
         now.items[now.count++] = added->items[i];
-    assert_int_equal(forward_sort(now.items, now.count), now.count); /* nothing twice */
+    assert_int_equal(forward_sort(now.items, now.count), now.count); /* no pair is there twice */
     return now;
 }
 

@@ -1,4 +1,4 @@
-/* Texts that are passed over: never one that has a term that is looked for. */
+/* A text that the prefilter skips has no term of the query. */
 #include "search_test.h"
 
 #include "base/strbuf.h"
@@ -28,13 +28,13 @@ static void texts_of_other_words_are_passed_over(void **state)
     assert_false(may("cotton", ""));
     assert_true(may("cotton", "Cotton"));
     assert_true(may("cotton", "a shirt of COTTON"));
-    assert_true(may("cotton", "a cottage")); /* as it begins */
+    assert_true(may("cotton", "a cottage")); /* begins like the term */
     assert_true(may("co", "a shirt"));       /* too short to tell */
     assert_true(may("cotton", "a shirt-like thing"));
     assert_true(may("cotton", "caf\xC3\xA9"));
 }
 
-/* Whatever stands where in its blocks of bytes. */
+/* A word is found at every position in the blocks of bytes that are compared. */
 static void a_word_is_found_at_every_place(void **state)
 {
     char text[300];
@@ -52,7 +52,8 @@ static void a_word_is_found_at_every_place(void **state)
     }
 }
 
-/* Two words with a sign between are one, too, that begins otherwise than its parts may. */
+/* Two words with a sign between them are also one joined word, which may begin like the term
+ * although its parts do not. */
 static void bound_words_are_found_at_every_place(void **state)
 {
     char text[200];

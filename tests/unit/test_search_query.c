@@ -112,7 +112,7 @@ static void queries_are_understood(void **state)
         assert_string_equal(understood(cases[i].text), cases[i].expected);
 }
 
-/* Unfinished and careless queries, and queries written for other systems, are understood. */
+/* An unfinished or careless query, or a query written for another system, is understood. */
 static void any_text_is_a_query(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* What a query finds, and in which order, against each id looked at by itself. */
+/* Which ids a query finds and in which order, compared with a check of every single id. */
 #include "search_test.h"
 
 #include "base/num.h"
@@ -22,7 +22,7 @@ struct query_case {
     int64_t from;
     size_t limit;
     size_t span;
-    int64_t scale; /* ids are this far apart, more or less */
+    int64_t scale; /* about the distance of ids */
 };
 
 static bool has(const struct case_list *list, int64_t id)
@@ -30,8 +30,9 @@ static bool has(const struct case_list *list, int64_t id)
     return list->count > 0 && bsearch(&id, list->ids, list->count, sizeof(id), num_order_i64);
 }
 
-/* Whether the word matches the id, and its best cost and field: of several parts the worst of their
- * best. */
+/* Returns whether the word matches the id. *ret_level: the word's best cost and field. For a
+ * word of several parts, the best levels of the parts are found, and the worst of these levels
+ * counts. */
 static bool
 word_matches(const struct query_case *query, unsigned word, int64_t id, unsigned *ret_level)
 {
@@ -147,7 +148,7 @@ static struct case_list some_list(struct rank_from from, const int64_t *all, siz
     return list;
 }
 
-/* One or two lists of a group. */
+/* Adds one or two lists of a group. */
 static void
 add_group(struct query_case *query, struct rank_from from, const int64_t *all, size_t count)
 {
@@ -229,7 +230,7 @@ static void check_case(const struct query_case *query, const int64_t *all, size_
         assert_int_equal(result.hits[i].field, hits[i].field);
     }
     bool best = result.count == query->limit;
-    for (size_t i = 0; i < result.count; i++) /* all alike, and as good as lists can be */
+    for (size_t i = 0; i < result.count; i++) /* all hits are equal, and no hit can be better */
         best = best && result.hits[i].matched == query->words &&
                result.hits[i].cost == result.hits[0].cost &&
                result.hits[i].field == result.hits[0].field;
@@ -239,7 +240,7 @@ static void check_case(const struct query_case *query, const int64_t *all, size_
     if (result.from <= query->from)
         assert_int_equal(result.total, total);
     assert_int_equal(result.count, total < query->limit ? total : query->limit);
-    for (size_t i = 0; i < result.count; i++) /* what stops early has the same best */
+    for (size_t i = 0; i < result.count; i++) /* a run that stops early finds the same best hits */
         assert_int_equal(result.hits[i].id, hits[i].id);
 }
 
@@ -277,7 +278,7 @@ static void nothing_is_found_of_nothing(void **state)
     const int64_t ids[] = {1, 2, 300};
     rank_ids(rank, (struct rank_from){.use = RANK_WORD}, ids, 3);
     assert_int_equal(rank_run(rank, &(struct rank_bounds){0}, &result), 0);
-    assert_int_equal(result.total, 3); /* counted, none wanted */
+    assert_int_equal(result.total, 3); /* counted, although the limit is 0 */
     rank = rank_new(arena, 1, 5);
     rank_ids(rank, (struct rank_from){.use = RANK_WORD}, ids, 3);
     rank_ids(rank, (struct rank_from){.use = RANK_NEED}, NULL, 0);

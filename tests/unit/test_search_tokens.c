@@ -28,7 +28,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* All terms: "[whole]", "part" with its place behind '@' where places are asked for. */
+/* Returns all terms in one line: "[whole]" or "part", with `places` followed by
+ * "@position:begin-end". */
 static const char *terms_of(const char *text, bool places)
 {
     struct tokens tokens;
@@ -86,7 +87,7 @@ static void words_are_folded(void **state)
         {"हिन्दी किताब", "हिन्दी किताब"},
         {"한국어", "한국어"},
         {"\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", "한"}, /* jamo */
-        {"ㅎㅏㄴ", "하\xE1\x84\x82"}, /* letters of the keyboard: first ones of syllables */
+        {"ㅎㅏㄴ", "하\xE1\x84\x82"}, /* keyboard letters become first letters of syllables */
         {"soft\xC2\xADhyphen zero\xE2\x80\x8Bwidth", "softhyphen zero width"},
         {"Google™ ©2024 10€", "google © 2024 10 €"},
         {"🚀 go", "🚀 go"},
@@ -123,7 +124,7 @@ static void codes_are_found_whole_and_in_parts(void **state)
     check_cuts(cuts, ARRAY_LEN(cuts));
     assert_string_equal(terms_of("so AB-1234 is", true),
                         "so@0:0-2 [ab1234]@1:3-10 ab@1:3-5 1234@2:6-10 is@3:11-13");
-    /* a whole that is too long: its parts alone */
+    /* a whole that is too long is left out, its parts are not */
     assert_string_equal(
         terms_of("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb c-d",
                  false),
@@ -161,7 +162,7 @@ static void symbols_stand_for_themselves(void **state)
     };
     (void)state;
     check_cuts(cuts, ARRAY_LEN(cuts));
-    /* words around one stay side by side */
+    /* words on both sides of a symbol are adjacent */
     assert_string_equal(terms_of("a ♥♥ b", true), "a@0:0-1 ♥@1:2-8 b@1:9-10");
 }
 
@@ -202,7 +203,7 @@ static void long_words_are_cut_alike(void **state)
     assert_true(token.cut);
     assert_int_equal(token.end, 299);
     assert_false(tokens_next(&tokens, &token));
-    /* never in the middle of a letter */
+    /* a term is never cut in the middle of a letter */
     for (size_t i = 0; i < 149; i++)
         memcpy(text + i * 2, "\xD0\xB6", 2);
     text[0] = 'a';
@@ -245,13 +246,13 @@ static void folding_twice_changes_nothing(void **state)
     assert_true(words > 120000);
 }
 
-/* Whatever the bytes are: terms are UTF-8, places ascend, and it ends. */
+/* Checks any bytes: terms are UTF-8, positions ascend, and the number of terms is bounded. */
 static void check_any(const char *bytes, size_t len)
 {
     struct tokens tokens;
     struct search_token token;
     uint32_t place = 0;
-    /* of its own, so that a read behind its end is seen */
+    /* an allocation of its own, so that a read past its end is detected */
     char *copy = memcpy(malloc(len + !len), bytes, len);
 
     tokens_init(&tokens, (struct str){copy, len});
