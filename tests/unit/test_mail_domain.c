@@ -1,4 +1,4 @@
-/* Domains of mail: what is one, and what is made of the records that stand there. */
+/* Domains of mail: valid names, and the judgement of the DNS records that exist. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

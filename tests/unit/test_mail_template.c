@@ -1,4 +1,4 @@
-/* Templates of mail: what is checked, what is filled in, and the text that is made of HTML. */
+/* Mail templates: what is checked, what is filled in, and the plain text that is made of HTML. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static void test_filling(void **state)
     assert_true(str_is(mail.text, "<b>'Shop'</b> {{ email }} (https://x/?a=1&b=\"><script>)\n"));
 }
 
-/* What is inserted is bounded by how often, and what is longer than a mail is none. */
+/* The number of variables in a template is bounded, and a mail that gets too long is refused. */
 static void test_too_much(void **state)
 {
     static const struct mail_template template = {

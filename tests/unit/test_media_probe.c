@@ -1,5 +1,5 @@
-/* What pictures and recordings say of themselves: each kind (the files are the seeds of the fuzz
- * target as well), each cut at every byte, and lies. */
+/* The facts that pictures and recordings contain: each kind of file (the files are also the
+ * seeds of the fuzz target), each file cut at every byte, and files with wrong sizes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +112,7 @@ static void test_each_kind(void **state)
     }
 }
 
-/* What is there is believed or not, and what is not there is not made up. */
+/* A cut file has the right facts or none. */
 static void test_cut_anywhere(void **state)
 {
     (void)state;
@@ -127,7 +127,7 @@ static void test_cut_anywhere(void **state)
     }
 }
 
-/* The source has less than was said. */
+/* The source is shorter than the size that the caller passes. */
 static void test_shorter_than_said(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void test_sizes_that_are_none(void **state)
     }
 }
 
-/* A box that says it is larger than the file, as large as nothing, or smaller than its own head. */
+/* A box whose size is larger than the file, or smaller than its own header. */
 static void test_boxes_that_lie(void **state)
 {
     static const uint32_t lies[] = {2, 7, 0x7FFFFFFF, 0xFFFFFFFF};
@@ -165,12 +165,12 @@ static void test_boxes_that_lie(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         load("mp4");
-        put32(24, lies[i]); /* of mdat, before the head of the film */
+        put32(24, lies[i]); /* size of mdat, before the header of the film */
         assert_int_equal(probe().width, 0);
     }
 }
 
-/* Thousands of empty boxes, elements, chunks: it gives up, soon. */
+/* With thousands of empty boxes, elements or chunks, the probe gives up soon. */
 static void test_ends_soon(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Metrics: the text a Prometheus server reads, before the workers fork and summed over them. */
+/* Metrics: the text that a Prometheus server reads, before the workers fork and summed over the
+ * workers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ static const char *print(struct arena *arena)
     return strbuf_cstring(&out);
 }
 
-/* How often a text occurs. */
+/* Returns how often a text occurs. */
 static int occurrences(const char *text, const char *what)
 {
     int count = 0;
@@ -56,7 +57,7 @@ static void test_private(void **state)
     metric_add(plain, 3);
     metric_add(plain, 4);
     metric_set(level, -2);
-    metric_observe(seconds, 0.25); /* a bound belongs to its bucket */
+    metric_observe(seconds, 0.25); /* a bucket includes its bound */
     metric_observe(seconds, 0.5);
     metric_observe(seconds, 100);
 
@@ -72,7 +73,8 @@ static void test_private(void **state)
                            "gw_seconds_bucket{route=\"a\",le=\"+Inf\"} 3\n"
                            "gw_seconds_sum{route=\"a\"} 100.75\n"
                            "gw_seconds_count{route=\"a\"} 3\n"));
-    /* A name has one head, and its lines stand together though they were registered apart. */
+    /* A metric has one head, and its lines are adjacent although they were registered
+     * separately. */
     assert_int_equal(occurrences(text, "# HELP gw_requests_total "), 1);
     assert_non_null(strstr(text,
                            "gw_requests_total{route=\"a\"} 0\n"
@@ -81,7 +83,7 @@ static void test_private(void **state)
     arena_free(arena);
 }
 
-/* Each worker writes its own numbers; any one prints the sums. */
+/* Each worker writes its own numbers, and any worker prints the sums. */
 static void test_workers(void **state)
 {
     enum { WORKERS = 3 };
@@ -132,7 +134,8 @@ static void test_workers(void **state)
     arena_free(arena);
 }
 
-/* What a worker's shares hold, each made after the fork; those of the same name are one pool. */
+/* The numbers of the workers' shares, which each worker makes after the fork. Shares with the
+ * same name are one pool. */
 static void test_shares(void **state)
 {
     struct arena *arena = arena_new(0);
@@ -156,7 +159,7 @@ static void test_shares(void **state)
             if (shares_try(&calls, (struct share_owner){0, 0}, 1, &share) == 0)
                 _exit(1);
             shares_metrics_measure(i);
-            shares_metrics_measure(i); /* again: set, not added to */
+            shares_metrics_measure(i); /* again: values are set, not added */
             _exit(0);
         }
         int status;
@@ -179,7 +182,7 @@ static void test_shares(void **state)
 
 int main(void)
 {
-    /* In this order: numbers move to shared memory for good. */
+    /* The order matters: numbers that have moved to shared memory stay there. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_private),
         cmocka_unit_test(test_workers),

@@ -1,4 +1,4 @@
-/* Projects that wait for a turn: found, made, forgotten; rings that go round. */
+/* Projects that wait for a turn are found, created and forgotten, and take turns in a ring. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 struct item {
     int64_t number;
     struct list ring;
-    unsigned wanted; /* turns that it still wants */
+    unsigned wanted; /* turns that the item still wants */
     bool busy;
 };
 
@@ -126,13 +126,13 @@ static void test_turns_go_round(void **state)
     wants(1, 4);
     wants(2, 2);
     wants(3, 1);
-    to_ring(turns_get(&turns, 1)); /* stands there already */
+    to_ring(turns_get(&turns, 1)); /* already in the ring */
     loop_run();
     assert_int_equal(given_count, ARRAY_LEN(fair));
     assert_memory_equal(given, fair, sizeof(fair));
 }
 
-/* One slot becomes free once. */
+/* Frees one slot, once. */
 static void free_one(void)
 {
     pumped = loop_stop;

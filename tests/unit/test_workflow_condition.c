@@ -203,7 +203,7 @@ static void test_groups(void **state)
         {"{\"any\":[" IS_CHEAP "]}", NO},
         {"{\"all\":[" IS_PAID ",{\"any\":[" IS_CHEAP "," IS_PAID "]}]}", YES},
         {"{\"any\":[{\"all\":[" IS_CHEAP "," IS_PAID "]}," IS_CHEAP "]}", NO},
-        /* in order, no further than needed */
+        /* in order, and no further than needed */
         {"{\"any\":[" IS_PAID "," BROKEN "]}", YES},
         {"{\"all\":[" IS_CHEAP "," BROKEN "]}", NO},
         {"{\"any\":[" BROKEN "," IS_PAID "]}", FAILS},
@@ -386,7 +386,7 @@ static void test_visit(void **state)
     assert_true(str_is(strbuf_view(&out), "a@any[0].field;"));
 }
 
-/* Secrets cannot be asked for, whatever they would answer. */
+/* A condition cannot read a secret, not even whether the secret exists. */
 static void test_secrets(void **state)
 {
     (void)state;

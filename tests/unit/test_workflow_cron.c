@@ -1,4 +1,5 @@
-/* Cron expressions and time zones: forms, refusals, clock changes, and a walk minute by minute. */
+/* Cron expressions and time zones: forms, refusals, clock changes, and a comparison minute by
+ * minute. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -46,7 +47,8 @@ static int64_t when(const char *text)
     return ms;
 }
 
-/* The first `count` times after `after`, as "MM-DD HH:MM", in UTC. */
+/* Checks the times that follow `after`. `want`: the beginnings of the times in UTC, separated by
+ * "|"; "never": no further time. */
 static void
 assert_next(const char *expression, const char *zone, const char *after, const char *want)
 {
@@ -233,16 +235,16 @@ static void times_follow(void **state)
                 "2026-05-01T04:30:00Z", /* a Friday */
                 "2026-05-08T04:30|2026-05-15T04:30|2026-05-22T04:30|2026-05-29T04:30|"
                 "2026-06-01T04:30|2026-06-05T04:30");
-    /* A day field that begins with * asks for both. */
+    /* When one of the day fields begins with *, both day fields have to match. */
     assert_next("0 0 */2 * mon", utc, "2026-11-01T00:00:00Z", "2026-11-09T00:00|2026-11-23T00:00");
     assert_next("0 0 13 * */5", utc, "2026-01-01T00:00:00Z", "2026-02-13T00:00|2026-03-13T00:00");
     assert_next("0 0 * * 7", utc, "2026-11-20T00:00:00Z", "2026-11-22T00:00|2026-11-29T00:00");
     assert_next("0 22 * * 1-5", utc, "2026-11-20T22:00:00Z", "2026-11-23T22:00");
-    /* Leap days, also over the century that has none. */
+    /* Leap days, also across a century year without a leap day. */
     assert_next("0 0 29 2 *", utc, "2026-01-01T00:00:00Z", "2028-02-29T00:00|2032-02-29T00:00");
     assert_next("0 0 29 2 *", utc, "2096-02-29T00:00:00Z", "2104-02-29T00:00");
     assert_next("0 0 31 * *", utc, "2026-02-01T00:00:00Z", "2026-03-31T00:00|2026-05-31T00:00");
-    /* 29 February on a Sunday: 2032, then 2060. */
+    /* 29 February is a Sunday in 2032, then in 2060, which is more than eight years later. */
     assert_next("0 0 29 2 */7", utc, "2026-01-01T00:00:00Z", "2032-02-29T00:00|never");
     assert_next("* * * * *", utc, "9999-12-31T23:58:00Z", "9999-12-31T23:59");
     struct cron cron = parse("* * * * *");
@@ -296,7 +298,7 @@ static void repeats_fire_once(void **state)
                 "America/New_York",
                 "2026-10-31T12:00:00Z",
                 "2026-11-01T05:30|2026-11-02T06:30");
-    /* Every hour: neither pauses nor forgets. */
+    /* An expression for every hour neither pauses nor skips a time. */
     assert_next("*/30 * * * *",
                 "Europe/Berlin",
                 "2026-10-25T00:00:00Z",
@@ -440,7 +442,8 @@ static void posix_rules_are_read(void **state)
     }
 }
 
-/* Every prefix of a real file and every changed byte: refused or read, never beyond the bytes. */
+/* A prefix of a real file is refused. A file with a changed byte is refused or read, and never
+ * read beyond its bytes. */
 static void broken_files_are_refused(void **state)
 {
     FILE *file = fopen("/usr/share/zoneinfo/Europe/Berlin", "rb");
@@ -499,7 +502,8 @@ static bool local_matches(const struct cron *cron, int64_t minute)
            (cron->any_day || cron->any_weekday ? by_day && by_weekday : by_day || by_weekday);
 }
 
-/* Walks the clock: a local time is due when the clock first shows it or has jumped over it. */
+/* Compares each minute from `from` to `to`. A local time is due when the clock first shows the
+ * time or has jumped over the time. */
 static void walk(const char *expression, const char *name, int64_t from, int64_t to)
 {
     struct cron cron = parse(expression);
@@ -575,7 +579,7 @@ static void walks_agree(void **state)
         int64_t from = (INT64_C(1199145600) + random() % (52 * INT64_C(365) * 86400)) / 60;
         walk(text.ptr, zones[i % (int)ARRAY_LEN(zones)], from, from + 60 * INT64_C(1440));
     }
-    /* The changes themselves, whatever the draw was. */
+    /* The clock changes themselves, independently of the random choice. */
     for (size_t i = 0; i < ARRAY_LEN(hour); i++) {
         struct str text = arena_printf(arena, "*/5 %s * * *", hour[i]);
         for (size_t j = 0; j < ARRAY_LEN(changes); j++)

@@ -1,4 +1,5 @@
-/* Definitions: documents as README shows them, their links, what is kept of them, and the model. */
+/* Definitions: documents as the README shows them, their links, their stored form, and the
+ * model. */
 #include "workflow_definition.h"
 
 /* --- what is right --- */
@@ -215,7 +216,7 @@ static void test_doc(void **state)
         "\"then\":null,\"else\":null,\"on_failure\":null,\"timeout_seconds\":5}]}";
     if (!str_is(jr_print(arena, printed), expected))
         fail_msg("%.*s", STR_ARG(jr_print(arena, printed)));
-    /* what is answered can be sent back, and says the same */
+    /* a printed document can be sent back, and gives the same definition */
     parse_ok(jr_print(arena, printed));
     assert_true(str_is(jr_print(arena, definition_doc(arena, &definition)), expected));
 }

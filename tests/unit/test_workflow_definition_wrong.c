@@ -1,4 +1,4 @@
-/* Definitions: what is found wrong in a document, by place. */
+/* Definitions: the errors in a document, each with its place. */
 #include "workflow_definition.h"
 
 static const struct wrong wrong_docs[] = {
@@ -408,7 +408,7 @@ static const struct wrong wrong_steps[] = {
      "steps[0] (a).params.values.v",
      "not_found",
      "no step \"nope\""},
-    /* the other branch */
+    /* a step of the other branch */
     {"{\"key\":\"c\",\"action\":\"Condition\",\"params\":{\"field\":\"$svc.trigger.id\",\"op\":"
      "\"exists\"},\"then\":\"a\",\"else\":\"b\"}," A "," SAVE("b", "{{ $svc.steps.a.data }}") "}",
      "steps[2] (b).params.values.v",
@@ -429,7 +429,7 @@ static void test_wrong(void **state)
         expect(parse(doc(MANUAL, wrong_steps[i].text)), &wrong_steps[i]);
 }
 
-/* Several at once, each with its place; nothing is counted twice. */
+/* Several errors are found at once, each with its place, and none is counted twice. */
 static void test_several(void **state)
 {
     (void)state;
@@ -452,12 +452,12 @@ static void test_several(void **state)
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (!str_is(errors.items[i].field, fields[i]))
             fail_msg("%s:%.*s", fields[i], STR_ARG(found()));
-    /* findings of others are kept and not taken for its own */
+    /* errors that were there before are kept, and do not make the parse fail */
     assert_true(definition_parse(arena, json(doc(MANUAL, A)), &definition, &errors));
     assert_int_equal(errors.count, ARRAY_LEN(fields));
 }
 
-/* What could never be evaluated is not stored. */
+/* A definition that is nested too deeply to be evaluated is refused. */
 static void test_depth(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Secrets of jobs: opened by name, masked in every form they take. */
+/* Secrets of jobs are opened by name, and masked in every encoding. */
 #include "project_test.h"
 
 #include "base/codec.h"
@@ -56,7 +56,8 @@ static void masks(const char *secret, const char *text, const char *want)
         fail_msg("%s in %s: %.*s", secret, text, STR_ARG(got));
 }
 
-/* What was stored before short ones were refused: a step that uses it masks it whole. */
+/* A short secret that was stored before short secrets were refused is masked as soon as a step
+ * uses the secret. */
 static void short_ones_that_are_used(void **state)
 {
     struct secret_values *values = values_of(STR("7\n"));
@@ -81,7 +82,7 @@ static void where_they_may_go(void **state)
 
     (void)state;
     values->hosts[0] = (struct secret_hosts){true, ARRAY_LEN(hosts), hosts};
-    assert_null(secrets_unsendable(values, STR("evil.example")).ptr); /* nothing is used */
+    assert_null(secrets_unsendable(values, STR("evil.example")).ptr); /* no secret is used yet */
     (void)secrets_value(STR("NAME"), values);
     assert_null(secrets_unsendable(values, STR("API.example.COM")).ptr);
     assert_null(secrets_unsendable(values, STR("[::1]")).ptr);
@@ -99,11 +100,11 @@ static void texts_are_masked(void **state)
     masks("s3cret", "token s3cret!", "token ********!");
     masks("s3cret", "s3crets3cret s3cre", "**************** s3cre");
     masks("aaaa", "aaaaaa", "********");
-    masks("abc", "abc", "abc"); /* too short to be looked for */
+    masks("abc", "abc", "abc"); /* too short to be masked */
     masks("s3cret\n", "s3cret", "********");
     masks("s3cret", "", "");
     masks("s3cret", "S3CRET", "S3CRET");
-    /* JSON, once and twice, with and without what need not be escaped. */
+    /* JSON, encoded once and twice, with and without optional escapes. */
     masks("a\"b\\c/d\n\xc3\xa4", "{\"k\":\"a\\\"b\\\\c/d\\n\xc3\xa4\"}", "{\"k\":\"********\"}");
     masks("a\"b\\c/d\n\xc3\xa4", "<a\\\"b\\\\c\\/d\\u000a\\u00E4>", "<********>");
     masks("a\"b\\c/d\n\xc3\xa4", "<a\\\\\\\"b\\\\\\\\c/d\\\\n\\\\u00e4>", "<********>");
@@ -112,7 +113,7 @@ static void texts_are_masked(void **state)
           "k\\ud83d\\uDE00ey",
           "********");
     masks("abcd", "\\u0061\\u0062cd", "********");
-    /* Percent-encoding: any case, any choice of bytes. */
+    /* Percent-encoding in upper and lower case, of any choice of bytes. */
     masks("a/b c&d", "?x=a%2Fb%20c%26d&y", "?x=********&y");
     masks("a/b c&d", "?x=a%2fb+c%26d&y", "?x=********&y");
     masks("a/b c&d", "?x=a/b%20c&d", "?x=********");
@@ -124,7 +125,7 @@ static void texts_are_masked(void **state)
     /* Hexadecimal. */
     masks("s3cret", "<733363726574>", "<********>");
     masks("J.K.", "4A2E4B2e", "********");
-    /* Base64: "user:s3cret", in the middle of more, URL-safe, escaped, broken into lines. */
+    /* Base64: of "user:s3cret", within a longer text, URL-safe, escaped, broken into lines. */
     masks("s3cret", "Basic dXNlcjpzM2NyZXQ=", "Basic dXNlcj********=");
     masks("s3cret", "czNjcmV0", "********");
     masks("s3cret", "eHMzY3JldHk=", "e********k="); /* "xs3crety" */
@@ -185,7 +186,7 @@ static void values_are_masked(void **state)
     assert_null(secrets_mask(arena, values, NULL));
 }
 
-/* Two secrets, one in the other, side by side, overlapping. */
+/* Secrets that contain each other, follow each other or overlap are all masked. */
 static void several_are_masked(void **state)
 {
     struct str names[] = {STR("A"), STR("B"), STR("C")};
@@ -202,7 +203,7 @@ static void several_are_masked(void **state)
     assert_null(secrets_value(STR("D"), &values).ptr);
 }
 
-/* --- any value, any coding, any place --- */
+/* --- any value, any encoding, any position --- */
 
 static struct str random_text(size_t len)
 {
@@ -333,7 +334,7 @@ static void any_coding_is_masked(void **state)
             fail_msg("not settled: %.*s", STR_ARG(masked));
         assert_true(utf8_valid(masked));
         assert_non_null(memmem(masked.ptr, masked.len, "********", 8));
-        /* What is left is no longer than what was around it, coded. */
+        /* The result is hardly longer than the encoded text around the secret. */
         size_t around = codings[which](before).len + codings[which](after).len + 8 + 12;
         if (masked.len > around)
             fail_msg("coding %zu: %.*s -> %.*s", which, STR_ARG(coded), STR_ARG(masked));
@@ -360,7 +361,7 @@ static void long_texts_are_quick(void **state)
     assert_ptr_equal(masked.ptr, strbuf_view(&text).ptr);
 }
 
-/* Cost is bounded whatever the secret and the text are made of. */
+/* The cost of masking is bounded: a text that would take too much work is masked whole. */
 static void slow_texts_are_masked_whole(void **state)
 {
     char *a = arena_alloc(arena, 1 << 20);
@@ -420,7 +421,8 @@ static void opened(struct task *task, struct directory *one, struct directory *t
     assert_int_equal(secrets_open(task, project, names, 3, &values), SECRETS_UNREADABLE);
     exec(task, &project->db, "delete from {p}.secrets where name = 'D'");
 
-    /* Sealed again by another process with a key that this one does not know yet. */
+    /* Another process has sealed the secrets again, with a key that this process does not know
+     * yet. */
     assert_int_equal(data_keys_rotate(task, two, 0, say_nothing, &reason), 0);
     assert_int_equal(project_find(task, two, STR("secrets"), &other), 0);
     assert_int_equal(other->data_key.id, 2);

@@ -1,5 +1,5 @@
-/* Templates: grammar, types, errors that name what is missing, limits; data is never scanned
- * again. */
+/* Templates: grammar, types, errors that name what is missing, limits. Data is never evaluated
+ * as a template. */
 #include "workflow/template.h"
 #include "workflow_json.h"
 
@@ -135,7 +135,7 @@ static void test_sharing(void **state)
 static const struct {
     const char *template;
     int rc;
-    const char *error; /* a part of it */
+    const char *error; /* a part of the message */
 } wrong[] = {
     /* missing values name the expression and what is missing */
     {"\"{{ $svc.steps.none.data[0].id }}\"",
@@ -213,7 +213,8 @@ static const struct {
     {"\"{{ $svc.secrets.API_KEY }}\"", TEMPLATE_FORBIDDEN, "$svc.secrets.API_KEY"},
 };
 
-/* Writes \" in the table as it is in JSON: compare with the quotes unescaped. */
+/* Whether the error contains the part. The table writes \" as in JSON, so backslashes are left
+ * out. */
 static bool has(struct str error, const char *part)
 {
     char text[256];
@@ -281,7 +282,7 @@ static void test_no_payload(void **state)
 
 /* --- limits --- */
 
-/* The text repeated, as a JSON string when quoted. */
+/* Returns the text "<before><part><part>...<after>" as a JSON string. */
 static json_t *repeated(const char *before, const char *part, size_t times, const char *after)
 {
     struct strbuf out;
@@ -316,7 +317,7 @@ static void test_deep_paths(void **state)
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), TEMPLATE_SYNTAX);
     value = repeated("{{ $svc.trigger.data[\"", "\xc3\xa9", 1000, "\"] }}");
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), TEMPLATE_UNRESOLVED);
-    json_t *shown = json_stringn(error.ptr, error.len); /* refuses what is not UTF-8 */
+    json_t *shown = json_stringn(error.ptr, error.len); /* NULL when not UTF-8 */
     assert_non_null(shown);
     json_decref(shown);
 }
@@ -391,7 +392,7 @@ static void test_depth(void **state)
     assert_int_equal(template_eval(arena, nested(60), &ctx, &result, &error), TEMPLATE_TOO_LARGE);
 }
 
-/* Small results of much looking are bounded too. */
+/* The work of an evaluation is bounded, too, even when the result is small. */
 static void test_wide(void **state)
 {
     (void)state;
@@ -409,7 +410,7 @@ static void test_wide(void **state)
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), 0);
 }
 
-/* What is inserted is shown, not obeyed; what the author wrote stays. */
+/* Inserted data is escaped. The HTML that the author wrote stays. */
 static void test_html(void **state)
 {
     (void)state;
@@ -548,7 +549,7 @@ static const char rows_root[] =
     "{\"trigger\":{\"data\":{\"list\":[{\"n\":1,\"tags\":[\"a\",\"b\"]},{\"n\":2,\"tags\":[]}],"
     "\"more\":[7,8],\"three\":[1,2,3],\"none\":[],\"one\":{}}}}";
 
-/* [*] as one row: what it counts, and what a text comes to in row 0 and 1. */
+/* By row, [*] means one item. Checks the number of rows, and the values in rows 0 and 1. */
 static void test_rows(void **state)
 {
     static const struct {
