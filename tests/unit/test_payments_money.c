@@ -75,7 +75,7 @@ static const struct {
     {"0e99999999999999999999", "usd", 0, 0},
     {"9223372036854775807", "usd", MONEY_TOO_LARGE, 0},
     {"99999999999999999999999999999999", "usd", MONEY_TOO_LARGE, 0},
-    /* none */
+    /* no decimals */
     {"500", "jpy", 0, 500},
     {"500.0", "jpy", 0, 500},
     {"5e2", "jpy", 0, 500},
@@ -96,7 +96,7 @@ static const struct {
     {"1", "xaf", 0, 1},
     {"1", "xof", 0, 1},
     {"1", "xpf", 0, 1},
-    /* two, whole units only */
+    /* two decimals, whole units only */
     {"5", "ugx", 0, 500},
     {"5.00", "ugx", 0, 500},
     {"5.5", "ugx", MONEY_TOO_PRECISE, 0},
@@ -104,7 +104,7 @@ static const struct {
     {"100", "isk", 0, 10000},
     {"999999", "isk", 0, 99999900},
     {"1000000", "isk", MONEY_TOO_LARGE, 0},
-    /* three, the last one 0 */
+    /* three decimals, the last one is 0 */
     {"5.12", "kwd", 0, 5120},
     {"5.120", "kwd", 0, 5120},
     {"5.124", "kwd", MONEY_TOO_PRECISE, 0},
@@ -114,7 +114,7 @@ static const struct {
     {"1", "tnd", 0, 1000},
     {"99999.99", "tnd", 0, 99999990},
     {"100000", "tnd", MONEY_TOO_LARGE, 0},
-    /* whole for payouts alone */
+    /* whole units for payouts only */
     {"10.5", "huf", 0, 1050},
     {"10.5", "twd", 0, 1050},
     /* not numbers */
@@ -149,7 +149,7 @@ static void test_parse(void **state)
     }
 }
 
-/* As long as a number may be, and longer. */
+/* The longest number that is accepted, and a longer one. */
 static void test_long(void **state)
 {
     (void)state;
@@ -255,7 +255,7 @@ static void test_text(void **state)
     }
 }
 
-/* What is printed reads back, through JSON too. */
+/* A printed amount reads back as the same amount, also through JSON. */
 static void test_round_trip(void **state)
 {
     (void)state;
@@ -301,7 +301,7 @@ static void test_currency(void **state)
                          "\xc3\xa9u",
                          "USD ",
                          "us\n",
-                         /* three letters, but nothing that one pays with */
+                         /* three letters, but no currency to pay with */
                          "abc",
                          "zzz",
                          "aaa",

@@ -1,4 +1,4 @@
-/* The processor's objects, of two generations of its API and of none. */
+/* The processor's objects in two generations of its API, and malformed objects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +110,7 @@ static void test_kinds(void **state)
     assert_int_equal(intent_read(NULL, &intent), OBJECT_BAD);
 }
 
-/* --- where generations keep what we read --- */
+/* --- members in the generations of the API --- */
 
 static void test_intents(void **state)
 {
@@ -136,7 +136,7 @@ static void test_intents(void **state)
     assert_str(intent.failure_code, "card_declined");
     assert_str(intent.decline_code, "lost_card");
     assert_str(intent.next_action_type, "redirect_to_url");
-    /* Before charges were named by the intent. */
+    /* An older intent lists its charges and has no latest_charge. */
     assert_int_equal(intent_read(parse("{\"id\": \"pi_1\", \"charges\": {\"data\": [{\"id\": "
                                        "\"ch_2\"}]}, \"last_payment_error\": {\"type\": \"t\"}}"),
                                  &intent),
@@ -153,7 +153,7 @@ static void test_subscriptions(void **state)
         "\"current_period_end\": 30, \"cancel_at_period_end\": true, \"items\": {\"data\": "
         "[{\"price\": {\"id\": \"price_1\", \"product\": \"prod_1\", \"currency\": \"usd\", "
         "\"unit_amount\": 5, \"recurring\": {\"interval\": \"month\", \"interval_count\": 2}}}]}}",
-        /* basil: a period for each item; cancelled by its time */
+        /* basil: a period for each item; canceled by cancel_at */
         "{\"id\": \"sub_1\", \"status\": \"active\", \"cancel_at\": 30, \"items\": {\"data\": "
         "[{\"current_period_start\": 15, \"current_period_end\": 30, \"price\": {\"id\": "
         "\"price_1\", \"product\": {\"id\": \"prod_1\"}, \"currency\": \"usd\", \"unit_amount\": "
@@ -195,7 +195,7 @@ static void test_subscriptions(void **state)
     "\"interval_count\": 1, "                                                                      \
     "\"usage_type\": \"metered\"}}"
 
-/* What a period costs; -1: nothing says it. */
+/* The amount of one period; -1: the object does not have it. */
 static void test_amounts(void **state)
 {
     static const struct {
@@ -355,7 +355,7 @@ static void test_events(void **state)
         OBJECT_BAD);
 }
 
-/* --- examples of the processor's own, where they are found --- */
+/* --- the processor's own examples, when the file exists --- */
 
 static json_t *fixtures(void)
 {

@@ -1,5 +1,5 @@
-/* Refunds that are made and fail, told in every order and twice: the sum is what the charge shows.
- */
+/* Refunds that succeed and fail, reported in every order and twice. The sum is the amount that
+ * the charge shows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ struct story {
     const char *status;
 };
 
-/* An event in doubt asks at once. */
+/* Applies a report. When the order is in doubt, the charge is read at once. */
 static void learn(struct arena *arena,
                   struct payment_row *row,
                   const struct story *story,
@@ -152,7 +152,7 @@ static void test_refunded_anew(void **state)
     check_orders(&story);
 }
 
-/* What was known before refunds were noted one by one. */
+/* A row from before refunds were recorded one by one. */
 static void test_older_rows(void **state)
 {
     struct arena *arena = arena_new(0);

@@ -1,4 +1,4 @@
-/* Settings of payments: defaults, what is stored and sealed, and how long they are kept. */
+/* Settings of payments: defaults, stored and sealed values, and the cache. */
 #include "project_test.h"
 
 #include "payments/payment_settings.h"
@@ -50,7 +50,7 @@ static void test_defaults(void **state)
     run(run_defaults);
 }
 
-/* --- all that can be stored --- */
+/* --- all settings --- */
 
 static const char processor_doc[] =
     "{\"mode\":\"own\",\"account\":\"acct_1\",\"business_type\":\"company\",\"country\":\"DE\","
@@ -145,7 +145,7 @@ static void test_ready(void **state)
     assert_true(payment_processor_ready(&settings));
 }
 
-/* --- how long they are kept --- */
+/* --- the cache --- */
 
 static void run_cache(struct task *task, struct directory *one, struct directory *two)
 {
@@ -169,7 +169,8 @@ static void test_cache(void **state)
     run(run_cache);
 }
 
-/* More projects than are kept: the one that was not asked for longest goes first. */
+/* The cache holds a limited number of projects. The project that was not read for the longest
+ * time is dropped first. */
 static void run_bounded(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
@@ -195,7 +196,7 @@ static void test_bounded(void **state)
     run(run_bounded);
 }
 
-/* --- what is sealed --- */
+/* --- sealed settings --- */
 
 static void say(const char *text)
 {
@@ -219,7 +220,7 @@ static void run_sealed(struct task *task, struct directory *one, struct director
 
     put(task, project, PAYMENT_SETTINGS_PROCESSOR, processor_doc, STR(processor_secret));
     put(task, project, PAYMENT_SETTINGS_PROCESSOR, "{\"mode\":\"connect\"}", STR_NONE);
-    assert_true(str_is(get(task, project)->processor.secret_key, "sk_1")); /* kept */
+    assert_true(str_is(get(task, project)->processor.secret_key, "sk_1")); /* unchanged */
     assert_int_equal(number(task,
                             &project->db,
                             "select count(*) from {p}.settings where kind = 'payments' and "
@@ -245,7 +246,7 @@ static void test_sealed(void **state)
     run(run_sealed);
 }
 
-/* What cannot be opened is told as such, and is not kept. */
+/* Settings that cannot be opened are an error, and the error is not cached. */
 static void run_unreadable(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
@@ -254,7 +255,7 @@ static void run_unreadable(struct task *task, struct directory *one, struct dire
     struct str secret;
 
     put(task, project, PAYMENT_SETTINGS_PROCESSOR, processor_doc, STR(processor_secret));
-    /* sealed for its place: not good elsewhere */
+    /* a value that is sealed for one place does not open in another */
     exec(task,
          &project->db,
          "insert into {p}.settings (kind, key, sealed) select kind, 'iap_store', sealed "
@@ -324,7 +325,8 @@ static void run_register(struct task *task, struct directory *one, struct direct
         assert_int_equal(payment_project_register(task, one, project->number), 0);
         assert_int_equal(number(task, directory_control(one), count), 1);
     }
-    /* project_delete() would reach the control row last, and this one with it */
+    /* A project without a control row cannot be registered. project_delete() deletes the control
+     * row last, and the registration with it. */
     assert_int_equal(payment_project_register(task, one, 999999999), DB_FOREIGN_KEY);
 }
 

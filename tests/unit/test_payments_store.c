@@ -1,4 +1,4 @@
-/* Store notifications: what is taken and what is refused; tokens of users; key files. */
+/* Store notifications that are accepted and refused, tokens of users, key files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,11 +56,11 @@ static int teardown(void **state)
 
 /* --- notifications --- */
 
-/* What a test says differently; texts of JSON. */
+/* Changes that a test makes to a valid notification, as JSON texts. NULL = unchanged. */
 struct wish {
     const char *environment, *bundle, *app; /* of the notification's data */
     const char *inner_environment, *inner_bundle;
-    const char *more; /* members beside data */
+    const char *more; /* members next to data */
     int64_t signed_ms;
     const struct chain *outer, *inner;
 };
@@ -233,7 +233,7 @@ static void test_whose(void **state)
     assert_int_equal(read_wish(&(struct wish){.environment = "LocalTesting"}), STORE_FOREIGN);
     assert_int_equal(read_wish(&(struct wish){.environment = "production"}), STORE_FOREIGN);
     assert_int_equal(read_wish(&(struct wish){.environment = ""}), STORE_FOREIGN);
-    /* One environment around the other. */
+    /* The environments of the notification and of its transaction differ. */
     assert_int_equal(read_wish(&(struct wish){.environment = "Sandbox"}), STORE_FOREIGN);
     assert_int_equal(read_wish(&(struct wish){.inner_environment = "Sandbox"}), STORE_FOREIGN);
     assert_int_equal(read_wish(&(struct wish){.inner_bundle = "com.example.other"}), STORE_FOREIGN);
@@ -247,7 +247,7 @@ static void test_whose(void **state)
     assert_int_equal(read_as(&account, &sandbox), 0);
     assert_int_equal(read_as(&account, &(struct wish){0}), STORE_FOREIGN);
     account.environments = STORE_PRODUCTION | STORE_SANDBOX;
-    account.app_apple_id = 0; /* not given: production is not told from another app's */
+    account.app_apple_id = 0; /* unknown: production could be another app's */
     assert_int_equal(read_as(&account, &(struct wish){0}), STORE_FOREIGN);
     assert_int_equal(read_as(&account, &(struct wish){.app = "\"appAppleId\":0,"}), STORE_FOREIGN);
     account = both;
@@ -267,7 +267,7 @@ static void test_age(void **state)
     assert_int_equal(read_wish(&(struct wish){.signed_ms = -1}), STORE_BAD);
 }
 
-/* Chains are good or bad as of now, whatever date is signed inside. */
+/* A chain is valid or invalid as of now, independently of the date that is signed inside. */
 static void test_chains(void **state)
 {
     (void)state;
@@ -308,7 +308,7 @@ static void test_signatures(void **state)
             read_token(&both, chain_sign_as(arena, chain->signer, none, payload), NULL), STORE_BAD);
         assert_true(str_is(reason, "alg is not ES256"));
     }
-    /* Another key under the right chain; a changed payload; no signature. */
+    /* A signature by another key, a changed payload, no signature. */
     struct ec_key *other = ec_key_generate();
     arena_defer(arena, ec_key_free_deferred, other);
     assert_int_equal(read_token(&both, chain_sign_as(arena, other, header, payload), NULL),

@@ -1,7 +1,6 @@
-/*
- * Stripe-Signature: what the processor's own library signs is taken, at any place of a rotation and
- * at both ends of the tolerance; what differs by a byte, a second or a spelling is not.
- */
+/* Stripe-Signature: a signature by the processor's own library is accepted, at any point of a
+ * rotation and at both ends of the tolerance. A header that differs by a byte, a second or a
+ * spelling is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +31,7 @@ static int check(const char *header)
     return check_at(header, T * SECONDS);
 }
 
-/* Made with the processor's own library. */
+/* Headers made with the processor's own library. */
 static void test_signed_elsewhere(void **state)
 {
     static const struct {
@@ -100,7 +99,8 @@ static void test_headers(void **state)
         assert_int_equal(check(wrong[i]), WEBHOOK_SIGNATURE_WRONG);
 }
 
-/* W1: a byte more, less or other; the same JSON written otherwise. */
+/* W1: A body with a byte more, less or changed is refused, and so is the same JSON written
+ * differently. */
 static void test_bodies(void **state)
 {
     static const char *const bodies[] = {
@@ -146,7 +146,7 @@ static void test_many(void **state)
     arena_free(arena);
 }
 
-/* W2. */
+/* W2: A timestamp outside of the tolerance is refused. */
 static void test_clock(void **state)
 {
     const char *header = "t=1700000000,v1=" GOOD;
@@ -160,7 +160,8 @@ static void test_clock(void **state)
     assert_int_equal(check("t=9223372036854775807,v1=" GOOD), WEBHOOK_SIGNATURE_STALE);
 }
 
-/* W6: any active secret; one that has run out does not count, nor an empty one. */
+/* W6: Any active secret verifies the signature. An expired secret does not count, nor an empty
+ * one. */
 static void test_rotation(void **state)
 {
     struct webhook_secret secrets[] = {
@@ -178,7 +179,7 @@ static void test_rotation(void **state)
                      WEBHOOK_SIGNATURE_NO_SECRET);
     assert_int_equal(webhook_signature_check(header, STR(BODY), NULL, 0, T * SECONDS),
                      WEBHOOK_SIGNATURE_NO_SECRET);
-    /* Everybody knows what an empty secret would sign. */
+    /* An attacker could sign with an empty secret. */
     assert_int_equal(webhook_signature_check(header, STR(BODY), secrets + 2, 1, T * SECONDS),
                      WEBHOOK_SIGNATURE_NO_SECRET);
 }

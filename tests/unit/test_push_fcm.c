@@ -1,7 +1,5 @@
-/*
- * FCM: service accounts as people upload them, the assertion as the token endpoint verifies it, and
- * answers of both endpoints, of proxies before them and of nobody.
- */
+/* FCM: service accounts as people upload them, the assertion as the token endpoint verifies it,
+ * answers of both endpoints and of proxies before them, and missing answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +80,7 @@ static const char *pem_of(EVP_PKEY *pkey, enum form form)
     return pem;
 }
 
-/* What Google's console hands out, with one member set to something else (NULL: left out). */
+/* Returns a key file as Google's console issues it, with one member replaced (NULL: left out). */
 static struct str file_with(const char *name, const char *value)
 {
     json_t *root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
@@ -195,8 +193,8 @@ static void test_wrong_keys(void **state)
     EVP_PKEY_free(other);
 }
 
-/* The parts of two keys, put together: it can be read, and signs nothing that its other half
- * verifies. */
+/* A key made of the halves of two keys can be read, but its public half does not verify its
+ * signatures. Such a key is refused. */
 static void test_key_of_two_halves(void **state)
 {
     static const char *const names[] = {
@@ -269,7 +267,7 @@ static void test_grant(void **state)
     assert_true(str_is(jws.typ, "JWT"));
     assert_true(str_is(jws_claim_str(&jws, "iss"), EMAIL));
     assert_true(str_is(jws_claim_str(&jws, "scope"), FCM_SCOPE));
-    /* never what the file says */
+    /* never the token_uri of the file */
     assert_true(str_is(jws_claim_str(&jws, "aud"), "https://oauth2.googleapis.com/token"));
     assert_true(jws_claim_i64(&jws, "iat", &iat) && jws_claim_i64(&jws, "exp", &exp));
     assert_int_equal(iat, NOW / 1000);
@@ -413,7 +411,7 @@ static void test_detail_cut(void **state)
     strcpy(text + head + PUSH_DETAIL_MAX - 1,
            "\xc3\xa9 and more\"}}"); /* fits: the buffer is 64 more */
     struct push_answer answer = fcm_answer_read(arena, 500, STR_NONE, str_from(text), NOW);
-    assert_int_equal(answer.detail.len, PUSH_DETAIL_MAX - 1); /* no half of a character */
+    assert_int_equal(answer.detail.len, PUSH_DETAIL_MAX - 1); /* not cut inside of a character */
 }
 
 static void test_webpush_answers(void **state)
@@ -455,7 +453,7 @@ static void test_no_answer(void **state)
     assert_int_equal(push_answer_of_fetch(FETCH_UNREACHABLE).outcome, PUSH_RETRY);
     assert_int_equal(push_answer_of_fetch(FETCH_BUSY).outcome, PUSH_RETRY);
     assert_int_equal(push_answer_of_fetch(FETCH_REFUSED).outcome, PUSH_FAILED);
-    /* what is closed looks like what is forbidden */
+    /* an unreachable address and a forbidden address have the same code */
     assert_true(str_eq(push_answer_of_fetch(FETCH_REFUSED).code,
                        push_answer_of_fetch(FETCH_UNREACHABLE).code));
     assert_int_equal(push_answer_of_fetch(FETCH_TOO_LARGE).outcome, PUSH_FAILED);
@@ -507,7 +505,7 @@ static void test_backoff(void **state)
     assert_int_equal(push_retry_ms(&answer, &backoff, 1, 0), 1000);
     assert_int_equal(push_retry_ms(&answer, &backoff, 2, 0), 2000);
     assert_int_equal(push_retry_ms(&answer, &backoff, 3, 0), 4000);
-    assert_int_equal(push_retry_ms(&answer, &backoff, 1, 500), 1500); /* half more is the most */
+    assert_int_equal(push_retry_ms(&answer, &backoff, 1, 500), 1500); /* at most half more */
     assert_int_equal(push_retry_ms(&answer, &backoff, 1, 501), 1000);
     for (uint64_t i = 0; i < 1000; i++) {
         int64_t ms = push_retry_ms(&answer, &backoff, 3, i * UINT64_C(0x9e3779b97f4a7c15));

@@ -1,7 +1,5 @@
-/*
- * Payloads: where iOS, Android and browsers look for category, buttons and the token; FCM's bodies
- * against its schema, where that is found beside the tree.
- */
+/* Push payloads have category, buttons and token where iOS, Android and browsers look for them.
+ * FCM's bodies match FCM's schema, when the schema's file exists next to the repository. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +80,7 @@ static json_t *fcm(const struct push_message *message)
     return parsed(push_fcm_body(arena, push_fcm_rest(arena, message), STR("dev\"ice:1")));
 }
 
-/* A member by "a.b.c". */
+/* Returns the member at a path "a.b.c". */
 static const json_t *at(const json_t *root, const char *path)
 {
     struct str rest = str_from(path);
@@ -97,7 +95,7 @@ static const char *text_at(const json_t *root, const char *path)
     return text ? text : "(none)";
 }
 
-/* --- FCM's schema: what it uses of JSON Schema, and no more --- */
+/* --- FCM's schema: the parts of JSON Schema that it uses --- */
 
 static bool valid(const json_t *schema, const json_t *defs, const json_t *value);
 
@@ -174,7 +172,7 @@ static void test_schema(void **state)
     messages[2].click_action = STR("app://x");
     for (size_t i = 0; i < ARRAY_LEN(messages); i++)
         assert_true(valid(schema, defs, fcm(&messages[i])));
-    /* the check itself */
+    /* the check itself finds errors */
     assert_false(valid(schema, defs, parsed(STR("{\"message\":{\"token\":1}}"))));
     assert_false(valid(schema, defs, parsed(STR("{\"message\":{\"data\":{\"a\":1}}}"))));
     assert_false(valid(schema, defs, parsed(STR("{\"message\":{\"tokens\":\"a\"}}"))));
@@ -183,7 +181,7 @@ static void test_schema(void **state)
     json_decref(schema);
 }
 
-/* --- what stands where --- */
+/* --- positions of members --- */
 
 static void test_fcm(void **state)
 {
@@ -210,13 +208,13 @@ static void test_fcm(void **state)
     assert_string_equal(text_at(json_array_get(list, 0), "label"), "I'm \"in\"");
     assert_string_equal(text_at(json_array_get(list, 0), "click_action"), "app://yes");
     assert_int_equal(json_object_size(json_array_get(list, 1)), 2);
-    /* browsers of FCM */
+    /* browsers that FCM serves */
     assert_string_equal(text_at(root, "webpush.headers.TTL"), "3600");
     assert_string_equal(text_at(root, "webpush.fcm_options.link"), "https://ex.test/o/1");
     list = at(root, "webpush.notification.actions");
     assert_string_equal(text_at(json_array_get(list, 1), "action"), "no");
     assert_string_equal(text_at(json_array_get(list, 1), "title"), "N\xc3\xb6");
-    /* all */
+    /* every platform */
     assert_string_equal(text_at(root, "data.notification_id"), "TOKEN");
     assert_string_equal(text_at(root, "data.click_action"), "https://ex.test/o/1");
     assert_string_equal(text_at(root, "data.order"), "42");
@@ -237,11 +235,11 @@ static void test_fcm_bare(void **state)
     assert_null(at(root, "apns.fcm_options"));
     assert_null(at(root, "android.ttl"));
 
-    message.click_action = STR("app://o/1"); /* no link of a browser's */
+    message.click_action = STR("app://o/1"); /* not a link for browsers */
     root = at(fcm(&message), "message");
     assert_null(at(root, "webpush.fcm_options"));
     assert_string_equal(text_at(root, "data.click_action"), "app://o/1");
-    /* without a category of ours the send's own data of that name stays */
+    /* without a category, the send's own data of that name stays */
     const struct push_datum own[] = {{STR("category"), STR("mine")}};
     message.data = own;
     message.ndata = 1;
@@ -273,8 +271,7 @@ static void test_web(void **state)
     assert_null(at(root, "actions"));
 }
 
-/* A send's text of any length is written whole; whether it fits a provider is asked before the
- * send. */
+/* A text of any length is written whole. The limit of a provider is checked before the send. */
 static void test_large(void **state)
 {
     struct push_message message = message_bare();
@@ -289,7 +286,7 @@ static void test_large(void **state)
     assert_int_equal(json_string_length(at(parsed(web), "body")), 100000);
 }
 
-/* Bytes of a part of FCM's body without what is for FCM itself. */
+/* Returns the size of a part of FCM's body without the headers, which are for FCM itself. */
 static size_t part_bytes(const json_t *part)
 {
     json_t *shown = jr_adopt(arena, json_copy((json_t *)part));
@@ -298,7 +295,8 @@ static size_t part_bytes(const json_t *part)
     return jr_print(arena, shown).len;
 }
 
-/* The JSON that travels: what all get, and the more of what an iPhone or a browser gets besides. */
+/* push_fcm_bytes() counts the JSON that every device gets, and the larger one of the additional
+ * parts for iPhones and for browsers. */
 static void test_fcm_bytes(void **state)
 {
     static const struct push_datum own[] = {{STR_INIT("category"), STR_INIT("mine")},

@@ -1,4 +1,4 @@
-/* push_sends.request: what is sent and to whom; and whether a request is made once more. */
+/* push_sends.request: what is sent and to whom, and whether a request to a provider is repeated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +93,7 @@ static void test_audiences(void **state)
     assert_int_equal(to->kind, PUSH_TO_OWNER);
     assert_int_equal(to->owner_entity_id, 5);
     assert_int_equal(to->owner_record_id, 6);
-    /* as a step writes it */
+    /* as a workflow step writes the target */
     assert_int_equal(
         read_text(TO("{\"kind\":\"entity\",\"owner_entity_name\":\"cars\",\"owner_entity_id\":6}")),
         0);
@@ -152,7 +152,7 @@ static void test_pauses(void **state)
     assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 4000, 6000);
     tries.done = 4;
     assert_int_equal(push_pause_ms(&answer, &backoff, &tries, 0), -1);
-    /* what the provider asks for, unless it is more than is left */
+    /* the pause that the provider requests, unless it is longer than the time that is left */
     tries.done = 1;
     answer.retry_after_ms = 200000;
     assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 200000, 300000);

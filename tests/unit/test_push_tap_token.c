@@ -1,4 +1,5 @@
-/* Tokens of taps: bound to project, send, category and an hour; nothing else passes. */
+/* Tokens of taps are bound to project, send, category and an hour, and any other token is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,9 +54,9 @@ static void test_good(void **state)
     (void)state;
     assert_int_equal(token.len, TAP_TOKEN_BYTES);
     assert_int_equal(verify_at(token, SENT), 0);
-    /* the same again, whenever a send is taken up by another process */
+    /* another process that continues the send makes the same token */
     assert_true(str_eq(token, tap_token_sign(arena, &keys[1], &order, SENT)));
-    /* what a retired key has signed is still good */
+    /* a token that a retired key has signed is still valid */
     assert_int_equal(verify_at(tap_token_sign(arena, &keys[0], &order, SENT), SENT), 0);
 }
 
@@ -91,19 +92,19 @@ static void test_of_others(void **state)
         assert_int_equal(tap_token_verify(arena, keys, ARRAY_LEN(keys), &claim, token, SENT, &send),
                          TAP_TOKEN_BAD);
     }
-    /* a send without a category reports no taps, not even for the empty one */
+    /* a send without a category has no valid token, not even for the empty category */
     struct str without = tap_token_sign(arena, &keys[1], &nothing, SENT);
     assert_int_equal(tap_token_verify(arena, keys, ARRAY_LEN(keys), &nothing, without, SENT, &send),
                      TAP_TOKEN_BAD);
     assert_int_equal(verify_at(without, SENT), TAP_TOKEN_BAD);
-    /* a key that the project no longer has, or has another one of the same id */
+    /* a key that the project no longer has, or another key with the same id */
     assert_int_equal(tap_token_verify(arena, keys, 1, &order, token, SENT, &send), TAP_TOKEN_BAD);
     const struct aead_key other = {.bytes = {9}, .id = 2};
     assert_int_equal(tap_token_verify(arena, &other, 1, &order, token, SENT, &send), TAP_TOKEN_BAD);
     assert_int_equal(tap_token_verify(arena, NULL, 0, &order, token, SENT, &send), TAP_TOKEN_BAD);
 }
 
-/* Every bit counts: version, key, send, end and signature. */
+/* A change of any bit makes the token invalid: version, key, send, end and signature. */
 static void test_changed(void **state)
 {
     struct str decoded;
@@ -126,7 +127,7 @@ static void test_changed(void **state)
     assert_int_equal(verify_at(str_from(text), SENT), TAP_TOKEN_BAD);
 }
 
-/* What a token says of its key, believed or not. */
+/* tap_token_key_id() returns the key id in a token without verifying the token. */
 static void test_key_id(void **state)
 {
     uint32_t id = 0;

@@ -1,4 +1,4 @@
-/* VAPID: what a push service verifies, how long a token is used, and how many are kept. */
+/* VAPID: what a push service verifies, how long a token is used, and how many tokens are cached. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static struct str header_at(const char *origin, int64_t now_ms)
     return vapid_header(vapid, arena, str_from(origin), now_ms);
 }
 
-/* "vapid t=<jwt>, k=<key>" */
+/* Splits "vapid t=<jwt>, k=<key>". */
 static void parts(struct str header, struct jws *ret_jws, struct str *ret_key)
 {
     struct str rest = header;
@@ -91,11 +91,11 @@ static void test_used_again(void **state)
     struct str second = header_at(ORIGIN, NOW + 11 * HOUR);
     assert_false(str_eq(second, first));
     assert_true(str_eq(header_at(ORIGIN, NOW + 12 * HOUR), second));
-    /* a clock that was set back by a day must not go on with a token that ends too late */
+    /* after the clock was set back by a day, a token that ends too late must not be used */
     assert_false(str_eq(header_at(ORIGIN, NOW - 24 * HOUR), second));
 }
 
-/* Origins come from devices: any number of them. */
+/* Origins come from devices, so there may be any number of origins; the cache is bounded. */
 static void test_bounded(void **state)
 {
     (void)state;
@@ -105,9 +105,10 @@ static void test_bounded(void **state)
     for (int i = 1; i < 10 * VAPID_ORIGINS_MAX; i++) {
         struct str origin = arena_printf(arena, "https://push%d.example.net", i);
         (void)vapid_header(vapid, arena, origin, NOW);
-        assert_true(str_eq(header_at(ORIGIN, NOW), used)); /* in use: it stays */
+        assert_true(str_eq(header_at(ORIGIN, NOW), used)); /* a token in use stays */
     }
-    /* ES256 signs the same claims in another way each time. */
+    /* ES256 signs the same claims differently each time, so another signature shows that the
+     * token was dropped. */
     assert_false(str_eq(header_at("https://push0.example.net", NOW), unused));
 }
 
@@ -154,7 +155,7 @@ static void test_subjects(void **state)
     assert_false(vapid_subject_ok(arena, (struct str){text, VAPID_SUBJECT_MAX + 1}));
 }
 
-/* A quote in the subject ends no JSON text. */
+/* A quote in the subject is escaped in the token's JSON. */
 static void test_subject_escaped(void **state)
 {
     struct jws jws;

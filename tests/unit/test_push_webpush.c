@@ -1,7 +1,5 @@
-/*
- * Web push: the message of RFC 8291 byte for byte, what is encrypted is read again by the other
- * side's key, limits at both ends, and subscriptions as browsers and attackers send them.
- */
+/* Web push: the message of RFC 8291 byte for byte, messages that are decrypted with the
+ * receiver's key, limits at both ends, and subscriptions as browsers and attackers send them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +46,8 @@ static struct str unb64(const char *text)
     return bytes;
 }
 
-/* The private numbers of the RFC are bare; a key is read from PKCS #8. */
+/* Returns a key with this private number. The RFC has bare numbers, but a key is read from PKCS
+ * #8. */
 static struct ec_key *private_key(const char *number)
 {
     static const uint8_t head[] = {0x30, 0x41, 0x02, 0x01, 0x00, 0x30, 0x13, 0x06, 0x07,
@@ -82,7 +81,8 @@ static struct str bytes_of(const void *bytes, size_t count)
     return (struct str){bytes, count};
 }
 
-/* What a browser does, by OpenSSL's own functions and HMACs in the order of the RFC. */
+/* Decrypts a message as a browser does, with OpenSSL's functions and HMACs in the order of the
+ * RFC. */
 static struct str
 decrypted(const struct ec_key *own, const uint8_t *auth, const struct webpush_body *message)
 {
@@ -196,7 +196,7 @@ static void test_subscriptions(void **state)
     static const char *const good[] = {
         SUBSCRIPTION(ENDPOINT, P256DH, AUTH),
         SUBSCRIPTION(ENDPOINT, P256DH "=", AUTH "=="),
-        /* the other alphabet */
+        /* the standard base64 alphabet */
         SUBSCRIPTION(
             ENDPOINT,
             "BCVxsr7N/"
@@ -237,7 +237,7 @@ static void test_wrong_subscriptions(void **state)
         {SUBSCRIPTION("ftp://push.example.net/", P256DH, AUTH), WEBPUSH_BAD_ENDPOINT},
         {SUBSCRIPTION("https://", P256DH, AUTH), WEBPUSH_BAD_ENDPOINT},
         {SUBSCRIPTION("https://user@push.example.net/", P256DH, AUTH), WEBPUSH_BAD_ENDPOINT},
-        /* no point, another form of one, the point at infinity, and two that are not on the curve
+        /* no point, a compressed point, the point at infinity, two points that are not on the curve
          */
         {SUBSCRIPTION(ENDPOINT, "", AUTH), WEBPUSH_BAD_POINT},
         {SUBSCRIPTION(ENDPOINT, AUTH, AUTH), WEBPUSH_BAD_POINT},
